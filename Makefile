@@ -1,0 +1,130 @@
+# Every target makes what it needs: `make demo` on a bare checkout is enough. No root anywhere.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+BUILD ?= build
+# Some of v2 v3 v4, separated by semicolons: one level builds in a third of the time.
+LEVELS ?= all
+# Compiler warnings are errors in CI; a user's newer compiler may warn about what ours does not.
+WERROR ?= OFF
+PYTEST_ARGS ?= -n auto
+
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+STAMPS := $(VENV)/.stamps
+# Outside the virtual environment nobody sees the editable install, which would win over PYTHONPATH.
+BASE_PYTHON = $$($(PY) -c 'import sys; print(sys._base_executable)')
+SITE_PACKAGES = $$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+# $(call requirements,table,key): what pyproject.toml asks for there, without building the package.
+requirements = $$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1))')
+
+kernel_text := $(shell find backends tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu')
+# Only what the C++ is built or generated from: an editable install sees every other change by itself.
+native_inputs := pyproject.toml CMakeLists.txt $(shell find backends/omp -name '*.[ch]pp' -o -name 'generate*.py') \
+	$(shell find backends/unified core/operations -name '*.hpp' -o -name '*.py')
+
+cmake_option = --config-settings=cmake.define.$(1)
+INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
+
+.PHONY: help develop demo test test-gpu lint format sanitize bench wheel clean
+
+help:
+	@echo 'make demo      solve a real system, print a table, draw convergence.png'
+	@echo 'make test      every test this machine can run, with coverage (PYTEST_ARGS=...)'
+	@echo 'make test-gpu  the tests that need a GPU, with the current Python (PYTHON=...) and no network'
+	@echo 'make lint      ruff, mypy and clang-format, changing nothing'
+	@echo 'make format    ruff and clang-format, in place'
+	@echo 'make sanitize  the omp tests under the address and undefined-behaviour sanitizers'
+	@echo 'make bench     the benchmarks'
+	@echo 'make develop   only an editable install (LEVELS=v3 builds one instruction set)'
+	@echo 'make wheel     sdist and wheel in dist/, installed and imported once'
+	@echo 'make clean     remove what was built, but not the virtual environment'
+
+$(PY):
+	$(PYTHON) -m venv $(VENV)
+
+# What a build needs lives in the environment: a build folder cannot outlive pip's own temporary one.
+$(STAMPS)/build: pyproject.toml | $(PY)
+	@mkdir -p $(STAMPS)
+	$(PIP) install build cmake ninja $(call requirements,["build-system"]["requires"])
+	@touch $@
+
+$(STAMPS)/native: $(native_inputs) | $(STAMPS)/build
+	$(INSTALL) --config-settings=build-dir=$(BUILD)/editable \
+		$(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(LEVELS)') --editable .
+	@touch $@
+
+# The package is in place by then, so these only add the requirements of an extra.
+$(STAMPS)/demo: pyproject.toml | $(STAMPS)/native
+	$(PIP) install 'wollemi[plot]'
+	@touch $@
+
+# The CPU build of torch; the newest would bring gigabytes of CUDA.
+$(STAMPS)/test: pyproject.toml | $(STAMPS)/native
+	$(PIP) install 'wollemi[test]' torch==2.13.0
+	@touch $@
+
+$(STAMPS)/bench: pyproject.toml | $(STAMPS)/native
+	$(PIP) install 'wollemi[bench]'
+	@touch $@
+
+$(STAMPS)/lint: pyproject.toml | $(PY)
+	@mkdir -p $(STAMPS)
+	$(PIP) install $(call requirements,["project"]["dependencies"]) \
+		$(call requirements,["project"]["optional-dependencies"]["lint"])
+	@touch $@
+
+develop: $(STAMPS)/native
+
+demo: $(STAMPS)/native $(STAMPS)/demo
+	$(PY) examples/demo.py
+
+# Workers of pytest share the cores with OpenMP: threads that wait must sleep, or a region costs a time slice.
+test: $(STAMPS)/native $(STAMPS)/test
+	OMP_WAIT_POLICY=passive $(PY) -m pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+
+bench: $(STAMPS)/native $(STAMPS)/bench
+	$(PY) -m benchmarks $(BENCH_ARGS)
+
+test-gpu:
+	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --no-index --upgrade \
+		--target $(BUILD)/gpu/site --config-settings=build-dir=$(BUILD)/gpu/cmake .
+	PYTHONPATH=$(BUILD)/gpu/site $(PYTHON) -m pytest -m gpu $(GPU_ARGS)
+
+lint: $(STAMPS)/lint
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/clang-format --dry-run -Werror $(kernel_text)
+	$(VENV)/bin/mypy
+
+format: $(STAMPS)/lint
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/clang-format -i $(kernel_text)
+
+# libstdc++ is preloaded too: without it the sanitizer finds no __cxa_throw and ends at the first exception.
+# Leaks are off, because the interpreter never frees what it interns.
+SANITIZE_TESTS ?= tests/backends -k omp
+sanitize: $(STAMPS)/test
+	$(INSTALL) --upgrade --target $(BUILD)/sanitize/site --config-settings=build-dir=$(BUILD)/sanitize/cmake \
+		--config-settings=install.strip=false $(call cmake_option,WOLLEMI_SANITIZE=ON) \
+		$(call cmake_option,WOLLEMI_NATIVE_LEVELS=$(if $(filter x86_64,$(shell uname -m)),v3,generic)) .
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	PYTHONPATH=$(BUILD)/sanitize/site:$(SITE_PACKAGES) \
+		$(BASE_PYTHON) -m pytest -p no:cacheprovider $(SANITIZE_TESTS)
+
+# The wheel is built from the sdist, so a file missing there shows here.
+wheel: $(STAMPS)/build
+	rm -rf dist $(BUILD)/wheel
+	$(PY) -m build --no-isolation --outdir dist
+	$(PIP) install $(call requirements,["project"]["dependencies"])
+	$(PIP) install --no-deps --target $(BUILD)/wheel dist/*.whl
+	PYTHONPATH=$(BUILD)/wheel:$(SITE_PACKAGES) $(BASE_PYTHON) -P -c 'import wollemi; print(wollemi.__file__)'
+
+clean:
+	rm -rf $(BUILD) dist $(STAMPS)/native .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
