@@ -87,13 +87,15 @@ demo: $(STAMPS)/native $(STAMPS)/demo
 test: $(STAMPS)/native $(STAMPS)/test
 	OMP_WAIT_POLICY=passive $(PY) -m pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
 
+# sparse_dot_mkl looks for the library in the system's folders alone.
 bench: $(STAMPS)/native $(STAMPS)/bench
-	$(PY) -m benchmarks $(BENCH_ARGS)
+	MKL_RT=$$(echo $(abspath $(VENV))/lib/libmkl_rt.so.*) $(PY) -m benchmarks $(BENCH_ARGS)
 
 test-gpu:
 	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --no-index --upgrade \
-		--target $(BUILD)/gpu/site --config-settings=build-dir=$(BUILD)/gpu/cmake .
-	PYTHONPATH=$(BUILD)/gpu/site $(PYTHON) -m pytest -m gpu $(GPU_ARGS)
+		--target $(BUILD)/gpu/site \
+		--config-settings=build-dir=$(BUILD)/gpu/cmake .
+	PYTHONPATH=$(abspath $(BUILD))/gpu/site $(PYTHON) -m pytest -m gpu $(GPU_ARGS)
 
 lint: $(STAMPS)/lint
 	$(VENV)/bin/ruff format --check .
@@ -115,16 +117,18 @@ sanitize: $(STAMPS)/test
 		$(call cmake_option,WOLLEMI_NATIVE_LEVELS=$(if $(filter x86_64,$(shell uname -m)),v3,generic)) .
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	PYTHONPATH=$(BUILD)/sanitize/site:$(SITE_PACKAGES) \
+	PYTHONPATH=$(abspath $(BUILD))/sanitize/site:$(SITE_PACKAGES) \
 		$(BASE_PYTHON) -m pytest -p no:cacheprovider $(SANITIZE_TESTS)
 
-# The wheel is built from the sdist, so a file missing there shows here.
+# The wheel is built from the sdist, so a file missing there shows here; so does kernel text missing in the wheel.
+runtime_text := find unified simt cuda dpcpp -name '*.[ch]pp' -o -name '*.cu' | sort
 wheel: $(STAMPS)/build
 	rm -rf dist $(BUILD)/wheel
 	$(PY) -m build --no-isolation --outdir dist
 	$(PIP) install $(call requirements,["project"]["dependencies"])
 	$(PIP) install --no-deps --target $(BUILD)/wheel dist/*.whl
-	PYTHONPATH=$(BUILD)/wheel:$(SITE_PACKAGES) $(BASE_PYTHON) -P -c 'import wollemi; print(wollemi.__file__)'
+	diff <(cd backends && $(runtime_text)) <(cd $(BUILD)/wheel/wollemi/backends && $(runtime_text))
+	PYTHONPATH=$(abspath $(BUILD))/wheel:$(SITE_PACKAGES) $(BASE_PYTHON) -P -c 'import wollemi; print(wollemi.__file__)'
 
 clean:
 	rm -rf $(BUILD) dist $(STAMPS)/native .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
