@@ -1,0 +1,44 @@
+// The words in which the four compilers differ, for bodies that need no threads: the only text of this
+// folder that knows who reads it. One of WL_CUDA (NVRTC), WL_HIP (HIPRTC), WL_SYCL (the SYCL run-time
+// compiler), WL_LOCKSTEP (g++, an emulated wavefront) is defined by whoever compiles; none of them means
+// OpenMP. No standard header may be included: NVRTC and HIPRTC have none.
+#pragma once
+
+#if defined(WL_SYCL)
+#include WL_SYCL_HEADER
+#endif
+
+#if defined(WL_CUDA) || defined(WL_HIP)
+#define WL_DEVICE __device__ __forceinline__
+#else
+#define WL_DEVICE inline __attribute__((always_inline))
+#endif
+
+namespace wl {
+
+using u8 = unsigned char;
+using i32 = int;
+using u32 = unsigned;
+using i64 = long long;
+static_assert(sizeof(i64) == 8 && sizeof(i32) == 4, "widths of the index types");
+
+#if defined(WL_CUDA) || defined(WL_HIP)
+WL_DEVICE float square_root(float v) { return ::sqrtf(v); }
+WL_DEVICE double square_root(double v) { return ::sqrt(v); }
+WL_DEVICE void count_down(i32* counter) { atomicAdd(counter, -1); }
+#elif defined(WL_SYCL)
+WL_DEVICE float square_root(float v) { return sycl::sqrt(v); }
+WL_DEVICE double square_root(double v) { return sycl::sqrt(v); }
+WL_DEVICE void count_down(i32* counter) {
+  sycl::atomic_ref<i32, sycl::memory_order::relaxed, sycl::memory_scope::device,
+                   sycl::access::address_space::global_space>(*counter)
+      .fetch_sub(1);
+}
+#else
+// One thread finishes all columns, so counting needs no atomic.
+WL_DEVICE float square_root(float v) { return __builtin_sqrtf(v); }
+WL_DEVICE double square_root(double v) { return __builtin_sqrt(v); }
+WL_DEVICE void count_down(i32* counter) { --*counter; }
+#endif
+
+}  // namespace wl

@@ -1,0 +1,70 @@
+// The stopping status of the columns of a solve; wollemi.core.status holds the same codes and members.
+//
+// It is written only in a functor's `finish`, which runs after every element was visited: within one kernel all
+// threads see the same status.
+#pragma once
+#include "types.hpp"
+
+namespace wl {
+
+enum stop_code : u8 { RUNNING = 0, CONVERGED = 1, INDEFINITE = 2, BREAKDOWN = 3, NOT_FINITE = 5 };
+
+template <class T>
+struct status_of {
+  using R = real_t<T>;
+  u8* stop;
+  i64* iterations;
+  R* norm;
+  const R* threshold;
+  R* history;
+  i32* running;
+  i64 capacity;
+  i64 k;
+
+  WL_DEVICE bool is_running(i64 c) const { return stop[c] == RUNNING; }
+
+  WL_DEVICE void halt(i64 c, stop_code why) const {
+    stop[c] = why;
+    count_down(running);
+  }
+
+  // The norm of the residual before the first iteration of a cycle.
+  WL_DEVICE void begin(i64 c, R residual_norm) const {
+    norm[c] = residual_norm;
+    judge(c, residual_norm);
+  }
+
+  // The norm of the residual after an iteration; counts the iteration.
+  WL_DEVICE void observe(i64 c, R residual_norm) const {
+    norm[c] = residual_norm;
+    history[iterations[c] % capacity * k + c] = residual_norm;
+    ++iterations[c];
+    judge(c, residual_norm);
+  }
+
+  WL_DEVICE void judge(i64 c, R residual_norm) const {
+    if (!finite(residual_norm))
+      halt(c, NOT_FINITE);
+    else if (residual_norm <= threshold[c])
+      halt(c, CONVERGED);
+  }
+};
+
+// What a functor knows of its column before the first row: here, whether it takes part.
+struct taking_part {
+  bool active;
+};
+
+template <class T>
+struct status_start {
+  mat<const T> r;
+  status_of<T> status;
+  using sum = real_t<T>;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64 c) const { return {status.is_running(c)}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return square(r(i, c)); }
+  WL_DEVICE void finish(i64 c, sum s) const { status.begin(c, square_root(s)); }
+};
+
+}  // namespace wl

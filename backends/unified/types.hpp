@@ -1,0 +1,137 @@
+// Numbers and views that every kernel speaks in.
+#pragma once
+#include "dialect.hpp"
+
+namespace wl {
+
+// Aligned to its whole size, so that GPUs load it in one access.
+template <class R>
+struct alignas(2 * sizeof(R)) complex {
+  R re, im;
+
+  complex() = default;
+  WL_DEVICE constexpr complex(R real, R imaginary = R(0)) : re(real), im(imaginary) {}
+
+  WL_DEVICE complex& operator+=(complex o) { return re += o.re, im += o.im, *this; }
+  WL_DEVICE complex& operator-=(complex o) { return re -= o.re, im -= o.im, *this; }
+
+  friend WL_DEVICE complex operator+(complex a, complex b) { return {a.re + b.re, a.im + b.im}; }
+  friend WL_DEVICE complex operator-(complex a, complex b) { return {a.re - b.re, a.im - b.im}; }
+  friend WL_DEVICE complex operator-(complex a) { return {-a.re, -a.im}; }
+  friend WL_DEVICE complex operator*(complex a, complex b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
+  friend WL_DEVICE complex operator/(complex a, R b) { return {a.re / b, a.im / b}; }
+  // Smith's method: no overflow where the quotient has none.
+  friend WL_DEVICE complex operator/(complex a, complex b) {
+    const R x = b.re < R(0) ? -b.re : b.re, y = b.im < R(0) ? -b.im : b.im;
+    if (x >= y) {
+      const R q = b.im / b.re, d = b.re + b.im * q;
+      return {(a.re + a.im * q) / d, (a.im - a.re * q) / d};
+    }
+    const R q = b.re / b.im, d = b.re * q + b.im;
+    return {(a.re * q + a.im) / d, (a.im * q - a.re) / d};
+  }
+  friend WL_DEVICE bool operator==(complex a, complex b) { return a.re == b.re && a.im == b.im; }
+  friend WL_DEVICE bool operator!=(complex a, complex b) { return !(a == b); }
+};
+
+template <class T>
+struct real_of {
+  using type = T;
+};
+template <class R>
+struct real_of<complex<R>> {
+  using type = R;
+};
+template <class T>
+using real_t = typename real_of<T>::type;
+
+template <class R>
+WL_DEVICE R conj(R a) {
+  return a;
+}
+template <class R>
+WL_DEVICE complex<R> conj(complex<R> a) {
+  return {a.re, -a.im};
+}
+template <class R>
+WL_DEVICE R real(R a) {
+  return a;
+}
+template <class R>
+WL_DEVICE R real(complex<R> a) {
+  return a.re;
+}
+template <class R>
+WL_DEVICE R square(R a) {
+  return a * a;
+}
+template <class R>
+WL_DEVICE R square(complex<R> a) {
+  return a.re * a.re + a.im * a.im;
+}
+// |a| without overflow in between.
+template <class R>
+WL_DEVICE R magnitude(R a) {
+  return a < R(0) ? -a : a;
+}
+template <class R>
+WL_DEVICE R magnitude(complex<R> a) {
+  const R x = magnitude(a.re), y = magnitude(a.im), big = x > y ? x : y, small = x > y ? y : x;
+  if (!(x == x) || !(y == y)) return x + y;
+  if (big == R(0) || big - big != R(0)) return big;
+  const R q = small / big;
+  return big * square_root(R(1) + q * q);
+}
+template <class R>
+WL_DEVICE bool finite(R a) {
+  return a - a == R(0);
+}
+template <class R>
+WL_DEVICE bool finite(complex<R> a) {
+  return finite(a.re) && finite(a.im);
+}
+
+template <class R>
+struct epsilon_of;
+template <>
+struct epsilon_of<float> {
+  static constexpr float value = 0x1p-23f;
+};
+template <>
+struct epsilon_of<double> {
+  static constexpr double value = 0x1p-52;
+};
+template <class T>
+constexpr real_t<T> epsilon = epsilon_of<real_t<T>>::value;
+
+template <class A, class B>
+struct same {
+  static constexpr bool value = false;
+};
+template <class A>
+struct same<A, A> {
+  static constexpr bool value = true;
+};
+
+// A block of vectors: rows any distance apart, columns side by side.
+template <class T>
+struct mat {
+  T* data;
+  i64 ld;
+  WL_DEVICE T& operator()(i64 i, i64 c) const { return data[i * ld + c]; }
+};
+
+// y = alpha v + beta y without reading y where beta is 0, so that NaN in it does not survive.
+template <class T>
+WL_DEVICE void store(T& y, T v, T alpha, T beta) {
+  y = beta == T(0) ? alpha * v : alpha * v + beta * y;
+}
+
+// The sum of a functor that has none.
+struct none {
+  WL_DEVICE none& operator+=(none) { return *this; }
+};
+
+}  // namespace wl

@@ -1,0 +1,117 @@
+// Element-wise work on blocks of vectors, and its sums. See wollemi.core.operations.vector.
+#pragma once
+#include "status.hpp"
+
+namespace wl {
+
+template <class T>
+struct vector_fill {
+  mat<T> y;
+  T value;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return y(i, c) = value, sum{}; }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T>
+struct vector_axpby {
+  mat<const T> x;
+  mat<T> y;
+  T alpha, beta;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
+    store(y(i, c), x(i, c), alpha, beta);
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T>
+struct vector_scale_rows {
+  const T* d;
+  mat<const T> x;
+  mat<T> y;
+  T alpha, beta;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
+    store(y(i, c), d[i] * x(i, c), alpha, beta);
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct vector_gather {
+  const I* index;
+  mat<const T> x;
+  mat<T> y;
+  T alpha, beta;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
+    store(y(i, c), x(index[i], c), alpha, beta);
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T>
+struct vector_dot {
+  mat<const T> x, y;
+  T* value;
+  using sum = T;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
+    return conj(x(i, c)) * y(i, c);
+  }
+  WL_DEVICE void finish(i64 c, sum s) const { value[c] = s; }
+};
+
+template <class T>
+struct vector_norm {
+  mat<const T> x;
+  real_t<T>* value;
+  using sum = real_t<T>;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return square(x(i, c)); }
+  WL_DEVICE void finish(i64 c, sum s) const { value[c] = square_root(s); }
+};
+
+// "Adding" keeps the larger one, and NaN once there is one.
+template <class R>
+struct maximum {
+  R value;
+  WL_DEVICE maximum& operator+=(maximum o) {
+    if (!(o.value <= value)) value = value == value ? o.value : value;
+    return *this;
+  }
+};
+
+template <class T>
+struct vector_largest {
+  mat<const T> x;
+  real_t<T>* value;
+  using sum = maximum<real_t<T>>;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return {magnitude(x(i, c))}; }
+  WL_DEVICE void finish(i64 c, sum s) const { value[c] = s.value; }
+};
+
+}  // namespace wl

@@ -1,0 +1,60 @@
+"""The dtypes that kernels are made for, and the small questions asked of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .errors import UnsupportedDtype
+
+VALUE_DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
+INDEX_DTYPES = tuple(np.dtype(t) for t in (np.int32, np.int64))
+
+_REAL = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
+
+
+def real_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return the dtype of the absolute value of ``dtype``."""
+    dtype = np.dtype(dtype)
+    return _REAL.get(dtype, dtype)
+
+
+def is_complex(dtype: DTypeLike) -> bool:
+    """Return whether ``dtype`` is a complex one."""
+    return np.dtype(dtype).kind == "c"
+
+
+def value_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return the dtype that values of ``dtype`` are computed in.
+
+    Booleans and integers become float64, as a division would make them.
+
+    Raises
+    ------
+    UnsupportedDtype
+        For anything that is not a number, and for precisions without kernels.
+    """
+    dtype = np.dtype(dtype).newbyteorder("=")
+    if dtype in VALUE_DTYPES:
+        return dtype
+    if dtype.kind in "bui":
+        return np.dtype(np.float64)
+    names = ", ".join(map(str, VALUE_DTYPES))
+    raise UnsupportedDtype(f"values of dtype {dtype} are not supported; convert to one of {names}")
+
+
+def index_dtype(largest: int, *dtypes: DTypeLike) -> np.dtype[Any]:
+    """Return the narrowest index dtype that holds ``largest``, at least as wide as ``dtypes``.
+
+    Only the two index dtypes themselves ask for width: an index array of another integer dtype
+    (uint8, int16, ...) is converted anyway.
+    """
+    wide = largest > np.iinfo(np.int32).max or any(np.dtype(d) == np.int64 for d in dtypes)
+    return np.dtype(np.int64 if wide else np.int32)
+
+
+def common_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
+    """Return the value dtype that an expression over ``dtypes`` is computed in."""
+    return value_dtype(np.result_type(*(value_dtype(d) for d in dtypes)))

@@ -1,0 +1,62 @@
+"""Every error that wollemi raises on purpose.
+
+Messages say what was given, what was expected, and what to do about it.
+"""
+
+
+class WollemiError(Exception):
+    """The base of all errors of this package."""
+
+
+class InvalidMatrix(WollemiError, ValueError):
+    """Arrays or a file that do not describe a matrix; the message names the place."""
+
+
+class InvalidArgument(WollemiError, ValueError):
+    """An argument outside of what the call accepts."""
+
+
+class ShapeMismatch(WollemiError, ValueError):
+    """Operands whose shapes do not fit together."""
+
+
+class UnsupportedDtype(WollemiError, TypeError):
+    """A dtype that no kernel is made for."""
+
+
+class UnsupportedOperation(WollemiError, NotImplementedError):
+    """An operation that the executor at hand has no kernel for."""
+
+
+class ExecutorMismatch(WollemiError, ValueError):
+    """Operands that live on different executors; nothing is copied between devices silently."""
+
+
+class ExecutorUnavailable(WollemiError, RuntimeError):
+    """An executor that cannot be had here; the message says why and what to install."""
+
+
+class DeviceError(WollemiError, RuntimeError):
+    """A device that failed while it worked: lost, asynchronous error, launch failure."""
+
+
+class OutOfDeviceMemory(DeviceError, MemoryError):
+    """An allocation that the executor's memory has no room for."""
+
+
+class KernelCompileError(WollemiError, RuntimeError):
+    """A kernel source that the run-time compiler refused; the message holds its log."""
+
+
+class SolveInterrupted(WollemiError, KeyboardInterrupt):
+    """Ctrl-C during a solve.
+
+    Attributes
+    ----------
+    result : Result
+        What had been reached; its ``reason`` is ``interrupted``.
+    """
+
+    def __init__(self, message: str, result: object) -> None:
+        super().__init__(message)
+        self.result = result

@@ -1,0 +1,166 @@
+"""Executors: a place with a memory and what computes on it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .errors import ExecutorMismatch, UnsupportedOperation
+from .operation import KernelTable, Operation
+
+if TYPE_CHECKING:
+    from .iteration import Iteration
+
+Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, ...
+
+
+class Executor(ABC):
+    """A place to compute: a memory and the kernels that work on it.
+
+    Arrays are the executor's *native* ones (NumPy's on CPUs, CuPy's on NVIDIA and AMD GPUs); there is no
+    wrapper around them. Executors compare equal when they name the same place, and pickle as their name.
+    """
+
+    kernels: ClassVar[KernelTable]
+
+    # ---- identity
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name that :func:`wollemi.executor` makes an equal executor from, ``omp:4``."""
+
+    @property
+    def backend(self) -> str:
+        """The backend's name, ``omp``; the column of the support matrix."""
+        return self.kernels.backend
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """What is known of the device: name, memory, bandwidth, SIMD or warp width, dtypes."""
+        return {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Executor) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .registry import executor
+
+        return executor, (self.name,)
+
+    # ---- memory
+
+    @property
+    @abstractmethod
+    def xp(self) -> Any:
+        """The array namespace (NumPy's functions) for native arrays."""
+
+    @abstractmethod
+    def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Return an uninitialized, C-contiguous native array."""
+
+    @abstractmethod
+    def from_host(self, array: np.ndarray) -> Array:
+        """Return a native array with the contents of ``array``; it may share memory."""
+
+    @abstractmethod
+    def to_host(self, array: Array) -> np.ndarray:
+        """Return a NumPy array with the contents of a native one; it may share memory."""
+
+    @abstractmethod
+    def copy(self, array: Array) -> Array:
+        """Return a C-contiguous native copy of a native array."""
+
+    @abstractmethod
+    def copy_into(self, target: Array, source: Array | np.ndarray) -> None:
+        """Overwrite ``target`` with ``source``, native or NumPy, of the same shape and dtype."""
+
+    @abstractmethod
+    def owns(self, array: object) -> bool:
+        """Return whether ``array`` is native to this executor and lives here."""
+
+    def adopt(self, array: object) -> Array | None:
+        """Return another library's array of this device as a native one without a copy, or None.
+
+        The default knows no other library.
+        """
+        return None
+
+    def synchronize(self) -> None:
+        """Wait for all work that was submitted."""
+
+    # ---- work
+
+    def run(self, operation: Operation, *arguments: Any) -> Any:
+        """Run the kernel of ``operation`` on native arguments.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If this executor has no kernel for it.
+        """
+        kernel = self.kernels.find(operation)
+        if kernel is None:
+            raise UnsupportedOperation(self._unsupported(operation))
+        if self._observer is not None:
+            return self._observer(self, operation, kernel, arguments)
+        return kernel(self, *arguments)
+
+    def supports(self, operation: Operation) -> bool:
+        """Return whether there is a kernel for ``operation`` here."""
+        return self.kernels.find(operation) is not None
+
+    def drive(self, iteration: Iteration, limit: int) -> None:
+        """Run ``iteration`` until its status has no running column, or ``limit`` times.
+
+        The plain loop of the host: every other way of driving must be told from it by speed alone.
+        """
+        status = iteration.status
+        for _ in range(limit):
+            if self.to_host(status.running)[0] == 0:
+                break
+            iteration.body()
+
+    _observer: Callable[..., Any] | None = None  # set by the profiler while it watches
+
+    @property
+    def observed(self) -> bool:
+        """Whether a profiler watches: iterations then run operation by operation."""
+        return self._observer is not None
+
+    def _unsupported(self, operation: Operation) -> str:
+        from .registry import backends_with
+
+        have = backends_with(operation)
+        remedy = f'Move the data: .to("{have[-1]}").' if have else "No backend has it."
+        return (
+            f"{operation.name} has no kernel on {self.name} (have: {', '.join(have) or 'none'}). {remedy}"
+        )
+
+
+def same_executor(what: str, *placed: Any) -> Executor:
+    """Return the one executor of ``placed`` (things with ``.executor``).
+
+    Raises
+    ------
+    ExecutorMismatch
+        If they live on different ones.
+    """
+    first: Executor = placed[0].executor
+    for other in placed[1:]:
+        if other.executor != first:
+            raise ExecutorMismatch(
+                f"{what}: operands live on {first.name} and on {other.executor.name}; "
+                f'move one of them, for instance with .to("{first.name}")'
+            )
+    return first

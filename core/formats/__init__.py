@@ -1,0 +1,31 @@
+"""The matrix formats; each is a LinOp that holds native arrays of its executor."""
+
+from .base import Matrix
+from .bsr import Bsr
+from .convert import FORMATS, convert
+from .coo import Coo
+from .csc import Csc
+from .csr import Csr
+from .dense import Dense
+from .diagonal import Diagonal, Identity
+from .ell import Ell
+from .hybrid import Hybrid
+from .permutation import Permutation
+from .sellp import Sellp
+
+__all__ = [
+    "FORMATS",
+    "Bsr",
+    "Coo",
+    "Csc",
+    "Csr",
+    "Dense",
+    "Diagonal",
+    "Ell",
+    "Hybrid",
+    "Identity",
+    "Matrix",
+    "Permutation",
+    "Sellp",
+    "convert",
+]

@@ -1,0 +1,256 @@
+"""What all matrix formats share: a shape, native arrays, and moving them."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..dtypes import is_complex, value_dtype
+from ..errors import InvalidArgument, InvalidMatrix
+from ..linop import LinOp
+from ..registry import executor as executor_by_name
+from ..registry import get_default_executor
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+
+class Matrix(LinOp):
+    """A matrix whose entries are held in arrays of its executor.
+
+    A format names its arrays in :attr:`arrays`; ``data`` is the one with the values. Two matrices never share state that one of them
+    changes: :meth:`copy` copies, everything else that returns a matrix may share arrays with it.
+    """
+
+    format: ClassVar[str]
+    arrays: ClassVar[tuple[str, ...]]
+
+    data: Array
+
+    @classmethod
+    def _from_arrays(
+        cls, executor: Executor, shape: tuple[int, int], *arrays: Array, **extra: Any
+    ) -> Self:
+        """Make a matrix of native arrays that are known to be right, in the order of ``arrays``."""
+        matrix = cls.__new__(cls)
+        matrix.executor = executor
+        matrix.shape = shape
+        for name, array in zip(cls.arrays, arrays, strict=True):
+            setattr(matrix, name, array)
+        matrix.dtype = matrix.data.dtype
+        for name, value in extra.items():
+            setattr(matrix, name, value)
+        matrix._reset()
+        return matrix
+
+    def _reset(self) -> None:
+        """Forget what was derived from the entries."""
+
+    def _extra(self) -> dict[str, Any]:
+        """Return what else a matrix of this format is made of besides its arrays."""
+        return {}
+
+    def _with_arrays(self, executor: Executor, *arrays: Array) -> Self:
+        return self._from_arrays(executor, self.shape, *arrays, **self._extra())
+
+    def _native_arrays(self) -> list[Array]:
+        return [getattr(self, name) for name in self.arrays]
+
+    # ---- facts
+
+    @property
+    def nnz(self) -> int:
+        """How many entries are stored, explicit zeros included."""
+        return int(self.data.size)
+
+    @property
+    def index_dtype(self) -> np.dtype[Any]:
+        """The dtype of the index arrays."""
+        return np.dtype(next((a.dtype for a in self._native_arrays()[1:]), np.int32))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the matrix occupies, and that applying it must read."""
+        return sum(int(a.nbytes) for a in self._native_arrays())
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return (
+            f"<{type(self).__name__} {rows}x{columns} {self.dtype}/{self.index_dtype} "
+            f"nnz={self.nnz} on {self.executor.name}>"
+        )
+
+    # ---- moving and converting
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return this matrix on another executor; itself if it is there already.
+
+        Examples
+        --------
+        >>> import wollemi as wl
+        >>> wl.Identity(2).to("reference").executor.name
+        'reference'
+        """
+        target = executor_by_name(executor)
+        if target == self.executor:
+            return self
+        return self._with_arrays(
+            target, *(target.from_host(self.executor.to_host(a)) for a in self._native_arrays())
+        )
+
+    def copy(self) -> Self:
+        """Return a copy that shares no memory with this matrix."""
+        return self._with_arrays(
+            self.executor, *(self.executor.copy(a) for a in self._native_arrays())
+        )
+
+    def astype(self, dtype: DTypeLike) -> Self:
+        """Return this matrix with values of ``dtype``; itself if they are already."""
+        dtype = value_dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        if is_complex(self.dtype) and not is_complex(dtype):
+            raise InvalidArgument(
+                f"a {self.dtype} matrix does not become {dtype} by itself: take .real of its data"
+            )
+        return self._with_data(self.data.astype(dtype))
+
+    def _with_data(self, data: Array) -> Self:
+        """Return a matrix of this pattern with other values."""
+        arrays = [data if n == "data" else getattr(self, n) for n in self.arrays]
+        return self._with_arrays(self.executor, *arrays)
+
+    def conj(self) -> Self:
+        """Return the complex conjugate; itself if the values are real."""
+        return self._with_data(self.data.conj()) if is_complex(self.dtype) else self
+
+    def asformat(self, format: str, **options: Any) -> Matrix:
+        """Return this matrix in another format; itself if it is in it already.
+
+        Parameters
+        ----------
+        format : str
+            ``csr``, ``csc``, ``coo``, ``ell``, ``sellp``, ``hybrid``, ``bsr`` or ``dense``.
+        **options
+            Of the format, such as ``blocksize=(3, 3)`` for bsr.
+        """
+        from .convert import convert
+
+        return convert(self, format, **options)
+
+    def update_values(self, data: Any) -> None:
+        """Overwrite the values and keep the pattern, and with it the plan.
+
+        Parameters
+        ----------
+        data : array, of the shape of ``self.data``
+            The new values in the order of ``self.data``.
+
+        Raises
+        ------
+        InvalidMatrix
+            If the shape differs; nothing is changed then.
+        """
+        from ..operands import native
+
+        values = native(self.executor, data, "data")
+        if tuple(values.shape) != tuple(self.data.shape):
+            raise InvalidMatrix(
+                f"update_values: expected data of shape {tuple(self.data.shape)}, got "
+                f"{tuple(values.shape)}"
+            )
+        if is_complex(values.dtype) and not is_complex(self.dtype):
+            raise InvalidMatrix(f"update_values: complex values do not fit a {self.dtype} matrix")
+        self.executor.copy_into(self.data, values.astype(self.dtype))
+        self._values_changed()
+
+    def _values_changed(self) -> None:
+        """Bring what was derived from the values in line with them."""
+
+    def to_scipy(self) -> Any:
+        """Return a ``scipy.sparse`` array; it shares memory with a matrix on a CPU where it can."""
+        return self.asformat("coo").to_scipy()
+
+    def to_dense(self) -> np.ndarray[Any, Any]:
+        """Return a NumPy array of all entries; duplicates are added up."""
+        return np.asarray(self.asformat("csr").to_scipy().toarray())
+
+    def diagonal(self) -> Any:
+        """Return the main diagonal as a native array of length ``min(shape)``."""
+        return self.asformat("csr").diagonal()
+
+    # ---- arithmetic between matrices is done at once, not lazily
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, Matrix):
+            from .arithmetic import matmul
+
+            return matmul(self, other)
+        return super().__matmul__(other)
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Matrix):
+            from .arithmetic import add
+
+            return add(self, other)
+        return super().__add__(other)
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, Matrix):
+            from .arithmetic import add
+
+            return add(self, other, beta=-1.0)
+        return super().__sub__(other)
+
+    def __mul__(self, factor: Any) -> Any:
+        if not isinstance(factor, Number):
+            return NotImplemented
+        scalar = factor.item() if isinstance(factor, np.generic) else factor
+        matrix = self.astype(np.result_type(self.dtype, np.complex64)) if (
+            isinstance(scalar, complex)
+        ) else self
+        return matrix._with_data(matrix.data * scalar)
+
+    __rmul__ = __mul__
+
+    # ---- pickling: arrays and the executor's name, never handles
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "executor": self.executor.name,
+            "shape": self.shape,
+            "arrays": [np.asarray(self.executor.to_host(a)) for a in self._native_arrays()],
+            "extra": self._extra(),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        executor = executor_by_name(state["executor"])
+        arrays = [executor.from_host(a) for a in state["arrays"]]
+        made = self._from_arrays(executor, state["shape"], *arrays, **state["extra"])
+        self.__dict__.update(made.__dict__)
+
+
+def place(executor: Executor | str | None, *arrays: Any) -> Executor:
+    """Return where a matrix made of ``arrays`` lives: as asked, or where the arrays are.
+
+    Arrays of the host go to the default executor.
+    """
+    if executor is not None:
+        return executor_by_name(executor)
+    return get_default_executor()
+
+
+def checked_shape(shape: Any) -> tuple[int, int]:
+    """Return ``shape`` as two non-negative integers, or raise InvalidMatrix."""
+    try:
+        rows, columns = shape
+        if int(rows) != rows or int(columns) != columns or rows < 0 or columns < 0:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidMatrix(
+            f"shape: expected two non-negative integers (rows, columns), got {shape!r}"
+        ) from None
+    return int(rows), int(columns)

@@ -1,0 +1,199 @@
+"""Compressed sparse rows, the format that everything can become."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ..dtypes import is_complex
+from ..errors import InvalidMatrix
+from ..operations import matrix as operations
+from ..operations import structure
+from ..statistics import Plan
+from . import validate
+from .base import Matrix, checked_shape, place
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+    from .csc import Csc
+
+
+class Csr(Matrix):
+    """A sparse matrix by compressed rows.
+
+    Parameters
+    ----------
+    arg : matrix or tuple
+        A matrix of SciPy, CuPy or PyTorch, any wollemi matrix, a dense array, or the triple ``(data, indices, indptr)``.
+    shape : tuple of int, optional
+        Rows and columns; needed with a triple, unless the largest index tells the columns.
+    dtype : dtype, optional
+        Of the values; by default that of ``arg`` (integers become float64).
+    executor : Executor or str, optional
+        Where it lives; the default executor by default, or where ``arg`` lives.
+
+    Attributes
+    ----------
+    data : array, shape (nnz,)
+        Values, row by row; explicit zeros stay.
+    indices : array of int32 or int64, shape (nnz,)
+        Columns.
+    indptr : array of the same dtype, shape (m + 1,)
+        Row ``i`` is in ``indptr[i]:indptr[i + 1]``.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the arrays do not describe a matrix; the message names the place.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(([4.0, 1.0, 3.0], [0, 1, 1], [0, 2, 3]), shape=(2, 2))
+    >>> A @ np.array([1.0, 2.0])
+    array([6., 6.])
+    """
+
+    format = "csr"
+    arrays = ("data", "indices", "indptr")
+
+    indices: Array
+    indptr: Array
+
+    def __init__(
+        self,
+        arg: Any,
+        shape: tuple[int, int] | None = None,
+        *,
+        dtype: Any = None,
+        executor: Executor | str | None = None,
+    ) -> None:
+        if isinstance(arg, tuple) and len(arg) == 3:
+            made = _from_triple(arg, shape, place(executor, *arg))
+        else:
+            from ..interop import matrix_from
+
+            made = matrix_from(arg, executor).asformat("csr")
+            if shape is not None and checked_shape(shape) != made.shape:
+                raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
+        if dtype is not None:
+            made = made.astype(dtype)
+        self.__dict__.update(made.__dict__)
+
+    def _reset(self) -> None:
+        self._plan: Plan | None = None
+        self._transposed: tuple[Csr, Array] | None = None
+
+    def _values_changed(self) -> None:
+        if self._plan is not None:
+            self._plan.update_values(self)
+        self._transposed = None
+
+    @property
+    def plan(self) -> Plan:
+        """What was chosen for products with vectors, and why; made when first needed."""
+        if self._plan is None:
+            self._plan = self.executor.run(operations.csr_plan, self)
+        return self._plan
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.executor.run(operations.csr_spmv, self, x, y, alpha, beta)
+
+    @property
+    def T(self) -> Csc:  # noqa: N802
+        """The transpose, which shares this matrix's arrays."""
+        from .csc import Csc
+
+        transposed = Csc._from_arrays(
+            self.executor, self.shape[::-1], self.data, self.indices, self.indptr
+        )
+        return transposed
+
+    @property
+    def H(self) -> Csc:  # noqa: N802
+        """The conjugate transpose; shares this matrix's arrays if they are real."""
+        return self.T.conj() if is_complex(self.dtype) else self.T
+
+    def transpose(self) -> Csr:
+        """Return the transpose by compressed rows, sorted."""
+        indptr, indices, data, _ = self.executor.run(structure.csr_transpose, self)
+        return Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
+
+    def sort(self) -> Self:
+        """Return this matrix with the columns of each row in rising order; itself if they are."""
+        if self.has_sorted_indices:
+            return self
+        indices, data, _ = self.executor.run(structure.csr_sort, self)
+        return self._from_arrays(self.executor, self.shape, data, indices, self.indptr)
+
+    def sum_duplicates(self) -> Csr:
+        """Return this matrix, sorted, with entries of one place added up; zeros stay."""
+        matrix = self.sort()
+        if matrix.has_duplicates:
+            indptr, indices, data = self.executor.run(structure.csr_sum_duplicates, matrix)
+            return Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
+        return matrix
+
+    @property
+    def has_sorted_indices(self) -> bool:
+        """Whether the columns of each row are in rising order (equal ones allowed)."""
+        falls = self._steps() < 0
+        return not bool(np.any(falls))
+
+    @property
+    def has_duplicates(self) -> bool:
+        """Whether a sorted matrix stores some place twice."""
+        return bool(np.any(self._steps() == 0))
+
+    def _steps(self) -> np.ndarray[Any, Any]:
+        """Return the differences of neighbouring columns within rows, on the host."""
+        indices = self.executor.to_host(self.indices)
+        if indices.size < 2:
+            return np.empty(0, np.int64)
+        steps = np.diff(indices.astype(np.int64))
+        starts = self.executor.to_host(self.indptr)[1:-1]
+        steps[starts[(starts > 0) & (starts < indices.size)] - 1] = 1
+        return steps
+
+    def diagonal(self) -> Array:
+        """Return the main diagonal as a native array of length ``min(shape)``."""
+        d = self.executor.allocate((min(self.shape),), self.dtype)
+        self.executor.run(operations.csr_diagonal, self, d)
+        return d
+
+    def to_scipy(self) -> Any:
+        """Return a ``scipy.sparse.csr_array``; it shares memory with a matrix on a CPU."""
+        from scipy.sparse import csr_array
+
+        host = [self.executor.to_host(a) for a in self._native_arrays()]
+        return csr_array(tuple(host), shape=self.shape)
+
+
+def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csr:
+    data, indices, indptr = validate_compressed(triple, shape, rows_first=True)
+    if shape is None:
+        shape = (indptr.size - 1, int(indices.max()) + 1 if indices.size else 0)
+    return Csr._from_arrays(
+        executor, checked_shape(shape), *(executor.from_host(a) for a in (data, indices, indptr))
+    )
+
+
+def validate_compressed(
+    triple: Any, shape: Any, *, rows_first: bool
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Check ``(data, indices, indptr)`` of compressed rows or columns and return them as kernels take them."""
+    from ..operands import to_host
+
+    data = validate.values(to_host(triple[0]))
+    indptr = to_host(triple[2])
+    major, minor = (np.size(indptr) - 1, None) if shape is None else checked_shape(shape)
+    if shape is not None and not rows_first:
+        major, minor = minor, major
+    bound = np.iinfo(np.int64).max if minor is None else minor
+    indices = validate.indices(to_host(triple[1]), bound, "indices")
+    validate.equal_lengths(data=data, indices=indices)
+    indptr = validate.pointers(indptr, max(int(major or 0), 0), data.size)
+    largest = max(data.size, int(major or 0), 0 if minor is None else minor)
+    indices, indptr = validate.of_one_dtype(largest, indices, indptr)
+    return data, indices, indptr

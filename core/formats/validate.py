@@ -1,0 +1,83 @@
+"""Checks of arrays that users hand over, before a matrix is made of them.
+
+They run on the host: a matrix is validated once, when it is made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import index_dtype, value_dtype
+from ..errors import InvalidMatrix
+
+HostArray = np.ndarray[Any, Any]
+
+
+def values(data: Any, name: str = "data", ndim: int = 1) -> HostArray:
+    """Return values as a contiguous array of a supported dtype."""
+    array = np.asarray(data)
+    if array.ndim != ndim:
+        raise InvalidMatrix(f"{name}: expected {ndim} dimension(s), got shape {array.shape}")
+    if array.dtype.kind not in "buifc":
+        raise InvalidMatrix(f"{name}: expected numbers, got dtype {array.dtype}")
+    return np.ascontiguousarray(array, value_dtype(array.dtype))
+
+
+def indices(array: Any, bound: int, name: str) -> HostArray:
+    """Return indices as a contiguous integer array with all of them in ``[0, bound)``."""
+    checked = integers(array, name)
+    if checked.size:
+        low, high = int(checked.min()), int(checked.max())
+        if low < 0 or high >= bound:
+            worst = low if low < 0 else high
+            where = int(np.flatnonzero(checked == worst)[0])
+            raise InvalidMatrix(f"{name}[{where}] = {worst} is outside of 0..{bound - 1}")
+    return checked
+
+
+def integers(array: Any, name: str) -> HostArray:
+    """Return ``array`` as one dimension of integers, whatever integer dtype it has."""
+    checked = np.asarray(array)
+    if checked.ndim != 1:
+        raise InvalidMatrix(f"{name}: expected 1 dimension, got shape {checked.shape}")
+    if checked.size == 0:
+        return checked.astype(np.int32)
+    if checked.dtype.kind == "f" and np.all(checked == np.floor(checked)):
+        checked = checked.astype(np.int64)
+    if checked.dtype.kind not in "iu":
+        raise InvalidMatrix(f"{name}: expected integers, got dtype {checked.dtype}")
+    return checked
+
+
+def pointers(array: Any, rows: int, nnz: int, name: str = "indptr") -> HostArray:
+    """Return row pointers after checking that they start at 0, never fall and end at ``nnz``."""
+    checked = integers(array, name)
+    if checked.size != rows + 1:
+        raise InvalidMatrix(f"{name}: expected {rows + 1} numbers, got {checked.size}")
+    if checked[0] != 0:
+        raise InvalidMatrix(f"{name}[0] = {checked[0]}, expected 0")
+    falls = np.flatnonzero(checked[1:] < checked[:-1])
+    if falls.size:
+        i = int(falls[0])
+        raise InvalidMatrix(
+            f"{name} is not increasing: {name}[{i}] = {checked[i]}, {name}[{i + 1}] = "
+            f"{checked[i + 1]}"
+        )
+    if checked[-1] != nnz:
+        raise InvalidMatrix(f"{name}[-1] = {checked[-1]}, expected the number of entries, {nnz}")
+    return checked
+
+
+def of_one_dtype(largest: int, *arrays: HostArray) -> list[HostArray]:
+    """Return index arrays in the one index dtype that holds them all."""
+    dtype = index_dtype(largest, *(a.dtype for a in arrays if a.size))
+    return [np.ascontiguousarray(a, dtype) for a in arrays]
+
+
+def equal_lengths(**arrays: HostArray) -> None:
+    """Raise InvalidMatrix unless all arrays have the same length."""
+    if len({a.shape[0] for a in arrays.values()}) > 1:
+        lengths = ", ".join(f"{name} has {a.shape[0]}" for name, a in arrays.items())
+        raise InvalidMatrix(f"lengths disagree: {lengths}")

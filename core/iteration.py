@@ -1,0 +1,32 @@
+"""One iteration of a solver as something an executor can drive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .status import Status
+
+
+@dataclass(eq=False)
+class Iteration:
+    """A straight line of operations that is run again and again.
+
+    Parameters
+    ----------
+    body : callable
+        Runs one iteration through ``executor.run``: the same operations on the same arrays each time.
+    status : Status
+        Which columns are running; the last operation that observes a residual updates it.
+    resident : bool
+        Whether ``body`` makes nothing but executor operations. If not (a user's Python callable is in it), it
+        can be neither recorded nor captured, and the host drives it.
+    program : object
+        What an executor recorded of ``body``, kept here so that it lives as long as the arrays do.
+    """
+
+    body: Callable[[], None]
+    status: Status
+    resident: bool = True
+    program: Any = field(default=None, repr=False)

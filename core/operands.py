@@ -1,0 +1,108 @@
+"""Vectors and blocks of vectors at the public edge.
+
+Inside, every vector is a native block of shape ``(n, k)`` whose rows are any distance apart and whose columns
+are neighbours. Here is where what users hand over becomes one, and where results take the shape that was handed in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .dtypes import value_dtype
+from .errors import ExecutorMismatch, InvalidArgument, ShapeMismatch
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+
+# DLPack's device types, for naming where a foreign array lives.
+_DLPACK_CPU = 1
+_DLPACK_DEVICES = {1: "the host", 2: "cuda", 3: "the host", 10: "hip", 13: "cuda", 14: "dpcpp"}
+
+
+def is_host(array: object) -> bool:
+    """Return whether ``array`` has no home: NumPy, a sequence, or another library's CPU array."""
+    if isinstance(array, (np.ndarray, np.generic, list, tuple)):
+        return True
+    device = getattr(array, "__dlpack_device__", None)
+    return device is not None and device()[0] == _DLPACK_CPU
+
+
+def native(executor: Executor, array: object, what: str) -> Array:
+    """Return ``array`` as a native array of ``executor``; the host's are copied in.
+
+    Raises
+    ------
+    ExecutorMismatch
+        If it lives on another device.
+    """
+    if executor.owns(array):
+        return array
+    if is_host(array):
+        if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
+            array = np.from_dlpack(array)  # type: ignore[arg-type]
+        host = np.asarray(array)
+        if host.dtype.kind not in "buifc":
+            raise InvalidArgument(f"{what}: expected numbers, got an array of dtype {host.dtype}")
+        return executor.from_host(host)
+    device = getattr(array, "__dlpack_device__", None)
+    if device is None:
+        raise InvalidArgument(f"{what}: expected an array, got {type(array).__name__}")
+    adopted = executor.adopt(array)
+    if adopted is None:
+        where = _DLPACK_DEVICES.get(device()[0], "another device")
+        raise ExecutorMismatch(
+            f"{what}: the operator lives on {executor.name} and the array on {where}; "
+            "move one of them"
+        )
+    return adopted
+
+
+def as_block(executor: Executor, array: object, rows: int, what: str) -> Array:
+    """Return ``array`` of shape ``(rows,)`` or ``(rows, k)`` as a native ``(rows, k)`` block.
+
+    No copy is made of a native array unless its columns are not neighbours.
+    """
+    block = native(executor, array, what)
+    if block.ndim not in (1, 2) or block.shape[0] != rows:
+        raise ShapeMismatch(
+            f"{what}: expected shape ({rows},) or ({rows}, k), got {tuple(block.shape)}"
+        )
+    dtype = value_dtype(block.dtype)
+    if block.dtype != dtype:
+        block = block.astype(dtype)
+    if block.ndim == 1:
+        block = block.reshape(rows, 1) if block.strides[0] == dtype.itemsize else block[:, None]
+    return block if has_block_layout(block) else executor.copy(block)
+
+
+def has_block_layout(block: Array) -> bool:
+    """Return whether kernels can take ``block``: neighbouring columns, rows not overlapping."""
+    rows, columns = block.shape
+    item = block.dtype.itemsize
+    if rows == 0 or columns == 0:
+        return True
+    return (columns == 1 or block.strides[1] == item) and (
+        rows == 1 or (block.strides[0] >= columns * item and block.strides[0] % item == 0)
+    )
+
+
+def like(executor: Executor, block: Array, given: object) -> Array:
+    """Return ``block`` in the number of dimensions of ``given``, as NumPy if that was the host's."""
+    if getattr(given, "ndim", np.ndim(given) if isinstance(given, (list, tuple)) else 1) == 1:  # type: ignore[arg-type]
+        block = block.reshape(block.shape[0]) if block.shape[1] == 1 else block[:, 0]
+    if is_host(given) and not executor.owns(given):
+        return executor.to_host(block)
+    return block
+
+
+def to_host(array: Any) -> np.ndarray[Any, Any]:
+    """Return any library's array as NumPy; for checks of what a matrix is made of."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
+        return np.asarray(array.get())
+    if hasattr(array, "detach"):
+        return np.asarray(array.detach().cpu())
+    return np.asarray(array)

@@ -1,0 +1,224 @@
+"""Operations: what can be asked of an executor, declared once.
+
+An operation is a name, a typed signature, one sentence and a cost. Everything that has to
+know all operations is derived from the declarations: the lookup in :meth:`Executor.run`, the C++ wrappers of
+the unified kernels, the support matrix, the tests that a backend owes, and the profiler's bytes and flops.
+
+A signature is a line such as ::
+
+    x: inout T[n,k], p: in T[n,k], rho: in T[k], status: inout Status[k], alpha: T
+
+``T`` is the value dtype of the call, ``R`` its real counterpart, ``I`` the index dtype; ``u8``, ``i32`` and ``i64`` are themselves. A type without
+brackets is a scalar by value (``int`` for a host integer). ``Status`` is :class:`wollemi.core.status.Status`, and any other capitalized word is a
+matrix format. The names in brackets are dimensions, the same name standing for the same extent.
+
+This module needs the standard library alone: the build reads the declarations before NumPy is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+ARRAY_KINDS = frozenset({"T", "R", "I", "u8", "i32", "i64"})
+INTENTS = frozenset({"in", "out", "inout"})
+
+_PARAMETER = re.compile(r"(\w+):(?:(in|out|inout) )?(\w+)(?:\[([\w,+]*)\])?$")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One argument of an operation."""
+
+    name: str
+    kind: str
+    intent: str
+    dims: tuple[str, ...]
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the argument is an array of the executor."""
+        return self.kind in ARRAY_KINDS and bool(self.dims)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether the argument is a number handed over by value."""
+        return not self.dims
+
+    @property
+    def is_status(self) -> bool:
+        """Whether the argument is the stopping status of the columns."""
+        return self.kind == "Status"
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether the argument is a matrix in some format."""
+        return bool(self.dims) and not self.is_array and not self.is_status
+
+
+class Cost(NamedTuple):
+    """What an operation cannot do without: bytes through memory and floating-point operations."""
+
+    bytes: int
+    flops: int
+
+
+def parse_signature(text: str) -> tuple[Parameter, ...]:
+    """Turn the text of a signature into its parameters."""
+    parameters = []
+    for part in re.split(r",\s*(?=\w+:)", " ".join(text.split())):
+        match = _PARAMETER.match(part.replace(": ", ":"))
+        if match is None:
+            raise SyntaxError(f"not a parameter: {part!r} in {text!r}")
+        name, intent, kind, dims = match.groups()
+        extents = tuple(dims.split(",")) if dims else ()
+        if bool(extents) != (intent in INTENTS):
+            raise SyntaxError(f"arrays have an intent and scalars have none: {part!r}")
+        parameters.append(Parameter(name, kind, intent or "value", extents))
+    return tuple(parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """Something an executor can be asked to do; compared and hashed by identity.
+
+    Parameters
+    ----------
+    name : str
+        Group and verb, ``csr.spmv``.
+    parameters : tuple of Parameter
+        The arguments in order.
+    summary : str
+        One sentence with the formula.
+    flops : callable
+        Floating-point operations, from the extents of the dimensions and ``nnz``.
+    over : tuple of str, optional
+        For element-wise operations the dimensions of rows and columns: the body is then one functor in ``backends/unified/``.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    summary: str
+    flops: Callable[[Mapping[str, int]], int]
+    over: tuple[str, str] | None = None
+    cost_of: Callable[..., Cost] | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name}>"
+
+    @property
+    def group(self) -> str:
+        """The part of the name before the dot; also the name of the file that holds its body."""
+        return self.name.partition(".")[0]
+
+    @property
+    def symbol(self) -> str:
+        """The name as C++ spells it."""
+        return self.name.replace(".", "_")
+
+    @property
+    def is_map(self) -> bool:
+        """Whether the body is a unified functor over rows and columns."""
+        return self.over is not None
+
+    def extents(self, arguments: tuple[Any, ...]) -> dict[str, int]:
+        """Bind the signature's dimensions to the shapes of ``arguments``."""
+        extents: dict[str, int] = {}
+        for parameter, argument in zip(self.parameters, arguments, strict=True):
+            if parameter.dims:
+                extents.update(
+                    (d, n)
+                    for d, n in zip(parameter.dims, argument.shape, strict=True)
+                    if d.isidentifier()
+                )
+            if parameter.is_matrix:
+                extents["nnz"] = extents.get("nnz", 0) + argument.nnz
+        return extents
+
+    def cost(self, *arguments: Any) -> Cost:
+        """Return the bytes and flops of a call with ``arguments``.
+
+        Each input is read once, each output written once, what is both counts twice.
+        """
+        if self.cost_of is not None:
+            return self.cost_of(*arguments)
+        moved = sum(
+            (2 if parameter.intent == "inout" and not parameter.is_matrix else 1) * argument.nbytes
+            for parameter, argument in zip(self.parameters, arguments, strict=True)
+            if parameter.is_array or parameter.is_matrix
+        )
+        return Cost(moved, self.flops(self.extents(arguments)))
+
+
+class OperationTable:
+    """All declared operations by name, in the order of their declaration."""
+
+    def __init__(self) -> None:
+        self._operations: dict[str, Operation] = {}
+
+    def declare(
+        self,
+        name: str,
+        signature: str,
+        summary: str,
+        *,
+        flops: Callable[[Mapping[str, int]], int] = lambda extents: 0,
+        over: tuple[str, str] | None = None,
+        cost: Callable[..., Cost] | None = None,
+    ) -> Operation:
+        """Declare an operation and return it."""
+        if name in self._operations:
+            raise ValueError(f"operation {name} is declared twice")
+        operation = Operation(name, parse_signature(signature), summary, flops, over, cost)
+        self._operations[name] = operation
+        return operation
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self._operations.values())
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    def __getitem__(self, name: str) -> Operation:
+        return self._operations[name]
+
+
+OPERATIONS = OperationTable()
+declare = OPERATIONS.declare
+
+
+class KernelTable:
+    """The kernels of one backend: operation to function.
+
+    A kernel is called as ``kernel(executor, *arguments)``.
+
+    Parameters
+    ----------
+    backend : str
+        The name of the column in the support matrix.
+    parent : KernelTable, optional
+        Where to look for what is not here: backends that share kernels share a parent.
+    """
+
+    def __init__(self, backend: str, parent: KernelTable | None = None) -> None:
+        self.backend = backend
+        self.parent = parent
+        self._kernels: dict[Operation, Callable[..., Any]] = {}
+
+    def __call__(self, operation: Operation) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Decorate a function to be this backend's kernel of ``operation``."""
+
+        def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
+            self._kernels[operation] = kernel
+            return kernel
+
+        return register
+
+    def find(self, operation: Operation) -> Callable[..., Any] | None:
+        """Return the kernel of ``operation``, or None."""
+        kernel = self._kernels.get(operation)
+        if kernel is None and self.parent is not None:
+            return self.parent.find(operation)
+        return kernel

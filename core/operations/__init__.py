@@ -1,0 +1,8 @@
+"""The declarations of all operations, one module per group.
+
+Importing this package fills :data:`wollemi.core.operation.OPERATIONS`. The standard library is all that it needs.
+"""
+
+from . import bicgstab, cg, cgs, gmres, matrix, status, structure, vector
+
+__all__ = ["bicgstab", "cg", "cgs", "gmres", "matrix", "status", "structure", "vector"]

@@ -1,0 +1,74 @@
+"""The steps of the restarted generalized minimal residual method.
+
+``basis`` is the Krylov basis, ``s`` vectors one after the other; ``step`` holds the number ``j`` of the iteration within
+the cycle, from 0, on the device, so that every iteration is the same line of operations. ``hessenberg`` keeps the
+triangular factor: entry ``(i, j)`` is row ``i`` of column ``j``. Per right-hand side, ``count`` is the number of columns that
+are valid: a column that stopped earlier has fewer.
+"""
+
+from ..operation import declare
+
+start = declare(
+    "gmres.start",
+    "r: in T[n,k], v: out T[n,k], basis: out T[s,n,k], g: out T[s,k], count: out i64[k], "
+    "step: out i64[1], status: in Status[k]",
+    "v = basis_0 = r / |r| (0 where not running), g = (|r|, 0, ...), count = 0, step = 0; "
+    "|r| is the status's norm",
+    flops=lambda e: e["n"] * e["k"],
+)
+
+project = declare(
+    "gmres.project",
+    "basis: in T[s,n,k], w: in T[n,k], h: out T[s,k], before: out R[k], step: in i64[1], "
+    "status: in Status[k]",
+    "h_i = <basis_i, w> for i <= j; before = |w|",
+    flops=lambda e: 2 * (e["s"] + 1) * e["n"] * e["k"],
+)
+
+subtract = declare(
+    "gmres.subtract",
+    "basis: in T[s,n,k], w: inout T[n,k], h: in T[s,k], after: out R[k], step: in i64[1], "
+    "status: in Status[k]",
+    "w -= sum_i h_i basis_i for i <= j; after = |w|",
+    flops=lambda e: 2 * (e["s"] + 1) * e["n"] * e["k"],
+)
+
+again = declare(
+    "gmres.again",
+    "basis: in T[s,n,k], w: inout T[n,k], h: inout T[s,k], before: in R[k], after: inout R[k], "
+    "step: in i64[1], status: in Status[k]",
+    "where after < 0.7071 before: c_i = <basis_i, w>, w -= sum c_i basis_i, h += c, after = |w|",
+    flops=lambda e: 0,
+)
+
+rotate = declare(
+    "gmres.rotate",
+    "h: in T[s,k], after: inout R[k], before: in R[k], hessenberg: inout T[s,s,k], "
+    "cosine: inout R[s,k], sine: inout T[s,k], g: inout T[s,k], count: inout i64[k], "
+    "step: in i64[1], status: inout Status[k]",
+    "applies the earlier rotations to (h, after), makes the j-th, applies it to g; count = j + 1; "
+    "observes |g_(j+1)|; after <= eps before is taken as 0: the space is exhausted",
+    flops=lambda e: 12 * e["s"] * e["k"],
+)
+
+append = declare(
+    "gmres.append",
+    "w: in T[n,k], after: in R[k], v: out T[n,k], basis: inout T[s,n,k], step: inout i64[1], "
+    "status: in Status[k]",
+    "v = basis_(j+1) = w / after (0 where after is 0); step = j + 1",
+    flops=lambda e: e["n"] * e["k"],
+)
+
+solve = declare(
+    "gmres.solve",
+    "hessenberg: in T[s,s,k], g: in T[s,k], count: in i64[k], y: out T[s,k]",
+    "y = the solution of the upper triangle of count rows, 0 beyond it and for zero pivots",
+    flops=lambda e: e["s"] * e["s"] * e["k"],
+)
+
+combine = declare(
+    "gmres.combine",
+    "basis: in T[s,n,k], y: in T[s,k], count: in i64[k], u: out T[n,k]",
+    "u = sum_i y_i basis_i for i < count",
+    flops=lambda e: 2 * e["s"] * e["n"] * e["k"],
+)

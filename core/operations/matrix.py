@@ -1,0 +1,40 @@
+"""Matrix times block of vectors, for each format, and the analysis that goes before it."""
+
+from typing import Any
+
+from ..operation import Cost, Operation, declare
+
+
+def _apply_cost(matrix: Any, x: Any, y: Any, alpha: complex, beta: complex) -> Cost:
+    moved = matrix.nbytes + x.nbytes + (1 if beta == 0 else 2) * y.nbytes
+    return Cost(moved, 2 * matrix.nnz * x.shape[1] + (3 if beta else 1) * y.size)
+
+
+def _spmv(name: str, kind: str) -> Operation:
+    return declare(
+        f"{name}.spmv",
+        f"A: in {kind}[m,n], x: in T[n,k], y: inout T[m,k], alpha: T, beta: T",
+        "y = alpha A x + beta y; beta = 0 does not read y",
+        cost=_apply_cost,
+    )
+
+
+csr_spmv = _spmv("csr", "Csr")
+csc_spmv = _spmv("csc", "Csc")
+coo_spmv = _spmv("coo", "Coo")
+ell_spmv = _spmv("ell", "Ell")
+sellp_spmv = _spmv("sellp", "Sellp")
+bsr_spmv = _spmv("bsr", "Bsr")
+dense_spmv = _spmv("dense", "Dense")
+
+csr_plan = declare(
+    "csr.plan",
+    "A: in Csr[m,n]",
+    "returns the Plan of csr.spmv for A: row statistics, chosen kernel, partition, packed copy",
+)
+
+csr_diagonal = declare(
+    "csr.diagonal",
+    "A: in Csr[m,n], d: out T[d]",
+    "d_i = the sum of the entries stored at (i, i)",
+)

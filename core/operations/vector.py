@@ -1,0 +1,60 @@
+"""Element-wise work on blocks of vectors, and its sums."""
+
+from ..operation import declare
+
+ROWS = ("n", "k")
+
+fill = declare(
+    "vector.fill",
+    "y: out T[n,k], value: T",
+    "y = value",
+    over=ROWS,
+)
+
+axpby = declare(
+    "vector.axpby",
+    "x: in T[n,k], y: inout T[n,k], alpha: T, beta: T",
+    "y = alpha x + beta y; beta = 0 does not read y",
+    flops=lambda e: 3 * e["n"] * e["k"],
+    over=ROWS,
+)
+
+scale_rows = declare(
+    "vector.scale_rows",
+    "d: in T[n], x: in T[n,k], y: inout T[n,k], alpha: T, beta: T",
+    "y_i = alpha d_i x_i + beta y_i; beta = 0 does not read y",
+    flops=lambda e: 4 * e["n"] * e["k"],
+    over=ROWS,
+)
+
+gather = declare(
+    "vector.gather",
+    "index: in I[m], x: in T[n,k], y: inout T[m,k], alpha: T, beta: T",
+    "y_i = alpha x_index(i) + beta y_i; beta = 0 does not read y",
+    flops=lambda e: 3 * e["m"] * e["k"],
+    over=("m", "k"),
+)
+
+dot = declare(
+    "vector.dot",
+    "x: in T[n,k], y: in T[n,k], value: out T[k]",
+    "value_c = sum_i conj(x_ic) y_ic",
+    flops=lambda e: 2 * e["n"] * e["k"],
+    over=ROWS,
+)
+
+norm = declare(
+    "vector.norm",
+    "x: in T[n,k], value: out R[k]",
+    "value_c = sqrt(sum_i |x_ic|^2)",
+    flops=lambda e: 2 * e["n"] * e["k"],
+    over=ROWS,
+)
+
+largest = declare(
+    "vector.largest",
+    "x: in T[n,k], value: out R[k]",
+    "value_c = max_i |x_ic|, NaN if any is NaN",
+    flops=lambda e: e["n"] * e["k"],
+    over=ROWS,
+)

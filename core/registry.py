@@ -1,0 +1,201 @@
+"""Finding executors by name, and the default one.
+
+Backends are found through the entry-point group ``wollemi.backends``. An entry point names a :class:`Backend`; loading it may
+import what the backend stands on (CuPy, dpctl), so that happens when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from .errors import ExecutorUnavailable, InvalidArgument
+from .executor import Executor
+from .operation import KernelTable, Operation
+
+ENTRY_POINT_GROUP = "wollemi.backends"
+
+# Shown and searched in this order; whatever else is installed follows by name.
+_ORDER = ("reference", "omp", "cuda", "hip", "dpcpp")
+
+
+@dataclass(frozen=True)
+class Backend:
+    """What a backend's package offers to the registry.
+
+    Parameters
+    ----------
+    name : str
+        ``omp``.
+    make : callable
+        Makes an executor from what follows the colon in its name (``"4"`` in ``omp:4``, ``""`` if nothing does);
+        raises :class:`ExecutorUnavailable` with the reason and the remedy.
+    devices : callable
+        The names of all executors that can be had here; raises :class:`ExecutorUnavailable` if none can.
+    kernels : callable
+        Loads and returns the kernel table; works without a device.
+    """
+
+    name: str
+    make: Callable[[str], Executor]
+    devices: Callable[[], list[str]]
+    kernels: Callable[[], KernelTable]
+
+
+@dataclass(frozen=True)
+class Availability:
+    """One line of :func:`available_executors`."""
+
+    name: str
+    available: bool
+    device: str
+    memory: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        if not self.available:
+            return f"{self.name}: not available: {self.reason}"
+        size = f", {self.memory / 2**30:.1f} GiB" if self.memory else ""
+        return f"{self.name}: {self.device}{size}"
+
+
+@cache
+def _entry_points() -> dict[str, EntryPoint]:
+    found = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+    ordered = [name for name in _ORDER if name in found]
+    return {name: found[name] for name in ordered + sorted(found.keys() - set(_ORDER))}
+
+
+def backend_names() -> list[str]:
+    """Return the names of all installed backends, usable here or not."""
+    return list(_entry_points())
+
+
+@cache
+def backend(name: str) -> Backend:
+    """Load the backend called ``name``.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If a package that it stands on is missing.
+    """
+    try:
+        point = _entry_points()[name]
+    except KeyError:
+        known = ", ".join(backend_names())
+        raise InvalidArgument(f"no backend is called {name!r}; installed: {known}") from None
+    try:
+        loaded: Backend = point.load()
+    except ImportError as error:
+        raise ExecutorUnavailable(
+            f"the {name} backend could not be imported: {error}; "
+            f'install what it needs with: pip install "wollemi[{name}]"'
+        ) from error
+    return loaded
+
+
+def executor(name: str | Executor) -> Executor:
+    """Return the executor called ``name``.
+
+    Parameters
+    ----------
+    name : str or Executor
+        ``reference``, ``omp``, ``omp:4``, ``cuda``, ``cuda:1``, ``hip:0``, ``dpcpp:cpu``, ...; an executor is returned as it is.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If it cannot be had on this machine; says why and what to install.
+    InvalidArgument
+        If no backend has that name.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> wl.executor("reference")
+    <ReferenceExecutor reference>
+    """
+    if isinstance(name, Executor):
+        return name
+    if not isinstance(name, str):
+        raise InvalidArgument(f"an executor is named by a string, not by {name!r}")
+    which, _, device = name.partition(":")
+    return backend(which).make(device)
+
+
+def available_executors() -> list[Availability]:
+    """List every installed backend's executors, or why there are none and what to install."""
+    lines = []
+    for name in backend_names():
+        try:
+            for device in backend(name).devices():
+                properties = executor(device).properties
+                lines.append(
+                    Availability(
+                        device, True, properties.get("name", ""), properties.get("memory"), ""
+                    )
+                )
+        except ExecutorUnavailable as error:
+            lines.append(Availability(name, False, "", None, str(error)))
+    return lines
+
+
+def kernel_tables() -> dict[str, KernelTable | None]:
+    """Return each installed backend's kernels; None where it cannot be loaded here."""
+    tables: dict[str, KernelTable | None] = {}
+    for name in backend_names():
+        try:
+            tables[name] = backend(name).kernels()
+        except ExecutorUnavailable:
+            tables[name] = None
+    return tables
+
+
+def backends_with(operation: Operation) -> list[str]:
+    """Return the names of the backends that have a kernel for ``operation``."""
+    return [
+        name
+        for name, table in kernel_tables().items()
+        if table is not None and table.find(operation) is not None
+    ]
+
+
+class _Default:
+    """The executor of what is made without naming one."""
+
+    current: Any = "omp"  # a name until first used: importing wollemi loads no backend
+
+
+def get_default_executor() -> Executor:
+    """Return the executor of matrices that are made without naming one; ``omp`` at first."""
+    _Default.current = executor(_Default.current)
+    return executor(_Default.current)
+
+
+def set_default_executor(which: str | Executor) -> None:
+    """Make ``which`` the executor of matrices that are made without naming one."""
+    _Default.current = executor(which)
+
+
+@contextmanager
+def default_executor(which: str | Executor) -> Iterator[Executor]:
+    """Use ``which`` as the default executor within a ``with`` block.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> with wl.default_executor("reference"):
+    ...     print(wl.Identity(3).executor)
+    <ReferenceExecutor reference>
+    """
+    before = _Default.current
+    set_default_executor(which)
+    try:
+        yield get_default_executor()
+    finally:
+        _Default.current = before

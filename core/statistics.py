@@ -1,0 +1,77 @@
+"""What the selection rules know of a matrix: how long its rows are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+
+
+class RowStatistics(NamedTuple):
+    """The row lengths of a sparse matrix in a few numbers."""
+
+    rows: int
+    columns: int
+    nnz: int
+    mean: float
+    deviation: float
+    longest: int
+    empty: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows} rows of {self.mean:.3g} +- {self.deviation:.3g} entries, "
+            f"longest {self.longest}, {self.empty:.1%} empty"
+        )
+
+
+def row_statistics(executor: Executor, indptr: Array, columns: int) -> RowStatistics:
+    """Return the statistics of the rows that ``indptr`` delimits."""
+    lengths = np.diff(executor.to_host(indptr))
+    if lengths.size == 0:
+        return RowStatistics(0, columns, 0, 0.0, 0.0, 0, 0.0)
+    return RowStatistics(
+        rows=int(lengths.size),
+        columns=columns,
+        nnz=int(lengths.sum()),
+        mean=float(lengths.mean()),
+        deviation=float(lengths.std()),
+        longest=int(lengths.max()),
+        empty=float(np.mean(lengths == 0)),
+    )
+
+
+class Plan:
+    """What was decided for a matrix, and why; made once, by the executor it lives on.
+
+    Attributes
+    ----------
+    kernel : str
+        The name of the chosen kernel.
+    reason : str
+        Why, in one sentence.
+    statistics : RowStatistics
+        What the decision was made from.
+    state : object
+        The backend's own: partition, packed copy.
+    """
+
+    def __init__(
+        self, kernel: str, reason: str, statistics: RowStatistics, state: Any = None
+    ) -> None:
+        self.kernel = kernel
+        self.reason = reason
+        self.statistics = statistics
+        self.state = state
+
+    def update_values(self, matrix: Any) -> None:
+        """Bring a packed copy in line with the matrix's new values; the decision stays."""
+        refresh = getattr(self.state, "update_values", None)
+        if refresh is not None:
+            refresh(matrix)
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.kernel}: {self.reason} ({self.statistics})>"

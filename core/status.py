@@ -1,0 +1,118 @@
+"""The stopping status of a solve: one entry per right-hand side, kept where the work is done."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .dtypes import real_dtype
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+
+
+class Stop(IntEnum):
+    """Why a column stopped; the codes are also those of ``backends/unified/status.hpp``."""
+
+    RUNNING = 0
+    CONVERGED = 1
+    INDEFINITE = 2
+    BREAKDOWN = 3
+    STAGNATED = 4
+    NOT_FINITE = 5
+    MAX_ITERATIONS = 6
+    TIME_LIMIT = 7
+    INTERRUPTED = 8
+    CALLBACK = 9
+
+    @property
+    def sentence(self) -> str:
+        """What to tell the user, with the remedy."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Stop.RUNNING: "still running",
+    Stop.CONVERGED: "converged: the true residual meets the tolerance",
+    Stop.INDEFINITE: (
+        "indefinite: the matrix or M is not positive definite; use gmres or bicgstab"
+    ),
+    Stop.BREAKDOWN: (
+        "breakdown: the recurrence divided by zero; use gmres, another M or another x0"
+    ),
+    Stop.STAGNATED: (
+        "stagnated: the true residual no longer falls; the tolerance is below what the "
+        "precision and the conditioning allow: loosen rtol or use a stronger M"
+    ),
+    Stop.NOT_FINITE: "not finite: the iteration overflowed or met NaN; use a stronger M or gmres",
+    Stop.MAX_ITERATIONS: "not converged: the iteration limit was reached; use a stronger M",
+    Stop.TIME_LIMIT: "not converged: the time limit was reached",
+    Stop.INTERRUPTED: "interrupted",
+    Stop.CALLBACK: "not converged: the callback asked to stop",
+}
+
+
+class Status:
+    """Per-column stopping state of a solve, in the executor's memory.
+
+    The kernels of a solver's iteration write it; nothing but :meth:`Executor.drive` and the solver between
+    two drives read it on the host.
+
+    Attributes
+    ----------
+    stop : array of uint8, shape (k,)
+        A :class:`Stop` code per column; columns that are not running are left alone by every kernel.
+    iterations : array of int64, shape (k,)
+        Iterations done, counted when the residual norm is observed.
+    norm : real array, shape (k,)
+        The last residual norm seen.
+    threshold : real array, shape (k,)
+        A column has converged when its norm is at most this.
+    history : real array, shape (capacity, k)
+        Norms by iteration, a ring: iteration ``i`` (from 1) is in row ``(i - 1) % capacity``.
+    running : array of int32, shape (1,)
+        How many columns are running.
+    """
+
+    #: Rows of the ring; a drive is never longer, so that nothing is overwritten before it is read.
+    CAPACITY = 1024
+
+    #: Members in the order in which kernels take them.
+    FIELDS = ("stop", "iterations", "norm", "threshold", "history", "running")
+
+    def __init__(
+        self, executor: Executor, columns: int, dtype: DTypeLike, capacity: int = CAPACITY
+    ) -> None:
+        real = real_dtype(dtype)
+        self.executor = executor
+        self.shape = (columns,)
+        self.stop: Array = executor.allocate((columns,), np.uint8)
+        self.iterations: Array = executor.allocate((columns,), np.int64)
+        self.norm: Array = executor.allocate((columns,), real)
+        self.threshold: Array = executor.allocate((columns,), real)
+        self.history: Array = executor.allocate((capacity, columns), real)
+        self.running: Array = executor.allocate((1,), np.int32)
+        self.arm(np.zeros(columns, np.uint8))
+        executor.copy_into(self.iterations, np.zeros(columns, np.int64))
+        for array in (self.norm, self.threshold, self.history):
+            executor.copy_into(array, np.zeros(array.shape, real))
+
+    @property
+    def capacity(self) -> int:
+        """How many iterations the history holds."""
+        return int(self.history.shape[0])
+
+    def arm(self, stop: np.ndarray[Any, Any]) -> None:
+        """Set every column's code from a host array; those with code 0 run."""
+        stop = np.ascontiguousarray(stop, np.uint8)
+        self.executor.copy_into(self.stop, stop)
+        self.executor.copy_into(
+            self.running, np.array([np.count_nonzero(stop == Stop.RUNNING)], np.int32)
+        )
+
+    def read(self, member: str) -> np.ndarray[Any, Any]:
+        """Return a host copy of a member."""
+        return np.array(self.executor.to_host(getattr(self, member)))
