@@ -1,0 +1,38 @@
+"""NumPy, one operation at a time: what every operation means, and the oracle of the tests.
+
+The kernels read like the formulas of :mod:`wollemi.core.operations`. They are fast enough to test
+with, and nothing more.
+"""
+
+from ...core.errors import ExecutorUnavailable
+from ...core.registry import Backend
+from . import bicgstab, cg, cgs, gmres, matrix, status, structure, vector
+from .executor import ReferenceExecutor
+from .table import kernel
+
+__all__ = [
+    "BACKEND",
+    "ReferenceExecutor",
+    "bicgstab",
+    "cg",
+    "cgs",
+    "gmres",
+    "matrix",
+    "status",
+    "structure",
+    "vector",
+]
+
+
+def _make(device: str) -> ReferenceExecutor:
+    if device:
+        raise ExecutorUnavailable(f'"reference" has no device {device!r}; write it alone')
+    return ReferenceExecutor()
+
+
+BACKEND = Backend(
+    name="reference",
+    make=_make,
+    devices=lambda: ["reference"],
+    kernels=lambda: kernel,
+)

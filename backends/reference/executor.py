@@ -1,0 +1,74 @@
+"""The executor that computes with NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
+from ...core.executor import Array, Executor
+from ...core.operation import Operation
+from .table import kernel
+
+
+class ReferenceExecutor(Executor):
+    """The specification in executable form: NumPy, one operation at a time.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> wl.ReferenceExecutor() == wl.executor("reference")
+    True
+    """
+
+    kernels = kernel
+
+    @property
+    def name(self) -> str:
+        """The name that :func:`wollemi.executor` makes an equal executor from."""
+        return "reference"
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """What is known of the device: which NumPy it is, and the dtypes."""
+        return {"name": f"NumPy {np.__version__}", "dtypes": VALUE_DTYPES + INDEX_DTYPES}
+
+    @property
+    def xp(self) -> Any:
+        """NumPy."""
+        return np
+
+    def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Return an uninitialized, C-contiguous array."""
+        return np.empty(shape, dtype)
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
+        """Return ``array`` itself: the host is here."""
+        return array
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """Return ``array`` itself: the host is here."""
+        host: np.ndarray[Any, Any] = array
+        return host
+
+    def copy(self, array: Array) -> Array:
+        """Return a C-contiguous copy."""
+        return np.array(array, order="C")
+
+    def copy_into(self, target: Array, source: Array) -> None:
+        """Overwrite ``target`` with ``source`` of the same shape and dtype."""
+        target[...] = source
+
+    def owns(self, array: object) -> bool:
+        """Return whether ``array`` is one of NumPy's."""
+        return isinstance(array, np.ndarray)
+
+    def run(self, operation: Operation, *arguments: Any) -> Any:
+        """Run the kernel of ``operation``.
+
+        NumPy's warnings are off: the status sees a division by zero, and says what it means.
+        """
+        with np.errstate(all="ignore"):
+            return super().run(operation, *arguments)

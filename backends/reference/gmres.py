@@ -1,0 +1,182 @@
+"""The steps of the restarted generalized minimal residual method, column by column.
+
+Saad and Schultz, "GMRES: a generalized minimal residual algorithm for solving nonsymmetric linear
+systems", SIAM J. Sci. Stat. Comput. 7 (1986), with classical Gram-Schmidt, repeated where it lost
+digits, and the rotations of section 3.2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.executor import Array, Executor
+from ...core.operations import gmres as operations
+from ...core.status import Status
+from .status import observe, running
+from .sums import dots, squares
+from .table import kernel
+
+# Daniel, Gragg, Kaufman, Stewart (1976): a vector that kept this share of its length is orthogonal
+# to working precision; one that lost more is projected a second time.
+KEPT = 0.7071
+
+
+@kernel(operations.start)
+def start(
+    executor: Executor,
+    r: Array,
+    v: Array,
+    basis: Array,
+    g: Array,
+    count: Array,
+    step: Array,
+    status: Status,
+) -> None:
+    """Set v = basis_0 = r / |r| (0 where not running), g = (|r|, 0, ...), count = 0, step = 0."""
+    on = running(status)
+    v[...] = 0
+    v[:, on] = r[:, on] / status.norm[on]
+    basis[0] = v
+    g[...] = 0
+    g[0] = status.norm
+    count[:] = 0
+    step[0] = 0
+
+
+@kernel(operations.project)
+def project(
+    executor: Executor,
+    basis: Array,
+    w: Array,
+    h: Array,
+    before: Array,
+    step: Array,
+    status: Status,
+) -> None:
+    """Set h_i = <basis_i, w> for i <= j; before = |w|."""
+    on = running(status)
+    before[on] = np.sqrt(squares(w[:, on]))
+    for i in range(step[0] + 1):
+        h[i, on] = dots(basis[i][:, on], w[:, on])
+
+
+@kernel(operations.subtract)
+def subtract(
+    executor: Executor,
+    basis: Array,
+    w: Array,
+    h: Array,
+    after: Array,
+    step: Array,
+    status: Status,
+) -> None:
+    """Set w -= sum_i h_i basis_i for i <= j; after = |w|."""
+    on = running(status)
+    for i in range(step[0] + 1):
+        w[:, on] -= h[i, on] * basis[i][:, on]
+    after[on] = np.sqrt(squares(w[:, on]))
+
+
+@kernel(operations.again)
+def again(
+    executor: Executor,
+    basis: Array,
+    w: Array,
+    h: Array,
+    before: Array,
+    after: Array,
+    step: Array,
+    status: Status,
+) -> None:
+    """Where after < 0.7071 before: c_i = <basis_i, w>, w -= sum c_i basis_i, h += c."""
+    on = running(status)
+    on = on[after[on] < KEPT * before[on]]
+    earlier = basis[: step[0] + 1][:, :, on]
+    correction = [dots(vector, w[:, on]) for vector in earlier]
+    for i, c in enumerate(correction):
+        w[:, on] -= c * earlier[i]
+        h[i, on] += c
+    after[on] = np.sqrt(squares(w[:, on]))
+
+
+def rotation(a: complex, b: float) -> tuple[float, complex]:
+    """Return the real cosine and the sine that turn ``(a, b)``, b >= 0, into ``(something, 0)``."""
+    if b == 0:
+        return 1.0, 0.0
+    if a == 0:
+        return 0.0, 1.0
+    length = np.hypot(abs(a), b)
+    return abs(a) / length, (a / abs(a)) * (b / length)
+
+
+def rotated(pair: Array, cosine: float, sine: complex) -> tuple[complex, complex]:
+    """Return a pair of numbers after a rotation."""
+    above, below = pair
+    return cosine * above + sine * below, cosine * below - np.conj(sine) * above
+
+
+@kernel(operations.rotate)
+def rotate(
+    executor: Executor,
+    h: Array,
+    after: Array,
+    before: Array,
+    hessenberg: Array,
+    cosine: Array,
+    sine: Array,
+    g: Array,
+    count: Array,
+    step: Array,
+    status: Status,
+) -> None:
+    """Apply the earlier rotations to (h, after), make the j-th, and apply it to g."""
+    on = running(status)
+    j = step[0]
+    after[on[after[on] <= np.finfo(after.dtype).eps * before[on]]] = 0
+    for c in on:
+        column = np.append(h[: j + 1, c], after[c])
+        for i in range(j):
+            column[i : i + 2] = rotated(column[i : i + 2], cosine[i, c], sine[i, c])
+        cosine[j, c], sine[j, c] = rotation(column[j], after[c])
+        column[j : j + 2] = rotated(column[j : j + 2], cosine[j, c], sine[j, c])
+        hessenberg[: j + 1, j, c] = column[: j + 1]
+        g[j : j + 2, c] = rotated(g[j : j + 2, c], cosine[j, c], sine[j, c])
+    count[on] = j + 1
+    observe(status, on, np.abs(g[j + 1, on]))
+
+
+@kernel(operations.append)
+def append(
+    executor: Executor,
+    w: Array,
+    after: Array,
+    v: Array,
+    basis: Array,
+    step: Array,
+    status: Status,
+) -> None:
+    """Set v = basis_(j+1) = w / after (0 where after is 0); step = j + 1."""
+    on = running(status)
+    v[:, on] = np.where(after[on] == 0, 0, w[:, on] / after[on])
+    basis[step[0] + 1][:, on] = v[:, on]
+    step[0] += 1
+
+
+@kernel(operations.solve)
+def solve(executor: Executor, hessenberg: Array, g: Array, count: Array, y: Array) -> None:
+    """Set y = the solution of the upper triangle of count rows, 0 beyond it and for zero pivots."""
+    y[...] = 0
+    for c, rows in enumerate(count):
+        for i in reversed(range(rows)):
+            known = (hessenberg[i, i + 1 : rows, c] * y[i + 1 : rows, c]).sum()
+            pivot = hessenberg[i, i, c]
+            y[i, c] = 0 if pivot == 0 else (g[i, c] - known) / pivot
+
+
+@kernel(operations.combine)
+def combine(executor: Executor, basis: Array, y: Array, count: Array, u: Array) -> None:
+    """Set u = sum_i y_i basis_i for i < count."""
+    u[...] = 0
+    for i in range(basis.shape[0]):
+        on = np.flatnonzero(i < count)
+        u[:, on] += y[i, on] * basis[i][:, on]

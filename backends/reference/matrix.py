@@ -1,0 +1,114 @@
+"""Matrix times block of vectors.
+
+Every format says where its entries are, and one function adds them up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.executor import Array, Executor
+from ...core.operations import matrix as operations
+from ...core.statistics import Plan, row_statistics
+from .sums import by_place
+from .table import kernel
+from .vector import store
+
+
+def majors(indptr: Array) -> Array:
+    """Return the row of each entry of compressed rows (the column, of compressed columns)."""
+    return np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+
+
+def apply(
+    shape: tuple[int, int],
+    row: Array,
+    column: Array,
+    data: Array,
+    x: Array,
+    y: Array,
+    alpha: complex,
+    beta: complex,
+) -> None:
+    """Set y_row = alpha (the sum of data x_column over the entries of the row) + beta y_row."""
+    order = np.argsort(row, kind="stable")
+    row, column, data = row[order], column[order], data[order]
+    for c in range(x.shape[1]):
+        sums = np.zeros(shape[0], y.dtype)
+        first, of_row = by_place(data * x[column, c], row)
+        sums[row[first]] = of_row
+        store(y[:, c], sums, alpha, beta)
+
+
+@kernel(operations.csr_spmv)
+def csr_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+    """Entry ``e`` of row ``i``, ``indptr[i] <= e < indptr[i + 1]``, is in column ``indices[e]``."""
+    apply(A.shape, majors(A.indptr), A.indices, A.data, x, y, alpha, beta)
+
+
+@kernel(operations.csc_spmv)
+def csc_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+    """Entry ``e`` of column ``j``, ``indptr[j] <= e < indptr[j + 1]``, is in row ``indices[e]``."""
+    apply(A.shape, A.indices, majors(A.indptr), A.data, x, y, alpha, beta)
+
+
+@kernel(operations.coo_spmv)
+def coo_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+    """Entry ``e`` is at ``(row[e], col[e])``."""
+    apply(A.shape, A.row, A.col, A.data, x, y, alpha, beta)
+
+
+@kernel(operations.ell_spmv)
+def ell_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+    """Entry ``j`` of row ``i`` is at ``[j, i]``; an index of -1 is padding."""
+    j, i = np.nonzero(A.indices >= 0)
+    apply(A.shape, i, A.indices[j, i], A.data[j, i], x, y, alpha, beta)
+
+
+@kernel(operations.sellp_spmv)
+def sellp_spmv(
+    executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Find entry ``j`` of lane ``l`` of slice ``s`` at ``slice_ptr[s] + j * slice_size + l``."""
+    place = np.flatnonzero(A.indices >= 0)
+    s = majors(A.slice_ptr)[place]
+    lane = (place - A.slice_ptr[s]) % A.slice_size
+    row = A.permutation[s * A.slice_size + lane]
+    apply(A.shape, row, A.indices[place], A.data[place], x, y, alpha, beta)
+
+
+@kernel(operations.bsr_spmv)
+def bsr_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+    """Element ``(i, j)`` of block ``b`` of block row ``I`` is ``(I r + i, indices[b] c + j)``."""
+    blocks, r, c = A.data.shape
+    row = (majors(A.indptr) * r)[:, None, None] + np.arange(r)[:, None]
+    column = (A.indices * c)[:, None, None] + np.arange(c)
+    row, column = (np.broadcast_to(a, (blocks, r, c)).ravel() for a in (row, column))
+    apply(A.shape, row, column, A.data.ravel(), x, y, alpha, beta)
+
+
+@kernel(operations.dense_spmv)
+def dense_spmv(
+    executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Use the product that NumPy has."""
+    store(y, A.data @ x, alpha, beta)
+
+
+@kernel(operations.csr_plan)
+def csr_plan(executor: Executor, A: Any) -> Plan:
+    """Choose the one kernel that there is."""
+    statistics = row_statistics(executor, A.indptr, A.shape[1])
+    return Plan("rows", "the one kernel of this executor", statistics)
+
+
+@kernel(operations.csr_diagonal)
+def csr_diagonal(executor: Executor, A: Any, d: Array) -> None:
+    """Set d_i = the sum of the entries stored at (i, i)."""
+    row = majors(A.indptr)
+    on = row == A.indices
+    first, sums = by_place(A.data[on], row[on])
+    d[:] = 0
+    d[row[on][first]] = sums

@@ -1,0 +1,92 @@
+"""Work on the structure of matrices: sort the entries as wanted, then add up what meets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import index_dtype
+from ...core.executor import Array, Executor
+from ...core.operations import structure as operations
+from .matrix import majors
+from .sums import by_place
+from .table import kernel
+
+
+def pointers(row: Array, rows: int, dtype: np.dtype[Any]) -> Array:
+    """Return where each row begins in a sorted array of rows, and where the last one ends."""
+    return np.searchsorted(row, np.arange(rows + 1)).astype(dtype)
+
+
+def compress(
+    shape: tuple[int, int], row: Array, column: Array, data: Array, *wide: np.dtype[Any]
+) -> tuple[Array, Array, Array]:
+    """Return indptr, indices, data of entries in any order; those of one place are added up."""
+    order = np.lexsort((column, row))
+    row, column, data = row[order], column[order], data[order]
+    first, sums = by_place(data, row.astype(np.int64) * shape[1] + column)
+    dtype = index_dtype(max(first.size, *shape), *wide)
+    return pointers(row[first], shape[0], dtype), column[first].astype(dtype), sums
+
+
+@kernel(operations.coo_to_csr)
+def coo_to_csr(executor: Executor, A: Any) -> tuple[Array, Array, Array]:
+    """Order the entries by row; within a row they keep their order."""
+    order = np.argsort(A.row, kind="stable")
+    return pointers(A.row[order], A.shape[0], A.row.dtype), A.col[order], A.data[order]
+
+
+@kernel(operations.csr_sort)
+def csr_sort(executor: Executor, A: Any) -> tuple[Array, Array, Array]:
+    """Order the entries by row, then column, then where they were."""
+    order = np.lexsort((A.indices, majors(A.indptr)))
+    return A.indices[order], A.data[order], order.astype(A.indices.dtype)
+
+
+@kernel(operations.csr_sum_duplicates)
+def csr_sum_duplicates(executor: Executor, A: Any) -> tuple[Array, Array, Array]:
+    """Make one entry of each place that occurs; a sum that is 0 stays."""
+    return compress(A.shape, majors(A.indptr), A.indices, A.data, A.indices.dtype)
+
+
+@kernel(operations.csr_transpose)
+def csr_transpose(executor: Executor, A: Any) -> tuple[Array, Array, Array, Array]:
+    """Order the entries by column; those of one column are by rows already."""
+    dtype = A.indices.dtype
+    order = np.argsort(A.indices, kind="stable")
+    indptr = pointers(A.indices[order], A.shape[1], dtype)
+    return indptr, majors(A.indptr)[order].astype(dtype), A.data[order], order.astype(dtype)
+
+
+@kernel(operations.csr_matmul)
+def csr_matmul(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array]:
+    """Let every entry (i, p) of A meet every entry (p, j) of row p of B, at (i, j)."""
+    lengths = np.diff(B.indptr)[A.indices]
+    of_A = np.repeat(np.arange(A.indices.size), lengths)
+    within_row = np.arange(of_A.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    of_B = B.indptr[A.indices[of_A]] + within_row
+    return compress(
+        (A.shape[0], B.shape[1]),
+        majors(A.indptr)[of_A],
+        B.indices[of_B],
+        A.data[of_A] * B.data[of_B],
+        A.indices.dtype,
+        B.indices.dtype,
+    )
+
+
+@kernel(operations.csr_add)
+def csr_add(
+    executor: Executor, A: Any, B: Any, alpha: complex, beta: complex
+) -> tuple[Array, Array, Array]:
+    """Take the entries of both, and add up those of one place."""
+    scalar = A.dtype.type
+    return compress(
+        A.shape,
+        np.concatenate([majors(A.indptr), majors(B.indptr)]),
+        np.concatenate([A.indices, B.indices]),
+        np.concatenate([scalar(alpha) * A.data, scalar(beta) * B.data]),
+        A.indices.dtype,
+        B.indices.dtype,
+    )

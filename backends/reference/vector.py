@@ -1,0 +1,65 @@
+"""Element-wise work on blocks of vectors, and its sums."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.executor import Array, Executor
+from ...core.operations import vector as operations
+from .sums import dots, squares
+from .table import kernel
+
+
+def store(y: Array, v: Array, alpha: complex, beta: complex) -> None:
+    """Set y = alpha v + beta y; beta = 0 does not read y, so that NaN in it does not survive."""
+    scalar = y.dtype.type
+    if beta == 0:
+        y[...] = scalar(alpha) * v
+    else:
+        y[...] = scalar(alpha) * v + scalar(beta) * y
+
+
+@kernel(operations.fill)
+def fill(executor: Executor, y: Array, value: complex) -> None:
+    """Set y = value."""
+    y[...] = value
+
+
+@kernel(operations.axpby)
+def axpby(executor: Executor, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+    """Set y = alpha x + beta y."""
+    store(y, x, alpha, beta)
+
+
+@kernel(operations.scale_rows)
+def scale_rows(
+    executor: Executor, d: Array, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Set y_i = alpha d_i x_i + beta y_i."""
+    store(y, d[:, None] * x, alpha, beta)
+
+
+@kernel(operations.gather)
+def gather(
+    executor: Executor, index: Array, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Set y_i = alpha x_index(i) + beta y_i."""
+    store(y, x[index], alpha, beta)
+
+
+@kernel(operations.dot)
+def dot(executor: Executor, x: Array, y: Array, value: Array) -> None:
+    """Set value_c = sum_i conj(x_ic) y_ic."""
+    value[:] = dots(x, y)
+
+
+@kernel(operations.norm)
+def norm(executor: Executor, x: Array, value: Array) -> None:
+    """Set value_c = sqrt(sum_i |x_ic|^2)."""
+    value[:] = np.sqrt(squares(x))
+
+
+@kernel(operations.largest)
+def largest(executor: Executor, x: Array, value: Array) -> None:
+    """Set value_c = max_i |x_ic|, NaN if any is NaN, even NaN + i Inf, whose abs is Inf."""
+    value[:] = np.where(np.isnan(x), np.nan, np.abs(x)).max(axis=0, initial=0)
