@@ -12,7 +12,10 @@ from .errors import UnsupportedDtype
 VALUE_DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 INDEX_DTYPES = tuple(np.dtype(t) for t in (np.int32, np.int64))
 
-_REAL = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
+_REAL = {
+    np.dtype(np.complex64): np.dtype(np.float32),
+    np.dtype(np.complex128): np.dtype(np.float64),
+}
 
 
 def real_dtype(dtype: DTypeLike) -> np.dtype[Any]:

@@ -143,9 +143,7 @@ class Executor(ABC):
 
         have = backends_with(operation)
         remedy = f'Move the data: .to("{have[-1]}").' if have else "No backend has it."
-        return (
-            f"{operation.name} has no kernel on {self.name} (have: {', '.join(have) or 'none'}). {remedy}"
-        )
+        return f"{operation.name} has no kernel on {self.name} (have: {', '.join(have) or 'none'}). {remedy}"
 
 
 def same_executor(what: str, *placed: Any) -> Executor:

@@ -55,12 +55,12 @@ class LinOp(ABC):
         return True
 
     @property
-    def T(self) -> LinOp:  # noqa: N802  the field's name
+    def T(self) -> LinOp:
         """The transpose."""
         raise UnsupportedOperation(f"{type(self).__name__} has no transpose")
 
     @property
-    def H(self) -> LinOp:  # noqa: N802  the field's name
+    def H(self) -> LinOp:
         """The conjugate transpose."""
         if is_complex(self.dtype):
             raise UnsupportedOperation(f"{type(self).__name__} has no conjugate transpose")
@@ -277,11 +277,11 @@ class Sum(_Composed):
             beta = 1.0
 
     @property
-    def T(self) -> LinOp:  # noqa: N802
+    def T(self) -> LinOp:
         return Sum(*(part.T for part in self.parts))
 
     @property
-    def H(self) -> LinOp:  # noqa: N802
+    def H(self) -> LinOp:
         return Sum(*(part.H for part in self.parts))
 
 
@@ -306,12 +306,12 @@ class Product(_Composed):
         left._apply(between, y, alpha, beta)
 
     @property
-    def T(self) -> LinOp:  # noqa: N802
+    def T(self) -> LinOp:
         left, right = self.parts
         return Product(right.T, left.T)
 
     @property
-    def H(self) -> LinOp:  # noqa: N802
+    def H(self) -> LinOp:
         left, right = self.parts
         return Product(right.H, left.H)
 
@@ -332,11 +332,11 @@ class Scaled(_Composed):
         self.parts[0]._apply(x, y, alpha * self.factor, beta)
 
     @property
-    def T(self) -> LinOp:  # noqa: N802
+    def T(self) -> LinOp:
         return Scaled(self.factor, self.parts[0].T)
 
     @property
-    def H(self) -> LinOp:  # noqa: N802
+    def H(self) -> LinOp:
         return Scaled(np.conj(self.factor), self.parts[0].H)
 
 
@@ -412,7 +412,7 @@ class LinearOperator(LinOp):
         self.executor.run(vector.axpby, block.astype(self.dtype), y, alpha, beta)
 
     @property
-    def H(self) -> LinOp:  # noqa: N802
+    def H(self) -> LinOp:
         if self._rmatvec is None:
             raise UnsupportedOperation("this LinearOperator has no transpose: pass rmatvec=")
         return LinearOperator(
@@ -426,7 +426,7 @@ class LinearOperator(LinOp):
         )
 
     @property
-    def T(self) -> LinOp:  # noqa: N802
+    def T(self) -> LinOp:
         if not is_complex(self.dtype):
             return self.H
         conjugate = self.H
@@ -489,5 +489,3 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     if hasattr(operator, "tocsr") or getattr(operator, "layout", None) is not None:
         return Csr(operator, executor=executor)
     return Dense(operator, executor=executor)
-
-

@@ -209,9 +209,11 @@ class Matrix(LinOp):
         if not isinstance(factor, Number):
             return NotImplemented
         scalar = factor.item() if isinstance(factor, np.generic) else factor
-        matrix = self.astype(np.result_type(self.dtype, np.complex64)) if (
-            isinstance(scalar, complex)
-        ) else self
+        matrix = (
+            self.astype(np.result_type(self.dtype, np.complex64))
+            if (isinstance(scalar, complex))
+            else self
+        )
         return matrix._with_data(matrix.data * scalar)
 
     __rmul__ = __mul__

@@ -101,7 +101,7 @@ class Csr(Matrix):
         self.executor.run(operations.csr_spmv, self, x, y, alpha, beta)
 
     @property
-    def T(self) -> Csc:  # noqa: N802
+    def T(self) -> Csc:
         """The transpose, which shares this matrix's arrays."""
         from .csc import Csc
 
@@ -111,7 +111,7 @@ class Csr(Matrix):
         return transposed
 
     @property
-    def H(self) -> Csc:  # noqa: N802
+    def H(self) -> Csc:
         """The conjugate transpose; shares this matrix's arrays if they are real."""
         return self.T.conj() if is_complex(self.dtype) else self.T
 

@@ -1,0 +1,124 @@
+"""Block sparse rows: compressed rows of small dense blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidMatrix
+from ..operations import matrix as operations
+from . import validate
+from .base import Matrix, checked_shape, place
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+
+class Bsr(Matrix):
+    """A sparse matrix of dense blocks, for several unknowns per node.
+
+    Parameters
+    ----------
+    arg : matrix or tuple
+        Any matrix, or ``(data, indices, indptr)`` with data of shape ``(nblocks, r, c)``.
+    shape : tuple of int, optional
+        Rows and columns, multiples of the block's.
+    blocksize : tuple of int, optional
+        Rows and columns of a block; by default that of ``arg`` if it has one, else (2, 2) ... (4, 4) if one of them fits
+        without fill, else (1, 1).
+    dtype, executor
+        As for :class:`Csr`.
+
+    Attributes
+    ----------
+    data : array, shape (nblocks, r, c)
+        The blocks.
+    indices : array of int32 or int64, shape (nblocks,)
+        Block columns.
+    indptr : array, shape (m / r + 1,)
+        Block row ``i`` is in ``indptr[i]:indptr[i + 1]``.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Bsr(np.kron(np.eye(2), np.ones((2, 2))), blocksize=(2, 2))
+    >>> A.data.shape, A @ np.ones(4)
+    ((2, 2, 2), array([2., 2., 2., 2.]))
+    """
+
+    format = "bsr"
+    arrays = ("data", "indices", "indptr")
+
+    indices: Array
+    indptr: Array
+
+    def __init__(
+        self,
+        arg: Any,
+        shape: tuple[int, int] | None = None,
+        *,
+        blocksize: tuple[int, int] | None = None,
+        dtype: Any = None,
+        executor: Executor | str | None = None,
+    ) -> None:
+        if isinstance(arg, tuple) and len(arg) == 3:
+            made = _from_blocks(arg, shape, place(executor))
+        else:
+            from ..interop import matrix_from
+
+            if blocksize is None:
+                blocksize = getattr(arg, "blocksize", None)
+            made = matrix_from(arg, executor).asformat("bsr", blocksize=blocksize)
+        if dtype is not None:
+            made = made.astype(dtype)
+        self.__dict__.update(made.__dict__)
+
+    def _reset(self) -> None:
+        self._plan: Any = None  # a backend's partition of the block rows
+
+    @property
+    def blocksize(self) -> tuple[int, int]:
+        """Rows and columns of a block."""
+        return int(self.data.shape[1]), int(self.data.shape[2])
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.executor.run(operations.bsr_spmv, self, x, y, alpha, beta)
+
+    @property
+    def T(self) -> Bsr:
+        """The transpose."""
+        return self.asformat("csr").T.asformat("bsr", blocksize=self.blocksize[::-1])
+
+    @property
+    def H(self) -> Bsr:
+        """The conjugate transpose."""
+        return self.T.conj()
+
+    def to_scipy(self) -> Any:
+        """Return a ``scipy.sparse.bsr_array``; it shares memory with a matrix on a CPU."""
+        from scipy.sparse import bsr_array
+
+        host = [self.executor.to_host(a) for a in self._native_arrays()]
+        return bsr_array(tuple(host), shape=self.shape)
+
+
+def _from_blocks(triple: Any, shape: Any, executor: Executor) -> Bsr:
+    from ..operands import to_host
+
+    data = validate.values(to_host(triple[0]), ndim=3)
+    r, c = data.shape[1:]
+    if r == 0 or c == 0:
+        raise InvalidMatrix(f"data: blocks need at least one row and column, got {data.shape}")
+    indptr = validate.integers(to_host(triple[2]), "indptr")
+    if shape is None:
+        indices = validate.integers(to_host(triple[1]), "indices")
+        shape = ((indptr.size - 1) * r, (int(indices.max()) + 1 if indices.size else 0) * c)
+    m, n = checked_shape(shape)
+    if m % r or n % c:
+        raise InvalidMatrix(f"shape: {m}x{n} is not a multiple of the block's {r}x{c}")
+    indices = validate.indices(to_host(triple[1]), n // c, "indices")
+    validate.equal_lengths(data=data, indices=indices)
+    indptr = validate.pointers(indptr, m // r, data.shape[0])
+    indices, indptr = validate.of_one_dtype(max(m, n, data.size), indices, indptr)
+    return Bsr._from_arrays(
+        executor, (m, n), *(executor.from_host(a) for a in (data, indices, indptr))
+    )

@@ -1,0 +1,326 @@
+"""Conversions between formats: everything can become CSR, and CSR can become everything.
+
+Native kernels do the two that move every entry (COO to CSR and the transpose); the rest is array arithmetic in the executor's own
+namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..dtypes import index_dtype
+from ..errors import InvalidArgument
+from ..operations import structure
+from .base import Matrix
+from .bsr import Bsr
+from .coo import Coo
+from .csc import Csc
+from .csr import Csr
+from .dense import Dense
+from .diagonal import Diagonal
+from .ell import Ell
+from .hybrid import QUANTILE, Hybrid
+from .sellp import SLICE_SIZE, WINDOW, Sellp
+
+#: Every format by its name.
+FORMATS: dict[str, type[Matrix]] = {
+    cls.format: cls for cls in (Csr, Csc, Coo, Ell, Sellp, Hybrid, Bsr, Dense, Diagonal)
+}
+
+_TO_CSR: dict[str, Callable[[Any], Csr]] = {}
+_FROM_CSR: dict[str, Callable[..., Matrix]] = {}
+
+
+def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
+    """Return ``matrix`` in another format; itself if it is in it already and has the options.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no such format, or the format has no such option.
+    """
+    if format not in ("csr", *_FROM_CSR):
+        known = ", ".join(sorted({"csr", *_FROM_CSR}))
+        raise InvalidArgument(f"no conversion to {format!r}; formats: {known}")
+    same = matrix.format == format
+    if same and all(getattr(matrix, k, v) == v for k, v in options.items() if v is not None):
+        return matrix
+    csr = matrix if isinstance(matrix, Csr) else _TO_CSR[matrix.format](matrix)
+    if format == "csr":
+        return csr
+    try:
+        return _FROM_CSR[format](csr, **options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        raise InvalidArgument(f"{format}: {error}") from None
+
+
+# ---- to CSR
+
+
+def _csc_to_csr(matrix: Csc) -> Csr:
+    return matrix.by_rows.copy()
+
+
+def _coo_to_csr(matrix: Coo) -> Csr:
+    indptr, indices, data = matrix.executor.run(structure.coo_to_csr, matrix)
+    return Csr._from_arrays(matrix.executor, matrix.shape, data, indices, indptr)
+
+
+def _padded_to_csr(matrix: Any, rows: Any, data: Any, indices: Any) -> Csr:
+    """Drop padding, entries being in the order in which rows list them."""
+    keep = indices >= 0
+    coo = Coo._from_arrays(
+        matrix.executor, matrix.shape, data[keep], rows[keep].astype(indices.dtype), indices[keep]
+    )
+    return _coo_to_csr(coo)
+
+
+def _ell_to_csr(matrix: Ell) -> Csr:
+    xp = matrix.executor.xp
+    rows = xp.repeat(xp.arange(matrix.shape[0]), matrix.width)
+    return _padded_to_csr(matrix, rows, matrix.data.T.reshape(-1), matrix.indices.T.reshape(-1))
+
+
+def _sellp_to_csr(matrix: Sellp) -> Csr:
+    xp, size = matrix.executor.xp, matrix.slice_size
+    total = int(matrix.data.size)
+    position = xp.arange(total)
+    which = xp.searchsorted(matrix.slice_ptr[1:], position, side="right")
+    lane = (position - matrix.slice_ptr[which]) % size
+    place = which * size + lane
+    place = xp.where(place < matrix.shape[0], place, 0)  # padding lanes, dropped below
+    rows = matrix.permutation[place] if total else position
+    order = xp.argsort(rows, kind="stable")
+    return _padded_to_csr(matrix, rows[order], matrix.data[order], matrix.indices[order])
+
+
+def _hybrid_to_csr(matrix: Hybrid) -> Csr:
+    xp = matrix.executor.xp
+    ell, coo = _ell_to_csr(matrix.ell).asformat("coo"), matrix.coo
+    rows = xp.concatenate([ell.row, coo.row.astype(ell.row.dtype)])
+    order = xp.argsort(rows, kind="stable")
+    joined = Coo._from_arrays(
+        matrix.executor,
+        matrix.shape,
+        xp.concatenate([ell.data, coo.data])[order],
+        rows[order],
+        xp.concatenate([ell.col, coo.col.astype(ell.col.dtype)])[order],
+    )
+    return _coo_to_csr(joined)
+
+
+def _bsr_to_csr(matrix: Bsr) -> Csr:
+    xp = matrix.executor.xp
+    r, c = matrix.blocksize
+    dtype = index_dtype(max(*matrix.shape, matrix.nnz), matrix.index_dtype)
+    blocks = xp.arange(int(matrix.indices.size))
+    block_rows = xp.searchsorted(matrix.indptr[1:], blocks, side="right")
+    shape = matrix.data.shape
+    row = xp.broadcast_to((block_rows * r)[:, None, None] + xp.arange(r)[None, :, None], shape)
+    col = xp.broadcast_to((matrix.indices * c)[:, None, None] + xp.arange(c)[None, None, :], shape)
+    row, col, data = (a.reshape(-1) for a in (row, col, matrix.data))
+    order = xp.argsort(row, kind="stable")
+    coo = Coo._from_arrays(
+        matrix.executor,
+        matrix.shape,
+        data[order],
+        row[order].astype(dtype),
+        col[order].astype(dtype),
+    )
+    return _coo_to_csr(coo)
+
+
+def _dense_to_csr(matrix: Dense) -> Csr:
+    xp = matrix.executor.xp
+    row, col = xp.nonzero(matrix.data)
+    dtype = index_dtype(max(*matrix.shape, int(row.size)))
+    return _coo_to_csr(
+        Coo._from_arrays(
+            matrix.executor,
+            matrix.shape,
+            matrix.data[row, col],
+            row.astype(dtype),
+            col.astype(dtype),
+        )
+    )
+
+
+def _diagonal_to_csr(matrix: Diagonal) -> Csr:
+    xp, n = matrix.executor.xp, matrix.shape[0]
+    dtype = index_dtype(n)
+    return Csr._from_arrays(
+        matrix.executor,
+        matrix.shape,
+        matrix.executor.copy(matrix.data),
+        xp.arange(n, dtype=dtype),
+        xp.arange(n + 1, dtype=dtype),
+    )
+
+
+# ---- from CSR
+
+
+def _csr_to_csc(matrix: Csr) -> Csc:
+    transposed = matrix.transpose()
+    return Csc._from_arrays(
+        matrix.executor, matrix.shape, transposed.data, transposed.indices, transposed.indptr
+    )
+
+
+def _row_of_entry(matrix: Csr) -> Any:
+    xp = matrix.executor.xp
+    rows = xp.arange(matrix.shape[0], dtype=matrix.index_dtype)
+    entries = xp.arange(matrix.nnz, dtype=matrix.index_dtype)
+    return rows[xp.searchsorted(matrix.indptr[1:], entries, side="right")]
+
+
+def _csr_to_coo(matrix: Csr) -> Coo:
+    return Coo._from_arrays(
+        matrix.executor, matrix.shape, matrix.data, _row_of_entry(matrix), matrix.indices
+    )
+
+
+def _place_in_row(matrix: Csr) -> tuple[Any, Any]:
+    """Return the row of each entry and its number within the row."""
+    rows = _row_of_entry(matrix)
+    return rows, matrix.executor.xp.arange(matrix.nnz) - matrix.indptr[rows]
+
+
+def _csr_to_ell(matrix: Csr, width: int | None = None) -> Ell:
+    xp = matrix.executor.xp
+    rows, number = _place_in_row(matrix)
+    longest = int(number.max()) + 1 if matrix.nnz else 0
+    if width is not None and width < longest:
+        raise InvalidArgument(f"ell: a row of {longest} entries does not fit a width of {width}")
+    shape = (longest if width is None else width, matrix.shape[0])
+    data = xp.zeros(shape, matrix.dtype)
+    indices = xp.full(shape, -1, matrix.index_dtype)
+    data[number, rows] = matrix.data
+    indices[number, rows] = matrix.indices
+    return Ell._from_arrays(matrix.executor, matrix.shape, data, indices, _nnz=matrix.nnz)
+
+
+def _csr_to_sellp(matrix: Csr, slice_size: int = SLICE_SIZE, window: int = WINDOW) -> Sellp:
+    if slice_size < 1 or window < 1:
+        raise InvalidArgument(
+            f"sellp: slice_size and window are at least 1, got {slice_size} and {window}"
+        )
+    xp, m = matrix.executor.xp, matrix.shape[0]
+    slices = -(-m // slice_size)
+    dtype = matrix.index_dtype
+    lengths = xp.diff(matrix.indptr)
+    # rows by window, then falling length; stable, so equal rows keep their order
+    key = xp.arange(m) // (slice_size * window) * (int(lengths.max()) + 1 if m else 1)
+    permutation = xp.argsort(key - lengths + (lengths.max() if m else 0), kind="stable")
+    padded = xp.zeros(slices * slice_size, lengths.dtype)
+    padded[:m] = lengths[permutation]
+    widths = padded.reshape(slices, slice_size).max(axis=1) if slices else padded
+    slice_ptr = xp.zeros(slices + 1, xp.int64)
+    slice_ptr[1:] = xp.cumsum(widths.astype(xp.int64) * slice_size)
+    total = int(slice_ptr[-1])
+    dtype = index_dtype(max(*matrix.shape, total), dtype)
+    data = xp.zeros(total, matrix.dtype)
+    indices = xp.full(total, -1, dtype)
+    position = xp.empty(m, xp.int64)
+    position[permutation] = xp.arange(m)
+    rows, number = _place_in_row(matrix)
+    place = position[rows]
+    where = slice_ptr[place // slice_size] + number * slice_size + place % slice_size
+    data[where] = matrix.data
+    indices[where] = matrix.indices
+    return Sellp._from_arrays(
+        matrix.executor,
+        matrix.shape,
+        data,
+        indices,
+        slice_ptr.astype(dtype),
+        permutation.astype(dtype),
+        slice_size=slice_size,
+        _nnz=matrix.nnz,
+    )
+
+
+def _csr_to_hybrid(matrix: Csr, width: int | None = None) -> Hybrid:
+    import numpy as np
+
+    executor = matrix.executor
+    if width is None:
+        lengths = np.diff(executor.to_host(matrix.indptr))
+        width = int(np.quantile(lengths, QUANTILE)) if lengths.size else 0
+    if width < 0:
+        raise InvalidArgument(f"hybrid: the width is at least 0, got {width}")
+    rows, number = _place_in_row(matrix)
+    common = number < width
+
+    def part(which: Any) -> Coo:
+        return Coo._from_arrays(
+            executor, matrix.shape, matrix.data[which], rows[which], matrix.indices[which]
+        )
+
+    return Hybrid._from_parts(_csr_to_ell(_coo_to_csr(part(common)), width), part(~common))
+
+
+def _csr_to_bsr(matrix: Csr, blocksize: tuple[int, int] | None = None) -> Bsr:
+    xp, executor = matrix.executor.xp, matrix.executor
+    if blocksize is None:
+        blocksize = _fitting_blocksize(matrix)
+    r, c = (int(b) for b in blocksize)
+    m, n = matrix.shape
+    if r < 1 or c < 1 or m % r or n % c:
+        raise InvalidArgument(f"bsr: {m}x{n} is not a multiple of the block size {r}x{c}")
+    rows = _row_of_entry(matrix).astype(xp.int64)
+    key = rows // r * (n // c) + matrix.indices // c
+    blocks, which = xp.unique(key, return_inverse=True)
+    data = xp.zeros((int(blocks.size), r, c), matrix.dtype)
+    xp.add.at(data, (which.reshape(-1), rows % r, matrix.indices % c), matrix.data)
+    indptr = xp.searchsorted(blocks, xp.arange(m // r + 1) * (n // c))
+    dtype = matrix.index_dtype
+    indices = blocks % (n // c) if n else blocks
+    return Bsr._from_arrays(
+        executor, matrix.shape, data, indices.astype(dtype), indptr.astype(dtype)
+    )
+
+
+def _fitting_blocksize(matrix: Csr) -> tuple[int, int]:
+    """Return the largest square block up to 4 x 4 that the pattern fills without a gap."""
+    xp = matrix.executor.xp
+    m, n = matrix.shape
+    rows = _row_of_entry(matrix).astype(xp.int64)
+    for size in (4, 3, 2):
+        if m % size or n % size or matrix.nnz == 0 or matrix.nnz % (size * size):
+            continue
+        blocks = xp.unique(rows // size * (n // size) + matrix.indices // size)
+        if int(blocks.size) * size * size == matrix.nnz:
+            return size, size
+    return 1, 1
+
+
+def _csr_to_dense(matrix: Csr) -> Dense:
+    xp = matrix.executor.xp
+    data = xp.zeros(matrix.shape, matrix.dtype)
+    xp.add.at(data, (_row_of_entry(matrix), matrix.indices), matrix.data)
+    return Dense._from_arrays(matrix.executor, matrix.shape, data)
+
+
+_TO_CSR.update(
+    csc=_csc_to_csr,
+    coo=_coo_to_csr,
+    ell=_ell_to_csr,
+    sellp=_sellp_to_csr,
+    hybrid=_hybrid_to_csr,
+    bsr=_bsr_to_csr,
+    dense=_dense_to_csr,
+    diagonal=_diagonal_to_csr,
+)
+_FROM_CSR.update(
+    csc=_csr_to_csc,
+    coo=_csr_to_coo,
+    ell=_csr_to_ell,
+    sellp=_csr_to_sellp,
+    hybrid=_csr_to_hybrid,
+    bsr=_csr_to_bsr,
+    dense=_csr_to_dense,
+)

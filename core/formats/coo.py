@@ -1,0 +1,114 @@
+"""Coordinates: the format that matrices are written down in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import is_complex
+from ..errors import InvalidMatrix
+from ..operations import matrix as operations
+from . import validate
+from .base import Matrix, checked_shape, place
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+
+class Coo(Matrix):
+    """A sparse matrix by coordinates, kept sorted by row.
+
+    Parameters
+    ----------
+    arg : matrix or tuple
+        Any matrix, or ``(data, (row, col))``.
+    shape, dtype, executor
+        As for :class:`Csr`.
+
+    Attributes
+    ----------
+    data : array, shape (nnz,)
+        Values; entries of one place add up.
+    row, col : arrays of int32 or int64, shape (nnz,)
+        Where they are. Rows rise; within a row the order given is kept.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Coo(([1.0, 2.0, 3.0], ([1, 0, 0], [0, 1, 1])), shape=(2, 2))
+    >>> A @ np.array([1.0, 1.0])
+    array([5., 1.])
+    """
+
+    format = "coo"
+    arrays = ("data", "row", "col")
+
+    row: Array
+    col: Array
+
+    def __init__(
+        self,
+        arg: Any,
+        shape: tuple[int, int] | None = None,
+        *,
+        dtype: Any = None,
+        executor: Executor | str | None = None,
+    ) -> None:
+        if isinstance(arg, tuple) and len(arg) == 2 and len(arg[1]) == 2:
+            made = _from_coordinates(arg[0], *arg[1], shape, place(executor))
+        else:
+            from ..interop import matrix_from
+
+            made = matrix_from(arg, executor).asformat("coo")
+            if shape is not None and checked_shape(shape) != made.shape:
+                raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
+        if dtype is not None:
+            made = made.astype(dtype)
+        self.__dict__.update(made.__dict__)
+
+    def _reset(self) -> None:
+        self._plan: Any = None  # a backend's partition of the entries
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.executor.run(operations.coo_spmv, self, x, y, alpha, beta)
+
+    @property
+    def T(self) -> Coo:
+        """The transpose, sorted by its rows."""
+        return self.asformat("csr").T.asformat("coo")
+
+    @property
+    def H(self) -> Coo:
+        """The conjugate transpose."""
+        return self.T.conj() if is_complex(self.dtype) else self.T
+
+    def to_scipy(self) -> Any:
+        """Return a ``scipy.sparse.coo_array``; it shares memory with a matrix on a CPU."""
+        from scipy.sparse import coo_array
+
+        data, row, col = (self.executor.to_host(a) for a in self._native_arrays())
+        return coo_array((data, (row, col)), shape=self.shape)
+
+
+def _from_coordinates(data: Any, row: Any, col: Any, shape: Any, executor: Executor) -> Coo:
+    from ..operands import to_host
+
+    values = validate.values(to_host(data))
+    if shape is None:
+        rows, columns = (
+            validate.integers(to_host(row), "row"),
+            validate.integers(to_host(col), "col"),
+        )
+        shape = tuple(int(a.max()) + 1 if a.size else 0 for a in (rows, columns))
+    m, n = checked_shape(shape)
+    rows = validate.indices(to_host(row), m, "row")
+    columns = validate.indices(to_host(col), n, "col")
+    validate.equal_lengths(data=values, row=rows, col=columns)
+    rows, columns = validate.of_one_dtype(max(m, n, values.size), rows, columns)
+    if np.any(rows[1:] < rows[:-1]):
+        order = np.argsort(rows, kind="stable")
+        values, rows, columns = values[order], rows[order], columns[order]
+    return Coo._from_arrays(
+        executor, (m, n), *(executor.from_host(a) for a in (values, rows, columns))
+    )

@@ -1,0 +1,123 @@
+"""Compressed sparse columns; also what the transpose of a Csr is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..dtypes import is_complex
+from ..errors import InvalidMatrix
+from ..operations import matrix as operations
+from .base import Matrix, checked_shape, place
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+    from .csr import Csr
+
+
+class Csc(Matrix):
+    """A sparse matrix by compressed columns.
+
+    Parameters
+    ----------
+    arg : matrix or tuple
+        Any matrix, or the triple ``(data, indices, indptr)`` with row indices and column pointers.
+    shape, dtype, executor
+        As for :class:`Csr`.
+
+    Notes
+    -----
+    Products with vectors run on rows: they are computed with :attr:`by_rows`, a copy that is made when first needed and
+    kept.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csc(([4.0, 1.0, 3.0], [0, 0, 1], [0, 1, 3]), shape=(2, 2))
+    >>> A @ np.array([1.0, 2.0])
+    array([6., 6.])
+    """
+
+    format = "csc"
+    arrays = ("data", "indices", "indptr")
+
+    indices: Array
+    indptr: Array
+
+    def __init__(
+        self,
+        arg: Any,
+        shape: tuple[int, int] | None = None,
+        *,
+        dtype: Any = None,
+        executor: Executor | str | None = None,
+    ) -> None:
+        from .csr import validate_compressed
+
+        if isinstance(arg, tuple) and len(arg) == 3:
+            where = place(executor, *arg)
+            data, indices, indptr = validate_compressed(arg, shape, rows_first=False)
+            if shape is None:
+                shape = (int(indices.max()) + 1 if indices.size else 0, indptr.size - 1)
+            made = Csc._from_arrays(
+                where, checked_shape(shape), *(where.from_host(a) for a in (data, indices, indptr))
+            )
+        else:
+            from ..interop import matrix_from
+
+            converted = matrix_from(arg, executor).asformat("csc")
+            if shape is not None and checked_shape(shape) != converted.shape:
+                raise InvalidMatrix(f"shape: {shape} was given for a matrix of {converted.shape}")
+            made = converted
+        if dtype is not None:
+            made = made.astype(dtype)
+        self.__dict__.update(made.__dict__)
+
+    def _reset(self) -> None:
+        self._by_rows: tuple[Csr, Array] | None = None
+
+    def _values_changed(self) -> None:
+        if self._by_rows is not None:
+            rows, order = self._by_rows
+            rows.update_values(self.data[order])
+
+    @property
+    def by_rows(self) -> Csr:
+        """This matrix as a Csr, made when first needed."""
+        return self._rows_and_order()[0]
+
+    def _rows_and_order(self) -> tuple[Csr, Array]:
+        if self._by_rows is None:
+            from ..operations import structure
+            from .csr import Csr
+
+            transposed = Csr._from_arrays(
+                self.executor, self.shape[::-1], self.data, self.indices, self.indptr
+            )
+            indptr, indices, data, order = self.executor.run(structure.csr_transpose, transposed)
+            made = Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
+            self._by_rows = (made, order)
+        return self._by_rows
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.executor.run(operations.csc_spmv, self, x, y, alpha, beta)
+
+    @property
+    def T(self) -> Csr:
+        """The transpose, which shares this matrix's arrays."""
+        from .csr import Csr
+
+        return Csr._from_arrays(
+            self.executor, self.shape[::-1], self.data, self.indices, self.indptr
+        )
+
+    @property
+    def H(self) -> Csr:
+        """The conjugate transpose; shares this matrix's arrays if they are real."""
+        return self.T.conj() if is_complex(self.dtype) else self.T
+
+    def to_scipy(self) -> Any:
+        """Return a ``scipy.sparse.csc_array``; it shares memory with a matrix on a CPU."""
+        from scipy.sparse import csc_array
+
+        host = [self.executor.to_host(a) for a in self._native_arrays()]
+        return csc_array(tuple(host), shape=self.shape)

@@ -1,0 +1,83 @@
+"""A dense matrix as an operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import value_dtype
+from ..errors import InvalidMatrix
+from ..operands import native
+from ..operations import matrix as operations
+from .base import Matrix, place
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+
+class Dense(Matrix):
+    """A dense matrix.
+
+    Parameters
+    ----------
+    arg : array, shape (m, n), or any matrix
+        The entries.
+    dtype, executor
+        As for :class:`Csr`.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> wl.Dense(np.array([[1.0, 2.0], [3.0, 4.0]])) @ np.array([1.0, 1.0])
+    array([3., 7.])
+    """
+
+    format = "dense"
+    arrays = ("data",)
+
+    def __init__(
+        self, arg: Any, *, dtype: Any = None, executor: Executor | str | None = None
+    ) -> None:
+        from ..interop import is_sparse, matrix_from
+
+        if is_sparse(arg):
+            made = matrix_from(arg, executor).asformat("dense")
+        else:
+            where = place(executor, arg)
+            entries = native(where, arg, "the matrix")
+            if entries.ndim != 2:
+                raise InvalidMatrix(f"expected a matrix, got an array of shape {entries.shape}")
+            entries = entries.astype(value_dtype(entries.dtype), copy=False)
+            if not entries.flags.c_contiguous:
+                entries = where.copy(entries)
+            made = Dense._from_arrays(where, tuple(map(int, entries.shape)), entries)
+        self.__dict__.update((made if dtype is None else made.astype(dtype)).__dict__)
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.executor.run(operations.dense_spmv, self, x, y, alpha, beta)
+
+    @property
+    def T(self) -> Dense:
+        """The transpose."""
+        transposed = self.executor.copy(self.data.T)
+        return Dense._from_arrays(self.executor, self.shape[::-1], transposed)
+
+    @property
+    def H(self) -> Dense:
+        """The conjugate transpose."""
+        return self.T.conj()
+
+    def to_dense(self) -> np.ndarray[Any, Any]:
+        """Return a NumPy array of all entries."""
+        return np.array(self.executor.to_host(self.data))
+
+    def to_scipy(self) -> Any:
+        """Return a ``scipy.sparse.csr_array`` of the entries that are not zero."""
+        from scipy.sparse import csr_array
+
+        return csr_array(self.executor.to_host(self.data))
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"<Dense {rows}x{columns} {self.dtype} on {self.executor.name}>"

@@ -1,0 +1,116 @@
+"""Diagonal matrices, and the identity."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..dtypes import value_dtype
+from ..errors import InvalidMatrix
+from ..linop import LinOp
+from ..operands import native
+from ..operations import vector
+from ..registry import executor as executor_by_name
+from .base import Matrix, checked_shape, place
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+
+class Diagonal(Matrix):
+    """A diagonal matrix.
+
+    Parameters
+    ----------
+    data : array, shape (n,)
+        The diagonal.
+    dtype, executor
+        As for :class:`Csr`.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> wl.Diagonal(np.array([2.0, 3.0])) @ np.array([1.0, 1.0])
+    array([2., 3.])
+    """
+
+    format = "diagonal"
+    arrays = ("data",)
+
+    def __init__(
+        self, data: Any, *, dtype: Any = None, executor: Executor | str | None = None
+    ) -> None:
+        where = place(executor, data)
+        values = native(where, data, "data")
+        if values.ndim != 1:
+            raise InvalidMatrix(f"data: expected 1 dimension, got shape {tuple(values.shape)}")
+        values = where.copy(values.astype(value_dtype(dtype or values.dtype), copy=False))
+        n = int(values.size)
+        self.__dict__.update(Diagonal._from_arrays(where, (n, n), values).__dict__)
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.executor.run(vector.scale_rows, self.data, x, y, alpha, beta)
+
+    @property
+    def T(self) -> Diagonal:
+        """The matrix itself."""
+        return self
+
+    @property
+    def H(self) -> Diagonal:
+        """The complex conjugate."""
+        return self.conj()
+
+    def diagonal(self) -> Array:
+        """Return a copy of the diagonal."""
+        return self.executor.copy(self.data)
+
+
+class Identity(LinOp):
+    """The identity.
+
+    Parameters
+    ----------
+    n : int
+        Rows and columns.
+    dtype, executor
+        As for :class:`Csr`.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> wl.Identity(2) @ np.array([1.0, 2.0])
+    array([1., 2.])
+    """
+
+    def __init__(
+        self, n: int, *, dtype: DTypeLike = np.float32, executor: Executor | str | None = None
+    ) -> None:
+        self.shape = checked_shape((n, n))
+        self.dtype = value_dtype(dtype)
+        self.executor = place(executor)
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.executor.run(vector.axpby, x, y, alpha, beta)
+
+    @property
+    def T(self) -> Self:
+        """The identity itself."""
+        return self
+
+    @property
+    def H(self) -> Self:
+        """The identity itself."""
+        return self
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return the identity on another executor."""
+        return type(self)(self.shape[0], dtype=self.dtype, executor=executor_by_name(executor))
+
+    def astype(self, dtype: DTypeLike) -> Self:
+        """Return the identity computing in ``dtype``; itself if it does already."""
+        if value_dtype(dtype) == self.dtype:
+            return self
+        return type(self)(self.shape[0], dtype=dtype, executor=self.executor)

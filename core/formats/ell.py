@@ -1,0 +1,77 @@
+"""ELLPACK: every row padded to the length of the longest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..operations import matrix as operations
+from .base import Matrix
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+
+class Ell(Matrix):
+    """A sparse matrix whose rows are padded to one width.
+
+    Parameters
+    ----------
+    arg : matrix
+        Any matrix.
+    dtype, executor
+        As for :class:`Csr`.
+
+    Attributes
+    ----------
+    data : array, shape (width, m)
+        Entry ``j`` of row ``i`` is ``data[j, i]``; padding is 0.
+    indices : array of int32 or int64, shape (width, m)
+        Columns; padding is -1.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Ell(np.array([[2.0, 1.0], [0.0, 3.0]]))
+    >>> A.width, A @ np.array([1.0, 1.0])
+    (2, array([3., 3.]))
+    """
+
+    format = "ell"
+    arrays = ("data", "indices")
+
+    indices: Array
+    _nnz: int
+
+    def __init__(
+        self, arg: Any, *, dtype: Any = None, executor: Executor | str | None = None
+    ) -> None:
+        from ..interop import matrix_from
+
+        made = matrix_from(arg, executor).asformat("ell")
+        self.__dict__.update((made if dtype is None else made.astype(dtype)).__dict__)
+
+    def _extra(self) -> dict[str, Any]:
+        return {"_nnz": self._nnz}
+
+    @property
+    def nnz(self) -> int:
+        """How many entries are stored, padding left out."""
+        return self._nnz
+
+    @property
+    def width(self) -> int:
+        """The length that rows are padded to."""
+        return int(self.data.shape[0])
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.executor.run(operations.ell_spmv, self, x, y, alpha, beta)
+
+    @property
+    def T(self) -> Ell:
+        """The transpose."""
+        return self.asformat("csr").T.asformat("ell")
+
+    @property
+    def H(self) -> Ell:
+        """The conjugate transpose."""
+        return self.T.conj()

@@ -1,0 +1,143 @@
+"""ELL for what rows have in common and COO for what is left of the long ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ..registry import executor as executor_by_name
+from .base import Matrix
+from .coo import Coo
+from .ell import Ell
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+#: Rows up to this quantile of the lengths fit into the ELL part (Bell and Garland's third of the rows may be longer).
+QUANTILE = 0.67
+
+
+class Hybrid(Matrix):
+    """A sparse matrix as the sum of an Ell and a Coo part.
+
+    Parameters
+    ----------
+    arg : matrix
+        Any matrix.
+    width : int, optional
+        Width of the ELL part; by default the 67 % quantile of the row lengths.
+    dtype, executor
+        As for :class:`Csr`.
+
+    References
+    ----------
+    N. Bell and M. Garland, Implementing sparse matrix-vector multiplication on throughput-oriented processors, SC 2009.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Hybrid(np.array([[2.0, 1.0], [0.0, 3.0]]), width=1)
+    >>> A.ell.nnz, A.coo.nnz, A @ np.array([1.0, 1.0])
+    (2, 1, array([3., 3.]))
+    """
+
+    format = "hybrid"
+    arrays = ()
+
+    ell: Ell
+    coo: Coo
+
+    def __init__(
+        self,
+        arg: Any,
+        *,
+        width: int | None = None,
+        dtype: Any = None,
+        executor: Executor | str | None = None,
+    ) -> None:
+        from ..interop import matrix_from
+
+        made = matrix_from(arg, executor).asformat("hybrid", width=width)
+        self.__dict__.update((made if dtype is None else made.astype(dtype)).__dict__)
+
+    @classmethod
+    def _from_parts(cls, ell: Ell, coo: Coo) -> Self:
+        matrix = cls.__new__(cls)
+        matrix.executor, matrix.shape, matrix.dtype = ell.executor, ell.shape, ell.dtype
+        matrix.ell, matrix.coo = ell, coo
+        return matrix
+
+    @property
+    def data(self) -> Array:  # type: ignore[override]
+        """The values of both parts, those of ELL first (a copy)."""
+        return self.executor.xp.concatenate([self.ell.data.reshape(-1), self.coo.data])
+
+    @property
+    def nnz(self) -> int:
+        """How many entries are stored, padding left out."""
+        return self.ell.nnz + self.coo.nnz
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the matrix occupies."""
+        return self.ell.nbytes + self.coo.nbytes
+
+    @property
+    def index_dtype(self) -> np.dtype[Any]:
+        """The dtype of the index arrays."""
+        return self.ell.index_dtype
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return this matrix on another executor; itself if it is there already."""
+        if executor_by_name(executor) == self.executor:
+            return self
+        return self._from_parts(self.ell.to(executor), self.coo.to(executor))
+
+    def copy(self) -> Self:
+        """Return a copy that shares no memory with this matrix."""
+        return self._from_parts(self.ell.copy(), self.coo.copy())
+
+    def _with_data(self, data: Array) -> Self:
+        cut = int(self.ell.data.size)
+        shape = self.ell.data.shape
+        return self._from_parts(
+            self.ell._with_data(data[:cut].reshape(shape)), self.coo._with_data(data[cut:])
+        )
+
+    def update_values(self, data: Any) -> None:
+        """Overwrite the values, in the order of :attr:`data`, and keep the pattern."""
+        from ..operands import native
+
+        values = native(self.executor, data, "data")
+        cut = int(self.ell.data.size)
+        if tuple(values.shape) != (cut + self.coo.nnz,):
+            from ..errors import InvalidMatrix
+
+            raise InvalidMatrix(
+                f"update_values: expected data of shape ({cut + self.coo.nnz},), got "
+                f"{tuple(values.shape)}"
+            )
+        self.ell.update_values(values[:cut].reshape(self.ell.data.shape))
+        self.coo.update_values(values[cut:])
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.ell._apply(x, y, alpha, beta)
+        if self.coo.nnz:
+            self.coo._apply(x, y, alpha, 1.0)
+
+    @property
+    def T(self) -> Hybrid:
+        """The transpose."""
+        return self.asformat("csr").T.asformat("hybrid")
+
+    @property
+    def H(self) -> Hybrid:
+        """The conjugate transpose."""
+        return self.T.conj()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"ell": self.ell, "coo": self.coo}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(self._from_parts(**state).__dict__)

@@ -1,0 +1,115 @@
+"""Permutations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..dtypes import value_dtype
+from ..errors import InvalidMatrix
+from ..linop import LinOp
+from ..operands import to_host
+from ..operations import vector
+from ..registry import executor as executor_by_name
+from . import validate
+from .base import place
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+
+class Permutation(LinOp):
+    """The operator that reorders: ``(P @ x)[i] == x[indices[i]]``, as ``x[indices]`` does.
+
+    Parameters
+    ----------
+    indices : array of int, shape (n,)
+        Each of ``0..n-1`` once.
+    dtype, executor
+        As for :class:`Csr`.
+
+    Raises
+    ------
+    InvalidMatrix
+        If an index is missing; names it.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> wl.Permutation([2, 0, 1]) @ np.array([10.0, 20.0, 30.0])
+    array([30., 10., 20.])
+    """
+
+    indices: Array
+
+    def __init__(
+        self,
+        indices: Any,
+        *,
+        dtype: DTypeLike = np.float32,
+        executor: Executor | str | None = None,
+    ) -> None:
+        host = to_host(indices)
+        n = int(np.size(host))
+        checked = validate.indices(host, n, "indices")
+        missing = np.flatnonzero(np.bincount(checked, minlength=n) == 0) if n else checked
+        if missing.size:
+            raise InvalidMatrix(f"indices: not a permutation, {missing[0]} does not occur")
+        (checked,) = validate.of_one_dtype(n, checked)
+        self.shape = (n, n)
+        self.dtype = value_dtype(dtype)
+        self.executor = place(executor, indices)
+        self.indices = self.executor.from_host(checked)
+
+    @property
+    def index_dtype(self) -> np.dtype[Any]:
+        """The dtype of the indices."""
+        return np.dtype(self.indices.dtype)
+
+    def _remade(self, indices: Any, dtype: DTypeLike, executor: Executor) -> Self:
+        made = type(self).__new__(type(self))
+        made.shape, made.dtype, made.executor = self.shape, value_dtype(dtype), executor
+        made.indices = indices
+        return made
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.executor.run(vector.gather, self.indices, x, y, alpha, beta)
+
+    @property
+    def T(self) -> Self:
+        """The inverse."""
+        host = self.executor.to_host(self.indices)
+        inverse = np.empty_like(host)
+        inverse[host] = np.arange(host.size, dtype=host.dtype)
+        return self._remade(self.executor.from_host(inverse), self.dtype, self.executor)
+
+    @property
+    def H(self) -> Self:
+        """The inverse."""
+        return self.T
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return this permutation on another executor; itself if it is there already."""
+        target = executor_by_name(executor)
+        if target == self.executor:
+            return self
+        indices = target.from_host(self.executor.to_host(self.indices))
+        return self._remade(indices, self.dtype, target)
+
+    def astype(self, dtype: DTypeLike) -> Self:
+        """Return this permutation for vectors of ``dtype``; itself if it is already."""
+        if value_dtype(dtype) == self.dtype:
+            return self
+        return self._remade(self.indices, dtype, self.executor)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "indices": np.asarray(self.executor.to_host(self.indices)),
+            "dtype": self.dtype,
+            "executor": self.executor.name,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]

@@ -1,0 +1,124 @@
+"""What users have (SciPy, CuPy, PyTorch, arrays) as a matrix of ours.
+
+Other libraries are recognized by what their objects offer, so none of them is imported here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import value_dtype
+from ..errors import InvalidMatrix
+from ..executor import Executor
+from ..formats.base import Matrix, checked_shape, place
+from ..formats.bsr import Bsr
+from ..formats.coo import Coo
+from ..formats.csc import Csc
+from ..formats.csr import Csr
+from ..formats.dense import Dense
+from ..operands import is_host
+from ..registry import executor as executor_by_name
+
+_COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
+
+
+def is_sparse(arg: object) -> bool:
+    """Return whether ``arg`` is a sparse matrix of ours, SciPy, CuPy or PyTorch."""
+    return isinstance(arg, Matrix) or hasattr(arg, "tocsr") or _torch_layout(arg) != ""
+
+
+def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
+    """Return ``arg`` as a matrix, in the format that is nearest to its own.
+
+    Arrays are shared where the executor can: a SciPy CSR matrix on a CPU executor is not copied.
+
+    Parameters
+    ----------
+    arg : matrix of ours, SciPy, CuPy or PyTorch, or dense array
+        What to take.
+    executor : Executor or str, optional
+        Where it goes; by default where it is, and the default executor for what is the host's.
+    """
+    if isinstance(arg, Matrix):
+        return arg if executor is None else arg.to(executor)
+    if hasattr(arg, "tocsr"):
+        return _from_scipy_like(arg, executor)
+    if _torch_layout(arg):
+        return _from_torch(arg, executor)
+    return Dense(arg, executor=executor)
+
+
+def _torch_layout(arg: object) -> str:
+    layout = str(getattr(arg, "layout", ""))
+    return layout.removeprefix("torch.") if layout.startswith("torch.sparse") else ""
+
+
+def _home(executor: Executor | str | None, array: Any) -> Executor:
+    """Return where a matrix with this array goes when nothing else is said."""
+    if executor is not None or is_host(array) or not hasattr(array, "__cuda_array_interface__"):
+        return place(executor)
+    index = array.device.id if hasattr(array.device, "id") else (array.device.index or 0)
+    return executor_by_name(f"cuda:{index}")
+
+
+def _placed(executor: Executor, array: Any, dtype: Any = None) -> Any:
+    """Return a native array, shared where it can be."""
+    if not executor.owns(array):
+        adopted = None if is_host(array) else executor.adopt(array)
+        if adopted is None:
+            from ..operands import to_host
+
+            adopted = executor.from_host(np.ascontiguousarray(to_host(array)))
+        array = adopted
+    return array if dtype is None or array.dtype == dtype else array.astype(dtype)
+
+
+def _from_scipy_like(arg: Any, executor: Executor | str | None) -> Matrix:
+    if getattr(arg, "ndim", 2) != 2:
+        raise InvalidMatrix(f"expected a matrix of 2 dimensions, got shape {arg.shape}")
+    shape = checked_shape(arg.shape)
+    format = getattr(arg, "format", "")
+    if format == "coo":
+        if _is_host_matrix(arg):
+            return Coo((arg.data, (arg.row, arg.col)), shape=shape, executor=executor)
+        arg, format = arg.tocsr(), "csr"
+    if format == "bsr":
+        return Bsr((arg.data, arg.indices, arg.indptr), shape=shape, executor=executor)
+    if format not in _COMPRESSED:
+        arg, format = arg.tocsr(), "csr"
+    if _is_host_matrix(arg):
+        return _COMPRESSED[format](
+            (arg.data, arg.indices, arg.indptr), shape=shape, executor=executor
+        )
+    # a device library's own matrix: its invariants hold, and checking would read it back
+    where = _home(executor, arg.data)
+    data = _placed(where, arg.data, value_dtype(arg.data.dtype))
+    indices, indptr = (_placed(where, a) for a in (arg.indices, arg.indptr))
+    return _COMPRESSED[format]._from_arrays(where, shape, data, indices, indptr)
+
+
+def _is_host_matrix(arg: Any) -> bool:
+    return isinstance(arg.data, (np.ndarray, memoryview))
+
+
+def _from_torch(arg: Any, executor: Executor | str | None) -> Matrix:
+    layout = _torch_layout(arg)
+    if layout == "sparse_coo":
+        arg, layout = arg.coalesce().to_sparse_csr(), "sparse_csr"
+    if layout not in ("sparse_csr", "sparse_csc"):
+        raise InvalidMatrix(
+            f"a torch tensor of layout {layout} is not taken; convert it with .to_sparse_csr()"
+        )
+    if arg.dim() != 2:
+        raise InvalidMatrix(f"expected a matrix of 2 dimensions, got shape {tuple(arg.shape)}")
+    if layout == "sparse_csr":
+        pointers, indices, cls = arg.crow_indices(), arg.col_indices(), _COMPRESSED["csr"]
+    else:
+        pointers, indices, cls = arg.ccol_indices(), arg.row_indices(), _COMPRESSED["csc"]
+    values = arg.values().detach()
+    where = _home(executor, values)
+    data, indices, indptr = (_placed(where, a) for a in (values, indices, pointers))
+    shape = (int(arg.shape[0]), int(arg.shape[1]))
+    return cls._from_arrays(where, shape, data.astype(value_dtype(data.dtype)), indices, indptr)

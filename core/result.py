@@ -1,0 +1,138 @@
+"""What a solve comes back with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import InvalidArgument
+from .status import Stop
+
+#: What SciPy's solvers return when they break down.
+_BREAKDOWN_INFO = -10
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a solve; unpacks into SciPy's pair ``x, info``.
+
+    Attributes
+    ----------
+    x : array, shape (n,) or (n, k)
+        The solution, or the best that was reached; of the kind of ``b`` (NumPy or native), and never an array of the caller's.
+    stops : list of Stop
+        Why each column stopped.
+    iterations : int
+        Iterations of the column that took most.
+    residual_norm : float or array, shape (k,)
+        The norm of the true residual ``b - A x``.
+    residuals : array, shape (iterations + 1,) or (iterations + 1, k)
+        Residual norms as the iteration saw them, the initial one first; NaN where a column had stopped.
+    threshold : float or array, shape (k,)
+        What the residual norm had to reach.
+    seconds : float
+        Wall time of the solve.
+    solver, executor : str
+        What solved it, and where.
+    notes : list of str
+        What was chosen on the way, and why.
+    """
+
+    x: Any
+    stops: list[Stop]
+    column_iterations: np.ndarray[Any, Any]
+    residual_norm: Any
+    residuals: np.ndarray[Any, Any]
+    threshold: Any
+    seconds: float
+    solver: str
+    executor: str
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the true residual of every column meets its threshold."""
+        return all(stop == Stop.CONVERGED for stop in self.stops)
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of the column that took most."""
+        return int(self.column_iterations.max(initial=0))
+
+    @property
+    def reason(self) -> str:
+        """Why it ended, in a sentence; that of the first column that did not converge."""
+        for column, stop in enumerate(self.stops):
+            if stop != Stop.CONVERGED:
+                which = f"column {column}: " if len(self.stops) > 1 else ""
+                return which + stop.sentence
+        return Stop.CONVERGED.sentence
+
+    @property
+    def info(self) -> int:
+        """SciPy's code: 0 converged, positive the iterations done without, negative a breakdown."""
+        failed = [stop for stop in self.stops if stop != Stop.CONVERGED]
+        if not failed:
+            return 0
+        if any(s in (Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE) for s in failed):
+            return _BREAKDOWN_INFO
+        return max(self.iterations, 1)
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.x
+        yield self.info
+
+    def __repr__(self) -> str:
+        norm = np.max(self.residual_norm, initial=0.0)
+        return (
+            f"<Result of {self.solver} on {self.executor}: {self.reason}; {self.iterations} "
+            f"iterations, residual norm {norm:.3g}, {self.seconds:.3g} s>"
+        )
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw the residual norms over the iterations.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write the picture; its ending says the kind.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The picture, to show or to change.
+
+        Raises
+        ------
+        InvalidArgument
+            If matplotlib is not installed.
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise InvalidArgument('plots need matplotlib: pip install "wollemi[plot]"') from None
+        figure = Figure(figsize=(7, 4.2), layout="constrained")
+        axes = figure.subplots()
+        history = self.residuals.reshape(self.residuals.shape[0], -1)
+        many = history.shape[1] > 1
+        for column in range(history.shape[1]):
+            axes.semilogy(history[:, column], lw=1.6, label=f"column {column}" if many else None)
+        threshold = float(np.max(self.threshold, initial=0.0))
+        if threshold > 0:
+            axes.axhline(threshold, color="0.4", ls="--", lw=1, label="tolerance")
+        final = np.atleast_1d(self.residual_norm)
+        axes.plot(self.column_iterations, final, "ko", ms=5, label="true residual")
+        axes.set_xlabel("iteration")
+        axes.set_ylabel("residual norm")
+        verdict = "converged" if self.converged else self.reason.split(":")[0]
+        axes.set_title(f"{self.solver} on {self.executor}: {verdict}", fontsize=11)
+        axes.grid(True, which="major", alpha=0.3)
+        if history.shape[1] <= 8:
+            axes.legend(frameon=False)
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure

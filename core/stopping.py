@@ -1,0 +1,160 @@
+"""When to stop: criteria, and what they come to for a given right-hand side."""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .errors import InvalidArgument
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a set of criteria comes to.
+
+    ``threshold`` is per column of the right-hand side.
+    """
+
+    threshold: np.ndarray[Any, Any] | None = None
+    iterations: int | None = None
+    seconds: float | None = None
+
+
+class Criterion(ABC):
+    """Something that ends a solve.
+
+    ``a | b`` stops when either is met, ``a & b`` when both are. Reaching a residual makes the solve a success, running out
+    of iterations or time does not.
+
+    Examples
+    --------
+    >>> from wollemi import stop
+    >>> stop.RelativeResidual(1e-8) | stop.Iterations(100) | stop.Time(10.0)
+    RelativeResidual(rtol=1e-08) | Iterations(count=100) | Time(seconds=10.0)
+    """
+
+    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        """Return what the criterion comes to for columns of these norms."""
+        raise NotImplementedError
+
+    def __or__(self, other: Criterion) -> Criterion:
+        return _Any(self, other)
+
+    def __and__(self, other: Criterion) -> Criterion:
+        return _All(self, other)
+
+
+def _positive(name: str, value: float) -> None:
+    if not value >= 0:
+        raise InvalidArgument(f"{name}: expected a number of at least 0, got {value!r}")
+
+
+@dataclass(frozen=True)
+class RelativeResidual(Criterion):
+    """``norm(b - A x) <= rtol * norm(b)``."""
+
+    rtol: float
+
+    def __post_init__(self) -> None:
+        _positive("rtol", self.rtol)
+
+    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        return Limits(threshold=self.rtol * norm_b)
+
+
+@dataclass(frozen=True)
+class AbsoluteResidual(Criterion):
+    """``norm(b - A x) <= atol``."""
+
+    atol: float
+
+    def __post_init__(self) -> None:
+        _positive("atol", self.atol)
+
+    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        return Limits(threshold=np.full_like(norm_b, self.atol))
+
+
+@dataclass(frozen=True)
+class TrueResidual(RelativeResidual):
+    """The relative residual, computed from ``x`` every ``every`` iterations and not only at the end.
+
+    Every criterion on the residual is verified with the true one before success is claimed; this one also keeps the recurrence from
+    running away from it.
+    """
+
+    every: int = 50
+
+
+@dataclass(frozen=True)
+class Iterations(Criterion):
+    """At most ``count`` iterations."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.count != int(self.count) or self.count < 0:
+            raise InvalidArgument(f"iterations: expected an integer >= 0, got {self.count!r}")
+
+    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        return Limits(iterations=int(self.count))
+
+
+@dataclass(frozen=True)
+class Time(Criterion):
+    """At most ``seconds`` of wall time; looked at between batches of iterations."""
+
+    seconds: float
+
+    def __post_init__(self) -> None:
+        _positive("seconds", self.seconds)
+
+    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        return Limits(seconds=float(self.seconds))
+
+
+class _Combined(Criterion):
+    symbol: str
+
+    def __init__(self, *parts: Criterion) -> None:
+        self.parts = parts
+
+    def __repr__(self) -> str:
+        return f" {self.symbol} ".join(map(repr, self.parts))
+
+
+class _Any(_Combined):
+    symbol = "|"
+
+    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        found = [part.limits(norm_b) for part in self.parts]
+        thresholds = [f.threshold for f in found if f.threshold is not None]
+        return Limits(
+            threshold=np.maximum.reduce(thresholds) if thresholds else None,
+            iterations=min((f.iterations for f in found if f.iterations is not None), default=None),
+            seconds=min((f.seconds for f in found if f.seconds is not None), default=None),
+        )
+
+
+class _All(_Combined):
+    symbol = "&"
+
+    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        found = [part.limits(norm_b) for part in self.parts]
+        if any(f.threshold is None or f.iterations or f.seconds for f in found):
+            raise InvalidArgument(
+                f"{self!r}: & combines criteria on the residual; join limits on iterations and "
+                "time with |"
+            )
+        return replace(found[0], threshold=np.minimum.reduce([f.threshold for f in found]))
+
+
+def true_residual_period(criterion: Criterion) -> int | None:
+    """Return how often a criterion wants the true residual, or None."""
+    if isinstance(criterion, TrueResidual):
+        return criterion.every
+    periods = [true_residual_period(p) for p in getattr(criterion, "parts", ())]
+    return min((p for p in periods if p is not None), default=None)

@@ -1,0 +1,168 @@
+"""Choosing a solver and a preconditioner for a matrix, and saying which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import InvalidArgument
+from ..core.formats import Csr, Matrix
+from ..core.linop import LinOp, as_linop
+from ..core.loggers import Logger
+from ..core.result import Result
+from ..core.status import Stop
+from ..core.stopping import Criterion
+from .bicgstab import Bicgstab
+from .cg import Cg
+from .cgs import Cgs
+from .gmres import Gmres
+from .krylov import KrylovSolver
+from .preconditioners import Jacobi, preconditioner
+
+#: What ``method="..."`` may say.
+METHODS: dict[str, type[KrylovSolver]] = {
+    "cg": Cg,
+    "bicgstab": Bicgstab,
+    "cgs": Cgs,
+    "gmres": Gmres,
+}
+
+#: Cycle length of GMRES when nothing is known of the matrix: SciPy's 20 stalls on many real matrices where 30 does not.
+RESTART = 30
+
+#: Why a column that one method gave up on is worth another method.
+_WORTH_ANOTHER = (Stop.INDEFINITE, Stop.BREAKDOWN, Stop.STAGNATED, Stop.NOT_FINITE)
+
+
+def solve(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    method: str = "auto",
+    M: Any = "auto",
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    restart: int = RESTART,
+    stop: Criterion | None = None,
+    callback: Callable[[Any], Any] | None = None,
+    progress: bool = False,
+    loggers: Sequence[Logger] = (),
+) -> Result:
+    """Solve ``A x = b``, choosing what is not said; the result's ``notes`` say what was chosen.
+
+    Parameters
+    ----------
+    A : LinOp, matrix of wollemi, SciPy, CuPy or PyTorch, or array, shape (n, n)
+        The operator.
+    b : array, shape (n,) or (n, k)
+        Right-hand sides.
+    x0 : array, of the shape of b, optional
+        Where to start; zero by default.
+    method : {'auto', 'cg', 'bicgstab', 'cgs', 'gmres'}
+        By default CG for a Hermitian matrix with a positive diagonal, followed by GMRES should it turn out indefinite, and
+        BiCGSTAB for all others, followed by GMRES should it break down.
+    M : {'auto', 'jacobi', 'none'}, LinOp or callable
+        The preconditioner; by default Jacobi where the diagonal has no zero.
+    rtol, atol : float
+        Stop at ``norm(b - A x) <= max(rtol * norm(b), atol)``, per column.
+    maxiter : int, optional
+        Iterations at most; ``10 n`` by default.
+    restart : int
+        Cycle length of GMRES.
+    stop : Criterion, optional
+        Replaces ``rtol``, ``atol`` and ``maxiter``; see :mod:`wollemi.stop`.
+    callback, progress, loggers
+        As for :meth:`KrylovSolver.solve`.
+
+    Returns
+    -------
+    Result
+        Unpacks into ``x, info``.
+
+    Raises
+    ------
+    InvalidArgument, InvalidMatrix, ShapeMismatch
+        If the input does not make a system.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> result = wl.solve(wl.Csr(np.array([[4.0, 1.0], [1.0, 3.0]])), np.array([1.0, 2.0]))
+    >>> result.notes
+    ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
+    """
+    operator = as_linop(A)
+    names, why = _methods(method, operator)
+    notes = [f"{names[0]}: {why}"]
+    M, chosen = _preconditioner(M, operator)
+    if chosen:
+        notes.append(f"M: {chosen}")
+    settings = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop}
+    result = _attempt(names[0], operator, M, restart, settings).solve(
+        b, x0, callback=callback, progress=progress, loggers=loggers
+    )
+    for name in names[1:]:
+        if not any(s in _WORTH_ANOTHER for s in result.stops):
+            break
+        notes.append(f"{name}: {names[0]} ended with {result.reason.partition(':')[0]}")
+        second = _attempt(name, operator, M, restart, settings).solve(
+            b, x0, callback=callback, progress=progress, loggers=loggers
+        )
+        result = replace(second, seconds=result.seconds + second.seconds)
+    return replace(result, notes=notes)
+
+
+def _attempt(name: str, A: LinOp, M: Any, restart: int, settings: dict[str, Any]) -> KrylovSolver:
+    extra = {"restart": restart} if name == "gmres" else {}
+    return METHODS[name](A, M, **settings, **extra)
+
+
+def _methods(method: str, A: LinOp) -> tuple[list[str], str]:
+    """Return the methods to try in order, and why the first."""
+    if method != "auto":
+        if method not in METHODS:
+            raise InvalidArgument(
+                f"no method is called {method!r}; known: auto, {', '.join(METHODS)}"
+            )
+        return [method], "as asked"
+    if not isinstance(A, Matrix):
+        return ["gmres"], "the operator's entries are not known"
+    if not _is_hermitian(A):
+        return ["bicgstab", "gmres"], "the matrix is not symmetric"
+    kind = "Hermitian" if A.dtype.kind == "c" else "symmetric"
+    diagonal = A.executor.to_host(A.diagonal())
+    if np.all(np.real(diagonal) > 0):
+        return ["cg", "gmres"], f"the matrix is {kind} and its diagonal positive"
+    return ["gmres"], f"the matrix is {kind} but its diagonal is not positive: it is indefinite"
+
+
+def _is_hermitian(A: Matrix) -> bool:
+    """Return whether the matrix equals its conjugate transpose to rounding."""
+    if A.shape[0] != A.shape[1]:
+        return False
+    rows: Csr = A.asformat("csr").sum_duplicates()  # type: ignore[attr-defined]
+    columns = rows.transpose().conj()
+    executor = A.executor
+    pattern = zip((rows.indptr, rows.indices), (columns.indptr, columns.indices), strict=True)
+    if not all(np.array_equal(executor.to_host(a), executor.to_host(b)) for a, b in pattern):
+        return False
+    a, b = executor.to_host(rows.data), executor.to_host(columns.data)
+    slack = 8 * np.finfo(a.dtype).eps
+    return bool(np.all(np.abs(a - b) <= slack * (np.abs(a) + np.abs(b))))
+
+
+def _preconditioner(M: Any, A: LinOp) -> tuple[Any, str]:
+    """Return the preconditioner and why it was chosen, if it was."""
+    if not isinstance(M, str) or M != "auto":
+        return preconditioner(M, A), ""
+    if not isinstance(A, Matrix) or A.shape[0] != A.shape[1]:
+        return None, ""
+    diagonal = A.executor.to_host(A.diagonal())
+    if diagonal.size and np.all(diagonal != 0) and np.all(np.isfinite(diagonal)):
+        return Jacobi(A), "jacobi, the diagonal has no zero"
+    return None, "none, the diagonal has a zero"

@@ -1,0 +1,70 @@
+"""The arrays that a solver works in, made once and used by every solve."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.dtypes import real_dtype
+from ..core.iteration import Iteration
+from ..core.linop import LinOp
+from ..core.status import Status
+
+if TYPE_CHECKING:
+    from ..core.executor import Array
+
+
+class Workspace:
+    """What one solve of a dtype and a number of columns needs; its arrays are attributes.
+
+    Attributes
+    ----------
+    A, M : LinOp or None
+        The operator and the preconditioner in the dtype of the solve.
+    x, r : arrays, shape (n, k)
+        The iterate and its residual.
+    status : Status
+        The stopping status of the columns.
+    iteration : Iteration
+        What the executor drives.
+    """
+
+    A: LinOp
+    M: LinOp | None
+    status: Status
+    iteration: Iteration
+
+    def __init__(self, A: LinOp, M: LinOp | None, columns: int) -> None:
+        self.A, self.M = A, M
+        self.executor = A.executor
+        self.n, self.k = A.shape[0], columns
+        self.dtype = A.dtype
+        self.status = Status(self.executor, columns, A.dtype)
+        self.vectors("x", "r")
+
+    def __getattr__(self, name: str) -> Array:
+        raise AttributeError(f"the workspace has no array called {name!r}")
+
+    def vectors(self, *names: str) -> None:
+        """Make blocks of shape (n, k)."""
+        self._make(names, (self.n, self.k), self.dtype)
+
+    def scalars(self, *names: str) -> None:
+        """Make one value per column."""
+        self._make(names, (self.k,), self.dtype)
+
+    def reals(self, *names: str) -> None:
+        """Make one real value per column."""
+        self._make(names, (self.k,), real_dtype(self.dtype))
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> None:
+        """Make an array of any shape."""
+        self._make((name,), shape, dtype)
+
+    def _make(self, names: tuple[str, ...], shape: tuple[int, ...], dtype: Any) -> None:
+        # zeros, not whatever was there: a column that never runs must not hold NaN
+        for name in names:
+            array = self.executor.allocate(shape, dtype)
+            self.executor.copy_into(array, np.zeros(shape, dtype))
+            setattr(self, name, array)

@@ -1,0 +1,89 @@
+"""Sparse linear algebra for Python, on any executor.
+
+>>> import numpy as np, wollemi as wl
+>>> A = wl.Csr(np.array([[4.0, 1.0], [1.0, 3.0]]))
+>>> result = wl.solve(A, np.array([1.0, 2.0]))
+>>> result.converged
+True
+"""
+
+from importlib.metadata import version as _version
+
+from . import linalg, preconditioners, solvers, stop
+from .core import errors, io
+from .core.executor import Executor
+from .core.formats import (
+    Bsr,
+    Coo,
+    Csc,
+    Csr,
+    Dense,
+    Diagonal,
+    Ell,
+    Hybrid,
+    Identity,
+    Matrix,
+    Permutation,
+    Sellp,
+)
+from .core.io import read, write
+from .core.linop import LinearOperator, LinOp, as_linop
+from .core.profiler import profile
+from .core.registry import (
+    available_executors,
+    default_executor,
+    executor,
+    get_default_executor,
+    set_default_executor,
+)
+from .core.result import Result
+from .executors import (
+    CudaExecutor,
+    DpcppExecutor,
+    HipExecutor,
+    OmpExecutor,
+    ReferenceExecutor,
+)
+from .solvers.choose import solve
+
+__version__ = _version("wollemi")
+
+__all__ = [
+    "Bsr",
+    "Coo",
+    "Csc",
+    "Csr",
+    "CudaExecutor",
+    "Dense",
+    "Diagonal",
+    "DpcppExecutor",
+    "Ell",
+    "Executor",
+    "HipExecutor",
+    "Hybrid",
+    "Identity",
+    "LinOp",
+    "LinearOperator",
+    "Matrix",
+    "OmpExecutor",
+    "Permutation",
+    "ReferenceExecutor",
+    "Result",
+    "Sellp",
+    "as_linop",
+    "available_executors",
+    "default_executor",
+    "errors",
+    "executor",
+    "get_default_executor",
+    "io",
+    "linalg",
+    "preconditioners",
+    "profile",
+    "read",
+    "set_default_executor",
+    "solve",
+    "solvers",
+    "stop",
+    "write",
+]

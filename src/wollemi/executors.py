@@ -1,0 +1,60 @@
+"""The executors by class name; each loads its backend when it is called, not before."""
+
+from __future__ import annotations
+
+from .core.executor import Executor
+from .core.registry import backend
+
+
+def ReferenceExecutor() -> Executor:
+    """Return the executor that defines what is right: NumPy, one step after the other."""
+    return backend("reference").make("")
+
+
+def OmpExecutor(threads: int | None = None) -> Executor:
+    """Return an executor on the cores of this machine.
+
+    Parameters
+    ----------
+    threads : int, optional
+        How many; all cores that this process may use by default.
+    """
+    return backend("omp").make("" if threads is None else str(threads))
+
+
+def CudaExecutor(device: int = 0) -> Executor:
+    """Return the executor of an NVIDIA GPU.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If there is none, or what drives it is missing; says what to install.
+    """
+    return backend("cuda").make(str(device))
+
+
+def HipExecutor(device: int = 0) -> Executor:
+    """Return the executor of an AMD GPU.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If there is none, or what drives it is missing; says what to install.
+    """
+    return backend("hip").make(str(device))
+
+
+def DpcppExecutor(device: str = "default") -> Executor:
+    """Return the executor of a SYCL device.
+
+    Parameters
+    ----------
+    device : str
+        ``default``, ``gpu``, ``cpu``, or a selector such as ``level_zero:gpu:0``.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If there is none, or what drives it is missing; says what to install.
+    """
+    return backend("dpcpp").make("" if device == "default" else device)

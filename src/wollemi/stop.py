@@ -1,0 +1,19 @@
+"""Criteria that end a solve; combine them with ``|`` (any) and ``&`` (all)."""
+
+from .core.stopping import (
+    AbsoluteResidual,
+    Criterion,
+    Iterations,
+    RelativeResidual,
+    Time,
+    TrueResidual,
+)
+
+__all__ = [
+    "AbsoluteResidual",
+    "Criterion",
+    "Iterations",
+    "RelativeResidual",
+    "Time",
+    "TrueResidual",
+]
