@@ -21,8 +21,9 @@ Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, .
 class Executor(ABC):
     """A place to compute: a memory and the kernels that work on it.
 
-    Arrays are the executor's *native* ones (NumPy's on CPUs, CuPy's on NVIDIA and AMD GPUs); there is no
-    wrapper around them. Executors compare equal when they name the same place, and pickle as their name.
+    Arrays are the executor's *native* ones (NumPy's on CPUs, CuPy's on NVIDIA and AMD GPUs);
+    there is no wrapper around them. Executors compare equal when they name the same place, and
+    pickle as their name.
     """
 
     kernels: ClassVar[KernelTable]
@@ -96,7 +97,7 @@ class Executor(ABC):
         """
         return None
 
-    def synchronize(self) -> None:
+    def synchronize(self) -> None:  # noqa: B027  most executors have nothing to wait for
         """Wait for all work that was submitted."""
 
     # ---- work
@@ -143,7 +144,8 @@ class Executor(ABC):
 
         have = backends_with(operation)
         remedy = f'Move the data: .to("{have[-1]}").' if have else "No backend has it."
-        return f"{operation.name} has no kernel on {self.name} (have: {', '.join(have) or 'none'}). {remedy}"
+        known = ", ".join(have) or "none"
+        return f"{operation.name} has no kernel on {self.name} (have: {known}). {remedy}"
 
 
 def same_executor(what: str, *placed: Any) -> Executor:

@@ -1,7 +1,7 @@
 """Matrices and vectors in files: Matrix Market, SciPy's .npz, NumPy's .npy and the DLMC's .smtx.
 
-The parsing is SciPy's and NumPy's; what is here finds out what a file is, checks its header before memory is allocated for it, and turns
-every failure into an error that names the file.
+The parsing is SciPy's and NumPy's; what is here finds out what a file is, checks its header
+before memory is allocated for it, and turns every failure into an error that names the file.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def read(path: str | Path, *, executor: Executor | str | None = None) -> Matrix:
     Parameters
     ----------
     path : str or Path
-        ``.mtx`` (Matrix Market), ``.npz`` (``scipy.sparse.save_npz``), ``.npy`` or ``.smtx`` (DLMC: a pattern, its values
-        are ones); the text formats may be compressed, ``.gz``.
+        ``.mtx`` (Matrix Market), ``.npz`` (``scipy.sparse.save_npz``), ``.npy`` or ``.smtx``
+        (DLMC: a pattern, its values are ones); the text formats may be compressed, ``.gz``.
     executor : Executor or str, optional
         Where it goes; the default executor by default.
 
@@ -51,7 +51,8 @@ def read(path: str | Path, *, executor: Executor | str | None = None) -> Matrix:
     Raises
     ------
     InvalidMatrix
-        If the file is not what it says it is: malformed, truncated, or with a header that its size belies.
+        If the file is not what it says it is: malformed, truncated, or with a header that its
+        size belies.
     FileNotFoundError
         If there is none.
 

@@ -16,12 +16,13 @@ class Iteration:
     Parameters
     ----------
     body : callable
-        Runs one iteration through ``executor.run``: the same operations on the same arrays each time.
+        Runs one iteration through ``executor.run``: the same operations on the same arrays each
+        time.
     status : Status
         Which columns are running; the last operation that observes a residual updates it.
     resident : bool
-        Whether ``body`` makes nothing but executor operations. If not (a user's Python callable is in it), it
-        can be neither recorded nor captured, and the host drives it.
+        Whether ``body`` makes nothing but executor operations. If not (a user's Python callable
+        is in it), it can be neither recorded nor captured, and the host drives it.
     program : object
         What an executor recorded of ``body``, kept here so that it lives as long as the arrays do.
     """

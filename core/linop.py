@@ -1,7 +1,8 @@
 """Linear operators: everything that maps vectors.
 
-A subclass says how a native block is mapped (:meth:`LinOp._apply`); what users call is here. Sums, products, scalings
-and transposes of operators are operators again, evaluated when they are applied.
+A subclass says how a native block is mapped (:meth:`LinOp._apply`); what users call is here.
+Sums, products, scalings and transposes of operators are operators again, evaluated when they are
+applied.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class LinOp(ABC):
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         """Set ``y = alpha * op(x) + beta * y`` for native blocks of this operator's dtype.
 
-        ``beta == 0`` must not read ``y``. Solvers call this: no check, no allocation after the first call with a shape.
+        ``beta == 0`` must not read ``y``. Solvers call this: no check, no allocation after the
+        first call with a shape.
         """
 
     @property
@@ -91,7 +93,8 @@ class LinOp(ABC):
         x : array, shape (n,) or (n, k)
             A native array of the executor, or a NumPy array (copied in).
         out : array, shape (m,) or (m, k), optional
-            Overwritten and returned. With ``beta == 0`` it is never read: NaN in it does not survive.
+            Overwritten and returned. With ``beta == 0`` it is never read: NaN in it does not
+            survive.
         alpha, beta : scalar
             Factors.
 

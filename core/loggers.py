@@ -63,7 +63,8 @@ class Logger:
 class History(Logger):
     """Keeps a snapshot every so many iterations.
 
-    ``Result.residuals`` has the norm of every iteration without this; a history outlives several solves.
+    ``Result.residuals`` has the norm of every iteration without this; a history outlives several
+    solves.
     """
 
     def __init__(self, every: int = 1) -> None:

@@ -1,7 +1,8 @@
 """Vectors and blocks of vectors at the public edge.
 
-Inside, every vector is a native block of shape ``(n, k)`` whose rows are any distance apart and whose columns
-are neighbours. Here is where what users hand over becomes one, and where results take the shape that was handed in.
+Inside, every vector is a native block of shape ``(n, k)`` whose rows are any distance apart and
+whose columns are neighbours. Here is where what users hand over becomes one, and where results
+take the shape that was handed in.
 """
 
 from __future__ import annotations
@@ -88,9 +89,14 @@ def has_block_layout(block: Array) -> bool:
     )
 
 
+def dimensions(array: Any) -> int:
+    """Return how many dimensions an array or a sequence has."""
+    return int(array.ndim) if hasattr(array, "ndim") else np.ndim(array)
+
+
 def like(executor: Executor, block: Array, given: object) -> Array:
-    """Return ``block`` in the number of dimensions of ``given``, as NumPy if that was the host's."""
-    if getattr(given, "ndim", np.ndim(given) if isinstance(given, (list, tuple)) else 1) == 1:  # type: ignore[arg-type]
+    """Return ``block`` with the dimensions of ``given``, as NumPy if that was the host's."""
+    if dimensions(given) == 1:
         block = block.reshape(block.shape[0]) if block.shape[1] == 1 else block[:, 0]
     if is_host(given) and not executor.owns(given):
         return executor.to_host(block)

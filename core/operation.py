@@ -1,18 +1,22 @@
 """Operations: what can be asked of an executor, declared once.
 
 An operation is a name, a typed signature, one sentence and a cost. Everything that has to
-know all operations is derived from the declarations: the lookup in :meth:`Executor.run`, the C++ wrappers of
-the unified kernels, the support matrix, the tests that a backend owes, and the profiler's bytes and flops.
+know all operations is derived from the declarations: the lookup in :meth:`Executor.run`, the C++
+wrappers of the unified kernels, the support matrix, the tests that a backend owes, and the
+profiler's bytes and flops.
 
 A signature is a line such as ::
 
     x: inout T[n,k], p: in T[n,k], rho: in T[k], status: inout Status[k], alpha: T
 
-``T`` is the value dtype of the call, ``R`` its real counterpart, ``I`` the index dtype; ``u8``, ``i32`` and ``i64`` are themselves. A type without
-brackets is a scalar by value (``int`` for a host integer). ``Status`` is :class:`wollemi.core.status.Status`, and any other capitalized word is a
-matrix format. The names in brackets are dimensions, the same name standing for the same extent.
+``T`` is the value dtype of the call, ``R`` its real counterpart, ``I`` the index dtype; ``u8``,
+``i32`` and ``i64`` are themselves. A type without brackets is a scalar by value (``int`` for a
+host integer). ``Status`` is :class:`wollemi.core.status.Status`, and any other capitalized word
+is a matrix format. The names in brackets are dimensions, the same name standing for the same
+extent.
 
-This module needs the standard library alone: the build reads the declarations before NumPy is there.
+This module needs the standard library alone: the build reads the declarations before NumPy is
+there.
 """
 
 from __future__ import annotations
@@ -95,7 +99,8 @@ class Operation:
     flops : callable
         Floating-point operations, from the extents of the dimensions and ``nnz``.
     over : tuple of str, optional
-        For element-wise operations the dimensions of rows and columns: the body is then one functor in ``backends/unified/``.
+        For element-wise operations the dimensions of rows and columns: the body is then one
+        functor in ``backends/unified/``.
     """
 
     name: str

@@ -79,8 +79,8 @@ class Profile:
 def profile() -> Iterator[Profile]:
     """Watch all operations within a ``with`` block.
 
-    Each operation is waited for, so device queues and recorded loops are switched off: shares and bandwidths are true, the sum is
-    slower than an unwatched run.
+    Each operation is waited for, so device queues and recorded loops are switched off: shares and
+    bandwidths are true, the sum is slower than an unwatched run.
 
     Examples
     --------

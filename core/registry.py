@@ -1,7 +1,8 @@
 """Finding executors by name, and the default one.
 
-Backends are found through the entry-point group ``wollemi.backends``. An entry point names a :class:`Backend`; loading it may
-import what the backend stands on (CuPy, dpctl), so that happens when it is first asked for.
+Backends are found through the entry-point group ``wollemi.backends``. An entry point names a
+:class:`Backend`; loading it may import what the backend stands on (CuPy, dpctl), so that happens
+when it is first asked for.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ class Backend:
     name : str
         ``omp``.
     make : callable
-        Makes an executor from what follows the colon in its name (``"4"`` in ``omp:4``, ``""`` if nothing does);
-        raises :class:`ExecutorUnavailable` with the reason and the remedy.
+        Makes an executor from what follows the colon in its name (``"4"`` in ``omp:4``, ``""`` if
+        nothing does); raises :class:`ExecutorUnavailable` with the reason and the remedy.
     devices : callable
-        The names of all executors that can be had here; raises :class:`ExecutorUnavailable` if none can.
+        The names of all executors that can be had here; raises :class:`ExecutorUnavailable` if
+        none can.
     kernels : callable
         Loads and returns the kernel table; works without a device.
     """
@@ -105,7 +107,8 @@ def executor(name: str | Executor) -> Executor:
     Parameters
     ----------
     name : str or Executor
-        ``reference``, ``omp``, ``omp:4``, ``cuda``, ``cuda:1``, ``hip:0``, ``dpcpp:cpu``, ...; an executor is returned as it is.
+        ``reference``, ``omp``, ``omp:4``, ``cuda``, ``cuda:1``, ``hip:0``, ``dpcpp:cpu``, ...; an
+        executor is returned as it is.
 
     Raises
     ------

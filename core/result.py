@@ -23,7 +23,8 @@ class Result:
     Attributes
     ----------
     x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; of the kind of ``b`` (NumPy or native), and never an array of the caller's.
+        The solution, or the best that was reached; of the kind of ``b`` (NumPy or native), and
+        never an array of the caller's.
     stops : list of Stop
         Why each column stopped.
     iterations : int
@@ -31,7 +32,8 @@ class Result:
     residual_norm : float or array, shape (k,)
         The norm of the true residual ``b - A x``.
     residuals : array, shape (iterations + 1,) or (iterations + 1, k)
-        Residual norms as the iteration saw them, the initial one first; NaN where a column had stopped.
+        Residual norms as the iteration saw them, the initial one first; NaN where a column had
+        stopped.
     threshold : float or array, shape (k,)
         What the residual norm had to reach.
     seconds : float

@@ -58,13 +58,14 @@ _SENTENCES = {
 class Status:
     """Per-column stopping state of a solve, in the executor's memory.
 
-    The kernels of a solver's iteration write it; nothing but :meth:`Executor.drive` and the solver between
-    two drives read it on the host.
+    The kernels of a solver's iteration write it; nothing but :meth:`Executor.drive` and the
+    solver between two drives read it on the host.
 
     Attributes
     ----------
     stop : array of uint8, shape (k,)
-        A :class:`Stop` code per column; columns that are not running are left alone by every kernel.
+        A :class:`Stop` code per column; columns that are not running are left alone by every
+        kernel.
     iterations : array of int64, shape (k,)
         Iterations done, counted when the residual norm is observed.
     norm : real array, shape (k,)

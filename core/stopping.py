@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,8 +26,8 @@ class Limits:
 class Criterion(ABC):
     """Something that ends a solve.
 
-    ``a | b`` stops when either is met, ``a & b`` when both are. Reaching a residual makes the solve a success, running out
-    of iterations or time does not.
+    ``a | b`` stops when either is met, ``a & b`` when both are. Reaching a residual makes the
+    solve a success, running out of iterations or time does not.
 
     Examples
     --------
@@ -36,9 +36,9 @@ class Criterion(ABC):
     RelativeResidual(rtol=1e-08) | Iterations(count=100) | Time(seconds=10.0)
     """
 
+    @abstractmethod
     def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
         """Return what the criterion comes to for columns of these norms."""
-        raise NotImplementedError
 
     def __or__(self, other: Criterion) -> Criterion:
         return _Any(self, other)
@@ -80,10 +80,10 @@ class AbsoluteResidual(Criterion):
 
 @dataclass(frozen=True)
 class TrueResidual(RelativeResidual):
-    """The relative residual, computed from ``x`` every ``every`` iterations and not only at the end.
+    """The relative residual, computed from ``x`` every ``every`` iterations as well.
 
-    Every criterion on the residual is verified with the true one before success is claimed; this one also keeps the recurrence from
-    running away from it.
+    Every criterion on the residual is verified with the true one before success is claimed; this
+    one also notices early that the true residual is there, or that it never will be.
     """
 
     every: int = 50

@@ -17,21 +17,24 @@ class Bicgstab(KrylovSolver):
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; used from the right, so that residuals are those of the system itself.
+        Approximates the inverse of ``A``; used from the right, so that residuals are those of the
+        system itself.
     rtol, atol, maxiter, stop, executor
         As for :class:`Cg`. An iteration applies ``A`` and ``M`` twice.
 
     Notes
     -----
-    A column whose recurrence divides by (almost) zero starts again from its iterate with a new shadow residual, as long as that brings
-    the true residual down; otherwise it ends as a *breakdown*.
+    A column whose recurrence divides by (almost) zero starts again from its iterate with a new
+    shadow residual, as long as that brings the true residual down; otherwise it ends as a
+    *breakdown*.
 
     One iteration without ``M`` moves the matrix twice and 23 vectors.
 
     References
     ----------
-    H. A. van der Vorst, Bi-CGSTAB, SIAM J. Sci. Stat. Comput. 13 (1992); the names are those of algorithm 7.7 in Y. Saad, Iterative
-    Methods for Sparse Linear Systems, 2003, with ``s`` kept in ``r``.
+    H. A. van der Vorst, Bi-CGSTAB, SIAM J. Sci. Stat. Comput. 13 (1992); the names are those of
+    algorithm 7.7 in Y. Saad, Iterative Methods for Sparse Linear Systems, 2003, with ``s`` kept
+    in ``r``.
 
     Examples
     --------

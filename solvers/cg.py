@@ -34,7 +34,8 @@ class Cg(KrylovSolver):
 
     References
     ----------
-    Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., SIAM 2003, algorithm 9.1; step numbers are its lines.
+    Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., SIAM 2003, algorithm 9.1; step
+    numbers are its lines.
 
     Examples
     --------

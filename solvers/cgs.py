@@ -23,12 +23,13 @@ class Cgs(KrylovSolver):
 
     Notes
     -----
-    Breakdowns are treated as in :class:`Bicgstab`. One iteration without ``M`` moves the matrix twice and 21 vectors.
+    Breakdowns are treated as in :class:`Bicgstab`. One iteration without ``M`` moves the matrix
+    twice and 21 vectors.
 
     References
     ----------
-    P. Sonneveld, CGS, a fast Lanczos-type solver for nonsymmetric linear systems, SIAM J. Sci. Stat. Comput. 10 (1989); R. Barrett et
-    al., Templates, SIAM 1994, section 2.3.7.
+    P. Sonneveld, CGS, a fast Lanczos-type solver for nonsymmetric linear systems, SIAM J. Sci.
+    Stat. Comput. 10 (1989); R. Barrett et al., Templates, SIAM 1994, section 2.3.7.
 
     Examples
     --------

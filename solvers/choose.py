@@ -30,7 +30,8 @@ METHODS: dict[str, type[KrylovSolver]] = {
     "gmres": Gmres,
 }
 
-#: Cycle length of GMRES when nothing is known of the matrix: SciPy's 20 stalls on many real matrices where 30 does not.
+#: Cycle length of GMRES when nothing is known of the matrix: SciPy's 20 stalls on many real
+#: matrices where 30 does not.
 RESTART = 30
 
 #: Why a column that one method gave up on is worth another method.
@@ -64,8 +65,8 @@ def solve(
     x0 : array, of the shape of b, optional
         Where to start; zero by default.
     method : {'auto', 'cg', 'bicgstab', 'cgs', 'gmres'}
-        By default CG for a Hermitian matrix with a positive diagonal, followed by GMRES should it turn out indefinite, and
-        BiCGSTAB for all others, followed by GMRES should it break down.
+        By default CG for a Hermitian matrix with a positive diagonal, followed by GMRES should it
+        turn out indefinite, and BiCGSTAB for all others, followed by GMRES should it break down.
     M : {'auto', 'jacobi', 'none'}, LinOp or callable
         The preconditioner; by default Jacobi where the diagonal has no zero.
     rtol, atol : float

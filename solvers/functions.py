@@ -118,8 +118,9 @@ def gmres(
     maxiter : int, optional
         Restart cycles at most, as in SciPy; ``10 n`` by default.
     callback_type : {'x', 'pr_norm', 'legacy'}, optional
-        What the callback gets: the iterate at every restart, or the relative residual norm at every iteration (``legacy``
-        too, and the default, as in SciPy). ``M`` is used from the right, so the norm is that of the system itself.
+        What the callback gets: the iterate at every restart, or the relative residual norm at
+        every iteration (``legacy`` too, and the default, as in SciPy). ``M`` is used from the
+        right, so the norm is that of the system itself.
 
     Returns
     -------

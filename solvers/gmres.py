@@ -22,7 +22,8 @@ class Gmres(KrylovSolver):
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; used from the right, so that residuals are those of the system itself.
+        Approximates the inverse of ``A``; used from the right, so that residuals are those of the
+        system itself.
     restart : int
         Iterations of a cycle, and vectors that are kept; at most ``n`` are used.
     rtol, atol, maxiter, stop, executor
@@ -30,16 +31,16 @@ class Gmres(KrylovSolver):
 
     Notes
     -----
-    The basis is made orthogonal by classical Gram-Schmidt, which reads it twice an iteration, and a second time where the
-    first left less than 0.7071 of the vector's norm ("twice is enough").
+    The basis is made orthogonal by classical Gram-Schmidt, which reads it twice an iteration, and
+    a second time where the first left less than 0.7071 of the vector's norm ("twice is enough").
 
     Iteration ``j`` without ``M`` moves the matrix once and ``2 j + 10`` vectors.
 
     References
     ----------
-    Y. Saad and M. H. Schultz, SIAM J. Sci. Stat. Comput. 7 (1986); Y. Saad, Iterative Methods for Sparse Linear Systems, 2003, algorithm
-    9.5. L. Giraud, J. Langou and M. Rozloznik, The loss of orthogonality in the Gram-Schmidt orthogonalization process, Comput. Math.
-    Appl. 50 (2005).
+    Y. Saad and M. H. Schultz, SIAM J. Sci. Stat. Comput. 7 (1986); Y. Saad, Iterative Methods for
+    Sparse Linear Systems, 2003, algorithm 9.5. L. Giraud, J. Langou and M. Rozloznik, The loss of
+    orthogonality in the Gram-Schmidt orthogonalization process, Comput. Math. Appl. 50 (2005).
 
     Examples
     --------

@@ -33,7 +33,8 @@ from .workspace import Workspace
 if TYPE_CHECKING:
     from ..core.executor import Array, Executor
 
-#: A cycle that ended early must have brought the true residual down by this factor to be followed by another.
+#: A cycle that ended early must have brought the true residual down by this factor to be followed
+#: by another.
 PROGRESS = 0.5
 
 #: Norms of b in between are squared without over- or underflow, residuals far below them included.
@@ -48,10 +49,11 @@ Callback = Callable[[Any], Any]
 class KrylovSolver(LinOp):
     """The base of iterative solvers.
 
-    A subclass has three parts: ``initialize`` sets up the recurrence from the true residual ``work.r``, ``iterate`` is one iteration
-    (operations on arrays of the executor, nothing decided by the host), ``finish`` completes ``work.x``. Between them stand *cycles*: the
-    true residual is computed at the start of each, success is claimed only there, and a column whose recurrence was wrong goes
-    into another cycle as long as that brings the residual down.
+    A subclass has three parts: ``initialize`` sets up the recurrence from the true residual
+    ``work.r``, ``iterate`` is one iteration (operations on arrays of the executor, nothing
+    decided by the host), ``finish`` completes ``work.x``. Between them stand *cycles*: the true
+    residual is computed at the start of each, success is claimed only there, and a column whose
+    recurrence was wrong goes into another cycle as long as that brings the residual down.
 
     A solver is an operator, ``solver @ b``, and so can precondition another.
     """
@@ -133,10 +135,11 @@ class KrylovSolver(LinOp):
         x0 : array of the shape of b, optional
             Where to start; zero by default. It is not changed.
         callback : callable, optional
-            Called as ``callback(xk)`` after each iteration (GMRES: each cycle, where there is an ``xk``); a true
-            return value ends the solve.
+            Called as ``callback(xk)`` after each iteration (GMRES: each cycle, where there is an
+            ``xk``); a true return value ends the solve.
         norm_callback : callable, optional
-            Called with the relative residual norm after each iteration; a true return value ends the solve.
+            Called with the relative residual norm after each iteration; a true return value ends
+            the solve.
         progress : bool
             Whether to show a progress bar.
         loggers : sequence of Logger
@@ -180,7 +183,7 @@ class KrylovSolver(LinOp):
         return type(self)(A, M, stop=self.stop)
 
     def workspace(self, dtype: Any, columns: int) -> Workspace:
-        """Return the arrays for ``columns`` right-hand sides of ``dtype``, made when first asked for."""
+        """Return the arrays for ``columns`` right-hand sides, made when first asked for."""
         key = (str(np.dtype(dtype)), columns)
         if key not in self._workspaces:
             M = None if self.M is None else self.M.astype(dtype)

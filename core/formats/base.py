@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class Matrix(LinOp):
     """A matrix whose entries are held in arrays of its executor.
 
-    A format names its arrays in :attr:`arrays`; ``data`` is the one with the values. Two matrices never share state that one of them
-    changes: :meth:`copy` copies, everything else that returns a matrix may share arrays with it.
+    A format names its arrays in :attr:`arrays`; ``data`` is the one with the values. Two matrices
+    never share state that one of them changes: :meth:`copy` copies, everything else that returns
+    a matrix may share arrays with it.
     """
 
     format: ClassVar[str]

@@ -23,8 +23,8 @@ class Bsr(Matrix):
     shape : tuple of int, optional
         Rows and columns, multiples of the block's.
     blocksize : tuple of int, optional
-        Rows and columns of a block; by default that of ``arg`` if it has one, else (2, 2) ... (4, 4) if one of them fits
-        without fill, else (1, 1).
+        Rows and columns of a block; by default that of ``arg`` if it has one, else (2, 2) ... (4,
+        4) if one of them fits without fill, else (1, 1).
     dtype, executor
         As for :class:`Csr`.
 

@@ -1,7 +1,7 @@
 """Conversions between formats: everything can become CSR, and CSR can become everything.
 
-Native kernels do the two that move every entry (COO to CSR and the transpose); the rest is array arithmetic in the executor's own
-namespace.
+Native kernels do the two that move every entry (COO to CSR and the transpose); the rest is array
+arithmetic in the executor's own namespace.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class Csc(Matrix):
 
     Notes
     -----
-    Products with vectors run on rows: they are computed with :attr:`by_rows`, a copy that is made when first needed and
-    kept.
+    Products with vectors run on rows: they are computed with :attr:`by_rows`, a copy that is made
+    when first needed and kept.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Csc(Matrix):
 
     @property
     def by_rows(self) -> Csr:
-        """This matrix as a Csr, made when first needed."""
+        """The same matrix as a Csr, made when first needed."""
         return self._rows_and_order()[0]
 
     def _rows_and_order(self) -> tuple[Csr, Array]:

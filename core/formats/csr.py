@@ -25,7 +25,8 @@ class Csr(Matrix):
     Parameters
     ----------
     arg : matrix or tuple
-        A matrix of SciPy, CuPy or PyTorch, any wollemi matrix, a dense array, or the triple ``(data, indices, indptr)``.
+        A matrix of SciPy, CuPy or PyTorch, any wollemi matrix, a dense array, or the triple
+        ``(data, indices, indptr)``.
     shape : tuple of int, optional
         Rows and columns; needed with a triple, unless the largest index tells the columns.
     dtype : dtype, optional
@@ -182,7 +183,7 @@ def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csr:
 def validate_compressed(
     triple: Any, shape: Any, *, rows_first: bool
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Check ``(data, indices, indptr)`` of compressed rows or columns and return them as kernels take them."""
+    """Check ``(data, indices, indptr)`` of compressed rows or columns, as kernels take them."""
     from ..operands import to_host
 
     data = validate.values(to_host(triple[0]))

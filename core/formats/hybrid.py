@@ -14,7 +14,8 @@ from .ell import Ell
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
-#: Rows up to this quantile of the lengths fit into the ELL part (Bell and Garland's third of the rows may be longer).
+#: Rows up to this quantile of the lengths fit into the ELL part (Bell and Garland's third of the
+#: rows may be longer).
 QUANTILE = 0.67
 
 
@@ -32,7 +33,8 @@ class Hybrid(Matrix):
 
     References
     ----------
-    N. Bell and M. Garland, Implementing sparse matrix-vector multiplication on throughput-oriented processors, SC 2009.
+    N. Bell and M. Garland, Implementing sparse matrix-vector multiplication on
+    throughput-oriented processors, SC 2009.
 
     Examples
     --------

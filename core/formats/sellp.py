@@ -33,7 +33,8 @@ class Sellp(Matrix):
     Attributes
     ----------
     data : array, shape (total,)
-        Entry ``j`` of lane ``l`` of slice ``s`` is at ``slice_ptr[s] + j * slice_size + l``; padding is 0.
+        Entry ``j`` of lane ``l`` of slice ``s`` is at ``slice_ptr[s] + j * slice_size + l``;
+        padding is 0.
     indices : array of int32 or int64, shape (total,)
         Columns; padding is -1.
     slice_ptr : array, shape (slices + 1,)
@@ -43,8 +44,9 @@ class Sellp(Matrix):
 
     References
     ----------
-    M. Kreutzer et al., A unified sparse matrix data format for efficient general sparse matrix-vector multiplication on
-    modern processors with wide SIMD units, SIAM J. Sci. Comput. 36 (2014), SELL-C-sigma.
+    M. Kreutzer et al., A unified sparse matrix data format for efficient general sparse
+    matrix-vector multiplication on modern processors with wide SIMD units, SIAM J. Sci. Comput.
+    36 (2014), SELL-C-sigma.
 
     Examples
     --------

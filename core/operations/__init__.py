@@ -1,6 +1,7 @@
 """The declarations of all operations, one module per group.
 
-Importing this package fills :data:`wollemi.core.operation.OPERATIONS`. The standard library is all that it needs.
+Importing this package fills :data:`wollemi.core.operation.OPERATIONS`. The standard library is
+all that it needs.
 """
 
 from . import bicgstab, cg, cgs, gmres, matrix, status, structure, vector

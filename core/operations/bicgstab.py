@@ -49,8 +49,9 @@ stabilize = declare(
 
 update = declare(
     "bicgstab.update",
-    "x: inout T[n,k], r: inout T[n,k], y: in T[n,k], z: in T[n,k], t: in T[n,k], shadow: in T[n,k], "
-    "alpha: in T[k], omega: in T[k], rho: inout T[k], rho_old: out T[k], scale: in R[k], "
+    "x: inout T[n,k], r: inout T[n,k], y: in T[n,k], z: in T[n,k], t: in T[n,k], "
+    "shadow: in T[n,k], alpha: in T[k], omega: in T[k], rho: inout T[k], rho_old: out T[k], "
+    "scale: in R[k], "
     "status: inout Status[k]",
     "x += alpha y + omega z, r -= omega t; rho_old = rho, rho = <shadow, r>; observes |r|, then "
     "a running column with |rho| <= eps^2 |shadow| |r| halts as broken down",

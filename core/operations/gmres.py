@@ -1,9 +1,10 @@
 """The steps of the restarted generalized minimal residual method.
 
-``basis`` is the Krylov basis, ``s`` vectors one after the other; ``step`` holds the number ``j`` of the iteration within
-the cycle, from 0, on the device, so that every iteration is the same line of operations. ``hessenberg`` keeps the
-triangular factor: entry ``(i, j)`` is row ``i`` of column ``j``. Per right-hand side, ``count`` is the number of columns that
-are valid: a column that stopped earlier has fewer.
+``basis`` is the Krylov basis, ``s`` vectors one after the other; ``step`` holds the number ``j``
+of the iteration within the cycle, from 0, on the device, so that every iteration is the same line
+of operations. ``hessenberg`` keeps the triangular factor: entry ``(i, j)`` is row ``i`` of column
+``j``. Per right-hand side, ``count`` is the number of columns that are valid: a column that
+stopped earlier has fewer.
 """
 
 from ..operation import declare

@@ -1,7 +1,7 @@
 """Work on the structure of matrices: sorting, transposing, products and sums.
 
-These return new native arrays, whose lengths are known only after the work. They run between solves, never inside a recorded
-iteration.
+These return new native arrays, whose lengths are known only after the work. They run between
+solves, never inside a recorded iteration.
 """
 
 from ..operation import declare
