@@ -12,7 +12,7 @@ from .errors import UnsupportedDtype
 VALUE_DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 INDEX_DTYPES = tuple(np.dtype(t) for t in (np.int32, np.int64))
 
-_REAL = {
+_REAL: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.complex64): np.dtype(np.float32),
     np.dtype(np.complex128): np.dtype(np.float64),
 }

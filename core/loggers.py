@@ -72,9 +72,11 @@ class History(Logger):
         self.snapshots: list[Snapshot] = []
 
     def start(self, snapshot: Snapshot) -> None:
+        """See the initial residual."""
         self.snapshots.append(snapshot)
 
     def iteration(self, snapshot: Snapshot) -> None:
+        """See where the solve stands."""
         self.snapshots.append(snapshot)
 
 
@@ -89,18 +91,21 @@ class Stream(Logger):
         print(line, file=self._stream or sys.stderr)
 
     def start(self, snapshot: Snapshot) -> None:
+        """See the initial residual."""
         self._say(
             f"{snapshot.solver} on {snapshot.executor}: {snapshot.norm.size} right-hand side(s), "
             f"residual norm {snapshot.norm.max(initial=0.0):.3e}"
         )
 
     def iteration(self, snapshot: Snapshot) -> None:
+        """See where the solve stands."""
         self._say(
             f"  iteration {snapshot.iteration}: residual norm "
             f"{snapshot.norm.max(initial=0.0):.3e}, {snapshot.running} running"
         )
 
     def finish(self, result: Result) -> None:
+        """See the outcome."""
         self._say(f"{result!r}")
 
 
@@ -112,6 +117,7 @@ class Progress(Logger):
         self._bar: Any = None
 
     def start(self, snapshot: Snapshot) -> None:
+        """See the initial residual."""
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._first = self._decades(snapshot)
@@ -135,6 +141,7 @@ class Progress(Logger):
         return max(0.0, float(np.log10(ratio).max(initial=0.0)))
 
     def iteration(self, snapshot: Snapshot) -> None:
+        """See where the solve stands."""
         self._bar.update(
             self._task,
             completed=max(0.0, self._first - self._decades(snapshot)),
@@ -142,6 +149,7 @@ class Progress(Logger):
         )
 
     def finish(self, result: Result) -> None:
+        """See the outcome."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

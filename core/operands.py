@@ -42,7 +42,7 @@ def native(executor: Executor, array: object, what: str) -> Array:
         return array
     if is_host(array):
         if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
-            array = np.from_dlpack(array)  # type: ignore[arg-type]
+            array = np.from_dlpack(array)
         host = np.asarray(array)
         if host.dtype.kind not in "buifc":
             raise InvalidArgument(f"{what}: expected numbers, got an array of dtype {host.dtype}")

@@ -62,6 +62,7 @@ class RelativeResidual(Criterion):
         _positive("rtol", self.rtol)
 
     def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        """Return what the criterion comes to for columns of these norms."""
         return Limits(threshold=self.rtol * norm_b)
 
 
@@ -75,6 +76,7 @@ class AbsoluteResidual(Criterion):
         _positive("atol", self.atol)
 
     def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        """Return what the criterion comes to for columns of these norms."""
         return Limits(threshold=np.full_like(norm_b, self.atol))
 
 
@@ -100,6 +102,7 @@ class Iterations(Criterion):
             raise InvalidArgument(f"iterations: expected an integer >= 0, got {self.count!r}")
 
     def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        """Return what the criterion comes to for columns of these norms."""
         return Limits(iterations=int(self.count))
 
 
@@ -113,6 +116,7 @@ class Time(Criterion):
         _positive("seconds", self.seconds)
 
     def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        """Return what the criterion comes to for columns of these norms."""
         return Limits(seconds=float(self.seconds))
 
 
@@ -130,6 +134,7 @@ class _Any(_Combined):
     symbol = "|"
 
     def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        """Return what the criterion comes to for columns of these norms."""
         found = [part.limits(norm_b) for part in self.parts]
         thresholds = [f.threshold for f in found if f.threshold is not None]
         return Limits(
@@ -143,13 +148,15 @@ class _All(_Combined):
     symbol = "&"
 
     def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
+        """Return what the criterion comes to for columns of these norms."""
         found = [part.limits(norm_b) for part in self.parts]
-        if any(f.threshold is None or f.iterations or f.seconds for f in found):
+        thresholds = [f.threshold for f in found if f.threshold is not None]
+        if len(thresholds) < len(found) or any(f.iterations or f.seconds for f in found):
             raise InvalidArgument(
                 f"{self!r}: & combines criteria on the residual; join limits on iterations and "
                 "time with |"
             )
-        return replace(found[0], threshold=np.minimum.reduce([f.threshold for f in found]))
+        return replace(found[0], threshold=np.minimum.reduce(thresholds))
 
 
 def true_residual_period(criterion: Criterion) -> int | None:

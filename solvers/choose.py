@@ -10,8 +10,9 @@ import numpy as np
 
 from ..core.errors import InvalidArgument
 from ..core.formats import Csr, Matrix
-from ..core.linop import LinOp, as_linop
+from ..core.linop import LinOp
 from ..core.loggers import Logger
+from ..core.operator import as_linop
 from ..core.result import Result
 from ..core.status import Stop
 from ..core.stopping import Criterion
@@ -119,8 +120,9 @@ def solve(
 
 
 def _attempt(name: str, A: LinOp, M: Any, restart: int, settings: dict[str, Any]) -> KrylovSolver:
-    extra = {"restart": restart} if name == "gmres" else {}
-    return METHODS[name](A, M, **settings, **extra)
+    if name == "gmres":
+        return Gmres(A, M, restart=restart, **settings)
+    return METHODS[name](A, M, **settings)
 
 
 def _methods(method: str, A: LinOp) -> tuple[list[str], str]:
@@ -146,7 +148,7 @@ def _is_hermitian(A: Matrix) -> bool:
     """Return whether the matrix equals its conjugate transpose to rounding."""
     if A.shape[0] != A.shape[1]:
         return False
-    rows: Csr = A.asformat("csr").sum_duplicates()  # type: ignore[attr-defined]
+    rows: Csr = A.asformat("csr").sum_duplicates()
     columns = rows.transpose().conj()
     executor = A.executor
     pattern = zip((rows.indptr, rows.indices), (columns.indptr, columns.indices), strict=True)

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ..core.formats import Diagonal, Matrix
-from ..core.linop import LinOp, as_linop
+from ..core.linop import LinOp
+from ..core.operator import as_linop
 
 
 class Jacobi(Diagonal):

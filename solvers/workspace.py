@@ -43,8 +43,10 @@ class Workspace:
         self.status = Status(self.executor, columns, A.dtype)
         self.vectors("x", "r")
 
-    def __getattr__(self, name: str) -> Array:
-        raise AttributeError(f"the workspace has no array called {name!r}")
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Array: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def vectors(self, *names: str) -> None:
         """Make blocks of shape (n, k)."""

@@ -13,7 +13,7 @@ from .csr import Csr
 def _as_csr(*matrices: Matrix) -> list[Csr]:
     """Return the matrices as Csr of one dtype and one index dtype."""
     dtype = common_dtype(*(m.dtype for m in matrices))
-    converted: list[Csr] = [m.asformat("csr").astype(dtype) for m in matrices]  # type: ignore[misc]
+    converted: list[Csr] = [m.asformat("csr").astype(dtype) for m in matrices]
     wide = max((m.index_dtype for m in converted), key=lambda d: d.itemsize)
     return [_with_index_dtype(m, wide) for m in converted]
 

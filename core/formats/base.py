@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..dtypes import is_complex, value_dtype
-from ..errors import InvalidArgument, InvalidMatrix
+from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ..linop import LinOp
 from ..registry import executor as executor_by_name
 from ..registry import get_default_executor
@@ -84,6 +84,11 @@ class Matrix(LinOp):
             f"nnz={self.nnz} on {self.executor.name}>"
         )
 
+    @property
+    def T(self) -> Any:
+        """The transpose, a matrix too."""
+        raise UnsupportedOperation(f"{type(self).__name__} has no transpose")
+
     # ---- moving and converting
 
     def to(self, executor: Executor | str) -> Self:
@@ -128,7 +133,7 @@ class Matrix(LinOp):
         """Return the complex conjugate; itself if the values are real."""
         return self._with_data(self.data.conj()) if is_complex(self.dtype) else self
 
-    def asformat(self, format: str, **options: Any) -> Matrix:
+    def asformat(self, format: str, **options: Any) -> Any:
         """Return this matrix in another format; itself if it is in it already.
 
         Parameters

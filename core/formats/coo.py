@@ -56,7 +56,8 @@ class Coo(Matrix):
         executor: Executor | str | None = None,
     ) -> None:
         if isinstance(arg, tuple) and len(arg) == 2 and len(arg[1]) == 2:
-            made = _from_coordinates(arg[0], *arg[1], shape, place(executor))
+            row, col = arg[1]
+            made = _from_coordinates(arg[0], row, col, shape, place(executor))
         else:
             from ..interop import matrix_from
 

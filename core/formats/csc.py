@@ -119,5 +119,5 @@ class Csc(Matrix):
         """Return a ``scipy.sparse.csc_array``; it shares memory with a matrix on a CPU."""
         from scipy.sparse import csc_array
 
-        host = [self.executor.to_host(a) for a in self._native_arrays()]
-        return csc_array(tuple(host), shape=self.shape)
+        data, indices, indptr = (self.executor.to_host(a) for a in self._native_arrays())
+        return csc_array((data, indices, indptr), shape=self.shape)

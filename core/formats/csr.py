@@ -188,13 +188,15 @@ def validate_compressed(
 
     data = validate.values(to_host(triple[0]))
     indptr = to_host(triple[2])
-    major, minor = (np.size(indptr) - 1, None) if shape is None else checked_shape(shape)
-    if shape is not None and not rows_first:
-        major, minor = minor, major
-    bound = np.iinfo(np.int64).max if minor is None else minor
-    indices = validate.indices(to_host(triple[1]), bound, "indices")
+    unbounded = int(np.iinfo(np.int64).max)
+    if shape is None:
+        major, minor = max(int(np.size(indptr)) - 1, 0), unbounded
+    else:
+        rows, columns = checked_shape(shape)
+        major, minor = (rows, columns) if rows_first else (columns, rows)
+    indices = validate.indices(to_host(triple[1]), minor, "indices")
     validate.equal_lengths(data=data, indices=indices)
-    indptr = validate.pointers(indptr, max(int(major or 0), 0), data.size)
-    largest = max(data.size, int(major or 0), 0 if minor is None else minor)
+    indptr = validate.pointers(indptr, major, data.size)
+    largest = max(data.size, major, minor if shape is not None else 0)
     indices, indptr = validate.of_one_dtype(largest, indices, indptr)
     return data, indices, indptr

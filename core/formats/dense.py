@@ -51,7 +51,9 @@ class Dense(Matrix):
             entries = entries.astype(value_dtype(entries.dtype), copy=False)
             if not entries.flags.c_contiguous:
                 entries = where.copy(entries)
-            made = Dense._from_arrays(where, tuple(map(int, entries.shape)), entries)
+            made = Dense._from_arrays(
+                where, (int(entries.shape[0]), int(entries.shape[1])), entries
+            )
         self.__dict__.update((made if dtype is None else made.astype(dtype)).__dict__)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:

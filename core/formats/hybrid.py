@@ -71,7 +71,7 @@ class Hybrid(Matrix):
         return matrix
 
     @property
-    def data(self) -> Array:  # type: ignore[override]
+    def data(self) -> Array:
         """The values of both parts, those of ELL first (a copy)."""
         return self.executor.xp.concatenate([self.ell.data.reshape(-1), self.coo.data])
 

@@ -27,7 +27,8 @@ from .core.formats import (
     Sellp,
 )
 from .core.io import read, write
-from .core.linop import LinearOperator, LinOp, as_linop
+from .core.linop import LinOp
+from .core.operator import LinearOperator, as_linop
 from .core.profiler import profile
 from .core.registry import (
     available_executors,

@@ -1,0 +1,142 @@
+"""Sums, products and scalings of operators, evaluated when they are applied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from .dtypes import common_dtype
+from .errors import ShapeMismatch
+from .executor import same_executor
+from .linop import LinOp
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+
+
+class _Temporary:
+    """A block that a composed operator keeps between applications, one per number of columns."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, Array] = {}
+
+    def get(self, executor: Executor, rows: int, columns: int, dtype: np.dtype[Any]) -> Array:
+        if columns not in self._blocks:
+            self._blocks[columns] = executor.allocate((rows, columns), dtype)
+        return self._blocks[columns]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Temporary, ()
+
+
+class _Composed(LinOp):
+    """What sums, products and scalings share: parts that must live in one place."""
+
+    def __init__(self, *parts: LinOp, dtype: np.dtype[Any] | None = None) -> None:
+        self.executor = same_executor(type(self).__name__.lower(), *parts)
+        self.dtype = common_dtype(*(p.dtype for p in parts), *([dtype] if dtype else []))
+        self.parts = tuple(p.astype(self.dtype) for p in parts)
+
+    @property
+    def resident(self) -> bool:
+        """Whether applying is made of executor operations alone."""
+        return all(part.resident for part in self.parts)
+
+    def _with_parts(self, *parts: LinOp) -> Self:
+        return type(self)(*parts)
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return this operator on another executor; itself if it is there already."""
+        return self._with_parts(*(p.to(executor) for p in self.parts))
+
+    def astype(self, dtype: Any) -> Self:
+        """Return this operator computing in ``dtype``; itself if it does already."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return self._with_parts(*(p.astype(dtype) for p in self.parts))
+
+
+class Sum(_Composed):
+    """The lazy sum of operators of one shape."""
+
+    def __init__(self, *parts: LinOp) -> None:
+        if len({part.shape for part in parts}) != 1:
+            shapes = " + ".join(f"{m}x{n}" for m, n in (p.shape for p in parts))
+            raise ShapeMismatch(f"operators of different shapes have no sum: {shapes}")
+        super().__init__(*parts)
+        self.shape = parts[0].shape
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        for part in self.parts:
+            part._apply(x, y, alpha, beta)
+            beta = 1.0
+
+    @property
+    def T(self) -> LinOp:
+        """The transpose."""
+        return Sum(*(part.T for part in self.parts))
+
+    @property
+    def H(self) -> LinOp:
+        """The conjugate transpose."""
+        return Sum(*(part.H for part in self.parts))
+
+
+class Product(_Composed):
+    """The lazy product of two operators; the right one is applied first."""
+
+    def __init__(self, left: LinOp, right: LinOp) -> None:
+        if left.shape[1] != right.shape[0]:
+            raise ShapeMismatch(
+                f"no product of {left.shape[0]}x{left.shape[1]} and "
+                f"{right.shape[0]}x{right.shape[1]}: {left.shape[1]} columns meet "
+                f"{right.shape[0]} rows"
+            )
+        super().__init__(left, right)
+        self.shape = (left.shape[0], right.shape[1])
+        self._between = _Temporary()
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        left, right = self.parts
+        between = self._between.get(self.executor, right.shape[0], x.shape[1], self.dtype)
+        right._apply(x, between, 1.0, 0.0)
+        left._apply(between, y, alpha, beta)
+
+    @property
+    def T(self) -> LinOp:
+        """The transpose."""
+        left, right = self.parts
+        return Product(right.T, left.T)
+
+    @property
+    def H(self) -> LinOp:
+        """The conjugate transpose."""
+        left, right = self.parts
+        return Product(right.H, left.H)
+
+
+class Scaled(_Composed):
+    """An operator times a number."""
+
+    def __init__(self, factor: Any, part: LinOp) -> None:
+        self.factor = factor.item() if isinstance(factor, np.generic) else factor
+        wide = np.dtype(np.complex64) if isinstance(self.factor, complex) else None
+        super().__init__(part, dtype=wide)
+        self.shape = part.shape
+
+    def _with_parts(self, *parts: LinOp) -> Self:
+        return type(self)(self.factor, *parts)
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.parts[0]._apply(x, y, alpha * self.factor, beta)
+
+    @property
+    def T(self) -> LinOp:
+        """The transpose."""
+        return Scaled(self.factor, self.parts[0].T)
+
+    @property
+    def H(self) -> LinOp:
+        """The conjugate transpose."""
+        return Scaled(np.conj(self.factor), self.parts[0].H)

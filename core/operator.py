@@ -1,0 +1,167 @@
+"""A user's own callable as an operator, and everything else as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .dtypes import common_dtype, is_complex
+from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
+from .linop import LinOp
+from .operands import as_block, native
+from .operations import vector
+from .registry import executor as executor_by_name
+from .registry import get_default_executor
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+
+
+class LinearOperator(LinOp):
+    """A user's own callable as an operator.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Rows and columns.
+    matvec : callable
+        Maps a native vector of shape ``(n,)`` to one of shape ``(m,)``.
+    rmatvec : callable, optional
+        The conjugate transpose's ``matvec``; without it there is no ``H``.
+    matmat, rmatmat : callable, optional
+        The same for blocks of shape ``(n, k)``; by default column by column.
+    dtype : dtype
+        The dtype of the result; float64 by default.
+    executor : Executor or str, optional
+        Where the callable's arrays live; the default executor by default.
+
+    Notes
+    -----
+    The callable runs in Python, so a solver with such an operator is driven by the host.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> twice = wl.LinearOperator((2, 2), matvec=lambda x: 2 * x)
+    >>> twice @ np.array([1.0, 2.0])
+    array([2., 4.])
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        matvec: Any,
+        rmatvec: Any = None,
+        matmat: Any = None,
+        rmatmat: Any = None,
+        dtype: Any = None,
+        executor: Executor | str | None = None,
+    ) -> None:
+        self.shape = (int(shape[0]), int(shape[1]))
+        self.dtype = common_dtype(np.float64 if dtype is None else dtype)
+        self.executor = get_default_executor() if executor is None else executor_by_name(executor)
+        self._matvec, self._rmatvec = matvec, rmatvec
+        self._matmat, self._rmatmat = matmat, rmatmat
+
+    @property
+    def resident(self) -> bool:
+        """Whether applying is made of executor operations alone."""
+        return False
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        if self._matmat is not None and x.shape[1] != 1:
+            self._combine(self._matmat(x), y, alpha, beta)
+            return
+        for c in range(x.shape[1]):
+            mapped = native(self.executor, self._matvec(x[:, c]), "the result of matvec")
+            if mapped.size != self.shape[0]:
+                raise ShapeMismatch(
+                    f"matvec returned shape {tuple(mapped.shape)}, expected ({self.shape[0]},)"
+                )
+            self._combine(mapped.reshape(-1, 1), y[:, c : c + 1], alpha, beta)
+
+    def _combine(self, mapped: Any, y: Array, alpha: complex, beta: complex) -> None:
+        block = as_block(self.executor, mapped, self.shape[0], "the result of matvec")
+        self.executor.run(vector.axpby, block.astype(self.dtype), y, alpha, beta)
+
+    @property
+    def H(self) -> LinOp:
+        """The conjugate transpose."""
+        if self._rmatvec is None:
+            raise UnsupportedOperation("this LinearOperator has no transpose: pass rmatvec=")
+        return LinearOperator(
+            self.shape[::-1],
+            self._rmatvec,
+            self._matvec,
+            self._rmatmat,
+            self._matmat,
+            self.dtype,
+            self.executor,
+        )
+
+    @property
+    def T(self) -> LinOp:
+        """The transpose."""
+        if not is_complex(self.dtype):
+            return self.H
+        conjugate = self.H
+        return LinearOperator(
+            conjugate.shape,
+            lambda x: conjugate.apply(x.conj()).conj(),
+            lambda x: self.apply(x.conj()).conj(),
+            dtype=self.dtype,
+            executor=self.executor,
+        )
+
+    def to(self, executor: Executor | str) -> LinOp:
+        """Return this operator on another executor; itself if it is there already."""
+        if executor_by_name(executor) != self.executor:
+            raise UnsupportedOperation(
+                "a LinearOperator cannot be moved: its callable was written for the arrays of "
+                f"{self.executor.name}; make another one there"
+            )
+        return self
+
+    def astype(self, dtype: Any) -> LinOp:
+        """Return this operator computing in ``dtype``; itself if it does already."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        if is_complex(self.dtype) and not is_complex(dtype):
+            raise InvalidArgument("a complex operator cannot be computed in a real dtype")
+        return LinearOperator(
+            self.shape,
+            self._matvec,
+            self._rmatvec,
+            self._matmat,
+            self._rmatmat,
+            dtype,
+            self.executor,
+        )
+
+
+def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
+    """Return ``operator`` as a LinOp.
+
+    Parameters
+    ----------
+    operator : LinOp, matrix, ``scipy.sparse.linalg.LinearOperator`` or dense array
+        What to wrap. A sparse matrix of SciPy, CuPy or PyTorch becomes a :class:`wollemi.Csr`.
+    executor : Executor or str, optional
+        Where a matrix without a home goes; the default executor by default.
+    """
+    if isinstance(operator, LinOp):
+        return operator
+    if hasattr(operator, "matvec") and not hasattr(operator, "tocsr"):
+        return LinearOperator(
+            operator.shape,
+            operator.matvec,
+            getattr(operator, "rmatvec", None),
+            dtype=getattr(operator, "dtype", None) or np.float64,
+            executor=executor,
+        )
+    from .formats import Csr, Dense
+
+    if hasattr(operator, "tocsr") or getattr(operator, "layout", None) is not None:
+        return Csr(operator, executor=executor)
+    return Dense(operator, executor=executor)
