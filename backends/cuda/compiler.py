@@ -1,0 +1,117 @@
+"""Kernel text to machine code: NVRTC, with what it made kept on disk.
+
+Nothing here needs a GPU or a driver, so that every source is compiled where there is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ExecutorUnavailable, KernelCompileError
+
+#: C++17 is what the other three compilers read too. Sums have a fixed order: no fast math.
+OPTIONS = ("-std=c++17", "--extra-device-vectorization", "-default-device")
+
+
+@cache
+def _nvrtc() -> Any:
+    try:
+        from cuda.bindings import nvrtc
+    except ImportError as error:
+        raise ExecutorUnavailable(
+            f"cuda.bindings could not be imported ({error}): "
+            'pip install "wollemi[cuda]" brings it and NVRTC'
+        ) from error
+    try:
+        version(nvrtc)
+    except RuntimeError as error:
+        raise ExecutorUnavailable(
+            f"NVRTC, the run-time compiler, was not found ({error}): "
+            'pip install "nvidia-cuda-nvrtc==13.0.*"'
+        ) from error
+    return nvrtc
+
+
+def version(nvrtc: Any = None) -> tuple[int, int]:
+    """Return NVRTC's version."""
+    nvrtc = nvrtc or _nvrtc()
+    _, major, minor = nvrtc.nvrtcVersion()
+    return int(major), int(minor)
+
+
+def compile_source(source: str, architecture: str, name: str = "wollemi") -> bytes:
+    """Return the cubin of a source.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C++ with no include that is not in it.
+    architecture : str
+        ``sm_90``.
+    name : str
+        What error messages call the source.
+
+    Raises
+    ------
+    KernelCompileError
+        With the compiler's log.
+    """
+    nvrtc = _nvrtc()
+
+    def check(result: tuple[Any, ...]) -> Any:
+        if int(result[0]) != 0:
+            raise KernelCompileError(f"{name}: NVRTC failed with {result[0].name}")
+        return result[1] if len(result) == 2 else None
+
+    program = check(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, None, None))
+    try:
+        options = [o.encode() for o in (*OPTIONS, f"--gpu-architecture={architecture}")]
+        (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        if int(result) != 0:
+            log = b" " * check(nvrtc.nvrtcGetProgramLogSize(program))
+            check(nvrtc.nvrtcGetProgramLog(program, log))
+            text = log.decode(errors="replace").strip("\0 \n")
+            raise KernelCompileError(
+                f"{name} does not compile for {architecture} with NVRTC "
+                f"{'.'.join(map(str, version()))}:\n{text}"
+            )
+        cubin = b" " * check(nvrtc.nvrtcGetCUBINSize(program))
+        check(nvrtc.nvrtcGetCUBIN(program, cubin))
+        return cubin
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def cache_folder() -> Path:
+    """Return where compiled kernels are kept: ``$WOLLEMI_CACHE_DIR``, or in the user's cache."""
+    chosen = os.environ.get("WOLLEMI_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "wollemi"
+
+
+def cached_cubin(source: str, architecture: str, name: str = "wollemi") -> bytes:
+    """Return the cubin of a source from the disk, compiling it if it is not there.
+
+    A cache that cannot be written is done without; what is in it is found by a hash of everything
+    that it depends on.
+    """
+    key = "\0".join([source, architecture, *OPTIONS, repr(version())])
+    path = cache_folder() / "cuda" / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
+    with suppress(OSError):
+        return path.read_bytes()
+    cubin = compile_source(source, architecture, name)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Several processes may compile the same: the last one to rename wins, and all are right.
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(cubin)
+        os.replace(file.name, path)
+    return cubin

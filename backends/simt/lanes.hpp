@@ -1,0 +1,247 @@
+// The words in which compilers for GPUs differ: who a work-item is, and how it talks to its wave
+// and its block. Everything else in this folder, and the launcher in unified/map_simt.hpp, is
+// written in these words.
+//
+// WL_WARP (lanes of a wave) and WL_BLOCK (work-items of a block) are defined by whoever compiles.
+// Under SYCL on a CPU both may be 1; then a "block" is one work-item and shuffles are the identity.
+//
+// Every lane of a wave must reach every shuffle, and every work-item of a block every barrier: trip
+// counts are uniform and nobody returns early. Blocks never wait for one another.
+#pragma once
+#include "types.hpp"
+
+#if defined(WL_LOCKSTEP)
+#include WL_LOCKSTEP_HEADER
+#endif
+
+#if !defined(WL_WARP) || !defined(WL_BLOCK)
+#error "WL_WARP and WL_BLOCK are defined by whoever compiles"
+#endif
+
+// WL_ENTRY(name)(WL_GRID ...) { WL_RUN(statement) } is a kernel; WL_SHARED an array of the block's.
+#if defined(WL_CUDA) || defined(WL_HIP)
+#define WL_ENTRY(name) extern "C" __global__ void __launch_bounds__(WL_BLOCK) name
+#define WL_GRID
+#define WL_RUN(...)                                                                                \
+  const wl::item it{};                                                                             \
+  __VA_ARGS__
+#define WL_SHARED(T, name, N) __shared__ T name[N]
+#elif defined(WL_SYCL)
+#if WL_WARP > 1
+#define WL_SUB_GROUP                                                                               \
+  SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::sub_group_size<WL_WARP>))
+#else
+#define WL_SUB_GROUP
+#endif
+#define WL_ENTRY(name)                                                                             \
+  extern "C" SYCL_EXTERNAL SYCL_EXT_ONEAPI_FUNCTION_PROPERTY(                                      \
+      (sycl::ext::oneapi::experimental::nd_range_kernel<1>)) WL_SUB_GROUP void name
+#define WL_GRID
+#define WL_RUN(...)                                                                                \
+  const wl::item it{};                                                                             \
+  __VA_ARGS__
+// group_local_memory_for_overwrite crashes the run-time compiler 2026.2; this does not.
+#define WL_SHARED(T, name, N) T(&name)[N] = wl::shared_array<T, N, __COUNTER__>
+namespace wl {
+template <class T, int N, int Tag>
+inline sycl::ext::oneapi::experimental::work_group_static<T[N]> shared_array;
+}
+#elif defined(WL_LOCKSTEP)
+#define WL_ENTRY(name) extern "C" void name
+#define WL_GRID int wl_blocks,
+#define WL_RUN(...)                                                                                \
+  wl::lockstep::launch(wl_blocks, WL_BLOCK, [&] {                                                  \
+    const wl::item it{};                                                                           \
+    __VA_ARGS__                                                                                    \
+  });
+#define WL_SHARED(T, name, N) static T name[N]
+#else
+#error "one of WL_CUDA, WL_HIP, WL_SYCL, WL_LOCKSTEP is defined by whoever compiles"
+#endif
+
+namespace wl {
+
+using u64 = unsigned long long;
+
+// ---------------------------------------------------------------- who am I
+
+#if defined(WL_SYCL)
+namespace this_item = sycl::ext::oneapi::this_work_item;
+struct item {
+  int thread() const { return int(this_item::get_nd_item<1>().get_local_linear_id()); }
+  i64 block() const { return i64(this_item::get_nd_item<1>().get_group_linear_id()); }
+  i64 blocks() const { return i64(this_item::get_nd_item<1>().get_group_range(0)); }
+  void barrier() const {
+    if constexpr (WL_BLOCK > 1)
+      sycl::group_barrier(this_item::get_work_group<1>());
+  }
+};
+#elif defined(WL_LOCKSTEP)
+struct item {
+  int thread() const { return lockstep::thread(); }
+  i64 block() const { return lockstep::block(); }
+  i64 blocks() const { return lockstep::blocks(); }
+  void barrier() const { lockstep::barrier(); }
+};
+#else
+struct item {
+  WL_DEVICE int thread() const { return int(threadIdx.x); }
+  WL_DEVICE i64 block() const { return i64(blockIdx.x); }
+  WL_DEVICE i64 blocks() const { return i64(gridDim.x); }
+  WL_DEVICE void barrier() const { __syncthreads(); }
+};
+#endif
+
+WL_DEVICE int lane_of(const item& it) { return it.thread() % WL_WARP; }
+WL_DEVICE int wave_of(const item& it) { return it.thread() / WL_WARP; }
+
+// ---------------------------------------------------------------- shuffles
+
+#if WL_WARP == 1
+WL_DEVICE i32 shuffle_word(i32 word, int) { return word; }
+WL_DEVICE u64 ballot(bool vote) { return vote; }
+#elif defined(WL_CUDA)
+WL_DEVICE i32 shuffle_word(i32 word, int from) { return __shfl_sync(0xffffffffu, word, from); }
+WL_DEVICE u64 ballot(bool vote) { return __ballot_sync(0xffffffffu, vote); }
+#elif defined(WL_HIP)
+WL_DEVICE i32 shuffle_word(i32 word, int from) { return __shfl(word, from); }
+WL_DEVICE u64 ballot(bool vote) { return __ballot(vote); }
+#elif defined(WL_SYCL)
+WL_DEVICE i32 shuffle_word(i32 word, int from) {
+  return sycl::select_from_group(this_item::get_sub_group(), word, sycl::id<1>(from));
+}
+WL_DEVICE u64 ballot(bool vote) {
+  // OR over the wave, one word a half: the ballot extension is not everywhere.
+  const int l = int(this_item::get_sub_group().get_local_linear_id());
+  const u32 low = sycl::reduce_over_group(this_item::get_sub_group(), vote && l < 32 ? 1u << l : 0u,
+                                          sycl::bit_or<u32>());
+  const u32 high = sycl::reduce_over_group(
+      this_item::get_sub_group(), vote && l >= 32 ? 1u << (l - 32) : 0u, sycl::bit_or<u32>());
+  return u64(high) << 32 | low;
+}
+#else
+inline i32 shuffle_word(i32 word, int from) { return lockstep::exchange(word, from); }
+inline u64 ballot(bool vote) { return lockstep::ballot(vote); }
+#endif
+
+template <class T>
+struct words_of {
+  static_assert(sizeof(T) % sizeof(i32) == 0, "shuffles move whole words");
+  i32 word[sizeof(T) / sizeof(i32)];
+};
+
+// The value of lane `from` of my wave.
+template <class T>
+WL_DEVICE T shuffle(T value, int from) {
+  auto words = __builtin_bit_cast(words_of<T>, value);
+  for (int i = 0; i < int(sizeof(T) / sizeof(i32)); ++i)
+    words.word[i] = shuffle_word(words.word[i], from);
+  return __builtin_bit_cast(T, words);
+}
+template <class T>
+WL_DEVICE T shuffle_xor(const item& it, T value, int mask) {
+  return shuffle(value, lane_of(it) ^ mask);
+}
+// The value of the lane `by` below; the lowest lanes get their own.
+template <class T>
+WL_DEVICE T shuffle_up(const item& it, T value, int by) {
+  const int lane = lane_of(it);
+  return shuffle(value, lane >= by ? lane - by : lane);
+}
+
+// The sum over W neighbouring lanes, in each of them. W divides WL_WARP.
+template <int W, class S>
+WL_DEVICE S sum_of_lanes(const item& it, S value) {
+  static_assert(W <= WL_WARP && WL_WARP % W == 0, "groups of lanes divide the wave");
+  for (int d = W / 2; d > 0; d /= 2) {
+    S other = shuffle_xor(it, value, d);
+    value += other;
+  }
+  return value;
+}
+
+// The sum over the block, in every work-item; in an order that does not depend on anything but
+// WL_BLOCK.
+template <class S>
+WL_DEVICE S sum_of_block(const item& it, S value) {
+  constexpr int waves = WL_BLOCK / WL_WARP;
+  value = sum_of_lanes<WL_WARP>(it, value);
+  if constexpr (waves > 1) {
+    WL_SHARED(S, of_wave, waves);
+    it.barrier();
+    if (lane_of(it) == 0)
+      of_wave[wave_of(it)] = value;
+    it.barrier();
+    value = of_wave[0];
+    for (int w = 1; w < waves; ++w)
+      value += of_wave[w];
+  }
+  return value;
+}
+
+// ---------------------------------------------------------------- between blocks
+
+#if defined(WL_SYCL)
+WL_DEVICE void fence() {
+  sycl::atomic_fence(sycl::memory_order::acq_rel, sycl::memory_scope::device);
+}
+WL_DEVICE i32 fetch_add(i32* counter, i32 by) {
+  return sycl::atomic_ref<i32, sycl::memory_order::relaxed, sycl::memory_scope::device,
+                          sycl::access::address_space::global_space>(*counter)
+      .fetch_add(by);
+}
+#elif defined(WL_LOCKSTEP)
+inline void fence() {}
+inline i32 fetch_add(i32* counter, i32 by) {
+  const i32 before = *counter;
+  *counter += by;
+  return before;
+}
+#else
+WL_DEVICE void fence() { __threadfence(); }
+WL_DEVICE i32 fetch_add(i32* counter, i32 by) { return atomicAdd(counter, by); }
+#endif
+
+// True in every work-item of exactly one block: the last to come here. It may read what the others
+// wrote before. The counter is 0 before the launch and after it.
+WL_DEVICE bool is_last_block(const item& it, i32* counter) {
+  WL_SHARED(i32, last, 1);
+  fence();
+  it.barrier();
+  if (it.thread() == 0) {
+    last[0] = fetch_add(counter, 1) == i32(it.blocks() - 1);
+    if (last[0])
+      *counter = 0;
+  }
+  it.barrier();
+  const bool is_last = last[0] != 0;
+  fence();
+  it.barrier();
+  return is_last;
+}
+
+// ---------------------------------------------------------------- loads
+
+// What is read once, such as a matrix, should not push vectors out of the caches.
+#if defined(WL_CUDA)
+template <class T>
+WL_DEVICE T read_once(const T* place) {
+  if constexpr (sizeof(T) == 1)
+    return __builtin_bit_cast(T, __ldcs(reinterpret_cast<const unsigned char*>(place)));
+  else if constexpr (sizeof(T) == 2)
+    return __builtin_bit_cast(T, __ldcs(reinterpret_cast<const short*>(place)));
+  else if constexpr (sizeof(T) == 4)
+    return __builtin_bit_cast(T, __ldcs(reinterpret_cast<const int*>(place)));
+  else if constexpr (sizeof(T) == 8)
+    return __builtin_bit_cast(T, __ldcs(reinterpret_cast<const long long*>(place)));
+  else
+    return __builtin_bit_cast(T, __ldcs(reinterpret_cast<const int4*>(place)));
+}
+#else
+template <class T>
+WL_DEVICE T read_once(const T* place) {
+  return *place;
+}
+#endif
+
+} // namespace wl

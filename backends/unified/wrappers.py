@@ -1,0 +1,274 @@
+"""The text that compilers at run time read: flat C kernels around functors and warp templates.
+
+A functor of ``backends/unified`` and the declaration of its operation, or a template of
+``backends/simt`` and its :class:`SimtKernel`, are all that a kernel needs; what is between them
+and ``cuLaunchKernel`` (or its likes) is made here, the same for the dialects ``CUDA``, ``HIP``,
+``SYCL`` and ``LOCKSTEP``.
+
+How an argument of an operation becomes arguments of a kernel:
+
+=================== ==========================================================
+in the signature    in C
+=================== ==========================================================
+``T[n,k]``          pointer, ``i64`` distance of rows in elements
+other arrays        pointer
+``T``, ``R``        value; a complex one as two reals, real part first
+``int``, ``i64``    ``i64``
+``i32``             ``i32``
+``Status[k]``       the six pointers of ``Status.FIELDS``, capacity and columns
+=================== ==========================================================
+
+Kernels of functors take ``n``, ``k`` before the operation's arguments and scratch memory after
+them: ``partials`` (room for a sum per column and block) and ``counter`` (an ``i32`` that is 0
+before and after every launch). Under ``LOCKSTEP`` the number of blocks comes first of all.
+
+This module needs the standard library alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ...core import operations  # noqa: F401  (fills the table)
+from ...core.operation import OPERATIONS, Operation, Parameter, parse_signature
+
+FOLDERS = (Path(__file__).parent, Path(__file__).parent.parent / "simt")
+
+#: Codes of dtypes in the names of kernels, NumPy's without the byte order.
+VALUE_TYPES = {
+    "f4": "float",
+    "f8": "double",
+    "c8": "wl::complex<float>",
+    "c16": "wl::complex<double>",
+}
+INDEX_TYPES = {"i4": "wl::i32", "i8": "wl::i64"}
+_REAL = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}
+_PLAIN = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64", "int": "wl::i64"}
+
+#: Bytes that a sum of any functor takes at most: a complex128 and a float64, padded.
+LARGEST_SUM = 32
+
+_INCLUDE = re.compile(r'#include "(\w+\.hpp)"\n')
+
+
+@dataclass(frozen=True)
+class SimtKernel:
+    """A template of ``backends/simt`` that becomes kernels.
+
+    Parameters
+    ----------
+    name : str
+        The function template in namespace ``wl``; it takes the work-item first, then the
+        signature's arguments.
+    header : str
+        The file it is in.
+    signature : str
+        As of an operation; without matrices and statuses unless they are taken apart.
+    template : str
+        The template's arguments, such as ``"{W}, {T}, {I}"``: ``T`` and ``I`` are dtypes, others
+        are constants.
+    block : int
+        Work-items of a block.
+    """
+
+    name: str
+    header: str
+    signature: str
+    template: str = "{T}, {I}"
+    block: int = 256
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The arguments in order."""
+        return _parsed(self.signature)
+
+    def symbol(self, value: str, index: str | None = None, **constants: object) -> str:
+        """Return the name of the kernel for these dtypes and constants."""
+        parts = [value, *([index] if index and "{I}" in self.template else [])]
+        parts += [str(constant) for constant in constants.values()]
+        return f"{self.name}__{'_'.join(parts)}"
+
+
+@cache
+def _parsed(signature: str) -> tuple[Parameter, ...]:
+    return parse_signature(signature)
+
+
+def maps_of(group: str) -> list[Operation]:
+    """Return the map operations that ``backends/unified/<group>.hpp`` has the functors of."""
+    return [operation for operation in OPERATIONS if operation.is_map and operation.group == group]
+
+
+def map_groups() -> list[str]:
+    """Return the groups that have map operations, in the order of their declaration."""
+    return list(dict.fromkeys(operation.group for operation in OPERATIONS if operation.is_map))
+
+
+def needs_index(operation: Operation) -> bool:
+    """Return whether the functor of ``operation`` is a template over the index dtype too."""
+    return any(parameter.kind == "I" for parameter in operation.parameters)
+
+
+def map_symbol(operation: Operation, value: str, index: str = "i4") -> str:
+    """Return the name of the kernel of a map operation for these dtypes."""
+    return f"{operation.symbol}__{value}" + (f"_{index}" if needs_index(operation) else "")
+
+
+def functor(operation: Operation, value: str, index: str = "i4") -> str:
+    """Return the C++ type of the functor of a map operation."""
+    types = VALUE_TYPES[value] + (f", {INDEX_TYPES[index]}" if needs_index(operation) else "")
+    return f"wl::{operation.symbol}<{types}>"
+
+
+def c_arguments(
+    parameter: Parameter, value: str, index: str = "i4", prefix: str = ""
+) -> tuple[list[str], str]:
+    """Return how C declares an argument, flat, and the expression that puts it together again.
+
+    Parameters
+    ----------
+    parameter : Parameter
+        Of an operation or a :class:`SimtKernel`.
+    value, index : str
+        Codes of the dtypes.
+    prefix : str
+        Goes before all names, where several operations share a kernel.
+    """
+    name = prefix + parameter.name
+    types = {"T": VALUE_TYPES[value], "R": _REAL[value], "I": INDEX_TYPES[index], **_PLAIN}
+    if parameter.is_status:
+        real = _REAL[value]
+        members = {
+            "stop": "wl::u8*",
+            "iterations": "wl::i64*",
+            "norm": f"{real}*",
+            "threshold": f"const {real}*",
+            "history": f"{real}*",
+            "running": "wl::i32*",
+            "capacity": "wl::i64",
+            "columns": "wl::i64",
+        }
+        declared = [f"{kind} {name}_{member}" for member, kind in members.items()]
+        return declared, "{" + ", ".join(f"{name}_{member}" for member in members) + "}"
+    if parameter.is_scalar:
+        if parameter.kind == "T" and value.startswith("c"):
+            parts = [f"{name}_re", f"{name}_im"]
+            made = f"{types['T']}{{{', '.join(parts)}}}"
+            return [f"{_REAL[value]} {part}" for part in parts], made
+        return [f"{types[parameter.kind]} {name}"], name
+    constness = "const " if parameter.intent == "in" else ""
+    declared = [f"{constness}{types[parameter.kind]}* {name}"]
+    if is_block(parameter):
+        return [*declared, f"wl::i64 {name}_ld"], f"{{{name}, {name}_ld}}"
+    return declared, name
+
+
+def is_block(parameter: Parameter) -> bool:
+    """Return whether an argument is a block of vectors, whose rows may be any distance apart."""
+    return (
+        parameter.kind == "T" and len(parameter.dims) == 2 and parameter.dims[0] not in ("s", "l")
+    )
+
+
+def map_wrapper(operation: Operation, value: str, index: str = "i4") -> str:
+    """Return the text of the kernel of a map operation for these dtypes."""
+    declared, members = _all_arguments(operation.parameters, value, index)
+    arguments = ", ".join(
+        ["wl::i64 n", "wl::i64 k", *declared, "wl::u8* partials", "wl::i32* counter"]
+    )
+    made = f"{functor(operation, value, index)}{{{', '.join(members)}}}"
+    return (
+        f"WL_ENTRY({map_symbol(operation, value, index)})(WL_GRID {arguments}) {{\n"
+        f"  WL_RUN(wl::map(it, {made}, n, k, partials, counter);)\n}}\n"
+    )
+
+
+def simt_wrapper(kernel: SimtKernel, value: str, index: str = "i4", **constants: object) -> str:
+    """Return the text of a kernel of ``backends/simt`` for these dtypes and constants."""
+    declared, members = _all_arguments(kernel.parameters, value, index)
+    types = {"T": VALUE_TYPES[value], "I": INDEX_TYPES[index], **constants}
+    function = f"wl::{kernel.name}<{kernel.template.format(**types)}>"
+    return (
+        f"WL_ENTRY({kernel.symbol(value, index, **constants)})(WL_GRID {', '.join(declared)}) {{\n"
+        f"  WL_RUN({function}(it, {', '.join(members)});)\n}}\n"
+    )
+
+
+def _all_arguments(
+    parameters: Iterable[Parameter], value: str, index: str
+) -> tuple[list[str], list[str]]:
+    declared, members = [], []
+    for parameter in parameters:
+        flat, member = c_arguments(parameter, value, index)
+        declared += flat
+        members.append(member)
+    return declared, members
+
+
+def program(
+    dialect: str,
+    headers: Iterable[str],
+    wrappers: Iterable[str],
+    *,
+    warp: int = 32,
+    block: int = 256,
+    defines: Mapping[str, object] | None = None,
+) -> str:
+    """Return a whole program: definitions, the headers and what they include, and the wrappers.
+
+    Parameters
+    ----------
+    dialect : str
+        ``CUDA``, ``HIP``, ``SYCL`` or ``LOCKSTEP``.
+    headers : iterable of str
+        Names of files in ``backends/unified`` and ``backends/simt``.
+    wrappers : iterable of str
+        Texts of kernels.
+    warp, block : int
+        Lanes of a wave and work-items of a block.
+    defines : mapping, optional
+        Further macros.
+    """
+    macros = {f"WL_{dialect}": 1, "WL_WARP": warp, "WL_BLOCK": block, **(defines or {})}
+    lines = [f"#define {name} {text}\n" for name, text in macros.items()]
+    return "".join(lines) + flatten(*headers) + '#line 1 "wrappers"\n' + "".join(wrappers)
+
+
+def map_program(
+    dialect: str, group: str, value: str, index: str = "i4", *, warp: int = 32, block: int = 256
+) -> str:
+    """Return the program with all map operations of a group for these dtypes."""
+    wrappers = [map_wrapper(operation, value, index) for operation in maps_of(group)]
+    return program(dialect, ["map_simt.hpp", f"{group}.hpp"], wrappers, warp=warp, block=block)
+
+
+def flatten(*headers: str, folders: tuple[Path, ...] = FOLDERS) -> str:
+    """Return the text of headers with every include of ours put in its place, each file once."""
+    seen: set[str] = set()
+
+    def text(name: str) -> str:
+        if name in seen:
+            return ""
+        seen.add(name)
+        pieces = _INCLUDE.split(_read(name, folders).replace("#pragma once\n", "\n"))
+        out, line = f'#line 1 "{name}"\n' + pieces[0], 1 + pieces[0].count("\n")
+        for included, rest in zip(pieces[1::2], pieces[2::2], strict=True):
+            line += 1
+            out += text(included) + f'#line {line} "{name}"\n' + rest
+            line += rest.count("\n")
+        return out
+
+    return "".join(text(name) for name in headers)
+
+
+@cache
+def _read(name: str, folders: tuple[Path, ...]) -> str:
+    for folder in folders:
+        path = folder / name
+        if path.exists():
+            return path.read_text(encoding="utf-8")
+    raise FileNotFoundError(f"no kernel text is called {name}")

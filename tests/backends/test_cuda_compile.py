@@ -1,0 +1,56 @@
+"""Every kernel that a GPU could be asked for compiles, with no GPU in sight."""
+
+import pytest
+
+from wollemi.backends.unified import wrappers
+from wollemi.core.errors import KernelCompileError
+
+nvrtc = pytest.importorskip("cuda.bindings.nvrtc")
+compiler = pytest.importorskip("wollemi.backends.cuda.compiler")
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+VALUES = tuple(wrappers.VALUE_TYPES)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("group", wrappers.map_groups())
+def test_map_operations_compile(group, architecture):
+    for value in VALUES if architecture == "sm_90" else ("f8",):
+        source = wrappers.map_program("CUDA", group, value)
+        assert compiler.compile_source(source, architecture, f"{group}__{value}")
+
+
+def test_map_operations_compile_with_wide_indices():
+    assert compiler.compile_source(wrappers.map_program("CUDA", "vector", "f8", "i8"), "sm_90")
+
+
+def test_a_compile_error_names_the_source_and_keeps_the_log():
+    with pytest.raises(KernelCompileError, match=r'(?s)broken does not compile.*"b.hpp"|b.hpp'):
+        compiler.compile_source('#line 7 "b.hpp"\nnonsense;', "sm_90", "broken")
+
+
+def test_compiled_kernels_are_found_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("WOLLEMI_CACHE_DIR", str(tmp_path))
+    source = 'extern "C" __global__ void k() {}'
+    first = compiler.cached_cubin(source, "sm_90")
+    monkeypatch.setattr(compiler, "compile_source", lambda *a: pytest.fail("compiled again"))
+    assert compiler.cached_cubin(source, "sm_90") == first
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    monkeypatch.setenv("WOLLEMI_CACHE_DIR", str(blocker))
+    assert compiler.cached_cubin('extern "C" __global__ void k() {}', "sm_90")
+
+
+def test_every_sum_fits_the_scratch_that_launchers_reserve():
+    checks = "".join(
+        f"static_assert(sizeof({wrappers.functor(operation, 'c16')}::sum) <= "
+        f"{wrappers.LARGEST_SUM});\n"
+        for operation in wrappers.OPERATIONS
+        if operation.is_map
+    )
+    headers = ["map_simt.hpp", *(f"{group}.hpp" for group in wrappers.map_groups())]
+    source = wrappers.program("CUDA", headers, [checks])
+    assert compiler.compile_source(source, "sm_90")
