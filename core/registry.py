@@ -23,6 +23,14 @@ ENTRY_POINT_GROUP = "wollemi.backends"
 # Shown and searched in this order; whatever else is installed follows by name.
 _ORDER = ("reference", "omp", "cuda", "hip", "dpcpp")
 
+# What to do about a backend of ours that does not load.
+_REMEDIES = {
+    "omp": "its C++ part is built by: pip install wollemi",
+    "cuda": 'install what it needs with: pip install "wollemi[cuda]"',
+    "hip": 'install what it needs with: pip install "wollemi[hip]"',
+    "dpcpp": 'install what it needs with: pip install "wollemi[dpcpp]"',
+}
+
 
 @dataclass(frozen=True)
 class Backend:
@@ -97,6 +105,10 @@ def backend(name: str) -> Backend:
         raise ExecutorUnavailable(
             f"the {name} backend could not be imported: {error}; "
             f'install what it needs with: pip install "wollemi[{name}]"'
+        ) from error
+    except Exception as error:  # somebody else's broken backend must not take the others with it
+        raise ExecutorUnavailable(
+            f"the {name} backend ({point.value}) failed to load: {type(error).__name__}: {error}"
         ) from error
     return loaded
 

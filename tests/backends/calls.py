@@ -1,0 +1,305 @@
+"""Calls of operations, made from their signatures: what is declared tomorrow is tested tomorrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wollemi.core.dtypes import real_dtype
+from wollemi.core.executor import Executor
+from wollemi.core.formats import Bsr, Csr, Matrix
+from wollemi.core.operation import Operation, Parameter
+from wollemi.core.registry import executor as executor_by_name
+from wollemi.core.status import Status, Stop
+
+from .awkward import Block, Pattern
+
+REFERENCE = executor_by_name("reference")
+
+# Vectors of a basis, iterations of a ring: small, so that their ends are met.
+STEPS, CAPACITY = 4, 3
+# No norm of these tests is near either: a column converges by both executors' sums, or by none.
+NEVER, ALWAYS = 0.0, 1e6
+# What must survive between the rows of a strided block, and in memory that is not asked for.
+GAP, GARBAGE = -1234.5, {"i": -77, "u": 201, "f": np.nan, "c": np.nan}
+BLOCK_SHAPES = ((1, 1), (2, 2), (3, 3), (2, 3), (4, 4), (5, 1))
+SLICE_SIZES = (32, 4, 8, 64, 3)
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    """Return numbers of either sign (any phase) between 1/2 and 3/2 in size."""
+    size = rng.uniform(0.5, 1.5, shape)
+    if np.dtype(dtype).kind == "c":
+        return (size * np.exp(2j * np.pi * rng.random(shape))).astype(dtype)
+    return (size * rng.choice([-1.0, 1.0], shape)).astype(dtype)
+
+
+def matrix(pattern: Pattern, dtype: Any, index: Any, rng: np.random.Generator) -> Csr:
+    """Return a matrix of random values on the reference executor."""
+    indices, indptr = pattern.compressed()
+    return Csr._from_arrays(
+        REFERENCE,
+        pattern.shape,
+        numbers(rng, indices.shape, dtype),
+        indices.astype(index),
+        indptr.astype(index),
+    )
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument as the host knows it: a number, an array, a matrix, or a status's members."""
+
+    parameter: Parameter
+    value: Any
+    gap: int = 0
+
+    def place(self, executor: Executor) -> tuple[Any, dict[str, Any]]:
+        """Return the native argument, and by name the native arrays that it is made of."""
+        name = self.parameter.name
+        if self.parameter.is_scalar:
+            return self.value, {}
+        if self.parameter.is_matrix:
+            return self.value.to(executor), {}
+        if self.parameter.is_status:
+            status = Status(executor, self.value["stop"].size, self.value["norm"].dtype, CAPACITY)
+            status.arm(self.value["stop"])
+            for member in ("iterations", "norm", "threshold", "history"):
+                executor.copy_into(getattr(status, member), self.value[member].copy())
+            return status, {f"{name}.{m}": getattr(status, m) for m in Status.FIELDS}
+        if self.value.ndim != 2:
+            native = executor.from_host(self.value.copy())
+            return native, {name: native}
+        columns = self.value.shape[1]
+        whole = np.pad(self.value, ((0, 0), (0, self.gap)), constant_values=GAP)
+        native = executor.from_host(whole)
+        return native[:, :columns], {name: native}
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operation with arguments, to be run wherever there is a kernel."""
+
+    operation: Operation
+    arguments: tuple[Argument, ...]
+    extents: dict[str, int]
+
+    def run(self, executor: Executor) -> dict[str, Any]:
+        """Run the operation; return every array after it, and what it returned, on the host."""
+        native, arrays = [], {}
+        for argument in self.arguments:
+            placed, parts = argument.place(executor)
+            native.append(placed)
+            arrays.update(parts)
+        returned = executor.run(self.operation, *native)
+        executor.synchronize()
+        after = {name: np.array(executor.to_host(array)) for name, array in arrays.items()}
+        if isinstance(returned, tuple):
+            after |= {
+                f"returned[{i}]": np.array(executor.to_host(a)) for i, a in enumerate(returned)
+            }
+        elif returned is not None:
+            after["returned"] = returned
+        return after
+
+    def mapped(self, change: Callable[[Any], Any]) -> Call:
+        """Return this call with ``change`` done to every number of a value dtype."""
+        return replace(self, arguments=tuple(_changed(a, change) for a in self.arguments))
+
+    def __getitem__(self, name: str) -> Any:
+        return next(a.value for a in self.arguments if a.parameter.name == name)
+
+
+def _changed(argument: Argument, change: Callable[[Any], Any]) -> Argument:
+    value, kind = argument.value, argument.parameter.kind
+    if argument.parameter.is_matrix:
+        return replace(argument, value=value._with_data(change(value.data)))
+    if argument.parameter.is_status:
+        return replace(argument, value=value | {"norm": change(value["norm"])})
+    if kind not in ("T", "R"):
+        return argument
+    return replace(argument, value=change(value))
+
+
+def make(
+    operation: Operation,
+    block: Block,
+    rows: int,
+    pattern: Pattern | None,
+    dtype: Any,
+    index: Any,
+    rng: np.random.Generator,
+    variant: int = 0,
+) -> Call:
+    """Return a call of ``operation``.
+
+    Parameters
+    ----------
+    block
+        How vectors look.
+    rows : int
+        The extent ``n`` of operations without a matrix.
+    pattern
+        The first matrix of operations that have one; others are random.
+    variant : int
+        Chooses block sizes and slice sizes.
+    """
+    maker = _Maker(operation, block, rows, pattern, np.dtype(dtype), index, rng, variant)
+    return maker.call()
+
+
+class _Maker:
+    def __init__(self, operation, block, rows, pattern, dtype, index, rng, variant) -> None:
+        self.operation, self.block, self.pattern = operation, block, pattern
+        self.dtype, self.index, self.rng, self.variant = dtype, index, rng, variant
+        self.real = real_dtype(dtype)
+        names = {p.name for p in operation.parameters}
+        self.has_status = any(p.is_status for p in operation.parameters)
+        self.beta_zero = "beta" in names and block.beta == 0
+        self.extents = {"k": block.columns, "n": rows, "m": rows + 3 if rows else 0, "s": STEPS}
+        self.matrices: dict[str, Matrix] = {}
+        for parameter in operation.parameters:
+            if parameter.is_matrix:
+                made = self._matrix(parameter)
+                self.matrices[parameter.name] = made
+                self.extents.update(zip(parameter.dims, made.shape, strict=True))
+        if self.matrices:
+            self.extents["d"] = min(next(iter(self.matrices.values())).shape)
+
+    def call(self) -> Call:
+        values = {p.name: self._value(p) for p in self.operation.parameters}
+        arrange = ARRANGE.get(self.operation.name)
+        if arrange is not None:
+            arrange(values, self.extents)
+        arguments = tuple(
+            Argument(p, values[p.name], self.block.gap) for p in self.operation.parameters
+        )
+        return Call(self.operation, arguments, self.extents)
+
+    def _value(self, parameter: Parameter) -> Any:
+        if parameter.is_matrix:
+            return self.matrices[parameter.name]
+        if parameter.is_status:
+            return self._status()
+        if parameter.is_scalar:
+            return self._scalar(parameter)
+        shape = tuple(self._extent(d) for d in parameter.dims)
+        array = self._array(parameter, shape)
+        unread = parameter.name == "y" and self.beta_zero and parameter.intent == "inout"
+        if parameter.intent == "out" or unread:
+            array[...] = GARBAGE[array.dtype.kind]
+        elif self.has_status and parameter.dims[-1] == "k":
+            array[..., list(self.block.stopped)] = GARBAGE[array.dtype.kind]
+        return array
+
+    def _array(self, parameter: Parameter, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        kind, rng = parameter.kind, self.rng
+        if kind == "T":
+            return numbers(rng, shape, self.dtype)
+        if kind == "R":
+            return rng.uniform(0.5, 1.5, shape).astype(self.real)
+        if kind == "I":
+            return rng.integers(0, max(self.extents["n"], 1), shape).astype(self.index)
+        if parameter.name == "step":
+            return rng.integers(0, STEPS - 1, shape)
+        if parameter.name == "count":
+            return rng.integers(0, STEPS + 1, shape)
+        return rng.integers(0, 2, shape).astype(
+            {"u8": np.uint8, "i32": np.int32}.get(kind, np.int64)
+        )
+
+    def _scalar(self, parameter: Parameter) -> Any:
+        if parameter.kind == "int":
+            return int(self.rng.integers(1, 4))
+        given = getattr(self.block, parameter.name, None)
+        value = numbers(self.rng, (), np.complex128).item() if given is None else complex(given)
+        if parameter.kind == "R":
+            return abs(value)
+        return value if self.dtype.kind == "c" else value.real
+
+    def _status(self) -> dict[str, np.ndarray[Any, Any]]:
+        k, rng = self.block.columns, self.rng
+        stopped = list(self.block.stopped)
+        stop = np.zeros(k, np.uint8)
+        stop[stopped] = rng.integers(1, len(Stop), len(stopped))
+        norm = rng.uniform(0.5, 1.5, k).astype(self.real)
+        norm[stopped] = np.nan
+        return {
+            "stop": stop,
+            "iterations": rng.integers(0, 3 * CAPACITY, k),
+            "norm": norm,
+            "threshold": rng.choice([NEVER, ALWAYS], k).astype(self.real),
+            "history": rng.uniform(0.5, 1.5, (CAPACITY, k)).astype(self.real),
+        }
+
+    def _matrix(self, parameter: Parameter) -> Matrix:
+        bound = [self.extents.get(d) for d in parameter.dims] if self.matrices else []
+        pattern = self.pattern if not bound else self._random_pattern(parameter)
+        assert pattern is not None
+        if parameter.kind == "Bsr":
+            return self._bsr(pattern)
+        csr = matrix(pattern, self.dtype, self.index, self.rng)
+        if parameter.kind == "Sellp":
+            size = SLICE_SIZES[self.variant % len(SLICE_SIZES)]
+            return csr.asformat("sellp", slice_size=size)
+        return csr.asformat(parameter.kind.lower())
+
+    def _random_pattern(self, parameter: Parameter) -> Pattern:
+        first = next(iter(self.matrices.values())).shape
+        known = dict(zip(self.operation.parameters[0].dims, first, strict=True))
+        shape = tuple(known.get(d, 11) for d in parameter.dims)
+        entries = 3 * shape[0] if shape[0] and shape[1] else 0
+        places = zip(
+            self.rng.integers(0, max(shape[0], 1), entries).tolist(),
+            self.rng.integers(0, max(shape[1], 1), entries).tolist(),
+            strict=True,
+        )
+        return Pattern("random", (shape[0], shape[1]), tuple(places))
+
+    def _bsr(self, pattern: Pattern) -> Bsr:
+        r, c = BLOCK_SHAPES[self.variant % len(BLOCK_SHAPES)]
+        indices, indptr = pattern.compressed()
+        return Bsr._from_arrays(
+            REFERENCE,
+            (pattern.shape[0] * r, pattern.shape[1] * c),
+            numbers(self.rng, (indices.size, r, c), self.dtype),
+            indices.astype(self.index),
+            indptr.astype(self.index),
+        )
+
+    def _extent(self, dim: str) -> int:
+        parts = dim.split("+")
+        return sum(int(p) if p.isdigit() else self.extents.setdefault(p, 5) for p in parts)
+
+
+def _sorted(values: dict[str, Any], extents: dict[str, int]) -> None:
+    values["A"] = values["A"].sort()
+
+
+def _only_what_counts(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put NaN wherever ``count`` says that nothing is."""
+    for c, count in enumerate(values["count"]):
+        if "basis" in values:
+            values["basis"][count:, :, c] = np.nan
+        if "hessenberg" in values:
+            triangle = np.tri(STEPS, dtype=bool).T
+            triangle[count:] = triangle[:, count:] = False
+            values["hessenberg"][~triangle, c] = np.nan
+            values["hessenberg"][range(count), range(count), c] *= 4
+
+
+def _first_residual(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put zeros behind ``g_j``, as ``gmres.start`` leaves them."""
+    values["g"][values["step"][0] + 1 :] = 0
+
+
+# What a signature cannot say of an operation's inputs.
+ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
+    "csr.sum_duplicates": _sorted,
+    "gmres.rotate": _first_residual,
+    "gmres.solve": _only_what_counts,
+    "gmres.combine": _only_what_counts,
+}

@@ -1,0 +1,38 @@
+"""The executors under test: one of each backend that is here, or those that the environment names.
+
+``WOLLEMI_TEST_EXECUTORS=omp:1,omp:3`` tests these two.
+"""
+
+import os
+
+import pytest
+
+import wollemi as wl
+
+GPUS = {"cuda", "hip"}
+
+
+def executor_names() -> list[str]:
+    """Return the names of the executors to be held against the reference."""
+    named = os.environ.get("WOLLEMI_TEST_EXECUTORS")
+    if named is not None:
+        return [name.strip() for name in named.split(",") if name.strip()]
+    first_of_backend: dict[str, str] = {}
+    for line in wl.available_executors():
+        if line.available:
+            first_of_backend.setdefault(line.name.partition(":")[0], line.name)
+    return [name for name in first_of_backend.values() if name != "reference"]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "executor" in metafunc.fixturenames:
+        parameters = [
+            pytest.param(name, marks=[pytest.mark.gpu] * (name.partition(":")[0] in GPUS))
+            for name in executor_names()
+        ]
+        metafunc.parametrize("executor", parameters, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def executor(request: pytest.FixtureRequest) -> wl.Executor:
+    return wl.executor(request.param)

@@ -1,0 +1,75 @@
+"""Once with many rows, so that threads, vectors and several blocks have their turn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.core import operations  # noqa: F401  fills the table
+from wollemi.core.operation import OPERATIONS, Operation
+
+from .awkward import VALUE_DTYPES, Block
+from .calls import REFERENCE, Argument, Call, make, numbers
+from .test_equals_reference import assert_equals_reference, require_kernel
+
+ROWS = 100_003
+MAPS = [o for o in OPERATIONS if o.is_map]
+ONE = Block("one", 1, alpha=0.75, beta=-1.25)
+THREE = Block("three", 3, alpha=0.75, beta=-1.25, gap=1, stopped=(1,))
+
+
+@pytest.mark.parametrize("block", [ONE, THREE], ids=str)
+@pytest.mark.parametrize("operation", MAPS, ids=lambda o: o.name)
+def test_map_operation_on_many_rows(
+    executor: wl.Executor, rng: np.random.Generator, operation: Operation, block: Block
+) -> None:
+    require_kernel(executor, operation)
+    dtype = VALUE_DTYPES[(MAPS.index(operation) + block.columns) % 4]
+    call = make(operation, block, ROWS, None, dtype, "int64", rng)
+    assert_equals_reference(call, executor, rng)
+
+
+@pytest.mark.parametrize("operation", [o for o in MAPS if "out" in str(o.parameters)], ids=str)
+def test_sums_repeat_bit_for_bit(
+    executor: wl.Executor, rng: np.random.Generator, operation: Operation
+) -> None:
+    require_kernel(executor, operation)
+    call = make(operation, THREE, ROWS, None, "float32", "int32", rng)
+    first, second = call.run(executor), call.run(executor)
+    assert all(first[name].tobytes() == second[name].tobytes() for name in first)
+
+
+def _big_csr(rng: np.random.Generator, dtype: str, index: str) -> wl.Csr:
+    """Rows of 0 to 8 entries, and two of 20 000."""
+    lengths = rng.integers(0, 9, ROWS)
+    lengths[[5, ROWS // 2]] = 20_000
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(index)
+    indices = rng.integers(0, ROWS, int(indptr[-1])).astype(index)
+    data = numbers(rng, indices.shape, dtype)
+    return wl.Csr._from_arrays(REFERENCE, (ROWS, ROWS), data, indices, indptr)
+
+
+@pytest.mark.parametrize("block", [ONE, THREE], ids=str)
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", VALUE_DTYPES)
+def test_csr_spmv_on_many_rows(
+    executor: wl.Executor, rng: np.random.Generator, dtype: str, index: str, block: Block
+) -> None:
+    operation = OPERATIONS["csr.spmv"]
+    A = _big_csr(rng, dtype, index)
+    arguments = (
+        A,
+        numbers(rng, (ROWS, block.columns), dtype),
+        numbers(rng, (ROWS, block.columns), dtype),
+        block.alpha,
+        block.beta,
+    )
+    call = Call(
+        operation,
+        tuple(
+            Argument(p, a, block.gap) for p, a in zip(operation.parameters, arguments, strict=True)
+        ),
+        {"k": block.columns, "m": ROWS, "n": ROWS},
+    )
+    assert_equals_reference(call, executor, rng)

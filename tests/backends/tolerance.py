@@ -1,0 +1,86 @@
+"""How far a kernel may be from the reference: ten units in the last place of what was added up.
+
+Never a constant that somebody found to work.
+
+- Products with a matrix are sums of products. The same sums over absolute values say how large the
+  terms are.
+- Other operations also subtract, divide and take roots. What ten units in the last place of every
+  input do to the reference's result is what they may do to a kernel's. Random changes cancel in a
+  sum of n terms, where rounding need not: such results get the factor sqrt(n) between the two
+  (Cauchy and Schwarz).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .calls import REFERENCE, Call
+
+UNITS = 10
+# Few numbers may move little by chance; a hundred thousand do not.
+DRAWS, DRAWS_OF_MANY, MANY = 8, 2, 10_000
+
+
+def allowed(call: Call, expected: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Return by name how much each array of values may differ from ``expected``.
+
+    What is not named must not differ at all: indices, counts, and what the operation only reads.
+    """
+    read_only = {a.parameter.name for a in call.arguments if a.parameter.intent == "in"}
+    values = {
+        name: array
+        for name, array in expected.items()
+        if isinstance(array, np.ndarray)
+        and array.dtype.kind in "fc"
+        and name.partition(".")[0] not in read_only
+        and not name.endswith(".threshold")
+    }
+    if not values:
+        return {}
+    eps = UNITS * max(np.finfo(a.dtype).eps for a in values.values())
+    if any(a.parameter.is_matrix for a in call.arguments):
+        sizes = call.mapped(np.abs).run(REFERENCE)
+        return {name: eps * np.abs(sizes[name]) for name in values}
+    moved = _moved(call, values, eps, rng)
+    return {
+        name: moved[name] + eps * np.nan_to_num(np.abs(array), posinf=0.0)
+        for name, array in values.items()
+    }
+
+
+def _moved(
+    call: Call, values: dict[str, Any], eps: float, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return how far relative changes of ``eps`` in the inputs move each column of the results."""
+
+    def change(value: Any) -> Any:
+        shape = np.shape(value)
+        factor = 1 + eps * rng.choice([-1, 1], shape)
+        if np.iscomplexobj(value):
+            factor = factor + 1j * eps * rng.choice([-1, 1], shape)
+        changed = value * factor
+        return changed.astype(value.dtype) if isinstance(value, np.ndarray) else changed.item()
+
+    moved = {name: np.zeros(array.shape) for name, array in values.items()}
+    draws = DRAWS if call.extents["n"] < MANY else DRAWS_OF_MANY
+    for _ in range(draws):
+        after = call.mapped(change).run(REFERENCE)
+        for name, array in values.items():
+            with np.errstate(invalid="ignore"):
+                distance = np.nan_to_num(np.abs(after[name] - array), posinf=0.0)
+            moved[name] = np.maximum(moved[name], distance)
+    for name, distance in moved.items():
+        over = tuple(range(distance.ndim - 1))
+        column = distance.max(axis=over, initial=0) if over else distance
+        moved[name] = column * np.sqrt(max(_summed(call, name), 1))
+    return moved
+
+
+def _summed(call: Call, name: str) -> int:
+    """Return how many terms a result of this name is the sum of."""
+    dims = next(
+        (a.parameter.dims for a in call.arguments if a.parameter.name == name.partition(".")[0]), ()
+    )
+    return 1 if "n" in dims or "m" in dims else call.extents["n"]

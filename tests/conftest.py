@@ -1,0 +1,30 @@
+"""What every test shares: fixed seeds, and a hypothesis that repeats itself."""
+
+import zlib
+
+import hypothesis
+import numpy as np
+import pytest
+
+import wollemi as wl
+
+# Random examples that differ from run to run belong into a search, not into a suite.
+hypothesis.settings.register_profile(
+    "wollemi",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=50,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("wollemi")
+
+
+def pytest_report_header() -> list[str]:
+    return [f"executor {line}" for line in wl.available_executors()]
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Random numbers that are the same in every run of a test, and others in every test."""
+    return np.random.default_rng(zlib.crc32(request.node.name.encode()))
