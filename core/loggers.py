@@ -118,6 +118,7 @@ class Progress(Logger):
 
     def start(self, snapshot: Snapshot) -> None:
         """See the initial residual."""
+        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._first = self._decades(snapshot)
@@ -126,6 +127,7 @@ class Progress(Logger):
             BarColumn(),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
+            console=Console(stderr=True),  # standard output is for results
             transient=True,
         )
         self._bar.start()

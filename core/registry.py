@@ -23,14 +23,6 @@ ENTRY_POINT_GROUP = "wollemi.backends"
 # Shown and searched in this order; whatever else is installed follows by name.
 _ORDER = ("reference", "omp", "cuda", "hip", "dpcpp")
 
-# What to do about a backend of ours that does not load.
-_REMEDIES = {
-    "omp": "its C++ part is built by: pip install wollemi",
-    "cuda": 'install what it needs with: pip install "wollemi[cuda]"',
-    "hip": 'install what it needs with: pip install "wollemi[hip]"',
-    "dpcpp": 'install what it needs with: pip install "wollemi[dpcpp]"',
-}
-
 
 @dataclass(frozen=True)
 class Backend:
@@ -80,25 +72,46 @@ def _entry_points() -> dict[str, EntryPoint]:
     return {name: found[name] for name in ordered + sorted(found.keys() - set(_ORDER))}
 
 
+_registered: dict[str, Backend] = {}
+
+
+def register_backend(backend: Backend) -> None:
+    """Make a backend known to this process; a package declares an entry point instead.
+
+    Raises
+    ------
+    InvalidArgument
+        If an installed backend has that name.
+    """
+    if backend.name in _entry_points():
+        raise InvalidArgument(f"a backend called {backend.name!r} is installed already")
+    _registered[backend.name] = backend
+
+
 def backend_names() -> list[str]:
-    """Return the names of all installed backends, usable here or not."""
-    return list(_entry_points())
+    """Return the names of all known backends, usable here or not."""
+    return [*_entry_points(), *_registered]
 
 
-@cache
 def backend(name: str) -> Backend:
-    """Load the backend called ``name``.
+    """Return the backend called ``name``, loaded.
 
     Raises
     ------
     ExecutorUnavailable
-        If a package that it stands on is missing.
+        If it cannot be loaded: most often a package that it stands on is missing.
     """
-    try:
-        point = _entry_points()[name]
-    except KeyError:
+    if name in _registered:
+        return _registered[name]
+    if name not in _entry_points():
         known = ", ".join(backend_names())
-        raise InvalidArgument(f"no backend is called {name!r}; installed: {known}") from None
+        raise InvalidArgument(f"no backend is called {name!r}; installed: {known}")
+    return _load(name)
+
+
+@cache
+def _load(name: str) -> Backend:
+    point = _entry_points()[name]
     try:
         loaded: Backend = point.load()
     except ImportError as error:

@@ -1,0 +1,6 @@
+"""``python -m wollemi`` is the command ``wollemi``."""
+
+from .cli import main
+
+if __name__ == "__main__":
+    main()

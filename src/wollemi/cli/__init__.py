@@ -1,0 +1,75 @@
+"""The command line: ``wollemi info | solve | kernels | bench``.
+
+Exit status: 0 solved, 1 not converged, 2 bad input. Whatever is the user's to mend ends in one
+line on standard error; a traceback is a defect of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version as installed_version
+from typing import Annotated
+
+import typer
+
+from ..core.errors import WollemiError
+from .bench import bench
+from .console import BAD_INPUT, complain
+from .info import info
+from .kernels import kernels
+from .solve import solve
+
+app = typer.Typer(
+    name="wollemi",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (info, solve, kernels):
+    app.command()(command)
+app.add_typer(bench, name="bench")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(installed_version("wollemi"))
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Its version.")
+    ] = False,
+) -> None:
+    """Sparse linear algebra on any executor."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit status.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Instead of ``sys.argv[1:]``.
+
+    Raises
+    ------
+    SystemExit
+        Always.
+    """
+    try:
+        app(None if arguments is None else list(arguments), prog_name="wollemi")
+    except WollemiError as error:
+        complain(str(error))
+    except BrokenPipeError:
+        # the reader of a pipe has gone (`wollemi kernels | head`): nothing is left to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except MemoryError:
+        complain("there is not enough memory for this system")
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename and error.strerror else ""
+        complain(f"{where}{error.strerror or error}")
+    sys.exit(BAD_INPUT)

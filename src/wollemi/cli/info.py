@@ -1,0 +1,67 @@
+"""``wollemi info``: what is here, and what is missing."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from ..core.registry import available_executors
+from .console import console
+
+#: Packages that are worth naming: distribution, what it gives, what to install.
+OPTIONAL = (
+    (("matplotlib",), "plots", "wollemi[plot]"),
+    (("cupy-cuda13x", "cupy-cuda12x", "cupy"), "the cuda executor", "wollemi[cuda]"),
+    (("cupy-rocm-7-0",), "the hip executor", "wollemi[hip]"),
+    (("dpctl",), "the dpcpp executor", "wollemi[dpcpp]"),
+    (("torch",), "tensors in and out", "wollemi[torch]"),
+    (("sparse_dot_mkl",), "MKL as a peer in benchmarks", "wollemi[bench]"),
+    (("pyamg",), "PyAMG as a peer in benchmarks", "pyamg"),
+)
+
+
+def info() -> None:
+    """Show executors, devices and versions, and how to get what is missing."""
+    out = console()
+    out.print(_executors())
+    out.print(_versions())
+
+
+def _executors() -> Table:
+    table = Table(title="Executors", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("executor", no_wrap=True)
+    table.add_column("device, or why there is none", overflow="fold")
+    table.add_column("memory", justify="right", no_wrap=True)
+    for line in available_executors():
+        memory = f"{line.memory / 2**30:.1f} GiB" if line.memory else ""
+        name = line.name if line.available else f"[dim]{line.name}[/]"
+        table.add_row(name, escape(line.device if line.available else line.reason), memory)
+    return table
+
+
+def _installed(*names: str) -> str | None:
+    for name in names:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return None
+
+
+def _versions() -> Table:
+    table = Table(title="Versions", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("package", no_wrap=True)
+    table.add_column("version, or how to get it", overflow="fold")
+    table.add_column("for")
+    table.add_row("python", f"{platform.python_version()} on {platform.platform()}", "")
+    for name in ("wollemi", "numpy", "scipy"):
+        table.add_row(name, _installed(name) or "", "")
+    for names, purpose, requirement in OPTIONAL:
+        found = _installed(*names)
+        missing = f'[dim]missing[/]: pip install "{escape(requirement)}"'
+        table.add_row(names[0], found or missing, purpose)
+    return table

@@ -1,0 +1,74 @@
+"""``wollemi kernels``: which operation runs where."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from ..core.operation import OPERATIONS, KernelTable, Operation
+from ..core.registry import kernel_tables
+from .console import console
+
+YES, NO, UNKNOWN = "✓", "·", "?"
+
+
+def kernels(
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the page for the documentation.")
+    ] = False,
+) -> None:
+    """Show the support matrix: every operation and the backends that have a kernel for it."""
+    tables = kernel_tables()
+    if markdown:
+        print(markdown_page(tables), end="")
+        return
+    shown = Table(box=box.SIMPLE_HEAD)
+    shown.add_column("operation", no_wrap=True)
+    for name in tables:
+        shown.add_column(name, justify="center", no_wrap=True)
+    shown.add_column("what it does", overflow="fold")
+    for operation in OPERATIONS:
+        shown.add_row(operation.name, *_marks(operation, tables), operation.summary)
+    out = console()
+    out.print(shown)
+    out.print(_legend(tables), markup=False)
+
+
+def _marks(operation: Operation, tables: dict[str, KernelTable | None]) -> list[str]:
+    return [
+        UNKNOWN if table is None else YES if table.find(operation) else NO
+        for table in tables.values()
+    ]
+
+
+def _legend(tables: dict[str, KernelTable | None]) -> str:
+    legend = f"{YES} has a kernel   {NO} has none"
+    missing = [name for name, table in tables.items() if table is None]
+    if missing:
+        legend += f"   {UNKNOWN} could not be loaded here: {', '.join(missing)} (see wollemi info)"
+    return legend
+
+
+def markdown_page(tables: dict[str, KernelTable | None]) -> str:
+    """Return ``docs/support-matrix.md``."""
+    lines = [
+        "# Support matrix",
+        "",
+        "Which operation has a kernel on which backend.",
+        "`wollemi kernels --markdown` makes this page; a test checks that it is current.",
+        "",
+        f"{_legend(tables)}",
+        "",
+        "*Unified* operations have one text for all compiled backends, in `backends/unified/`.",
+        "",
+        f"| operation | {' | '.join(tables)} | unified | what it does |",
+        f"| --- |{' :-: |' * (len(tables) + 1)} --- |",
+    ]
+    for operation in OPERATIONS:
+        marks = [*_marks(operation, tables), YES if operation.is_map else ""]
+        summary = operation.summary.replace("|", "\\|")
+        lines.append(f"| `{operation.name}` | {' | '.join(marks)} | {summary} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,163 @@
+"""``wollemi solve``: a system from files, its solution and the verdict."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from ..core import io
+from ..core.errors import InvalidArgument, SolveInterrupted
+from ..core.formats import Matrix
+from ..core.registry import default_executor, get_default_executor
+from ..core.result import Result
+from ..solvers.choose import METHODS, RESTART
+from ..solvers.choose import solve as solve_system
+from ..solvers.preconditioners import BY_NAME
+from .console import NOT_CONVERGED, SOLVED, console
+
+DTYPES = ("float32", "float64", "complex64", "complex128")
+WRITABLE = (".mtx", ".mtx.gz", ".npy")
+
+
+def solve(
+    matrix: Annotated[Path, typer.Argument(help="A: .mtx, .mtx.gz, .npz, .npy or .smtx.")],
+    right_hand_side: Annotated[
+        Path | None, typer.Argument(metavar="[B]", help="b; A @ ones by default.")
+    ] = None,
+    method: Annotated[str, typer.Option(help=f"auto, {', '.join(METHODS)}.")] = "auto",
+    precond: Annotated[str, typer.Option(help=f"auto, none, {', '.join(BY_NAME)}.")] = "auto",
+    executor: Annotated[str, typer.Option(help="reference, omp, omp:4, cuda, ...")] = "omp",
+    rtol: Annotated[float, typer.Option(help="Relative tolerance on the true residual.")] = 1e-5,
+    atol: Annotated[float, typer.Option(help="Absolute tolerance on the true residual.")] = 0.0,
+    maxiter: Annotated[int | None, typer.Option(help="Iterations at most; 10 n.")] = None,
+    restart: Annotated[int, typer.Option(help="Cycle length of gmres.")] = RESTART,
+    dtype: Annotated[str | None, typer.Option(help=f"{', '.join(DTYPES)}.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the convergence into this file.")] = None,
+    out: Annotated[Path | None, typer.Option(help=f"Write x: {', '.join(WRITABLE)}.")] = None,
+    progress: Annotated[
+        bool | None, typer.Option(help="A progress bar; by default on a terminal.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")] = False,
+) -> None:
+    """Solve A x = b for the matrix in a file.
+
+    Exit status: 0 solved, 1 not converged, 2 bad input.
+    """
+    _check_targets(plot, out)
+    if dtype is not None and dtype not in DTYPES:
+        raise InvalidArgument(f"no dtype is called {dtype!r}; known: {', '.join(DTYPES)}")
+    with default_executor(executor):
+        A, b = read_system(matrix, right_hand_side, dtype)
+        try:
+            result = solve_system(
+                A,
+                b,
+                method=method,
+                M=precond,
+                rtol=rtol,
+                atol=atol,
+                maxiter=maxiter,
+                restart=restart,
+                progress=sys.stderr.isatty() and not quiet if progress is None else progress,
+            )
+        except SolveInterrupted as interruption:
+            result = interruption.result  # type: ignore[assignment]
+        if not quiet:
+            known = None if right_hand_side else np.ones(A.shape[1])
+            console().print(result_table(matrix.name, A, b, result, known))
+        if out is not None:
+            io.write(out, result.x)
+        if plot is not None:
+            result.plot(plot)
+    raise typer.Exit(SOLVED if result.converged else NOT_CONVERGED)
+
+
+def _check_targets(plot: Path | None, out: Path | None) -> None:
+    """Find out before the solve what would spoil its end."""
+    for target in (plot, out):
+        if target is not None and not target.parent.is_dir():
+            raise InvalidArgument(f"{target}: there is no folder {target.parent}")
+    if out is not None and not out.name.endswith(WRITABLE):
+        raise InvalidArgument(f"{out}: a vector is written as one of {', '.join(WRITABLE)}")
+    if plot is not None:
+        try:
+            from matplotlib.backend_bases import FigureCanvasBase
+        except ImportError:
+            raise InvalidArgument('plots need matplotlib: pip install "wollemi[plot]"') from None
+        kinds = FigureCanvasBase.get_supported_filetypes()
+        if plot.suffix[1:].lower() not in kinds:
+            raise InvalidArgument(f"{plot}: a picture is written as one of {', '.join(kinds)}")
+
+
+def read_system(
+    matrix: Path, right_hand_side: Path | None, dtype: str | None
+) -> tuple[Matrix, Any]:
+    """Read A and b; without a file, b is what makes the solution all ones."""
+    A = io.read(matrix)
+    if dtype is not None:
+        A = A.astype(dtype)
+    if right_hand_side is None:
+        return A, A @ np.ones(A.shape[1], A.dtype)
+    b = io.read_vector(right_hand_side)
+    if b.shape[0] != A.shape[0]:
+        raise InvalidArgument(
+            f"{right_hand_side}: b has {b.shape[0]} rows and {matrix.name} has {A.shape[0]}"
+        )
+    return A, b if dtype is None else b.astype(np.result_type(b.dtype, dtype), copy=False)
+
+
+def result_table(name: str, A: Matrix, b: Any, result: Result, known: Any = None) -> Table:
+    """Return what a solve came to as a table for people.
+
+    Parameters
+    ----------
+    name : str
+        What to call the matrix.
+    A, b : matrix and array
+        The system.
+    result : Result
+        Its outcome.
+    known : array, optional
+        The solution, where it is known: the error is shown too.
+    """
+    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    rows, columns = A.shape
+    kind = type(A).__name__
+    table.add_row(
+        "matrix", escape(f"{name}: {kind} {rows} x {columns}, {A.nnz} entries, {A.dtype}")
+    )
+    device = get_default_executor().properties.get("name", "")
+    table.add_row(
+        "executor", escape(f"{result.executor} ({device})" if device else result.executor)
+    )
+    table.add_row("method", result.solver)
+    for note in result.notes:
+        table.add_row("", f"[dim]{escape(note)}[/]")
+    table.add_row("iterations", str(result.iterations))
+    norms = np.atleast_1d(result.residual_norm)
+    scale = np.linalg.norm(np.asarray(b).reshape(rows, -1), axis=0)
+    relative = np.divide(norms, scale, out=np.zeros_like(norms), where=scale > 0)
+    worst = int(np.argmax(np.where(np.isnan(relative), np.inf, relative))) if norms.size else 0
+    if norms.size > 1:
+        table.add_row("right-hand sides", f"{norms.size}, the worst one below")
+    if norms.size:
+        table.add_row(
+            "true residual",
+            f"{norms[worst]:.3e} (relative {relative[worst]:.3e}, "
+            f"asked {np.atleast_1d(result.threshold)[worst]:.3e})",
+        )
+    if known is not None and rows:
+        table.add_row("error of x", f"{np.max(np.abs(result.x - known)):.3e} at most")
+    table.add_row("time", f"{result.seconds:.4g} s")
+    colour = "green" if result.converged else "red"
+    table.add_row("verdict", f"[{colour}]{escape(result.reason)}[/]")
+    return table
