@@ -1,0 +1,66 @@
+"""wl.solve chooses well, and says what."""
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+
+from .conftest import convection, poisson
+
+
+def test_symmetric_matrices_with_a_positive_diagonal_go_to_cg(on):
+    result = wl.solve(wl.Csr(poisson(8), executor=on), np.ones(64))
+    assert result.converged and result.solver == "Cg"
+    assert result.notes == [
+        "cg: the matrix is symmetric and its diagonal positive",
+        "M: jacobi, the diagonal has no zero",
+    ]
+
+
+def test_hermitian_matrices_go_to_cg(on):
+    result = wl.solve(wl.Csr(poisson(8, "complex128"), executor=on), np.ones(64))
+    assert result.converged and result.solver == "Cg"
+
+
+def test_other_matrices_go_to_bicgstab(on):
+    result = wl.solve(wl.Csr(convection(8), executor=on), np.ones(64))
+    assert result.converged and result.solver == "Bicgstab"
+
+
+def test_a_matrix_that_turns_out_indefinite_is_solved_by_gmres(on):
+    S = np.array([[1.0, 3.0, 0.0], [3.0, 1.0, 1.0], [0.0, 1.0, 2.0]])
+    result = wl.solve(wl.Csr(S, executor=on), np.array([1.0, -2.0, 3.0]), rtol=1e-10)
+    assert result.converged and result.solver == "Gmres"
+    assert any("cg ended with indefinite" in note for note in result.notes)
+    np.testing.assert_allclose(S @ result.x, [1.0, -2.0, 3.0], atol=1e-9)
+
+
+def test_a_zero_on_the_diagonal_means_no_jacobi(on):
+    S = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    result = wl.solve(wl.Csr(S, executor=on), np.array([1.0, 0.0]))
+    assert result.converged
+    assert "M: none, the diagonal has a zero" in result.notes
+
+
+@pytest.mark.parametrize("method", ["cg", "bicgstab", "cgs", "gmres"])
+def test_what_is_asked_for_is_done(on, method):
+    result = wl.solve(wl.Csr(poisson(8), executor=on), np.ones(64), method=method, M="none")
+    assert result.converged and result.solver.lower() == method
+
+
+def test_dense_arrays_and_scipy_matrices_are_taken():
+    assert wl.solve(poisson(6), np.ones(36)).converged
+    assert wl.solve(poisson(6).toarray(), np.ones(36)).converged
+
+
+def test_unknown_names_are_refused_with_the_known_ones():
+    with pytest.raises(wl.errors.InvalidArgument, match="auto, cg, bicgstab, cgs, gmres"):
+        wl.solve(poisson(4), np.ones(16), method="lu")
+    with pytest.raises(wl.errors.InvalidArgument, match="none, jacobi"):
+        wl.solve(poisson(4), np.ones(16), M="ilu")
+
+
+def test_the_plot_is_written(tmp_path):
+    result = wl.solve(poisson(8), np.stack([np.ones(64), np.arange(64.0)], axis=1))
+    result.plot(tmp_path / "convergence.png")
+    assert (tmp_path / "convergence.png").read_bytes().startswith(b"\x89PNG")

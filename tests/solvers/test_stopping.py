@@ -1,0 +1,134 @@
+"""When solves end, and who may end them."""
+
+import time
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi import stop
+from wollemi.core.loggers import History, Stream
+from wollemi.core.status import Stop
+
+from .conftest import SOLVERS, poisson, system
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_iteration_limit_is_exact(on, solver):
+    A = wl.Csr(system(solver), executor=on)
+    result = getattr(wl.solvers, solver)(A, rtol=1e-14, maxiter=7).solve(np.ones(144))
+    assert result.iterations == 7
+    assert result.stops == [Stop.MAX_ITERATIONS]
+    assert result.info == 7
+    assert result.residuals.shape == (8,)
+
+
+def test_no_iteration_is_allowed_to_be_asked_for(on):
+    result = wl.solvers.Cg(wl.Csr(poisson(4), executor=on), maxiter=0).solve(np.ones(16))
+    assert result.iterations == 0 and not result.converged
+    assert np.all(result.x == 0)
+
+
+def test_the_larger_of_the_tolerances_counts(on):
+    A, b = wl.Csr(poisson(8), executor=on), np.ones(64)
+    loose = wl.solvers.Cg(A, rtol=1e-12, atol=0.5).solve(b)
+    assert loose.threshold == 0.5
+    assert loose.residual_norm <= 0.5
+    tight = wl.solvers.Cg(A, rtol=1e-12, atol=1e-30).solve(b)
+    assert tight.threshold == pytest.approx(8e-12)
+
+
+def test_criteria_combine(on):
+    A, b = wl.Csr(poisson(8), executor=on), np.ones(64)
+    any_of = stop.RelativeResidual(1e-12) | stop.AbsoluteResidual(0.5)
+    both = stop.RelativeResidual(1e-3) & stop.AbsoluteResidual(1e-6)
+    assert wl.solvers.Cg(A, stop=any_of).solve(b).threshold == 0.5
+    assert wl.solvers.Cg(A, stop=both).solve(b).threshold == 1e-6
+    few = wl.solvers.Cg(A, stop=stop.RelativeResidual(1e-12) | stop.Iterations(3)).solve(b)
+    assert few.iterations == 3
+
+
+def test_limits_and_residuals_are_not_joined_by_and(on):
+    bad = stop.RelativeResidual(1e-3) & stop.Iterations(3)
+    with pytest.raises(wl.errors.InvalidArgument, match="join limits"):
+        wl.solvers.Cg(wl.Csr(poisson(4), executor=on), stop=bad).solve(np.ones(16))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: stop.RelativeResidual(-1.0), lambda: stop.AbsoluteResidual(float("nan")),
+     lambda: stop.Iterations(-3), lambda: stop.Iterations(2.5), lambda: stop.Time(-1.0)],
+)  # fmt: skip
+def test_criteria_refuse_what_makes_no_sense(make):
+    with pytest.raises(wl.errors.InvalidArgument):
+        make()
+
+
+def test_time_ends_a_solve(on):
+    A = wl.Csr(poisson(40), executor=on)
+    started = time.perf_counter()
+    result = wl.solvers.Cg(A, stop=stop.RelativeResidual(0.0) | stop.Time(0.05)).solve(
+        np.ones(1600)
+    )
+    assert result.stops[0] in (Stop.TIME_LIMIT, Stop.STAGNATED, Stop.INDEFINITE)
+    assert time.perf_counter() - started < 30
+
+
+def test_the_true_residual_may_be_watched(on):
+    A = wl.Csr(poisson(12), executor=on)
+    result = wl.solvers.Cg(A, stop=stop.TrueResidual(1e-8, every=5)).solve(np.ones(144))
+    assert result.converged
+
+
+def test_a_callback_sees_every_iterate_and_may_end_the_solve(on, rng):
+    S = poisson(8)
+    b, seen = rng.standard_normal(64), []
+
+    def callback(x):
+        seen.append(np.linalg.norm(b - S @ wl.executor(on).to_host(x)))
+        return len(seen) == 5
+
+    result = wl.solvers.Cg(wl.Csr(S, executor=on), rtol=1e-12).solve(b, callback=callback)
+    assert result.stops == [Stop.CALLBACK]
+    assert result.iterations == 5
+    np.testing.assert_allclose(seen, result.residuals[1:], rtol=1e-6)
+
+
+def test_loggers_see_the_start_the_way_and_the_end(on, capsys):
+    A = wl.Csr(poisson(12), executor=on)
+    history = History(every=4)
+    result = wl.solvers.Cg(A, rtol=1e-8).solve(np.ones(144), loggers=[history, Stream(every=4)])
+    assert [s.iteration for s in history.snapshots] == list(range(0, result.iterations, 4)) or (
+        history.snapshots[-1].iteration == result.iterations
+    )
+    told = capsys.readouterr().err
+    assert "Cg on" in told and "iteration 4" in told and "converged" in told
+
+
+def test_a_progress_bar_does_not_disturb(on):
+    A = wl.Csr(poisson(8), executor=on)
+    assert wl.solvers.Cg(A, rtol=1e-8).solve(np.ones(64), progress=True).converged
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_ctrl_c_gives_what_was_reached(on, solver, rng):
+    S = system(solver)
+    calls = 0
+
+    def matvec(x):
+        nonlocal calls
+        calls += 1
+        if calls == 12:
+            raise KeyboardInterrupt
+        return on.from_host(S @ on.to_host(x))
+
+    operator = wl.LinearOperator(S.shape, matvec=matvec, executor=on)
+    made = getattr(wl.solvers, solver)(operator, rtol=1e-14)
+    with pytest.raises(wl.errors.SolveInterrupted, match="interrupted after") as caught:
+        made.solve(rng.standard_normal(144))
+    result = caught.value.result
+    assert result.stops == [Stop.INTERRUPTED]
+    assert np.all(np.isfinite(result.x))
+    assert result.residual_norm < result.residuals[0]
+    # the solver is as good as before
+    assert made.solve(rng.standard_normal(144), x0=None).iterations > 0
