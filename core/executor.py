@@ -70,6 +70,12 @@ class Executor(ABC):
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return an uninitialized, C-contiguous native array."""
 
+    def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Return a C-contiguous native array of zeros."""
+        array = self.allocate(shape, dtype)
+        self.copy_into(array, np.zeros(shape, dtype))
+        return array
+
     @abstractmethod
     def from_host(self, array: np.ndarray) -> Array:
         """Return a native array with the contents of ``array``; it may share memory."""

@@ -23,7 +23,7 @@ class Result:
     Attributes
     ----------
     x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; of the kind of ``b`` (NumPy or native), and
+        The solution, or the last iterate; of the kind of ``b`` (NumPy or native), and
         never an array of the caller's.
     stops : list of Stop
         Why each column stopped.

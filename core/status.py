@@ -91,15 +91,12 @@ class Status:
         self.executor = executor
         self.shape = (columns,)
         self.stop: Array = executor.allocate((columns,), np.uint8)
-        self.iterations: Array = executor.allocate((columns,), np.int64)
-        self.norm: Array = executor.allocate((columns,), real)
-        self.threshold: Array = executor.allocate((columns,), real)
-        self.history: Array = executor.allocate((capacity, columns), real)
+        self.iterations: Array = executor.zeros((columns,), np.int64)
+        self.norm: Array = executor.zeros((columns,), real)
+        self.threshold: Array = executor.zeros((columns,), real)
+        self.history: Array = executor.zeros((capacity, columns), real)
         self.running: Array = executor.allocate((1,), np.int32)
         self.arm(np.zeros(columns, np.uint8))
-        executor.copy_into(self.iterations, np.zeros(columns, np.int64))
-        for array in (self.norm, self.threshold, self.history):
-            executor.copy_into(array, np.zeros(array.shape, real))
 
     @property
     def capacity(self) -> int:

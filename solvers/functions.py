@@ -38,7 +38,7 @@ def cg(
     Returns
     -------
     x : array, of the shape of b
-        The solution, or the best that was reached.
+        The solution, or the last iterate.
     info : int
         0 converged, positive the iterations done without success, negative a breakdown.
 
@@ -68,7 +68,7 @@ def bicgstab(
     Returns
     -------
     x : array, of the shape of b
-        The solution, or the best that was reached.
+        The solution, or the last iterate.
     info : int
         As for :func:`cg`.
     """
@@ -91,7 +91,7 @@ def cgs(
     Returns
     -------
     x : array, of the shape of b
-        The solution, or the best that was reached.
+        The solution, or the last iterate.
     info : int
         As for :func:`cg`.
     """
@@ -125,7 +125,7 @@ def gmres(
     Returns
     -------
     x : array, of the shape of b
-        The solution, or the best that was reached.
+        The solution, or the last iterate.
     info : int
         As for :func:`cg`.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 
 from ..core.dtypes import real_dtype
 from ..core.iteration import Iteration
@@ -67,6 +66,4 @@ class Workspace:
     def _make(self, names: tuple[str, ...], shape: tuple[int, ...], dtype: Any) -> None:
         # zeros, not whatever was there: a column that never runs must not hold NaN
         for name in names:
-            array = self.executor.allocate(shape, dtype)
-            self.executor.copy_into(array, np.zeros(shape, dtype))
-            setattr(self, name, array)
+            setattr(self, name, self.executor.zeros(shape, dtype))

@@ -9,7 +9,7 @@ True
 
 from importlib.metadata import version as _version
 
-from . import linalg, preconditioners, solvers, stop
+from . import linalg, loggers, preconditioners, solvers, stop
 from .core import errors, io
 from .core.executor import Executor
 from .core.formats import (
@@ -79,6 +79,7 @@ __all__ = [
     "get_default_executor",
     "io",
     "linalg",
+    "loggers",
     "preconditioners",
     "profile",
     "read",

@@ -1,7 +1,7 @@
 """Real systems: SciPy's iteration counts are the yardstick, the true residual is the judge.
 
-The right-hand sides are ``A @ ones``, the tolerance is 1e-10, cycles of GMRES are 30 long: the terms
-under which the recorded counts were had.
+The right-hand sides are ``A @ ones``, the tolerance is 1e-10, cycles of GMRES are 30 long: the
+terms under which the recorded counts were had.
 """
 
 import numpy as np

@@ -7,7 +7,7 @@ import pytest
 
 import wollemi as wl
 from wollemi import stop
-from wollemi.core.loggers import History, Stream
+from wollemi.loggers import History, Stream
 from wollemi.core.status import Stop
 
 from .conftest import SOLVERS, poisson, system
