@@ -54,7 +54,9 @@ inline sycl::ext::oneapi::experimental::work_group_static<T[N]> shared_array;
     const wl::item it{};                                                                           \
     __VA_ARGS__                                                                                    \
   });
-#define WL_SHARED(T, name, N) static T name[N]
+#define WL_SHARED(T, name, N)                                                                      \
+  static wl::lockstep::shared_array<T, N> name##_memory;                                           \
+  T(&name)[N] = name##_memory.cells()
 #else
 #error "one of WL_CUDA, WL_HIP, WL_SYCL, WL_LOCKSTEP is defined by whoever compiles"
 #endif
@@ -81,7 +83,7 @@ struct item {
   int thread() const { return lockstep::thread(); }
   i64 block() const { return lockstep::block(); }
   i64 blocks() const { return lockstep::blocks(); }
-  void barrier() const { lockstep::barrier(); }
+  WL_DEVICE void barrier() const { lockstep::barrier(); }
 };
 #else
 struct item {
@@ -120,8 +122,8 @@ WL_DEVICE u64 ballot(bool vote) {
   return u64(high) << 32 | low;
 }
 #else
-inline i32 shuffle_word(i32 word, int from) { return lockstep::exchange(word, from); }
-inline u64 ballot(bool vote) { return lockstep::ballot(vote); }
+WL_DEVICE i32 shuffle_word(i32 word, int from) { return lockstep::exchange(word, from); }
+WL_DEVICE u64 ballot(bool vote) { return lockstep::ballot(vote); }
 #endif
 
 template <class T>

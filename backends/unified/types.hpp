@@ -25,6 +25,8 @@ struct alignas(2 * sizeof(R)) complex {
   // Smith's method: no overflow where the quotient has none.
   friend WL_DEVICE complex operator/(complex a, complex b) {
     const R x = b.re < R(0) ? -b.re : b.re, y = b.im < R(0) ? -b.im : b.im;
+    if (x == R(0) && y == R(0))
+      return {a.re / x, a.im / x}; // infinite as in NumPy, where Smith's quotient of b is NaN
     if (x >= y) {
       const R q = b.im / b.re, d = b.re + b.im * q;
       return {(a.re + a.im * q) / d, (a.im - a.re * q) / d};

@@ -1,0 +1,129 @@
+"""Kernel text to a library of this machine, where a wavefront of fibers runs it."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from wollemi.backends.unified import wrappers
+
+HERE = Path(__file__).parent
+BUILT = HERE.parents[2] / "build" / "lockstep"
+# -O0 because places in the text are told apart by their addresses; see lockstep.hpp.
+FLAGS = ("-O0", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror", f"-I{HERE}")
+DEFINES = {"WL_LOCKSTEP_HEADER": '"lockstep.hpp"'}
+
+
+class WaveError(AssertionError):
+    """The emulated wave did what no GPU would forgive."""
+
+
+def compiler() -> str | None:
+    """Return the path of the C++ compiler, or None."""
+    return shutil.which(os.environ.get("CXX", "g++"))
+
+
+class Library:
+    """A compiled program.
+
+    Parameters
+    ----------
+    source : str
+        The whole program, of the dialect ``LOCKSTEP``.
+    name : str
+        What its file is called.
+    """
+
+    def __init__(self, source: str, name: str) -> None:
+        self.name = name
+        self._library = ctypes.CDLL(str(_built(source, name)))
+        self._library.lockstep_error.restype = ctypes.c_char_p
+
+    def run(self, symbol: str, blocks: int, *arguments: object, schedule: int = 0) -> None:
+        """Run a kernel.
+
+        Parameters
+        ----------
+        symbol : str
+            The kernel.
+        blocks : int
+            How many blocks.
+        arguments
+            Values of ctypes.
+        schedule : int
+            The order of what has no order: bit 0 reverses lanes, 1 waves, 2 blocks.
+
+        Raises
+        ------
+        WaveError
+            If lanes did not meet where they have to.
+        """
+        self._library.lockstep_schedule(schedule)
+        getattr(self._library, symbol)(ctypes.c_int(blocks), *arguments)
+        error = self._library.lockstep_error().decode()
+        if error:
+            raise WaveError(f"{symbol} in {self.name}, schedule {schedule}: {error}")
+
+
+def _built(source: str, name: str) -> Path:
+    """Return the library of a source, made by whichever process needs it first."""
+    header = (HERE / "lockstep.hpp").read_text(encoding="utf-8")
+    text = "\0".join([source, header, *FLAGS, _version()])
+    BUILT.mkdir(parents=True, exist_ok=True)
+    stem = BUILT / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    library = stem.with_suffix(".so")
+    with stem.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not library.exists():
+            cpp = stem.with_suffix(".cpp")
+            cpp.write_text(source, encoding="utf-8")
+            unfinished = stem.with_suffix(".part")
+            command = [str(compiler()), *FLAGS, str(cpp), "-o", str(unfinished)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise AssertionError(f"{' '.join(command)}\n{done.stderr[:4000]}")
+            unfinished.rename(library)
+    return library
+
+
+@cache
+def _version() -> str:
+    command = [str(compiler()), "--version"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@cache
+def map_library(value: str, warp: int, block: int) -> Library:
+    """Return all map operations for a value dtype."""
+    groups = wrappers.map_groups()
+    texts = [
+        wrappers.map_wrapper(operation, value, index)
+        for group in groups
+        for operation in wrappers.maps_of(group)
+        for index in (("i4", "i8") if wrappers.needs_index(operation) else ("i4",))
+    ]
+    headers = ["map_simt.hpp", *(f"{group}.hpp" for group in groups)]
+    return program(f"maps-{value}-{warp}", headers, texts, warp=warp, block=block)
+
+
+def program(
+    name: str,
+    headers: list[str],
+    texts: list[str],
+    *,
+    warp: int,
+    block: int,
+    defines: Mapping[str, object] | None = None,
+) -> Library:
+    """Return a program of shared kernel text, compiled."""
+    source = wrappers.program(
+        "LOCKSTEP", headers, texts, warp=warp, block=block, defines={**DEFINES, **(defines or {})}
+    )
+    return Library(source, name)

@@ -1,0 +1,163 @@
+"""The emulated wave catches mistakes planted into the kernels' own text."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+import numpy as np
+import pytest
+
+from wollemi.backends.unified import wrappers
+
+from .lockstep.build import DEFINES, Library, WaveError, compiler
+from .lockstep.executor import WIDTHS
+from .needs import tool
+
+pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+BLOCK = 128
+SCHEDULES = range(8)
+
+# Each adds up the numbers in `x` over the block, and twice them after that.
+KERNELS = """
+WL_ENTRY(sums)(WL_GRID const double* x, double* y) { WL_RUN(
+  const double first = wl::sum_of_block(it, x[it.thread()]);
+  y[it.thread()] = first + wl::sum_of_block(it, 2 * x[it.thread()]);) }
+
+WL_ENTRY(columns)(WL_GRID const double* x, double* y) { WL_RUN(
+  const wl::tile t(it, 1);
+  const double first = t.sum_down(it, x[it.thread()]);
+  const double second = t.sum_down(it, 2 * x[it.thread()]);
+  if (it.thread() == 0) for (int i = 0; i < WL_BLOCK; ++i) y[i] = first + second;) }
+"""
+
+
+def entry(name: str, text: str) -> str:
+    return f"WL_ENTRY({name})(WL_GRID const double* x, double* y) {{ WL_RUN({text}) }}\n"
+
+
+@cache
+def built(kernels: str, warp: int, old: str = "", new: str = "") -> Library:
+    """Return kernels over the shared text, in which ``old`` was replaced by ``new``."""
+    source = wrappers.program(
+        "LOCKSTEP", ["map_simt.hpp"], [kernels], warp=warp, block=BLOCK, defines=DEFINES
+    )
+    assert old in source, "the text in which the mistake was to be planted has changed"
+    return Library(source.replace(old, new, 1) if old else source, "gate")
+
+
+def run(library: Library, symbol: str, schedule: int) -> np.ndarray:
+    x, y = np.arange(BLOCK) + 1.0, np.full(BLOCK, np.nan)
+    library.run(symbol, 1, *(ctypes.c_void_p(a.ctypes.data) for a in (x, y)), schedule=schedule)
+    return y
+
+
+def wrong(library: Library, symbol: str) -> list[int]:
+    """Return the schedules under which the sums are wrong."""
+    expected = 3 * BLOCK * (BLOCK + 1) / 2
+    return [s for s in SCHEDULES if not (run(library, symbol, s) == expected).all()]
+
+
+@pytest.mark.parametrize("warp", WIDTHS)
+@pytest.mark.parametrize("symbol", ["sums", "columns"])
+def test_the_text_as_it_is_passes(warp: int, symbol: str) -> None:
+    assert wrong(built(KERNELS + SMALL, warp), symbol) == []
+
+
+def test_a_wave_taken_for_32_lanes_gives_wrong_sums_with_64() -> None:
+    planted = ("sum_of_lanes<WL_WARP>(it, value)", "sum_of_lanes<32>(it, value)")
+    assert wrong(built(KERNELS, 32, *planted), "sums") == []
+    assert wrong(built(KERNELS, 64, *planted), "sums") == list(SCHEDULES)
+
+
+def test_a_wave_taken_for_64_lanes_asks_32_for_a_lane_that_is_not_there() -> None:
+    planted = ("lane_of(it) ^ mask", "(lane_of(it) ^ mask) | 32")
+    with pytest.raises(WaveError, match=r"asks for lane 48"):
+        run(built(KERNELS, 32, *planted), "sums", 0)
+
+
+BARRIERS = {
+    "before the sums of waves are written": (
+        "it.barrier();\n    if (lane_of(it) == 0)",
+        "if (lane_of(it) == 0)",
+        "sums",
+    ),
+    "before the sums of waves are read": (
+        "it.barrier();\n    value = of_wave[0];",
+        "value = of_wave[0];",
+        "sums",
+    ),
+    "before the cells of a tile are read": (
+        "it.barrier();\n    int half = 1;",
+        "int half = 1;",
+        "columns",
+    ),
+}
+
+
+@pytest.mark.parametrize("warp", WIDTHS)
+@pytest.mark.parametrize("place", BARRIERS)
+def test_a_missing_barrier_shows_under_some_order(place: str, warp: int) -> None:
+    old, new, symbol = BARRIERS[place]
+    assert wrong(built(KERNELS, warp, old, new), symbol) != []
+
+
+DIVERGENT = {
+    "a shuffle for some lanes": "if (wl::lane_of(it) < 5) y[0] = wl::shuffle(x[0], 0);",
+    "a shuffle after some lanes returned": (
+        "if (wl::lane_of(it) == 3) return; y[0] = wl::shuffle(x[0], 0);"
+    ),
+    "two shuffles, a lane at one or the other": (
+        "if (wl::lane_of(it) % 2) y[0] = wl::shuffle(x[0], 0); else y[1] = wl::shuffle(x[0], 1);"
+    ),
+    "a shuffle and a ballot": (
+        "if (wl::lane_of(it) % 2) y[0] = wl::shuffle(x[0], 0); else y[1] = wl::ballot(true);"
+    ),
+    "a loop with more trips in some lanes": (
+        "for (int i = 0; i <= wl::lane_of(it); ++i) y[0] = wl::shuffle(x[0], 0);"
+    ),
+    "a barrier for some lanes": "if (it.thread() < 5) it.barrier();",
+    "a barrier for some waves": "if (wl::wave_of(it) == 1) it.barrier();",
+    "a barrier for some, a shuffle for others": (
+        "if (wl::lane_of(it) == 0) it.barrier(); else y[0] = wl::shuffle(x[0], 0);"
+    ),
+}
+RIGHT = {
+    "wave": "y[it.thread()] = wl::wave_of(it) ? wl::shuffle(x[it.thread()], 1) : 7;",
+    "votes": "const auto b = wl::ballot(x[it.thread()] > 2); y[it.thread()] = double(b >> 1);",
+}
+SMALL = "".join(
+    [entry(name, text) for name, text in RIGHT.items()]
+    + [entry(f"divergent_{i}", text) for i, text in enumerate(DIVERGENT.values())]
+)
+
+
+@pytest.mark.parametrize("warp", WIDTHS)
+@pytest.mark.parametrize("what", DIVERGENT)
+def test_lanes_that_do_not_meet_are_an_error(what: str, warp: int) -> None:
+    symbol = f"divergent_{list(DIVERGENT).index(what)}"
+    for schedule in SCHEDULES:
+        with pytest.raises(WaveError, match="divergent code"):
+            run(built(KERNELS + SMALL, warp), symbol, schedule)
+
+
+@pytest.mark.parametrize("warp", WIDTHS)
+def test_waves_that_meet_at_their_own_shuffles_are_right(warp: int) -> None:
+    y = run(built(KERNELS + SMALL, warp), "wave", 0)
+    assert (y[:warp] == 7).all()
+    assert (y[warp : 2 * warp] == warp + 2).all()
+
+
+def test_a_kernel_that_failed_leaves_nothing_behind() -> None:
+    library = built(KERNELS + SMALL, 64)
+    with pytest.raises(WaveError):
+        run(library, "divergent_0", 0)
+    assert wrong(library, "sums") == []
+
+
+@pytest.mark.parametrize("warp", WIDTHS)
+def test_ballots_have_a_bit_for_every_lane(warp: int) -> None:
+    y = run(built(KERNELS + SMALL, warp), "votes", 0)
+    assert y[0] == float((2**warp - 4) >> 1)
+    assert y[warp] == float((2**warp - 1) >> 1)
