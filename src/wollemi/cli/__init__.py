@@ -6,7 +6,6 @@ line on standard error; a traceback is a defect of ours.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version as installed_version
@@ -64,9 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         app(None if arguments is None else list(arguments), prog_name="wollemi")
     except WollemiError as error:
         complain(str(error))
-    except BrokenPipeError:
-        # the reader of a pipe has gone (`wollemi kernels | head`): nothing is left to say
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except MemoryError:
         complain("there is not enough memory for this system")
     except OSError as error:
