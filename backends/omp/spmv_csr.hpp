@@ -57,9 +57,18 @@ inline __m512d gather(__mmask8 mask, const std::int32_t* indices, const double* 
                                   _mm256_maskz_loadu_epi32(mask, indices), x, 8);
 }
 
-inline __m512d gather(__mmask8 mask, const std::int64_t* indices, const double* x) {
+inline __m512d gather(__mmask8 mask, const i64* indices, const double* x) {
   return _mm512_mask_i64gather_pd(_mm512_setzero_pd(), mask,
                                   _mm512_maskz_loadu_epi64(mask, indices), x, 8);
+}
+
+// Neither _mm512_reduce_add_pd nor the unmasked extraction: g++ 12 says that they use an
+// uninitialized value (its bug 105593).
+inline double sum_of(__m512d v) {
+  const __m256d four = _mm256_add_pd(_mm512_maskz_extractf64x4_pd(0xf, v, 0),
+                                     _mm512_maskz_extractf64x4_pd(0xf, v, 1));
+  const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
 template <class I>
@@ -71,7 +80,7 @@ inline double row_dot(const double* data, const I* indices, i64 n, const double*
     const __mmask8 mask = n - e >= 8 ? 0xff : (1u << (n - e)) - 1;
     sum = _mm512_fmadd_pd(_mm512_maskz_loadu_pd(mask, data + e), gather(mask, indices + e, x), sum);
   }
-  return _mm512_reduce_add_pd(sum);
+  return sum_of(sum);
 }
 
 #endif

@@ -1,0 +1,40 @@
+"""The cores of this machine: OpenMP threads, vector units, and loops that run without Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...core.errors import ExecutorUnavailable
+from ...core.registry import Backend
+
+if TYPE_CHECKING:
+    from ...core.operation import KernelTable
+    from .executor import OmpExecutor
+
+__all__ = ["BACKEND"]
+
+
+def _make(device: str) -> OmpExecutor:
+    from .executor import OmpExecutor
+
+    if not device:
+        return OmpExecutor()
+    if not device.isdecimal() or int(device) < 1:
+        raise ExecutorUnavailable(
+            f'"omp:{device}" names no number of threads; write "omp" for all cores, or "omp:4"'
+        )
+    return OmpExecutor(int(device))
+
+
+def _kernels() -> KernelTable:
+    from .kernels import kernel
+
+    return kernel
+
+
+BACKEND = Backend(
+    name="omp",
+    make=_make,
+    devices=lambda: [_make("").name],
+    kernels=_kernels,
+)

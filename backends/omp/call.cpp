@@ -1,0 +1,177 @@
+#include "call.hpp"
+
+#include <pybind11/numpy.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "tape.hpp"
+
+namespace py = pybind11;
+
+namespace wl {
+
+namespace {
+
+// Bits of the flags of a NumPy array.
+constexpr int kAligned = 0x0100;
+constexpr int kWriteable = 0x0400;
+
+const Context* context_of(PyObject* executor) {
+  static const Name name("_context");
+  const Object held = Call::member(executor, name);
+  return py::handle(held.get()).cast<const Context*>(); // the executor keeps it alive
+}
+
+std::string shape_of(const ArrayView& a) {
+  std::ostringstream text;
+  text << "(";
+  for (int axis = 0; axis < a.ndim; ++axis)
+    text << (axis ? ", " : "") << a.shape[axis];
+  text << (a.ndim == 1 ? ",)" : ")");
+  return text.str();
+}
+
+std::string dtype_name(int type_number) { return std::string(py::str(py::dtype(type_number))); }
+
+} // namespace
+
+void throw_python_error() { throw py::error_already_set(); }
+
+Call::Call(const char* operation, const char* const* names, PyObject* const* arguments,
+           Py_ssize_t count)
+    : operation_(operation), names_(names), arguments_(arguments), count_(count),
+      context_(context_of(arguments[0])) {}
+
+Object Call::member(PyObject* object, const Name& name) {
+  PyObject* const found = PyObject_GetAttr(object, name.object);
+  if (found == nullptr)
+    throw_python_error();
+  return Object::steal(found);
+}
+
+ArrayView Call::array(PyObject* object, const char* name) const {
+  static PyTypeObject* const array_type = py::detail::npy_api::get().PyArray_Type_;
+  if (!PyObject_TypeCheck(object, array_type))
+    fail(name, std::string("expected a NumPy array, got ") + Py_TYPE(object)->tp_name);
+  const auto* const a = py::detail::array_proxy(object);
+  const auto* const descriptor = py::detail::array_descriptor_proxy(a->descr);
+  if (descriptor->byteorder == '>')
+    fail(name, "expected an array in the machine's byte order");
+  if ((a->flags & kAligned) == 0)
+    fail(name, "expected an aligned array; copy it");
+  return {
+      reinterpret_cast<std::byte*>(a->data), a->nd, a->dimensions, a->strides, descriptor->type_num,
+      (a->flags & kWriteable) != 0};
+}
+
+double Call::real_scalar(int at) const {
+  const double value = PyFloat_AsDouble(argument(at));
+  if (value == -1.0 && PyErr_Occurred())
+    throw_python_error();
+  return value;
+}
+
+complex<double> Call::complex_scalar(int at) const {
+  const Py_complex value = PyComplex_AsCComplex(argument(at));
+  if (value.real == -1.0 && PyErr_Occurred())
+    throw_python_error();
+  return {value.real, value.imag};
+}
+
+i64 Call::integer(PyObject* object) const {
+  const i64 value = PyLong_AsLongLong(object);
+  if (value == -1 && PyErr_Occurred())
+    throw_python_error();
+  return value;
+}
+
+std::string Call::text(int at) const { return py::handle(argument(at)).cast<std::string>(); }
+
+void Call::append(Work work) const {
+  py::tuple arguments(count_);
+  for (Py_ssize_t i = 0; i < count_; ++i)
+    arguments[i] = py::reinterpret_borrow<py::object>(arguments_[i]);
+  recording()->append(std::move(work), std::move(arguments));
+}
+
+void Call::refuse_recording() const {
+  if (recording() != nullptr)
+    throw std::runtime_error(std::string(operation_) +
+                             " returns new arrays and cannot be part of a recorded iteration");
+}
+
+void Call::require(const ArrayView& a, const char* name, int type_number, int ndim,
+                   bool writes) const {
+  const bool same_type = a.type_number == type_number ||
+                         (type_number == detail::LONG_LONG && a.type_number == detail::LONG);
+  if (!same_type)
+    fail_dtype(name, a, dtype_name(type_number).c_str());
+  if (a.ndim != ndim)
+    fail(name, "expected " + std::to_string(ndim) + " dimensions, got shape " + shape_of(a));
+  if (writes && !a.writeable)
+    fail(name, "is written to, but the array is read-only");
+}
+
+void Call::require_contiguous(const ArrayView& a, std::size_t item, const char* name) const {
+  if (std::find(a.shape, a.shape + a.ndim, 0) != a.shape + a.ndim)
+    return;
+  auto stride = static_cast<Py_ssize_t>(item);
+  for (int axis = a.ndim - 1; axis >= 0; --axis) {
+    if (a.shape[axis] != 1 && a.strides[axis] != stride)
+      fail(name, "expected a contiguous array");
+    stride *= a.shape[axis];
+  }
+}
+
+i64 Call::row_stride(const ArrayView& a, std::size_t item_size, const char* name) const {
+  const auto item = static_cast<Py_ssize_t>(item_size);
+  const Py_ssize_t rows = a.shape[0], columns = a.shape[1];
+  if (rows == 0 || columns == 0)
+    return columns;
+  const bool neighbours = columns == 1 || a.strides[1] == item;
+  const bool apart = rows == 1 || (a.strides[0] >= columns * item && a.strides[0] % item == 0);
+  if (!neighbours || !apart)
+    fail(name, "expected neighbouring columns and rows that do not overlap");
+  return rows == 1 ? columns : a.strides[0] / item;
+}
+
+void Call::fail(const char* name, const std::string& what) const {
+  throw py::type_error(std::string(operation_) + ": " + name + ": " + what);
+}
+
+void Call::fail_dtype(const char* name, const ArrayView& got, const char* expected) const {
+  fail(name, std::string("expected dtype ") + expected + ", got " + dtype_name(got.type_number));
+}
+
+void Call::fail_extent(int at, const ArrayView& got, int axis, i64 expected) const {
+  fail(names_[at], "expected " + std::to_string(expected) + " along axis " + std::to_string(axis) +
+                       " as in the arguments before it, got shape " + shape_of(got));
+}
+
+PyObject* run_entry(const char* operation, const char* const* names, std::size_t name_count,
+                    Object (*run)(const Call&), PyObject* const* arguments,
+                    Py_ssize_t count) noexcept {
+  try {
+    if (count != static_cast<Py_ssize_t>(name_count) + 1)
+      throw py::type_error(std::string(operation) + " takes an executor and " +
+                           std::to_string(name_count) + " arguments, got " + std::to_string(count));
+    return run(Call(operation, names, arguments, count)).release();
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const py::builtin_exception& error) {
+    error.set_error();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+void add_methods(PyObject* module, PyMethodDef* methods) {
+  if (PyModule_AddFunctions(module, methods) != 0)
+    throw_python_error();
+}
+
+} // namespace wl

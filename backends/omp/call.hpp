@@ -1,0 +1,311 @@
+// The arguments of one call from Python, read in place: pybind11's casts cost 130 ns an array,
+// these a few. Its headers cost seconds in every file that includes them, so only call.cpp does.
+#pragma once
+
+#include <Python.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "context.hpp"
+#include "status.hpp"
+
+namespace wl {
+
+// A reference to a Python object.
+class Object {
+public:
+  Object() = default;
+  static Object steal(PyObject* object) { return Object(object); }
+  static Object borrow(PyObject* object) {
+    Py_XINCREF(object);
+    return Object(object);
+  }
+  Object(Object&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Object(const Object& other) : object_(other.object_) { Py_XINCREF(object_); }
+  Object& operator=(Object other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Object() { Py_XDECREF(object_); }
+
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+
+private:
+  explicit Object(PyObject* object) : object_(object) {}
+  PyObject* object_ = nullptr;
+};
+
+// The name of a member, made into a Python string once.
+struct Name {
+  const char* text;
+  PyObject* const object;
+  explicit Name(const char* name) : text(name), object(PyUnicode_InternFromString(name)) {}
+};
+
+// Throws what Python's error indicator says.
+[[noreturn]] void throw_python_error();
+
+// One dimension of a signature: bound by the first array that has it, compared with the others.
+struct Extent {
+  i64 value = -1;
+  operator i64() const { return value; }
+};
+
+// What is known of an array before its dtype is a C++ type.
+struct ArrayView {
+  std::byte* data;
+  int ndim;
+  const Py_ssize_t* shape;
+  const Py_ssize_t* strides;
+  int type_number;
+  bool writeable;
+};
+
+namespace detail {
+
+// The type numbers of NumPy's C API, the same in its versions 1 and 2.
+enum type_number {
+  UINT8 = 2,
+  INT32 = 5,
+  LONG = 7,
+  LONG_LONG = 9,
+  FLOAT32 = 11,
+  FLOAT64 = 12,
+  COMPLEX64 = 14,
+  COMPLEX128 = 15
+};
+
+template <class T>
+constexpr int number_of = -1;
+template <>
+inline constexpr int number_of<u8> = UINT8;
+template <>
+inline constexpr int number_of<i32> = INT32;
+template <>
+inline constexpr int number_of<i64> = LONG_LONG;
+template <>
+inline constexpr int number_of<float> = FLOAT32;
+template <>
+inline constexpr int number_of<double> = FLOAT64;
+template <>
+inline constexpr int number_of<complex<float>> = COMPLEX64;
+template <>
+inline constexpr int number_of<complex<double>> = COMPLEX128;
+
+template <class T>
+struct element {
+  using type = T;
+  static constexpr bool is_const = false;
+};
+template <class T>
+struct element<const T> {
+  using type = T;
+  static constexpr bool is_const = true;
+};
+
+} // namespace detail
+
+class Call {
+public:
+  // `arguments` begins with the executor; `names` are those of the arguments after it.
+  Call(const char* operation, const char* const* names, PyObject* const* arguments,
+       Py_ssize_t count);
+
+  const Context& context() const { return *context_; }
+  PyObject* argument(int at) const { return arguments_[at + 1]; }
+  const char* name(int at) const { return names_[at]; }
+
+  // A member of an argument, such as the indices of a matrix.
+  Object member(int at, const Name& name) const { return member(argument(at), name); }
+  static Object member(PyObject* object, const Name& name);
+
+  ArrayView array(int at) const { return array(argument(at), names_[at]); }
+  ArrayView array(PyObject* object, const char* name) const;
+
+  // T[n,k]: neighbouring columns, rows any distance apart.
+  template <class T>
+  mat<T> block(int at, Extent& rows, Extent& columns) const {
+    const ArrayView a = typed<T>(argument(at), names_[at], 2);
+    bind(at, a, 0, rows);
+    bind(at, a, 1, columns);
+    return {reinterpret_cast<T*>(a.data), row_stride(a, sizeof(T), names_[at])};
+  }
+
+  // An array without gaps in any number of dimensions.
+  template <class T, class... Extents>
+  T* contiguous(int at, Extents&... extents) const {
+    return bound<T>(at, argument(at), names_[at], extents...);
+  }
+
+  // An array of a matrix; its extents are the matrix's own business.
+  template <class T>
+  T* contiguous_member(const Object& object, const char* name, int ndim) const {
+    const ArrayView a = typed<T>(object.get(), name, ndim);
+    require_contiguous(a, sizeof(T), name);
+    return reinterpret_cast<T*>(a.data);
+  }
+
+  template <class T>
+  T scalar(int at) const {
+    if constexpr (same<T, real_t<T>>::value) {
+      return static_cast<T>(real_scalar(at));
+    } else {
+      const complex<double> value = complex_scalar(at);
+      return {static_cast<real_t<T>>(value.re), static_cast<real_t<T>>(value.im)};
+    }
+  }
+
+  i64 integer(PyObject* object) const;
+  std::string text(int at) const;
+
+  template <class T>
+  status_of<T> status(int at, Extent& columns) const {
+    using R = real_t<T>;
+    static const Name stop("stop"), iterations("iterations"), norm("norm"), threshold("threshold"),
+        history("history"), running("running");
+    Extent capacity, one{1};
+    status_of<T> s{};
+    s.stop = field<u8>(at, stop, columns);
+    s.iterations = field<i64>(at, iterations, columns);
+    s.norm = field<R>(at, norm, columns);
+    s.threshold = field<R>(at, threshold, columns);
+    s.history = field<R>(at, history, capacity, columns);
+    s.running = field<i32>(at, running, one);
+    s.capacity = capacity;
+    s.k = columns;
+    return s;
+  }
+
+  // Runs `work(threads)`, or appends it to the tape that is being recorded. The GIL is given up
+  // where there are `elements` enough for others to gain from it.
+  template <class W>
+  void submit(i64 elements, W work) const {
+    if (recording() != nullptr) {
+      append(Work(std::move(work)));
+    } else if (elements < kHoldsGil) {
+      work(context_->threads());
+    } else {
+      const ReleasedGil released;
+      work(context_->threads());
+    }
+  }
+
+  // For what returns new arrays: it needs its result now.
+  void refuse_recording() const;
+
+  [[noreturn]] void fail(const char* name, const std::string& what) const;
+  [[noreturn]] void fail_dtype(const char* name, const ArrayView& got, const char* expected) const;
+
+private:
+  // A few microseconds of work.
+  static constexpr i64 kHoldsGil = 4096;
+
+  struct ReleasedGil {
+    PyThreadState* const state = PyEval_SaveThread();
+    ~ReleasedGil() { PyEval_RestoreThread(state); }
+  };
+
+  const char* operation_;
+  const char* const* names_;
+  PyObject* const* arguments_;
+  Py_ssize_t count_;
+  const Context* context_;
+
+  template <class T>
+  ArrayView typed(PyObject* object, const char* name, int ndim) const {
+    using U = typename detail::element<T>::type;
+    const ArrayView a = array(object, name);
+    require(a, name, detail::number_of<U>, ndim, !detail::element<T>::is_const);
+    return a;
+  }
+
+  template <class T, class... Extents>
+  T* bound(int at, PyObject* object, const char* name, Extents&... extents) const {
+    const ArrayView a = typed<T>(object, name, sizeof...(Extents));
+    int axis = 0;
+    (bind(at, a, axis++, extents), ...);
+    require_contiguous(a, sizeof(T), name);
+    return reinterpret_cast<T*>(a.data);
+  }
+
+  // An array of the status, which keeps it.
+  template <class T, class... Extents>
+  T* field(int at, const Name& name, Extents&... extents) const {
+    const Object held = member(at, name);
+    return bound<T>(at, held.get(), name.text, extents...);
+  }
+
+  void bind(int at, const ArrayView& a, int axis, Extent& extent) const {
+    if (extent.value < 0)
+      extent.value = a.shape[axis];
+    else if (extent.value != a.shape[axis])
+      fail_extent(at, a, axis, extent.value);
+  }
+
+  void append(Work work) const;
+  double real_scalar(int at) const;
+  complex<double> complex_scalar(int at) const;
+  void require(const ArrayView& a, const char* name, int type_number, int ndim, bool writes) const;
+  void require_contiguous(const ArrayView& a, std::size_t item, const char* name) const;
+  i64 row_stride(const ArrayView& a, std::size_t item, const char* name) const;
+  [[noreturn]] void fail_extent(int at, const ArrayView& got, int axis, i64 expected) const;
+};
+
+// Calls `body(T())` with the value type of an array.
+template <class Body>
+auto with_value_type(const Call& call, const char* name, const ArrayView& a, Body&& body) {
+  switch (a.type_number) {
+  case detail::FLOAT32:
+    return body(float());
+  case detail::FLOAT64:
+    return body(double());
+  case detail::COMPLEX64:
+    return body(complex<float>());
+  case detail::COMPLEX128:
+    return body(complex<double>());
+  default:
+    call.fail_dtype(name, a, "float32, float64, complex64 or complex128");
+  }
+}
+
+// Calls `body(I())` with the index type of an array.
+template <class Body>
+auto with_index_type(const Call& call, const char* name, const ArrayView& a, Body&& body) {
+  switch (a.type_number) {
+  case detail::INT32:
+    return body(i32());
+  case detail::LONG:
+  case detail::LONG_LONG:
+    return body(i64());
+  default:
+    call.fail_dtype(name, a, "int32 or int64");
+  }
+}
+
+// Runs an operation for Python: C++ exceptions become Python's.
+PyObject* run_entry(const char* operation, const char* const* names, std::size_t name_count,
+                    Object (*run)(const Call&), PyObject* const* arguments,
+                    Py_ssize_t count) noexcept;
+
+// An operation as Python calls it. `Entry` has the operation's name, the names of its arguments
+// after the executor, and `static Object run(const Call&)`.
+template <class Entry>
+PyMethodDef method() {
+  const auto call = [](PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+    return run_entry(Entry::operation, Entry::names, std::size(Entry::names), &Entry::run,
+                     arguments, count);
+  };
+  PyObject* (*const function)(PyObject*, PyObject* const*, Py_ssize_t) = call;
+  return {Entry::symbol, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)),
+          METH_FASTCALL, nullptr};
+}
+
+inline Object none_object() { return Object::borrow(Py_None); }
+
+// Adds operations to the module; `methods` ends with an empty one and lives as long as the process.
+void add_methods(PyObject* module, PyMethodDef* methods);
+
+} // namespace wl

@@ -1,0 +1,127 @@
+"""The executor that computes on the cores of this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
+from ...core.errors import InvalidArgument
+from ...core.executor import Array, Executor
+from .kernels import kernel
+from .level import level, native
+from .threads import cpu_name, default_threads, memory
+
+if TYPE_CHECKING:
+    from ...core.iteration import Iteration
+
+
+class OmpExecutor(Executor):
+    """OpenMP threads and vector units.
+
+    Parameters
+    ----------
+    threads : int, optional
+        How many threads kernels use; by default ``OMP_NUM_THREADS``, or all cores that this process
+        may use.
+
+    Notes
+    -----
+    Results repeat bit for bit for a given number of threads.
+
+    libgomp's threads do not survive ``os.fork``: a child of a process that has used them computes
+    serially. ``multiprocessing`` with the ``spawn`` or ``forkserver`` method has no such limit.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> wl.OmpExecutor(threads=2)
+    <OmpExecutor omp:2>
+    """
+
+    kernels = kernel
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = default_threads() if threads is None else int(threads)
+        if self.threads < 1:
+            raise InvalidArgument(f"threads: expected at least 1, got {threads}")
+        self._context = native().Context(self.threads)  # what native kernels see of an executor
+
+    @property
+    def name(self) -> str:
+        """The name that :func:`wollemi.executor` makes an equal executor from."""
+        return f"omp:{self.threads}"
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """What is known of the device: processor, memory, instruction-set level, threads, dtypes."""
+        return {
+            "name": cpu_name(),
+            "memory": memory(),
+            "simd": level(),
+            "threads": self.threads,
+            "dtypes": VALUE_DTYPES + INDEX_DTYPES,
+        }
+
+    # ---- memory
+
+    @property
+    def xp(self) -> Any:
+        """NumPy."""
+        return np
+
+    def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Return an uninitialized, C-contiguous array.
+
+        NumPy asks for huge pages from 4 MB on.
+        """
+        return np.empty(shape, dtype)
+
+    def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Return a C-contiguous array of zeros."""
+        return np.zeros(shape, dtype)
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
+        """Return ``array`` itself, or a copy if kernels cannot read it in place."""
+        if self.owns(array):
+            return array
+        return np.require(array, array.dtype.newbyteorder("="), "A")
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """Return ``array`` itself: the host is here."""
+        host: np.ndarray[Any, Any] = array
+        return host
+
+    def copy(self, array: Array) -> Array:
+        """Return a C-contiguous copy."""
+        return np.array(array, order="C")
+
+    def copy_into(self, target: Array, source: Array) -> None:
+        """Overwrite ``target`` with ``source`` of the same shape and dtype."""
+        if native().recording():
+            raise RuntimeError(
+                "copy_into within an iteration cannot be recorded; run vector.axpby instead"
+            )
+        target[...] = source
+
+    def owns(self, array: object) -> bool:
+        """Return whether ``array`` is one of NumPy's, aligned and in the machine's byte order."""
+        return isinstance(array, np.ndarray) and array.flags.aligned and array.dtype.isnative
+
+    # ---- work
+
+    def drive(self, iteration: Iteration, limit: int) -> None:
+        """Run ``iteration`` until its status has no running column, or ``limit`` times.
+
+        Its operations are recorded once and replayed without Python.
+        """
+        if not iteration.resident or self.observed:
+            super().drive(iteration, limit)
+            return
+        if iteration.program is None:
+            tape = native().Tape(self._context)
+            tape.record(iteration.body)
+            iteration.program = tape
+        iteration.program.run(iteration.status.running, limit)

@@ -1,0 +1,185 @@
+"""Write the Python entries of all operations whose arguments are arrays and numbers.
+
+``generate.py OUTDIR`` writes one C++ file per group of operations. An entry reads its arguments in the order of the signature and makes the
+operation's body of them by positional aggregate initialization: the functor of a map operation goes to the launcher ``Map``, any other body is a
+struct of this folder with the extents of the dimensions as its last members and ``operator()(int threads)``. Operations on matrices
+have entries of their own.
+
+The build runs this before anything is installed: it needs the standard library alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    from core import operations  # noqa: F401  fills the table
+    from core.operation import OPERATIONS, Operation, Parameter
+else:
+    from ...core import operations  # noqa: F401  fills the table
+    from ...core.operation import OPERATIONS, Operation, Parameter
+
+CTYPES = {"T": "T", "R": "real_t<T>", "I": "I", "u8": "u8", "i32": "i32", "i64": "i64"}
+
+NOTE = "// Made by backends/omp/generate.py from core/operations; changes are lost.\n"
+
+
+def has_entry(operation: Operation) -> bool:
+    """Return whether an operation's entry can be written from its signature."""
+    return not any(p.is_matrix for p in operation.parameters)
+
+
+def extents(operation: Operation) -> list[str]:
+    """Return the names of an operation's dimensions in the order of the signature."""
+    names = [d for p in operation.parameters for d in p.dims if d.isidentifier()]
+    return list(dict.fromkeys(names))
+
+
+def declared(operation: Operation) -> str:
+    """Return the declaration of the dimensions; a number stands for itself."""
+    fixed = {d for p in operation.parameters for d in p.dims if d.isdigit()}
+    names = extents(operation) + [f"of_{d}{{{d}}}" for d in sorted(fixed)]
+    return f"Extent {', '.join(names)};"
+
+
+def reading(at: int, parameter: Parameter, in_map: bool) -> str:
+    """Return the expression that reads an argument."""
+    dims = ", ".join(f"of_{d}" if d.isdigit() else d for d in parameter.dims)
+    if parameter.is_status:
+        return f"call.status<T>({at}, {dims})"
+    if parameter.is_scalar:
+        return f"call.scalar<{CTYPES[parameter.kind]}>({at})"
+    const = "const " if parameter.intent == "in" else ""
+    how = "block" if is_block(parameter) else "contiguous"
+    return f"call.{how}<{const}{CTYPES[parameter.kind]}>({at}, {dims})"
+
+
+def is_block(parameter: Parameter) -> bool:
+    """Return whether a parameter is a block of vectors, whose rows are any distance apart."""
+    return parameter.is_array and len(parameter.dims) == 2
+
+
+def strides(operation: Operation) -> list[str]:
+    """Return the members that tell the launcher of row strides."""
+    blocks = [f"f.{p.name}.ld" for p in operation.parameters if is_block(p)]
+    equal = " && ".join(f"{b} == 1" for b in blocks)
+    assign = " = ".join(blocks)
+    return [
+        "  template <class F>",
+        "  static bool are_unit(const F& f) {",
+        f"    return {equal};",
+        "  }",
+        "  template <class F>",
+        "  static void set_unit(F& f) {",
+        f"    {assign} = 1;",
+        "  }",
+    ]
+
+
+def entry(operation: Operation) -> str:
+    """Return the entry of one operation."""
+    symbol = operation.symbol
+    parameters = operation.parameters
+    kinds = [p.kind if p.is_array else "" for p in parameters]
+    types = [t for t in ("T", "I") if t in kinds]
+    body = f"{symbol}<{', '.join(types)}>"
+    members = [reading(at, p, operation.is_map) for at, p in enumerate(parameters)]
+    if operation.over is not None:
+        rows, columns = operation.over
+        submit = [
+            f"call.submit({rows} * {columns}, Map<{body}, {symbol}_entry>(body, {rows}, {columns}));"
+        ]
+    else:
+        members += [f"i64({name})" for name in extents(operation)]
+        submit = [f"call.submit({' * '.join(extents(operation))}, body);"]
+    inner = [
+        declared(operation),
+        f"const {body} body{{",
+        *(f"    {member}," for member in members),
+        "};",
+        *submit,
+    ]
+    for kind, what in reversed([(t, {"T": "value", "I": "index"}[t]) for t in types]):
+        at = kinds.index(kind)
+        inner = [
+            f"with_{what}_type(call, names[{at}], call.array({at}), [&](auto {what}) {{",
+            f"  using {kind} = decltype({what});",
+            *(f"  {line}" for line in inner),
+            "});",
+        ]
+    lines = [
+        f"// {operation.summary}",
+        f"struct {symbol}_entry {{",
+        f'  static constexpr const char* operation = "{operation.name}";',
+        f'  static constexpr const char* symbol = "{symbol}";',
+        "  static constexpr const char* names[] = {",
+        *(f'      "{p.name}",' for p in parameters),
+        "  };",
+        *(strides(operation) if operation.is_map else []),
+        "  static Object run(const Call& call) {",
+        *(f"    {line}" for line in inner),
+        "    return none_object();",
+        "  }",
+        "};",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def group_file(group: str, members: list[Operation]) -> str:
+    """Return the text of the file of one group."""
+    entries = "\n".join(entry(operation) for operation in members)
+    table = "".join(f"      method<{operation.symbol}_entry>(),\n" for operation in members)
+    launcher = '#include "map.hpp"\n' if any(o.is_map for o in members) else ""
+    return (
+        f'{NOTE}#include "call.hpp"\n{launcher}#include "{group}.hpp"\n\n'
+        "namespace wl {\n\nnamespace {\n\n"
+        f"{entries}\n}} // namespace\n\n"
+        f"void add_{group}_entries(PyObject* module) {{\n"
+        f"  static PyMethodDef methods[] = {{\n{table}      {{nullptr, nullptr, 0, nullptr}},\n  }};\n"
+        "  add_methods(module, methods);\n}\n\n} // namespace wl\n"
+    )
+
+
+def index_file(groups: list[str]) -> str:
+    """Return the text of the file that adds all groups to the module."""
+    declarations = "".join(f"void add_{group}_entries(PyObject* module);\n" for group in groups)
+    calls = "".join(f"  add_{group}_entries(module);\n" for group in groups)
+    return (
+        f'{NOTE}#include "call.hpp"\n\nnamespace wl {{\n\n'
+        f"{declarations}\nvoid add_generated_entries(PyObject* module) {{\n{calls}}}\n\n"
+        "} // namespace wl\n"
+    )
+
+
+def files() -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of every file."""
+    groups: dict[str, list[Operation]] = {}
+    for operation in OPERATIONS:
+        if has_entry(operation):
+            groups.setdefault(operation.group, []).append(operation)
+    for group, members in groups.items():
+        yield f"{group}_entries.cpp", group_file(group, members)
+    yield "entries.cpp", index_file(list(groups))
+
+
+def write(folder: Path) -> None:
+    """Write all files; those whose text did not change keep their time, so that nothing is rebuilt."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = dict(files())
+    for stale in folder.glob("*.cpp"):
+        if stale.name not in wanted:
+            stale.unlink()
+    for name, text in wanted.items():
+        path = folder / name
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: generate.py OUTDIR")
+    write(Path(sys.argv[1]))

@@ -1,0 +1,74 @@
+"""Which of the native modules this processor runs."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+from ...core.errors import ExecutorUnavailable, InvalidArgument
+
+#: The instruction-set levels that are built for x86-64, widest first.
+LEVELS = ("v4", "v3", "v2")
+#: What is built elsewhere.
+GENERIC = "generic"
+#: Names a level to be used instead of the widest; for tests and benchmarks.
+OVERRIDE = "WOLLEMI_OMP_LEVEL"
+
+
+def _module(name: str) -> ModuleType | None:
+    try:
+        return import_module(f"{__package__}.{name}")
+    except ModuleNotFoundError:
+        return None
+
+
+@cache
+def native() -> ModuleType:
+    """Load the native module of the widest level that is built and that the processor has.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If there is none.
+    InvalidArgument
+        If ``WOLLEMI_OMP_LEVEL`` names no level, or one that the processor lacks.
+    """
+    cpu = _module("_cpu")
+    has = GENERIC if cpu is None else cpu.level()
+    asked = os.environ.get(OVERRIDE)
+    levels = usable(has) if asked is None else (_checked(asked, has),)
+    for level in levels:
+        module = _module(f"_native_{level}")
+        if module is not None:
+            return module
+    wanted = " or ".join(f"_native_{level}" for level in levels) or "x86-64-v2 or newer"
+    raise ExecutorUnavailable(
+        f"the omp backend has no native module for this processor ({has}): needs {wanted}; "
+        "reinstall wollemi from a wheel, or build it with `make develop`"
+    )
+
+
+def usable(has: str) -> tuple[str, ...]:
+    """Return the levels that a processor of level ``has`` runs, widest first.
+
+    Examples
+    --------
+    >>> usable("v3")
+    ('v3', 'v2')
+    """
+    if has in LEVELS:
+        return LEVELS[LEVELS.index(has) :]
+    return (GENERIC,)
+
+
+def _checked(asked: str, has: str) -> str:
+    if asked not in usable(has):
+        raise InvalidArgument(f"{OVERRIDE}={asked}: this processor runs {', '.join(usable(has))}")
+    return asked
+
+
+def level() -> str:
+    """Return the level of the module in use."""
+    return native().__name__.rpartition("_")[2]

@@ -1,0 +1,66 @@
+// Dense operands as the kernels of spmm, sddmm and fusedmm want them: whole registers of the type
+// that is computed in, side by side.
+#pragma once
+
+#include <algorithm>
+
+#include "huge.hpp"
+#include "wide.hpp"
+
+namespace wl {
+
+// What sums of a stored type are held in.
+template <class S>
+struct computed_in {
+  using type = real_t<S>;
+};
+template <>
+struct computed_in<half> {
+  using type = float;
+};
+template <>
+struct computed_in<bfloat> {
+  using type = float;
+};
+template <class S>
+using computed_t = typename computed_in<S>::type;
+
+// Memory that a thread keeps between calls: pages cost more than what is computed on them.
+template <class T>
+T* workspace(int which, i64 count) {
+  constexpr int kBuffers = 6;
+  thread_local Huge<T> buffers[kBuffers];
+  Huge<T>& buffer = buffers[which];
+  if (static_cast<i64>(buffer.size()) < count)
+    buffer = Huge<T>(static_cast<std::size_t>(count));
+  return buffer.data();
+}
+
+// A view of rows of whole registers; reading beyond the columns that were asked for gives numbers,
+// not faults.
+template <class T>
+struct Operand {
+  const T* data;
+  i64 ld;
+  const T* row(i64 i) const { return data + i * ld; }
+};
+
+// Copies columns [first, first + columns) of (rows, ...) `from`, widened and padded with zeros to
+// `width`.
+template <class T, class S>
+Operand<T> pack(const S* from, i64 ld, i64 rows, i64 columns, i64 width, T* to, int threads) {
+  constexpr i64 kSerialRows = 512;
+#pragma omp parallel for schedule(static)                                                          \
+    num_threads(threads) if (threads > 1 && rows > kSerialRows)
+  for (i64 i = 0; i < rows; ++i) {
+    const S* const source = from + i * ld;
+    T* const target = to + i * width;
+    for (i64 c = 0; c < columns; ++c)
+      target[c] = widen(source[c]);
+    for (i64 c = columns; c < width; ++c)
+      target[c] = T(0);
+  }
+  return {to, width};
+}
+
+} // namespace wl

@@ -1,0 +1,72 @@
+#include "tape.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+
+namespace wl {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::duration<double> kBetweenSignalChecks(0.05);
+
+// Reading the clock costs 25 ns, which a small iteration would feel: it is read after every so many
+// iterations, a number that follows their speed.
+class SignalCheck {
+public:
+  void after_iteration() {
+    if (++since_ < stride_)
+      return;
+    const std::chrono::duration<double> elapsed = Clock::now() - last_;
+    if (elapsed < kBetweenSignalChecks) {
+      stride_ += std::max<i64>(1, stride_ / 4);
+      return;
+    }
+    stride_ = std::max<i64>(1, since_ / 4);
+    since_ = 0;
+    pybind11::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0)
+      throw pybind11::error_already_set();
+    last_ = Clock::now();
+  }
+
+private:
+  Clock::time_point last_ = Clock::now();
+  i64 since_ = 0, stride_ = 1;
+};
+
+class Recording {
+public:
+  explicit Recording(Tape* tape) {
+    if (recording() != nullptr)
+      throw std::runtime_error("a tape is being recorded already");
+    recording() = tape;
+  }
+  ~Recording() { recording() = nullptr; }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+};
+
+} // namespace
+
+void Tape::record(const pybind11::function& body) {
+  const Recording on(this);
+  body();
+}
+
+i64 Tape::run(const i32* running, i64 limit) const {
+  pybind11::gil_scoped_release released;
+  const int threads = context_->threads();
+  SignalCheck signals;
+  i64 done = 0;
+  for (; done < limit && *static_cast<const volatile i32*>(running) != 0; ++done) {
+    for (const Work& step : steps_)
+      step(threads);
+    signals.after_iteration();
+  }
+  return done;
+}
+
+} // namespace wl

@@ -1,0 +1,171 @@
+// Vector registers of the level that a module is built for, in the compiler's own vector types.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include "half.hpp"
+#include "types.hpp"
+
+// GCC warns of vectors that functions take or return: a caller built for another level would read
+// them from elsewhere. Every caller of these is in the module itself.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace wl {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+// Elements of a full register.
+template <class T>
+constexpr int kLanesOf = kVectorBytes / static_cast<int>(sizeof(T));
+
+namespace detail {
+
+template <class T, int L>
+struct wide_of {
+  typedef T type __attribute__((vector_size(L * sizeof(T))));
+};
+
+template <class T>
+struct integer_of;
+template <>
+struct integer_of<float> {
+  using type = i32;
+};
+template <>
+struct integer_of<double> {
+  using type = i64;
+};
+
+} // namespace detail
+
+template <class T, int L = kLanesOf<T>>
+using wide = typename detail::wide_of<T, L>::type;
+
+template <class T, int L = kLanesOf<T>>
+inline wide<T, L> load(const T* from) {
+  wide<T, L> v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+template <class T, int L = kLanesOf<T>>
+inline void save(T* to, wide<T, L> v) {
+  std::memcpy(to, &v, sizeof(v));
+}
+
+// The sum of the lanes, halves first.
+template <class T, int L>
+inline T sum_of(wide<T, L> v) {
+  if constexpr (L == 1) {
+    return v[0];
+  } else {
+    wide<T, L / 2> low, high;
+    std::memcpy(&low, &v, sizeof(low));
+    std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof(low), sizeof(high));
+    return sum_of<T, L / 2>(low + high);
+  }
+}
+
+// The sums of the lanes of four vectors; the additions are those of sum_of. One by one they cost
+// more than the products that they end.
+template <class T, int L>
+inline wide<T, 4> sums_of(const wide<T, L>* v) {
+  if constexpr (L > 4) {
+    wide<T, L / 2> halves[4];
+    for (int i = 0; i < 4; ++i) {
+      wide<T, L / 2> low, high;
+      std::memcpy(&low, v + i, sizeof(low));
+      std::memcpy(&high, reinterpret_cast<const char*>(v + i) + sizeof(low), sizeof(high));
+      halves[i] = low + high;
+    }
+    return sums_of<T, L / 2>(halves);
+  } else if constexpr (L == 4) {
+    using Mask = wide<typename detail::integer_of<T>::type, 4>;
+    const auto pair = [](wide<T, 4> a, wide<T, 4> b) {
+      return __builtin_shuffle(a, b, Mask{0, 4, 1, 5}) + __builtin_shuffle(a, b, Mask{2, 6, 3, 7});
+    };
+    const wide<T, 4> left = pair(v[0], v[1]), right = pair(v[2], v[3]);
+    return __builtin_shuffle(left, right, Mask{0, 1, 4, 5}) +
+           __builtin_shuffle(left, right, Mask{2, 3, 6, 7});
+  } else {
+    return wide<T, 4>{sum_of<T, L>(v[0]), sum_of<T, L>(v[1]), sum_of<T, L>(v[2]),
+                      sum_of<T, L>(v[3])};
+  }
+}
+
+namespace detail {
+
+template <class T>
+struct exponential;
+template <>
+struct exponential<float> {
+  static constexpr int degree = 7; // 0.35^8 / 8! is below half a unit in the last place
+  static constexpr int digits = 23, bias = 127;
+  static constexpr float low = -87.0f, high = 88.7f, over_ln2 = 0x1.715476p+0f;
+  static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 0x1.7f7d1cp-20f;
+};
+template <>
+struct exponential<double> {
+  static constexpr int degree = 13;
+  static constexpr int digits = 52, bias = 1023;
+  static constexpr double low = -708.0, high = 709.7, over_ln2 = 0x1.71547652b82fep+0;
+  static constexpr double ln2_high = 0x1.62e42fee00000p-1, ln2_low = 0x1.a39ef35793c76p-33;
+};
+
+// 1 / k!
+template <class T>
+constexpr T over_factorial[] = {T(1),
+                                T(1),
+                                T(1.0 / 2),
+                                T(1.0 / 6),
+                                T(1.0 / 24),
+                                T(1.0 / 120),
+                                T(1.0 / 720),
+                                T(1.0 / 5040),
+                                T(1.0 / 40320),
+                                T(1.0 / 362880),
+                                T(1.0 / 3628800),
+                                T(1.0 / 39916800),
+                                T(1.0 / 479001600),
+                                T(1.0 / 6227020800.0)};
+
+} // namespace detail
+
+// exp of every lane to a few units in the last place. What is subnormal becomes 0.
+template <class T, int L>
+inline wide<T, L> exp_of(wide<T, L> x) {
+  using E = detail::exponential<T>;
+  using Z = typename detail::integer_of<T>::type;
+  const wide<T, L> zero{};
+  const auto small = x<E::low, large = x> E::high;
+  const wide<T, L> inside = small || large || x != x ? zero : x;
+  const wide<T, L> scaled = inside * E::over_ln2;
+  const wide<Z, L> n =
+      __builtin_convertvector(scaled + (scaled < zero ? zero - T(0.5) : zero + T(0.5)), wide<Z, L>);
+  const wide<T, L> turns = __builtin_convertvector(n, wide<T, L>);
+  const wide<T, L> r = inside - turns * E::ln2_high - turns * E::ln2_low;
+  wide<T, L> power = zero + detail::over_factorial<T>[E::degree];
+#pragma GCC unroll 16
+  for (int k = E::degree - 1; k >= 0; --k)
+    power = power * r + detail::over_factorial<T>[k];
+  // 2^n in two factors: n may be one more than the largest exponent.
+  const wide<Z, L> half_n = n >> 1, rest = n - half_n;
+  wide<T, L> first, second;
+  const wide<Z, L> first_bits = (half_n + E::bias) << E::digits;
+  const wide<Z, L> second_bits = (rest + E::bias) << E::digits;
+  std::memcpy(&first, &first_bits, sizeof(first));
+  std::memcpy(&second, &second_bits, sizeof(second));
+  wide<T, L> result = power * first * second;
+  result = small ? zero : result;
+  result = large ? zero + T(__builtin_inf()) : result;
+  return x != x ? x : result;
+}
+
+} // namespace wl
