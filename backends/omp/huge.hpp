@@ -1,0 +1,49 @@
+// Memory for what kernels read again and again, on huge pages where it is large.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include "types.hpp"
+
+namespace wl {
+
+// Streams from huge pages are 1.1 to 1.6 times as fast; malloc gives none.
+constexpr std::size_t kHugePage = std::size_t(1) << 21;
+
+// An array without initial values.
+template <class T>
+class Huge {
+public:
+  Huge() = default;
+  explicit Huge(std::size_t count) : size_(count) {
+    const std::size_t bytes = count * sizeof(T);
+    const std::size_t page = bytes >= 2 * kHugePage ? kHugePage : 64;
+    const std::size_t rounded = (bytes + page - 1) / page * page;
+    void* const memory = std::aligned_alloc(page, rounded > 0 ? rounded : page);
+    if (memory == nullptr)
+      throw std::bad_alloc();
+#if defined(__linux__)
+    if (page == kHugePage)
+      madvise(memory, rounded, MADV_HUGEPAGE); // a wish: failing costs speed alone
+#endif
+    data_.reset(static_cast<T*>(memory));
+  }
+
+  T* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+
+private:
+  struct Free {
+    void operator()(T* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<T[], Free> data_;
+  std::size_t size_ = 0;
+};
+
+} // namespace wl
