@@ -83,6 +83,11 @@ class LinearOperator(LinOp):
 
     def _combine(self, mapped: Any, y: Array, alpha: complex, beta: complex) -> None:
         block = as_block(self.executor, mapped, self.shape[0], "the result of matvec")
+        if is_complex(block.dtype) and not is_complex(self.dtype):
+            raise InvalidArgument(
+                f"matvec returned {block.dtype}, and the operator was declared {self.dtype}: pass "
+                f"dtype={block.dtype}"
+            )
         self.executor.run(vector.axpby, block.astype(self.dtype), y, alpha, beta)
 
     @property

@@ -1,0 +1,460 @@
+"""What users call on any operator: products, sums, scalings, transposes, and results in place."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg as spla
+
+import wollemi as wl
+from wollemi.core.errors import (
+    ExecutorMismatch,
+    InvalidArgument,
+    ShapeMismatch,
+    UnsupportedDtype,
+    UnsupportedOperation,
+)
+
+D = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]])
+E = np.array([[0.0, 1.0, 1.0], [5.0, 0.0, 0.0]])
+Z = np.array([[1 + 1j, 0, 2], [0, 3j, 0]])
+X, X2 = np.array([1.0, 10.0, 100.0]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+
+def lazy(array):
+    """Return an operator that is no matrix, so that nothing is computed at once."""
+    return wl.LinearOperator(
+        array.shape,
+        matvec=lambda x: array @ x,
+        rmatvec=lambda x: array.conj().T @ x,
+        dtype=array.dtype,
+    )
+
+
+@pytest.fixture(params=[wl.Csr, lazy], ids=["matrix", "lazy"])
+def op(request):
+    """Make an operator of a dense array, as a matrix or as a callable."""
+    return request.param
+
+
+# ---- shapes and kinds of operands
+
+
+def test_a_vector_gives_a_vector(op):
+    assert (op(D) @ X).tolist() == [21, 430]
+
+
+def test_a_block_gives_a_block(op):
+    np.testing.assert_array_equal(op(D) @ X2, D @ X2)
+
+
+def test_a_block_of_one_column_stays_a_block(op):
+    assert (op(D) @ X[:, None]).shape == (2, 1)
+
+
+def test_a_block_of_no_columns_gives_one(op):
+    assert (op(D) @ np.zeros((3, 0))).shape == (2, 0)
+
+
+def test_a_list_is_a_vector(op):
+    np.testing.assert_array_equal(op(D) @ [1, 10, 100], [21, 430])
+
+
+def test_integers_are_computed_in_float64(op):
+    result = op(D) @ np.array([1, 10, 100], np.int8)
+    assert result.dtype == np.float64
+    assert result.tolist() == [21, 430]
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.asfortranarray(X2),
+        np.repeat(X2, 2, axis=0)[::2],
+        np.repeat(X2, 2, axis=1)[:, ::2],
+        X2[::-1][::-1],
+        np.broadcast_to(X2[:, :1], (3, 4)),
+        X2.astype(">f8"),
+    ],
+    ids=["columns first", "strided rows", "strided columns", "reversed", "broadcast", "big-endian"],
+)
+def test_blocks_come_in_any_layout(op, x):
+    np.testing.assert_array_equal(op(D) @ x, D @ x)
+
+
+@pytest.mark.parametrize("x", [X[::-1], np.repeat(X, 3)[::3]], ids=["reversed", "strided"])
+def test_vectors_come_in_any_layout(op, x):
+    np.testing.assert_array_equal(op(D) @ x, D @ x)
+
+
+def test_a_read_only_vector_is_taken(op):
+    x = X.copy()
+    x.flags.writeable = False
+    assert (op(D) @ x).tolist() == [21, 430]
+
+
+def test_an_operand_is_not_changed(op):
+    x = X2.copy()
+    op(D) @ x
+    np.testing.assert_array_equal(x, X2)
+
+
+@pytest.mark.parametrize("x", [np.ones(2), np.ones((2, 3)), np.ones((3, 1, 1))], ids=np.shape)
+def test_operands_that_do_not_fit_are_refused(op, x):
+    with pytest.raises(ShapeMismatch, match=r"expected shape \(3,\) or \(3, k\), got \("):
+        op(D) @ x
+
+
+def test_a_number_is_no_vector(op):
+    with pytest.raises(InvalidArgument, match=r"scale with \*"):
+        op(D) @ 2.0
+
+
+@pytest.mark.parametrize("x", [np.array(["a", "b", "c"]), np.array([None] * 3)], ids=str)
+def test_what_holds_no_numbers_is_refused(op, x):
+    with pytest.raises(UnsupportedDtype, match="not supported"):
+        op(D) @ x
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
+def test_precisions_without_kernels_are_refused(op, dtype):
+    with pytest.raises(UnsupportedDtype, match="convert to one of"):
+        op(D) @ X.astype(dtype)
+
+
+# ---- from the left
+
+
+def test_a_vector_from_the_left(op):
+    np.testing.assert_array_equal(np.array([1.0, 10.0]) @ op(D), [1, 32, 40])
+
+
+def test_a_block_from_the_left(op):
+    Y = np.array([[1.0, 10.0], [2.0, 3.0]])
+    np.testing.assert_array_equal(Y @ op(D), Y @ D)
+
+
+def test_from_the_left_nothing_is_conjugated(op):
+    np.testing.assert_array_equal(np.array([1.0, 1j]) @ op(Z), np.array([1.0, 1j]) @ Z)
+
+
+# ---- out, alpha, beta
+
+
+def test_apply_scales(op):
+    assert op(D).apply(X, alpha=2.0).tolist() == [42, 860]
+
+
+def test_out_is_overwritten_and_returned(op):
+    out = np.full(2, np.nan)
+    assert op(D).apply(X, out=out) is out
+    assert out.tolist() == [21, 430]
+
+
+def test_beta_scales_what_was_there(op):
+    out = np.array([1.0, 2.0])
+    op(D).apply(X, out=out, alpha=2.0, beta=-1.0)
+    assert out.tolist() == [41, 858]
+
+
+def test_beta_needs_an_out(op):
+    with pytest.raises(InvalidArgument, match="beta needs an out"):
+        op(D).apply(X, beta=1.0)
+
+
+@pytest.mark.parametrize(
+    "out",
+    [np.empty((2, 2), order="F"), np.empty((4, 2))[::2], np.empty((2, 4))[:, ::2]],
+    ids=["columns first", "strided rows", "strided columns"],
+)
+def test_out_has_any_layout(op, out):
+    out[...] = 1
+    op(D).apply(X2, out=out, beta=1.0)
+    np.testing.assert_array_equal(out, D @ X2 + 1)
+
+
+def test_a_strided_out_leaves_what_is_between(op):
+    whole = np.full((2, 4), 7.0)
+    op(D).apply(X2, out=whole[:, :2])
+    np.testing.assert_array_equal(whole[:, 2:], 7)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 1), (2, 2)], ids=str)
+def test_an_out_of_another_shape_is_refused(op, shape):
+    with pytest.raises(ShapeMismatch, match=r"out: expected shape \(2,\)"):
+        op(D).apply(X, out=np.empty(shape))
+
+
+def test_an_out_of_another_dtype_is_refused(op):
+    with pytest.raises(InvalidArgument, match="out: expected dtype float64"):
+        op(D).apply(X, out=np.empty(2, np.float32))
+
+
+@pytest.mark.parametrize("square", [np.array([[0.0, 2.0], [3.0, 1.0]])])
+def test_out_may_be_the_operand(op, square):
+    x = np.array([1.0, 10.0])
+    op(square).apply(x, out=x)
+    assert x.tolist() == [20, 13]
+
+
+def test_out_may_overlap_the_operand(op):
+    whole = np.array([1.0, 10.0, 7.0])
+    op(np.array([[0.0, 2.0], [3.0, 1.0]])).apply(whole[:2], out=whole[1:])
+    assert whole.tolist() == [1, 20, 13]
+
+
+def test_out_may_overlap_the_operand_and_be_added_to(op):
+    x = np.array([1.0, 10.0])
+    op(np.array([[0.0, 2.0], [3.0, 1.0]])).apply(x, out=x, beta=2.0)
+    assert x.tolist() == [22, 33]
+
+
+# ---- dtypes
+
+
+@pytest.mark.parametrize(
+    ("of_operator", "of_vector", "of_result"),
+    [
+        ("float32", "float32", "float32"),
+        ("float32", "float64", "float64"),
+        ("float64", "float32", "float64"),
+        ("float32", "complex64", "complex64"),
+        ("float64", "complex64", "complex128"),
+        ("complex64", "float32", "complex64"),
+        ("complex64", "float64", "complex128"),
+        ("float32", "int32", "float64"),
+        ("float32", "bool", "float64"),
+    ],
+)
+def test_the_wider_dtype_is_computed_in(op, of_operator, of_vector, of_result):
+    result = op(np.eye(2, dtype=of_operator)) @ np.ones(2, of_vector)
+    assert result.dtype == of_result
+    assert result.tolist() == [1, 1]
+
+
+def test_a_complex_factor_makes_a_complex_result(op):
+    np.testing.assert_array_equal(op(D).apply(X, alpha=1j), 1j * (D @ X))
+
+
+def test_a_real_factor_does_not_widen(op):
+    A = op(np.eye(2, dtype=np.float32))
+    assert A.apply(np.ones(2, np.float32), alpha=np.float64(0.5)).dtype == np.float32
+
+
+# ---- lazy algebra
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (lambda A, B: A + B, D + E),
+        (lambda A, B: A - B, D - E),
+        (lambda A, B: -A, -D),
+        (lambda A, B: 2 * A, 2 * D),
+        (lambda A, B: A * 2.5, 2.5 * D),
+        (lambda A, B: np.float64(2) * A, 2 * D),
+        (lambda A, B: np.int64(3) * A, 3 * D),
+        (lambda A, B: A / 4, D / 4),
+        (lambda A, B: A @ B.T, D @ E.T),
+        (lambda A, B: A.T @ B, D.T @ E),
+        (lambda A, B: 2 * (A + 3 * B) - A, D + 6 * E),
+        (lambda A, B: (A @ B.T) @ A, D @ E.T @ D),
+        (lambda A, B: (A + B).T, (D + E).T),
+        (lambda A, B: (A @ B.T).T, E @ D.T),
+        (lambda A, B: (2j * A).H, -2j * D.T),
+        (lambda A, B: (2j * A).T, 2j * D.T),
+        (lambda A, B: (A + 1j * B).H, (D - 1j * E).T),
+        (lambda A, B: A.T.T, D),
+    ],
+)
+def test_expressions(op, expression, expected):
+    operator = expression(op(D), op(E))
+    assert operator.shape == expected.shape
+    np.testing.assert_allclose(operator @ np.eye(expected.shape[1]), expected)
+
+
+def test_transposes_of_complex_operators(op):
+    np.testing.assert_array_equal(op(Z).T @ np.eye(2), Z.T)
+    np.testing.assert_array_equal(op(Z).H @ np.eye(2), Z.conj().T)
+    np.testing.assert_array_equal(op(Z).T.H @ np.eye(3), Z.conj())
+
+
+def test_composed_operators_scale_and_add():
+    for operator, dense in [
+        (lazy(D) + lazy(E), D + E),
+        (lazy(D) @ lazy(E).T, D @ E.T),
+        (3 * lazy(D), 3 * D),
+    ]:
+        x, out = np.arange(1.0, dense.shape[1] + 1), np.ones(2)
+        operator.apply(x, out=out, alpha=2.0, beta=-1.0)
+        np.testing.assert_allclose(out, 2 * dense @ x - 1)
+
+
+def test_composed_operators_do_not_read_out_without_beta():
+    for operator in (lazy(D) + lazy(E), 2 * lazy(D), lazy(D) @ wl.Identity(3)):
+        out = np.full(2, np.nan)
+        assert np.isfinite(operator.apply(X, out=out)).all()
+
+
+def test_a_matrix_and_an_operator_make_an_operator():
+    for operator in (wl.Csr(D) + lazy(E), lazy(E) + wl.Csr(D)):
+        np.testing.assert_array_equal(operator @ X, (D + E) @ X)
+    np.testing.assert_array_equal((wl.Csr(D) @ wl.Identity(3)) @ X, D @ X)
+
+
+def test_an_operator_shifted_by_the_identity():
+    A = np.array([[1.0, 2.0], [3.0, 4.0]])
+    shifted = wl.Csr(A) - 5 * wl.Identity(2)
+    assert shifted.dtype == np.float64
+    np.testing.assert_array_equal(shifted @ np.eye(2), A - 5 * np.eye(2))
+
+
+def test_a_sum_takes_the_widest_dtype():
+    assert (lazy(D.astype("f")) + lazy(E)).dtype == np.float64
+    assert (lazy(D.astype("f")) @ lazy(Z.astype("F")).T).dtype == np.complex64
+    assert (1j * lazy(D.astype("f"))).dtype == np.complex64
+
+
+def test_shapes_that_do_not_fit_have_no_sum(op):
+    with pytest.raises(ShapeMismatch, match=r"2x3.*3x2"):
+        op(D) + op(D).T
+
+
+def test_shapes_that_do_not_fit_have_no_product(op):
+    with pytest.raises(ShapeMismatch, match="3 columns meet 2 rows"):
+        op(D) @ op(D)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        lambda A: A + 1,
+        lambda A: A - np.ones((2, 3)),
+        lambda A: A * np.ones(3),
+        lambda A: A * A,
+        lambda A: A / A,
+        lambda A: A * "2",
+    ],
+)
+def test_what_has_no_meaning_is_a_type_error(op, expression):
+    with pytest.raises(TypeError):
+        expression(op(D))
+
+
+def test_composed_operators_pickle():
+    operator = 2 * (wl.Csr(D) @ wl.Identity(3)) + wl.Csr(E) @ wl.Identity(3)
+    operator @ X
+    again = pickle.loads(pickle.dumps(operator))
+    np.testing.assert_array_equal(again @ X, operator @ X)
+
+
+def test_a_product_works_for_any_number_of_columns_in_turn():
+    operator = lazy(D) @ lazy(E).T
+    for columns in (1, 3, 1, 2):
+        x = np.arange(2.0 * columns).reshape(2, columns)
+        np.testing.assert_array_equal(operator @ x, D @ E.T @ x)
+
+
+def test_operators_of_matrices_are_resident_and_callables_are_not():
+    matrix, identity = wl.Csr(D), wl.Identity(3)
+    assert (2 * (matrix @ identity)).resident
+    assert not (matrix + lazy(E)).resident
+    assert not (matrix @ (2 * lazy(np.eye(3)))).resident
+
+
+# ---- callables
+
+
+def test_a_callable_may_map_blocks_at_once():
+    calls = []
+
+    def matmat(x):
+        calls.append(x.shape)
+        return D @ x
+
+    operator = wl.LinearOperator((2, 3), matvec=lambda x: D @ x, matmat=matmat)
+    np.testing.assert_array_equal(operator @ X2, D @ X2)
+    assert calls == [(3, 2)]
+
+
+def test_a_callable_may_return_a_column():
+    operator = wl.LinearOperator((2, 3), matvec=lambda x: (D @ x)[:, None])
+    assert (operator @ X).tolist() == [21, 430]
+
+
+def test_a_callable_that_returns_another_length_is_refused():
+    operator = wl.LinearOperator((2, 3), matvec=lambda x: x)
+    with pytest.raises(ShapeMismatch, match=r"matvec returned shape \(3,\), expected \(2,\)"):
+        operator @ X
+
+
+def test_a_callable_without_rmatvec_has_no_transpose():
+    operator = wl.LinearOperator((2, 3), matvec=lambda x: D @ x)
+    with pytest.raises(UnsupportedOperation, match="pass rmatvec="):
+        _ = operator.T
+
+
+def test_a_callable_that_returns_complex_numbers_says_so_in_its_dtype():
+    """Dropping the imaginary part would be a wrong answer."""
+    operator = wl.LinearOperator((2, 3), matvec=lambda x: Z @ x)
+    with pytest.raises(InvalidArgument, match="pass dtype=complex128"):
+        operator @ X
+
+
+def test_a_callable_stays_where_it_is():
+    operator = lazy(D)
+    assert operator.to("reference") is operator
+
+
+def test_a_complex_callable_is_not_computed_in_a_real_dtype():
+    with pytest.raises(InvalidArgument, match="complex"):
+        lazy(Z).astype(np.float64)
+
+
+# ---- what others take and give
+
+
+def test_scipy_takes_operators(op):
+    S = np.array([[4.0, 1.0], [1.0, 3.0]])
+    x, info = spla.cg(op(S), np.array([1.0, 2.0]), rtol=1e-12)
+    assert info == 0
+    np.testing.assert_allclose(x, [1 / 11, 7 / 11])
+
+
+def test_scipy_operators_are_taken():
+    operator = wl.as_linop(spla.aslinearoperator(D))
+    assert (operator @ X).tolist() == [21, 430]
+    np.testing.assert_array_equal(operator.T @ np.ones(2), D.T @ np.ones(2))
+
+
+def test_to_scipy_operator_applies_and_transposes(op):
+    operator = op(Z).to_scipy_operator()
+    np.testing.assert_array_equal(operator @ X, Z @ X)
+    np.testing.assert_array_equal(operator @ X2, Z @ X2)
+    np.testing.assert_array_equal(operator.H @ np.ones(2), Z.conj().T @ np.ones(2))
+    np.testing.assert_array_equal(operator.H @ np.eye(2), Z.conj().T)
+
+
+def test_as_linop_leaves_an_operator_alone():
+    operator = lazy(D)
+    assert wl.as_linop(operator) is operator
+
+
+def test_as_linop_takes_arrays():
+    np.testing.assert_array_equal(wl.as_linop(D) @ X, D @ X)
+
+
+# ---- places
+
+
+def test_an_array_of_another_device_is_refused(op):
+    class Elsewhere:
+        """What CuPy's arrays look like from afar."""
+
+        shape, ndim, dtype = (3,), 1, np.dtype(float)
+
+        def __dlpack_device__(self):
+            return (2, 0)
+
+    with pytest.raises(ExecutorMismatch, match="lives on reference and the array on cuda"):
+        op(D).apply(Elsewhere())
