@@ -40,14 +40,18 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
     InvalidArgument
         If there is no such format, or the format has no such option.
     """
+    asked = {name: value for name, value in options.items() if value is not None}
+    if matrix.format == format and all(
+        getattr(matrix, name, None) == value for name, value in asked.items()
+    ):
+        return matrix
     if format not in ("csr", *_FROM_CSR):
         known = ", ".join(sorted({"csr", *_FROM_CSR}))
         raise InvalidArgument(f"no conversion to {format!r}; formats: {known}")
-    same = matrix.format == format
-    if same and all(getattr(matrix, k, v) == v for k, v in options.items() if v is not None):
-        return matrix
     csr = matrix if isinstance(matrix, Csr) else _TO_CSR[matrix.format](matrix)
     if format == "csr":
+        if asked:
+            raise InvalidArgument(f"csr has no options, got {', '.join(asked)}")
         return csr
     try:
         return _FROM_CSR[format](csr, **options)
