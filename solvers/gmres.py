@@ -32,7 +32,7 @@ class Gmres(KrylovSolver):
     Notes
     -----
     The basis is made orthogonal by classical Gram-Schmidt, which reads it twice an iteration, and
-    a second time where the first left less than 0.7071 of the vector's norm ("twice is enough").
+    a second time where the first left less than a tenth of the vector's norm.
 
     Iteration ``j`` without ``M`` moves the matrix once and ``2 j + 10`` vectors.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-
 from ..core.dtypes import real_dtype
 from ..core.iteration import Iteration
 from ..core.linop import LinOp

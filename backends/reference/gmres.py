@@ -17,8 +17,9 @@ from .sums import dots, squares
 from .table import kernel
 
 # Daniel, Gragg, Kaufman, Stewart (1976): a vector that kept this share of its length is orthogonal
-# to working precision; one that lost more is projected a second time.
-KEPT = 0.7071
+# but for a digit; one that lost more is projected a second time. With 0.7071, their strictest, the
+# real systems of the tests take the same iterations and twice the projections.
+KEPT = 0.1
 
 
 @kernel(operations.start)
@@ -88,7 +89,7 @@ def again(
     step: Array,
     status: Status,
 ) -> None:
-    """Where after < 0.7071 before: c_i = <basis_i, w>, w -= sum c_i basis_i, h += c."""
+    """Where after < 0.1 before: c_i = <basis_i, w>, w -= sum c_i basis_i, h += c."""
     on = running(status)
     on = on[after[on] < KEPT * before[on]]
     earlier = basis[: step[0] + 1][:, :, on]

@@ -38,7 +38,7 @@ again = declare(
     "gmres.again",
     "basis: in T[s,n,k], w: inout T[n,k], h: inout T[s,k], before: in R[k], after: inout R[k], "
     "step: in i64[1], status: in Status[k]",
-    "where after < 0.7071 before: c_i = <basis_i, w>, w -= sum c_i basis_i, h += c, after = |w|",
+    "where after < 0.1 before: c_i = <basis_i, w>, w -= sum c_i basis_i, h += c, after = |w|",
     flops=lambda e: 0,
 )
 
