@@ -114,12 +114,13 @@ WL_DEVICE i32 shuffle_word(i32 word, int from) {
 }
 WL_DEVICE u64 ballot(bool vote) {
   // OR over the wave, one word a half: the ballot extension is not everywhere.
-  const int l = int(this_item::get_sub_group().get_local_linear_id());
-  const u32 low = sycl::reduce_over_group(this_item::get_sub_group(), vote && l < 32 ? 1u << l : 0u,
-                                          sycl::bit_or<u32>());
-  const u32 high = sycl::reduce_over_group(
-      this_item::get_sub_group(), vote && l >= 32 ? 1u << (l - 32) : 0u, sycl::bit_or<u32>());
-  return u64(high) << 32 | low;
+  constexpr int bits = 8 * sizeof(u32);
+  const auto wave = this_item::get_sub_group();
+  const int l = int(wave.get_local_linear_id());
+  const u32 mine = vote ? 1u << l % bits : 0u;
+  const u32 low = sycl::reduce_over_group(wave, l < bits ? mine : 0u, sycl::bit_or<u32>());
+  const u32 high = sycl::reduce_over_group(wave, l < bits ? 0u : mine, sycl::bit_or<u32>());
+  return u64(high) << bits | low;
 }
 #else
 WL_DEVICE i32 shuffle_word(i32 word, int from) { return lockstep::exchange(word, from); }

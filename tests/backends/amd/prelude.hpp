@@ -1,0 +1,52 @@
+// What HIPRTC declares before it reads a source, as far as the dialect uses it, for a clang that
+// comes without ROCm's headers. Written down from HIP's documentation; only its compiler reads it.
+#pragma once
+
+#define __device__ __attribute__((device))
+#define __global__ __attribute__((global))
+#define __shared__ __attribute__((shared))
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
+
+struct wl_thread_index {
+  __declspec(property(get = get_x)) unsigned x;
+  __device__ unsigned get_x() const { return __builtin_amdgcn_workitem_id_x(); }
+};
+struct wl_block_index {
+  __declspec(property(get = get_x)) unsigned x;
+  __device__ unsigned get_x() const { return __builtin_amdgcn_workgroup_id_x(); }
+};
+struct wl_grid_size {
+  __declspec(property(get = get_x)) unsigned x;
+  __device__ unsigned get_x() const {
+    return __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x();
+  }
+};
+static const __device__ wl_thread_index threadIdx;
+static const __device__ wl_block_index blockIdx;
+static const __device__ wl_grid_size gridDim;
+
+__device__ __forceinline__ void __syncthreads() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+__device__ __forceinline__ void __threadfence() {
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+}
+// A lane's number times 4 is its address.
+__device__ __forceinline__ int __shfl(int word, int lane) {
+  return __builtin_amdgcn_ds_bpermute(lane << 2, word);
+}
+__device__ __forceinline__ unsigned long long __ballot(int vote) {
+#if __AMDGCN_WAVEFRONT_SIZE__ == 64
+  return __builtin_amdgcn_ballot_w64(vote != 0);
+#else
+  return __builtin_amdgcn_ballot_w32(vote != 0);
+#endif
+}
+__device__ __forceinline__ int atomicAdd(int* place, int value) {
+  return __hip_atomic_fetch_add(place, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+__device__ __forceinline__ float sqrtf(float v) { return __builtin_sqrtf(v); }
+__device__ __forceinline__ double sqrt(double v) { return __builtin_sqrt(v); }
