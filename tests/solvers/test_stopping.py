@@ -7,8 +7,8 @@ import pytest
 
 import wollemi as wl
 from wollemi import stop
-from wollemi.loggers import History, Stream
 from wollemi.core.status import Stop
+from wollemi.loggers import History, Stream
 
 from .conftest import SOLVERS, poisson, system
 
