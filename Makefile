@@ -87,9 +87,8 @@ demo: $(STAMPS)/native $(STAMPS)/demo
 test: $(STAMPS)/native $(STAMPS)/test
 	OMP_WAIT_POLICY=passive $(PY) -m pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
 
-# sparse_dot_mkl looks for the library in the system's folders alone.
 bench: $(STAMPS)/native $(STAMPS)/bench
-	MKL_RT=$$(echo $(abspath $(VENV))/lib/libmkl_rt.so.*) $(PY) -m benchmarks $(BENCH_ARGS)
+	$(PY) -m benchmarks $(BENCH_ARGS)
 
 test-gpu:
 	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --no-index --upgrade \

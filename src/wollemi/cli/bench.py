@@ -2,6 +2,126 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
+from ..core.errors import InvalidArgument
+from ..core.executor import Executor
+from ..core.registry import executor as executor_by_name
+from .console import console
+
+if TYPE_CHECKING:
+    from ..bench.peers import Peer
+    from ..bench.report import Record
+
 bench = typer.Typer(no_args_is_help=True, help="Time an operation against its floor and its peers.")
+
+Cases = Annotated[
+    list[str] | None, typer.Argument(help="Matrix files, or cases such as stencil7:100.")
+]
+ExecutorName = Annotated[str, typer.Option("--executor", help="reference, omp, omp:4, cuda, ...")]
+Json = Annotated[Path | None, typer.Option("--json", help="Write every record, a line each.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Draw the roofline.")]
+Dtype = Annotated[str, typer.Option(help="float32, float64, complex64 or complex128.")]
+Batches = Annotated[int, typer.Option(help="Rounds in which every contender has its turn.", min=1)]
+Budget = Annotated[float, typer.Option(help="Seconds that a contest may take, about.")]
+
+
+@bench.command()
+def spmv(
+    cases: Cases = None,
+    executor: ExecutorName = "omp",
+    format: Annotated[str, typer.Option(help="The format of our matrix.")] = "csr",
+    dtype: Dtype = "float64",
+    json: Json = None,
+    plot: Plot = None,
+    batches: Batches = 15,
+    budget: Budget = 20.0,
+) -> None:
+    """Time a sparse matrix times a vector."""
+    from ..bench import case, spmv
+    from ..bench.contest import Settings
+
+    chosen = [case(name) for name in cases or spmv.DEFAULT_CASES]
+    settings = Settings(batches=batches, budget=budget)
+
+    def measure(where: Executor, peers: Sequence[Peer]) -> Iterator[Record]:
+        return spmv.run(chosen, where, peers, format=format, dtype=dtype, settings=settings)
+
+    _report(measure, executor, json, plot)
+
+
+@bench.command()
+def solve(
+    cases: Cases = None,
+    executor: ExecutorName = "omp",
+    method: Annotated[
+        list[str] | None, typer.Option(help="cg, bicgstab, cgs, gmres; may be repeated.")
+    ] = None,
+    iterations: Annotated[int, typer.Option(help="Iterations of a timed solve.", min=1)] = 30,
+    dtype: Dtype = "float64",
+    json: Json = None,
+    plot: Plot = None,
+    batches: Batches = 7,
+    budget: Budget = 20.0,
+) -> None:
+    """Time iterations of solvers, and what an iteration costs on 100 unknowns."""
+    from ..bench import case, solve
+    from ..bench.contest import Settings
+    from ..solvers.choose import METHODS
+
+    for name in method or ():
+        if name not in METHODS:
+            raise InvalidArgument(f"no method is called {name!r}; known: {', '.join(METHODS)}")
+    chosen = [case(name) for name in cases or solve.DEFAULT_CASES]
+    settings = Settings(batches=batches, budget=budget)
+
+    def measure(where: Executor, peers: Sequence[Peer]) -> Iterator[Record]:
+        yield from solve.overhead(where, settings)
+        yield from solve.run(
+            chosen,
+            where,
+            peers,
+            methods=method or solve.DEFAULT_METHODS,
+            iterations=iterations,
+            dtype=dtype,
+            settings=settings,
+        )
+
+    _report(measure, executor, json, plot)
+
+
+def _report(
+    measure: Callable[[Executor, Sequence[Peer]], Iterator[Record]],
+    executor: str,
+    json: Path | None,
+    plot: Path | None,
+) -> None:
+    """Measure, print a table per contest, and write what was asked for.
+
+    Ends with status 1 if a result of ours was wrong.
+    """
+    from ..bench.peers import peers as peers_of
+    from ..bench.plot import roofline
+    from ..bench.report import Report, environment, table
+
+    for target in (json, plot):
+        if target is not None and not target.parent.is_dir():
+            raise InvalidArgument(f"{target}: there is no folder {target.parent}")
+    where = executor_by_name(executor)
+    peers = peers_of(where)
+    report = Report(environment(where, peers), json)
+    out = console()
+    for _, contest in groupby(measure(where, peers), key=lambda r: (r.benchmark, r.case)):
+        records = list(contest)
+        for record in records:
+            report.add(record)
+        out.print(table(records))
+    if plot is not None:
+        roofline(report.records, plot)
+    if any(record.ours and record.trouble for record in report.records):
+        raise typer.Exit(1)

@@ -1,0 +1,234 @@
+"""Other libraries that do the same, as far as they are installed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, files, version
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as sla
+
+from ..core.executor import Executor
+from .timing import Contender
+
+
+class Absent(Exception):
+    """A peer that is not here, or cannot do what is asked; the message says why."""
+
+
+class Peer(ABC):
+    """A library to compare with.
+
+    ``spmv`` and ``solve`` take SciPy's matrix and NumPy's vectors, bring them where the library
+    wants them, and return what is then timed.
+    """
+
+    name: str
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return the version; raises Absent if the library is not installed."""
+
+    def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
+        """Return what computes ``S @ x``."""
+        raise Absent("its SpMV is not compared")
+
+    def solve(
+        self, method: str, S: sp.csr_array, b: np.ndarray[Any, Any], iterations: int, restart: int
+    ) -> Callable[[], Any]:
+        """Return what does exactly so many iterations from zero and returns ``x``."""
+        raise Absent(f"its {method} is not compared")
+
+    def synchronize(self) -> None:  # noqa: B027  on a CPU there is nothing to wait for
+        """Wait for what was submitted."""
+
+    def to_host(self, result: Any) -> Any:
+        """Return a result as a NumPy array."""
+        return np.asarray(result)
+
+    def contender(self, call: Callable[[], Any]) -> Contender:
+        """Return ``call`` under this peer's name."""
+        return Contender(self.name, call, self.synchronize, self.to_host)
+
+
+def _version(*names: str) -> str:
+    for name in names:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    raise Absent(f"not installed: pip install {names[0]}")
+
+
+class SciPy(Peer):
+    """SciPy: one thread."""
+
+    name = "scipy"
+
+    def version(self) -> str:
+        """Return SciPy's version."""
+        return _version("scipy")
+
+    def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
+        """Return ``S @ x``."""
+        return lambda: S @ x
+
+    def solve(
+        self, method: str, S: sp.csr_array, b: np.ndarray[Any, Any], iterations: int, restart: int
+    ) -> Callable[[], Any]:
+        """Return a solve that cannot converge, so that it does all iterations."""
+        return _scipy_like(sla, method, S, b, iterations, restart)
+
+
+def _scipy_like(
+    namespace: Any, method: str, S: Any, b: Any, iterations: int, restart: int
+) -> Callable[[], Any]:
+    function = getattr(namespace, method)
+    # SciPy's gmres counts cycles
+    limit = {"maxiter": iterations}
+    if method == "gmres":
+        limit = {"maxiter": iterations // restart, "restart": restart}
+
+    def call() -> Any:
+        # NumPy's warnings come where a residual has come down to nothing
+        with np.errstate(all="ignore"):
+            return function(S, b, rtol=0.0, atol=0.0, **limit)[0]
+
+    return call
+
+
+class Mkl(Peer):
+    """Intel's MKL through ``sparse_dot_mkl``, with as many threads as the executor has."""
+
+    name = "mkl"
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+
+    def version(self) -> str:
+        """Return the versions of the wrapper and of MKL."""
+        wrapper = _version("sparse_dot_mkl")
+        return f"{wrapper}, MKL {_version('mkl')}, {self.threads} threads"
+
+    def _library(self) -> Any:
+        # its threads would spin for 200 ms after each call, on the cores of who comes next
+        os.environ.setdefault("KMP_BLOCKTIME", "1")
+        for file in files("mkl") or []:
+            if file.name.startswith("libmkl_rt.so"):
+                # the wrapper looks in the system's folders alone
+                os.environ.setdefault("MKL_RT", str(file.locate()))
+        try:
+            import sparse_dot_mkl
+        except (ImportError, OSError) as error:
+            raise Absent(f"does not load: {error}") from error
+        sparse_dot_mkl.mkl_set_num_threads(self.threads)
+        return sparse_dot_mkl
+
+    def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
+        """Return ``S @ x`` into one and the same array."""
+        product = self._library().dot_product_mkl
+        out = np.zeros(S.shape[0], S.dtype)
+        return lambda: product(S, x, out=out, out_scalar=0.0)
+
+
+class Torch(Peer):
+    """PyTorch on the CPU, CSR."""
+
+    name = "torch"
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+
+    def version(self) -> str:
+        """Return PyTorch's version."""
+        return f"{_version('torch')}, {self.threads} threads"
+
+    def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
+        """Return the product of a CSR tensor and a vector."""
+        import torch
+
+        torch.set_num_threads(self.threads)
+        parts = (torch.from_numpy(np.array(a)) for a in (S.indptr, S.indices, S.data))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that sparse CSR is in beta
+            tensor = torch.sparse_csr_tensor(*parts, size=S.shape)
+        vector = torch.from_numpy(x)
+        return lambda: tensor @ vector
+
+
+class PyAmg(Peer):
+    """PyAMG's Krylov solvers, over SciPy's products."""
+
+    name = "pyamg"
+
+    def version(self) -> str:
+        """Return PyAMG's version."""
+        return _version("pyamg")
+
+    def solve(
+        self, method: str, S: sp.csr_array, b: np.ndarray[Any, Any], iterations: int, restart: int
+    ) -> Callable[[], Any]:
+        """Return a solve that cannot converge, so that it does all iterations."""
+        from pyamg import krylov
+
+        if method not in ("cg", "bicgstab"):
+            raise Absent(f"has no comparable {method}")
+        function = getattr(krylov, method)
+        return lambda: function(S, b, tol=0.0, maxiter=iterations)[0]
+
+
+class CuPy(Peer):
+    """CuPy: cuSPARSE, and solvers over it."""
+
+    name = "cupy"
+
+    def version(self) -> str:
+        """Return CuPy's version."""
+        return _version("cupy-cuda13x", "cupy-cuda12x", "cupy")
+
+    def _placed(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+        import cupy
+        import cupyx.scipy.sparse
+
+        return cupyx.scipy.sparse.csr_matrix(sp.csr_matrix(S)), cupy.asarray(x)
+
+    def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
+        """Return cuSPARSE's product."""
+        matrix, vector = self._placed(S, x)
+        return lambda: matrix @ vector
+
+    def solve(
+        self, method: str, S: sp.csr_array, b: np.ndarray[Any, Any], iterations: int, restart: int
+    ) -> Callable[[], Any]:
+        """Return a solve that cannot converge, so that it does all iterations."""
+        import cupyx.scipy.sparse.linalg as namespace
+
+        if method not in ("cg", "cgs", "gmres"):
+            raise Absent(f"has no {method}")
+        function = getattr(namespace, method)
+        matrix, vector = self._placed(S, b)
+        extra = {"restart": restart} if method == "gmres" else {}
+        return lambda: function(matrix, vector, tol=0.0, maxiter=iterations, **extra)[0]
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+        import cupy
+
+        cupy.cuda.get_current_stream().synchronize()
+
+    def to_host(self, result: Any) -> Any:
+        """Return a device array as a NumPy array."""
+        return result.get()
+
+
+def peers(executor: Executor) -> list[Peer]:
+    """Return the libraries that an executor is compared with, installed or not."""
+    threads = int(executor.properties.get("threads", 1))
+    if executor.backend == "cuda":
+        return [CuPy()]
+    return [SciPy(), Mkl(threads), Torch(threads), PyAmg()]

@@ -1,0 +1,253 @@
+"""What was measured: records, as JSON lines and as a table.
+
+A file holds one line ``{"kind": "environment", ...}`` per run, followed by a line
+``{"kind": "result", ...}`` per contender; ``run`` ties them together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from ..core.executor import Executor
+from ..core.formats import Matrix
+from ..core.operation import Cost
+from .contest import Outcome
+from .peers import Absent, Peer
+
+SCHEMA = "wollemi-bench/1"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One contender in one contest.
+
+    Attributes
+    ----------
+    benchmark, case : str
+        ``spmv`` or ``solve/cg``, and the matrix.
+    executor, format, dtype, rows, columns, entries
+        Of our matrix.
+    contender : str
+        Who; ``ours`` says whether it is us.
+    seconds, low, high : float or None
+        Median and quartiles per call or iteration; None if it was not timed.
+    samples : list of float
+        All batches, in seconds.
+    times_ours : float or None
+        How many times as long as ours it takes, from pairs of the same round.
+    bytes, flops : int or None
+        What the operation cannot do without.
+    read, triad : float or None
+        Bandwidths measured in the same rounds, in bytes per second.
+    trouble : str
+        Why it was not timed: ``absent``, ``wrong`` or ``failed``, and more.
+    notes : list of str
+        What else is worth knowing, such as the chosen kernel.
+    """
+
+    benchmark: str
+    case: str
+    executor: str
+    format: str
+    dtype: str
+    rows: int
+    columns: int
+    entries: int
+    contender: str
+    ours: bool
+    seconds: float | None = None
+    low: float | None = None
+    high: float | None = None
+    samples: list[float] = field(default_factory=list)
+    times_ours: float | None = None
+    bytes: int | None = None
+    flops: int | None = None
+    read: float | None = None
+    triad: float | None = None
+    trouble: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Bytes per second over the bytes that must move."""
+        return self.bytes / self.seconds if self.bytes and self.seconds else None
+
+    @property
+    def floor_share(self) -> float | None:
+        """The time that reading those bytes takes at least, as a share of the time taken."""
+        bandwidth = self.bandwidth
+        return bandwidth / self.read if bandwidth and self.read else None
+
+
+def _digits(number: float) -> float:
+    """Return a time with the digits that mean something."""
+    return float(f"{number:.5g}")
+
+
+def records_of(
+    benchmark: str,
+    case: str,
+    A: Matrix,
+    outcomes: Sequence[Outcome],
+    bandwidth: dict[str, float],
+    *,
+    cost: Cost | None = None,
+    per: int = 1,
+    notes: Sequence[str] = (),
+) -> list[Record]:
+    """Return the records of a contest whose first outcome is ours.
+
+    Parameters
+    ----------
+    benchmark, case : str
+        What was measured, on which matrix.
+    A : matrix
+        Ours.
+    outcomes, bandwidth
+        What the contest returned.
+    cost : Cost, optional
+        Of one call.
+    per : int
+        Iterations in a call; times, bytes and flops are divided by it.
+    notes : sequence of str
+        Kept with our record.
+    """
+    ours = outcomes[0].timing
+    records = []
+    for place, outcome in enumerate(outcomes):
+        timed: dict[str, Any] = {}
+        if outcome.timing is not None:
+            low, high = outcome.timing.quartiles
+            timed = {
+                "seconds": _digits(outcome.timing.median / per),
+                "low": _digits(low / per),
+                "high": _digits(high / per),
+                "samples": [_digits(s / per) for s in outcome.timing.samples],
+                "times_ours": None if ours is None else _digits(ours.ratio_of(outcome.timing)),
+            }
+        records.append(
+            Record(
+                benchmark=benchmark,
+                case=case,
+                executor=A.executor.name,
+                format=A.format,
+                dtype=str(A.dtype),
+                rows=A.shape[0],
+                columns=A.shape[1],
+                entries=A.nnz,
+                contender=outcome.name,
+                ours=place == 0,
+                **timed,
+                bytes=None if cost is None else cost.bytes // per,
+                flops=None if cost is None else cost.flops // per,
+                read=bandwidth.get("read"),
+                triad=bandwidth.get("triad"),
+                trouble=outcome.trouble,
+                notes=list(notes) if place == 0 else [],
+            )
+        )
+    return records
+
+
+def environment(executor: Executor, peers: Iterable[Peer]) -> dict[str, Any]:
+    """Return where a run took place: versions and hardware."""
+    found = {}
+    for peer in peers:
+        try:
+            found[peer.name] = peer.version()
+        except Absent as error:
+            found[peer.name] = f"absent: {error}"
+    return {
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "versions": {name: version(name) for name in ("wollemi", "numpy", "scipy")},
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "cores": len(os.sched_getaffinity(0)),
+        "executor": executor.name,
+        "device": {
+            k: v for k, v in executor.properties.items() if isinstance(v, (str, int, float))
+        },
+        "peers": found,
+    }
+
+
+class Report:
+    """The records of one run; written line by line, so that a crash loses only what follows."""
+
+    def __init__(self, environment: dict[str, Any], path: Path | None = None) -> None:
+        self.run = uuid.uuid4().hex[:12]
+        self.environment = environment
+        self.records: list[Record] = []
+        self._path = path
+        if path is not None:
+            path.write_text("")
+        self._write({"kind": "environment", **environment})
+
+    def add(self, record: Record) -> None:
+        """Keep a record, and write it."""
+        self.records.append(record)
+        self._write({"kind": "result", **asdict(record), "floor_share": record.floor_share})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self._path is not None:
+            with self._path.open("a") as file:
+                print(json.dumps({"schema": SCHEMA, "run": self.run, **line}), file=file)
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time with a unit that fits.
+
+    Examples
+    --------
+    >>> from wollemi.bench.report import seconds_text
+    >>> seconds_text(0.00316)
+    '3.16 ms'
+    """
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def table(records: Sequence[Record]) -> Group:
+    """Return the records of one contest as a table for people."""
+    first = records[0]
+    title = (
+        f"{first.benchmark}  {first.case}  {first.rows} x {first.columns}, {first.entries} entries"
+        f"  {first.dtype} {first.format} on {first.executor}"
+    )
+    remarks = list(first.notes)
+    if first.read and first.triad:
+        remarks.append(f"read {first.read / 1e9:.1f} GB/s, triad {first.triad / 1e9:.1f} GB/s")
+    remarks += [f"{record.contender}: {record.trouble}" for record in records if record.trouble]
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    shown.add_column("", no_wrap=True)
+    for name in ("median", "quartiles", "GB/s", "of floor", "times ours"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for record in records:
+        if record.seconds is None:
+            continue
+        spread = f"{seconds_text(record.low or 0.0)} - {seconds_text(record.high or 0.0)}"
+        shown.add_row(
+            record.contender,
+            seconds_text(record.seconds),
+            spread,
+            "" if record.bandwidth is None else f"{record.bandwidth / 1e9:.1f}",
+            "" if record.floor_share is None else f"{record.floor_share:.2f}",
+            "" if record.times_ours is None else f"{record.times_ours:.2f}",
+        )
+    return Group(Text(title, style="bold"), shown, *(Text(f"  {r}", style="dim") for r in remarks))
