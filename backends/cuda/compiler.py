@@ -16,7 +16,7 @@ from typing import Any
 from ...core.errors import ExecutorUnavailable, KernelCompileError
 
 #: C++17 is what the other three compilers read too. Sums have a fixed order: no fast math.
-OPTIONS = ("-std=c++17", "--extra-device-vectorization", "-default-device")
+OPTIONS = ("-std=c++17", "--extra-device-vectorization")
 
 
 @cache

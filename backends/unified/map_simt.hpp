@@ -12,26 +12,13 @@ namespace wl {
 template <class F>
 constexpr bool has_sum = !same<typename F::sum, none>::value;
 
-// One column: rows are dealt to work-items in turn, or in one piece each where there is no wave to
-// serve.
+// Adds up what the work-items of all blocks hold, and finishes the one column there is.
 template <class F>
-WL_DEVICE void map_column(const item& it, const F& f, i64 n, typename F::sum* partials,
-                          i32* counter) {
-  using S = typename F::sum;
-  const auto state = f.column(0);
-  if (!state.active)
-    return; // the same in all blocks: the status changes only after all of them came by
-  S sum{};
-  if constexpr (WL_BLOCK == 1) {
-    const i64 begin = n * it.block() / it.blocks(), end = n * (it.block() + 1) / it.blocks();
-    for (i64 i = begin; i < end; ++i)
-      sum += f(i, 0, state);
-  } else {
-    const i64 step = it.blocks() * WL_BLOCK;
-    for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n; i += step)
-      sum += f(i, 0, state);
-  }
+WL_DEVICE void close_column(const item& it, const F& f, typename F::sum sum, void* scratch,
+                            i32* counter) {
   if constexpr (has_sum<F>) {
+    using S = typename F::sum;
+    auto* const partials = static_cast<S*>(scratch);
     sum = sum_of_block(it, sum);
     if (it.thread() == 0)
       partials[it.block()] = sum;
@@ -44,6 +31,26 @@ WL_DEVICE void map_column(const item& it, const F& f, i64 n, typename F::sum* pa
     if (it.thread() == 0)
       f.finish(0, total);
   }
+}
+
+// One column: rows are dealt to work-items in turn, or in one piece each where there is no wave.
+template <class F>
+WL_DEVICE void map_column(const item& it, const F& f, i64 n, void* partials, i32* counter) {
+  const auto state = f.column(0);
+  // The same in all blocks: the status changes only after all of them came by.
+  if (!state.active)
+    return;
+  typename F::sum sum{};
+  if constexpr (WL_BLOCK == 1) {
+    const i64 begin = n * it.block() / it.blocks(), end = n * (it.block() + 1) / it.blocks();
+    for (i64 i = begin; i < end; ++i)
+      sum += f(i, 0, state);
+  } else {
+    const i64 step = it.blocks() * WL_BLOCK;
+    for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n; i += step)
+      sum += f(i, 0, state);
+  }
+  close_column(it, f, sum, partials, counter);
 }
 
 // The work-items of a block as a tile of rows and columns, columns first: neighbours read
@@ -120,11 +127,10 @@ WL_DEVICE void map_columns(const item& it, const F& f, i64 n, i64 k, typename F:
 // and per group of blocks. A functor without a sum has nothing to finish.
 template <class F>
 WL_DEVICE void map(const item& it, const F& f, i64 n, i64 k, void* partials, i32* counter) {
-  auto* const sums = static_cast<typename F::sum*>(partials);
   if (k == 1)
-    map_column(it, f, n, sums, counter);
+    map_column(it, f, n, partials, counter);
   else
-    map_columns(it, f, n, k, sums, counter);
+    map_columns(it, f, n, k, static_cast<typename F::sum*>(partials), counter);
 }
 
 } // namespace wl

@@ -55,7 +55,7 @@ LARGEST_SUM = 32
 _INCLUDE = re.compile(r'#include "(\w+\.hpp)"\n')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SimtKernel:
     """A template of ``backends/simt`` that becomes kernels.
 
@@ -73,6 +73,8 @@ class SimtKernel:
         are constants.
     block : int
         Work-items of a block.
+    variants : tuple of mapping
+        The constants that it is made for.
     """
 
     name: str
@@ -80,6 +82,7 @@ class SimtKernel:
     signature: str
     template: str = "{T}, {I}"
     block: int = 256
+    variants: tuple[Mapping[str, object], ...] = ({},)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -217,6 +220,7 @@ def program(
     warp: int = 32,
     block: int = 256,
     defines: Mapping[str, object] | None = None,
+    folders: tuple[Path, ...] = FOLDERS,
 ) -> str:
     """Return a whole program: definitions, the headers and what they include, and the wrappers.
 
@@ -232,10 +236,17 @@ def program(
         Lanes of a wave and work-items of a block.
     defines : mapping, optional
         Further macros.
+    folders : tuple of Path, optional
+        Where headers are looked for.
     """
     macros = {f"WL_{dialect}": 1, "WL_WARP": warp, "WL_BLOCK": block, **(defines or {})}
     lines = [f"#define {name} {text}\n" for name, text in macros.items()]
-    return "".join(lines) + flatten(*headers) + '#line 1 "wrappers"\n' + "".join(wrappers)
+    return (
+        "".join(lines)
+        + flatten(*headers, folders=folders)
+        + '#line 1 "wrappers"\n'
+        + "".join(wrappers)
+    )
 
 
 def map_program(

@@ -2,6 +2,8 @@
 
 import pytest
 
+from wollemi.backends.cuda import loop, matrix
+from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 from wollemi.core.errors import KernelCompileError
 
@@ -54,3 +56,21 @@ def test_every_sum_fits_the_scratch_that_launchers_reserve():
     headers = ["map_simt.hpp", *(f"{group}.hpp" for group in wrappers.map_groups())]
     source = wrappers.program("CUDA", headers, [checks])
     assert compiler.compile_source(source, "sm_90")
+
+
+@pytest.mark.parametrize("group", simt.simt_groups(), ids=lambda group: f"{group[0]}-{group[1]}")
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_warp_kernels_compile(group, architecture):
+    pairs = (("f8", "i4"), ("c16", "i8")) if architecture == "sm_90" else (("f8", "i4"),)
+    for value, index in pairs:
+        source = simt.simt_program("CUDA", group, value, index)
+        assert compiler.compile_source(source, architecture, f"{group}__{value}_{index}")
+
+
+@pytest.mark.parametrize("value", ["f4", "f8"])
+def test_the_product_with_hot_columns_compiles(value):
+    assert compiler.compile_source(matrix.hot_program(value), "sm_90")
+
+
+def test_the_loop_compiles_with_its_condition():
+    assert b"cudaGraphSetConditional" in compiler.compile_source(loop._LOOP_SOURCE, "sm_90")

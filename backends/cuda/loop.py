@@ -1,0 +1,325 @@
+"""Loops that the device runs: a CUDA graph under a WHILE node, or one kernel for everything."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import DeviceError
+from ...core.status import Status
+from . import fused, launch, packed
+from .executor import CODES, CudaExecutor, Scratch, address
+from .tape import Call, Step, Tape, meetings
+
+#: Work-items of a block of the one kernel: as few as give each of a system's rows to one of them.
+SMALL_BLOCK, LARGE_BLOCK = 256, 1024
+#: Rows of a matrix that one work-item has in a product of the one kernel.
+LONGEST_ROW = 64
+#: Share of the L2 cache that a system may take for the one kernel to be chosen.
+CACHE_SHARE = 0.75
+#: Words of the meetings: two rooms of eight words for every block.
+ROOM = 16
+
+_LOOP_SOURCE = r"""
+using i64 = long long;
+using condition = unsigned long long;
+
+// NVRTC knows the setter, but does not declare it.
+extern "C" __device__ __cudart_builtin__ void cudaGraphSetConditional(condition, unsigned int);
+
+extern "C" __global__ void loop_begin(condition handle, const int* running, i64* turns) {
+  cudaGraphSetConditional(handle, *running != 0 && turns[0] < turns[1] ? 1u : 0u);
+}
+extern "C" __global__ void loop_turn(condition handle, const int* running, i64* turns) {
+  const i64 done = ++turns[0];
+  cudaGraphSetConditional(handle, *running != 0 && done < turns[1] ? 1u : 0u);
+}
+extern "C" __global__ void loop_limit(i64* turns, i64 limit) {
+  turns[0] = 0;
+  turns[1] = limit;
+}
+"""
+
+
+def make_program(executor: CudaExecutor, tape: Tape, status: Status) -> Any:
+    """Return the program of an iteration: what has ``run(limit)``."""
+    for parameter, argument in tape.arrays():
+        if parameter.is_matrix:
+            prepare(argument)
+    steps = tape.steps()
+    if fits_one_kernel(executor, tape, steps):
+        return Together(executor, steps, status)
+    return Graph(executor, tape, steps, status)
+
+
+def prepare(matrix: Any) -> None:
+    """Make a matrix's plan, so that its product allocates nothing."""
+    by_rows = getattr(matrix, "by_rows", None)
+    if by_rows is not None:
+        prepare(by_rows)
+    elif hasattr(type(matrix), "plan"):
+        _ = matrix.plan
+
+
+def fits_one_kernel(executor: CudaExecutor, tape: Tape, steps: list[Step]) -> bool:
+    """Return whether a small system can be solved by one kernel."""
+    if tape.columns != {1} or any(step.other is not None for step in steps):
+        return False
+    arrays = {address(a): int(a.nbytes) for p, a in tape.arrays() if p.is_array}
+    values = {a.dtype for p, a in tape.arrays() if p.is_array and p.kind == "T"}
+    nbytes = sum(arrays.values())
+    for step in steps:
+        if step.product is None:
+            continue
+        matrix = step.product[1][0]
+        values.add(matrix.dtype)
+        state = matrix.plan.state
+        if isinstance(state, packed.Packed):
+            if state.target is not None:
+                return False  # rows would not belong to the same work-item in every step
+            nbytes += state.nbytes
+        elif matrix.plan.statistics.longest > LONGEST_ROW:
+            return False
+        else:
+            nbytes += matrix.nbytes
+    return len(values) == 1 and nbytes <= CACHE_SHARE * executor.device.cache_bytes
+
+
+class Together:
+    """One cooperative kernel for all iterations."""
+
+    def __init__(self, executor: CudaExecutor, steps: list[Step], status: Status) -> None:
+        device = executor.device
+        self.executor = executor
+        rows = max(int(v.shape[0]) for s in steps for c in s.calls for v in _blocks(c))
+        few = rows <= SMALL_BLOCK * device.multiprocessors
+        self.block = SMALL_BLOCK if few else LARGE_BLOCK
+        self.blocks = max(1, min(-(-rows // self.block), device.multiprocessors))
+        value = next(CODES[v.dtype] for s in steps for c in s.calls for v in _blocks(c))
+        plan = meetings(steps)
+        #: Meetings of a round: a launch takes that many numbers for each.
+        self.meetings = plan.count + sum(step.has_sum for step in steps)
+        kernel = fused.all_together(steps, plan, status, value, warp=device.warp, block=self.block)
+        self.function = device.function(kernel.symbol, lambda: kernel.source)
+        self.posts = executor.xp.zeros(self.blocks * ROOM, np.uint64)
+        self.values = [*kernel.values, address(self.posts)]
+        self.number = 0
+        self.steps = steps  # with them the arrays live on
+
+    def run(self, limit: int) -> None:
+        """Run at most ``limit`` iterations."""
+        used = limit * self.meetings + 2
+        if self.number + used >= 2**32:
+            self.posts.fill(0)
+            self.number = 0
+        arguments = [*self.values, np.uint32(self.number), limit]
+        self.function((self.blocks,), (self.block,), arguments, 0, None, True)
+        self.number += used
+
+
+def _blocks(call: Call) -> list[Any]:
+    operation, arguments = call
+    return [
+        argument
+        for parameter, argument in zip(operation.parameters, arguments, strict=True)
+        if parameter.is_array and len(parameter.dims) == 2
+    ]
+
+
+class Graph:
+    """The kernels of an iteration under a WHILE node, whose condition the device sets."""
+
+    def __init__(
+        self, executor: CudaExecutor, tape: Tape, steps: list[Step], status: Status
+    ) -> None:
+        self.executor = executor
+        self.steps = steps
+        self.scratch = Scratch()
+        self.turns = executor.xp.zeros(2, np.int64)
+        device = executor.device
+        running = address(status.running)
+        names = ("loop_begin", "loop_turn", "loop_limit")
+        begin, turn, self._limit = (device.function(name, lambda: _LOOP_SOURCE) for name in names)
+        self.kernels = [self._kernel(step) for step in steps]
+        with executor.preparing(self.scratch, dry=True):
+            self._launch_all()
+        # Where the status is final for this round: the condition is set beside what is left.
+        last = max(
+            (i for i, step in enumerate(steps) if _ends_columns(step)), default=len(steps) - 1
+        )
+        builder = GraphBuilder(executor)
+        try:
+            builder.head(lambda handle: begin((1,), (1,), (handle, running, address(self.turns))))
+            with executor.preparing(self.scratch, dry=False):
+                builder.body(lambda handle, fork: self._capture(last, fork, turn, handle, running))
+            self._graph = builder.finish()
+        except BaseException:
+            builder.discard()
+            raise
+        # Not at exit: CUDA is gone by then.
+        weakref.finalize(self, builder.discard).atexit = False
+
+    def _kernel(self, step: Step) -> fused.Kernel | None:
+        """Return the kernel of a product and its operation on rows, if they can share one."""
+        if step.product is None or step.rows is None:
+            return None
+        plan = step.product[1][0].plan
+        shares = plan.kernel == "stream" or isinstance(plan.state, packed.Packed)
+        state = plan.state
+        if not shares or (state is not None and (state.pieces or state.empty_rows is not None)):
+            return None
+        block = STREAM_BLOCK if plan.kernel == "stream" else launch.BLOCK
+        return fused.product_and_rows(step, warp=self.executor.device.warp, block=block)
+
+    def _launch_all(self) -> None:
+        for at in range(len(self.steps)):
+            self._launch(at)
+
+    def _launch(self, at: int) -> None:
+        executor, step, kernel = self.executor, self.steps[at], self.kernels[at]
+        if kernel is None:
+            for operation, arguments in step.calls:
+                found = executor.kernels.find(operation)
+                assert found is not None
+                found(executor, *arguments)
+            return
+        assert step.product is not None
+        matrix, _, y, _, _ = step.product[1]
+        block = STREAM_BLOCK if matrix.plan.kernel == "stream" else launch.BLOCK
+        blocks = launch.row_blocks(int(y.shape[0]), executor.device.multiprocessors, block)
+        scratch = executor.scratch(blocks * launch.LARGEST_SUM)
+        function = executor.device.function(kernel.symbol, lambda: kernel.source)
+        executor.launch(function, blocks, [*kernel.values, *scratch], block)
+
+    def _capture(self, last: int, fork: Any, turn: Any, handle: Any, running: int) -> None:
+        for at in range(len(self.steps)):
+            self._launch(at)
+            if at == last:
+                fork(lambda: turn((1,), (1,), (handle, running, address(self.turns))))
+
+    def run(self, limit: int) -> None:
+        """Run at most ``limit`` iterations."""
+        self._limit((1,), (1,), (address(self.turns), limit))
+        checked(_runtime().cudaGraphLaunch(self._graph, _stream(self.executor)))
+
+
+#: Work-items of a block of CSR-stream.
+STREAM_BLOCK = 128
+
+
+def _ends_columns(step: Step) -> bool:
+    return any(
+        parameter.is_status and parameter.intent != "in"
+        for operation, _ in step.calls
+        for parameter in operation.parameters
+    )
+
+
+def _runtime() -> Any:
+    from cuda.bindings import runtime
+
+    return runtime
+
+
+def _stream(executor: CudaExecutor) -> int:
+    return int(executor.xp.cuda.get_current_stream().ptr)
+
+
+def checked(result: tuple[Any, ...]) -> Any:
+    """Return what a call of the runtime returned besides its code, or raise DeviceError."""
+    if int(result[0]) != 0:
+        runtime = _runtime()
+        _, text = runtime.cudaGetErrorString(result[0])
+        raise DeviceError(f"{result[0].name}: {text.decode() if text else ''}")
+    return None if len(result) == 1 else result[1] if len(result) == 2 else result[1:]
+
+
+class GraphBuilder:
+    """A graph of a head, and of a body that is repeated while a condition holds.
+
+    The head and the body are captured: they launch kernels as usual, on the stream that is
+    current then.
+    """
+
+    def __init__(self, executor: CudaExecutor) -> None:
+        runtime = _runtime()
+        self._executor = executor
+        self._runtime = runtime
+        self._executable: Any = None
+        self._graph = checked(runtime.cudaGraphCreate(0))
+        self._handle = checked(runtime.cudaGraphConditionalHandleCreate(self._graph, 0, 1))
+        self._stream = executor.xp.cuda.Stream(non_blocking=True)
+
+    @property
+    def handle(self) -> np.uint64:
+        """What kernels set the condition with."""
+        return np.uint64(int(self._handle))
+
+    def head(self, launches: Any) -> None:
+        """Capture what runs once, before; it sets the condition for the first time."""
+        self._capture(self._graph, lambda: launches(self.handle))
+
+    def body(self, launches: Any) -> None:
+        """Capture what is repeated.
+
+        ``launches(handle, fork)`` launches it; ``fork(f)`` captures what f launches beside the
+        rest.
+        """
+        runtime = self._runtime
+        nodes = checked(runtime.cudaGraphGetNodes(self._graph, 16))
+        nodes = [node for node in nodes[0]][: int(nodes[1])]
+        parameters = runtime.cudaGraphNodeParams()
+        parameters.type = runtime.cudaGraphNodeType.cudaGraphNodeTypeConditional
+        parameters.conditional.handle = self._handle
+        parameters.conditional.type = runtime.cudaGraphConditionalNodeType.cudaGraphCondTypeWhile
+        parameters.conditional.size = 1
+        checked(runtime.cudaGraphAddNode(self._graph, nodes, None, len(nodes), parameters))
+        body = parameters.conditional.phGraph_out[0]
+        self._capture(body, lambda: self._with_forks(launches))
+
+    def _with_forks(self, launches: Any) -> None:
+        cuda = self._executor.xp.cuda
+        side = cuda.Stream(non_blocking=True)
+        joins: list[Any] = []
+
+        def fork(launch_beside: Any) -> None:
+            here = cuda.Event(disable_timing=True)
+            here.record(self._stream)
+            side.wait_event(here)
+            with side:
+                launch_beside()
+            done = cuda.Event(disable_timing=True)
+            done.record(side)
+            joins.append(done)
+
+        launches(self.handle, fork)
+        for done in joins:
+            self._stream.wait_event(done)
+
+    def _capture(self, graph: Any, launches: Any) -> None:
+        runtime = self._runtime
+        mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeRelaxed
+        pointer = self._stream.ptr
+        checked(runtime.cudaStreamBeginCaptureToGraph(pointer, graph, None, None, 0, mode))
+        try:
+            with self._stream:
+                launches()
+        finally:
+            ended = runtime.cudaStreamEndCapture(pointer)
+        checked(ended)
+
+    def finish(self) -> Any:
+        """Return the graph, ready to be launched."""
+        self._executable = checked(self._runtime.cudaGraphInstantiate(self._graph, 0))
+        return self._executable
+
+    def discard(self) -> None:
+        """Give back what the graph holds; does nothing the second time."""
+        executable, self._executable = self._executable, None
+        graph, self._graph = self._graph, None
+        if executable is not None:
+            self._runtime.cudaGraphExecDestroy(executable)
+        if graph is not None:
+            self._runtime.cudaGraphDestroy(graph)

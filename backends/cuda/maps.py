@@ -1,0 +1,72 @@
+"""Every map operation: one launcher for all functors."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...core.operation import OPERATIONS, Operation
+from . import launch
+from .executor import CODES, CudaExecutor, flatten
+from .table import kernel
+
+
+@cache
+def places(operation: Operation) -> tuple[tuple[int, int], tuple[int, int], int, int | None]:
+    """Return where a map operation's sizes and dtypes are to be read from.
+
+    The argument and axis of its rows, the same of its columns, the argument that has the dtype of
+    values, and the one that has that of indices.
+    """
+    assert operation.over is not None
+    found = {}
+    for dimension in operation.over:
+        found[dimension] = next(
+            (i, parameter.dims.index(dimension))
+            for i, parameter in enumerate(operation.parameters)
+            if parameter.is_array and dimension in parameter.dims
+        )
+    kinds = [parameter.kind if parameter.is_array else "" for parameter in operation.parameters]
+    rows, columns = (found[dimension] for dimension in operation.over)
+    return rows, columns, kinds.index("T"), kinds.index("I") if "I" in kinds else None
+
+
+def sizes(operation: Operation, arguments: tuple[Any, ...]) -> tuple[int, int]:
+    """Return the rows and columns of a call."""
+    (row_at, row_axis), (column_at, column_axis), _, _ = places(operation)
+    return int(arguments[row_at].shape[row_axis]), int(arguments[column_at].shape[column_axis])
+
+
+def dtypes(operation: Operation, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return the dtypes of values and indices of a call."""
+    _, _, value_at, index_at = places(operation)
+    index = np.dtype(np.int32) if index_at is None else arguments[index_at].dtype
+    return arguments[value_at].dtype, index
+
+
+def run_map(executor: CudaExecutor, operation: Operation, *arguments: Any) -> None:
+    """Visit all elements, then finish every column."""
+    n, k = sizes(operation, arguments)
+    if k == 0:
+        return
+    value, index = dtypes(operation, arguments)
+    device = executor.device
+    grid = launch.map_grid(n, k, device.multiprocessors)
+    flat = [n, k, *flatten(operation.parameters, arguments, value), *executor.scratch(grid.scratch)]
+    function = device.map_function(operation, CODES[value], CODES[index])
+    executor.launch(function, grid.blocks, flat)
+
+
+def _registered(operation: Operation) -> None:
+    @kernel(operation)
+    def run(executor: CudaExecutor, *arguments: Any) -> None:
+        run_map(executor, operation, *arguments)
+
+    run.__name__ = operation.symbol
+
+
+for _operation in OPERATIONS:
+    if _operation.is_map:
+        _registered(_operation)

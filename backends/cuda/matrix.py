@@ -1,0 +1,388 @@
+"""Products of matrices and blocks of vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.executor import Array
+from ...core.operations import matrix as operations
+from ...core.operations import vector
+from ...core.statistics import Plan, RowStatistics
+from ..simt import kernels as simt
+from ..unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
+from . import launch, packed, selection
+from .executor import CODES, CudaExecutor, flatten
+from .maps import run_map
+from .table import kernel
+
+#: Bytes of shared memory that hot columns take: 24,000 float64. The rest of 228 KB is L1.
+HOT_BYTES = 192_000
+
+sell_hot = SimtKernel(
+    "sell_hot",
+    "hot.hpp",
+    "lanes: i64, hot: i64, slice_ptr: in i64[l], codes: in i32[l], values: in T[l], "
+    "target: in i32[l], x: in T[l], y: inout T[m,k], alpha: T, beta: T, partial: out T[l]",
+    "{T}",
+    block=1024,
+)
+
+
+# ---- CSR
+
+
+def facts_of(executor: CudaExecutor, matrix: Any) -> tuple[RowStatistics, selection.Facts]:
+    """Return what the rule wants to know of a CSR matrix, and no more."""
+    xp, warp = executor.xp, executor.device.warp
+    length = xp.diff(matrix.indptr.astype(np.int64))
+    m, nnz = int(length.size), matrix.nnz
+    statistics = RowStatistics(
+        m,
+        matrix.shape[1],
+        nnz,
+        nnz / max(m, 1),
+        float(length.std()) if m else 0.0,
+        int(length.max()) if m else 0,
+        float((length == 0).mean()) if m else 0.0,
+    )
+    narrow = max(*matrix.shape, nnz) < 2**31
+    room = executor.free_memory() if narrow else 0  # packed columns are 32-bit
+    facts = selection.Facts(9.9, 9.9, 0, 2**31, 0.0, matrix.dtype.itemsize, room)
+    if nnz < selection.FEW_ENTRIES or not narrow:
+        return statistics, facts
+    facts = facts._replace(padding=packed.padding(xp, length, warp))
+    if facts.padding > selection.MOST_PADDING:
+        order = packed.window_order(xp, length, warp)
+        facts = facts._replace(sorted_padding=packed.padding(xp, length[order], warp))
+    if min(facts.padding, facts.sorted_padding) <= selection.MOST_PADDING:
+        hashes, reach = packed.examine(executor, matrix)
+        found = packed.patterns(executor, matrix, hashes, selection.MOST_PATTERNS)
+        count = 0 if found is None else int(found[1].size)
+        facts = facts._replace(reach=reach, patterns=count)
+    elif nnz >= selection.HOT_ENTRIES and matrix.dtype.kind == "f":
+        hot = HOT_BYTES // matrix.dtype.itemsize
+        if executor.device.shared_bytes >= HOT_BYTES and matrix.shape[1] > hot:
+            facts = facts._replace(hot_share=packed.hot_share(xp, matrix, hot))
+    return statistics, facts
+
+
+def make_plan(executor: CudaExecutor, matrix: Any, chosen: str | None = None) -> Plan:
+    """Return the plan of a CSR matrix.
+
+    Parameters
+    ----------
+    chosen : str, optional
+        The kernel, where the rule is not to choose.
+    """
+    statistics, facts = facts_of(executor, matrix)
+    if chosen is None:
+        name, reason = selection.choose(statistics, facts)
+    else:
+        name, reason = chosen, "as asked for"
+    in_order = facts.padding <= selection.MOST_PADDING
+    state = None
+    if name.startswith("sell"):
+        code = {"sell": packed.ABSOLUTE, "sell-near": packed.NEAR, "sell-pattern": packed.PATTERN}
+        state = packed.pack_rows(executor, matrix, code[name], in_order=in_order)
+    elif name == "balanced":
+        state = packed.pack_pieces(executor, matrix)
+    elif name == "balanced-hot":
+        state = packed.pack_pieces(executor, matrix, HOT_BYTES // matrix.dtype.itemsize)
+    return Plan(name, reason, statistics, state)
+
+
+@kernel(operations.csr_plan)
+def csr_plan(executor: CudaExecutor, A: Any) -> Plan:
+    """Find out about the rows, choose, and pack if that is the choice."""
+    return make_plan(executor, A)
+
+
+def _scale(executor: CudaExecutor, y: Array, beta: complex) -> None:
+    """Y = beta y, for matrices without entries; beta = 0 does not read y."""
+    if beta == 0:
+        run_map(executor, vector.fill, y, 0.0)
+    else:
+        run_map(executor, vector.axpby, y, y, 0.0, beta)
+
+
+def _rows(executor: CudaExecutor, count: int, block: int = launch.BLOCK) -> int:
+    return launch.row_blocks(count, executor.device.multiprocessors, block)
+
+
+def _subwarp(
+    executor: CudaExecutor,
+    mean: float,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    x: Array,
+    y: Array,
+    alpha: complex,
+    beta: complex,
+) -> None:
+    lanes, (m, k) = selection.lanes(mean), y.shape
+    arguments = (m, k, indptr, indices, data, x, y, alpha, beta)
+    blocks = _rows(executor, m * lanes)
+    executor.launch_simt(simt.csr_subwarp, blocks, arguments, data.dtype, indices.dtype, W=lanes)
+
+
+@kernel(operations.csr_spmv)
+def csr_spmv(
+    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Run what the plan says for one vector, and sub-warps for several."""
+    m, k = y.shape
+    if m == 0 or k == 0:
+        return
+    if A.nnz == 0:
+        _scale(executor, y, beta)
+        return
+    plan: Plan = A.plan
+    if k > 1 or plan.kernel == "subwarp":
+        mean = plan.statistics.mean
+        _subwarp(executor, mean, A.indptr, A.indices, A.data, x, y, alpha, beta)
+    elif plan.kernel == "stream":
+        arguments = (m, A.indptr, A.indices, A.data, x, y, alpha, beta)
+        # Every block has its rows: with a loop the next rows would wait for the last of these.
+        blocks = -(-m // simt.csr_stream.block)
+        executor.launch_simt(
+            simt.csr_stream, min(blocks, 2**31 - 1), arguments, A.dtype, A.indices.dtype
+        )
+    else:
+        _packed(executor, plan.state, x, y, alpha, beta)
+
+
+def packed_arguments(
+    state: packed.Packed, x: Array, y: Array, alpha: complex, beta: complex, partial: int
+) -> tuple[Any, ...]:
+    """Return the arguments of ``sell_packed``."""
+    return (
+        state.lanes, state.slice_ptr, state.codes, state.values, state.target, state.offsets,
+        state.pattern_width, x, y, alpha, beta, partial,
+    )  # fmt: skip
+
+
+def _packed(
+    executor: CudaExecutor, state: packed.Packed, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    n, dtype = x.shape[0], x.dtype
+    sorted_bytes = -(-n * dtype.itemsize // 256) * 256 if state.hot else 0
+    scratch, _ = executor.scratch(sorted_bytes + state.pieces * dtype.itemsize)
+    partial = scratch + sorted_bytes
+    empty = 0 if state.empty_rows is None else int(state.empty_rows.size)
+    if state.hot or empty:
+        gathered = n if state.hot else 0
+        arguments: tuple[Any, ...] = (
+            gathered, state.gathered, x, scratch, empty, state.empty_rows, y, beta,
+        )  # fmt: skip
+        blocks = _rows(executor, max(gathered, empty))
+        executor.launch_simt(simt.prepare_balanced, blocks, arguments, dtype)
+    if state.hot:
+        _hot(executor, state, scratch, y, alpha, beta, partial)
+    else:
+        arguments = packed_arguments(state, x, y, alpha, beta, partial)
+        executor.launch_simt(
+            simt.sell_packed, _rows(executor, state.lanes), arguments, dtype, CODE=state.code
+        )
+    if state.cut_rows is not None:
+        count = int(state.cut_rows.size)
+        arguments = (count, state.cut_rows, state.cut_first, partial, y, alpha, beta)
+        blocks = _rows(executor, count * executor.device.warp)
+        executor.launch_simt(simt.join_cut_rows, blocks, arguments, dtype)
+
+
+def _hot(
+    executor: CudaExecutor,
+    state: packed.Packed,
+    x: int,
+    y: Array,
+    alpha: complex,
+    beta: complex,
+    partial: int,
+) -> None:
+    device, value = executor.device, CODES[y.dtype]
+    function = device.function(sell_hot.symbol(value), lambda: hot_program(value, device.warp))
+    nbytes = state.hot * y.itemsize
+    device.allow_shared(function, nbytes)
+    arguments = (
+        state.lanes, state.hot, state.slice_ptr, state.codes, state.values, state.target, x, y,
+        alpha, beta, partial,
+    )  # fmt: skip
+    flat = flatten(sell_hot.parameters, arguments, y.dtype)
+    executor.launch(function, device.multiprocessors, flat, sell_hot.block, nbytes)
+
+
+def hot_program(value: str, warp: int = 32) -> str:
+    """Return the program of the product with hot columns."""
+    return program(
+        "CUDA",
+        [sell_hot.header],
+        [simt_wrapper(sell_hot, value)],
+        warp=warp,
+        block=sell_hot.block,
+        folders=(*FOLDERS, Path(__file__).parent),
+    )
+
+
+@kernel(operations.csr_diagonal)
+def csr_diagonal(executor: CudaExecutor, A: Any, d: Array) -> None:
+    """Let a work-item look through a row."""
+    count = int(d.size)
+    if count:
+        executor.launch_simt(
+            simt.csr_diagonal,
+            _rows(executor, count),
+            (count, A.indptr, A.indices, A.data, d),
+            A.dtype,
+            A.indices.dtype,
+        )
+
+
+# ---- formats that become rows first
+
+
+@kernel(operations.csc_spmv)
+def csc_spmv(
+    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Use the copy by rows that the matrix keeps."""
+    csr_spmv(executor, A.by_rows, x, y, alpha, beta)
+
+
+@kernel(operations.coo_spmv)
+def coo_spmv(
+    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Find where rows begin, once; then entries are those of a CSR matrix."""
+    m, k = y.shape
+    if m == 0 or k == 0:
+        return
+    if A.nnz == 0:
+        _scale(executor, y, beta)
+        return
+    indptr = row_pointers(executor, A)
+    _subwarp(executor, A.nnz / m, indptr, A.col, A.data, x, y, alpha, beta)
+
+
+def row_pointers(executor: CudaExecutor, matrix: Any) -> Array:
+    """Return where the rows of a Coo begin; the matrix keeps it."""
+    if matrix._plan is None:
+        xp = executor.xp
+        places = xp.arange(matrix.shape[0] + 1, dtype=matrix.row.dtype)
+        matrix._plan = xp.searchsorted(matrix.row, places).astype(matrix.row.dtype)
+    return matrix._plan
+
+
+# ---- formats with kernels of their own
+
+
+@kernel(operations.ell_spmv)
+def ell_spmv(
+    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Let a work-item have a row of a column."""
+    m, k = y.shape
+    if m and k:
+        executor.launch_simt(
+            simt.ell_rows,
+            _rows(executor, m * k),
+            (m, k, A.width, A.data, A.indices, x, y, alpha, beta),
+            A.dtype,
+            A.indices.dtype,
+        )
+
+
+@kernel(operations.sellp_spmv)
+def sellp_spmv(
+    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Let a work-item have a lane of a slice of a column."""
+    m, k = y.shape
+    if m and k:
+        executor.launch_simt(
+            simt.sellp_rows,
+            _rows(executor, m * k),
+            (
+                m, k, A.slice_size, A.data, A.indices, A.slice_ptr, A.permutation, x, y, alpha,
+                beta,
+            ),
+            A.dtype,
+            A.indices.dtype,
+        )  # fmt: skip
+
+
+@kernel(operations.bsr_spmv)
+def bsr_spmv(
+    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Let a few lanes have a row of numbers; the compiler knows blocks of up to four columns."""
+    m, k = y.shape
+    if m == 0 or k == 0:
+        return
+    blocks, r, c = A.data.shape
+    lanes = 4 if blocks * r * c / m < 48 else 16
+    executor.launch_simt(
+        simt.bsr_subwarp,
+        _rows(executor, m * lanes),
+        (m, k, r, c, A.indptr, A.indices, A.data, x, y, alpha, beta),
+        A.dtype,
+        A.indices.dtype,
+        W=lanes,
+        C=c if c in (2, 3, 4) else 0,
+    )
+
+
+@kernel(operations.dense_spmv)
+def dense_spmv(
+    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Use a wave a row for few vectors, and cuBLAS for many: reuse is what it is good at."""
+    (m, n), k = A.shape, y.shape[1]
+    if m == 0 or k == 0:
+        return
+    if k > DENSE_COLUMNS and n:
+        _gemm(executor, A.data, x, y, alpha, beta)
+        return
+    arguments = (m, n, k, A.data, x, y, alpha, beta)
+    executor.launch_simt(
+        simt.dense_rows, _rows(executor, m * k * executor.device.warp), arguments, A.dtype
+    )
+
+
+#: Vectors up to which a wave a row reads the matrix from the caches often enough.
+DENSE_COLUMNS = 2
+
+
+def _gemm(
+    executor: CudaExecutor, data: Array, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Y = alpha data x + beta y by cuBLAS, which sees the transposes: y^T = x^T data^T."""
+    if executor.dry:
+        return
+    from cupy.cuda import cublas, device
+
+    from .executor import row_distance
+
+    m, n = data.shape
+    dtype = np.dtype(data.dtype)
+    gemm = {"f": cublas.sgemm, "d": cublas.dgemm, "F": cublas.cgemm, "D": cublas.zgemm}[dtype.char]
+    factor, share = np.array(alpha, dtype), np.array(beta, dtype)
+    gemm(
+        device.get_cublas_handle(),
+        cublas.CUBLAS_OP_N,
+        cublas.CUBLAS_OP_N,
+        y.shape[1],
+        m,
+        n,
+        factor.ctypes.data,
+        x.data.ptr,
+        row_distance(x),
+        data.data.ptr,
+        n,
+        share.ctypes.data,
+        y.data.ptr,
+        row_distance(y),
+    )

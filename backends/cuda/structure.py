@@ -1,0 +1,183 @@
+"""Work on the structure of matrices: CuPy's stable sorts and prefix sums, and sums of our own.
+
+Products are expanded, sorted and added up in this order, so that they repeat bit for bit and have
+no limit of dtype or index width; cuSPARSE, through CuPy, has neither int64 indices nor a fixed
+order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import index_dtype
+from ...core.executor import Array
+from ...core.operations import structure as operations
+from ..simt import kernels as simt
+from . import launch
+from .executor import CudaExecutor
+from .table import kernel
+
+#: Products of entries that are expanded at once: 2^26 take 3 GiB in float64, sorting included.
+EXPANDED = 1 << 26
+
+
+def rows_of(executor: CudaExecutor, indptr: Array, count: int) -> Array:
+    """Return the row of each of ``count`` entries."""
+    xp = executor.xp
+    if count == 0:
+        return xp.empty(0, np.int64)
+    entries = xp.arange(count, dtype=indptr.dtype)
+    return xp.searchsorted(indptr[1:], entries, side="right")
+
+
+def pointers(executor: CudaExecutor, row: Array, rows: int, dtype: Any) -> Array:
+    """Return where each row begins in a sorted array of rows, and where the last one ends."""
+    xp = executor.xp
+    return xp.searchsorted(row, xp.arange(rows + 1, dtype=row.dtype)).astype(dtype)
+
+
+def order_of(executor: CudaExecutor, row: Array, column: Array, columns: int) -> Array:
+    """Return the order by row, then column, then place."""
+    xp = executor.xp
+    last = int(row.max()) if row.size else 0
+    if (last + 1) * max(columns, 1) < 2**63:
+        return xp.argsort(row.astype(np.int64) * columns + column, kind="stable")
+    by_column = xp.argsort(column, kind="stable")
+    return by_column[xp.argsort(row[by_column], kind="stable")]
+
+
+def compress(
+    executor: CudaExecutor, row: Array, column: Array, data: Array, columns: int
+) -> tuple[Array, Array, Array]:
+    """Return rows, columns and values with the entries of each place added up in their order."""
+    xp = executor.xp
+    if row.size == 0:
+        return row.astype(np.int64), column, data
+    order = order_of(executor, row, column, columns)
+    row, column = row[order], column[order]
+    new = xp.ones(row.size, bool)
+    new[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
+    first = xp.flatnonzero(new).astype(np.int64)
+    count = int(first.size)
+    bounds = xp.append(first, xp.asarray([row.size], np.int64))
+    target = xp.empty(count, data.dtype)
+    executor.launch_simt(
+        simt.segment_sum,
+        launch.row_blocks(count, executor.device.multiprocessors),
+        (count, bounds, order.astype(np.int64), data, target),
+        data.dtype,
+    )
+    return row[first], column[first], target
+
+
+def compressed(
+    executor: CudaExecutor,
+    shape: tuple[int, int],
+    parts: list[tuple[Array, Array, Array]],
+    *wide: Any,
+) -> tuple[Array, Array, Array]:
+    """Return indptr, indices, data of compressed entries that come in parts, by rows."""
+    xp = executor.xp
+    row, column, data = (xp.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    dtype = index_dtype(max(int(data.size), *shape), *wide)
+    return pointers(executor, row, shape[0], dtype), column.astype(dtype), data
+
+
+@kernel(operations.coo_to_csr)
+def coo_to_csr(executor: CudaExecutor, A: Any) -> tuple[Array, Array, Array]:
+    """Order the entries by row; within a row they keep their order."""
+    order = executor.xp.argsort(A.row, kind="stable")
+    row = A.row[order]
+    return pointers(executor, row, A.shape[0], A.row.dtype), A.col[order], A.data[order]
+
+
+@kernel(operations.csr_sort)
+def csr_sort(executor: CudaExecutor, A: Any) -> tuple[Array, Array, Array]:
+    """Order the entries by row, then column, then where they were."""
+    order = order_of(executor, rows_of(executor, A.indptr, A.nnz), A.indices, A.shape[1])
+    return A.indices[order], A.data[order], order.astype(A.indices.dtype)
+
+
+@kernel(operations.csr_sum_duplicates)
+def csr_sum_duplicates(executor: CudaExecutor, A: Any) -> tuple[Array, Array, Array]:
+    """Make one entry of each place that occurs; a sum that is 0 stays."""
+    row = rows_of(executor, A.indptr, A.nnz)
+    part = compress(executor, row, A.indices, A.data, A.shape[1])
+    return compressed(executor, A.shape, [part], A.indices.dtype)
+
+
+@kernel(operations.csr_transpose)
+def csr_transpose(executor: CudaExecutor, A: Any) -> tuple[Array, Array, Array, Array]:
+    """Order the entries by column; those of one column are by rows already."""
+    dtype = A.indices.dtype
+    order = executor.xp.argsort(A.indices, kind="stable")
+    indptr = pointers(executor, A.indices[order], A.shape[1], dtype)
+    row = rows_of(executor, A.indptr, A.nnz)[order].astype(dtype)
+    return indptr, row, A.data[order], order.astype(dtype)
+
+
+@kernel(operations.csr_matmul)
+def csr_matmul(executor: CudaExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
+    """Let every entry (i, p) of A meet the entries of row p of B, some rows of A at a time."""
+    xp = executor.xp
+    shape = (A.shape[0], B.shape[1])
+    begin = B.indptr[A.indices].astype(np.int64)
+    length = B.indptr[A.indices + 1].astype(np.int64) - begin
+    ends = xp.cumsum(length)
+    # How many products are made before each row of A.
+    before = xp.concatenate([xp.zeros(1, np.int64), ends])[A.indptr]
+    row = rows_of(executor, A.indptr, A.nnz)
+    parts = []
+    for first, last in chunks(xp.asnumpy(before)):
+        low, high = (int(p) for p in xp.asnumpy(A.indptr[xp.asarray([first, last])]))
+        parts.append(
+            _expanded(
+                executor, row[low:high], begin[low:high], length[low:high], A.data[low:high], B
+            )
+        )
+    return compressed(executor, shape, parts, A.indices.dtype, B.indices.dtype)
+
+
+def chunks(before: np.ndarray[Any, Any], most: int = EXPANDED) -> list[tuple[int, int]]:
+    """Return ranges of rows that make at most ``most`` products each, or are a single row.
+
+    Parameters
+    ----------
+    before : array, shape (m + 1,)
+        Products that are made before each row, and all.
+    """
+    rows = before.size - 1
+    ranges, first = [], 0
+    while first < rows:
+        last = int(np.searchsorted(before, before[first] + most, side="right")) - 1
+        last = min(max(last, first + 1), rows)
+        ranges.append((first, last))
+        first = last
+    return ranges or [(0, rows)]
+
+
+def _expanded(
+    executor: CudaExecutor, row: Array, begin: Array, length: Array, data: Array, B: Any
+) -> tuple[Array, Array, Array]:
+    xp = executor.xp
+    ends = xp.cumsum(length)
+    total = int(ends[-1]) if ends.size else 0
+    products = xp.arange(total, dtype=np.int64)
+    of_A = xp.searchsorted(ends, products, side="right")
+    of_B = begin[of_A] + products - (ends - length)[of_A]
+    return compress(executor, row[of_A], B.indices[of_B], data[of_A] * B.data[of_B], B.shape[1])
+
+
+@kernel(operations.csr_add)
+def csr_add(
+    executor: CudaExecutor, A: Any, B: Any, alpha: complex, beta: complex
+) -> tuple[Array, Array, Array]:
+    """Take the entries of both, and add up those of one place."""
+    xp, scalar = executor.xp, np.dtype(A.dtype).type
+    row = xp.concatenate([rows_of(executor, M.indptr, M.nnz) for M in (A, B)])
+    column = xp.concatenate([A.indices, B.indices])
+    data = xp.concatenate([scalar(alpha) * A.data, scalar(beta) * B.data])
+    part = compress(executor, row, column, data, A.shape[1])
+    return compressed(executor, A.shape, [part], A.indices.dtype, B.indices.dtype)

@@ -1,0 +1,276 @@
+// The steps of restarted GMRES. See wollemi.core.operations.gmres.
+//
+// A basis of s vectors is [s][n][k], small arrays are [s][k]. The work-items of a block are a tile
+// of rows and columns; `j` is the number of the iteration in its cycle.
+#pragma once
+#include "map_simt.hpp"
+#include "status.hpp"
+
+namespace wl {
+
+// What a vector must keep of its length not to be projected again: all but a digit.
+// Stewart).
+constexpr double KEPT = 0.1;
+
+template <class R>
+WL_DEVICE bool lost_digits(R after, R before) {
+  return after < R(KEPT) * before;
+}
+
+template <class T>
+WL_DEVICE bool takes_part(const status_of<T>& status, i64 c, bool repeat, const real_t<T>* before,
+                          const real_t<T>* after) {
+  return status.is_running(c) && (!repeat || lost_digits(after[c], before[c]));
+}
+
+// v = basis_0 = r / |r|, g = (|r|, 0, ...), count = 0, step = 0.
+template <class T>
+WL_DEVICE void gmres_start(const item& it, i64 s, i64 n, i64 k, mat<const T> r, mat<T> v, T* basis,
+                           T* g, i64* count, i64* step, status_of<T> status) {
+  const i64 stride = it.blocks() * WL_BLOCK, mine = it.block() * WL_BLOCK + it.thread();
+  for (i64 i = mine; i < n * k; i += stride) {
+    const i64 row = i / k, c = i % k;
+    const T value = status.is_running(c) ? r(row, c) / status.norm[c] : T(0);
+    v(row, c) = value;
+    basis[i] = value;
+  }
+  for (i64 i = mine; i < s * k; i += stride)
+    g[i] = i < k ? T(status.norm[i]) : T(0);
+  for (i64 c = mine; c < k; c += stride)
+    count[c] = 0;
+  if (mine == 0)
+    *step = 0;
+}
+
+template <class T, int N>
+struct several {
+  T value[N];
+  WL_DEVICE several& operator+=(const several& o) {
+    for (int i = 0; i < N; ++i)
+      value[i] += o.value[i];
+    return *this;
+  }
+};
+
+// target_i = <basis_i, w> for i <= j, and before = |w|; REPEAT is 1 for the second time, which adds
+// the result to h and takes only the columns that lost digits. `partials` has room for blocks * (s
+// + 1) * k.
+template <int REPEAT, class T>
+WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<const T> w,
+                             T* h, T* correction, real_t<T>* before, const real_t<T>* after,
+                             const i64* step, status_of<T> status, T* partials, i32* counter) {
+  constexpr int at_once = 4;
+  const i64 j = *step;
+  const tile t(it, k);
+  const i64 across = t.across(k), groups = it.blocks() / across, group = it.block() / across;
+  const i64 c = it.block() % across * t.width + t.column;
+  const bool mine = t.inside && c < k && takes_part(status, c < k ? c : 0, REPEAT, before, after);
+  if (k == 1 && !takes_part(status, 0, REPEAT, before, after))
+    return;
+  const i64 first = group * t.rows + t.row, stride = groups * t.rows;
+  for (i64 i = 0; i <= j; i += at_once) {
+    several<T, at_once> sums{};
+    if (mine)
+      for (i64 row = first; row < n; row += stride) {
+        const T wi = w(row, c);
+#pragma unroll
+        for (int u = 0; u < at_once; ++u)
+          if (i + u <= j)
+            sums.value[u] += conj(basis[((i + u) * n + row) * k + c]) * wi;
+      }
+    if (k == 1)
+      sums = sum_of_block(it, sums);
+    else
+      sums = t.sum_down(it, sums);
+    if (t.row == 0 && c < k)
+      for (int u = 0; u < at_once; ++u)
+        if (i + u <= j)
+          partials[((i + u) * k + c) * groups + group] = sums.value[u];
+  }
+  if constexpr (!REPEAT) {
+    real_t<T> sum{};
+    if (mine)
+      for (i64 row = first; row < n; row += stride)
+        sum += square(w(row, c));
+    sum = k == 1 ? sum_of_block(it, sum) : t.sum_down(it, sum);
+    if (t.row == 0 && c < k)
+      partials[((j + 1) * k + c) * groups + group] = T(sum);
+  }
+  if (!is_last_block(it, counter))
+    return;
+  // A wave for each sum; they lie one after the other.
+  const i64 many = (j + (REPEAT ? 1 : 2)) * k;
+  for (i64 i = wave_of(it); i < many; i += WL_BLOCK / WL_WARP) {
+    T total{};
+    for (i64 g = lane_of(it); g < groups; g += WL_WARP)
+      total += partials[i * groups + g];
+    total = sum_of_lanes<WL_WARP>(it, total);
+    const i64 column = i % k;
+    if (lane_of(it) != 0 || !takes_part(status, column, REPEAT, before, after))
+      continue;
+    if (i < (j + 1) * k) {
+      if constexpr (REPEAT) {
+        correction[i] = total;
+        h[i] += total;
+      } else {
+        h[i] = total;
+      }
+    } else {
+      before[column] = square_root(real(total));
+    }
+  }
+}
+
+// w -= sum_i h_i basis_i for i <= j, after = |w|.
+template <int REPEAT, class T>
+WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<T> w,
+                              const T* h, const real_t<T>* before, real_t<T>* after,
+                              const i64* step, status_of<T> status, real_t<T>* partials,
+                              i32* counter) {
+  const i64 j = *step;
+  const tile t(it, k);
+  const i64 across = t.across(k), groups = it.blocks() / across, group = it.block() / across;
+  if (k == 1 && !takes_part(status, 0, REPEAT, before, after))
+    return;
+  {
+    const i64 c = it.block() % across * t.width + t.column;
+    const bool mine = t.inside && c < k && takes_part(status, c < k ? c : 0, REPEAT, before, after);
+    real_t<T> sum{};
+    if (mine)
+      for (i64 row = group * t.rows + t.row; row < n; row += groups * t.rows) {
+        T value = w(row, c);
+#pragma unroll 8
+        for (i64 i = 0; i <= j; ++i)
+          value -= h[i * k + c] * basis[(i * n + row) * k + c];
+        w(row, c) = value;
+        sum += square(value);
+      }
+    sum = k == 1 ? sum_of_block(it, sum) : t.sum_down(it, sum);
+    if (t.row == 0 && c < k)
+      partials[group * k + c] = sum;
+  }
+  if (!is_last_block(it, counter))
+    return;
+  for (i64 chunk = 0; chunk < across; ++chunk) {
+    const i64 c = chunk * t.width + t.column;
+    real_t<T> total{};
+    if (t.inside && c < k)
+      for (i64 g = t.row; g < groups; g += t.rows)
+        total += partials[g * k + c];
+    total = k == 1 ? sum_of_block(it, total) : t.sum_down(it, total);
+    if (t.row == 0 && c < k && takes_part(status, c, REPEAT, before, after))
+      after[c] = square_root(total);
+  }
+}
+
+template <class R>
+WL_DEVICE R hypotenuse(R a, R b) {
+  return magnitude(complex<R>(a, b));
+}
+
+// (above, below) turned by a rotation of a real cosine.
+template <class T>
+WL_DEVICE void turn(T& above, T& below, real_t<T> cosine, T sine) {
+  const T a = above, b = below;
+  above = T(cosine) * a + sine * b;
+  below = T(cosine) * b - conj(sine) * a;
+}
+
+// A work-item a column: the earlier rotations on (h, after), the one that makes `after` 0, and the
+// same on g.
+template <class T>
+WL_DEVICE void gmres_rotate(const item& it, i64 s, i64 k, const T* h, real_t<T>* after,
+                            const real_t<T>* before, T* hessenberg, real_t<T>* cosine, T* sine,
+                            T* g, i64* count, const i64* step, status_of<T> status) {
+  using R = real_t<T>;
+  const i64 c = it.block() * WL_BLOCK + it.thread(), j = *step;
+  if (c >= k || !status.is_running(c))
+    return;
+  const R below = after[c] <= epsilon<T> * before[c] ? R(0) : after[c];
+  after[c] = below;
+  T above = h[c];
+  for (i64 i = 0; i < j; ++i) {
+    T next = h[(i + 1) * k + c];
+    turn(above, next, cosine[i * k + c], sine[i * k + c]);
+    hessenberg[(i * s + j) * k + c] = above;
+    above = next;
+  }
+  R turned = R(1);
+  T swung = T(0);
+  const R size = magnitude(above);
+  if (below == R(0)) {
+  } else if (size == R(0)) {
+    turned = R(0);
+    swung = T(1);
+  } else {
+    const R length = hypotenuse(size, below);
+    turned = size / length;
+    swung = (above / size) * T(below / length);
+  }
+  cosine[j * k + c] = turned;
+  sine[j * k + c] = swung;
+  hessenberg[(j * s + j) * k + c] = T(turned) * above + swung * T(below);
+  T here = g[j * k + c], next = g[(j + 1) * k + c];
+  turn(here, next, turned, swung);
+  g[j * k + c] = here;
+  g[(j + 1) * k + c] = next;
+  count[c] = j + 1;
+  status.observe(c, magnitude(next));
+}
+
+// v = basis_(j+1) = w / after, or 0 where after is 0; then step = j + 1.
+template <class T>
+WL_DEVICE void gmres_append(const item& it, i64 s, i64 n, i64 k, mat<const T> w,
+                            const real_t<T>* after, mat<T> v, T* basis, i64* step,
+                            status_of<T> status, i32* counter) {
+  const i64 stride = it.blocks() * WL_BLOCK, j = *step;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n * k; i += stride) {
+    const i64 row = k == 1 ? i : i / k, c = k == 1 ? 0 : i % k;
+    if (!status.is_running(c))
+      continue;
+    const T value = after[c] == real_t<T>(0) ? T(0) : w(row, c) / after[c];
+    v(row, c) = value;
+    basis[(j + 1) * n * k + i] = value;
+  }
+  // Every block has read the step by then.
+  if (is_last_block(it, counter) && it.thread() == 0)
+    *step = j + 1;
+}
+
+// A work-item a column: the upper triangle of count rows, from the bottom.
+template <class T>
+WL_DEVICE void gmres_solve(const item& it, i64 s, i64 k, const T* hessenberg, const T* g,
+                           const i64* count, T* y) {
+  const i64 c = it.block() * WL_BLOCK + it.thread();
+  if (c >= k)
+    return;
+  const i64 rows = count[c];
+  for (i64 i = s - 1; i >= 0; --i) {
+    T value = T(0);
+    if (i < rows) {
+      T known = T(0);
+      for (i64 l = i + 1; l < rows; ++l)
+        known += hessenberg[(i * s + l) * k + c] * y[l * k + c];
+      const T pivot = hessenberg[(i * s + i) * k + c];
+      value = pivot == T(0) ? T(0) : (g[i * k + c] - known) / pivot;
+    }
+    y[i * k + c] = value;
+  }
+}
+
+// u = sum_i y_i basis_i for i < count.
+template <class T>
+WL_DEVICE void gmres_combine(const item& it, i64 s, i64 n, i64 k, const T* basis, const T* y,
+                             const i64* count, mat<T> u) {
+  const i64 stride = it.blocks() * WL_BLOCK;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n * k; i += stride) {
+    const i64 row = k == 1 ? i : i / k, c = k == 1 ? 0 : i % k;
+    T sum{};
+#pragma unroll 8
+    for (i64 l = 0; l < count[c]; ++l)
+      sum += y[l * k + c] * basis[l * n * k + i];
+    u(row, c) = sum;
+  }
+}
+
+} // namespace wl

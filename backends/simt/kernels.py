@@ -1,0 +1,186 @@
+"""The declarations of the kernels here: name, file, arguments, constants they are made for.
+
+Dimensions: ``m`` rows, ``n`` columns, ``k`` vectors, ``z`` entries, ``s`` vectors of a basis;
+``l`` stands for lanes and other lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..unified.wrappers import SimtKernel, program, simt_wrapper
+
+_BLOCKS = "x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"
+
+#: Lanes of a row. A wave of 64 halves its sub-waves the same way.
+LANES = (1, 2, 4, 8, 16, 32)
+
+csr_subwarp = SimtKernel(
+    "csr_subwarp",
+    "spmv.hpp",
+    f"m: i64, k: i64, indptr: in I[l], indices: in I[z], data: in T[z], {_BLOCKS}",
+    "{W}, {T}, {I}",
+    variants=tuple({"W": lanes} for lanes in LANES),
+)
+csr_stream = SimtKernel(
+    "csr_stream",
+    "spmv.hpp",
+    f"m: i64, indptr: in I[l], indices: in I[z], data: in T[z], {_BLOCKS}",
+    block=128,
+)
+sell_packed = SimtKernel(
+    "sell_packed",
+    "spmv.hpp",
+    "lanes: i64, slice_ptr: in i64[l], codes: in u8[l], values: in T[l], target: in i32[l], "
+    f"offsets: in i32[l], pattern_width: i64, {_BLOCKS}, partial: out T[l]",
+    "{CODE}, {T}",
+    variants=tuple({"CODE": code} for code in range(3)),
+)
+join_cut_rows = SimtKernel(
+    "join_cut_rows",
+    "spmv.hpp",
+    "count: i64, rows: in i32[l], first: in i32[l], partial: in T[l], y: inout T[m,k], "
+    "alpha: T, beta: T",
+    "{T}",
+)
+prepare_balanced = SimtKernel(
+    "prepare_balanced",
+    "spmv.hpp",
+    "n: i64, gathered: in i32[l], x: in T[n,k], sorted: out T[l], empty: i64, "
+    "empty_rows: in i32[l], y: inout T[m,k], beta: T",
+    "{T}",
+)
+ell_rows = SimtKernel(
+    "ell_rows",
+    "spmv.hpp",
+    f"m: i64, k: i64, width: i64, data: in T[z], indices: in I[z], {_BLOCKS}",
+)
+sellp_rows = SimtKernel(
+    "sellp_rows",
+    "spmv.hpp",
+    "m: i64, k: i64, slice_size: i64, data: in T[z], indices: in I[z], slice_ptr: in I[l], "
+    f"permutation: in I[l], {_BLOCKS}",
+)
+bsr_subwarp = SimtKernel(
+    "bsr_subwarp",
+    "spmv.hpp",
+    "m: i64, k: i64, r: i64, columns: i64, indptr: in I[l], indices: in I[l], "
+    f"data: in T[z], {_BLOCKS}",
+    "{W}, {C}, {T}, {I}",
+    variants=tuple({"W": lanes, "C": c} for lanes in (4, 16) for c in (0, 2, 3, 4)),
+)
+dense_rows = SimtKernel(
+    "dense_rows", "spmv.hpp", f"m: i64, n: i64, k: i64, data: in T[z], {_BLOCKS}", "{T}"
+)
+
+segment_sum = SimtKernel(
+    "segment_sum",
+    "structure.hpp",
+    "count: i64, first: in i64[l], order: in i64[l], data: in T[z], target: out T[l]",
+    "{T}, {I}",
+)
+csr_diagonal = SimtKernel(
+    "csr_diagonal",
+    "structure.hpp",
+    "count: i64, indptr: in I[l], indices: in I[z], data: in T[z], d: out T[l]",
+)
+examine_rows = SimtKernel(
+    "examine_rows",
+    "structure.hpp",
+    "m: i64, indptr: in I[l], indices: in I[z], hash: out i64[l], reach: out i32[l]",
+)
+check_patterns = SimtKernel(
+    "check_patterns",
+    "structure.hpp",
+    "m: i64, indptr: in I[l], indices: in I[z], pattern: in u8[l], model: in i64[l], "
+    "wrong: inout i32[l]",
+)
+sell_fill = SimtKernel(
+    "sell_fill",
+    "structure.hpp",
+    "lanes: i64, slice_ptr: in i64[l], start: in i64[l], length: in i32[l], target: in i32[l], "
+    "column: in i32[l], indices: in I[z], data: in T[z], codes: out u8[l], values: out T[l]",
+    "{CODE}, {T}, {I}",
+    variants=tuple({"CODE": code} for code in range(3)),
+)
+
+_CYCLE = "step: in i64[l], status: inout Status[k]"
+
+gmres_start = SimtKernel(
+    "gmres_start",
+    "gmres.hpp",
+    "s: i64, n: i64, k: i64, r: in T[n,k], v: out T[n,k], basis: out T[l], g: out T[l], "
+    "count: out i64[k], step: out i64[l], status: in Status[k]",
+    "{T}",
+)
+gmres_project = SimtKernel(
+    "gmres_project",
+    "gmres.hpp",
+    "s: i64, n: i64, k: i64, basis: in T[l], w: in T[n,k], h: inout T[l], correction: out T[l], "
+    f"before: inout R[k], after: in R[k], {_CYCLE}, partials: out T[l], counter: inout i32[l]",
+    "{REPEAT}, {T}",
+    variants=({"REPEAT": 0}, {"REPEAT": 1}),
+)
+gmres_subtract = SimtKernel(
+    "gmres_subtract",
+    "gmres.hpp",
+    "s: i64, n: i64, k: i64, basis: in T[l], w: inout T[n,k], h: in T[l], before: in R[k], "
+    f"after: inout R[k], {_CYCLE}, partials: out R[l], counter: inout i32[l]",
+    "{REPEAT}, {T}",
+    variants=({"REPEAT": 0}, {"REPEAT": 1}),
+)
+gmres_rotate = SimtKernel(
+    "gmres_rotate",
+    "gmres.hpp",
+    "s: i64, k: i64, h: in T[l], after: inout R[k], before: in R[k], hessenberg: inout T[l], "
+    f"cosine: inout R[l], sine: inout T[l], g: inout T[l], count: inout i64[k], {_CYCLE}",
+    "{T}",
+)
+gmres_append = SimtKernel(
+    "gmres_append",
+    "gmres.hpp",
+    "s: i64, n: i64, k: i64, w: in T[n,k], after: in R[k], v: out T[n,k], basis: inout T[l], "
+    "step: inout i64[l], status: in Status[k], counter: inout i32[l]",
+    "{T}",
+)
+gmres_solve = SimtKernel(
+    "gmres_solve",
+    "gmres.hpp",
+    "s: i64, k: i64, hessenberg: in T[l], g: in T[l], count: in i64[k], y: out T[l]",
+    "{T}",
+)
+gmres_combine = SimtKernel(
+    "gmres_combine",
+    "gmres.hpp",
+    "s: i64, n: i64, k: i64, basis: in T[l], y: in T[l], count: in i64[k], u: out T[n,k]",
+    "{T}",
+)
+
+
+def simt_kernels() -> Iterator[SimtKernel]:
+    """Yield all kernels of this folder."""
+    yield from (kernel for kernel in globals().values() if isinstance(kernel, SimtKernel))
+
+
+def simt_groups() -> list[tuple[str, int, bool]]:
+    """Return what makes a program: a file, a size of blocks, and whether indices have a dtype."""
+    return list(dict.fromkeys(group_of(kernel) for kernel in simt_kernels()))
+
+
+def group_of(kernel: SimtKernel) -> tuple[str, int, bool]:
+    """Return the program that a kernel is in."""
+    return kernel.header, kernel.block, "{I}" in kernel.template
+
+
+def simt_program(
+    dialect: str, group: tuple[str, int, bool], value: str, index: str = "i4", *, warp: int = 32
+) -> str:
+    """Return the program of a group of kernels for these dtypes."""
+    wrappers = [
+        simt_wrapper(kernel, value, index, **constants)
+        for kernel in simt_kernels()
+        if group_of(kernel) == group
+        for constants in kernel.variants
+        if constants.get("W", 1) <= warp  # type: ignore[operator]
+    ]
+    return program(dialect, [group[0]], wrappers, warp=warp, block=group[1])

@@ -1,0 +1,313 @@
+// y = alpha A x + beta y for the formats, where lanes can share a row. beta = 0 does not read y.
+//
+// The kernels for one vector take a last argument: what is to be done with a row once y has its
+// value, such as the part of a sum over rows that a solver asks for next. It saves reading y again.
+#pragma once
+#include "map_simt.hpp"
+
+namespace wl {
+
+// Nothing more is done with a row.
+struct nothing {
+  WL_DEVICE void row(i64) {}
+  WL_DEVICE void close(const item&) {}
+};
+
+// A functor over rows is evaluated at each row right after its product.
+template <class F>
+struct then {
+  F f;
+  void* partials;
+  i32* counter;
+  typename F::column_state state;
+  typename F::sum sum;
+
+  WL_DEVICE then(const F& functor, void* scratch, i32* zero)
+      : f(functor), partials(scratch), counter(zero), state(functor.column(0)), sum{} {}
+  WL_DEVICE void row(i64 i) {
+    if (state.active)
+      sum += f(i, 0, state);
+  }
+  WL_DEVICE void close(const item& it) {
+    if (state.active)
+      close_column(it, f, sum, partials, counter);
+  }
+};
+
+// W lanes a row, for any number of columns; four columns at a time, so that the row is read k / 4
+// times.
+template <int W, class T, class I>
+WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
+                           const T* data, mat<const T> x, mat<T> y, T alpha, T beta) {
+  constexpr int rows = WL_BLOCK / W, strip = 4;
+  const int lane = it.thread() % W;
+  for (i64 first = it.block() * rows; first < m; first += it.blocks() * rows) {
+    const i64 row = first + it.thread() / W;
+    const bool inside = row < m;
+    const I begin = inside ? indptr[row] : I(0), end = inside ? indptr[row + 1] : I(0);
+    if (k == 1) {
+      T sum{};
+      for (I e = begin + lane; e < end; e += W)
+        sum += read_once(data + e) * x(read_once(indices + e), 0);
+      sum = sum_of_lanes<W>(it, sum);
+      if (inside && lane == 0)
+        store(y(row, 0), sum, alpha, beta);
+      continue;
+    }
+    for (i64 c = 0; c < k; c += strip) {
+      T sums[strip] = {};
+      for (I e = begin + lane; e < end; e += W) {
+        const T value = data[e];
+        const i64 column = indices[e];
+        for (int s = 0; s < strip; ++s)
+          if (c + s < k)
+            sums[s] += value * x(column, c + s);
+      }
+      for (int s = 0; s < strip; ++s) {
+        const T sum = sum_of_lanes<W>(it, sums[s]);
+        if (inside && lane == 0 && c + s < k)
+          store(y(row, c + s), sum, alpha, beta);
+      }
+    }
+  }
+}
+
+// A block takes WL_BLOCK rows: it loads their entries side by side, whatever row they are of,
+// leaves the products in shared memory, and then each work-item adds up a row. Rows that do not fit
+// there go to a wave each.
+template <class T, class I, class E = nothing>
+WL_DEVICE void csr_stream(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
+                          mat<const T> x, mat<T> y, T alpha, T beta, E after = {}) {
+  constexpr int each = sizeof(T) > 8 ? 4 : 8, room = WL_BLOCK * each;
+  WL_SHARED(T, products, room);
+  WL_SHARED(I, bounds, WL_BLOCK + 1);
+  const int t = it.thread();
+  for (i64 first = it.block() * WL_BLOCK; first < m; first += it.blocks() * WL_BLOCK) {
+    const int rows = m - first < WL_BLOCK ? int(m - first) : WL_BLOCK;
+    it.barrier();
+    for (int i = t; i <= rows; i += WL_BLOCK)
+      bounds[i] = indptr[first + i];
+    it.barrier();
+    const I begin = bounds[0];
+    if (bounds[rows] - begin <= room) {
+      const int count = int(bounds[rows] - begin);
+      I columns[each];
+      T values[each];
+#pragma unroll
+      for (int u = 0; u < each; ++u) {
+        const int e = u * WL_BLOCK + t;
+        columns[u] = e < count ? read_once(indices + begin + e) : I(0);
+        values[u] = e < count ? read_once(data + begin + e) : T(0);
+      }
+#pragma unroll
+      for (int u = 0; u < each; ++u) {
+        const int e = u * WL_BLOCK + t;
+        if (e < count)
+          products[e] = values[u] * x(columns[u], 0);
+      }
+      it.barrier();
+      if (t < rows) {
+        T sum{};
+        for (int e = int(bounds[t] - begin); e < int(bounds[t + 1] - begin); ++e)
+          sum += products[e];
+        store(y(first + t, 0), sum, alpha, beta);
+        after.row(first + t);
+      }
+    } else {
+      for (int r = wave_of(it); r < rows; r += WL_BLOCK / WL_WARP) {
+        T sum{};
+        for (I e = bounds[r] + lane_of(it); e < bounds[r + 1]; e += WL_WARP)
+          sum += data[e] * x(indices[e], 0);
+        sum = sum_of_lanes<WL_WARP>(it, sum);
+        if (lane_of(it) == 0) {
+          store(y(first + r, 0), sum, alpha, beta);
+          after.row(first + r);
+        }
+      }
+    }
+  }
+  after.close(it);
+}
+
+// How an entry of a packed matrix tells its column.
+enum column_code { ABSOLUTE = 0, NEAR = 1, PATTERN = 2 };
+constexpr i32 NO_OFFSET = -0x7fffffff - 1;
+constexpr short NO_STEP = -0x7fff - 1;
+
+// Slices of WL_WARP rows of like length, entry by entry: a lane has a row, and lanes read side by
+// side.
+//
+// CODE says where an entry's column is: ABSOLUTE, an i32 for each; NEAR, an i16 for each, to be
+// added to the row; PATTERN, in a table of offsets that all rows of a pattern share. `target` is
+// the row of each lane, lane = row if it is null; a target t < 0 is a piece of a long row, whose
+// sum goes to partial[-1 - t].
+template <int CODE, class T, class E = nothing>
+WL_DEVICE void sell_packed(const item& it, i64 lanes, const i64* slice_ptr, const u8* codes,
+                           const T* values, const i32* target, const i32* offsets,
+                           i64 pattern_width, mat<const T> x, mat<T> y, T alpha, T beta, T* partial,
+                           E after = {}) {
+  constexpr int ahead = sizeof(T) > 8 ? 4 : 8;
+  const i64 step = it.blocks() * WL_BLOCK, padded = (lanes + WL_WARP - 1) / WL_WARP * WL_WARP;
+  for (i64 v = it.block() * WL_BLOCK + it.thread(); v < padded; v += step) {
+    const i64 base = slice_ptr[v / WL_WARP];
+    const int width = int((slice_ptr[v / WL_WARP + 1] - base) / WL_WARP);
+    const bool inside = v < lanes;
+    const i64 row = !inside ? 0 : target ? target[v] : v;
+    const i32* const offset =
+        CODE == PATTERN ? offsets + (inside ? codes[v] : 0) * pattern_width : nullptr;
+    const i64 place = base + v % WL_WARP;
+    T sum{};
+    for (int j = 0; j < width; j += ahead) {
+      i64 columns[ahead];
+      T entries[ahead];
+#pragma unroll
+      for (int u = 0; u < ahead; ++u) {
+        const i64 at = place + i64(j + u) * WL_WARP;
+        columns[u] = -1;
+        if (j + u < width && inside) {
+          if constexpr (CODE == ABSOLUTE) {
+            columns[u] = read_once(reinterpret_cast<const i32*>(codes) + at);
+          } else if constexpr (CODE == NEAR) {
+            const short near = read_once(reinterpret_cast<const short*>(codes) + at);
+            if (near != NO_STEP)
+              columns[u] = row + near;
+          } else {
+            const i32 near = offset[j + u];
+            if (near != NO_OFFSET)
+              columns[u] = row + near;
+          }
+          entries[u] = read_once(values + at);
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < ahead; ++u)
+        if (columns[u] >= 0)
+          sum += entries[u] * x(columns[u], 0);
+    }
+    if (!inside)
+      continue;
+    if (row < 0) {
+      partial[-1 - row] = sum;
+    } else {
+      store(y(row, 0), sum, alpha, beta);
+      after.row(row);
+    }
+  }
+  after.close(it);
+}
+
+// Rows that were cut get the sum of their pieces, in order: pieces first[i] .. first[i + 1] are of
+// row rows[i].
+template <class T>
+WL_DEVICE void join_cut_rows(const item& it, i64 count, const i32* rows, const i32* first,
+                             const T* partial, mat<T> y, T alpha, T beta) {
+  constexpr int waves = WL_BLOCK / WL_WARP;
+  for (i64 i = it.block() * waves + wave_of(it); i < count; i += it.blocks() * waves) {
+    T sum{};
+    for (i32 p = first[i] + lane_of(it); p < first[i + 1]; p += WL_WARP)
+      sum += partial[p];
+    sum = sum_of_lanes<WL_WARP>(it, sum);
+    if (lane_of(it) == 0)
+      store(y(rows[i], 0), sum, alpha, beta);
+  }
+}
+
+// What a balanced product needs before it: x in the order of `gathered` (unless it is null), and y
+// = beta y in the rows without entries.
+template <class T>
+WL_DEVICE void prepare_balanced(const item& it, i64 n, const i32* gathered, mat<const T> x,
+                                T* sorted, i64 empty, const i32* empty_rows, mat<T> y, T beta) {
+  const i64 step = it.blocks() * WL_BLOCK, mine = it.block() * WL_BLOCK + it.thread();
+  if (gathered)
+    for (i64 i = mine; i < n; i += step)
+      sorted[i] = x(gathered[i], 0);
+  for (i64 i = mine; i < empty; i += step)
+    store(y(empty_rows[i], 0), T(0), T(0), beta);
+}
+
+// ELLPACK: a work-item a row; rows are neighbours in memory.
+template <class T, class I>
+WL_DEVICE void ell_rows(const item& it, i64 m, i64 k, i64 width, const T* data, const I* indices,
+                        mat<const T> x, mat<T> y, T alpha, T beta) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m * k; i += step) {
+    const i64 row = k == 1 ? i : i % m, c = k == 1 ? 0 : i / m;
+    T sum{};
+#pragma unroll 8
+    for (i64 j = 0; j < width; ++j) {
+      const I column = indices[j * m + row];
+      if (column >= 0)
+        sum += data[j * m + row] * x(column, c);
+    }
+    store(y(row, c), sum, alpha, beta);
+  }
+}
+
+// SELL-P as the format has it, any size of slices.
+template <class T, class I>
+WL_DEVICE void sellp_rows(const item& it, i64 m, i64 k, i64 slice_size, const T* data,
+                          const I* indices, const I* slice_ptr, const I* permutation,
+                          mat<const T> x, mat<T> y, T alpha, T beta) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m * k; i += step) {
+    const i64 place = k == 1 ? i : i % m, c = k == 1 ? 0 : i / m;
+    const i64 slice = place / slice_size;
+    T sum{};
+#pragma unroll 8
+    for (i64 e = slice_ptr[slice] + place % slice_size; e < slice_ptr[slice + 1]; e += slice_size) {
+      const I column = indices[e];
+      if (column >= 0)
+        sum += data[e] * x(column, c);
+    }
+    store(y(permutation[place], c), sum, alpha, beta);
+  }
+}
+
+// Block rows: W lanes a row of numbers. C is the number of a block's columns, 0 if only `columns`
+// knows.
+template <int W, int C, class T, class I>
+WL_DEVICE void bsr_subwarp(const item& it, i64 m, i64 k, i64 r, i64 columns, const I* indptr,
+                           const I* indices, const T* data, mat<const T> x, mat<T> y, T alpha,
+                           T beta) {
+  constexpr int rows = WL_BLOCK / W;
+  const i64 width = C ? C : columns;
+  const int lane = it.thread() % W;
+  for (i64 first = it.block() * rows; first < m; first += it.blocks() * rows) {
+    const i64 row = first + it.thread() / W;
+    const bool inside = row < m;
+    const i64 block_row = inside ? row / r : 0, in_block = inside ? row % r : 0;
+    const i64 begin = inside ? indptr[block_row] : 0;
+    const i64 count = inside ? (indptr[block_row + 1] - begin) * width : 0;
+    for (i64 c = 0; c < k; ++c) {
+      T sum{};
+#pragma unroll 4
+      for (i64 e = lane; e < count; e += W) {
+        const i64 block = begin + e / width, j = e % width;
+        sum += data[(block * r + in_block) * width + j] * x(indices[block] * width + j, c);
+      }
+      sum = sum_of_lanes<W>(it, sum);
+      if (inside && lane == 0)
+        store(y(row, c), sum, alpha, beta);
+    }
+  }
+}
+
+// A dense row a wave.
+template <class T>
+WL_DEVICE void dense_rows(const item& it, i64 m, i64 n, i64 k, const T* data, mat<const T> x,
+                          mat<T> y, T alpha, T beta) {
+  constexpr int waves = WL_BLOCK / WL_WARP;
+  const i64 work = m * k;
+  for (i64 i = it.block() * waves + wave_of(it); i < work; i += it.blocks() * waves) {
+    const i64 row = i / k, c = i % k;
+    T sum{};
+#pragma unroll 8
+    for (i64 j = lane_of(it); j < n; j += WL_WARP)
+      sum += data[row * n + j] * x(j, c);
+    sum = sum_of_lanes<WL_WARP>(it, sum);
+    if (lane_of(it) == 0)
+      store(y(row, c), sum, alpha, beta);
+  }
+}
+
+} // namespace wl
