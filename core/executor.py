@@ -149,7 +149,8 @@ class Executor(ABC):
         from .registry import backends_with
 
         have = backends_with(operation)
-        remedy = f'Move the data: .to("{have[-1]}").' if have else "No backend has it."
+        where = "omp" if "omp" in have else next(iter(have), "")
+        remedy = f'Move the data: .to("{where}").' if have else "No backend has it."
         known = ", ".join(have) or "none"
         return f"{operation.name} has no kernel on {self.name} (have: {known}). {remedy}"
 

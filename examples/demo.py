@@ -58,7 +58,11 @@ def draw(results: dict[str, wl.Result], path: str) -> None:
     for style, (name, result) in zip(("-", "--", "-.", ":"), results.items(), strict=True):
         axes.semilogy(result.residuals / result.residuals[0], style, lw=1.5, label=name)
     axes.axhline(RTOL, color="0.5", lw=0.8)
-    axes.set(xlabel="iteration", ylabel="relative residual norm", title="Heat in a plate of two materials")
+    axes.set(
+        xlabel="iteration",
+        ylabel="relative residual norm",
+        title="Heat in a plate of two materials",
+    )
     axes.grid(alpha=0.3)
     axes.set_ylim(bottom=RTOL / 100)
     axes.legend(frameon=False, loc="lower left")

@@ -1,0 +1,117 @@
+"""Whatever the documentation shows, runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wollemi.core.errors import ExecutorUnavailable
+from wollemi.core.registry import backend, kernel_tables
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+FOLDERS = ("core", "solvers", "backends", "src/wollemi")
+
+#: A full demo takes seconds; a coarse plate shows as well that it runs.
+ARGUMENTS = {"demo.py": ["20"]}
+
+
+def run(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program as a user would, in a folder of its own."""
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def python_blocks(page: Path) -> str:
+    """Return the Python blocks of a page as one program, lines kept in place."""
+    lines, inside = [], False
+    for line in page.read_text().splitlines():
+        fence = line.startswith("```")
+        lines.append(line if inside and not fence else "")
+        inside = (line == "```python") if fence else inside
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path):
+    program = python_blocks(page)
+    if not program.strip():
+        pytest.skip("no Python on this page")
+    (tmp_path / "page.py").write_text(program)
+    done = run("page.py", folder=tmp_path)
+    assert done.returncode == 0, f"{page.name}:\n{done.stderr}"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.name)
+def test_an_example_runs(example, tmp_path):
+    done = run(str(example), *ARGUMENTS.get(example.name, []), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_demo_draws_its_picture(tmp_path):
+    done = run(str(ROOT / "examples/demo.py"), "20", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "convergence.png").read_bytes().startswith(b"\x89PNG")
+
+
+def modules_with_examples() -> list[str]:
+    """Return the modules whose docstrings show a session."""
+    found = []
+    for folder in FOLDERS:
+        for file in (ROOT / folder).rglob("*.py"):
+            inside = file.relative_to(ROOT / folder)
+            if ">>>" not in file.read_text():
+                continue
+            package = "" if folder.startswith("src") else f"{folder}."
+            if not package and inside.parts[0] in ("core", "solvers", "backends"):
+                continue
+            name = f"{package}{'.'.join(inside.with_suffix('').parts)}"
+            found.append(f"wollemi.{name}".removesuffix(".__init__"))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_the_examples_in_docstrings_are_true(name):
+    parts = name.split(".")
+    if parts[1:2] == ["backends"] and len(parts) > 2:
+        try:
+            backend(parts[2]).devices()
+        except ExecutorUnavailable as reason:
+            pytest.skip(str(reason))
+    result = doctest.testmod(
+        importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
+    assert result.failed == 0
+
+
+def test_the_support_matrix_is_current():
+    from wollemi.cli.kernels import markdown_page
+
+    tables = kernel_tables()
+    missing = [name for name, table in tables.items() if table is None]
+    if missing:
+        pytest.skip(f"not loaded here: {', '.join(missing)}")
+    made = markdown_page(tables)
+    kept = (ROOT / "docs/support-matrix.md").read_text()
+    assert kept == made, "run: wollemi kernels --markdown > docs/support-matrix.md"
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
