@@ -34,10 +34,9 @@ def start(
 ) -> None:
     """V = basis_0 = r / |r|, g = (|r|, 0, ...), count = 0, step = 0."""
     s, n, k = basis.shape
-    if k:
-        arguments = (s, n, k, r, v, basis, g, count, step, status)
-        blocks = _elements(executor, max(n, s) * k)
-        executor.launch_simt(simt.gmres_start, blocks, arguments, r.dtype)
+    arguments = (s, n, k, r, v, basis, g, count, step, status)
+    blocks = _elements(executor, max(n, s) * k)
+    executor.launch_simt(simt.gmres_start, blocks, arguments, r.dtype)
 
 
 def _project(
@@ -176,10 +175,9 @@ def append(
 ) -> None:
     """V = basis_(j+1) = w / after, step = j + 1."""
     s, n, k = basis.shape
-    if k:
-        _, counter = executor.scratch(0)
-        arguments = (s, n, k, w, after, v, basis, step, status, counter)
-        executor.launch_simt(simt.gmres_append, _elements(executor, n * k), arguments, w.dtype)
+    _, counter = executor.scratch(0)
+    arguments = (s, n, k, w, after, v, basis, step, status, counter)
+    executor.launch_simt(simt.gmres_append, _elements(executor, n * k), arguments, w.dtype)
 
 
 @kernel(operations.solve)

@@ -70,7 +70,9 @@ class Argument:
             for member in ("iterations", "norm", "threshold", "history"):
                 executor.copy_into(getattr(status, member), self.value[member].copy())
             return status, {f"{name}.{m}": getattr(status, m) for m in Status.FIELDS}
-        if self.value.ndim != 2:
+        # What belongs to a basis is contiguous as the basis is; other blocks have rows any distance
+        # apart.
+        if self.value.ndim != 2 or self.parameter.dims[0] == "s":
             native = executor.from_host(self.value.copy())
             return native, {name: native}
         columns = self.value.shape[1]

@@ -10,7 +10,7 @@ import pytest
 
 from wollemi.backends.unified import wrappers
 
-from .lockstep.build import DEFINES, Library, WaveError, compiler
+from .lockstep.build import Library, WaveError, compiler
 from .lockstep.executor import WIDTHS
 from .needs import tool
 
@@ -40,9 +40,7 @@ def entry(name: str, text: str) -> str:
 @cache
 def built(kernels: str, warp: int, old: str = "", new: str = "") -> Library:
     """Return kernels over the shared text, in which ``old`` was replaced by ``new``."""
-    source = wrappers.program(
-        "LOCKSTEP", ["map_simt.hpp"], [kernels], warp=warp, block=BLOCK, defines=DEFINES
-    )
+    source = wrappers.program("LOCKSTEP", ["map_simt.hpp"], [kernels], warp=warp, block=BLOCK)
     assert old in source, "the text in which the mistake was to be planted has changed"
     return Library(source.replace(old, new, 1) if old else source, "gate")
 

@@ -8,17 +8,26 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 
 HERE = Path(__file__).parent
 BUILT = HERE.parents[2] / "build" / "lockstep"
 # -O0 because places in the text are told apart by their addresses; see lockstep.hpp.
-FLAGS = ("-O0", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror", f"-I{HERE}")
-DEFINES = {"WL_LOCKSTEP_HEADER": '"lockstep.hpp"'}
+FLAGS = (
+    "-O0",
+    "-std=c++17",
+    "-shared",
+    "-fPIC",
+    "-Wall",
+    "-Werror",
+    "-Wno-unknown-pragmas",  # unroll
+    f"-I{HERE}",
+    '-DWL_LOCKSTEP_HEADER="lockstep.hpp"',
+)
 
 
 class WaveError(AssertionError):
@@ -100,7 +109,7 @@ def _version() -> str:
 
 
 @cache
-def map_library(value: str, warp: int, block: int) -> Library:
+def map_library(value: str, warp: int) -> Library:
     """Return all map operations for a value dtype."""
     groups = wrappers.map_groups()
     texts = [
@@ -110,20 +119,20 @@ def map_library(value: str, warp: int, block: int) -> Library:
         for index in (("i4", "i8") if wrappers.needs_index(operation) else ("i4",))
     ]
     headers = ["map_simt.hpp", *(f"{group}.hpp" for group in groups)]
-    return program(f"maps-{value}-{warp}", headers, texts, warp=warp, block=block)
+    source = wrappers.program("LOCKSTEP", headers, texts, warp=warp)
+    return Library(source, f"maps-{value}-{warp}")
 
 
-def program(
-    name: str,
-    headers: list[str],
-    texts: list[str],
-    *,
-    warp: int,
-    block: int,
-    defines: Mapping[str, object] | None = None,
-) -> Library:
-    """Return a program of shared kernel text, compiled."""
-    source = wrappers.program(
-        "LOCKSTEP", headers, texts, warp=warp, block=block, defines={**DEFINES, **(defines or {})}
-    )
-    return Library(source, name)
+@cache
+def simt_library(block: int, value: str, index: str, warp: int) -> Library:
+    """Return all kernels of ``backends/simt`` with blocks of one size, for these dtypes."""
+    kernels = [kernel for kernel in simt.simt_kernels() if kernel.block == block]
+    texts = [
+        wrappers.simt_wrapper(kernel, value, index, **constants)
+        for kernel in kernels
+        for constants in kernel.variants
+        if constants.get("W", 1) <= warp  # type: ignore[operator]
+    ]
+    headers = dict.fromkeys(kernel.header for kernel in kernels)
+    source = wrappers.program("LOCKSTEP", headers, texts, warp=warp, block=block)
+    return Library(source, f"simt-{block}-{value}-{index}-{warp}")

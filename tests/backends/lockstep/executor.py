@@ -1,33 +1,107 @@
-"""An executor for tests: NumPy's memory, and kernels of GPUs in waves of fibers."""
+"""An executor for tests: NumPy's memory, and kernels of GPUs in waves of fibers.
+
+What it is asked goes the whole way that a GPU's executor takes: the same choice of kernels, the
+same arguments, the same launches. CuPy alone is replaced, by as much of it as NumPy has.
+"""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from wollemi.backends.cuda import CudaExecutor
+from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 from wollemi.core.executor import Array, Executor
-from wollemi.core.operation import OPERATIONS, KernelTable, Operation, Parameter
-from wollemi.core.status import Status
+from wollemi.core.iteration import Iteration
+from wollemi.core.operation import KernelTable
+from wollemi.core.operations import matrix as operations
 
-from .build import map_library
+from .build import Library, map_library, simt_library
 
 WIDTHS = (32, 64)
-# Several waves of either width, and few enough work-items that a small operand needs many blocks.
-BLOCK = 128
-BLOCKS = 3
 
-kernel = KernelTable("lockstep")
+kernel = KernelTable("lockstep", parent=CudaExecutor.kernels)
 
 
-class LockstepExecutor(Executor):
+class NativeArray(np.ndarray[Any, Any]):
+    """An array that tells its address as CuPy's do."""
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+
+def native(value: Any) -> Any:
+    """Return NumPy's arrays as native ones, alone or in a tuple."""
+    if isinstance(value, tuple):
+        return tuple(native(v) for v in value)
+    return value.view(NativeArray) if isinstance(value, np.ndarray) else value
+
+
+class Namespace:
+    """NumPy's functions, whose results are native arrays."""
+
+    ndarray = NativeArray
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        function = getattr(np, name)
+        return lambda *given, **options: native(function(*given, **options))
+
+    @staticmethod
+    def asnumpy(array: Any) -> np.ndarray[Any, Any]:
+        """Return a copy, as from another memory."""
+        return np.array(array)
+
+
+class LockstepDevice:
+    """A device of a few blocks, and its programs."""
+
+    # Enough for several blocks and for none of the kernels that belong to a vendor.
+    multiprocessors = 1
+    shared_bytes = 0
+    cache_bytes = 0
+
+    def __init__(self, warp: int) -> None:
+        self.warp = warp
+        self._schedules = count()
+
+    def _launcher(self, library: Library, symbol: str) -> Callable[..., None]:
+        def launch(
+            blocks: tuple[int], block: tuple[int], arguments: Sequence[Any], shared: int = 0
+        ) -> None:
+            # Every launch takes another order of lanes, waves and blocks than the one before.
+            schedule = next(self._schedules) % 8
+            library.run(symbol, blocks[0], *map(_c_value, arguments), schedule=schedule)
+
+        return launch
+
+    def map_function(self, operation: Any, value: str, index: str) -> Any:
+        library = map_library(value, self.warp)
+        return self._launcher(library, wrappers.map_symbol(operation, value, index))
+
+    def simt_function(self, kernel: Any, value: str, index: str, **constants: int) -> Any:
+        library = simt_library(kernel.block, value, index, self.warp)
+        return self._launcher(library, kernel.symbol(value, index, **constants))
+
+
+def _c_value(value: Any) -> Any:
+    if isinstance(value, np.floating):
+        return (ctypes.c_float if value.itemsize == 4 else ctypes.c_double)(value)
+    if isinstance(value, np.int32):
+        return ctypes.c_int(int(value))
+    return ctypes.c_longlong(value)
+
+
+class LockstepExecutor(CudaExecutor):
     """Runs the text that GPUs run, lane by lane.
-
-    Every launch takes another order of lanes, waves and blocks than the one before.
 
     Parameters
     ----------
@@ -39,12 +113,17 @@ class LockstepExecutor(Executor):
 
     def __init__(self, warp: int) -> None:
         self.warp = warp
-        self._counter = np.zeros(1, np.int32)
-        self._schedules = count()
+        self._device = LockstepDevice(warp)
+        self._counter = native(np.zeros(1, np.int32))
+        self._memory = native(np.zeros(0, np.uint8))
 
     @property
     def name(self) -> str:
         return f"lockstep:{self.warp}"
+
+    @property
+    def device(self) -> Any:
+        return self._device
 
     @property
     def properties(self) -> dict[str, Any]:
@@ -52,94 +131,71 @@ class LockstepExecutor(Executor):
 
     @property
     def xp(self) -> Any:
-        return np
+        return Namespace()
 
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        return np.empty(shape, dtype)
+        return native(np.empty(shape, dtype))
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        return np.array(array, order="C")
+        return native(np.array(array, order="C"))
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
-        host: np.ndarray[Any, Any] = array
-        return host
+        return np.array(array)
 
     def copy(self, array: Array) -> Array:
-        return np.array(array, order="C")
+        return native(np.array(array, order="C"))
 
     def copy_into(self, target: Array, source: Array) -> None:
         target[...] = source
 
     def owns(self, array: object) -> bool:
-        return isinstance(array, np.ndarray)
+        return isinstance(array, NativeArray)
 
-    def map(self, operation: Operation, *arguments: Any) -> None:
-        """Launch the functor of a map operation."""
-        value, index = _dtypes(operation, arguments)
-        extents = operation.extents(arguments)
-        rows, columns = (extents[d] for d in operation.over or ())
-        if columns == 0:
-            return
-        blocks = _across(columns) * BLOCKS
-        partials = np.full(blocks * columns * wrappers.LARGEST_SUM, 0xCD, np.uint8)
-        flat = [ctypes.c_longlong(rows), ctypes.c_longlong(columns)]
-        for parameter, argument in zip(operation.parameters, arguments, strict=True):
-            flat += _flat(parameter, argument, value)
-        flat += [_address(partials), _address(self._counter)]
-        library = map_library(value, self.warp, BLOCK)
-        symbol = wrappers.map_symbol(operation, value, index)
-        library.run(symbol, blocks, *flat, schedule=next(self._schedules) % 8)
+    def adopt(self, array: object) -> None:
+        return None
+
+    def synchronize(self) -> None:
         assert self._counter[0] == 0, "the last block leaves the counter as it was"
 
+    def free_memory(self) -> int:
+        return 1 << 40
 
-def _across(columns: int) -> int:
-    width = min(columns, BLOCK)
-    return -(-columns // width)
+    def _here(self, what: str, nbytes: int = 0) -> AbstractContextManager[None]:
+        return nullcontext()
 
+    def run(self, operation: Any, *arguments: Any) -> Any:
+        return Executor.run(self, operation, *arguments)
 
-def _code(array: Any) -> str:
-    return f"{array.dtype.kind}{array.dtype.itemsize}"
+    def drive(self, iteration: Iteration, limit: int) -> None:
+        Executor.drive(self, iteration, limit)
 
+    @property
+    def dry(self) -> bool:
+        return False
 
-def _dtypes(operation: Operation, arguments: tuple[Any, ...]) -> tuple[str, str]:
-    found = {
-        p.kind: _code(a)
-        for p, a in zip(operation.parameters, arguments, strict=True)
-        if p.kind in "TI" and p.is_array
-    }
-    return found["T"], found.get("I", "i4")
+    def scratch(self, nbytes: int) -> tuple[int, int]:
+        """Return scratch memory: as on a device, what others left in it."""
+        if self._memory.size < nbytes:
+            self._memory = native(np.full(nbytes, 0xCD, np.uint8))
+        return self._memory.ctypes.data, self._counter.ctypes.data
 
-
-def _address(array: Any) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
-
-
-def _flat(parameter: Parameter, argument: Any, value: str) -> list[Any]:
-    """Return the arguments of C that an argument of an operation becomes."""
-    if parameter.is_status:
-        return _flat_status(argument)
-    if parameter.is_array:
-        if wrappers.is_block(parameter):
-            itemsize = argument.itemsize
-            return [_address(argument), ctypes.c_longlong(argument.strides[0] // itemsize)]
-        return [_address(argument)]
-    if parameter.kind in ("T", "R"):
-        real = ctypes.c_float if value in ("f4", "c8") else ctypes.c_double
-        if parameter.kind == "T" and value.startswith("c"):
-            return [real(complex(argument).real), real(complex(argument).imag)]
-        return [real(argument)]
-    return [ctypes.c_longlong(argument)]
+    def launch(
+        self,
+        function: Any,
+        blocks: int,
+        arguments: Sequence[Any],
+        block: int = 0,
+        shared: int = 0,
+    ) -> None:
+        function((blocks,), (block,), arguments, shared)
 
 
-def _flat_status(status: Status) -> list[Any]:
-    arrays = [_address(getattr(status, member)) for member in Status.FIELDS]
-    return [*arrays, ctypes.c_longlong(status.capacity), ctypes.c_longlong(status.stop.size)]
-
-
-def _register(operation: Operation) -> None:
-    kernel(operation)(lambda executor, *arguments: executor.map(operation, *arguments))
-
-
-for _operation in OPERATIONS:
-    if _operation.is_map:
-        _register(_operation)
+@kernel(operations.dense_spmv)
+def dense_spmv(
+    executor: LockstepExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Use a wave a row, for any number of vectors: there is no library for many of them."""
+    (m, n), k = A.shape, y.shape[1]
+    if m and k:
+        arguments = (m, n, k, A.data, x, y, alpha, beta)
+        executor.launch_simt(simt.dense_rows, 3, arguments, A.dtype)
