@@ -19,14 +19,20 @@ from .awkward import Block, Pattern
 
 REFERENCE = executor_by_name("reference")
 
-# Vectors of a basis, iterations of a ring: small, so that their ends are met.
-STEPS, CAPACITY = 4, 3
+# Vectors of a basis, iterations of a ring, a batch: small, so that their ends are met.
+STEPS, CAPACITY, BATCH = 4, 3, 2
 # No norm of these tests is near either: a column converges by both executors' sums, or by none.
 NEVER, ALWAYS = 0.0, 1e6
 # What must survive between the rows of a strided block, and in memory that is not asked for.
-GAP, GARBAGE = -1234.5, {"i": -77, "u": 201, "f": np.nan, "c": np.nan}
+GAP, GARBAGE = -1234.5, {"i": -77, "u": 201, "f": np.nan, "c": np.nan, "V": np.nan}
 BLOCK_SHAPES = ((1, 1), (2, 2), (3, 3), (2, 3), (4, 4), (5, 1))
 SLICE_SIZES = (32, 4, 8, 64, 3)
+# What parameters of kind str may be, where a kernel need not be the automatic one.
+CHOICES = {
+    "edge": ("identity", "sigmoid", "softmax"),
+    "operation": ("spmm", "sddmm", "fusedmm"),
+    "kernel": ("auto",),
+}
 
 
 def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
@@ -161,7 +167,13 @@ class _Maker:
         names = {p.name for p in operation.parameters}
         self.has_status = any(p.is_status for p in operation.parameters)
         self.beta_zero = "beta" in names and block.beta == 0
-        self.extents = {"k": block.columns, "n": rows, "m": rows + 3 if rows else 0, "s": STEPS}
+        self.extents = {
+            "k": block.columns,
+            "n": rows,
+            "m": rows + 3 if rows else 0,
+            "s": STEPS,
+            "b": BATCH,
+        }
         self.matrices: dict[str, Matrix] = {}
         for parameter in operation.parameters:
             if parameter.is_matrix:
@@ -169,7 +181,8 @@ class _Maker:
                 self.matrices[parameter.name] = made
                 self.extents.update(zip(parameter.dims, made.shape, strict=True))
         if self.matrices:
-            self.extents["d"] = min(next(iter(self.matrices.values())).shape)
+            first = next(iter(self.matrices.values()))
+            self.extents |= {"d": min(first.shape), "nnz": first.nnz}
 
     def call(self) -> Call:
         values = {p.name: self._value(p) for p in self.operation.parameters}
@@ -190,7 +203,7 @@ class _Maker:
             return self._scalar(parameter)
         shape = tuple(self._extent(d) for d in parameter.dims)
         array = self._array(parameter, shape)
-        unread = parameter.name == "y" and self.beta_zero and parameter.intent == "inout"
+        unread = parameter.intent == "inout" and self.beta_zero
         if parameter.intent == "out" or unread:
             array[...] = GARBAGE[array.dtype.kind]
         elif self.has_status and parameter.dims[-1] == "k":
@@ -216,6 +229,9 @@ class _Maker:
     def _scalar(self, parameter: Parameter) -> Any:
         if parameter.kind == "int":
             return int(self.rng.integers(1, 4))
+        if parameter.kind == "str":
+            choices = CHOICES[parameter.name]
+            return choices[self.variant % len(choices)]
         given = getattr(self.block, parameter.name, None)
         value = numbers(self.rng, (), np.complex128).item() if given is None else complex(given)
         if parameter.kind == "R":

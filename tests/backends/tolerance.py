@@ -2,8 +2,8 @@
 
 Never a constant that somebody found to work.
 
-- Products with a matrix are sums of products. The same sums over absolute values say how large the
-  terms are.
+- Linear products with a matrix are sums of products. The same sums over absolute values say how
+  large the terms are.
 - Other operations also subtract, divide and take roots. What ten units in the last place of every
   input do to the reference's result is what they may do to a kernel's. Random changes cancel in a
   sum of n terms, where rounding need not: such results get the factor sqrt(n) between the two
@@ -19,6 +19,8 @@ import numpy as np
 from .calls import REFERENCE, Call
 
 UNITS = 10
+# Take a matrix, and put a function between its sums.
+NOT_LINEAR = {"csr.fusedmm"}
 # Few numbers may move little by chance; a hundred thousand do not.
 DRAWS, DRAWS_OF_MANY, MANY = 8, 2, 10_000
 
@@ -33,21 +35,32 @@ def allowed(call: Call, expected: dict[str, Any], rng: np.random.Generator) -> d
         name: array
         for name, array in expected.items()
         if isinstance(array, np.ndarray)
-        and array.dtype.kind in "fc"
+        and array.dtype.kind in "fcV"
         and name.partition(".")[0] not in read_only
         and not name.endswith(".threshold")
     }
     if not values:
         return {}
-    eps = UNITS * max(np.finfo(a.dtype).eps for a in values.values())
-    if any(a.parameter.is_matrix for a in call.arguments):
+    eps = UNITS * max(epsilon(a.dtype) for a in values.values())
+    has_matrix = any(a.parameter.is_matrix for a in call.arguments)
+    if has_matrix and call.operation.name not in NOT_LINEAR:
         sizes = call.mapped(np.abs).run(REFERENCE)
-        return {name: eps * np.abs(sizes[name]) for name in values}
+        return {name: eps * np.abs(wide(sizes[name])) for name in values}
     moved = _moved(call, values, eps, rng)
     return {
-        name: moved[name] + eps * np.nan_to_num(np.abs(array), posinf=0.0)
+        name: moved[name] + eps * np.nan_to_num(np.abs(wide(array)), posinf=0.0)
         for name, array in values.items()
     }
+
+
+def epsilon(dtype: np.dtype[Any]) -> float:
+    """Return the distance of 1 from the next number of ``dtype``."""
+    return 2.0**-7 if dtype.name == "bfloat16" else float(np.finfo(dtype).eps)
+
+
+def wide(array: Any) -> Any:
+    """Return 16-bit numbers in single precision, where differences of them can be taken."""
+    return array.astype(np.float32) if array.dtype.itemsize == 2 else array
 
 
 def _moved(
@@ -69,7 +82,7 @@ def _moved(
         after = call.mapped(change).run(REFERENCE)
         for name, array in values.items():
             with np.errstate(invalid="ignore"):
-                distance = np.nan_to_num(np.abs(after[name] - array), posinf=0.0)
+                distance = np.nan_to_num(np.abs(wide(after[name]) - wide(array)), posinf=0.0)
             moved[name] = np.maximum(moved[name], distance)
     for name, distance in moved.items():
         over = tuple(range(distance.ndim - 1))
@@ -83,4 +96,5 @@ def _summed(call: Call, name: str) -> int:
     dims = next(
         (a.parameter.dims for a in call.arguments if a.parameter.name == name.partition(".")[0]), ()
     )
-    return 1 if "n" in dims or "m" in dims else call.extents["n"]
+    in_rows = call.operation.name in NOT_LINEAR
+    return call.extents["n"] if in_rows or not {"n", "m"} & set(dims) else 1
