@@ -314,9 +314,15 @@ def _first_residual(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["g"][values["step"][0] + 1 :] = 0
 
 
+def _some_lost_digits(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Let half of the columns need a second projection."""
+    values["after"][: (extents["k"] + 1) // 2] *= 1e-3
+
+
 # What a signature cannot say of an operation's inputs.
 ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "csr.sum_duplicates": _sorted,
+    "gmres.again": _some_lost_digits,
     "gmres.rotate": _first_residual,
     "gmres.solve": _only_what_counts,
     "gmres.combine": _only_what_counts,
