@@ -8,7 +8,7 @@ when it is first asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -40,12 +40,15 @@ class Backend:
         none can.
     kernels : callable
         Loads and returns the kernel table; works without a device.
+    note : str
+        What is to be known of it before it is relied on, in a sentence; ``wollemi info`` shows it.
     """
 
     name: str
     make: Callable[[str], Executor]
     devices: Callable[[], list[str]]
     kernels: Callable[[], KernelTable]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,15 @@ def available_executors() -> list[Availability]:
         except ExecutorUnavailable as error:
             lines.append(Availability(name, False, "", None, str(error)))
     return lines
+
+
+def backend_notes() -> dict[str, str]:
+    """Return what is to be known of the backends that load, where that is anything."""
+    notes = {}
+    for name in backend_names():
+        with suppress(ExecutorUnavailable):
+            notes[name] = backend(name).note
+    return {name: note for name, note in notes.items() if note}
 
 
 def kernel_tables() -> dict[str, KernelTable | None]:

@@ -13,7 +13,7 @@ from ...core.registry import Backend
 from . import availability, gmres, maps, matrix, structure
 from .executor import CudaExecutor
 
-__all__ = ["BACKEND", "CudaExecutor"]
+__all__ = ["BACKEND", "CudaExecutor", "gmres", "maps", "matrix", "structure"]
 
 
 @cache

@@ -6,7 +6,7 @@ import hashlib
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.errors import DeviceError
 from ..simt import kernels as simt
@@ -15,12 +15,15 @@ from ..unified.wrappers import SimtKernel
 from .compiler import cached_cubin
 
 
-class Device:
+class GpuDevice:
     """A GPU with its loaded programs.
 
     A program is the text of a group of kernels for given dtypes; it is compiled (or found on disk)
     when one of them is first launched.
     """
+
+    #: The dialect of the kernels' text.
+    dialect: ClassVar[str]
 
     def __init__(self, ordinal: int) -> None:
         import cupy
@@ -34,16 +37,30 @@ class Device:
         self.warp = int(facts["warpSize"])
         self.cache_bytes = int(facts["l2CacheSize"])
         self.shared_bytes = int(facts.get("sharedMemPerBlockOptin", 0))
-        self.capability = (int(facts["major"]), int(facts["minor"]))
+        self.facts: dict[str, Any] = facts
         self._functions: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}
         self._shared: dict[int, int] = {}
+        self._resident: dict[tuple[int, int], int] = {}
         self._lock = threading.Lock()
 
     @property
     def architecture(self) -> str:
-        """What the compiler is told: ``sm_90``."""
-        return "sm_{}{}".format(*self.capability)
+        """What the compiler is told to compile for."""
+        raise NotImplementedError
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What names the hardware among the executor's properties."""
+        raise NotImplementedError
+
+    def load(self, source: str, name: str) -> Any:
+        """Return a program as a module, whose ``get_function`` gives what can be launched."""
+        raise NotImplementedError
+
+    def allow_shared(self, function: Any, nbytes: int) -> None:
+        """Let a kernel have that much shared memory; not asked for more than ``shared_bytes``."""
+        raise NotImplementedError
 
     def function(self, symbol: str, text: Callable[[], str]) -> Any:
         """Return a kernel by its name, loading the program that ``text`` returns if need be."""
@@ -51,17 +68,103 @@ class Device:
         return found if found is not None else self._load(symbol, text)
 
     def _load(self, symbol: str, text: Callable[[], str]) -> Any:
-        from cupy.cuda.function import Module
-
         with self._lock, self.handle:
             source = text()
             key = hashlib.sha256(source.encode()).hexdigest()
             module = self._modules.get(key)
             if module is None:
-                module = Module()
-                module.load(cached_cubin(source, self.architecture, symbol))
-                self._modules[key] = module
+                module = self._modules[key] = self.load(source, symbol)
             return self._functions.setdefault(symbol, module.get_function(symbol))
+
+    def map_function(self, operation: Any, value: str, index: str) -> Any:
+        """Return the kernel of a map operation."""
+        return self.function(
+            wrappers.map_symbol(operation, value, index),
+            lambda: wrappers.map_program(
+                self.dialect, operation.group, value, index, warp=self.warp
+            ),
+        )
+
+    def simt_function(self, kernel: SimtKernel, value: str, index: str, **constants: int) -> Any:
+        """Return a kernel of ``backends/simt``.
+
+        What is made for constants that its declaration does not list is a program of its own.
+        """
+
+        def text() -> str:
+            if constants in kernel.variants:
+                group = simt.group_of(kernel)
+                return simt.simt_program(self.dialect, group, value, index, warp=self.warp)
+            wrapper = wrappers.simt_wrapper(kernel, value, index, **constants)
+            return wrappers.program(
+                self.dialect, [kernel.header], [wrapper], warp=self.warp, block=kernel.block
+            )
+
+        return self.function(kernel.symbol(value, index, **constants), text)
+
+
+class CudaDevice(GpuDevice):
+    """An NVIDIA GPU, whose programs NVRTC compiles."""
+
+    dialect = "CUDA"
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """The compute capability, ``(9, 0)``."""
+        return int(self.facts["major"]), int(self.facts["minor"])
+
+    @property
+    def architecture(self) -> str:
+        """What the compiler is told: ``sm_90``."""
+        return "sm_{}{}".format(*self.capability)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The compute capability."""
+        return {"compute_capability": self.capability}
+
+    def load(self, source: str, name: str) -> Any:
+        """Compile a program, or find it on disk."""
+        from cupy.cuda.function import Module
+
+        module = Module()
+        module.load(cached_cubin(source, self.architecture, name))
+        return module
+
+    def holds_cluster(self, function: Any, blocks: int, block: int) -> bool:
+        """Return whether a cluster of so many blocks fits, and let the kernel be one."""
+        from cuda.bindings import driver
+
+        handle = driver.CUfunction(function.ptr)
+        attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        (result,) = driver.cuFuncSetAttribute(handle, attribute, 1)
+        if int(result) != 0:
+            return False
+        config = driver.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = blocks, 1, 1
+        config.blockDimX, config.blockDimY, config.blockDimZ = block, 1, 1
+        size = driver.CUlaunchAttribute()
+        size.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        value = driver.CUlaunchAttributeValue()
+        value.clusterDim.x, value.clusterDim.y, value.clusterDim.z = blocks, 1, 1
+        size.value = value
+        config.attrs, config.numAttrs = [size], 1
+        result, clusters = driver.cuOccupancyMaxActiveClusters(handle, config)
+        return int(result) == 0 and int(clusters) > 0
+
+    def resident_blocks(self, function: Any, block: int) -> int:
+        """Return how many blocks of a kernel the device holds at once."""
+        found = self._resident.get((function.ptr, block))
+        if found is None:
+            from cuda.bindings import driver
+
+            result, each = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                driver.CUfunction(function.ptr), block, 0
+            )
+            if int(result) != 0:
+                raise DeviceError(f"{self.name}: occupancy of a kernel: {result.name}")
+            found = self._resident[function.ptr, block] = int(each) * self.multiprocessors
+        return found
 
     def allow_shared(self, function: Any, nbytes: int) -> None:
         """Let a kernel have that much shared memory, beyond the 48 KB of every one."""
@@ -76,22 +179,8 @@ class Device:
                 raise DeviceError(f"{self.name}: no {nbytes} bytes of shared memory: {result.name}")
             self._shared[function.ptr] = nbytes
 
-    def map_function(self, operation: Any, value: str, index: str) -> Any:
-        """Return the kernel of a map operation."""
-        return self.function(
-            wrappers.map_symbol(operation, value, index),
-            lambda: wrappers.map_program("CUDA", operation.group, value, index, warp=self.warp),
-        )
-
-    def simt_function(self, kernel: SimtKernel, value: str, index: str, **constants: int) -> Any:
-        """Return a kernel of ``backends/simt``."""
-        return self.function(
-            kernel.symbol(value, index, **constants),
-            lambda: simt.simt_program("CUDA", simt.group_of(kernel), value, index, warp=self.warp),
-        )
-
 
 @cache
-def device(ordinal: int) -> Device:
+def device(ordinal: int) -> CudaDevice:
     """Return the device of that number, one object per process."""
-    return Device(ordinal)
+    return CudaDevice(ordinal)

@@ -2,62 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from numpy.typing import DTypeLike
-
-from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
-from ...core.executor import Array, Executor
 from ...core.iteration import Iteration
-from ...core.operation import Operation, Parameter
-from ..unified.wrappers import SimtKernel, is_block
-from . import launch
-from .device import Device, device
-from .errors import translated
+from .base import GpuExecutor
+from .device import CudaDevice, device
 from .table import kernel
-
-if TYPE_CHECKING:
-    from .tape import Tape
-
-CODES = {np.dtype(d): np.dtype(d).str[1:] for d in (*VALUE_DTYPES, *INDEX_DTYPES)}
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
 
 
-class Scratch:
-    """Memory for partial sums, which one launch after the other on a stream may use."""
-
-    def __init__(self) -> None:
-        self.buffer: Any = None
-        self.counter: Any = None
-
-    def reserve(self, nbytes: int) -> tuple[int, int]:
-        """Return the addresses of ``nbytes`` of memory and of a counter that is 0."""
-        import cupy
-
-        if self.counter is None:
-            self.counter = cupy.zeros(1, np.int32)
-        if self.buffer is None or self.buffer.size < nbytes:
-            self.buffer = cupy.empty(max(nbytes, 1 << 16), np.uint8)
-        return self.buffer.data.ptr, self.counter.data.ptr
-
-
-class _PerThread(threading.local):
-    """What differs between the threads that use an executor."""
-
-    def __init__(self) -> None:
-        self.tape: list[tuple[Operation, tuple[Any, ...]]] | None = None
-        self.scratch: Scratch | None = None  # of the program being captured
-        self.of_stream: dict[int, Scratch] = {}
-        self.dry = False
-        self.entered: list[tuple[Any, Any]] = []
-
-
-class CudaExecutor(Executor):
+class CudaExecutor(GpuExecutor):
     """An NVIDIA GPU.
 
     Arrays are ``cupy.ndarray``, from CuPy's memory pool. Kernels go to CuPy's current stream;
@@ -83,283 +38,21 @@ class CudaExecutor(Executor):
     """
 
     kernels = kernel
+    dlpack_kinds = (_KDLCUDA, _KDLCUDA_MANAGED)
 
     def __init__(self, device: int = 0) -> None:
         from .availability import require
 
         require(device)
-        self.ordinal = device
-        self._mine = _PerThread()
-        self._properties: dict[str, Any] | None = None
-
-    # ---- identity
+        super().__init__(device)
 
     @property
-    def name(self) -> str:
-        """``cuda:0``."""
-        return f"cuda:{self.ordinal}"
-
-    @property
-    def device(self) -> Device:
+    def device(self) -> CudaDevice:
         """Facts and loaded kernels of the GPU."""
         return device(self.ordinal)
 
-    @property
-    def properties(self) -> dict[str, Any]:
-        """Name, memory, bandwidth and more; the bandwidth is measured when first asked for."""
-        if self._properties is None:
-            gpu = self.device
-            self._properties = {
-                "name": gpu.name,
-                "memory": gpu.memory,
-                "bandwidth": self._measured_bandwidth(),
-                "compute_capability": gpu.capability,
-                "multiprocessors": gpu.multiprocessors,
-                "warp": gpu.warp,
-                "cache": gpu.cache_bytes,
-                "dtypes": VALUE_DTYPES + INDEX_DTYPES,
-            }
-        return dict(self._properties)
+    def make_program(self, iteration: Iteration) -> Any:
+        """Return one kernel for everything, or a graph whose condition the device sets."""
+        from .loop import make_program
 
-    def _measured_bandwidth(self) -> float | None:
-        """Return the bytes per second of a copy, read and written; None without memory for it."""
-        import cupy
-
-        nbytes = min(1 << 28, self.device.memory // 16)
-        with self.device.handle:
-            try:
-                source, target = cupy.zeros(nbytes, np.uint8), cupy.empty(nbytes, np.uint8)
-            except cupy.cuda.memory.OutOfMemoryError:
-                return None
-            best = float("inf")
-            for _ in range(5):
-                begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-                begin.record()
-                target[...] = source
-                end.record()
-                end.synchronize()
-                best = min(best, cupy.cuda.get_elapsed_time(begin, end) * 1e-3)
-            return 2 * nbytes / best
-
-    # ---- memory
-
-    @property
-    def xp(self) -> Any:
-        """CuPy."""
-        import cupy
-
-        return cupy
-
-    @contextmanager
-    def _here(self, what: str, nbytes: int = 0) -> Iterator[None]:
-        """Make the device current and translate what CUDA says."""
-        with translated(self.name, what, nbytes), self.device.handle:
-            yield
-
-    def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Return an uninitialized, C-contiguous array."""
-        dtype = np.dtype(dtype)
-        with self._here("allocation", int(np.prod(shape, dtype=np.int64)) * dtype.itemsize):
-            return self.xp.empty(shape, dtype)
-
-    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        """Return a copy of a NumPy array here."""
-        with self._here("copy from the host", array.nbytes):
-            return self.xp.asarray(np.ascontiguousarray(array).reshape(array.shape))
-
-    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
-        """Return a copy as NumPy; waits for the work that makes it."""
-        with self._here("copy to the host"):
-            host: np.ndarray[Any, Any] = self.xp.asnumpy(array)
-            return host
-
-    def copy(self, array: Array) -> Array:
-        """Return a C-contiguous copy."""
-        with self._here("copy", array.nbytes):
-            return self.xp.array(array, order="C")
-
-    def copy_into(self, target: Array, source: Array | np.ndarray[Any, Any]) -> None:
-        """Overwrite ``target`` with ``source`` of the same shape and dtype."""
-        with self._here("copy"):
-            if isinstance(source, np.ndarray) and target.flags.c_contiguous:
-                target.set(np.ascontiguousarray(source, target.dtype))
-            else:
-                target[...] = self.xp.asarray(source)
-
-    def owns(self, array: object) -> bool:
-        """Return whether ``array`` is a CuPy array on this device."""
-        xp = self.xp
-        return isinstance(array, xp.ndarray) and array.device.id == self.ordinal
-
-    def adopt(self, array: object) -> Array | None:
-        """Return another library's array on this device as CuPy's, without a copy, or None."""
-        where = getattr(array, "__dlpack_device__", None)
-        if where is None:
-            return None
-        kind, ordinal = where()
-        if int(kind) not in (_KDLCUDA, _KDLCUDA_MANAGED) or ordinal != self.ordinal:
-            return None
-        if hasattr(array, "detach"):  # a torch tensor that tracks gradients refuses to be shared
-            array = array.detach()
-        if hasattr(array, "resolve_conj"):
-            array = array.resolve_conj()
-        with self._here("adoption"):
-            return self.xp.from_dlpack(array)
-
-    def synchronize(self) -> None:
-        """Wait for everything that was submitted to the device."""
-        with self._here("synchronization"):
-            self.device.handle.synchronize()
-
-    def free_memory(self) -> int:
-        """Return how many bytes an allocation could still get, the pool's idle ones included."""
-        with self.device.handle:
-            free, _ = self.xp.cuda.runtime.memGetInfo()
-            return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
-
-    # ---- streams
-
-    def __enter__(self) -> CudaExecutor:
-        cuda = self.xp.cuda
-        self.device.handle.__enter__()
-        before = cuda.get_current_stream()
-        stream = cuda.Stream(non_blocking=True)
-        stream.wait_event(before.record())
-        stream.__enter__()
-        self._mine.entered.append((before, stream))
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        before, stream = self._mine.entered.pop()
-        stream.__exit__(*reason)
-        before.wait_event(stream.record())
-        # Work may still run: its memory is not reused before, as the pool goes by streams.
-        self.device.handle.__exit__(*reason)
-
-    # ---- work
-
-    def run(self, operation: Operation, *arguments: Any) -> Any:
-        """Run the kernel of ``operation``, or write it down while a tape is made."""
-        if self._mine.tape is not None:
-            self._mine.tape.append((operation, arguments))
-            return None
-        with self._here(operation.name):
-            return super().run(operation, *arguments)
-
-    def drive(self, iteration: Iteration, limit: int) -> None:
-        """Run ``iteration`` on the device until no column runs, or ``limit`` times."""
-        if not iteration.resident or self.observed:
-            super().drive(iteration, limit)
-            return
-        if limit <= 0:
-            return
-        with self._here("a solver's loop"):
-            if iteration.program is None:
-                from .loop import make_program
-
-                iteration.program = make_program(self, self.record(iteration), iteration.status)
-            iteration.program.run(limit)
-
-    def record(self, iteration: Iteration) -> Tape:
-        """Return the operations of one iteration, none of them run."""
-        from .tape import Tape
-
-        self._mine.tape = tape = []
-        try:
-            iteration.body()
-        finally:
-            self._mine.tape = None
-        return Tape(tape)
-
-    # ---- what kernels are launched with
-
-    @property
-    def dry(self) -> bool:
-        """Whether launches are only prepared: programs compiled and scratch memory reserved."""
-        return self._mine.dry
-
-    @contextmanager
-    def preparing(self, scratch: Scratch, *, dry: bool) -> Iterator[None]:
-        """Take scratch memory from ``scratch``; launch nothing if ``dry``."""
-        self._mine.scratch, self._mine.dry = scratch, dry
-        try:
-            yield
-        finally:
-            self._mine.scratch, self._mine.dry = None, False
-
-    def scratch(self, nbytes: int) -> tuple[int, int]:
-        """Return the addresses of scratch memory and of a counter, for the next launch."""
-        scratch = self._mine.scratch
-        if scratch is None:
-            stream = self.xp.cuda.get_current_stream().ptr
-            scratch = self._mine.of_stream.setdefault(stream, Scratch())
-        return scratch.reserve(nbytes)
-
-    def launch(
-        self,
-        function: Any,
-        blocks: int,
-        arguments: Sequence[Any],
-        block: int = launch.BLOCK,
-        shared: int = 0,
-    ) -> None:
-        """Launch a loaded kernel on the current stream."""
-        if not self._mine.dry:
-            function((blocks,), (block,), arguments, shared)
-
-    def launch_simt(
-        self,
-        kernel: SimtKernel,
-        blocks: int,
-        arguments: Sequence[Any],
-        dtype: Any,
-        index: Any = np.int32,
-        **constants: int,
-    ) -> None:
-        """Launch a kernel of ``backends/simt`` on arguments as its signature has them."""
-        function = self.device.simt_function(
-            kernel, CODES[np.dtype(dtype)], CODES[np.dtype(index)], **constants
-        )
-        flat = flatten(kernel.parameters, arguments, dtype)
-        self.launch(function, blocks, flat, kernel.block)
-
-
-def address(array: Any) -> int:
-    """Return where an array begins; 0 for None."""
-    return 0 if array is None else int(array.data.ptr)
-
-
-def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: Any) -> list[Any]:
-    """Return arguments as the wrappers of :mod:`..unified.wrappers` take them."""
-    flat: list[Any] = []
-    for parameter, argument in zip(parameters, arguments, strict=True):
-        if parameter.is_status:
-            flat += [address(getattr(argument, name)) for name in argument.FIELDS]
-            flat += [argument.capacity, argument.shape[0]]
-        elif parameter.is_scalar:
-            flat += scalar(parameter.kind, argument, dtype)
-        elif isinstance(argument, int):  # an address
-            flat.append(argument)
-        else:
-            flat.append(address(argument))
-            if is_block(parameter):
-                flat.append(row_distance(argument))
-    return flat
-
-
-def row_distance(block: Any) -> int:
-    """Return the distance of the rows of a block, in elements."""
-    rows, columns = block.shape
-    return int(block.strides[0] // block.itemsize) if rows > 1 else max(int(columns), 1)
-
-
-def scalar(kind: str, value: Any, dtype: Any) -> list[Any]:
-    """Return a number as the kernel's arguments: a complex one is two."""
-    if kind == "i32":
-        return [np.int32(value)]
-    if kind not in ("T", "R"):
-        return [int(value)]
-    real = real_dtype(dtype).type
-    if kind == "T" and np.dtype(dtype).kind == "c":
-        return [real(value.real), real(value.imag)]
-    return [real(value.real if isinstance(value, complex) else value)]
+        return make_program(self, self.record(iteration), iteration.status)

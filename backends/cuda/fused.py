@@ -13,7 +13,7 @@ from ...core.operation import Operation, Parameter
 from ...core.status import Status
 from ..unified.wrappers import FOLDERS, INDEX_TYPES, VALUE_TYPES, functor, program
 from . import packed
-from .executor import CODES, row_distance, scalar
+from .base import CODES, row_distance, scalar
 from .tape import Meetings, Step, address, is_vector
 
 _REAL = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}

@@ -9,21 +9,21 @@ from ...core.operations import gmres as operations
 from ...core.status import Status
 from ..simt import kernels as simt
 from . import launch
-from .executor import CudaExecutor
+from .base import GpuExecutor
 from .table import kernel
 
 
-def _grid(executor: CudaExecutor, n: int, k: int, resident: int = launch.RESIDENT) -> launch.Grid:
+def _grid(executor: GpuExecutor, n: int, k: int, resident: int = launch.RESIDENT) -> launch.Grid:
     return launch.map_grid(n, k, executor.device.multiprocessors, resident)
 
 
-def _elements(executor: CudaExecutor, count: int) -> int:
+def _elements(executor: GpuExecutor, count: int) -> int:
     return launch.row_blocks(count, executor.device.multiprocessors)
 
 
 @kernel(operations.start)
 def start(
-    executor: CudaExecutor,
+    executor: GpuExecutor,
     r: Array,
     v: Array,
     basis: Array,
@@ -40,7 +40,7 @@ def start(
 
 
 def _project(
-    executor: CudaExecutor,
+    executor: GpuExecutor,
     repeat: int,
     basis: Array,
     w: Array,
@@ -64,7 +64,7 @@ def _project(
 
 
 def _subtract(
-    executor: CudaExecutor,
+    executor: GpuExecutor,
     repeat: int,
     basis: Array,
     w: Array,
@@ -87,7 +87,7 @@ def _subtract(
 
 @kernel(operations.project)
 def project(
-    executor: CudaExecutor,
+    executor: GpuExecutor,
     basis: Array,
     w: Array,
     h: Array,
@@ -102,7 +102,7 @@ def project(
 
 @kernel(operations.subtract)
 def subtract(
-    executor: CudaExecutor,
+    executor: GpuExecutor,
     basis: Array,
     w: Array,
     h: Array,
@@ -117,7 +117,7 @@ def subtract(
 
 @kernel(operations.again)
 def again(
-    executor: CudaExecutor,
+    executor: GpuExecutor,
     basis: Array,
     w: Array,
     h: Array,
@@ -140,7 +140,7 @@ def again(
 
 @kernel(operations.rotate)
 def rotate(
-    executor: CudaExecutor,
+    executor: GpuExecutor,
     h: Array,
     after: Array,
     before: Array,
@@ -165,7 +165,7 @@ def rotate(
 
 @kernel(operations.append)
 def append(
-    executor: CudaExecutor,
+    executor: GpuExecutor,
     w: Array,
     after: Array,
     v: Array,
@@ -181,7 +181,7 @@ def append(
 
 
 @kernel(operations.solve)
-def solve(executor: CudaExecutor, hessenberg: Array, g: Array, count: Array, y: Array) -> None:
+def solve(executor: GpuExecutor, hessenberg: Array, g: Array, count: Array, y: Array) -> None:
     """Solve the triangle, a work-item a right-hand side."""
     s, k = y.shape
     if k:
@@ -190,7 +190,7 @@ def solve(executor: CudaExecutor, hessenberg: Array, g: Array, count: Array, y: 
 
 
 @kernel(operations.combine)
-def combine(executor: CudaExecutor, basis: Array, y: Array, count: Array, u: Array) -> None:
+def combine(executor: GpuExecutor, basis: Array, y: Array, count: Array, u: Array) -> None:
     """U = sum_i y_i basis_i."""
     s, n, k = basis.shape
     if n and k:

@@ -10,7 +10,8 @@ import numpy as np
 from ...core.errors import DeviceError
 from ...core.status import Status
 from . import fused, launch, packed
-from .executor import CODES, CudaExecutor, Scratch, address
+from .base import CODES, Scratch, address
+from .executor import CudaExecutor
 from .tape import Call, Step, Tape, meetings
 
 #: Work-items of a block of the one kernel: as few as give each of a system's rows to one of them.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.operation import OPERATIONS, Operation
 from . import launch
-from .executor import CODES, CudaExecutor, flatten
+from .base import CODES, GpuExecutor, flatten
 from .table import kernel
 
 
@@ -46,7 +46,7 @@ def dtypes(operation: Operation, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
     return arguments[value_at].dtype, index
 
 
-def run_map(executor: CudaExecutor, operation: Operation, *arguments: Any) -> None:
+def run_map(executor: GpuExecutor, operation: Operation, *arguments: Any) -> None:
     """Visit all elements, then finish every column."""
     n, k = sizes(operation, arguments)
     if k == 0:
@@ -61,7 +61,7 @@ def run_map(executor: CudaExecutor, operation: Operation, *arguments: Any) -> No
 
 def _registered(operation: Operation) -> None:
     @kernel(operation)
-    def run(executor: CudaExecutor, *arguments: Any) -> None:
+    def run(executor: GpuExecutor, *arguments: Any) -> None:
         run_map(executor, operation, *arguments)
 
     run.__name__ = operation.symbol

@@ -14,7 +14,7 @@ from ...core.statistics import Plan, RowStatistics
 from ..simt import kernels as simt
 from ..unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
 from . import launch, packed, selection
-from .executor import CODES, CudaExecutor, flatten
+from .base import CODES, GpuExecutor, flatten
 from .maps import run_map
 from .table import kernel
 
@@ -34,7 +34,7 @@ sell_hot = SimtKernel(
 # ---- CSR
 
 
-def facts_of(executor: CudaExecutor, matrix: Any) -> tuple[RowStatistics, selection.Facts]:
+def facts_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selection.Facts]:
     """Return what the rule wants to know of a CSR matrix, and no more."""
     xp, warp = executor.xp, executor.device.warp
     length = xp.diff(matrix.indptr.astype(np.int64))
@@ -69,7 +69,7 @@ def facts_of(executor: CudaExecutor, matrix: Any) -> tuple[RowStatistics, select
     return statistics, facts
 
 
-def make_plan(executor: CudaExecutor, matrix: Any, chosen: str | None = None) -> Plan:
+def make_plan(executor: GpuExecutor, matrix: Any, chosen: str | None = None) -> Plan:
     """Return the plan of a CSR matrix.
 
     Parameters
@@ -95,12 +95,12 @@ def make_plan(executor: CudaExecutor, matrix: Any, chosen: str | None = None) ->
 
 
 @kernel(operations.csr_plan)
-def csr_plan(executor: CudaExecutor, A: Any) -> Plan:
+def csr_plan(executor: GpuExecutor, A: Any) -> Plan:
     """Find out about the rows, choose, and pack if that is the choice."""
     return make_plan(executor, A)
 
 
-def _scale(executor: CudaExecutor, y: Array, beta: complex) -> None:
+def _scale(executor: GpuExecutor, y: Array, beta: complex) -> None:
     """Y = beta y, for matrices without entries; beta = 0 does not read y."""
     if beta == 0:
         run_map(executor, vector.fill, y, 0.0)
@@ -108,12 +108,12 @@ def _scale(executor: CudaExecutor, y: Array, beta: complex) -> None:
         run_map(executor, vector.axpby, y, y, 0.0, beta)
 
 
-def _rows(executor: CudaExecutor, count: int, block: int = launch.BLOCK) -> int:
+def _rows(executor: GpuExecutor, count: int, block: int = launch.BLOCK) -> int:
     return launch.row_blocks(count, executor.device.multiprocessors, block)
 
 
 def _subwarp(
-    executor: CudaExecutor,
+    executor: GpuExecutor,
     mean: float,
     indptr: Array,
     indices: Array,
@@ -131,7 +131,7 @@ def _subwarp(
 
 @kernel(operations.csr_spmv)
 def csr_spmv(
-    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Run what the plan says for one vector, and sub-warps for several."""
     m, k = y.shape
@@ -166,7 +166,7 @@ def packed_arguments(
 
 
 def _packed(
-    executor: CudaExecutor, state: packed.Packed, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, state: packed.Packed, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     n, dtype = x.shape[0], x.dtype
     sorted_bytes = -(-n * dtype.itemsize // 256) * 256 if state.hot else 0
@@ -195,7 +195,7 @@ def _packed(
 
 
 def _hot(
-    executor: CudaExecutor,
+    executor: GpuExecutor,
     state: packed.Packed,
     x: int,
     y: Array,
@@ -228,7 +228,7 @@ def hot_program(value: str, warp: int = 32) -> str:
 
 
 @kernel(operations.csr_diagonal)
-def csr_diagonal(executor: CudaExecutor, A: Any, d: Array) -> None:
+def csr_diagonal(executor: GpuExecutor, A: Any, d: Array) -> None:
     """Let a work-item look through a row."""
     count = int(d.size)
     if count:
@@ -246,7 +246,7 @@ def csr_diagonal(executor: CudaExecutor, A: Any, d: Array) -> None:
 
 @kernel(operations.csc_spmv)
 def csc_spmv(
-    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Use the copy by rows that the matrix keeps."""
     csr_spmv(executor, A.by_rows, x, y, alpha, beta)
@@ -254,7 +254,7 @@ def csc_spmv(
 
 @kernel(operations.coo_spmv)
 def coo_spmv(
-    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Find where rows begin, once; then entries are those of a CSR matrix."""
     m, k = y.shape
@@ -267,7 +267,7 @@ def coo_spmv(
     _subwarp(executor, A.nnz / m, indptr, A.col, A.data, x, y, alpha, beta)
 
 
-def row_pointers(executor: CudaExecutor, matrix: Any) -> Array:
+def row_pointers(executor: GpuExecutor, matrix: Any) -> Array:
     """Return where the rows of a Coo begin; the matrix keeps it."""
     if matrix._plan is None:
         xp = executor.xp
@@ -281,7 +281,7 @@ def row_pointers(executor: CudaExecutor, matrix: Any) -> Array:
 
 @kernel(operations.ell_spmv)
 def ell_spmv(
-    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Let a work-item have a row of a column."""
     m, k = y.shape
@@ -297,7 +297,7 @@ def ell_spmv(
 
 @kernel(operations.sellp_spmv)
 def sellp_spmv(
-    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Let a work-item have a lane of a slice of a column."""
     m, k = y.shape
@@ -316,7 +316,7 @@ def sellp_spmv(
 
 @kernel(operations.bsr_spmv)
 def bsr_spmv(
-    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Let a few lanes have a row of numbers; the compiler knows blocks of up to four columns."""
     m, k = y.shape
@@ -337,7 +337,7 @@ def bsr_spmv(
 
 @kernel(operations.dense_spmv)
 def dense_spmv(
-    executor: CudaExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Use a wave a row for few vectors, and cuBLAS for many: reuse is what it is good at."""
     (m, n), k = A.shape, y.shape[1]
@@ -357,14 +357,14 @@ DENSE_COLUMNS = 2
 
 
 def _gemm(
-    executor: CudaExecutor, data: Array, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, data: Array, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Y = alpha data x + beta y by cuBLAS, which sees the transposes: y^T = x^T data^T."""
     if executor.dry:
         return
     from cupy.cuda import cublas, device
 
-    from .executor import row_distance
+    from .base import row_distance
 
     m, n = data.shape
     dtype = np.dtype(data.dtype)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..simt import kernels as simt
 from . import launch
-from .executor import CudaExecutor
+from .base import GpuExecutor
 
 #: Slices within whose rows are sorted: 1024 rows keep what is near in x near.
 WINDOW = 32
@@ -58,7 +58,7 @@ class Packed:
     gathered: Any = None
     hot = 0
 
-    def __init__(self, executor: CudaExecutor, matrix: Any, code: int) -> None:
+    def __init__(self, executor: GpuExecutor, matrix: Any, code: int) -> None:
         self.executor = executor
         self.code = code
         self.dtype = matrix.dtype
@@ -127,7 +127,7 @@ def padding(xp: Any, length: Any, warp: int) -> float:
     return float(int(slice_pointers(xp, length, warp)[-1]) / max(nnz, 1))
 
 
-def pack_rows(executor: CudaExecutor, matrix: Any, code: int, *, in_order: bool) -> Packed:
+def pack_rows(executor: GpuExecutor, matrix: Any, code: int, *, in_order: bool) -> Packed:
     """Return a packed copy whose lanes are rows, sorted within windows unless ``in_order``."""
     xp = executor.xp
     made = Packed(executor, matrix, code)
@@ -146,7 +146,7 @@ def pack_rows(executor: CudaExecutor, matrix: Any, code: int, *, in_order: bool)
     return made.pack(matrix)
 
 
-def pack_pieces(executor: CudaExecutor, matrix: Any, hot: int = 0) -> Packed:
+def pack_pieces(executor: GpuExecutor, matrix: Any, hot: int = 0) -> Packed:
     """Return a packed copy whose lanes are pieces of at most ``PIECE`` entries.
 
     Parameters
@@ -220,7 +220,7 @@ def hot_share(xp: Any, matrix: Any, hot: int) -> float:
     return float(int(count.sum()) / max(matrix.nnz, 1))
 
 
-def examine(executor: CudaExecutor, matrix: Any) -> tuple[Any, int]:
+def examine(executor: GpuExecutor, matrix: Any) -> tuple[Any, int]:
     """Return a hash of each row's pattern, and the largest distance from the diagonal."""
     xp, m = executor.xp, matrix.shape[0]
     hashes, reach = xp.empty(m, np.int64), xp.empty(m, np.int32)
@@ -234,7 +234,7 @@ def examine(executor: CudaExecutor, matrix: Any) -> tuple[Any, int]:
     return hashes, int(reach.max()) if m else 0
 
 
-def patterns(executor: CudaExecutor, matrix: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
+def patterns(executor: GpuExecutor, matrix: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
     """Return the pattern of each row and a model row of each; None if there are too many."""
     xp, m = executor.xp, matrix.shape[0]
     # A look at some rows first: sorting the hashes of all is the larger part of making a plan.
@@ -255,7 +255,7 @@ def patterns(executor: CudaExecutor, matrix: Any, hashes: Any, most: int) -> tup
     return None if int(wrong[0]) else (pattern, model)
 
 
-def _pattern_arrays(executor: CudaExecutor, matrix: Any, target: Any) -> tuple[Any, Any, int]:
+def _pattern_arrays(executor: GpuExecutor, matrix: Any, target: Any) -> tuple[Any, Any, int]:
     """Return the pattern of each lane, the table of offsets, and its width."""
     xp = executor.xp
     hashes, _ = examine(executor, matrix)

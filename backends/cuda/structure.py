@@ -16,14 +16,14 @@ from ...core.executor import Array
 from ...core.operations import structure as operations
 from ..simt import kernels as simt
 from . import launch
-from .executor import CudaExecutor
+from .base import GpuExecutor
 from .table import kernel
 
 #: Products of entries that are expanded at once: 2^26 take 3 GiB in float64, sorting included.
 EXPANDED = 1 << 26
 
 
-def rows_of(executor: CudaExecutor, indptr: Array, count: int) -> Array:
+def rows_of(executor: GpuExecutor, indptr: Array, count: int) -> Array:
     """Return the row of each of ``count`` entries."""
     xp = executor.xp
     if count == 0:
@@ -32,13 +32,13 @@ def rows_of(executor: CudaExecutor, indptr: Array, count: int) -> Array:
     return xp.searchsorted(indptr[1:], entries, side="right")
 
 
-def pointers(executor: CudaExecutor, row: Array, rows: int, dtype: Any) -> Array:
+def pointers(executor: GpuExecutor, row: Array, rows: int, dtype: Any) -> Array:
     """Return where each row begins in a sorted array of rows, and where the last one ends."""
     xp = executor.xp
     return xp.searchsorted(row, xp.arange(rows + 1, dtype=row.dtype)).astype(dtype)
 
 
-def order_of(executor: CudaExecutor, row: Array, column: Array, columns: int) -> Array:
+def order_of(executor: GpuExecutor, row: Array, column: Array, columns: int) -> Array:
     """Return the order by row, then column, then place."""
     xp = executor.xp
     last = int(row.max()) if row.size else 0
@@ -49,7 +49,7 @@ def order_of(executor: CudaExecutor, row: Array, column: Array, columns: int) ->
 
 
 def compress(
-    executor: CudaExecutor, row: Array, column: Array, data: Array, columns: int
+    executor: GpuExecutor, row: Array, column: Array, data: Array, columns: int
 ) -> tuple[Array, Array, Array]:
     """Return rows, columns and values with the entries of each place added up in their order."""
     xp = executor.xp
@@ -73,7 +73,7 @@ def compress(
 
 
 def compressed(
-    executor: CudaExecutor,
+    executor: GpuExecutor,
     shape: tuple[int, int],
     parts: list[tuple[Array, Array, Array]],
     *wide: Any,
@@ -86,7 +86,7 @@ def compressed(
 
 
 @kernel(operations.coo_to_csr)
-def coo_to_csr(executor: CudaExecutor, A: Any) -> tuple[Array, Array, Array]:
+def coo_to_csr(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
     """Order the entries by row; within a row they keep their order."""
     order = executor.xp.argsort(A.row, kind="stable")
     row = A.row[order]
@@ -94,14 +94,14 @@ def coo_to_csr(executor: CudaExecutor, A: Any) -> tuple[Array, Array, Array]:
 
 
 @kernel(operations.csr_sort)
-def csr_sort(executor: CudaExecutor, A: Any) -> tuple[Array, Array, Array]:
+def csr_sort(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
     """Order the entries by row, then column, then where they were."""
     order = order_of(executor, rows_of(executor, A.indptr, A.nnz), A.indices, A.shape[1])
     return A.indices[order], A.data[order], order.astype(A.indices.dtype)
 
 
 @kernel(operations.csr_sum_duplicates)
-def csr_sum_duplicates(executor: CudaExecutor, A: Any) -> tuple[Array, Array, Array]:
+def csr_sum_duplicates(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
     """Make one entry of each place that occurs; a sum that is 0 stays."""
     row = rows_of(executor, A.indptr, A.nnz)
     part = compress(executor, row, A.indices, A.data, A.shape[1])
@@ -109,7 +109,7 @@ def csr_sum_duplicates(executor: CudaExecutor, A: Any) -> tuple[Array, Array, Ar
 
 
 @kernel(operations.csr_transpose)
-def csr_transpose(executor: CudaExecutor, A: Any) -> tuple[Array, Array, Array, Array]:
+def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, Array]:
     """Order the entries by column; those of one column are by rows already."""
     dtype = A.indices.dtype
     order = executor.xp.argsort(A.indices, kind="stable")
@@ -119,7 +119,7 @@ def csr_transpose(executor: CudaExecutor, A: Any) -> tuple[Array, Array, Array, 
 
 
 @kernel(operations.csr_matmul)
-def csr_matmul(executor: CudaExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
+def csr_matmul(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
     """Let every entry (i, p) of A meet the entries of row p of B, some rows of A at a time."""
     xp = executor.xp
     shape = (A.shape[0], B.shape[1])
@@ -159,7 +159,7 @@ def chunks(before: np.ndarray[Any, Any], most: int = EXPANDED) -> list[tuple[int
 
 
 def _expanded(
-    executor: CudaExecutor, row: Array, begin: Array, length: Array, data: Array, B: Any
+    executor: GpuExecutor, row: Array, begin: Array, length: Array, data: Array, B: Any
 ) -> tuple[Array, Array, Array]:
     xp = executor.xp
     ends = xp.cumsum(length)
@@ -172,7 +172,7 @@ def _expanded(
 
 @kernel(operations.csr_add)
 def csr_add(
-    executor: CudaExecutor, A: Any, B: Any, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[Array, Array, Array]:
     """Take the entries of both, and add up those of one place."""
     xp, scalar = executor.xp, np.dtype(A.dtype).type

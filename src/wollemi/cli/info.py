@@ -9,7 +9,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from ..core.registry import available_executors
+from ..core.registry import available_executors, backend_notes
 from .console import console
 
 #: Packages that are worth naming: distribution, what it gives, what to install.
@@ -28,6 +28,8 @@ def info() -> None:
     """Show executors, devices and versions, and how to get what is missing."""
     out = console()
     out.print(_executors())
+    for note in backend_notes().values():
+        out.print(f"{escape(note)}\n")
     out.print(_versions())
 
 

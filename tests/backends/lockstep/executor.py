@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from wollemi.backends.cuda import CudaExecutor
+from wollemi.backends.cuda.base import GpuExecutor
+from wollemi.backends.hip import HipExecutor
 from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
-from wollemi.core.executor import Array, Executor
-from wollemi.core.iteration import Iteration
+from wollemi.core.executor import Array
 from wollemi.core.operation import KernelTable
 from wollemi.core.operations import matrix as operations
 
@@ -28,7 +28,7 @@ from .build import Library, map_library, simt_library
 
 WIDTHS = (32, 64)
 
-kernel = KernelTable("lockstep", parent=CudaExecutor.kernels)
+kernel = KernelTable("lockstep", parent=HipExecutor.kernels)
 
 
 class NativeArray(np.ndarray[Any, Any]):
@@ -47,9 +47,12 @@ def native(value: Any) -> Any:
 
 
 class Namespace:
-    """NumPy's functions, whose results are native arrays."""
+    """NumPy's functions, whose results are native arrays, and the streams of a device."""
 
     ndarray = NativeArray
+
+    def __init__(self, device: LockstepDevice) -> None:
+        self.cuda = SimpleNamespace(Stream=lambda non_blocking: Stream(device))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         function = getattr(np, name)
@@ -61,6 +64,36 @@ class Namespace:
         return np.array(array)
 
 
+class Stream(nullcontext[None]):
+    """A stream of a device, which can be captured if the device says so."""
+
+    def __init__(self, device: LockstepDevice) -> None:
+        super().__init__()
+        self.device = device
+
+    def begin_capture(self) -> None:
+        if not self.device.captures:
+            raise RuntimeError("This function is not supported on HIP")
+        self.device.captured = []
+
+    def end_capture(self) -> Graph:
+        launches, self.device.captured = self.device.captured, None
+        assert launches is not None
+        return Graph(self.device, launches)
+
+
+class Graph:
+    """Launches that were captured."""
+
+    def __init__(self, device: LockstepDevice, launches: list[Callable[[], None]]) -> None:
+        self.device, self.launches = device, launches
+
+    def launch(self) -> None:
+        self.device.graphs += 1
+        for run in self.launches:
+            run()
+
+
 class LockstepDevice:
     """A device of a few blocks, and its programs."""
 
@@ -69,17 +102,27 @@ class LockstepDevice:
     shared_bytes = 0
     cache_bytes = 0
 
-    def __init__(self, warp: int) -> None:
+    def __init__(self, warp: int, captures: bool) -> None:
         self.warp = warp
+        self.captures = captures
+        self.captured: list[Callable[[], None]] | None = None
+        self.graphs = 0
         self._schedules = count()
 
     def _launcher(self, library: Library, symbol: str) -> Callable[..., None]:
         def launch(
             blocks: tuple[int], block: tuple[int], arguments: Sequence[Any], shared: int = 0
         ) -> None:
-            # Every launch takes another order of lanes, waves and blocks than the one before.
-            schedule = next(self._schedules) % 8
-            library.run(symbol, blocks[0], *map(_c_value, arguments), schedule=schedule)
+            given = [_c_value(argument) for argument in arguments]
+
+            def run() -> None:
+                # Every launch takes another order of lanes, waves and blocks than the one before.
+                library.run(symbol, blocks[0], *given, schedule=next(self._schedules) % 8)
+
+            if self.captured is None:
+                run()
+            else:
+                self.captured.append(run)
 
         return launch
 
@@ -100,22 +143,26 @@ def _c_value(value: Any) -> Any:
     return ctypes.c_longlong(value)
 
 
-class LockstepExecutor(CudaExecutor):
+class LockstepExecutor(HipExecutor):
     """Runs the text that GPUs run, lane by lane.
 
     Parameters
     ----------
     warp : int
         Lanes of a wave.
+    captures : bool
+        Whether streams can be captured. CuPy 14 cannot on ROCm.
     """
 
     kernels = kernel
 
-    def __init__(self, warp: int) -> None:
+    def __init__(self, warp: int, *, captures: bool = False) -> None:
+        GpuExecutor.__init__(self)
         self.warp = warp
-        self._device = LockstepDevice(warp)
+        self._device = LockstepDevice(warp, captures)
         self._counter = native(np.zeros(1, np.int32))
-        self._memory = native(np.zeros(0, np.uint8))
+        self._memory = native(np.zeros(1 << 20, np.uint8))
+        self._memory[...] = 0xCD
 
     @property
     def name(self) -> str:
@@ -131,7 +178,7 @@ class LockstepExecutor(CudaExecutor):
 
     @property
     def xp(self) -> Any:
-        return Namespace()
+        return Namespace(self._device)
 
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         return native(np.empty(shape, dtype))
@@ -163,31 +210,10 @@ class LockstepExecutor(CudaExecutor):
     def _here(self, what: str, nbytes: int = 0) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def run(self, operation: Any, *arguments: Any) -> Any:
-        return Executor.run(self, operation, *arguments)
-
-    def drive(self, iteration: Iteration, limit: int) -> None:
-        Executor.drive(self, iteration, limit)
-
-    @property
-    def dry(self) -> bool:
-        return False
-
     def scratch(self, nbytes: int) -> tuple[int, int]:
         """Return scratch memory: as on a device, what others left in it."""
-        if self._memory.size < nbytes:
-            self._memory = native(np.full(nbytes, 0xCD, np.uint8))
+        assert nbytes <= self._memory.size
         return self._memory.ctypes.data, self._counter.ctypes.data
-
-    def launch(
-        self,
-        function: Any,
-        blocks: int,
-        arguments: Sequence[Any],
-        block: int = 0,
-        shared: int = 0,
-    ) -> None:
-        function((blocks,), (block,), arguments, shared)
 
 
 @kernel(operations.dense_spmv)

@@ -1,0 +1,43 @@
+"""AMD GPUs: CuPy for memory and streams, HIPRTC for kernels, a batch of iterations at a time.
+
+Nothing here imports CuPy before an executor is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ...core.errors import ExecutorUnavailable
+from ...core.operation import KernelTable
+from ...core.registry import Backend
+from . import availability
+from .executor import HipExecutor
+
+__all__ = ["BACKEND", "HipExecutor"]
+
+NOTE = (
+    "hip has never run on an AMD GPU: its kernels are compiled for seven targets and executed by "
+    "emulated waves of 64 and 32 lanes in CI, see docs/hip.md."
+)
+
+
+@cache
+def _executor(device: int) -> HipExecutor:
+    return HipExecutor(device)
+
+
+def _make(device: str) -> HipExecutor:
+    if device and not device.isdecimal():
+        raise ExecutorUnavailable(f'a hip device is a number, as in "hip:0", not {device!r}')
+    return _executor(int(device or 0))
+
+
+def _devices() -> list[str]:
+    return [f"hip:{i}" for i in range(availability.count())]
+
+
+def _kernels() -> KernelTable:
+    return HipExecutor.kernels
+
+
+BACKEND = Backend(name="hip", make=_make, devices=_devices, kernels=_kernels, note=NOTE)

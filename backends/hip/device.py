@@ -1,0 +1,66 @@
+"""One AMD GPU: its facts, and the kernels that were loaded onto it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ...core.errors import KernelCompileError
+from ..cuda.device import GpuDevice
+
+#: C++17 is what the other three compilers read too.
+OPTIONS = ("-std=c++17",)
+
+
+class HipDevice(GpuDevice):
+    """An AMD GPU; programs are compiled by HIPRTC through CuPy, which keeps them on disk."""
+
+    dialect = "HIP"
+
+    def __init__(self, ordinal: int) -> None:
+        super().__init__(ordinal)
+        # No kernel of ours asks for more than the 64 KiB that every AMD GPU has.
+        self.shared_bytes = 0
+
+    @property
+    def architecture(self) -> str:
+        """The target, ``gfx90a``."""
+        name = self.facts.get("gcnArchName", b"")
+        spelled = name.decode() if isinstance(name, bytes) else str(name)
+        # Features follow the name: gfx90a:sramecc+:xnack-.
+        return spelled.partition(":")[0]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The target."""
+        return {"architecture": self.architecture}
+
+    def load(self, source: str, name: str) -> Any:
+        """Compile a program and return its module."""
+        import cupy
+
+        try:
+            module = cupy.RawModule(code=source, options=OPTIONS)
+            module.compile()
+        except cupy.cuda.compiler.CompileException as error:
+            raise KernelCompileError(
+                f"{name} does not compile for {self.architecture} with HIPRTC:\n{error}"
+            ) from error
+        return _Functions(module)
+
+
+class _Functions:
+    """A module of CuPy whose kernels are launched as those of the CUDA executor are."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def get_function(self, symbol: str) -> Any:
+        """Return ``function(grid, block, arguments, shared)``."""
+        return self._module.get_function(symbol).kernel
+
+
+@cache
+def device(ordinal: int) -> HipDevice:
+    """Return the device of that number, one object per process."""
+    return HipDevice(ordinal)

@@ -1,0 +1,49 @@
+"""The executor of AMD GPUs, on CuPy for ROCm."""
+
+from __future__ import annotations
+
+from ...core.iteration import Iteration
+from ..cuda.base import GpuExecutor
+from .device import HipDevice, device
+from .loop import Batches
+from .table import kernel
+
+_KDLROCM = 10
+
+
+class HipExecutor(GpuExecutor):
+    """An AMD GPU.
+
+    Arrays are ``cupy.ndarray`` of a CuPy for ROCm, and everything but the compiler, the width of
+    waves and the loop is what NVIDIA GPUs have, too.
+
+    Parameters
+    ----------
+    device : int
+        Its number, from 0.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> A = wl.Identity(3).to("hip")  # doctest: +SKIP
+    >>> A.executor  # doctest: +SKIP
+    <HipExecutor hip:0>
+    """
+
+    kernels = kernel
+    dlpack_kinds = (_KDLROCM,)
+
+    def __init__(self, device: int = 0) -> None:
+        from .availability import require
+
+        require(device)
+        super().__init__(device)
+
+    @property
+    def device(self) -> HipDevice:
+        """Facts and loaded kernels of the GPU."""
+        return device(self.ordinal)
+
+    def make_program(self, iteration: Iteration) -> Batches:
+        """Return what runs an iteration a batch at a time."""
+        return Batches(self, self.record(iteration), iteration.status)

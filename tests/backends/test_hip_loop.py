@@ -1,0 +1,83 @@
+"""The loop of AMD GPUs does what the plain loop does, with graphs and without."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wollemi.backends.hip.loop import BATCH, Batches
+from wollemi.core.executor import Executor
+from wollemi.core.status import Stop
+
+from .lockstep.build import compiler
+from .lockstep.executor import LockstepExecutor
+from .needs import tool
+from .test_drive import PlainCg
+
+pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+
+@pytest.fixture(params=[False, True], ids=["launches", "graphs"])
+def wave(request: pytest.FixtureRequest) -> LockstepExecutor:
+    return LockstepExecutor(64, captures=request.param)
+
+
+def program(solve: PlainCg) -> Batches:
+    made = solve.iteration.program
+    assert isinstance(made, Batches)
+    return made
+
+
+def test_the_loop_is_the_plain_loop(wave: LockstepExecutor) -> None:
+    driven, plain = PlainCg(wave, "float64"), PlainCg(wave, "float64")
+    driven.drive(60)
+    Executor.drive(wave, plain.iteration, 60)
+    assert driven.status.read("stop").tolist() == [Stop.CONVERGED] * 3
+    np.testing.assert_array_equal(driven.host("x"), plain.host("x"))
+    for member in ("iterations", "norm", "history", "running"):
+        np.testing.assert_array_equal(driven.status.read(member), plain.status.read(member))
+
+
+@pytest.mark.parametrize("limit", [0, 1, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH + 3])
+def test_a_limit_is_kept(wave: LockstepExecutor, limit: int) -> None:
+    solve = PlainCg(wave, "float64")
+    solve.drive(limit)
+    assert solve.status.read("iterations").tolist() == [limit] * 3
+
+
+def test_whole_batches_are_graphs_where_streams_can_be_captured() -> None:
+    solve = PlainCg(wave := LockstepExecutor(64, captures=True), "float64")
+    solve.drive(2 * BATCH + 3)
+    assert program(solve).captured
+    assert wave.device.graphs == 2
+
+
+def test_nothing_is_a_graph_where_streams_cannot_be_captured() -> None:
+    solve = PlainCg(wave := LockstepExecutor(64), "float64")
+    solve.drive(2 * BATCH)
+    assert not program(solve).captured
+    assert wave.device.graphs == 0
+
+
+def test_making_the_program_runs_nothing(wave: LockstepExecutor) -> None:
+    solve = PlainCg(wave, "float64")
+    before = solve.host("r")
+    solve.iteration.program = wave.make_program(solve.iteration)
+    assert solve.status.read("iterations").tolist() == [0, 0, 0]
+    np.testing.assert_array_equal(solve.host("r"), before)
+
+
+def test_a_capture_that_fails_on_the_way_leaves_plain_launches(
+    wave: LockstepExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve, launch = PlainCg(wave, "float64"), LockstepExecutor.launch
+
+    def refuses(self: LockstepExecutor, *given: object) -> None:
+        if self.device.captured is not None:
+            raise RuntimeError("hipErrorStreamCaptureUnsupported")
+        launch(self, *given)
+
+    monkeypatch.setattr(LockstepExecutor, "launch", refuses)
+    solve.drive(60)
+    assert not program(solve).captured
+    assert solve.status.read("stop").tolist() == [Stop.CONVERGED] * 3
