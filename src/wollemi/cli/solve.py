@@ -101,14 +101,20 @@ def read_system(
 ) -> tuple[Matrix, Any]:
     """Read A and b; without a file, b is what makes the solution all ones."""
     A = io.read(matrix)
+    rows, columns = A.shape
+    if rows != columns:
+        raise InvalidArgument(f"{matrix}: {rows} x {columns} is not square: solve needs n x n")
+    bad = np.count_nonzero(~np.isfinite(A.executor.to_host(A.data)))
+    if bad:
+        raise InvalidArgument(f"{matrix}: {bad} entries are NaN or Inf: there is no solution")
     if dtype is not None:
         A = A.astype(dtype)
     if right_hand_side is None:
-        return A, A @ np.ones(A.shape[1], A.dtype)
+        return A, A @ np.ones(columns, A.dtype)
     b = io.read_vector(right_hand_side)
-    if b.shape[0] != A.shape[0]:
+    if b.shape[0] != rows:
         raise InvalidArgument(
-            f"{right_hand_side}: b has {b.shape[0]} rows and {matrix.name} has {A.shape[0]}"
+            f"{right_hand_side}: b has {b.shape[0]} rows and {matrix.name} has {rows}"
         )
     return A, b if dtype is None else b.astype(np.result_type(b.dtype, dtype), copy=False)
 
@@ -144,7 +150,7 @@ def result_table(name: str, A: Matrix, b: Any, result: Result, known: Any = None
         table.add_row("", f"[dim]{escape(note)}[/]")
     table.add_row("iterations", str(result.iterations))
     norms = np.atleast_1d(result.residual_norm)
-    scale = np.linalg.norm(np.asarray(b).reshape(rows, -1), axis=0)
+    scale = np.atleast_1d(np.linalg.norm(b, axis=0))
     relative = np.divide(norms, scale, out=np.zeros_like(norms), where=scale > 0)
     worst = int(np.argmax(np.where(np.isnan(relative), np.inf, relative))) if norms.size else 0
     if norms.size > 1:

@@ -1,0 +1,109 @@
+"""``wollemi bench`` and ``python -m benchmarks`` on tiny cases."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.bench import solve
+from wollemi.bench.contest import Settings
+from wollemi.bench.peers import SciPy
+from wollemi.cli import main
+
+QUICK = ("--batches", "3", "--budget", "0.2")
+
+
+def run(*words: object) -> int:
+    with pytest.raises(SystemExit) as end:
+        main([str(word) for word in words])
+    return int(end.value.code or 0)
+
+
+def results(path):
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return [line for line in lines if line["kind"] == "result"]
+
+
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+def test_spmv_is_measured(tmp_path, capsys, executor):
+    options = ("--executor", executor, "--json", tmp_path / "r.jsonl", *QUICK)
+    assert run("bench", "spmv", "stencil5:8", "rmat:6,200", *options) == 0
+    records = results(tmp_path / "r.jsonl")
+    assert {r["case"] for r in records} == {"stencil5:8", "rmat:6,200"}
+    assert all(r["seconds"] > 0 for r in records if r["contender"] in ("wollemi", "scipy"))
+    assert "stencil5:8" in capsys.readouterr().out
+
+
+def test_a_format_and_a_dtype_can_be_asked_for(tmp_path):
+    options = ("--format", "ell", "--dtype", "float32", "--json", tmp_path / "r.jsonl", *QUICK)
+    assert run("bench", "spmv", "stencil5:8", "--executor", "reference", *options) == 0
+    assert results(tmp_path / "r.jsonl")[0]["format"] == "ell"
+    assert results(tmp_path / "r.jsonl")[0]["dtype"] == "float32"
+
+
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+def test_solvers_are_measured_by_the_iteration(tmp_path, executor):
+    options = ("--executor", executor, "--iterations", "30", "--json", tmp_path / "r.jsonl", *QUICK)
+    assert run("bench", "solve", "stencil7:6", *options) == 0
+    ours = {r["benchmark"]: r for r in results(tmp_path / "r.jsonl") if r["ours"]}
+    methods = ["solve/bicgstab", "solve/cg", "solve/cgs", "solve/gmres"]
+    assert sorted(ours) == ["overhead/cg", *methods]
+    assert all(r["trouble"] == "" and r["seconds"] > 0 for r in ours.values())
+    assert all(ours[m]["bytes"] > 0 for m in methods)
+
+
+def test_the_cost_of_an_iteration_is_the_sum_of_its_operations():
+    S = solve.stencil5(12)
+    A = wl.Csr(S, executor="reference")
+    cost = solve.iteration_cost("cg", A, np.ones(144), 5)
+    vectors = 13 * 144 * 8
+    assert abs(cost.bytes / 5 - (A.nbytes + vectors)) < 300
+    assert cost.flops / 5 >= 2 * S.nnz
+
+
+def test_a_solver_that_ends_early_is_no_contender():
+    A = wl.Csr(np.eye(4), executor="reference")
+    with pytest.raises(RuntimeError, match="of 30 iterations"):
+        solve.fixed_solve("cg", A, np.ones(4), 30)()
+
+
+def test_a_solver_with_another_answer_is_wrong():
+    S = solve.stencil5(6)
+    b = np.ones(36)
+    contest = solve.solve_contest("cg", S, wl.Csr(2 * S, executor="reference"), b, [SciPy()], 3)
+    (ours, scipy), _ = contest.run(wl.ReferenceExecutor(), Settings(3, 1e-4, 0.1))
+    assert ours.trouble.startswith("wrong: differs from SciPy's iterate by 5.0e-01")
+    assert scipy.trouble == ""
+
+
+def test_a_roofline_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    options = ("--executor", "reference", "--plot", tmp_path / "roof.png", *QUICK)
+    assert run("bench", "spmv", "stencil5:8", "stencil7:5", *options) == 0
+    assert (tmp_path / "roof.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("spmv", "stencil6"), "no case is called 'stencil6'"),
+        (("spmv", "nowhere.mtx"), "no such file"),
+        (("spmv", "stencil5:4", "--executor", "magic"), "no backend is called"),
+        (("spmv", "stencil5:4", "--json", "/no/such/folder/x"), "no folder"),
+        (("spmv", "stencil5:4", "--format", "magic"), "magic"),
+        (("solve", "--method", "magic"), "no method is called"),
+    ],
+)
+def test_bad_input_ends_with_2_and_one_line(capsys, words, complaint):
+    assert run("bench", *words) == 2
+    said = capsys.readouterr().err
+    assert complaint in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_wrong_result_of_ours_ends_with_1(monkeypatch):
+    monkeypatch.setattr("wollemi.bench.spmv.product_check", lambda S, x: lambda y: "planted")
+    assert run("bench", "spmv", "stencil5:4", "--executor", "reference", *QUICK) == 1

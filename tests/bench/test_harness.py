@@ -1,0 +1,300 @@
+"""The harness itself: wrong results and slow-downs are caught, absent peers are named."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.bench import Contender, Contest, Report, Timing, case, interleave, spmv
+from wollemi.bench.bandwidth import streams
+from wollemi.bench.contest import Outcome, Settings
+from wollemi.bench.peers import Absent, Mkl, Peer, PyAmg, SciPy, Torch, peers
+from wollemi.bench.report import environment, records_of, seconds_text, table
+from wollemi.core.operation import Cost
+
+QUICK = Settings(batches=3, batch_seconds=1e-4, budget=1.0)
+REFERENCE = wl.ReferenceExecutor()
+
+
+def right(_):
+    return ""
+
+
+def sleeper(name: str, seconds: float) -> Contender:
+    return Contender(name, lambda: time.sleep(seconds) or 0.0)
+
+
+# ---- timing
+
+
+def test_a_planted_slow_down_shows():
+    times = interleave(
+        [sleeper("fast", 1e-3), sleeper("slow", 2e-3)], batches=5, batch_seconds=0.01
+    )
+    assert times["fast"].median >= 1e-3
+    assert times["fast"].ratio_of(times["slow"]) > 1.4
+
+
+def test_equal_contenders_come_out_equal():
+    times = interleave([sleeper("a", 2e-3), sleeper("b", 2e-3)], batches=7, batch_seconds=0.01)
+    assert 0.7 < times["a"].ratio_of(times["b"]) < 1.4
+
+
+def test_everybody_has_a_turn_in_every_round_and_the_order_rotates():
+    order = []
+    contenders = [Contender(n, lambda n=n: order.append(n) or time.sleep(1e-3)) for n in "abc"]
+    times = interleave(contenders, batches=3, batch_seconds=1e-4)
+    assert {n: len(t.samples) for n, t in times.items()} == {"a": 3, "b": 3, "c": 3}
+    rounds = [n for n, before in zip(order, [None, *order], strict=False) if n != before]
+    assert "".join(rounds).endswith("abcbcacab")
+
+
+def test_quick_calls_are_timed_in_batches():
+    times = interleave([Contender("quick", lambda: None)], batches=3, batch_seconds=1e-3)
+    assert times["quick"].calls > 100
+
+
+def test_a_budget_ends_the_rounds_but_not_before_there_are_three():
+    times = interleave([sleeper("s", 0.01)], batches=100, batch_seconds=0.01, budget=0.0)
+    assert len(times["s"].samples) == 3
+
+
+def test_work_that_is_only_submitted_is_waited_for():
+    queue = []
+    late = Contender("late", lambda: queue.append(1), lambda: time.sleep(2e-3 * len(queue[:1])))
+    assert interleave([late], batches=3, batch_seconds=1e-3)["late"].median > 1e-5
+
+
+def test_a_timing_knows_its_spread():
+    timing = Timing((1.0, 2.0, 3.0, 4.0, 100.0), 1)
+    assert timing.median == 3.0
+    assert timing.quartiles == (2.0, 4.0)
+    assert timing.ratio_of(Timing((2.0, 4.0, 6.0, 8.0, 1.0), 1)) == 2.0
+
+
+# ---- contests
+
+
+def test_a_wrong_result_is_reported_and_not_timed():
+    contest = Contest(
+        [Contender("good", lambda: 1.0), Contender("bad", lambda: 2.0)],
+        lambda value: "" if value == 1.0 else f"got {value}",
+    )
+    (good, bad), _ = contest.run(REFERENCE, QUICK)
+    assert good.timing is not None and good.trouble == ""
+    assert bad.timing is None and bad.trouble == "wrong: got 2.0"
+
+
+def test_a_failing_contender_does_not_end_the_others():
+    def fail():
+        raise RuntimeError("out of order")
+
+    contest = Contest([Contender("good", lambda: 1.0), Contender("bad", fail)], right)
+    (good, bad), _ = contest.run(REFERENCE, QUICK)
+    assert good.timing is not None
+    assert bad.trouble == "failed: RuntimeError: out of order"
+
+
+def test_absent_peers_are_named():
+    contest = Contest([Contender("good", lambda: 1.0)], right, absent={"mkl": "not installed"})
+    outcomes, _ = contest.run(REFERENCE, QUICK)
+    assert outcomes[1] == Outcome("mkl", None, "absent: not installed")
+
+
+def test_the_memory_is_measured_with_a_cost():
+    contest = Contest([Contender("good", lambda: 1.0)], right, Cost(1 << 20, 0))
+    _, bandwidth = contest.run(REFERENCE, QUICK)
+    assert bandwidth.keys() == {"read", "triad"}
+    assert all(rate > 1e8 for rate in bandwidth.values())
+
+
+@pytest.mark.parametrize("nbytes", [0, 3 << 20])
+def test_streams_move_about_as_many_bytes_as_they_are_asked_to(nbytes):
+    for stream in streams(REFERENCE, nbytes):
+        stream.contender.call()
+        assert 0.9 * max(nbytes, 1 << 20) <= stream.bytes <= max(nbytes, 1 << 20)
+
+
+# ---- checks of products
+
+
+def test_a_product_that_is_off_in_one_row_is_wrong():
+    S = case("stencil5:8").matrix()
+    x = spmv.random_vector(S.shape[1], S.dtype)
+    check = spmv.product_check(S, x)
+    y = S @ x
+    assert check(y) == ""
+    y[17] *= 1 + 1e-9
+    assert check(y).startswith("row 17 is")
+    y[17] = np.nan
+    assert check(y).startswith("row 17 is nan")
+    assert check(y[:-1]) == "shape (63,), expected (64,)"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_products_of_every_dtype_pass(dtype):
+    S = case("circuit:200").matrix(dtype)
+    x = spmv.random_vector(S.shape[1], S.dtype)
+    assert x.dtype == S.dtype
+    assert spmv.product_check(S, x)(S @ x) == ""
+
+
+# ---- peers
+
+
+def test_what_is_not_installed_is_absent(monkeypatch):
+    from importlib.metadata import PackageNotFoundError
+
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("wollemi.bench.peers.version", missing)
+    with pytest.raises(Absent, match="not installed: pip install pyamg"):
+        PyAmg().version()
+
+
+def test_an_executor_of_the_cpu_is_compared_with_libraries_of_the_cpu():
+    assert [p.name for p in peers(REFERENCE)] == ["scipy", "mkl", "torch", "pyamg"]
+
+
+class Cheating(Peer):
+    """A library whose product is fast and wrong."""
+
+    name = "cheating"
+
+    def version(self):
+        return "1"
+
+    def spmv(self, S, x):
+        return lambda: np.zeros(S.shape[0])
+
+
+class Missing(Peer):
+    """A library that is not here."""
+
+    name = "missing"
+
+    def version(self):
+        raise Absent("not installed")
+
+
+def test_a_cheating_peer_is_caught_and_a_missing_one_named():
+    records = list(
+        spmv.run([case("stencil5:6")], REFERENCE, [SciPy(), Cheating(), Missing()], settings=QUICK)
+    )
+    by_name = {record.contender: record for record in records}
+    assert by_name["wollemi"].seconds and by_name["wollemi"].times_ours == 1.0
+    assert by_name["scipy"].seconds and by_name["scipy"].times_ours
+    assert by_name["cheating"].seconds is None
+    assert by_name["cheating"].trouble.startswith("wrong: row 0 is 0")
+    assert by_name["missing"].trouble == "absent: not installed"
+
+
+@pytest.mark.parametrize("peer", [SciPy(), Mkl(1), Torch(1)], ids=lambda p: p.name)
+def test_peers_that_are_here_compute_the_right_product(peer):
+    try:
+        peer.version()
+        S = case("circuit:300").matrix()
+        x = spmv.random_vector(S.shape[1], S.dtype)
+        contender = peer.contender(peer.spmv(S, x))
+    except Absent as reason:
+        pytest.skip(str(reason))
+    check = spmv.product_check(S, x)
+    for _ in range(2):  # the second call must not add to the first
+        assert check(contender.to_host(contender.call())) == ""
+
+
+def test_what_a_peer_cannot_do_is_absent():
+    S = case("stencil5:3").matrix()
+    b = np.ones(9)
+    with pytest.raises(Absent, match="its cg is not compared"):
+        Mkl(1).solve("cg", S, b, 3, 30)
+    with pytest.raises(Absent, match="its SpMV is not compared"):
+        PyAmg().spmv(S, b)
+
+
+# ---- reports
+
+
+def example():
+    A = wl.Csr(np.eye(4), executor="reference")
+    outcomes = [
+        Outcome("wollemi", Timing((1e-3, 2e-3, 3e-3), 5)),
+        Outcome("scipy", Timing((3e-3, 6e-3, 9e-3), 2)),
+        Outcome("mkl", None, "absent: not installed"),
+    ]
+    bandwidth = {"read": 8e9, "triad": 5e9}
+    return records_of(
+        "spmv",
+        "eye:4",
+        A,
+        outcomes,
+        bandwidth,
+        cost=Cost(8_000_000, 4_000_000),
+        notes=["rows: why"],
+    )
+
+
+def test_records_have_bandwidth_share_and_ratio():
+    ours, scipy, mkl = example()
+    assert ours.seconds == 2e-3
+    assert ours.bandwidth == 4e9
+    assert ours.floor_share == 0.5
+    assert (ours.times_ours, scipy.times_ours, mkl.times_ours) == (1.0, 3.0, None)
+    assert mkl.floor_share is None
+    assert replace(ours, read=None).floor_share is None
+
+
+def test_a_solve_is_counted_by_the_iteration():
+    A = wl.Csr(np.eye(4), executor="reference")
+    (record,) = records_of(
+        "solve/cg",
+        "eye:4",
+        A,
+        [Outcome("wollemi", Timing((1.0,), 1))],
+        {},
+        cost=Cost(50, 20),
+        per=10,
+    )
+    assert (record.seconds, record.bytes, record.flops) == (0.1, 5, 2)
+
+
+def test_a_report_is_json_lines_with_where_it_was_made(tmp_path):
+    path = tmp_path / "r.jsonl"
+    report = Report(environment(REFERENCE, [SciPy(), Missing()]), path)
+    for record in example():
+        report.add(record)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["kind"] for line in lines] == ["environment", "result", "result", "result"]
+    assert {line["schema"] for line in lines} == {"wollemi-bench/1"}
+    assert len({line["run"] for line in lines}) == 1
+    where = lines[0]
+    assert where["executor"] == "reference"
+    assert where["peers"]["missing"] == "absent: not installed"
+    assert where["versions"]["numpy"] == np.__version__
+    assert lines[1]["contender"] == "wollemi"
+    assert lines[1]["floor_share"] == 0.5
+    assert lines[3]["trouble"] == "absent: not installed"
+
+
+def test_the_table_shows_numbers_and_troubles():
+    from rich.console import Console
+
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(table(example()))
+    text = console.export_text()
+    for words in ("spmv  eye:4", "2 ms", "0.50", "3.00", "rows: why", "mkl: absent", "read 8.0"):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(2.0, "2 s"), (3.16e-3, "3.16 ms"), (4.2e-5, "42 us"), (7e-8, "70 ns")]
+)
+def test_times_have_a_unit_that_fits(seconds, text):
+    assert seconds_text(seconds) == text

@@ -1,0 +1,104 @@
+"""``wollemi info``, ``wollemi kernels`` and what all commands share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from wollemi.cli.kernels import NO, UNKNOWN, YES, markdown_page
+from wollemi.core.errors import ExecutorUnavailable
+from wollemi.core.operation import OPERATIONS, KernelTable
+from wollemi.core.operations import vector
+from wollemi.core.registry import Backend, _registered, register_backend
+
+
+@pytest.fixture
+def poor_backend():
+    """A backend that has one kernel and no device."""
+    kernel = KernelTable("poor")
+    kernel(vector.fill)(lambda executor, y, value: None)
+
+    def devices():
+        raise ExecutorUnavailable("no device: buy one")
+
+    def make(device):
+        raise ExecutorUnavailable("no device: buy one")
+
+    register_backend(Backend("poor", make, devices, lambda: kernel))
+    yield
+    del _registered["poor"]
+
+
+def test_info_names_executors_versions_and_remedies(wollemi, poor_backend):
+    ended = wollemi("info")
+    assert ended.status == 0
+    for words in ("reference", "omp:", "poor", "no device: buy one", "numpy", "scipy", "python"):
+        assert words in ended.out
+
+
+def test_info_says_how_to_get_what_is_missing(wollemi, monkeypatch):
+    monkeypatch.setattr(import_module("wollemi.cli.info"), "_installed", lambda *names: None)
+    assert 'missing: pip install "wollemi[torch]"' in wollemi("info").out
+
+
+def test_kernels_lists_every_operation(wollemi, poor_backend):
+    ended = wollemi("kernels")
+    assert ended.status == 0
+    for operation in OPERATIONS:
+        assert operation.name in ended.out
+    assert "poor" in ended.out
+
+
+def test_the_page_marks_who_has_a_kernel(poor_backend):
+    kernel = KernelTable("some")
+    kernel(vector.fill)(lambda executor, y, value: None)
+    lines = markdown_page({"some": kernel, "lost": None}).splitlines()
+    fill = next(line for line in lines if "`vector.fill`" in line)
+    dot = next(line for line in lines if "`vector.dot`" in line)
+    assert fill.startswith(f"| `vector.fill` | {YES} | {UNKNOWN} | {YES} |")
+    assert dot.startswith(f"| `vector.dot` | {NO} | {UNKNOWN} | {YES} |")
+    assert any("could not be loaded here: lost" in line for line in lines)
+
+
+def test_the_page_is_printed_for_the_documentation(wollemi):
+    assert wollemi("kernels", "--markdown").out.startswith("# Support matrix\n")
+
+
+def test_the_version_is_printed(wollemi):
+    from wollemi import __version__
+
+    assert wollemi("--version").out == f"{__version__}\n"
+
+
+def test_without_a_command_the_help_is_shown(wollemi):
+    assert "solve" in wollemi().out
+
+
+def test_the_package_can_be_run(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-m", "wollemi", "solve", "nowhere.mtx"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 2
+    assert run.stderr == "wollemi: nowhere.mtx: there is no such file\n"
+
+
+def test_a_reader_that_leaves_early_is_no_traceback():
+    command = f"{sys.executable} -m wollemi kernels --markdown | head -n 1"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert run.stdout == "# Support matrix\n"
+    assert "Traceback" not in run.stderr
+
+
+def test_the_command_imports_no_optional_library():
+    program = (
+        "import sys, wollemi.cli; "
+        "print([n for n in ('matplotlib', 'torch', 'cupy', 'dpctl') if n in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout == "[]\n"

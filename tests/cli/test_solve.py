@@ -1,0 +1,256 @@
+"""``wollemi solve``: what it prints, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from importlib import import_module
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.cli.console import BAD_INPUT, NOT_CONVERGED, SOLVED
+
+REFERENCE = ("--executor", "reference")
+
+
+@pytest.mark.parametrize("executor", ["reference", "omp", "omp:1"])
+@pytest.mark.parametrize("method", ["auto", "cg", "bicgstab", "cgs", "gmres"])
+def test_a_system_is_solved(wollemi, laplacian, method, executor):
+    ended = wollemi("solve", laplacian, "--method", method, "--executor", executor)
+    assert ended.status == SOLVED
+    assert "converged: the true residual meets the tolerance" in ended.out
+    assert executor.split(":")[0] in ended.out
+    assert ended.err == ""
+
+
+def test_the_table_says_what_was_solved_and_how(wollemi, laplacian):
+    out = wollemi("solve", laplacian, *REFERENCE).out
+    for words in (
+        "laplacian.mtx: Csr 40 x 40, 118 entries, float64",
+        "Cg",
+        "the matrix is symmetric and its diagonal positive",
+        "jacobi",
+        "iterations",
+        "relative",
+        "error of x",
+    ):
+        assert words in out
+
+
+def test_a_solve_that_does_not_converge_ends_with_1_and_the_reason(wollemi, indefinite):
+    ended = wollemi("solve", indefinite, "--method", "cg", "--precond", "none", *REFERENCE)
+    assert ended.status == NOT_CONVERGED
+    assert "indefinite" in ended.out
+
+
+def test_too_few_iterations_are_not_enough(wollemi, laplacian):
+    ended = wollemi("solve", laplacian, "--maxiter", "1", *REFERENCE)
+    assert ended.status == NOT_CONVERGED
+    assert "iteration limit" in ended.out
+
+
+def test_the_solution_is_written(wollemi, laplacian, tmp_path):
+    for name in ("x.mtx", "x.mtx.gz", "x.npy"):
+        ended = wollemi("solve", laplacian, "--rtol", "1e-12", "--out", tmp_path / name, *REFERENCE)
+        assert ended.status == SOLVED
+        assert np.allclose(wl.io.read_vector(tmp_path / name), 1.0)
+
+
+def test_a_right_hand_side_is_read(wollemi, laplacian, tmp_path):
+    S = wl.read(laplacian).to_scipy()
+    expected = np.linspace(0, 1, 40)
+    wl.write(tmp_path / "b.mtx", S @ expected)
+    options = ("--rtol", "1e-12", "--out", tmp_path / "x.npy", *REFERENCE)
+    ended = wollemi("solve", laplacian, tmp_path / "b.mtx", *options)
+    assert ended.status == SOLVED
+    assert "error of x" not in ended.out
+    assert np.allclose(np.load(tmp_path / "x.npy"), expected)
+
+
+def test_a_block_of_right_hand_sides_shows_the_worst(wollemi, laplacian, tmp_path):
+    np.save(tmp_path / "b.npy", np.random.default_rng(0).standard_normal((40, 3)))
+    ended = wollemi("solve", laplacian, tmp_path / "b.npy", *REFERENCE)
+    assert ended.status == SOLVED
+    assert "3, the worst one below" in ended.out
+
+
+def test_the_convergence_is_drawn(wollemi, laplacian, tmp_path):
+    pytest.importorskip("matplotlib")
+    ended = wollemi("solve", laplacian, "--plot", tmp_path / "c.png", *REFERENCE)
+    assert ended.status == SOLVED
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_it_computes_in_the_dtype_that_is_asked_for(wollemi, laplacian, dtype):
+    ended = wollemi("solve", laplacian, "--dtype", dtype, "--rtol", "1e-4", *REFERENCE)
+    assert ended.status == SOLVED
+    assert dtype in ended.out
+
+
+def test_quiet_prints_nothing(wollemi, laplacian):
+    ended = wollemi("solve", laplacian, "--quiet", *REFERENCE)
+    assert (ended.status, ended.out, ended.err) == (SOLVED, "", "")
+
+
+def test_a_progress_bar_leaves_standard_output_alone(wollemi, laplacian):
+    quiet = wollemi("solve", laplacian, "--quiet", "--progress", *REFERENCE)
+    assert (quiet.status, quiet.out) == (SOLVED, "")
+
+
+def test_an_empty_system_is_solved(wollemi, tmp_path):
+    path = tmp_path / "empty.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real general\n0 0 0\n")
+    assert wollemi("solve", path, *REFERENCE).status == SOLVED
+
+
+def test_a_system_of_zeros_is_no_error_of_the_user(wollemi, tmp_path):
+    path = tmp_path / "zeros.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real general\n3 3 0\n")
+    ended = wollemi("solve", path, *REFERENCE)
+    assert ended.status == SOLVED  # b = A @ ones is zero, and so is x
+    assert ended.err == ""
+
+
+def test_the_default_executor_is_what_it_was(wollemi, laplacian):
+    before = wl.get_default_executor()
+    wollemi("solve", laplacian, *REFERENCE)
+    assert wl.get_default_executor() == before
+
+
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+def test_ctrl_c_prints_what_was_reached(wollemi, tmp_path, executor):
+    path = tmp_path / "endless.npz"
+    n = 2000
+    S = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tocsr()
+    wl.write(path, wl.Csr(S))
+    interrupt = threading.Timer(2.0, _thread.interrupt_main)
+    interrupt.start()
+    try:
+        options = ("--method", "gmres", "--maxiter", 10**9, "--rtol", "1e-12")
+        ended = wollemi("solve", path, *options, "--executor", executor)
+    finally:
+        interrupt.cancel()
+    assert ended.status == NOT_CONVERGED
+    assert "interrupted" in ended.out
+    assert "Traceback" not in ended.err
+
+
+# ---- bad input: one line on standard error, status 2
+
+
+def file(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    return tmp_path / name
+
+
+BANNER = "%%MatrixMarket matrix coordinate real general\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("malformed.mtx", BANNER + "2 2 1\n1 x 1\n", "line 3"),
+        ("truncated.mtx", BANNER + "2 2 9\n1 1 1\n", "truncated"),
+        ("no_banner.mtx", "2 2 1\n1 1 1\n", "line 1"),
+        ("empty_file.mtx", "", "line 1"),
+        ("huge.mtx", BANNER + "99999999999999 99999999999999 1\n1 1 1\n", "99999999999999 rows"),
+        ("wide.mtx", BANNER + "2 99999999999999 1\n1 1 1\n", "2 x 99999999999999 is not square"),
+        ("rectangular.mtx", BANNER + "3 2 1\n1 1 1\n", "3 x 2 is not square"),
+        ("not_a_number.mtx", BANNER + "1 1 1\n1 1 nan\n", "1 entries are NaN or Inf"),
+        ("archive.npz", "this is no archive", "not a valid .npz"),
+        ("archive.mtx.gz", "this is no archive", "archive.mtx.gz"),
+        ("unknown.txt", "1 2 3", "known are .mtx"),
+    ],
+)
+def test_a_bad_file_is_named_in_one_line(wollemi, tmp_path, name, text, words):
+    ended = wollemi("solve", file(tmp_path, name, text), *REFERENCE)
+    assert ended.status == BAD_INPUT
+    assert words in ended.complaint
+    assert ended.complaint.startswith("wollemi: ")
+
+
+def test_a_missing_file_is_named_in_one_line(wollemi, tmp_path):
+    ended = wollemi("solve", tmp_path / "nowhere.mtx")
+    assert ended.status == BAD_INPUT
+    assert "nowhere.mtx: there is no such file" in ended.complaint
+    (tmp_path / "folder.mtx").mkdir()
+    ended = wollemi("solve", tmp_path / "folder.mtx")
+    assert ended.status == BAD_INPUT
+    assert "folder.mtx: Is a directory" in ended.complaint
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--method", "magic"), "no method is called 'magic'; known: auto, cg"),
+        (("--precond", "magic"), "no preconditioner is called 'magic'; known: none, jacobi"),
+        (("--executor", "magic"), "no backend is called 'magic'; installed: reference"),
+        (("--executor", "omp:none"), "omp"),
+        (("--dtype", "int8"), "no dtype is called 'int8'; known: float32"),
+        (("--rtol", "-1"), "rtol"),
+        (("--atol", "nan"), "atol"),
+        (("--maxiter", "-1"), "iterations"),
+        (("--method", "gmres", "--restart", "0"), "restart"),
+        (("--out", "x.docx"), "x.docx"),
+        (("--out", "/no/such/folder/x.mtx"), "there is no folder /no/such/folder"),
+        (("--plot", "/no/such/folder/c.png"), "there is no folder /no/such/folder"),
+    ],
+)
+def test_a_bad_option_is_explained_in_one_line(wollemi, laplacian, options, words):
+    ended = wollemi("solve", laplacian, *options)
+    assert ended.status == BAD_INPUT
+    assert words in ended.complaint
+
+
+def test_a_picture_of_an_unknown_kind_is_refused_before_the_solve(wollemi, laplacian):
+    pytest.importorskip("matplotlib")
+    ended = wollemi("solve", laplacian, "--plot", "c.docx")
+    assert ended.status == BAD_INPUT
+    assert "c.docx" in ended.complaint
+    assert ended.out == ""
+
+
+def test_a_right_hand_side_that_does_not_fit_is_refused(wollemi, laplacian, tmp_path):
+    np.save(tmp_path / "b.npy", np.ones(7))
+    ended = wollemi("solve", laplacian, tmp_path / "b.npy", *REFERENCE)
+    assert ended.status == BAD_INPUT
+    assert "b has 7 rows and laplacian.mtx has 40" in ended.complaint
+
+
+def test_a_right_hand_side_that_is_not_finite_is_refused(wollemi, laplacian, tmp_path):
+    np.save(tmp_path / "b.npy", np.full(40, np.inf))
+    ended = wollemi("solve", laplacian, tmp_path / "b.npy", *REFERENCE)
+    assert ended.status == BAD_INPUT
+    assert "NaN or Inf" in ended.complaint
+
+
+@pytest.mark.parametrize("words", [("solve",), ("solve", "a.mtx", "--nonsense"), ("nonsense",)])
+def test_usage_errors_end_with_2(wollemi, words):
+    ended = wollemi(*words)
+    assert ended.status == BAD_INPUT
+    assert "Traceback" not in ended.err
+
+
+def test_no_memory_is_said_in_one_line(wollemi, laplacian, monkeypatch):
+    def no_memory(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr(import_module("wollemi.cli.solve"), "solve_system", no_memory)
+    ended = wollemi("solve", laplacian, *REFERENCE)
+    assert ended.status == BAD_INPUT
+    assert "not enough memory" in ended.complaint
+
+
+def test_a_defect_of_ours_is_not_hidden(laplacian, monkeypatch):
+    from wollemi.cli import main
+
+    def defect(*args, **kwargs):
+        raise AssertionError("ours")
+
+    monkeypatch.setattr(import_module("wollemi.cli.solve"), "solve_system", defect)
+    with pytest.raises(AssertionError, match="ours"):
+        main(["solve", str(laplacian), *REFERENCE])
