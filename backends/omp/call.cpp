@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <stdexcept>
 
 #include "tape.hpp"
 
@@ -144,9 +145,9 @@ void Call::fail_dtype(const char* name, const ArrayView& got, const char* expect
   fail(name, std::string("expected dtype ") + expected + ", got " + dtype_name(got.type_number));
 }
 
-void Call::fail_extent(int at, const ArrayView& got, int axis, i64 expected) const {
-  fail(names_[at], "expected " + std::to_string(expected) + " along axis " + std::to_string(axis) +
-                       " as in the arguments before it, got shape " + shape_of(got));
+void Call::fail_extent(const char* name, const ArrayView& got, int axis, i64 expected) const {
+  fail(name, "expected " + std::to_string(expected) + " along axis " + std::to_string(axis) +
+                 " as in the arguments before it, got shape " + shape_of(got));
 }
 
 PyObject* run_entry(const char* operation, const char* const* names, std::size_t name_count,
@@ -163,10 +164,19 @@ PyObject* run_entry(const char* operation, const char* const* names, std::size_t
     error.set_error();
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
+  } catch (const std::overflow_error& error) {
+    PyErr_SetString(PyExc_OverflowError, error.what());
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
   return nullptr;
+}
+
+Object new_array(int type_number, i64 size, void** data) {
+  const bool is_int64 = type_number == detail::LONG_LONG;
+  py::array array(is_int64 ? py::dtype::of<std::int64_t>() : py::dtype(type_number), size);
+  *data = array.mutable_data();
+  return Object::steal(array.release().ptr());
 }
 
 void add_methods(PyObject* module, PyMethodDef* methods) {

@@ -129,23 +129,21 @@ public:
   template <class T>
   mat<T> block(int at, Extent& rows, Extent& columns) const {
     const ArrayView a = typed<T>(argument(at), names_[at], 2);
-    bind(at, a, 0, rows);
-    bind(at, a, 1, columns);
+    bind(names_[at], a, 0, rows);
+    bind(names_[at], a, 1, columns);
     return {reinterpret_cast<T*>(a.data), row_stride(a, sizeof(T), names_[at])};
   }
 
   // An array without gaps in any number of dimensions.
   template <class T, class... Extents>
   T* contiguous(int at, Extents&... extents) const {
-    return bound<T>(at, argument(at), names_[at], extents...);
+    return bound<T>(argument(at), names_[at], extents...);
   }
 
-  // An array of a matrix; its extents are the matrix's own business.
-  template <class T>
-  T* contiguous_member(const Object& object, const char* name, int ndim) const {
-    const ArrayView a = typed<T>(object.get(), name, ndim);
-    require_contiguous(a, sizeof(T), name);
-    return reinterpret_cast<T*>(a.data);
+  // An array of a matrix, which keeps it.
+  template <class T, class... Extents>
+  T* member_array(const Object& object, const char* name, Extents&&... extents) const {
+    return bound<T>(object.get(), name, extents...);
   }
 
   template <class T>
@@ -193,8 +191,13 @@ public:
     }
   }
 
-  // For what returns new arrays: it needs its result now.
-  void refuse_recording() const;
+  // For what returns new arrays: runs `work(threads)` without the GIL, and never on a tape.
+  template <class W>
+  auto compute(W&& work) const {
+    refuse_recording();
+    const ReleasedGil released;
+    return work(context_->threads());
+  }
 
   [[noreturn]] void fail(const char* name, const std::string& what) const;
   [[noreturn]] void fail_dtype(const char* name, const ArrayView& got, const char* expected) const;
@@ -223,10 +226,10 @@ private:
   }
 
   template <class T, class... Extents>
-  T* bound(int at, PyObject* object, const char* name, Extents&... extents) const {
+  T* bound(PyObject* object, const char* name, Extents&... extents) const {
     const ArrayView a = typed<T>(object, name, sizeof...(Extents));
     int axis = 0;
-    (bind(at, a, axis++, extents), ...);
+    (bind(name, a, axis++, extents), ...);
     require_contiguous(a, sizeof(T), name);
     return reinterpret_cast<T*>(a.data);
   }
@@ -235,23 +238,25 @@ private:
   template <class T, class... Extents>
   T* field(int at, const Name& name, Extents&... extents) const {
     const Object held = member(at, name);
-    return bound<T>(at, held.get(), name.text, extents...);
+    return bound<T>(held.get(), name.text, extents...);
   }
 
-  void bind(int at, const ArrayView& a, int axis, Extent& extent) const {
+  void bind(const char* name, const ArrayView& a, int axis, Extent& extent) const {
     if (extent.value < 0)
       extent.value = a.shape[axis];
     else if (extent.value != a.shape[axis])
-      fail_extent(at, a, axis, extent.value);
+      fail_extent(name, a, axis, extent.value);
   }
 
   void append(Work work) const;
+  void refuse_recording() const;
   double real_scalar(int at) const;
   complex<double> complex_scalar(int at) const;
   void require(const ArrayView& a, const char* name, int type_number, int ndim, bool writes) const;
   void require_contiguous(const ArrayView& a, std::size_t item, const char* name) const;
   i64 row_stride(const ArrayView& a, std::size_t item, const char* name) const;
-  [[noreturn]] void fail_extent(int at, const ArrayView& got, int axis, i64 expected) const;
+  [[noreturn]] void fail_extent(const char* name, const ArrayView& got, int axis,
+                                i64 expected) const;
 };
 
 // Calls `body(T())` with the value type of an array.
@@ -301,6 +306,28 @@ PyMethodDef method() {
   PyObject* (*const function)(PyObject*, PyObject* const*, Py_ssize_t) = call;
   return {Entry::symbol, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)),
           METH_FASTCALL, nullptr};
+}
+
+Object new_array(int type_number, i64 size, void** data);
+
+// A new one-dimensional array of NumPy and where its elements are.
+template <class T>
+struct NewArray {
+  Object object;
+  T* data;
+  explicit NewArray(i64 size) {
+    void* elements = nullptr;
+    object = new_array(detail::number_of<T>, size, &elements);
+    data = static_cast<T*>(elements);
+  }
+};
+
+template <class... Arrays>
+Object tuple_of(const Arrays&... arrays) {
+  PyObject* const tuple = PyTuple_Pack(sizeof...(arrays), arrays.object.get()...);
+  if (tuple == nullptr)
+    throw_python_error();
+  return Object::steal(tuple);
 }
 
 inline Object none_object() { return Object::borrow(Py_None); }

@@ -7,35 +7,6 @@ namespace wl {
 
 namespace {
 
-// A matrix argument and the objects that own its arrays.
-struct CsrArgument {
-  Object data, indices, indptr;
-
-  CsrArgument(const Call& call, int at) {
-    static const Name of_data("data"), of_indices("indices"), of_indptr("indptr");
-    data = call.member(at, of_data);
-    indices = call.member(at, of_indices);
-    indptr = call.member(at, of_indptr);
-  }
-
-  template <class T, class I>
-  CsrArrays<T, I> arrays(const Call& call) const {
-    return {static_cast<I>(call.array(indptr.get(), "indptr").shape[0] - 1),
-            call.contiguous_member<const I>(indptr, "indptr", 1),
-            call.contiguous_member<const I>(indices, "indices", 1),
-            call.contiguous_member<const T>(data, "data", 1)};
-  }
-};
-
-// Calls body(T(), I()) with the types of a matrix.
-template <class Body>
-auto with_types(const Call& call, const CsrArgument& A, Body&& body) {
-  return with_value_type(call, "data", call.array(A.data.get(), "data"), [&](auto value) {
-    return with_index_type(call, "indptr", call.array(A.indptr.get(), "indptr"),
-                           [&](auto index) { return body(value, index); });
-  });
-}
-
 // How Python holds a state.
 constexpr const char* kCapsule = "wollemi.CsrState";
 
@@ -72,24 +43,23 @@ Object state_of(const Call& call, int at) {
 struct csr_spmv_entry {
   static constexpr const char* operation = "csr.spmv";
   static constexpr const char* symbol = "csr_spmv";
-  static constexpr const char* names[] = {"A", "x", "y", "alpha", "beta"};
+  static constexpr auto& names = kSpmvNames;
   static Object run(const Call& call) {
     const Object state = state_of(call, 0);
-    const CsrArgument A(call, 0);
-    with_types(call, A, [&](auto value, auto index) {
-      using T = decltype(value);
-      using I = decltype(index);
-      const CsrArrays<T, I> arrays = A.arrays<T, I>(call);
-      Extent m{arrays.m}, n, k;
-      const SpmvOperands<T> operands{call.block<const T>(1, n, k), call.block<T>(2, m, k), k,
-                                     call.scalar<T>(3), call.scalar<T>(4)};
-      const auto typed = std::dynamic_pointer_cast<CsrStateOf<T, I>>(state_in(state));
-      if (!typed)
-        call.fail("A", "its plan was made for other dtypes; convert with astype");
-      call.submit(arrays.indptr[arrays.m] * k,
-                  [=](int threads) { typed->spmv(arrays, operands, threads); });
-    });
+    const CsrArgument argument(call, 0);
+    argument.with_arrays([&](const auto& A) { apply(call, A, state_in(state)); });
     return none_object();
+  }
+
+private:
+  template <class T, class I>
+  static void apply(const Call& call, const CsrArrays<T, I>& A,
+                    const std::shared_ptr<CsrState>& state) {
+    const auto typed = std::dynamic_pointer_cast<CsrStateOf<T, I>>(state);
+    if (!typed)
+      call.fail("A", "its plan was made for other dtypes; convert with astype");
+    const SpmvOperands<T> o = spmv_operands<T>(call, A.m, A.n);
+    call.submit(A.nnz() * o.k, [=](int threads) { typed->spmv(A, o, threads); });
   }
 };
 
@@ -99,23 +69,45 @@ struct csr_state_entry {
   static constexpr const char* symbol = "csr_state";
   static constexpr const char* names[] = {"A", "kernel"};
   static Object run(const Call& call) {
-    const std::string kernel = call.text(1);
-    const CsrArgument A(call, 0);
-    const int parts = call.context().threads();
-    return with_types(call, A, [&](auto value, auto index) {
-      using T = decltype(value);
-      using I = decltype(index);
-      const CsrArrays<T, I> arrays = A.arrays<T, I>(call);
-      std::shared_ptr<CsrState> made;
-      if (kernel == "pattern") {
-        RowPatterns<I> patterns;
-        if (pack_patterns(arrays.m, arrays.indptr, arrays.indices, patterns))
-          made = std::make_shared<CsrPatterns<T, I>>(arrays, std::move(patterns), parts);
-      } else {
-        made = std::make_shared<CsrRows<T, I>>(arrays, parts);
-      }
-      return capsule_of(std::move(made));
-    });
+    const CsrArgument argument(call, 0);
+    return argument.with_arrays(
+        [&](const auto& A) { return capsule_of(made(A, call.text(1), call.context().threads())); });
+  }
+
+private:
+  template <class T, class I>
+  static std::shared_ptr<CsrState> made(const CsrArrays<T, I>& A, const std::string& kernel,
+                                        int parts) {
+    if (kernel == "rows")
+      return std::make_shared<CsrRows<T, I>>(A, parts);
+    if (kernel == "sell")
+      return std::make_shared<CsrSell<T, I>>(A, parts);
+    RowPatterns<I> patterns;
+    if (!pack_patterns(static_cast<I>(A.m), A.indptr, A.indices, patterns))
+      return nullptr;
+    return std::make_shared<CsrPatterns<T, I>>(A, std::move(patterns), parts);
+  }
+};
+
+// Called by the plan when the values of its matrix have changed.
+struct csr_update_entry {
+  static constexpr const char* operation = "csr.plan";
+  static constexpr const char* symbol = "csr_update";
+  static constexpr const char* names[] = {"A", "state"};
+  static Object run(const Call& call) {
+    const CsrArgument argument(call, 0);
+    argument.with_arrays([&](const auto& A) { update(call, A); });
+    return none_object();
+  }
+
+private:
+  template <class T, class I>
+  static void update(const Call& call, const CsrArrays<T, I>& A) {
+    const auto state = state_in(Object::borrow(call.argument(1)));
+    const auto typed = std::dynamic_pointer_cast<CsrStateOf<T, I>>(state);
+    if (!typed)
+      call.fail("A", "its plan was made for other dtypes");
+    typed->update_values(A);
   }
 };
 
@@ -124,29 +116,28 @@ struct csr_diagonal_entry {
   static constexpr const char* symbol = "csr_diagonal";
   static constexpr const char* names[] = {"A", "d"};
   static Object run(const Call& call) {
-    const CsrArgument A(call, 0);
-    with_types(call, A, [&](auto value, auto index) {
-      using T = decltype(value);
-      using I = decltype(index);
-      const CsrArrays<T, I> arrays = A.arrays<T, I>(call);
-      Extent length;
-      T* const d = call.contiguous<T>(1, length);
-      if (length > arrays.m)
-        call.fail("d", "is longer than the matrix has rows");
-      const i64 n = length, nnz = arrays.indptr[arrays.m];
-      call.submit(nnz, [=](int threads) {
-        const int parts = nnz < kSerialElements ? 1 : threads;
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-        for (i64 i = 0; i < n; ++i) {
-          T sum(0);
-          for (I e = arrays.indptr[i]; e < arrays.indptr[i + 1]; ++e)
-            if (arrays.indices[e] == i)
-              sum += arrays.data[e];
-          d[i] = sum;
-        }
-      });
-    });
+    const CsrArgument argument(call, 0);
+    argument.with_arrays([&](const auto& A) { take(call, A); });
     return none_object();
+  }
+
+private:
+  template <class T, class I>
+  static void take(const Call& call, const CsrArrays<T, I>& A) {
+    Extent length{std::min(A.m, A.n)};
+    T* const d = call.contiguous<T>(1, length);
+    const i64 n = length;
+    call.submit(A.nnz(), [=](int threads) {
+      const int parts = A.nnz() < kSerialElements ? 1 : threads;
+#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
+      for (i64 i = 0; i < n; ++i) {
+        T sum(0);
+        for (I e = A.indptr[i]; e < A.indptr[i + 1]; ++e)
+          if (A.indices[e] == i)
+            sum += A.data[e];
+        d[i] = sum;
+      }
+    });
   }
 };
 
@@ -154,10 +145,8 @@ struct csr_diagonal_entry {
 
 void add_csr_entries(PyObject* module) {
   static PyMethodDef methods[] = {
-      method<csr_spmv_entry>(),
-      method<csr_state_entry>(),
-      method<csr_diagonal_entry>(),
-      {nullptr, nullptr, 0, nullptr},
+      method<csr_spmv_entry>(),     method<csr_state_entry>(),      method<csr_update_entry>(),
+      method<csr_diagonal_entry>(), {nullptr, nullptr, 0, nullptr},
   };
   add_methods(module, methods);
 }

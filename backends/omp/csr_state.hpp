@@ -3,29 +3,15 @@
 
 #include <memory>
 
-#include "call.hpp"
+#include "csr_arrays.hpp"
+#include "huge.hpp"
 #include "parallel.hpp"
 #include "spmv_csr.hpp"
+#include "spmv_operands.hpp"
 #include "spmv_pattern.hpp"
+#include "spmv_sellp.hpp"
 
 namespace wl {
-
-// The arrays of a CSR matrix at the moment of a product.
-template <class T, class I>
-struct CsrArrays {
-  I m;
-  const I *indptr, *indices;
-  const T* data;
-};
-
-// A product's operands.
-template <class T>
-struct SpmvOperands {
-  mat<const T> x;
-  mat<T> y;
-  i64 k;
-  T alpha, beta;
-};
 
 // One kernel made ready for one matrix.
 class CsrState {
@@ -37,19 +23,23 @@ template <class T, class I>
 class CsrStateOf : public CsrState {
 public:
   virtual void spmv(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, int threads) const = 0;
+
+  // Brings copies of the values in line with the matrix; its pattern is the same.
+  virtual void update_values(const CsrArrays<T, I>&) {}
 };
 
 // Rows of equal shares of entries; long rows are cut.
 template <class T, class I>
 class CsrRows final : public CsrStateOf<T, I> {
 public:
-  CsrRows(const CsrArrays<T, I>& A, int parts) : cuts_(balanced_cuts(A.indptr, A.m, parts)) {}
+  CsrRows(const CsrArrays<T, I>& A, int parts)
+      : cuts_(balanced_cuts(A.indptr, static_cast<I>(A.m), parts)) {}
 
   void spmv(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, int threads) const override {
     const int parts = static_cast<int>(cuts_.size()) - 1;
-    if (parts == 1 || threads == 1 || A.indptr[A.m] * o.k < kSerialEntries) {
-      csr_spmv_rows(I(0), A.m, A.indptr, A.indices, A.data, o.x.data, o.x.ld, o.y.data, o.y.ld, o.k,
-                    o.alpha, o.beta);
+    if (parts == 1 || threads == 1 || A.nnz() * o.k < kSerialEntries) {
+      csr_spmv_rows(I(0), static_cast<I>(A.m), A.indptr, A.indices, A.data, o.x.data, o.x.ld,
+                    o.y.data, o.y.ld, o.k, o.alpha, o.beta);
       return;
     }
     Scratch<T> carries(parts * o.k);
@@ -70,12 +60,13 @@ template <class T, class I>
 class CsrPatterns final : public CsrStateOf<T, I> {
 public:
   CsrPatterns(const CsrArrays<T, I>& A, RowPatterns<I> patterns, int parts)
-      : patterns_(std::move(patterns)), bounds_(balanced_rows(A.indptr, A.m, parts)) {}
+      : patterns_(std::move(patterns)),
+        bounds_(balanced_rows(A.indptr, static_cast<I>(A.m), parts)) {}
 
   void spmv(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, int threads) const override {
     const int parts = static_cast<int>(bounds_.size()) - 1;
-    if (parts == 1 || threads == 1 || A.indptr[A.m] * o.k < kSerialEntries) {
-      rows(A, o, 0, A.m);
+    if (parts == 1 || threads == 1 || A.nnz() * o.k < kSerialEntries) {
+      rows(A, o, 0, static_cast<I>(A.m));
       return;
     }
 #pragma omp parallel for schedule(static, 1) num_threads(parts)
@@ -91,6 +82,46 @@ private:
     pattern_spmv_rows(begin, end, A.indptr, patterns_, A.data, o.x.data, o.x.ld, o.y.data, o.y.ld,
                       o.k, o.alpha, o.beta);
   }
+};
+
+// A copy in slices of rows of similar length.
+template <class T, class I>
+class CsrSell final : public CsrStateOf<T, I> {
+public:
+  CsrSell(const CsrArrays<T, I>& A, int parts)
+      : rows_(A.m), lengths_(A.m), slice_ptr_(slice_count(A.m) + 1) {
+    const I m = static_cast<I>(A.m);
+    sell_order(m, A.indptr, rows_.data(), lengths_.data(), slice_ptr_.data());
+    const i64 slots = slice_ptr_.data()[slice_count(A.m)];
+    indices_ = Huge<I>(slots);
+    data_ = Huge<T>(slots);
+    sell_fill(m, A.indptr, A.indices, rows_.data(), lengths_.data(), slice_ptr_.data(),
+              indices_.data());
+    update_values(A);
+    bounds_ = balanced_rows(slice_ptr_.data(), slice_count(A.m), parts * kSellSharesPerThread);
+  }
+
+  void spmv(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, int threads) const override {
+    const int shares = static_cast<int>(bounds_.size()) - 1;
+    const bool serial = threads == 1 || A.nnz() * o.k < kSerialEntries;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (!serial)
+    for (int share = 0; share < shares; ++share)
+      sell_spmv_slices(static_cast<I>(bounds_[share]), static_cast<I>(bounds_[share + 1]),
+                       static_cast<I>(A.m), slice_ptr_.data(), lengths_.data(), rows_.data(),
+                       indices_.data(), data_.data(), o.x.data, o.x.ld, o.y.data, o.y.ld, o.k,
+                       o.alpha, o.beta);
+  }
+
+  void update_values(const CsrArrays<T, I>& A) override {
+    sell_fill(static_cast<I>(A.m), A.indptr, A.data, rows_.data(), lengths_.data(),
+              slice_ptr_.data(), data_.data());
+  }
+
+private:
+  Huge<I> rows_, lengths_, indices_;
+  Huge<i64> slice_ptr_;
+  Huge<T> data_;
+  std::vector<i64> bounds_;
 };
 
 } // namespace wl

@@ -56,7 +56,7 @@ class OmpExecutor(Executor):
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What is known of the device: processor, memory, instruction-set level, threads, dtypes."""
+        """What is known of the device: processor, memory, level, threads, dtypes."""
         return {
             "name": cpu_name(),
             "memory": memory(),

@@ -1,9 +1,10 @@
 """Write the Python entries of all operations whose arguments are arrays and numbers.
 
-``generate.py OUTDIR`` writes one C++ file per group of operations. An entry reads its arguments in the order of the signature and makes the
-operation's body of them by positional aggregate initialization: the functor of a map operation goes to the launcher ``Map``, any other body is a
-struct of this folder with the extents of the dimensions as its last members and ``operator()(int threads)``. Operations on matrices
-have entries of their own.
+``generate.py OUTDIR`` writes one C++ file per group of operations. An entry reads its arguments in
+the order of the signature and makes the operation's body of them by positional aggregate
+initialization: the functor of a map operation goes to the launcher ``Map``, any other body is a
+struct of this folder with the extents of the dimensions as its last members and
+``operator()(int threads)``. Operations on matrices have entries of their own.
 
 The build runs this before anything is installed: it needs the standard library alone.
 """
@@ -14,14 +15,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
-    from core import operations  # noqa: F401  fills the table
-    from core.operation import OPERATIONS, Operation, Parameter
-else:
-    from ...core import operations  # noqa: F401  fills the table
-    from ...core.operation import OPERATIONS, Operation, Parameter
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import core.operations  # noqa: F401  fills the table
+from core.operation import OPERATIONS, Operation, Parameter
 
 CTYPES = {"T": "T", "R": "real_t<T>", "I": "I", "u8": "u8", "i32": "i32", "i64": "i64"}
 
@@ -90,9 +87,8 @@ def entry(operation: Operation) -> str:
     members = [reading(at, p, operation.is_map) for at, p in enumerate(parameters)]
     if operation.over is not None:
         rows, columns = operation.over
-        submit = [
-            f"call.submit({rows} * {columns}, Map<{body}, {symbol}_entry>(body, {rows}, {columns}));"
-        ]
+        launch = f"Map<{body}, {symbol}_entry>(body, {rows}, {columns})"
+        submit = [f"call.submit({rows} * {columns}, {launch});"]
     else:
         members += [f"i64({name})" for name in extents(operation)]
         submit = [f"call.submit({' * '.join(extents(operation))}, body);"]
@@ -133,13 +129,14 @@ def group_file(group: str, members: list[Operation]) -> str:
     """Return the text of the file of one group."""
     entries = "\n".join(entry(operation) for operation in members)
     table = "".join(f"      method<{operation.symbol}_entry>(),\n" for operation in members)
+    table += "      {nullptr, nullptr, 0, nullptr},\n"
     launcher = '#include "map.hpp"\n' if any(o.is_map for o in members) else ""
     return (
         f'{NOTE}#include "call.hpp"\n{launcher}#include "{group}.hpp"\n\n'
         "namespace wl {\n\nnamespace {\n\n"
         f"{entries}\n}} // namespace\n\n"
         f"void add_{group}_entries(PyObject* module) {{\n"
-        f"  static PyMethodDef methods[] = {{\n{table}      {{nullptr, nullptr, 0, nullptr}},\n  }};\n"
+        f"  static PyMethodDef methods[] = {{\n{table}  }};\n"
         "  add_methods(module, methods);\n}\n\n} // namespace wl\n"
     )
 
@@ -167,7 +164,7 @@ def files() -> Iterator[tuple[str, str]]:
 
 
 def write(folder: Path) -> None:
-    """Write all files; those whose text did not change keep their time, so that nothing is rebuilt."""
+    """Write all files; those whose text did not change keep their time and are not rebuilt."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = dict(files())
     for stale in folder.glob("*.cpp"):

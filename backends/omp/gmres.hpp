@@ -68,8 +68,9 @@ struct gmres_subtract {
 };
 
 // A vector that kept this share of its length is orthogonal but for a digit; one that lost more is
-// projected again. Daniel, Gragg, Kaufman and Stewart (1976) leave the share open; with 0.7071 half of
-// all iterations on Laplacians project twice, and none of our real systems converges sooner for it.
+// projected again. Daniel, Gragg, Kaufman and Stewart (1976) leave the share open; with 0.7071 half
+// of all iterations on Laplacians project twice, and none of our real systems converges sooner for
+// it.
 template <class R>
 constexpr R kKept = R(0.1);
 

@@ -19,7 +19,6 @@ for _operation in OPERATIONS:
     if _entry is not None:
         kernel(_operation)(_entry)
 
-
 @kernel(operations.csr_plan)
 def csr_plan(executor: Executor, A: Any) -> CsrPlan:
     """Choose a kernel for products with vectors and make it ready."""
@@ -27,13 +26,12 @@ def csr_plan(executor: Executor, A: Any) -> CsrPlan:
     for name, reason in choose(statistics):
         state = native().csr_state(executor, A, name)
         if state is not None:
-            break
-    return CsrPlan(name, reason, statistics, state)
-
+            return CsrPlan(name, reason, statistics, state)
+    raise AssertionError("the last choice suits every matrix")
 
 @kernel(operations.csc_spmv)
 def csc_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-    """The product by rows, from a copy that the matrix keeps.
+    """Multiply by rows, with a copy that the matrix keeps.
 
     Scattering columns into y would need a y per thread and reads and writes them all: with the
     copy a product costs what it costs in CSR.

@@ -13,6 +13,9 @@ namespace wl {
 
 void add_generated_entries(PyObject* module);
 void add_csr_entries(PyObject* module);
+void add_format_entries(PyObject* module);
+void add_structure_entries(PyObject* module);
+
 
 namespace {
 
@@ -51,4 +54,6 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_tape(module);
   wl::add_generated_entries(module.ptr());
   wl::add_csr_entries(module.ptr());
+  wl::add_format_entries(module.ptr());
+  wl::add_structure_entries(module.ptr());
 }

@@ -1,0 +1,75 @@
+// Products of coordinates sorted by row: equal shares of entries, however long the rows.
+#pragma once
+
+#include "parallel.hpp"
+#include "spmv_operands.hpp"
+
+namespace wl {
+
+template <class T, class I>
+struct CooArrays {
+  i64 m, n, nnz;
+  const I *row, *column;
+  const T* data;
+};
+
+namespace detail {
+
+// y += alpha * (entries [begin, end)) * x. Entries that belong to row `shared`, which an earlier
+// share begins, go to carry.
+template <class T, class I>
+void coo_part(const CooArrays<T, I>& A, const SpmvOperands<T>& o, i64 begin, i64 end, i64 shared,
+              T* carry) {
+  while (begin < end) {
+    const I row = A.row[begin];
+    i64 next = begin + 1;
+    while (next < end && A.row[next] == row)
+      ++next;
+    const I* const columns = A.column + begin;
+    const bool is_shared = row == shared;
+    row_times_columns(
+        next - begin, A.data + begin, 1, [=](i64 e) { return columns[e]; }, o.x.data, o.x.ld,
+        is_shared ? carry : &o.y(row, 0), o.k, o.alpha, is_shared ? T(0) : T(1));
+    begin = next;
+  }
+}
+
+} // namespace detail
+
+// y = beta y where beta = 0 does not read y.
+template <class T>
+void scale_result(const SpmvOperands<T>& o, i64 begin, i64 end) {
+  if (o.beta == T(1))
+    return;
+  for (i64 i = begin; i < end; ++i)
+    for (i64 c = 0; c < o.k; ++c)
+      o.y(i, c) = o.beta == T(0) ? T(0) : o.beta * o.y(i, c);
+}
+
+template <class T, class I>
+void coo_spmv(const CooArrays<T, I>& A, const SpmvOperands<T>& o, int threads) {
+  const int parts = A.nnz * o.k < kSerialEntries ? 1 : threads;
+  Scratch<T> carries(parts * o.k);
+  T* const carry = carries.data();
+  const auto shared_row = [&](i64 begin) -> i64 {
+    return begin > 0 && begin < A.nnz && A.row[begin - 1] == A.row[begin] ? A.row[begin] : -1;
+  };
+#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
+  for (int part = 0; part < parts; ++part) {
+    const Share rows(A.m, part, parts);
+    scale_result(o, rows.begin, rows.end);
+  }
+#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
+  for (int part = 0; part < parts; ++part) {
+    const Share share(A.nnz, part, parts);
+    detail::coo_part(A, o, share.begin, share.end, shared_row(share.begin), carry + part * o.k);
+  }
+  for (int part = 1; part < parts; ++part) {
+    const Share share(A.nnz, part, parts);
+    const i64 row = shared_row(share.begin);
+    for (i64 c = 0; row >= 0 && c < o.k; ++c)
+      o.y(row, c) += carry[part * o.k + c];
+  }
+}
+
+} // namespace wl

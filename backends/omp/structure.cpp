@@ -1,0 +1,168 @@
+// The entries of the operations on structure; they return new arrays.
+#include "structure.hpp"
+
+namespace wl {
+
+namespace {
+
+// indptr, indices and data of a matrix whose rows are sums of terms.
+template <class T, class I, class Terms>
+Object summed(const Call& call, const Terms& terms) {
+  const NewArray<I> indptr(terms.m + 1);
+  RowSums<T, I, Terms> sums(terms, call.context().threads());
+  const i64 nnz = call.compute([&](int) { return sums.count(indptr.data); });
+  const NewArray<I> indices(nnz);
+  const NewArray<T> data(nnz);
+  call.compute([&](int) { sums.fill(indptr.data, indices.data, data.data); });
+  return tuple_of(indptr, indices, data);
+}
+
+struct coo_to_csr_entry {
+  static constexpr const char* operation = "coo.to_csr";
+  static constexpr const char* symbol = "coo_to_csr";
+  static constexpr const char* names[] = {"A"};
+
+  static Object run(const Call& call) {
+    static const Name row("row"), col("col"), data("data"), shape("shape");
+    const Object held_row = call.member(0, row), held_col = call.member(0, col),
+                 held_data = call.member(0, data), held_shape = call.member(0, shape);
+    const i64 m = call.integer(PyTuple_GetItem(held_shape.get(), 0));
+    return with_value_type(call, "data", call.array(held_data.get(), "data"), [&](auto value) {
+      return with_index_type(call, "row", call.array(held_row.get(), "row"), [&](auto index) {
+        using T = decltype(value);
+        using I = decltype(index);
+        Extent nnz;
+        const T* const values = call.member_array<const T>(held_data, "data", nnz);
+        const I* const rows = call.member_array<const I>(held_row, "row", nnz);
+        const I* const columns = call.member_array<const I>(held_col, "col", nnz);
+        const NewArray<I> indptr(m + 1), indices(nnz);
+        const NewArray<T> sorted(nnz);
+        call.compute([&](int threads) {
+          counting_sort(
+              nnz, m, threads, indptr.data,
+              [&](i64 begin, i64 end, auto&& body) {
+                for (i64 e = begin; e < end; ++e)
+                  body(e, rows[e]);
+              },
+              [&](i64 e, i64 position) {
+                indices.data[position] = columns[e];
+                sorted.data[position] = values[e];
+              });
+        });
+        return tuple_of(indptr, indices, sorted);
+      });
+    });
+  }
+};
+
+struct csr_sort_entry {
+  static constexpr const char* operation = "csr.sort";
+  static constexpr const char* symbol = "csr_sort";
+  static constexpr const char* names[] = {"A"};
+
+  static Object run(const Call& call) {
+    const CsrArgument argument(call, 0);
+    return argument.with_arrays([&](const auto& A) { return sorted(call, A); });
+  }
+
+private:
+  template <class T, class I>
+  static Object sorted(const Call& call, const CsrArrays<T, I>& A) {
+    const NewArray<I> indices(A.nnz()), order(A.nnz());
+    const NewArray<T> data(A.nnz());
+    call.compute([&](int threads) { sort_rows(A, indices.data, data.data, order.data, threads); });
+    return tuple_of(indices, data, order);
+  }
+};
+
+struct csr_transpose_entry {
+  static constexpr const char* operation = "csr.transpose";
+  static constexpr const char* symbol = "csr_transpose";
+  static constexpr const char* names[] = {"A"};
+
+  static Object run(const Call& call) {
+    const CsrArgument argument(call, 0);
+    return argument.with_arrays([&](const auto& A) { return transposed(call, A); });
+  }
+
+private:
+  template <class T, class I>
+  static Object transposed(const Call& call, const CsrArrays<T, I>& A) {
+    const NewArray<I> indptr(A.n + 1), indices(A.nnz()), order(A.nnz());
+    const NewArray<T> data(A.nnz());
+    call.compute([&](int threads) {
+      transpose(A, indptr.data, indices.data, data.data, order.data, threads);
+    });
+    return tuple_of(indptr, indices, data, order);
+  }
+};
+
+struct csr_sum_duplicates_entry {
+  static constexpr const char* operation = "csr.sum_duplicates";
+  static constexpr const char* symbol = "csr_sum_duplicates";
+  static constexpr const char* names[] = {"A"};
+
+  static Object run(const Call& call) {
+    const CsrArgument argument(call, 0);
+    return argument.with_arrays([&](const auto& A) { return of(call, A); });
+  }
+
+private:
+  template <class T, class I>
+  static Object of(const Call& call, const CsrArrays<T, I>& A) {
+    return summed<T, I>(call, OwnTerms<T, I>{A});
+  }
+};
+
+struct csr_add_entry {
+  static constexpr const char* operation = "csr.add";
+  static constexpr const char* symbol = "csr_add";
+  static constexpr const char* names[] = {"A", "B", "alpha", "beta"};
+
+  static Object run(const Call& call) {
+    const CsrArgument argument(call, 0);
+    return argument.with_arrays([&](const auto& A) { return of(call, A); });
+  }
+
+private:
+  template <class T, class I>
+  static Object of(const Call& call, const CsrArrays<T, I>& A) {
+    const CsrArrays<T, I> B = CsrArgument(call, 1).arrays<T, I>();
+    if (B.m != A.m || B.n != A.n)
+      call.fail("B", "has another shape than A");
+    return summed<T, I>(call, SumTerms<T, I>{A, B, call.scalar<T>(2), call.scalar<T>(3)});
+  }
+};
+
+struct csr_matmul_entry {
+  static constexpr const char* operation = "csr.matmul";
+  static constexpr const char* symbol = "csr_matmul";
+  static constexpr const char* names[] = {"A", "B"};
+
+  static Object run(const Call& call) {
+    const CsrArgument argument(call, 0);
+    return argument.with_arrays([&](const auto& A) { return of(call, A); });
+  }
+
+private:
+  template <class T, class I>
+  static Object of(const Call& call, const CsrArrays<T, I>& A) {
+    const CsrArrays<T, I> B = CsrArgument(call, 1).arrays<T, I>();
+    if (A.n != B.m)
+      call.fail("B", "has another number of rows than A has columns");
+    return summed<T, I>(call, ProductTerms<T, I>{A, B});
+  }
+};
+
+} // namespace
+
+void add_structure_entries(PyObject* module) {
+  static PyMethodDef methods[] = {
+      method<coo_to_csr_entry>(),         method<csr_sort_entry>(), method<csr_transpose_entry>(),
+      method<csr_sum_duplicates_entry>(), method<csr_add_entry>(),  method<csr_matmul_entry>(),
+      {nullptr, nullptr, 0, nullptr},
+  };
+  add_methods(module, methods);
+}
+
+} // namespace wl

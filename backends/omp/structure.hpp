@@ -1,0 +1,124 @@
+// Work on the structure of matrices. See wollemi.core.operations.structure.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "counting.hpp"
+#include "csr_arrays.hpp"
+#include "row_sums.hpp"
+#include "spmv_csr.hpp"
+
+namespace wl {
+
+// Sorts each row by column, equal columns in their old order; order[e] is where entry e was.
+template <class T, class I>
+void sort_rows(const CsrArrays<T, I>& A, I* indices, T* data, I* order, int threads) {
+  const int parts = A.nnz() < kSerialElements ? 1 : threads;
+  const std::vector<I> bounds = balanced_rows(A.indptr, static_cast<I>(A.m), parts);
+  std::vector<std::vector<std::pair<I, I>>> rows(parts);
+  for (int part = 0; part < parts; ++part) { // room for the longest row: threads must not allocate
+    I longest = 0;
+    for (I row = bounds[part]; row < bounds[part + 1]; ++row)
+      longest = std::max<I>(longest, A.indptr[row + 1] - A.indptr[row]);
+    rows[part].resize(longest);
+  }
+#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
+  for (int part = 0; part < parts; ++part) {
+    std::pair<I, I>* const entries = rows[part].data(); // a column and where it was
+    for (I row = bounds[part]; row < bounds[part + 1]; ++row) {
+      const I begin = A.indptr[row], length = A.indptr[row + 1] - begin;
+      for (I e = 0; e < length; ++e)
+        entries[e] = {A.indices[begin + e], begin + e};
+      if (!std::is_sorted(entries, entries + length))
+        std::sort(entries, entries + length);
+      for (I e = 0; e < length; ++e) {
+        indices[begin + e] = entries[e].first;
+        order[begin + e] = entries[e].second;
+        data[begin + e] = A.data[entries[e].second];
+      }
+    }
+  }
+}
+
+// The rows of the transpose: entries by column, those of one column by row.
+template <class T, class I>
+void transpose(const CsrArrays<T, I>& A, I* indptr, I* indices, T* data, I* order, int threads) {
+  // The row of an entry is only needed when it is placed; counting does not look for it.
+  const Huge<I> rows(A.nnz());
+  I* const row_of = rows.data();
+  for (i64 row = 0; row < A.m; ++row)
+    std::fill(row_of + A.indptr[row], row_of + A.indptr[row + 1], static_cast<I>(row));
+  counting_sort(
+      A.nnz(), A.n, threads, indptr,
+      [&](i64 begin, i64 end, auto&& body) {
+        for (i64 e = begin; e < end; ++e)
+          body(e, A.indices[e]);
+      },
+      [&](i64 e, i64 position) {
+        indices[position] = row_of[e];
+        data[position] = A.data[e];
+        order[position] = static_cast<I>(e);
+      });
+}
+
+// The terms of alpha A + beta B.
+template <class T, class I>
+struct SumTerms {
+  CsrArrays<T, I> A, B;
+  T alpha, beta;
+  i64 m = A.m, n = A.n;
+
+  i64 work(i64 row) const {
+    return A.indptr[row + 1] - A.indptr[row] + (B.indptr[row + 1] - B.indptr[row]);
+  }
+
+  template <class Term>
+  void visit(i64 row, Term&& term) const {
+    for (I e = A.indptr[row]; e < A.indptr[row + 1]; ++e)
+      term(A.indices[e], alpha * A.data[e]);
+    for (I e = B.indptr[row]; e < B.indptr[row + 1]; ++e)
+      term(B.indices[e], beta * B.data[e]);
+  }
+};
+
+// The terms of A B.
+template <class T, class I>
+struct ProductTerms {
+  CsrArrays<T, I> A, B;
+  i64 m = A.m, n = B.n;
+
+  i64 work(i64 row) const {
+    i64 terms = 0;
+    for (I e = A.indptr[row]; e < A.indptr[row + 1]; ++e)
+      terms += B.indptr[A.indices[e] + 1] - B.indptr[A.indices[e]];
+    return terms;
+  }
+
+  template <class Term>
+  void visit(i64 row, Term&& term) const {
+    for (I e = A.indptr[row]; e < A.indptr[row + 1]; ++e) {
+      const T value = A.data[e];
+      const I middle = A.indices[e];
+      for (I f = B.indptr[middle]; f < B.indptr[middle + 1]; ++f)
+        term(B.indices[f], value * B.data[f]);
+    }
+  }
+};
+
+// The entries of A, those of one place to be added up.
+template <class T, class I>
+struct OwnTerms {
+  CsrArrays<T, I> A;
+  i64 m = A.m, n = A.n;
+
+  i64 work(i64 row) const { return A.indptr[row + 1] - A.indptr[row]; }
+
+  template <class Term>
+  void visit(i64 row, Term&& term) const {
+    for (I e = A.indptr[row]; e < A.indptr[row + 1]; ++e)
+      term(A.indices[e], A.data[e]);
+  }
+};
+
+} // namespace wl
