@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 
 from ..core.operation import OPERATIONS, KernelTable, Operation
-from ..core.registry import kernel_tables
+from ..core.registry import backend_notes, kernel_tables
 from .console import console
 
 YES, NO, UNKNOWN = "✓", "·", "?"
@@ -35,6 +35,8 @@ def kernels(
     out = console()
     out.print(shown)
     out.print(_legend(tables), markup=False)
+    for note in backend_notes().values():
+        out.print(note, markup=False)
 
 
 def _marks(operation: Operation, tables: dict[str, KernelTable | None]) -> list[str]:
@@ -63,6 +65,7 @@ def markdown_page(tables: dict[str, KernelTable | None]) -> str:
         f"{_legend(tables)}",
         "",
         "*Unified* operations have one text for all compiled backends, in `backends/unified/`.",
+        *(f"\n{note}" for name, note in backend_notes().items() if name in tables),
         "",
         f"| operation | {' | '.join(tables)} | unified | what it does |",
         f"| --- |{' :-: |' * (len(tables) + 1)} --- |",
