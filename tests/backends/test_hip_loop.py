@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+import wollemi as wl
 from wollemi.backends.hip.loop import BATCH, Batches
 from wollemi.core.executor import Executor
 from wollemi.core.status import Stop
 
+from ..solvers.conftest import SOLVERS, system
 from .lockstep.build import compiler
 from .lockstep.executor import LockstepExecutor
 from .needs import tool
@@ -81,3 +85,24 @@ def test_a_capture_that_fails_on_the_way_leaves_plain_launches(
     solve.drive(60)
     assert not program(solve).captured
     assert solve.status.read("stop").tolist() == [Stop.CONVERGED] * 3
+
+
+def assert_takes_the_references_iterations(
+    executor: Executor, solver: str, b: np.ndarray[Any, Any]
+) -> None:
+    matrix = system(solver)
+    results = [
+        getattr(wl.solvers, solver)(wl.Csr(matrix, executor=where), rtol=1e-10).solve(b)
+        for where in ("reference", executor)
+    ]
+    assert all(result.converged for result in results)
+    expected, got = (result.iterations for result in results)
+    assert abs(got - expected) <= 1 + expected // 20  # sums are taken in another order
+    np.testing.assert_allclose(matrix @ results[1].x, b, atol=1e-8)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_solvers_take_the_references_iterations(
+    wave: LockstepExecutor, rng: np.random.Generator, solver: str
+) -> None:
+    assert_takes_the_references_iterations(wave, solver, rng.random(system(solver).shape[0]))
