@@ -45,7 +45,9 @@ def test_gmres_callbacks_get_what_their_type_says(rng):
     norms, theirs, iterates = [], [], []
     wl.linalg.gmres(S, b, restart=10, callback=norms.append, callback_type="pr_norm")
     spla.gmres(S, b, restart=10, callback=theirs.append, callback_type="pr_norm")
-    np.testing.assert_allclose(norms, theirs, rtol=1e-6)
+    # SciPy's inner tolerance is a little tighter than the one it was given: it may go on for one
+    assert len(theirs) - 1 <= len(norms) <= len(theirs)
+    np.testing.assert_allclose(norms, theirs[: len(norms)], rtol=1e-6)
     wl.linalg.gmres(S, b, restart=10, callback=iterates.append, callback_type="x")
     assert len(iterates) == -(-len(norms) // 10)
     assert iterates[0].shape == (64,)
