@@ -10,6 +10,9 @@ from numpy.typing import DTypeLike
 from .errors import UnsupportedDtype
 
 VALUE_DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
+# What the machine-learning kernels take besides: by name, for NumPy has no bfloat16 of its own.
+# Arrays of it are those of the package ml_dtypes.
+ML_DTYPES = ("float16", "bfloat16")
 INDEX_DTYPES = tuple(np.dtype(t) for t in (np.int32, np.int64))
 
 _REAL: dict[np.dtype[Any], np.dtype[Any]] = {
@@ -45,7 +48,19 @@ def value_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     if dtype.kind in "bui":
         return np.dtype(np.float64)
     names = ", ".join(map(str, VALUE_DTYPES))
+    if dtype.name in ML_DTYPES:
+        names += "; only spmm, sddmm and fusedmm compute with 16 bits"
     raise UnsupportedDtype(f"values of dtype {dtype} are not supported; convert to one of {names}")
+
+
+def stored_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return the dtype that a matrix holds values of ``dtype`` in, 16-bit ones included.
+
+    Only the machine-learning kernels compute with those: :func:`value_dtype`, which everything else
+    asks, refuses them.
+    """
+    dtype = np.dtype(dtype)
+    return dtype if dtype.name in ML_DTYPES else value_dtype(dtype)
 
 
 def index_dtype(largest: int, *dtypes: DTypeLike) -> np.dtype[Any]:

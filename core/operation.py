@@ -11,9 +11,9 @@ A signature is a line such as ::
 
 ``T`` is the value dtype of the call, ``R`` its real counterpart, ``I`` the index dtype; ``u8``,
 ``i32`` and ``i64`` are themselves. A type without brackets is a scalar by value (``int`` for a
-host integer). ``Status`` is :class:`wollemi.core.status.Status`, and any other capitalized word
-is a matrix format. The names in brackets are dimensions, the same name standing for the same
-extent.
+host integer, ``str`` for a choice by name). ``Status`` is :class:`wollemi.core.status.Status`,
+and any other capitalized word is a matrix format. The names in brackets are dimensions, the same
+name standing for the same extent; ``nnz`` is that of the first matrix.
 
 This module needs the standard library alone: the build reads the declarations before NumPy is
 there.
@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 ARRAY_KINDS = frozenset({"T", "R", "I", "u8", "i32", "i64"})
 INTENTS = frozenset({"in", "out", "inout"})
+VALUE_DTYPE_NAMES = ("float32", "float64", "complex64", "complex128")
 
 _PARAMETER = re.compile(r"(\w+):(?:(in|out|inout) )?(\w+)(?:\[([\w,+]*)\])?$")
 
@@ -101,6 +102,8 @@ class Operation:
     over : tuple of str, optional
         For element-wise operations the dimensions of rows and columns: the body is then one
         functor in ``backends/unified/``.
+    dtypes : tuple of str
+        What ``T`` may be.
     """
 
     name: str
@@ -109,6 +112,7 @@ class Operation:
     flops: Callable[[Mapping[str, int]], int]
     over: tuple[str, str] | None = None
     cost_of: Callable[..., Cost] | None = field(default=None, repr=False)
+    dtypes: tuple[str, ...] = VALUE_DTYPE_NAMES
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
@@ -172,11 +176,12 @@ class OperationTable:
         flops: Callable[[Mapping[str, int]], int] = lambda extents: 0,
         over: tuple[str, str] | None = None,
         cost: Callable[..., Cost] | None = None,
+        dtypes: tuple[str, ...] = VALUE_DTYPE_NAMES,
     ) -> Operation:
         """Declare an operation and return it."""
         if name in self._operations:
             raise ValueError(f"operation {name} is declared twice")
-        operation = Operation(name, parse_signature(signature), summary, flops, over, cost)
+        operation = Operation(name, parse_signature(signature), summary, flops, over, cost, dtypes)
         self._operations[name] = operation
         return operation
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .dtypes import common_dtype, is_complex
+from .dtypes import common_dtype, is_complex, value_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from .linop import LinOp
 from .operands import as_block, native
@@ -154,8 +154,14 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
         What to wrap. A sparse matrix of SciPy, CuPy or PyTorch becomes a :class:`wollemi.Csr`.
     executor : Executor or str, optional
         Where a matrix without a home goes; the default executor by default.
+
+    Raises
+    ------
+    UnsupportedDtype
+        For a matrix of 16-bit values.
     """
     if isinstance(operator, LinOp):
+        value_dtype(operator.dtype)  # 16-bit matrices are for spmm, sddmm and fusedmm alone
         return operator
     if hasattr(operator, "matvec") and not hasattr(operator, "tocsr"):
         return LinearOperator(

@@ -8,6 +8,7 @@ from ...core.executor import Array, Executor
 from ...core.operation import OPERATIONS, KernelTable
 from ...core.operations import matrix as operations
 from ...core.statistics import row_statistics
+from . import ml
 from .level import native
 from .plan import CsrPlan, choose
 
@@ -18,6 +19,9 @@ for _operation in OPERATIONS:
     _entry = getattr(native(), _operation.symbol, None)
     if _entry is not None:
         kernel(_operation)(_entry)
+
+ml.register(kernel)
+
 
 @kernel(operations.csr_plan)
 def csr_plan(executor: Executor, A: Any) -> CsrPlan:

@@ -17,6 +17,11 @@ void add_format_entries(PyObject* module);
 void add_structure_entries(PyObject* module);
 
 
+void add_pattern_plan_entries(PyObject* module);
+void add_spmm_entries(PyObject* module);
+void add_sddmm_entries(PyObject* module);
+void add_fusedmm_entries(PyObject* module);
+
 namespace {
 
 void add_tape(py::module_& module) {
@@ -54,6 +59,10 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_tape(module);
   wl::add_generated_entries(module.ptr());
   wl::add_csr_entries(module.ptr());
+  wl::add_pattern_plan_entries(module.ptr());
+  wl::add_spmm_entries(module.ptr());
+  wl::add_sddmm_entries(module.ptr());
+  wl::add_fusedmm_entries(module.ptr());
   wl::add_format_entries(module.ptr());
   wl::add_structure_entries(module.ptr());
 }

@@ -25,14 +25,22 @@ struct computed_in<bfloat> {
 template <class S>
 using computed_t = typename computed_in<S>::type;
 
-// Memory that a thread keeps between calls: pages cost more than what is computed on them.
+// Memory that a thread keeps between calls: pages cost more than what is computed on them. What is
+// read at random is worth a huge page from a few hundred kilobytes on, which Huge gives from two of
+// them on.
 template <class T>
 T* workspace(int which, i64 count) {
   constexpr int kBuffers = 6;
+  constexpr i64 kHugeFrom = i64(1) << 18;
   thread_local Huge<T> buffers[kBuffers];
   Huge<T>& buffer = buffers[which];
-  if (static_cast<i64>(buffer.size()) < count)
-    buffer = Huge<T>(static_cast<std::size_t>(count));
+  if (static_cast<i64>(buffer.size()) < count) {
+    constexpr i64 item = sizeof(T);
+    const i64 bytes =
+        count * item < kHugeFrom ? count * item : std::max(count * item, i64(2 * kHugePage));
+    buffer = Huge<T>(); // the old one goes before the new one comes
+    buffer = Huge<T>(static_cast<std::size_t>((bytes + item - 1) / item));
+  }
   return buffer.data();
 }
 

@@ -40,9 +40,11 @@ struct PatternPlan {
 
   bool is_of(i64 m, i64 nnz) const { return rows == m && entries == nnz; }
 
-  // Calls body(row, begin, end, panel) for the entries of a part, panel by panel.
-  template <class I, class Body>
-  void for_segments(const Part& part, const I* indptr, Body&& body) const {
+  // Calls body(row, begin, end, panel) for the entries of a part, panel by panel. Pieces of rows
+  // are too short for hardware to foresee the next one: ahead(entry) may ask for what it begins
+  // with.
+  template <class I, class Body, class Ahead>
+  void for_segments(const Part& part, const I* indptr, Body&& body, Ahead&& ahead) const {
     if (part.slot >= 0) {
       body(part.first, part.begin, part.end, i64(0));
       return;
@@ -52,10 +54,14 @@ struct PatternPlan {
         body(row, i64(indptr[row]), i64(indptr[row + 1]), i64(0));
       return;
     }
+    constexpr i64 kRowsAhead = 8;
     for (i64 panel = 0; panel < panels; ++panel) {
       const i32 *from = offsets.data() + panel * rows, *to = from + rows;
-      for (i64 row = part.first; row < part.last; ++row)
+      for (i64 row = part.first; row < part.last; ++row) {
+        const i64 next = std::min(row + kRowsAhead, part.last - 1);
+        ahead(indptr[next] + from[next]);
         body(row, indptr[row] + from[row], indptr[row] + to[row], panel);
+      }
     }
   }
 
@@ -70,15 +76,15 @@ struct PatternPlan {
   }
 };
 
-// Parts of equal shares of entries. Rows longer than a part are cut into pieces.
+// Parts of equal shares of entries, of at least `fewest` if there are so many. Rows longer than a
+// part are cut into pieces.
 template <class I>
-PatternPlan balanced_plan(const I* indptr, i64 m) {
+PatternPlan balanced_plan(const I* indptr, i64 m, i64 fewest = kPartEntries) {
   PatternPlan plan;
   plan.rows = m;
   plan.entries = indptr[m];
   const i64 cost = plan.entries + kPartRowCost * m;
-  const i64 count = std::clamp(cost / kPartEntries, i64(1), kMostParts);
-  // Few long parts would leave threads without work at the end, many short ones are harmless.
+  const i64 count = std::clamp(cost / fewest, i64(1), kMostParts);
   const i64 target = std::max((cost + count - 1) / count, i64(1));
   i64 first = 0, held = 0;
   const auto close = [&](i64 last) {
@@ -123,6 +129,11 @@ PatternPlan even_plan(const I* indptr, i64 m) {
   return plan;
 }
 
+// How often a part uses a row of the other operand that a panel keeps in cache. Below, panels cost
+// what they save: 4096 x 4096, 10 %, 128 columns, one thread: once 8.5 ms, 12 times 6.4, without
+// panels 7.3.
+constexpr i64 kPanelReuse = 12;
+
 // Cuts the rows of a plan into panels of `width` columns; says no if the columns of some row fall,
 // or if a row is cut already.
 template <class I>
@@ -144,6 +155,13 @@ bool add_panels(PatternPlan& plan, const I* indptr, const I* indices, i64 n, i64
   }
   plan.panels = panels;
   return true;
+}
+
+// Asks for the lines of the first 32 elements from `address` on.
+template <class T>
+inline void prefetch_some(const T* address) {
+  for (i64 byte = 0; byte < 32 * i64(sizeof(T)); byte += 64)
+    __builtin_prefetch(reinterpret_cast<const char*>(address) + byte);
 }
 
 } // namespace wl

@@ -2,61 +2,280 @@
 //
 // Row-split with explicit SIMD after Zubair and Bauinger (2023): a tile of a row of C stays in
 // registers while the entries of the row are read once. B comes in column tiles that stay in the
-// second-level cache.
+// second-level cache; with panels in the plan, in tiles of rows too.
 #pragma once
-
-#include <vector>
 
 #include "operand.hpp"
 #include "pattern_plan.hpp"
 
 namespace wl {
 
-// Columns of B that are packed together: 4 registers. 4096 x 4096, 10 %, 128 columns, one thread of
-// a Granite Rapids: 32 columns 8.0 ms, 64 columns 7.3, 128 columns 10.9; not packed 16.5.
-constexpr int kTileRegisters = 4;
-
-// Registers of a tile where B is read in place.
+// Registers of a column tile where B is packed and where it is read in place. 4096 x 4096, 10 %,
+// 128 columns, one thread of a Granite Rapids, packed: 2 registers 8.0 ms, 4 7.3, 8 10.9; in
+// place: 22.5, 17.7, 16.5.
+constexpr int kPackedRegisters = 4;
 constexpr int kDirectRegisters = 8;
 
-// Packing pays where each row of B is used this often, and where B is larger than it can stay in
-// place.
+// Packing pays where B does not stay in the second-level cache and its rows are used often enough.
+// The second number is an estimate: packing reads and writes a row once, each use reads it once.
+constexpr i64 kPackBytes = i64(1) << 20;
 constexpr i64 kPackReuse = 8;
-constexpr i64 kPackBytes = i64(1) << 19;
 
+template <class S>
+struct factor_of {
+  using type = computed_t<S>;
+};
+template <class R>
+struct factor_of<complex<R>> {
+  using type = complex<R>;
+};
+
+// S is the stored type; sums are computed in computed_t<S>.
 template <class S, class I>
-struct SpmmCall {
-  i64 m, n, k;
+struct Spmm {
+  using T = computed_t<S>;
+  using Factor = typename factor_of<S>::type;
+  static constexpr bool is_complex = !same<S, real_t<S>>::value;
+  static constexpr int per_element = is_complex ? 2 : 1;
+
+  i64 n, k;
   const I *indptr, *indices;
   const S* values;
   mat<const S> B;
   mat<S> C;
-  S alpha, beta; // of the computed type for 16-bit values
+  Factor alpha, beta;
+  const PatternPlan* plan;
+
+  bool wants_packing() const {
+    return n * k * i64(sizeof(S)) > kPackBytes && plan->entries >= kPackReuse * n;
+  }
 };
 
-template <class S>
-struct Factors {
-  computed_t<S> alpha, beta;
-};
-template <class R>
-struct Factors<complex<R>> {
-  complex<R> alpha, beta;
-};
-
-// C_row = alpha sum + beta C_row for stored values of any kind.
-template <class S, class F>
-inline void finish_row(i64 columns, const computed_t<S>* sum, S* c, const F& f) {
-  for (i64 j = 0; j < columns; ++j) {
-    auto result = f.alpha * sum[j];
-    if (!(f.beta == 0))
-      result += f.beta * widen(c[j]);
-    narrow(result, c[j]);
+// The sum of entries [begin, end) in R registers of L lanes.
+template <int L, int R, class S, class I, class T>
+inline void sum_entries(const Spmm<S, I>& o, const Operand<T>& B, i64 begin, i64 end,
+                        wide<T, L> (&sum)[R]) {
+  // As many independent sums as hide the latency of an addition.
+  constexpr int U = R >= 4 ? 1 : R == 2 ? 2 : 4;
+  wide<T, L> part[U][R] = {};
+  const auto add = [&](i64 e, wide<T, L>(&to)[R]) {
+    const T value = widen(o.values[e]);
+    const T* const b = B.row(o.indices[e]);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+      to[r] += value * load<T, L>(b + r * L);
+  };
+  i64 e = begin;
+  for (; e + U <= end; e += U) {
+#pragma GCC unroll 4
+    for (int u = 0; u < U; ++u)
+      add(e + u, part[u]);
+  }
+  if constexpr (U > 1)
+    for (; e < end; ++e)
+      add(e, part[0]);
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+    sum[r] = part[0][r];
+    for (int u = 1; u < U; ++u)
+      sum[r] += part[u][r];
   }
 }
 
-template <class R, class F>
-inline void finish_row(i64 columns, const R* sum, complex<R>* c, const F& f) {
-  for (i64 j = 0; j < columns / 2; ++j)
-    store(c[j], f.alpha * complex<R>(sum[2 * j], sum[2 * j + 1]) + complex<R>(0), complex<R>(1),
-          complex<R>(0));
+// The same for complex numbers, lanes being real and imaginary parts in turn: products with both
+// parts of the values are summed apart and meet at the end.
+template <int L, int R, class Q, class I, class T>
+inline void sum_complex_entries(const Spmm<complex<Q>, I>& o, const Operand<T>& B, i64 begin,
+                                i64 end, wide<T, L> (&sum)[R]) {
+  wide<T, L> by_real[R] = {}, by_imaginary[R] = {};
+  for (i64 e = begin; e < end; ++e) {
+    const complex<Q> value = o.values[e];
+    const T* const b = B.row(o.indices[e]);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const wide<T, L> x = load<T, L>(b + r * L);
+      by_real[r] += value.re * x;
+      by_imaginary[r] += value.im * x;
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int l = 0; l < L; l += 2) {
+      sum[r][l] = by_real[r][l] - by_imaginary[r][l + 1];
+      sum[r][l + 1] = by_real[r][l + 1] + by_imaginary[r][l];
+    }
 }
+
+// c = alpha sum + beta c; beta = 0 does not read c. Inlined, GCC believes that it reads beyond
+// sums.
+template <class S, class I>
+[[gnu::noinline]] void finish_row(const Spmm<S, I>& o, i64 columns, const computed_t<S>* sum,
+                                  S* c) {
+  for (i64 j = 0; j < columns; ++j) {
+    if constexpr (Spmm<S, I>::is_complex) {
+      store(c[j], S(sum[2 * j], sum[2 * j + 1]), o.alpha, o.beta);
+    } else {
+      auto result = o.alpha * sum[j];
+      if (!(o.beta == 0))
+        result += o.beta * widen(c[j]);
+      narrow(result, c[j]);
+    }
+  }
+}
+
+// One column tile: `columns` columns of C from `first`, in R registers of L lanes.
+template <int L, int R, class S, class I>
+void spmm_tile(const Spmm<S, I>& o, const Operand<computed_t<S>>& B, i64 first, i64 columns,
+               int threads) {
+  using T = computed_t<S>;
+  constexpr i64 kWidth = L * R;
+  const PatternPlan& plan = *o.plan;
+  const bool whole = columns * Spmm<S, I>::per_element == kWidth;
+  T* const slots = workspace<T>(1, plan.slots * kWidth);
+
+  const auto save_sum = [](T* to, const wide<T, L>(&sum)[R]) {
+    for (int r = 0; r < R; ++r)
+      save<T, L>(to + r * L, sum[r]);
+  };
+
+  plan.for_parts(threads, [&](const Part& part) {
+    const bool in_place = same<S, T>::value && whole && part.slot < 0;
+    const bool gathers = !in_place && plan.panels > 1;
+    T* const rows = gathers ? workspace<T>(2, (part.last - part.first) * kWidth) : nullptr;
+    if (gathers)
+      std::fill_n(rows, (part.last - part.first) * kWidth, T(0));
+
+    plan.for_segments(
+        part, o.indptr,
+        [&](i64 row, i64 begin, i64 end, i64 panel) {
+          wide<T, L> sum[R];
+          if constexpr (Spmm<S, I>::is_complex)
+            sum_complex_entries<L, R>(o, B, begin, end, sum);
+          else
+            sum_entries<L, R>(o, B, begin, end, sum);
+          S* const c = &o.C(row, first);
+          if constexpr (same<S, T>::value) {
+            if (in_place) {
+              const T beta = panel == 0 ? o.beta : T(1);
+              for (int r = 0; r < R; ++r) {
+                wide<T, L> result = o.alpha * sum[r];
+                if (!(beta == 0))
+                  result += beta * load<T, L>(c + r * L);
+                save<T, L>(c + r * L, result);
+              }
+              return;
+            }
+          }
+          if (part.slot >= 0) {
+            save_sum(slots + part.slot * kWidth, sum);
+          } else if (gathers) {
+            T* const to = rows + (row - part.first) * kWidth;
+            for (int r = 0; r < R; ++r)
+              save<T, L>(to + r * L, load<T, L>(to + r * L) + sum[r]);
+          } else {
+            alignas(64) T of_row[kWidth];
+            save_sum(of_row, sum);
+            finish_row(o, columns, of_row, c);
+          }
+        },
+        [&](i64 entry) {
+          prefetch_some(o.indices + entry);
+          prefetch_some(o.values + entry);
+        });
+    if (gathers)
+      for (i64 row = part.first; row < part.last; ++row)
+        finish_row(o, columns, rows + (row - part.first) * kWidth, &o.C(row, first));
+  });
+
+  for (const LongRow& cut : plan.long_rows) {
+    T* const sum = slots + cut.first_slot * kWidth;
+    for (i64 slot = cut.first_slot + 1; slot < cut.last_slot; ++slot)
+      for (i64 j = 0; j < kWidth; ++j)
+        sum[j] += slots[slot * kWidth + j];
+    finish_row(o, columns, sum, &o.C(cut.row, first));
+  }
+}
+
+// Column tiles of B, the widest first.
+template <int R, int L, class S, class I>
+void spmm_tiles(const Spmm<S, I>& o, i64 first, bool packs, int threads) {
+  using T = computed_t<S>;
+  constexpr int per_element = Spmm<S, I>::per_element;
+  constexpr i64 kColumns = R * L / per_element;
+  // The last tile is padded once no narrower register holds it.
+  constexpr bool narrower = R > 1 || L > 4;
+  const auto tile = [&](i64 columns) {
+    const bool in_place = !packs && columns == kColumns && sizeof(S) == per_element * sizeof(T);
+    Operand<T> B{reinterpret_cast<const T*>(o.B.data + first), o.B.ld * per_element};
+    if (!in_place) {
+      T* const room = workspace<T>(0, o.n * R * L);
+      if constexpr (Spmm<S, I>::is_complex)
+        B = pack(B.data, B.ld, o.n, columns * per_element, i64(R * L), room, threads);
+      else
+        B = pack(o.B.data + first, o.B.ld, o.n, columns, i64(R * L), room, threads);
+    }
+    spmm_tile<L, R>(o, B, first, columns, threads);
+    first += columns;
+  };
+  while (o.k - first >= kColumns)
+    tile(kColumns);
+  if constexpr (narrower) {
+    constexpr int next_R = R > 1 ? R / 2 : 1, next_L = R > 1 ? L : L / 2;
+    // What fills more than half of a register takes all of it.
+    if (R == 1 && o.k - first > kColumns / 2)
+      tile(o.k - first);
+    else if (first < o.k)
+      spmm_tiles<next_R, next_L>(o, first, packs, threads);
+  } else if (first < o.k) {
+    tile(o.k - first);
+  }
+}
+
+template <class S, class I>
+void spmm(const Spmm<S, I>& o, int threads) {
+  using T = computed_t<S>;
+  constexpr int L = kLanesOf<T>;
+  constexpr int direct = Spmm<S, I>::is_complex ? kPackedRegisters : kDirectRegisters;
+  if (o.wants_packing())
+    spmm_tiles<kPackedRegisters, L>(o, 0, true, threads);
+  else
+    spmm_tiles<direct, L>(o, 0, false, threads);
+}
+
+// Lanes are entries of a row instead of columns ("parallel reduction"): for so few columns that
+// they do not fill a register.
+template <class S, class I>
+void spmm_by_reduction(const Spmm<S, I>& o, int threads) {
+  using T = computed_t<S>;
+  static_assert(!Spmm<S, I>::is_complex, "no simd reduction of complex numbers");
+  Operand<T> B{reinterpret_cast<const T*>(o.B.data), o.B.ld};
+  if constexpr (!same<S, T>::value)
+    B = pack(o.B.data, o.B.ld, o.n, o.k, o.k, workspace<T>(0, o.n * o.k), threads);
+  const PatternPlan& plan = *o.plan;
+  T* const slots = workspace<T>(1, plan.slots * o.k);
+  plan.for_parts(threads, [&](const Part& part) {
+    plan.for_segments(
+        part, o.indptr,
+        [&](i64 row, i64 begin, i64 end, i64) {
+          for (i64 c = 0; c < o.k; ++c) {
+            T sum(0);
+#pragma omp simd reduction(+ : sum)
+            for (i64 e = begin; e < end; ++e)
+              sum += static_cast<T>(widen(o.values[e])) * B.data[i64(o.indices[e]) * B.ld + c];
+            if (part.slot >= 0)
+              slots[part.slot * o.k + c] = sum;
+            else
+              finish_row(o, 1, &sum, &o.C(row, c));
+          }
+        },
+        [](i64) {});
+  });
+  for (const LongRow& cut : plan.long_rows)
+    for (i64 c = 0; c < o.k; ++c) {
+      T sum = slots[cut.first_slot * o.k + c];
+      for (i64 slot = cut.first_slot + 1; slot < cut.last_slot; ++slot)
+        sum += slots[slot * o.k + c];
+      finish_row(o, 1, &sum, &o.C(cut.row, c));
+    }
+}
+
+} // namespace wl

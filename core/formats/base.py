@@ -47,6 +47,11 @@ class Matrix(LinOp):
         matrix._reset()
         return matrix
 
+    @staticmethod
+    def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+        """Return what a dtype that is asked for becomes in this format."""
+        return value_dtype(dtype)
+
     def _reset(self) -> None:
         """Forget what was derived from the entries."""
 
@@ -115,7 +120,7 @@ class Matrix(LinOp):
 
     def astype(self, dtype: DTypeLike) -> Self:
         """Return this matrix with values of ``dtype``; itself if they are already."""
-        dtype = value_dtype(dtype)
+        dtype = self._held_dtype(dtype)
         if dtype == self.dtype:
             return self
         if is_complex(self.dtype) and not is_complex(dtype):

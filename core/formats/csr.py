@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from ..dtypes import is_complex
+from ..dtypes import is_complex, stored_dtype
 from ..errors import InvalidMatrix
 from ..operations import matrix as operations
+from ..operations import ml as ml_operations
 from ..operations import structure
-from ..statistics import Plan
+from ..statistics import Plan, RowStatistics, row_statistics
 from . import validate
 from .base import Matrix, checked_shape, place
 
@@ -82,14 +85,24 @@ class Csr(Matrix):
             made = made.astype(dtype)
         self.__dict__.update(made.__dict__)
 
+    @staticmethod
+    def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+        """Return what a dtype that is asked for becomes: 16-bit ones stay."""
+        return stored_dtype(dtype)
+
     def _reset(self) -> None:
         self._plan: Plan | None = None
-        self._transposed: tuple[Csr, Array] | None = None
+        # What is known of the pattern; matrices of the same pattern and other values share it.
+        self._pattern: dict[Any, Any] = {}
+
+    def _with_data(self, data: Array) -> Self:
+        made = super()._with_data(data)
+        made._pattern = self._pattern
+        return made
 
     def _values_changed(self) -> None:
         if self._plan is not None:
             self._plan.update_values(self)
-        self._transposed = None
 
     @property
     def plan(self) -> Plan:
@@ -97,6 +110,61 @@ class Csr(Matrix):
         if self._plan is None:
             self._plan = self.executor.run(operations.csr_plan, self)
         return self._plan
+
+    def plan_for(self, operation: str, columns: int, kernel: str = "auto") -> Plan:
+        """Return what was chosen for a machine-learning kernel, and why; made when first needed.
+
+        Parameters
+        ----------
+        operation : {"spmm", "sddmm", "fusedmm"}
+            The kernel.
+        columns : int
+            Of the dense operand: of ``B`` for spmm, of ``C`` for the others.
+        kernel : str
+            The name of an algorithm, or ``"auto"``.
+
+        Raises
+        ------
+        InvalidArgument
+            If the executor has no algorithm of that name; the message lists those it has.
+
+        Examples
+        --------
+        >>> import wollemi as wl
+        >>> A = wl.Csr(([4.0, 1.0], [0, 1], [0, 1, 2]), executor="reference")
+        >>> A.plan_for("spmm", 32).kernel
+        'entries'
+        """
+        key = ("plan", operation, columns, kernel)
+        if key not in self._pattern:
+            self._pattern[key] = self.executor.run(
+                ml_operations.csr_ml_plan, self, operation, columns, kernel
+            )
+        found: Plan = self._pattern[key]
+        return found
+
+    @property
+    def row_statistics(self) -> RowStatistics:
+        """How long the rows are."""
+        if "statistics" not in self._pattern:
+            self._pattern["statistics"] = row_statistics(self.executor, self.indptr, self.shape[1])
+        found: RowStatistics = self._pattern["statistics"]
+        return found
+
+    def transposed_pattern(self) -> tuple[Csr, Array]:
+        """Return the transpose of the pattern and where its entries were.
+
+        It is made once and kept; its values are zeros. Those of the transpose are
+        ``A.data[order]``.
+        """
+        if "transposed" not in self._pattern:
+            zeros = self.executor.zeros((self.nnz,), np.float32)
+            pattern = Csr._from_arrays(self.executor, self.shape, zeros, self.indices, self.indptr)
+            indptr, indices, data, order = self.executor.run(structure.csr_transpose, pattern)
+            made = Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
+            self._pattern["transposed"] = (made, order)
+        found: tuple[Csr, Array] = self._pattern["transposed"]
+        return found
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.csr_spmv, self, x, y, alpha, beta)
@@ -172,7 +240,9 @@ class Csr(Matrix):
 
 
 def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csr:
-    data, indices, indptr = validate_compressed(triple, shape, rows_first=True)
+    data, indices, indptr = validate_compressed(
+        triple, shape, rows_first=True, values=validate.stored_values
+    )
     if shape is None:
         shape = (indptr.size - 1, int(indices.max()) + 1 if indices.size else 0)
     return Csr._from_arrays(
@@ -181,12 +251,16 @@ def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csr:
 
 
 def validate_compressed(
-    triple: Any, shape: Any, *, rows_first: bool
+    triple: Any,
+    shape: Any,
+    *,
+    rows_first: bool,
+    values: Callable[[Any], np.ndarray[Any, Any]] = validate.values,
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Check ``(data, indices, indptr)`` of compressed rows or columns, as kernels take them."""
     from ..operands import to_host
 
-    data = validate.values(to_host(triple[0]))
+    data = values(to_host(triple[0]))
     indptr = to_host(triple[2])
     unbounded = int(np.iinfo(np.int64).max)
     if shape is None:

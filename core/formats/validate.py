@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import index_dtype, value_dtype
+from ..dtypes import ML_DTYPES, index_dtype, stored_dtype, value_dtype
 from ..errors import InvalidMatrix
 
 HostArray = np.ndarray[Any, Any]
@@ -23,6 +23,14 @@ def values(data: Any, name: str = "data", ndim: int = 1) -> HostArray:
     if array.dtype.kind not in "buifc":
         raise InvalidMatrix(f"{name}: expected numbers, got dtype {array.dtype}")
     return np.ascontiguousarray(array, value_dtype(array.dtype))
+
+
+def stored_values(data: Any, name: str = "data") -> HostArray:
+    """Return values of one dimension as :func:`values` does, but leave 16-bit ones as they are."""
+    array = np.asarray(data)
+    if array.ndim == 1 and array.dtype.name in ML_DTYPES:
+        return np.ascontiguousarray(array, stored_dtype(array.dtype))
+    return values(array, name)
 
 
 def indices(array: Any, bound: int, name: str) -> HostArray:

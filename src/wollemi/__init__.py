@@ -28,6 +28,7 @@ from .core.formats import (
 )
 from .core.io import read, write
 from .core.linop import LinOp
+from .core.ml import fusedmm, sddmm, spmm
 from .core.operator import LinearOperator, as_linop
 from .core.profiler import profile
 from .core.registry import (
@@ -76,6 +77,7 @@ __all__ = [
     "default_executor",
     "errors",
     "executor",
+    "fusedmm",
     "get_default_executor",
     "io",
     "linalg",
@@ -83,9 +85,11 @@ __all__ = [
     "preconditioners",
     "profile",
     "read",
+    "sddmm",
     "set_default_executor",
     "solve",
     "solvers",
+    "spmm",
     "stop",
     "write",
 ]

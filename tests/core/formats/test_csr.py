@@ -49,8 +49,16 @@ def test_what_is_no_shape_is_refused(shape):
 
 
 def test_a_dtype_without_kernels_is_refused():
-    with pytest.raises(UnsupportedDtype, match="float16"):
-        wl.Csr((np.ones(1, np.float16), [0], [0, 1]))
+    with pytest.raises(UnsupportedDtype, match="not supported"):
+        wl.Csr((np.ones(1, np.longdouble), [0], [0, 1]))
+
+
+def test_sixteen_bits_are_held_for_the_kernels_that_take_them():
+    A = wl.Csr((np.ones(1, np.float16), [0], [0, 1]))
+    assert A.dtype == np.float16
+    assert A.astype(np.float32).dtype == np.float32
+    with pytest.raises(UnsupportedDtype, match="spmm"):
+        A @ np.ones(1)
 
 
 def test_a_shape_that_contradicts_the_matrix_is_refused():

@@ -1,0 +1,68 @@
+// The entry of csr.fusedmm.
+#include "fusedmm.hpp"
+
+#include <stdexcept>
+
+#include "ml.hpp"
+
+namespace wl {
+
+namespace {
+
+Edge edge_called(const std::string& name) {
+  if (name == "identity")
+    return Edge::identity;
+  if (name == "sigmoid")
+    return Edge::sigmoid;
+  if (name == "softmax")
+    return Edge::softmax;
+  throw std::invalid_argument("csr.fusedmm: no edge function is called " + name);
+}
+
+struct fusedmm_entry {
+  static constexpr const char* operation = "csr.fusedmm";
+  static constexpr const char* symbol = "fusedmm";
+  static constexpr const char* names[] = {"A", "values", "C",    "B",   "D",
+                                          "E", "alpha",  "edge", "plan"};
+  static Object run(const Call& call) {
+    const BatchReader read(call);
+    const Edge edge = edge_called(call.text(7));
+    with_real_type(call, "C", call.array(2), [&](auto value) {
+      with_pattern_type(call, 0, [&](auto index) {
+        using S = decltype(value);
+        using I = decltype(index);
+        const PatternArgument<I> A(call, 0);
+        const auto plan = A.plan(call, 8);
+        const i64 nnz = A.nnz;
+        Extent count, m{A.m}, n{A.n}, k, p;
+        const Batch<const S> C = read.blocks<const S>(2, count, m, k);
+        const Batch<const S> B = read.blocks<const S>(3, count, n, k);
+        const Batch<const S> D = read.blocks<const S>(4, count, n, p);
+        const Batch<S> E = read.blocks<S>(5, count, m, p);
+        const Batch<const S> values = read.optional_values<const S>(1, count, nnz);
+        const auto alpha = call.scalar<computed_t<S>>(6);
+        const bool same_operand = B.data == D.data && B.step == D.step && B.ld == D.ld && k == p;
+        const i64 blocks = count, inner = k, columns = p;
+        call.submit(nnz * (inner + columns) * blocks, [=](int threads) {
+          for (i64 i = 0; i < blocks; ++i) {
+            const S* const given = values.data ? values[i].data : nullptr;
+            const Fusedmm<S, I> o{A.m,       A.n,   inner, columns,      A.indptr,
+                                  A.indices, given, C[i],  B[i],         D[i],
+                                  E[i],      alpha, edge,  same_operand, plan.get()};
+            fusedmm(o, threads_for(nnz * (inner + columns), threads));
+          }
+        });
+      });
+    });
+    return none_object();
+  }
+};
+
+} // namespace
+
+void add_fusedmm_entries(PyObject* module) {
+  static PyMethodDef methods[] = {method<fusedmm_entry>(), {nullptr, nullptr, 0, nullptr}};
+  add_methods(module, methods);
+}
+
+} // namespace wl

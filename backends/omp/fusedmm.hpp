@@ -1,0 +1,191 @@
+// E_i = sum_j f(alpha <C_i, B_j> [A_ij]) D_j over the pattern of A, in one pass.
+//
+// A chunk of a row's products is made, f is applied, and it is used up: the sampled matrix is never
+// stored (FusedMM of Rahman, Sujon and Azad 2021). Softmax is computed online (Milakov and
+// Gimelshein 2018): with the largest product so far, and what was summed is scaled down when a
+// larger one comes.
+#pragma once
+
+#include <limits>
+
+#include "sddmm.hpp"
+
+namespace wl {
+
+enum class Edge { identity, sigmoid, softmax };
+
+// Products that are in flight: with 128 columns their rows of B fit in the first-level cache, so
+// that D is read from there if it is B.
+constexpr i64 kEdgeChunk = 32;
+
+template <class S, class I>
+struct Fusedmm {
+  using T = computed_t<S>;
+  i64 m, n, k, p;
+  const I *indptr, *indices;
+  const S* values; // nullptr where only the pattern counts
+  mat<const S> C, B, D;
+  mat<S> E;
+  T alpha;
+  Edge edge;
+  bool same_operand; // D is B
+  const PatternPlan* plan;
+};
+
+// What is known of a row of E before all of its entries were seen.
+template <class T>
+struct RowSum {
+  T* sum;     // whole registers
+  T* largest; // of the row's products
+  T* total;   // of their exponentials
+
+  void clear(i64 width) const {
+    std::fill_n(sum, width, T(0));
+    *largest = -std::numeric_limits<T>::infinity();
+    *total = T(0);
+  }
+
+  void scale(i64 width, T factor) const {
+    for (i64 j = 0; j < width; j += kLanesOf<T>)
+      save<T>(sum + j, factor * load<T>(sum + j));
+    *total *= factor;
+  }
+
+  static T exp(T x) { return exp_of<T, kLanesOf<T>>(wide<T>{} + x)[0]; }
+
+  // Makes room for a larger product.
+  void raise(i64 width, T to) const {
+    if (!(to > *largest))
+      return;
+    if (*total != T(0))
+      scale(width, exp(*largest - to));
+    *largest = to;
+  }
+
+  // Adds what another part of the row came to.
+  void merge(i64 width, const RowSum& other) const {
+    raise(width, *other.largest);
+    const T factor = *other.largest == *largest ? T(1) : exp(*other.largest - *largest);
+    for (i64 j = 0; j < width; ++j)
+      sum[j] += factor * other.sum[j];
+    *total += factor * *other.total;
+  }
+};
+
+// sum += weights_e D[indices_e], R registers at a time.
+template <int R, class T, class I>
+inline void add_rows(const Operand<T>& D, const I* indices, const T* weights, i64 count, i64 from,
+                     i64 width, T* sum) {
+  constexpr int L = kLanesOf<T>;
+  for (; from + R * L <= width; from += R * L) {
+    wide<T> part[R];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+      part[r] = load<T>(sum + from + r * L);
+    for (i64 e = 0; e < count; ++e) {
+      const T* const d = D.row(indices[e]) + from;
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r)
+        part[r] += weights[e] * load<T>(d + r * L);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+      save<T>(sum + from + r * L, part[r]);
+  }
+  if constexpr (R > 1)
+    add_rows<R / 2>(D, indices, weights, count, from, width, sum);
+}
+
+// Turns the products of a chunk into weights.
+template <class T>
+inline void weigh(Edge edge, i64 count, T* s, i64 width, const RowSum<T>& row) {
+  constexpr int L = kLanesOf<T>;
+  if (edge == Edge::sigmoid) {
+    for (i64 e = 0; e < count; e += L) {
+      const wide<T> x = load<T>(s + e), zero{};
+      const wide<T> small = exp_of<T, L>(x < zero ? x : -x);
+      save<T>(s + e, (x < zero ? small : zero + T(1)) / (small + T(1)));
+    }
+  } else if (edge == Edge::softmax) {
+    T largest = s[0];
+    for (i64 e = 1; e < count; ++e)
+      largest = s[e] > largest ? s[e] : largest;
+    row.raise(width, largest);
+    for (i64 e = 0; e < count; e += L)
+      save<T>(s + e, exp_of<T, L>(load<T>(s + e) - *row.largest));
+    for (i64 e = 0; e < count; ++e)
+      *row.total += s[e];
+  }
+}
+
+template <class S, class I>
+void fusedmm(const Fusedmm<S, I>& o, int threads) {
+  using T = computed_t<S>;
+  constexpr i64 L = kLanesOf<T>;
+  const PatternPlan& plan = *o.plan;
+  const Operand<T> C = whole_registers<T>(o.C, o.m, o.k, 0, 0, threads);
+  const Operand<T> B = whole_registers<T>(o.B, o.n, o.k, plan.entries, 1, threads);
+  const Operand<T> D =
+      o.same_operand ? B : whole_registers<T>(o.D, o.n, o.p, plan.entries, 3, threads);
+  const i64 registers = (o.k + L - 1) / L, width = (o.p + L - 1) / L * L;
+  // Of a row: its sum, then the largest product and the total, padded to a register.
+  const i64 pitch = width + L;
+  const auto at = [=](T* rows, i64 i) {
+    T* const row = rows + i * pitch;
+    return RowSum<T>{row, row + width, row + width + 1};
+  };
+  const auto finish = [&](const RowSum<T>& row, i64 i) {
+    const bool divides = o.edge == Edge::softmax && *row.total != T(0);
+    const T factor = divides ? T(1) / *row.total : T(1);
+    for (i64 j = 0; j < o.p; ++j)
+      narrow(factor * row.sum[j], o.E(i, j));
+  };
+  T* const slots = workspace<T>(4, plan.slots * pitch);
+
+  with_registers(registers, [&](auto held) {
+    plan.for_parts(threads, [&](const Part& part) {
+      // Without panels a row is finished before the next one begins.
+      const bool gathers = plan.panels > 1 && part.slot < 0;
+      const i64 rows = gathers ? part.last - part.first : 1;
+      T* const sums = part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, rows * pitch);
+      for (i64 i = 0; i < rows; ++i)
+        at(sums, i).clear(width);
+      plan.for_segments(
+          part, o.indptr,
+          [&](i64 row, i64 begin, i64 end, i64) {
+            const RowSum<T> sum = at(sums, gathers ? row - part.first : 0);
+            const HeldRow<T, decltype(held)::value> c(C.row(row), registers);
+            for (i64 from = begin; from < end; from += kEdgeChunk) {
+              const i64 count = std::min(kEdgeChunk, end - from);
+              alignas(64) T s[kEdgeChunk + L];
+              c.all_dots(B, o.indices + from, count, s);
+              for (i64 e = 0; e < count; ++e)
+                s[e] *= o.alpha;
+              if (o.values)
+                for (i64 e = 0; e < count; ++e)
+                  s[e] *= static_cast<T>(widen(o.values[from + e]));
+              std::fill_n(s + count, L, T(0));
+              weigh(o.edge, count, s, width, sum);
+              add_rows<8>(D, o.indices + from, s, count, i64(0), width, sum.sum);
+            }
+            if (part.slot < 0 && !gathers) {
+              finish(sum, row);
+              sum.clear(width);
+            }
+          },
+          [&](i64 entry) { prefetch_some(o.indices + entry); });
+      if (gathers)
+        for (i64 row = part.first; row < part.last; ++row)
+          finish(at(sums, row - part.first), row);
+    });
+  });
+
+  for (const LongRow& cut : plan.long_rows) {
+    const RowSum<T> first = at(slots, cut.first_slot);
+    for (i64 slot = cut.first_slot + 1; slot < cut.last_slot; ++slot)
+      first.merge(width, at(slots, slot));
+    finish(first, cut.row);
+  }
+}
+
+} // namespace wl

@@ -1,0 +1,54 @@
+// Plans of patterns, made once for a matrix.
+#include "ml.hpp"
+
+namespace wl {
+
+namespace {
+
+// The plan of a partition: "balanced", "even", or "panels" of some columns of a balanced one. None
+// if panels do not suit the matrix, whose rows must be sorted and none of them long.
+struct pattern_plan_entry {
+  static constexpr const char* operation = "csr.ml_plan";
+  static constexpr const char* symbol = "pattern_plan";
+  static constexpr const char* names[] = {"A", "partition", "width"};
+  static Object run(const Call& call) {
+    const std::string partition = call.text(1);
+    const i64 width = call.integer(call.argument(2));
+    return with_pattern_type(call, 0, [&](auto index) {
+      using I = decltype(index);
+      const PatternArgument<I> A(call, 0);
+      auto plan = std::make_shared<PatternPlan>();
+      const bool made = call.compute([&](int) {
+        if (partition == "even")
+          *plan = even_plan(A.indptr, A.m);
+        else if (partition == "balanced")
+          *plan = balanced_plan(A.indptr, A.m);
+        else
+          *plan = balanced_plan(A.indptr, A.m, std::max(kPanelReuse * A.n, kPartEntries));
+        return partition != "panels" || add_panels(*plan, A.indptr, A.indices, A.n, width);
+      });
+      return made ? capsule_of(std::move(plan)) : none_object();
+    });
+  }
+
+  static Object capsule_of(std::shared_ptr<const PatternPlan> plan) {
+    using Held = std::shared_ptr<const PatternPlan>;
+    auto held = std::make_unique<Held>(std::move(plan));
+    PyObject* const capsule = PyCapsule_New(held.get(), kPlanCapsule, [](PyObject* self) {
+      delete static_cast<Held*>(PyCapsule_GetPointer(self, kPlanCapsule));
+    });
+    if (capsule == nullptr)
+      throw_python_error();
+    held.release();
+    return Object::steal(capsule);
+  }
+};
+
+} // namespace
+
+void add_pattern_plan_entries(PyObject* module) {
+  static PyMethodDef methods[] = {method<pattern_plan_entry>(), {nullptr, nullptr, 0, nullptr}};
+  add_methods(module, methods);
+}
+
+} // namespace wl

@@ -1,0 +1,161 @@
+// S_ij = alpha <C_i, B_j> [A_ij] + beta S_ij on the pattern of A; C and B dense and row-major.
+//
+// A row of C stays in registers while several rows of B meet it at once: their sums end together.
+#pragma once
+
+#include "operand.hpp"
+#include "pattern_plan.hpp"
+
+namespace wl {
+
+// Products that are summed at once: as many as hide the latency of an addition and leave registers
+// for the row of C.
+constexpr int kDots = kVectorBytes == 64 ? 8 : 4;
+
+// B is copied to whole registers on huge pages where its rows are used this often. An estimate.
+constexpr i64 kDotPackReuse = 8;
+constexpr i64 kDotPackBytes = i64(1) << 20;
+
+// A row of an operand: in R registers, or in memory where R is 0.
+template <class T, int R>
+class HeldRow {
+public:
+  HeldRow(const T* row, i64 registers) : row_(row), registers_(registers) {
+    for (int r = 0; r < R; ++r)
+      held_[r] = load<T>(row + r * kLanesOf<T>);
+  }
+
+  // sums[g] = <row, B[indices[g]]>, g < G.
+  template <int G, class I>
+  void dots(const Operand<T>& B, const I* indices, T* sums) const {
+    constexpr int L = kLanesOf<T>;
+    wide<T> part[G] = {};
+    const T* b[G];
+    for (int g = 0; g < G; ++g)
+      b[g] = B.row(indices[g]);
+    if constexpr (R > 0) {
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+        for (int g = 0; g < G; ++g)
+          part[g] += held_[r] * load<T>(b[g] + r * L);
+    } else {
+      for (i64 r = 0; r < registers_; ++r) {
+        const wide<T> c = load<T>(row_ + r * L);
+#pragma GCC unroll 8
+        for (int g = 0; g < G; ++g)
+          part[g] += c * load<T>(b[g] + r * L);
+      }
+    }
+    if constexpr (G >= 4) {
+      for (int g = 0; g < G; g += 4)
+        save<T, 4>(sums + g, sums_of<T, L>(part + g));
+    } else {
+      for (int g = 0; g < G; ++g)
+        sums[g] = sum_of<T, L>(part[g]);
+    }
+  }
+
+  template <class I>
+  void all_dots(const Operand<T>& B, const I* indices, i64 count, T* sums) const {
+    i64 e = 0;
+    for (; e + kDots <= count; e += kDots)
+      dots<kDots>(B, indices + e, sums + e);
+    if (kDots > 4 && e + 4 <= count) {
+      dots<4>(B, indices + e, sums + e);
+      e += 4;
+    }
+    for (; e < count; ++e)
+      dots<1>(B, indices + e, sums + e);
+  }
+
+private:
+  wide<T> held_[R > 0 ? R : 1];
+  const T* row_;
+  i64 registers_;
+};
+
+// Calls body(std::integral_constant<int, R>) with the registers that a row of `registers` is held
+// in.
+template <class Body>
+inline void with_registers(i64 registers, Body&& body) {
+  switch (registers) {
+  case 1:
+    return body(std::integral_constant<int, 1>());
+  case 2:
+    return body(std::integral_constant<int, 2>());
+  case 4:
+    return body(std::integral_constant<int, 4>());
+  case 8:
+    return body(std::integral_constant<int, 8>());
+  default:
+    return body(std::integral_constant<int, 0>());
+  }
+}
+
+// An operand in whole registers: where it is if it can be read there, else in `buffer` of the
+// workspace.
+template <class T, class S>
+Operand<T> whole_registers(const mat<const S>& from, i64 rows, i64 columns, i64 uses, int buffer,
+                           int threads) {
+  constexpr i64 L = kLanesOf<T>;
+  const i64 width = (columns + L - 1) / L * L;
+  const bool large = rows * columns * i64(sizeof(T)) > kDotPackBytes;
+  if constexpr (same<S, T>::value)
+    if (width == columns && !(large && uses >= kDotPackReuse * rows))
+      return {from.data, from.ld};
+  return pack(from.data, from.ld, rows, columns, width, workspace<T>(buffer, rows * width),
+              threads);
+}
+
+template <class S, class I>
+struct Sddmm {
+  using T = computed_t<S>;
+  i64 m, n, k;
+  const I *indptr, *indices;
+  const S* values; // nullptr where only the pattern counts
+  mat<const S> C, B;
+  S* out;
+  T alpha, beta;
+  const PatternPlan* plan;
+};
+
+template <class S, class I>
+void sddmm(const Sddmm<S, I>& o, int threads) {
+  using T = computed_t<S>;
+  constexpr i64 kChunk = 64;
+  const PatternPlan& plan = *o.plan;
+  // A row of C is read once per panel: it is copied only to be widened or padded.
+  const Operand<T> C = whole_registers<T>(o.C, o.m, o.k, 0, 0, threads);
+  const Operand<T> B = whole_registers<T>(o.B, o.n, o.k, plan.entries, 1, threads);
+  const i64 registers = (o.k + kLanesOf<T> - 1) / kLanesOf<T>;
+  with_registers(registers, [&](auto held) {
+    plan.for_parts(threads, [&](const Part& part) {
+      plan.for_segments(
+          part, o.indptr,
+          [&](i64 row, i64 begin, i64 end, i64) {
+            if (begin == end)
+              return;
+            const HeldRow<T, decltype(held)::value> c(C.row(row), registers);
+            alignas(64) T dots[kChunk];
+            for (i64 from = begin; from < end; from += kChunk) {
+              const i64 count = std::min(kChunk, end - from);
+              c.all_dots(B, o.indices + from, count, dots);
+              S* const out = o.out + from;
+              const S* const values = o.values ? o.values + from : nullptr;
+              for (i64 e = 0; e < count; ++e) {
+                T result = o.alpha * dots[e];
+                if (values)
+                  result *= static_cast<T>(widen(values[e]));
+                if (!(o.beta == 0))
+                  result += o.beta * static_cast<T>(widen(out[e]));
+                narrow(result, out[e]);
+              }
+            }
+          },
+          [&](i64 entry) { prefetch_some(o.indices + entry); });
+    });
+  });
+}
+
+} // namespace wl

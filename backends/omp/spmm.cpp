@@ -1,0 +1,58 @@
+// The entry of csr.spmm.
+#include "spmm.hpp"
+
+#include "ml.hpp"
+
+namespace wl {
+
+namespace {
+
+struct spmm_entry {
+  static constexpr const char* operation = "csr.spmm";
+  static constexpr const char* symbol = "spmm";
+  static constexpr const char* names[] = {"A",     "values", "B",    "C",
+                                          "alpha", "beta",   "plan", "lanes"};
+  static Object run(const Call& call) {
+    const BatchReader read(call);
+    const bool by_reduction = call.text(7) == "entries";
+    with_stored_type(call, "B", call.array(2), [&](auto value) {
+      with_pattern_type(call, 0, [&](auto index) {
+        using S = decltype(value);
+        using I = decltype(index);
+        using Factor = typename factor_of<S>::type;
+        const PatternArgument<I> A(call, 0);
+        const auto plan = A.plan(call, 6);
+        Extent count, m{A.m}, n{A.n}, k;
+        const Batch<const S> values = read.values<const S>(1, count, Extent{A.nnz});
+        const Batch<const S> B = read.blocks<const S>(2, count, n, k);
+        const Batch<S> C = read.blocks<S>(3, count, m, k);
+        const Factor alpha = call.scalar<Factor>(4), beta = call.scalar<Factor>(5);
+        const i64 blocks = count, columns = k, products = A.nnz * columns;
+        call.submit(products * blocks, [=](int threads) {
+          for (i64 i = 0; i < blocks; ++i) {
+            const Spmm<S, I> o{A.n,  columns, A.indptr, A.indices, values[i].data,
+                               B[i], C[i],    alpha,    beta,      plan.get()};
+            const int used = threads_for(products, threads);
+            if constexpr (!Spmm<S, I>::is_complex) {
+              if (by_reduction) {
+                spmm_by_reduction(o, used);
+                continue;
+              }
+            }
+            spmm(o, used);
+          }
+        });
+      });
+    });
+    return none_object();
+  }
+};
+
+} // namespace
+
+void add_spmm_entries(PyObject* module) {
+  static PyMethodDef methods[] = {method<spmm_entry>(), {nullptr, nullptr, 0, nullptr}};
+  add_methods(module, methods);
+}
+
+} // namespace wl

@@ -1,0 +1,184 @@
+"""Dense operands and results of the machine-learning kernels.
+
+Inside, every operand is a native batch of blocks ``(b, rows, columns)`` with neighbouring columns.
+Here is where what users hand over becomes one, and where results take the shape that was handed in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import ML_DTYPES, stored_dtype
+from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch, UnsupportedDtype
+from ..executor import Array, Executor
+from ..formats import Csr, Matrix
+from ..operands import is_host, native
+
+
+def as_csr(A: Any) -> Csr:
+    """Return ``A`` by compressed rows; other libraries' matrices are taken as ``wl.Csr`` does."""
+    if isinstance(A, Csr):
+        return A
+    if isinstance(A, Matrix):
+        return A.asformat("csr")
+    if hasattr(A, "tocsr") or "sparse" in str(getattr(A, "layout", "")):
+        return Csr(A)
+    raise InvalidMatrix(f"A: expected a sparse matrix, got {type(A).__name__}; make it a wl.Csr")
+
+
+class Operand:
+    """A dense operand as kernels take it, and what is needed to give a result in its likeness.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where it must live.
+    given : array, shape (rows, k), (b, rows, k) or, where vectors are taken, (rows,)
+        What the user handed over.
+    rows : int
+        How many rows it must have.
+    what : str
+        Its name in messages.
+    """
+
+    def __init__(
+        self, executor: Executor, given: Any, rows: int, what: str, *, vector: bool = False
+    ) -> None:
+        self.what = what
+        self.from_host = is_host(given) and not executor.owns(given)
+        array = _native(executor, given, what)
+        self.ndim = array.ndim
+        allowed = (1, 2, 3) if vector else (2, 3)
+        axis = 1 if array.ndim == 3 else 0
+        if array.ndim not in allowed or array.shape[axis] != rows:
+            forms = f"({rows},), " * vector + f"({rows}, k) or (b, {rows}, k)"
+            raise ShapeMismatch(f"{what}: expected shape {forms}, got {tuple(array.shape)}")
+        if array.ndim == 1:
+            array = array[:, None]
+        self.batch = array if array.ndim == 3 else array[None]
+
+    @property
+    def columns(self) -> int:
+        """How many columns each block has."""
+        return int(self.batch.shape[2])
+
+    def cast(self, executor: Executor, dtype: np.dtype[Any], blocks: int) -> Array:
+        """Return the batch in ``dtype``, with neighbouring columns; one block serves for all."""
+        batch = self.batch if self.batch.dtype == dtype else self.batch.astype(dtype)
+        if batch.shape[2] > 1 and batch.strides[2] != dtype.itemsize:
+            batch = executor.copy(batch)
+        if batch.shape[0] == blocks:
+            return batch
+        if batch.shape[0] != 1:
+            raise ShapeMismatch(
+                f"{self.what}: expected {blocks} blocks or one, got {batch.shape[0]}"
+            )
+        return executor.xp.broadcast_to(batch, (blocks, *batch.shape[1:]))
+
+
+def _native(executor: Executor, given: Any, what: str) -> Array:
+    if isinstance(given, np.ndarray) and given.dtype.name in ML_DTYPES:
+        return executor.from_host(given)  # bfloat16 is a number that NumPy does not know as one
+    return native(executor, given, what)
+
+
+def common_type(what: str, *arrays: Array, real: bool = False) -> np.dtype[Any]:
+    """Return the dtype that an operation over ``arrays`` is computed in.
+
+    Raises
+    ------
+    UnsupportedDtype
+        For complex numbers where only real ones make sense.
+    """
+    dtypes = [stored_dtype(array.dtype) for array in arrays]
+    if {"float16", "bfloat16"} <= {dtype.name for dtype in dtypes}:
+        dtype = np.dtype(np.float32)  # neither holds the other
+        dtypes = [dtype, *(d for d in dtypes if d.name not in ML_DTYPES)]
+    dtype = stored_dtype(np.result_type(*dtypes))
+    if real and dtype.kind == "c":
+        raise UnsupportedDtype(
+            f"{what} of {dtype} is not defined here; use real and imaginary parts"
+        )
+    return dtype
+
+
+def blocks_of(*operands: Operand) -> tuple[int, bool]:
+    """Return how many blocks the operands come in, and whether any of them is a batch."""
+    counts = {operand.batch.shape[0] for operand in operands if operand.ndim == 3}
+    if len(counts - {1}) > 1:
+        told = ", ".join(f"{o.what} has {o.batch.shape[0]}" for o in operands)
+        raise ShapeMismatch(f"batches of different lengths: {told}")
+    return max(counts, default=1), bool(counts)
+
+
+class Result:
+    """Where a kernel writes: the user's ``out`` where it can be written in place, else a new array.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where it lives.
+    out : array or None
+        What the user handed over.
+    shape : tuple of int
+        Of the result as the user sees it.
+    batch : tuple of int
+        Of the result as kernels see it.
+    dtype : numpy.dtype
+        Of the result.
+    beta : number
+        Whether ``out`` is read.
+    inputs : arrays
+        What must not be overwritten before it is read.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        out: Any,
+        shape: tuple[int, ...],
+        batch: tuple[int, ...],
+        dtype: np.dtype[Any],
+        beta: complex,
+        *inputs: Array,
+    ) -> None:
+        self.executor, self.out, self.shape = executor, out, shape
+        self.in_place = False
+        if out is None:
+            if beta != 0:
+                raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
+            self.array = executor.allocate(batch, dtype)
+            return
+        if tuple(out.shape) != shape:
+            raise ShapeMismatch(f"out: expected shape {shape}, got {tuple(out.shape)}")
+        if out.dtype != dtype:
+            raise InvalidArgument(
+                f"out: expected dtype {dtype} (that of the result), got {out.dtype}"
+            )
+        self.target = _native(executor, out, "out")
+        neighbours = shape[-1] <= 1 or self.target.strides[-1] == dtype.itemsize
+        free = not any(_overlap(self.target, i) for i in inputs)
+        self.in_place = neighbours and free
+        array = self.target if self.in_place else executor.copy(self.target)
+        if len(shape) == len(batch) - 2:
+            array = array[:, None]
+        self.array = array if array.ndim == len(batch) else array[None]
+
+    def give(self, from_host: bool) -> Any:
+        """Return what the user gets after the kernel has run."""
+        if self.out is None:
+            array = self.array.reshape(self.shape)
+            return self.executor.to_host(array) if from_host else array
+        if not self.in_place:
+            self.executor.copy_into(self.target, self.array.reshape(self.shape))
+        if self.target is not self.out and isinstance(self.out, np.ndarray):
+            self.out[...] = self.executor.to_host(self.target)
+        return self.out
+
+
+def _overlap(a: Array, b: Array) -> bool:
+    if a is b:
+        return True
+    return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)

@@ -1,0 +1,78 @@
+"""Sparse times dense, sampled dense times dense, and both in one: the kernels of machine learning.
+
+Operands come in batches: ``b`` blocks, rows and blocks any distance apart, columns side by side.
+The pattern of ``A`` is one for all of them. Values may be float16 and bfloat16 too; sums are then
+held in float32.
+"""
+
+from typing import Any
+
+from ..operation import Cost, declare
+
+REAL = ("float32", "float64", "float16", "bfloat16")
+
+
+def _pattern_bytes(A: Any) -> int:
+    return int(A.indices.nbytes + A.indptr.nbytes)
+
+
+def _spmm_cost(
+    A: Any, values: Any, B: Any, C: Any, alpha: complex, beta: complex, kernel: str
+) -> Cost:
+    moved = _pattern_bytes(A) + values.nbytes + B.nbytes + (1 if beta == 0 else 2) * C.nbytes
+    return Cost(moved, 2 * A.nnz * B.shape[0] * B.shape[2] + (3 if beta else 1) * C.size)
+
+
+def _sddmm_cost(
+    A: Any, values: Any, C: Any, B: Any, S: Any, alpha: float, beta: float, kernel: str
+) -> Cost:
+    moved = _pattern_bytes(A) + C.nbytes + B.nbytes + (1 if beta == 0 else 2) * S.nbytes
+    if values is not None:
+        moved += values.nbytes
+    return Cost(moved, 2 * S.size * C.shape[2])
+
+
+def _fusedmm_cost(
+    A: Any, values: Any, C: Any, B: Any, D: Any, E: Any, alpha: float, edge: str, kernel: str
+) -> Cost:
+    moved = _pattern_bytes(A) + sum(x.nbytes for x in (C, B, D, E))
+    if values is not None:
+        moved += values.nbytes
+    return Cost(moved, 2 * A.nnz * C.shape[0] * (C.shape[2] + D.shape[2]))
+
+
+csr_spmm = declare(
+    "csr.spmm",
+    "A: in Csr[m,n], values: in T[b,nnz], B: in T[b,n,k], C: inout T[b,m,k], alpha: T, beta: T, "
+    "kernel: str",
+    "C = alpha A B + beta C with values in place of A's; beta = 0 does not read C",
+    cost=_spmm_cost,
+    dtypes=("float32", "float64", "complex64", "complex128", "float16", "bfloat16"),
+)
+
+csr_sddmm = declare(
+    "csr.sddmm",
+    "A: in Csr[m,n], values: in T[b,nnz], C: in T[b,m,k], B: in T[b,n,k], S: inout T[b,nnz], "
+    "alpha: T, beta: T, kernel: str",
+    "S_ij = alpha <C_i, B_j> values_ij + beta S_ij on the pattern of A; beta = 0 does not read S; "
+    "values may be None for 1",
+    cost=_sddmm_cost,
+    dtypes=REAL,
+)
+
+csr_fusedmm = declare(
+    "csr.fusedmm",
+    "A: in Csr[m,n], values: in T[b,nnz], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], "
+    "E: out T[b,m,p], alpha: T, edge: str, kernel: str",
+    "E_i = sum_j f(alpha <C_i, B_j> values_ij) D_j over the pattern of A; f is identity, sigmoid, "
+    "or softmax over the entries of the row; values may be None for 1",
+    cost=_fusedmm_cost,
+    dtypes=REAL,
+)
+
+csr_ml_plan = declare(
+    "csr.ml_plan",
+    "A: in Csr[m,n], operation: str, columns: int, kernel: str",
+    "returns the Plan of spmm, sddmm or fusedmm for A and dense operands of that many columns; "
+    "kernel is the name of one, or auto",
+)

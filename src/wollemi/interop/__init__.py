@@ -1,0 +1,1 @@
+"""Other libraries' objects in and out; each module needs its library, and nothing else does."""

@@ -1,0 +1,156 @@
+"""Tensors in and out, and gradients that finite differences agree with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.core.errors import ExecutorMismatch, InvalidArgument, ShapeMismatch, UnsupportedDtype
+
+torch = pytest.importorskip("torch")
+wt = pytest.importorskip("wollemi.interop.torch")
+
+EDGES = (None, "scaled", "sigmoid", "softmax")
+
+
+@pytest.fixture(params=["reference", "omp:2"])
+def A(request: pytest.FixtureRequest) -> wl.Csr:
+    """A 6 x 5 pattern with an empty row, an empty column, unsorted and double entries."""
+    indices = [3, 0, 1, 4, 4, 0, 0, 3, 1, 4]
+    return wl.Csr(
+        (np.linspace(-1, 1, 10), indices, [0, 2, 2, 5, 7, 9, 10]),
+        shape=(6, 5),
+        executor=request.param,
+    )
+
+
+def leaf(*shape: int, seed: int = 0, dtype: Any = torch.float64) -> Any:
+    generator = torch.Generator().manual_seed(seed + sum(shape))
+    made = torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
+    return made.requires_grad_()
+
+
+def dense(A: wl.Csr, values: Any) -> Any:
+    rows = torch.repeat_interleave(torch.arange(6), torch.tensor(A.indptr).diff())
+    index = (rows, torch.tensor(A.indices))
+    return torch.zeros(6, 5, dtype=values.dtype).index_put(index, values, accumulate=True)
+
+
+def test_importing_wollemi_does_not_import_torch() -> None:
+    program = "import sys, wollemi, wollemi.interop; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_spmm_is_the_dense_product(A: wl.Csr) -> None:
+    values, B = leaf(10), leaf(5, 7)
+    torch.testing.assert_close(wt.spmm(A, B, values=values), dense(A, values) @ B)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (2, 5, 3), (5, 1)])
+@pytest.mark.parametrize("values", [(10,), (2, 10)])
+def test_gradients_of_spmm(A: wl.Csr, shape: tuple[int, ...], values: tuple[int, ...]) -> None:
+    torch.autograd.gradcheck(
+        lambda v, B: wt.spmm(A, B, values=v), (leaf(*values, seed=1), leaf(*shape))
+    )
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_gradients_of_sddmm(A: wl.Csr, batch: tuple[int, ...]) -> None:
+    C, B, v = leaf(*batch, 6, 4), leaf(5, 4, seed=1), leaf(10, seed=2)
+    torch.autograd.gradcheck(lambda C, B: wt.sddmm(A, C, B, 0.5), (C, B))
+    torch.autograd.gradcheck(lambda C, B, v: wt.sddmm(A, C, B, values=v), (C, B, v))
+
+
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_gradients_of_fusedmm(A: wl.Csr, edge: str | None, batch: tuple[int, ...]) -> None:
+    C, B, D = leaf(*batch, 6, 4), leaf(*batch, 5, 4, seed=1), leaf(5, 3, seed=2)
+    v = leaf(10, seed=3)
+    torch.autograd.gradcheck(
+        lambda C, B, D: wt.fusedmm(A, C, B, D, edge=edge, alpha=0.7), (C, B, D)
+    )
+    torch.autograd.gradcheck(
+        lambda C, B, D, v: wt.fusedmm(A, C, B, D, edge=edge, values=v), (C, B, D, v)
+    )
+
+
+def test_one_tensor_may_be_all_operands() -> None:
+    A = wl.Csr((np.ones(7), [0, 1, 1, 2, 0, 2, 3], [0, 2, 4, 6, 7]), executor="omp:1")
+    torch.autograd.gradcheck(
+        lambda X: wt.fusedmm(A, X, X, X, edge="softmax", alpha=0.5), (leaf(4, 3),)
+    )
+
+
+def test_a_torch_matrix_has_gradients_on_its_pattern() -> None:
+    made = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 3.0]]).double().to_sparse_csr()
+    matrix, B = made.requires_grad_(), leaf(3, 2)
+    wt.spmm(matrix, B).sum().backward()
+    assert matrix.grad.layout is torch.sparse_csr
+    want = B.detach().sum(1)
+    torch.testing.assert_close(matrix.grad.values(), want[[0, 2, 2]])
+    assert wt.pattern_of(matrix) is wt.pattern_of(matrix)
+
+
+def test_sddmm_of_a_torch_matrix_is_a_torch_matrix() -> None:
+    matrix = torch.eye(3).double().to_sparse_csr()
+    C, B = leaf(3, 4), leaf(3, 4, seed=1)
+    S = wt.sddmm(matrix, C, B)
+    assert S.layout is torch.sparse_csr
+    torch.testing.assert_close(S.values(), (C * B).sum(1))
+    S.values().sum().backward()
+    torch.testing.assert_close(C.grad, B.detach())
+
+
+def test_memory_of_a_cpu_is_shared() -> None:
+    matrix = torch.eye(4).to_sparse_csr()
+    pattern = wt.pattern_of(matrix)
+    assert pattern.data.ctypes.data == matrix.values().data_ptr()
+    assert pattern.indices.ctypes.data == matrix.col_indices().data_ptr()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_narrow_dtypes_have_products_and_gradients(A: wl.Csr, dtype: Any) -> None:
+    if dtype is torch.bfloat16:
+        pytest.importorskip("ml_dtypes")
+    C, B, D = (leaf(r, 8, seed=r, dtype=dtype) for r in (6, 5, 5))
+    E = wt.fusedmm(A, C, B, D, edge="softmax")
+    E.float().sum().backward()
+    wide = [x.detach().double().requires_grad_() for x in (C, B, D)]
+    want = wt.fusedmm(A, *wide, edge="softmax")
+    want.sum().backward()
+    assert E.dtype is dtype
+    tolerance = 20 * torch.finfo(dtype).eps
+    torch.testing.assert_close(E.double(), want, rtol=tolerance, atol=tolerance)
+    for got, x in zip((C, B, D), wide, strict=True):
+        torch.testing.assert_close(got.grad.double(), x.grad, rtol=tolerance, atol=8 * tolerance)
+
+
+def test_nothing_has_the_size_of_the_dense_matrix() -> None:
+    n = 300_000  # dense: 360 GB
+    indices = np.arange(n, dtype=np.int32)[::-1].copy()
+    A = wl.Csr((np.ones(n, np.float32), indices, np.arange(n + 1)), shape=(n, n))
+    X = torch.ones(n, 4, requires_grad=True)
+    wt.fusedmm(A, X, X, X, edge="softmax").sum().backward()
+    torch.testing.assert_close(X.grad, torch.ones(n, 4))
+
+
+def test_what_does_not_fit_is_refused(A: wl.Csr) -> None:
+    with pytest.raises(ShapeMismatch, match="B"):
+        wt.spmm(A, leaf(6, 3))
+    with pytest.raises(ShapeMismatch, match="values"):
+        wt.spmm(A, leaf(5, 3), values=leaf(9))
+    with pytest.raises(ShapeMismatch, match="batches"):
+        wt.sddmm(A, leaf(2, 6, 3), leaf(3, 5, 3))
+    with pytest.raises(InvalidArgument, match="softmax"):
+        wt.fusedmm(A, leaf(6, 3), leaf(5, 3), leaf(5, 3), edge="relu")
+    with pytest.raises(UnsupportedDtype):
+        wt.spmm(A, torch.ones(5, 3, dtype=torch.complex64))
+    with pytest.raises(InvalidArgument, match="sparse_csr"):
+        wt.spmm(torch.eye(3), torch.ones(3, 3))
+    with pytest.raises(ExecutorMismatch):
+        wt.spmm(A, torch.ones(5, 3, device="meta"))
