@@ -37,12 +37,26 @@ def entry(name: str, text: str) -> str:
     return f"WL_ENTRY({name})(WL_GRID const double* x, double* y) {{ WL_RUN({text}) }}\n"
 
 
+def _program(kernels: str, warp: int) -> str:
+    return wrappers.program("LOCKSTEP", ["map_simt.hpp"], [kernels], warp=warp, block=BLOCK)
+
+
 @cache
 def built(kernels: str, warp: int, old: str = "", new: str = "") -> Library:
     """Return kernels over the shared text, in which ``old`` was replaced by ``new``."""
-    source = wrappers.program("LOCKSTEP", ["map_simt.hpp"], [kernels], warp=warp, block=BLOCK)
+    source = _program(kernels, warp)
     assert old in source, "the text in which the mistake was to be planted has changed"
     return Library(source.replace(old, new, 1) if old else source, "gate")
+
+
+@cache
+def built_without_barrier(warp: int, function: str, which: int) -> Library:
+    """Return the kernels over the shared text without one of the barriers of a function."""
+    source = _program(KERNELS, warp)
+    at = source.index(function)
+    for _ in range(which):
+        at = source.index("it.barrier();", at + 1)
+    return Library(source[:at] + source[at + len("it.barrier();") :], "gate")
 
 
 def run(library: Library, symbol: str, schedule: int) -> np.ndarray:
@@ -75,30 +89,20 @@ def test_a_wave_taken_for_64_lanes_asks_32_for_a_lane_that_is_not_there() -> Non
         run(built(KERNELS, 32, *planted), "sums", 0)
 
 
+# Which barrier after which function's head.
 BARRIERS = {
-    "before the sums of waves are written": (
-        "it.barrier();\n    if (lane_of(it) == 0)",
-        "if (lane_of(it) == 0)",
-        "sums",
-    ),
-    "before the sums of waves are read": (
-        "it.barrier();\n    value = of_wave[0];",
-        "value = of_wave[0];",
-        "sums",
-    ),
-    "before the cells of a tile are read": (
-        "it.barrier();\n    int half = 1;",
-        "int half = 1;",
-        "columns",
-    ),
+    "before the sums of waves are written": ("S sum_of_block(", 1, "sums"),
+    "before the sums of waves are read": ("S sum_of_block(", 2, "sums"),
+    "before the cells of a tile are read": ("S sum_down(", 2, "columns"),
+    "between two halvings of a tile": ("S sum_down(", 3, "columns"),
 }
 
 
 @pytest.mark.parametrize("warp", WIDTHS)
 @pytest.mark.parametrize("place", BARRIERS)
 def test_a_missing_barrier_shows_under_some_order(place: str, warp: int) -> None:
-    old, new, symbol = BARRIERS[place]
-    assert wrong(built(KERNELS, warp, old, new), symbol) != []
+    function, which, symbol = BARRIERS[place]
+    assert wrong(built_without_barrier(warp, function, which), symbol) != []
 
 
 DIVERGENT = {

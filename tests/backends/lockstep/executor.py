@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from wollemi.backends.cuda import launch
 from wollemi.backends.cuda.base import GpuExecutor
 from wollemi.backends.hip import HipExecutor
 from wollemi.backends.simt import kernels as simt
@@ -101,6 +102,7 @@ class LockstepDevice:
     multiprocessors = 1
     shared_bytes = 0
     cache_bytes = 0
+    known_width = 0  # programs are made beforehand, for the constants that declarations list
 
     def __init__(self, warp: int, captures: bool) -> None:
         self.warp = warp
@@ -125,6 +127,12 @@ class LockstepDevice:
                 self.captured.append(run)
 
         return launch
+
+    def resident_blocks(self, function: Any, block: int) -> int:
+        return 3
+
+    def resident_blocks(self, function: Any, block: int) -> int:
+        return self.multiprocessors * launch.RESIDENT
 
     def map_function(self, operation: Any, value: str, index: str) -> Any:
         library = map_library(value, self.warp)
