@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from numbers import Number
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,13 +18,16 @@ from ..registry import get_default_executor
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
+M = TypeVar("M", bound="Matrix")
+
 
 class Matrix(LinOp):
     """A matrix whose entries are held in arrays of its executor.
 
-    A format names its arrays in :attr:`arrays`; ``data`` is the one with the values. Two matrices
-    never share state that one of them changes: :meth:`copy` copies, everything else that returns
-    a matrix may share arrays with it.
+    A format names its arrays in :attr:`arrays`; ``data`` is the one with the values.
+    :meth:`copy` copies, everything else that returns a matrix may share arrays with it. New
+    values of a matrix (:meth:`update_values`) are those of all that share them, a SciPy matrix
+    that it was made of included.
     """
 
     format: ClassVar[str]
@@ -54,6 +58,22 @@ class Matrix(LinOp):
 
     def _reset(self) -> None:
         """Forget what was derived from the entries."""
+
+    # The matrices that hold one array of values: what one of them derived from it follows when
+    # another takes new ones.
+    _sharers: WeakSet[Matrix] | None = None
+
+    def _share_values(self, other: M) -> M:
+        """Return ``other``, which holds this matrix's array of values, known as such to both."""
+        sharers: WeakSet[Matrix] = WeakSet((self,)) if self._sharers is None else self._sharers
+        sharers.add(other)
+        self._sharers = other._sharers = sharers
+        return other
+
+    def _become(self, made: Matrix) -> None:
+        """Take over what ``made`` is made of; it may be a matrix that its owner goes on using."""
+        self.__dict__.update(made.__dict__)
+        made._share_values(self)
 
     def _extra(self) -> dict[str, Any]:
         """Return what else a matrix of this format is made of besides its arrays."""
@@ -108,9 +128,10 @@ class Matrix(LinOp):
         target = executor_by_name(executor)
         if target == self.executor:
             return self
-        return self._with_arrays(
+        made = self._with_arrays(
             target, *(target.from_host(self.executor.to_host(a)) for a in self._native_arrays())
         )
+        return self._share_values(made) if _same_memory(self.data, made.data) else made
 
     def copy(self) -> Self:
         """Return a copy that shares no memory with this matrix."""
@@ -176,7 +197,8 @@ class Matrix(LinOp):
         if is_complex(values.dtype) and not is_complex(self.dtype):
             raise InvalidMatrix(f"update_values: complex values do not fit a {self.dtype} matrix")
         self.executor.copy_into(self.data, values.astype(self.dtype))
-        self._values_changed()
+        for matrix in self._sharers or (self,):
+            matrix._values_changed()
 
     def _values_changed(self) -> None:
         """Bring what was derived from the values in line with them."""
@@ -244,6 +266,10 @@ class Matrix(LinOp):
         arrays = [executor.from_host(a) for a in state["arrays"]]
         made = self._from_arrays(executor, state["shape"], *arrays, **state["extra"])
         self.__dict__.update(made.__dict__)
+
+
+def _same_memory(a: Array, b: Array) -> bool:
+    return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
 
 
 def place(executor: Executor | str | None, *arrays: Any) -> Executor:

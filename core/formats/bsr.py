@@ -70,7 +70,7 @@ class Bsr(Matrix):
             made = matrix_from(arg, executor).asformat("bsr", blocksize=blocksize)
         if dtype is not None:
             made = made.astype(dtype)
-        self.__dict__.update(made.__dict__)
+        self._become(made)
 
     def _reset(self) -> None:
         self._plan: Any = None  # a backend's partition of the block rows

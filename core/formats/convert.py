@@ -182,9 +182,10 @@ def _row_of_entry(matrix: Csr) -> Any:
 
 
 def _csr_to_coo(matrix: Csr) -> Coo:
-    return Coo._from_arrays(
+    made = Coo._from_arrays(
         matrix.executor, matrix.shape, matrix.data, _row_of_entry(matrix), matrix.indices
     )
+    return matrix._share_values(made)
 
 
 def _place_in_row(matrix: Csr) -> tuple[Any, Any]:

@@ -66,7 +66,7 @@ class Coo(Matrix):
                 raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
         if dtype is not None:
             made = made.astype(dtype)
-        self.__dict__.update(made.__dict__)
+        self._become(made)
 
     def _reset(self) -> None:
         self._plan: Any = None  # a backend's partition of the entries

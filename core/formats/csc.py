@@ -70,7 +70,7 @@ class Csc(Matrix):
             made = converted
         if dtype is not None:
             made = made.astype(dtype)
-        self.__dict__.update(made.__dict__)
+        self._become(made)
 
     def _reset(self) -> None:
         self._by_rows: tuple[Csr, Array] | None = None
@@ -106,9 +106,10 @@ class Csc(Matrix):
         """The transpose, which shares this matrix's arrays."""
         from .csr import Csr
 
-        return Csr._from_arrays(
+        transposed = Csr._from_arrays(
             self.executor, self.shape[::-1], self.data, self.indices, self.indptr
         )
+        return self._share_values(transposed)
 
     @property
     def H(self) -> Csr:

@@ -83,7 +83,7 @@ class Csr(Matrix):
                 raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
         if dtype is not None:
             made = made.astype(dtype)
-        self.__dict__.update(made.__dict__)
+        self._become(made)
 
     @staticmethod
     def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -177,7 +177,7 @@ class Csr(Matrix):
         transposed = Csc._from_arrays(
             self.executor, self.shape[::-1], self.data, self.indices, self.indptr
         )
-        return transposed
+        return self._share_values(transposed)
 
     @property
     def H(self) -> Csc:

@@ -54,7 +54,7 @@ class Dense(Matrix):
             made = Dense._from_arrays(
                 where, (int(entries.shape[0]), int(entries.shape[1])), entries
             )
-        self.__dict__.update((made if dtype is None else made.astype(dtype)).__dict__)
+        self._become(made if dtype is None else made.astype(dtype))
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.dense_spmv, self, x, y, alpha, beta)

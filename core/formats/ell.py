@@ -48,7 +48,7 @@ class Ell(Matrix):
         from ..interop import matrix_from
 
         made = matrix_from(arg, executor).asformat("ell")
-        self.__dict__.update((made if dtype is None else made.astype(dtype)).__dict__)
+        self._become(made if dtype is None else made.astype(dtype))
 
     def _extra(self) -> dict[str, Any]:
         return {"_nnz": self._nnz}

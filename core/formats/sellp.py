@@ -77,7 +77,7 @@ class Sellp(Matrix):
         from ..interop import matrix_from
 
         made = matrix_from(arg, executor).asformat("sellp", slice_size=slice_size, window=window)
-        self.__dict__.update((made if dtype is None else made.astype(dtype)).__dict__)
+        self._become(made if dtype is None else made.astype(dtype))
 
     def _extra(self) -> dict[str, Any]:
         return {"_nnz": self._nnz, "slice_size": self.slice_size}

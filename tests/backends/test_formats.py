@@ -76,6 +76,19 @@ def test_new_values_arrive_in_a_transpose_made_before(
 
 
 @pytest.mark.parametrize("format", FORMATS)
+def test_new_values_arrive_where_memory_is_shared_and_only_there(
+    executor: wl.Executor, rng: np.random.Generator, format: str
+) -> None:
+    there = matrix(SQUARE, "float64", "int32", rng).to(executor).asformat(format)
+    back, x = there.to("reference"), rng.standard_normal(there.shape[1])
+    before = (there @ x, back @ x)
+    there.update_values(2 * there.data)
+    np.testing.assert_array_equal(there @ x, 2 * before[0])
+    dense = back.to_dense()
+    assert near(back @ x, dense @ x, np.abs(dense) @ np.abs(x))
+
+
+@pytest.mark.parametrize("format", FORMATS)
 def test_matrices_pickle_with_their_place(
     executor: wl.Executor, rng: np.random.Generator, format: str
 ) -> None:

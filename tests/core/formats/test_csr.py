@@ -1,3 +1,5 @@
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -179,6 +181,27 @@ def test_a_transpose_made_before_new_values_has_them():
     transposed @ x
     A.update_values([4.0, 5.0, 6.0])
     np.testing.assert_array_equal(transposed @ x, [4, 65])
+
+
+@pytest.mark.parametrize(
+    "relative",
+    [lambda A: wl.Csr(A), lambda A: A.asformat("coo"), lambda A: A.T.T, lambda A: A.T.H],
+    ids=["constructor", "coo", "T.T", "T.H"],
+)
+def test_new_values_are_those_of_all_that_share_them(relative):
+    A = wl.Csr(np.array([[1.0, 2.0], [0.0, 3.0]]))
+    B, x = relative(A), np.array([1.0, 10.0])
+    (A @ x, B @ x)
+    B.update_values([4.0, 5.0, 6.0])
+    np.testing.assert_array_equal(A @ x, [54, 60])
+    A.update_values([1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(B @ x, [11, 10])
+
+
+def test_sharing_keeps_no_matrix_alive():
+    A = wl.Csr(np.eye(2))
+    transposed = weakref.ref(A.T)
+    assert transposed() is None
 
 
 def test_the_plan_is_made_once():
