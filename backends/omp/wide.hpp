@@ -56,7 +56,7 @@ inline wide<T, L> load(const T* from) {
 }
 
 template <class T, int L = kLanesOf<T>>
-inline void save(T* to, wide<T, L> v) {
+inline void save(T* to, const wide<T, L>& v) {
   std::memcpy(to, &v, sizeof(v));
 }
 
