@@ -44,6 +44,20 @@ class Scratch:
         return self.buffer.data.ptr, self.counter.data.ptr
 
 
+class Launch(NamedTuple):
+    """A kernel with what it is launched with."""
+
+    function: Any
+    grid: tuple[int]
+    block: tuple[int]
+    arguments: Sequence[Any]
+    shared: int
+
+    def __call__(self) -> None:
+        """Launch it on the current stream."""
+        self.function(self.grid, self.block, self.arguments, self.shared)
+
+
 class _PerThread(threading.local):
     """What differs between the threads that use an executor."""
 
@@ -52,6 +66,7 @@ class _PerThread(threading.local):
         self.scratch: Scratch | None = None  # of the program being captured
         self.of_stream: dict[int, Scratch] = {}
         self.dry = False
+        self.launches: list[Launch] | None = None
         self.entered: list[tuple[Any, Any]] = []
 
 
@@ -266,13 +281,25 @@ class GpuExecutor(Executor):
         return self._mine.dry
 
     @contextmanager
-    def preparing(self, scratch: Scratch, *, dry: bool) -> Iterator[None]:
-        """Take scratch memory from ``scratch``; launch nothing if ``dry``."""
-        self._mine.scratch, self._mine.dry = scratch, dry
+    def preparing(
+        self, scratch: Scratch, *, dry: bool, into: list[Launch] | None = None
+    ) -> Iterator[None]:
+        """Take scratch memory from ``scratch``.
+
+        Parameters
+        ----------
+        scratch : Scratch
+            For every launch within.
+        dry : bool
+            Launch nothing.
+        into : list, optional
+            Where launches are written down instead.
+        """
+        self._mine.scratch, self._mine.dry, self._mine.launches = scratch, dry, into
         try:
             yield
         finally:
-            self._mine.scratch, self._mine.dry = None, False
+            self._mine.scratch, self._mine.dry, self._mine.launches = None, False, None
 
     def scratch(self, nbytes: int) -> tuple[int, int]:
         """Return the addresses of scratch memory and of a counter, for the next launch."""
@@ -291,7 +318,9 @@ class GpuExecutor(Executor):
         shared: int = 0,
     ) -> None:
         """Launch a loaded kernel on the current stream."""
-        if not self._mine.dry:
+        if self._mine.launches is not None:
+            self._mine.launches.append(Launch(function, (blocks,), (block,), arguments, shared))
+        elif not self._mine.dry:
             function((blocks,), (block,), arguments, shared)
 
     def launch_simt(

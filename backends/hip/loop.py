@@ -7,13 +7,16 @@ end of all columns change nothing: kernels leave columns alone that are not runn
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
+from ...core.operation import Operation
 from ...core.status import Status
-from ..cuda.base import GpuExecutor, Scratch
+from ..cuda.base import GpuExecutor, Launch, Scratch
 from ..cuda.loop import prepare
-from ..cuda.tape import Tape
+from ..cuda.tape import Call, Tape
 
 #: Iterations of a batch. Reading the status costs some 10 microseconds, an iteration of a small
 #: system 30: with 8 of them it is a twentieth, and 4 iterations are in vain at the end on average.
@@ -40,9 +43,11 @@ class Batches:
                 prepare(argument)
         self.executor, self.tape, self.status = executor, tape, status
         self.scratch = Scratch()
-        # Programs are compiled and scratch memory is there before anything is captured.
+        # Programs are compiled and scratch memory is there before its address is written down.
         with executor.preparing(self.scratch, dry=True):
-            self._launch()
+            for operation, arguments in tape:
+                self._kernel(operation)(executor, *arguments)
+        self._launches = [launch for call in tape for launch in self._written_down(call)]
         self._graph = self._captured()
 
     @property
@@ -58,21 +63,32 @@ class Batches:
             if self._graph is not None and count == BATCH:
                 self._graph.launch()
             else:
-                with self.executor.preparing(self.scratch, dry=False):
-                    for _ in range(count):
-                        self._launch()
+                for _ in range(count):
+                    self._launch()
             done += count
 
     def _launch(self) -> None:
-        for operation, arguments in self.tape:
-            kernel = self.executor.kernels.find(operation)
-            assert kernel is not None
-            kernel(self.executor, *arguments)
+        for launch in self._launches:
+            launch()
+
+    def _kernel(self, operation: Operation) -> Callable[..., Any]:
+        kernel = self.executor.kernels.find(operation)
+        assert kernel is not None
+        return kernel
+
+    def _written_down(self, call: Call) -> list[Callable[[], Any]]:
+        """Return the launches of an operation, or the call itself where it is a library's."""
+        operation, arguments = call
+        run = partial(self._kernel(operation), self.executor, *arguments)
+        launches: list[Launch] = []
+        with self.executor.preparing(self.scratch, dry=True, into=launches):
+            run()
+        return list(launches) if launches else [run]
 
     def _captured(self) -> Any:
         """Return a graph of a batch; None where there can be none."""
         stream = self.executor.xp.cuda.Stream(non_blocking=True)
-        with stream, self.executor.preparing(self.scratch, dry=False):
+        with stream:
             try:
                 stream.begin_capture()
             except RuntimeError:  # CuPy 14 on ROCm: not supported on HIP

@@ -8,17 +8,32 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.backends.cuda.base import Launch
 from wollemi.backends.hip.loop import BATCH, Batches
 from wollemi.core.executor import Executor
 from wollemi.core.status import Stop
 
 from ..solvers.conftest import SOLVERS, system
+from . import test_drive
 from .lockstep.build import compiler
 from .lockstep.executor import LockstepExecutor
 from .needs import tool
 from .test_drive import PlainCg
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+
+DRIVES = [
+    test_drive.test_a_few_iterations_are_those_of_the_reference,
+    test_drive.test_drives_add_up,
+    test_drive.test_a_limit_of_zero_does_nothing,
+    test_drive.test_nothing_is_done_when_no_column_runs,
+    test_drive.test_stopped_columns_stay_where_they_are,
+    test_drive.test_a_second_solve_drives_the_same_iteration,
+    test_drive.test_new_values_are_seen_by_a_driven_iteration,
+    test_drive.test_what_is_not_resident_is_driven_by_the_host,
+    test_drive.test_the_history_is_a_ring,
+]
 
 
 @pytest.fixture(params=[False, True], ids=["launches", "graphs"])
@@ -40,6 +55,11 @@ def test_the_loop_is_the_plain_loop(wave: LockstepExecutor) -> None:
     np.testing.assert_array_equal(driven.host("x"), plain.host("x"))
     for member in ("iterations", "norm", "history", "running"):
         np.testing.assert_array_equal(driven.status.read(member), plain.status.read(member))
+
+
+@pytest.mark.parametrize("test", DRIVES, ids=lambda test: test.__name__)
+def test_what_holds_for_every_loop_holds_here(wave: LockstepExecutor, test: Any) -> None:
+    test(wave)
 
 
 @pytest.mark.parametrize("limit", [0, 1, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH + 3])
@@ -74,14 +94,14 @@ def test_making_the_program_runs_nothing(wave: LockstepExecutor) -> None:
 def test_a_capture_that_fails_on_the_way_leaves_plain_launches(
     wave: LockstepExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    solve, launch = PlainCg(wave, "float64"), LockstepExecutor.launch
+    solve = PlainCg(wave, "float64")
 
-    def refuses(self: LockstepExecutor, *given: object) -> None:
-        if self.device.captured is not None:
+    def refuses(self: Launch) -> None:
+        if wave.device.captured is not None:
             raise RuntimeError("hipErrorStreamCaptureUnsupported")
-        launch(self, *given)
+        self.function(self.grid, self.block, self.arguments, self.shared)
 
-    monkeypatch.setattr(LockstepExecutor, "launch", refuses)
+    monkeypatch.setattr(Launch, "__call__", refuses)
     solve.drive(60)
     assert not program(solve).captured
     assert solve.status.read("stop").tolist() == [Stop.CONVERGED] * 3

@@ -23,20 +23,8 @@ from .pairs.executor import LARGEST_BLOCK, PairedExecutor, paired
 from .test_big import MAPS, ONE, THREE
 from .test_big import ROWS as MANY
 from .test_equals_reference import _cases, assert_equals_reference
-from .test_hip_loop import assert_takes_the_references_iterations
+from .test_hip_loop import DRIVES, assert_takes_the_references_iterations
 from .test_lockstep_equals_reference import INDEX
-
-DRIVES = [
-    test_drive.test_a_few_iterations_are_those_of_the_reference,
-    test_drive.test_drives_add_up,
-    test_drive.test_a_limit_of_zero_does_nothing,
-    test_drive.test_nothing_is_done_when_no_column_runs,
-    test_drive.test_stopped_columns_stay_where_they_are,
-    test_drive.test_a_second_solve_drives_the_same_iteration,
-    test_drive.test_new_values_are_seen_by_a_driven_iteration,
-    test_drive.test_what_is_not_resident_is_driven_by_the_host,
-    test_drive.test_the_history_is_a_ring,
-]
 
 
 @pytest.fixture(scope="session")
