@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import importlib.util
 from functools import cache
 from importlib.metadata import packages_distributions
@@ -96,7 +97,7 @@ def _checked() -> Any:
     runtime: Any = None
     if has_cupy:
         try:
-            from cupy.cuda import runtime
+            runtime = importlib.import_module("cupy.cuda").runtime
         except ImportError as error:
             raise ExecutorUnavailable(
                 f"CuPy ({', '.join(cupy_distributions())}) does not load: {error}; "

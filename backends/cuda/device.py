@@ -12,6 +12,7 @@ from ...core.errors import DeviceError
 from ..simt import kernels as simt
 from ..unified import wrappers
 from ..unified.wrappers import SimtKernel
+from . import launch
 from .compiler import cached_cubin
 
 
@@ -24,6 +25,9 @@ class GpuDevice:
 
     #: The dialect of the kernels' text.
     dialect: ClassVar[str]
+    #: Width up to which a product with slices of but one width is compiled for just that width: a
+    #: 7-point stencil of 200^3 took 135 microseconds and 229 without (with the loop around it).
+    known_width: ClassVar[int] = 32
 
     def __init__(self, ordinal: int) -> None:
         import cupy
@@ -57,6 +61,10 @@ class GpuDevice:
     def load(self, source: str, name: str) -> Any:
         """Return a program as a module, whose ``get_function`` gives what can be launched."""
         raise NotImplementedError
+
+    def resident_blocks(self, function: Any, block: int) -> int:
+        """Return how many blocks of a kernel the device holds at once; here, at the most."""
+        return self.multiprocessors * launch.RESIDENT * launch.BLOCK // block
 
     def allow_shared(self, function: Any, nbytes: int) -> None:
         """Let a kernel have that much shared memory; not asked for more than ``shared_bytes``."""

@@ -49,6 +49,7 @@ class Arguments:
     values: list[Any] = field(default_factory=list)
     cells: dict[int, tuple[str, str]] = field(default_factory=dict)
     status: Status | None = None
+    renamed: dict[int, str] = field(default_factory=dict)
     _known: dict[tuple[int, str], str] = field(default_factory=dict)
 
     def pointer(self, array: Any, kind: str) -> str:
@@ -71,6 +72,8 @@ class Arguments:
 
     def block(self, array: Any) -> str:
         """Add a block of vectors and return its expression."""
+        if address(array) in self.renamed:
+            return self.renamed[address(array)]
         name = self.pointer(array, VALUE_TYPES[self.value])
         distance = (address(array), "distance")
         if distance not in self._known:
@@ -132,30 +135,53 @@ class Kernel:
     values: list[Any]
 
 
-def _kernel(arguments: Arguments, extra: list[str], body: str, block: int, warp: int) -> Kernel:
+def _kernel(
+    arguments: Arguments,
+    extra: list[str],
+    body: str,
+    block: int,
+    warp: int,
+    cluster: int = 0,
+    resident: bool = False,
+) -> Kernel:
     parameters = ", ".join([*arguments.declared, *extra])
     headers = ["waiting.hpp", "vector.hpp", "cg.hpp", "cgs.hpp", "bicgstab.hpp", "status.hpp"]
+    defines: dict[str, object] = {}
+    if resident:
+        defines["WL_RESIDENT"] = 1
+    entry = "WL_ENTRY({})"
+    if cluster:
+        defines["WL_CLUSTER"] = cluster
+        shape = f"__cluster_dims__({cluster}) __launch_bounds__({block})"
+        entry = f'extern "C" __global__ void {shape} {{}}'
     text = f"({parameters}) {{\n{body}}}\n"
-    symbol = "shared_" + hashlib.sha256(f"{block} {text}".encode()).hexdigest()[:24]
+    hashed = hashlib.sha256(f"{block} {cluster} {resident} {text}".encode()).hexdigest()
+    symbol = f"shared_{hashed[:24]}"
     source = program(
         "CUDA",
         headers,
-        [f"WL_ENTRY({symbol}){text}"],
+        [entry.format(symbol) + text],
         warp=warp,
         block=block,
+        defines=defines,
         folders=(*FOLDERS, Path(__file__).parent),
     )
     return Kernel(symbol, source, arguments.values)
 
 
-def _product(arguments: Arguments, step: Step, after: str, *, together: bool) -> str:
-    """Return the statement of a product that goes on with ``after``."""
+def _product(
+    arguments: Arguments, step: Step, after: str, *, together: bool, gathered: str = ""
+) -> str:
+    """Return the statement of a product that goes on with ``after``.
+
+    ``gathered`` stands for the vector that it gathers from, if not the vector itself.
+    """
     assert step.product is not None
     matrix, x, y, alpha, beta = step.product[1]
     value, index = arguments.value, CODES[matrix.indices.dtype]
-    vectors = [arguments.block(a) for a in (x, y)]
-    vectors += [arguments.number(a, matrix.dtype) for a in (alpha, beta)]
     real, wide = VALUE_TYPES[value], INDEX_TYPES[index]
+    vectors = [gathered or arguments.pointer(x, real), arguments.pointer(y, real)]
+    vectors += [arguments.number(a, matrix.dtype) for a in (alpha, beta)]
     rows = arguments.plain("wl::i64", int(y.shape[0]))
     state = matrix.plan.state
     if isinstance(state, packed.Packed):
@@ -169,7 +195,8 @@ def _product(arguments: Arguments, step: Step, after: str, *, together: bool) ->
             arguments.plain("wl::i64", state.pattern_width),
         ]
         made = [*pointers, *vectors, "nullptr", after]
-        return f"wl::sell_packed<{state.code}, {real}>(it, {', '.join(made)});\n"
+        kind = f"{state.code}, {state.width}, {real}"
+        return f"wl::sell_packed<{kind}>(it, {', '.join(made)});\n"
     pointers = [
         rows,
         arguments.pointer(matrix.indptr, f"const {wide}"),
@@ -192,9 +219,20 @@ def product_and_rows(step: Step, *, warp: int, block: int) -> Kernel:
 
 
 def all_together(
-    steps: list[Step], plan: Meetings, status: Status, value: str, *, warp: int, block: int
+    steps: list[Step],
+    plan: Meetings,
+    status: Status,
+    value: str,
+    *,
+    warp: int,
+    block: int,
+    cluster: int = 0,
+    spare: Any = None,
 ) -> Kernel:
     """Return the one kernel of all steps, round after round.
+
+    With ``cluster`` it runs on one cluster of that many blocks, otherwise on any grid that is on
+    the device as a whole.
 
     What is one element a column, the status above all, every block has for itself in shared memory:
     all of them compute the same. The first block writes it back at the end, and alone writes the
@@ -202,28 +240,110 @@ def all_together(
     """
     arguments = Arguments(value)
     arguments.status = status
-    lines = []
-    for at, step in enumerate(steps):
-        if plan.before[at]:
-            lines.append("wl::wait_for_all(it, m);\n")
-        after = "wl::nothing{}"
-        if step.rows is not None:
-            operation, given = step.rows
-            published = "true" if plan.publish[at] else "false"
-            made = arguments.members(operation, given, together=True)
-            kind = functor(operation, value)
-            after = f"wl::then_together<{published}, {kind}>{{{made}, m}}"
-        if step.product is not None:
-            lines.append(_product(arguments, step, after, together=True))
-        else:
-            n = arguments.plain("wl::i64", _rows(step))
-            lines.append(f"wl::each_row(it, {n}, {after});\n")
+    if spare is not None:
+        return _delayed(arguments, steps, plan, spare, warp=warp, block=block, cluster=cluster)
+    lines = [_step(arguments, step, plan, at) for at, step in enumerate(steps)]
     return _kernel(
         arguments,
         ["wl::u64* posts", "wl::u32 number", "wl::i64 limit"],
         _frame(arguments, lines),
         block,
         warp,
+        cluster,
+        resident=True,
+    )
+
+
+def _step(arguments: Arguments, step: Step, plan: Meetings, at: int) -> str:
+    """Return the statements of a step."""
+    wait = "wl::wait_for_all(it, m);\n" if plan.before[at] else ""
+    after = _after(arguments, step, plan.publish[at])
+    if step.product is not None:
+        return wait + _product(arguments, step, after, together=True)
+    n = arguments.plain("wl::i64", _rows(step))
+    return f"{wait}wl::each_row(it, {n}, {after});\n"
+
+
+def _after(arguments: Arguments, step: Step, publish: bool) -> str:
+    """Return what is done with each row."""
+    if step.rows is None:
+        return "wl::nothing{}"
+    operation, given = step.rows
+    kind = functor(operation, arguments.value)
+    made = arguments.members(operation, given, together=True)
+    return f"wl::then_together<{'true' if publish else 'false'}, {kind}>{{{made}, m}}"
+
+
+def _delayed(
+    arguments: Arguments,
+    steps: list[Step],
+    plan: Meetings,
+    spare: Any,
+    *,
+    warp: int,
+    block: int,
+    cluster: int,
+) -> Kernel:
+    """Return the kernel in which the first product forms what the last step would have."""
+    first, last = steps[0], steps[-1]
+    assert first.product is not None and last.rows is not None
+    real = VALUE_TYPES[arguments.value]
+    vector = first.product[1][1]
+    where = address(vector)
+    original = arguments.pointer(vector, real)
+    other = arguments.pointer(spare, real)
+    n = arguments.plain("wl::i64", int(vector.shape[0]))
+    operation, given = last.rows
+    kind = functor(operation, arguments.value)
+
+    def made(place: str) -> str:
+        arguments.renamed[where] = place
+        return arguments.members(operation, given, together=True)
+
+    fresh, finally_made = made("{&fresh, 0}"), made(f"{{{original}, 1}}")
+    before = made("{old, 1}")
+    arguments.renamed[where] = "{now, 1}"
+    after = _after(arguments, first, plan.publish[0])
+    plain = _product(arguments, first, after, together=True, gathered="now")
+    forming = _product(
+        arguments,
+        first,
+        f"wl::stored(now, formed, {after})",
+        together=True,
+        gathered="formed",
+    )
+    rounds = f"""\
+if (round == 0) {{
+  {plain}}} else {{
+  {real}* const old = now;
+  now = now == {original} ? {other} : {original};
+  const {kind} last_step{before.removeprefix(kind)};
+  const auto state = last_step.column(0);
+  const auto formed = wl::indexed([&](wl::i64 c) {{
+    {real} fresh = old[c];
+    {fresh}(c, 0, state);
+    return fresh;
+  }});
+  {forming}}}
+"""
+    lines = [rounds]
+    lines += [_step(arguments, step, plan, at) for at, step in enumerate(steps[1:-1], 1)]
+    lines.append("++done;\n")
+    opening = f"  {real}* now = {original};\n  wl::i64 done = 0;\n"
+    closing = (
+        f"  if (now != {original}) wl::each_row(it, {n}, "
+        f"wl::copying<{real}>{{{original}, now}});\n"
+        f"  if (done > 0) wl::each_row(it, {n}, "
+        f"wl::then_together<false, {kind}>{{{finally_made}, m}});\n"
+    )
+    return _kernel(
+        arguments,
+        ["wl::u64* posts", "wl::u32 number", "wl::i64 limit"],
+        _frame(arguments, lines, opening, closing),
+        block,
+        warp,
+        cluster,
+        resident=True,
     )
 
 
@@ -237,7 +357,7 @@ def _rows(step: Step) -> int:
     )
 
 
-def _frame(arguments: Arguments, lines: list[str]) -> str:
+def _frame(arguments: Arguments, lines: list[str], opening: str = "", closing: str = "") -> str:
     """Return the body: copies of what is one a column, the rounds, and writing back."""
     status = arguments.status
     assert status is not None
@@ -269,9 +389,9 @@ def _frame(arguments: Arguments, lines: list[str]) -> str:
       &s.stop, &s.iterations, &s.norm, &s.threshold, first ? {history} : &s.history, &s.running,
       first ? {capacity} : 1, 1}};
   wl::meeting m{{posts, number}};
-  for (wl::i64 round = 0; round < limit && s.running != 0; ++round) {{
+{opening}  for (wl::i64 round = 0; round < limit && s.running != 0; ++round) {{
 {rounds}  }}
-  it.barrier();
+{closing}  wl::wait_for_all(it, m);
   if (first && it.thread() == 0) {{
 {stores}  }}
 """

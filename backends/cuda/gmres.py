@@ -9,16 +9,16 @@ from ...core.operations import gmres as operations
 from ...core.status import Status
 from ..simt import kernels as simt
 from . import launch
-from .base import GpuExecutor
+from .base import At, GpuExecutor
 from .table import kernel
 
 
 def _grid(executor: GpuExecutor, n: int, k: int, resident: int = launch.RESIDENT) -> launch.Grid:
-    return launch.map_grid(n, k, executor.device.multiprocessors, resident)
+    return launch.map_grid(n, k, executor.device.multiprocessors * resident)
 
 
 def _elements(executor: GpuExecutor, count: int) -> int:
-    return launch.row_blocks(count, executor.device.multiprocessors)
+    return launch.row_blocks(count)
 
 
 @kernel(operations.start)
@@ -68,7 +68,7 @@ def _subtract(
     repeat: int,
     basis: Array,
     w: Array,
-    h: Array | int,
+    h: Array | At,
     before: Array | None,
     after: Array,
     step: Array,
@@ -135,7 +135,7 @@ def again(
     # One reservation for both, so that the corrections stay where they are.
     executor.scratch(s * k * w.itemsize + max(groups * (s + 1) * k * w.itemsize, many.scratch))
     corrections = _project(executor, 1, basis, w, h, before, after, step, status)
-    _subtract(executor, 1, basis, w, corrections, before, after, step, status)
+    _subtract(executor, 1, basis, w, At(corrections, k), before, after, step, status)
 
 
 @kernel(operations.rotate)
@@ -177,7 +177,9 @@ def append(
     s, n, k = basis.shape
     _, counter = executor.scratch(0)
     arguments = (s, n, k, w, after, v, basis, step, status, counter)
-    executor.launch_simt(simt.gmres_append, _elements(executor, n * k), arguments, w.dtype)
+    # All blocks report that they have read the step: no more of them than are there at once.
+    blocks = min(_elements(executor, n * k), executor.device.multiprocessors * launch.RESIDENT)
+    executor.launch_simt(simt.gmres_append, blocks, arguments, w.dtype)
 
 
 @kernel(operations.solve)

@@ -11,6 +11,7 @@ from ...core.operation import OPERATIONS, Operation
 from . import launch
 from .base import CODES, GpuExecutor, flatten
 from .table import kernel
+from .tape import sums_up
 
 
 @cache
@@ -53,9 +54,14 @@ def run_map(executor: GpuExecutor, operation: Operation, *arguments: Any) -> Non
         return
     value, index = dtypes(operation, arguments)
     device = executor.device
-    grid = launch.map_grid(n, k, device.multiprocessors)
-    flat = [n, k, *flatten(operation.parameters, arguments, value), *executor.scratch(grid.scratch)]
     function = device.map_function(operation, CODES[value], CODES[index])
+    if sums_up(operation):
+        grid = launch.map_grid(n, k, device.resident_blocks(function, launch.BLOCK))
+        scratch = executor.scratch(grid.scratch)
+    else:
+        grid = launch.map_grid(n, k, launch.MOST_BLOCKS)
+        scratch = (0, 0)
+    flat = [n, k, *flatten(operation.parameters, arguments, value), *scratch]
     executor.launch(function, grid.blocks, flat)
 
 

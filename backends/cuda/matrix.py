@@ -10,11 +10,11 @@ import numpy as np
 from ...core.executor import Array
 from ...core.operations import matrix as operations
 from ...core.operations import vector
-from ...core.statistics import Plan, RowStatistics
+from ...core.statistics import Plan, RowStatistics, row_statistics
 from ..simt import kernels as simt
 from ..unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
 from . import launch, packed, selection
-from .base import CODES, GpuExecutor, flatten
+from .base import CODES, GpuExecutor, flatten, row_distance
 from .maps import run_map
 from .table import kernel
 
@@ -38,16 +38,8 @@ def facts_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
     """Return what the rule wants to know of a CSR matrix, and no more."""
     xp, warp = executor.xp, executor.device.warp
     length = xp.diff(matrix.indptr.astype(np.int64))
-    m, nnz = int(length.size), matrix.nnz
-    statistics = RowStatistics(
-        m,
-        matrix.shape[1],
-        nnz,
-        nnz / max(m, 1),
-        float(length.std()) if m else 0.0,
-        int(length.max()) if m else 0,
-        float((length == 0).mean()) if m else 0.0,
-    )
+    nnz = matrix.nnz
+    statistics = statistics_of(executor, matrix, length)
     narrow = max(*matrix.shape, nnz) < 2**31
     room = executor.free_memory() if narrow else 0  # packed columns are 32-bit
     facts = selection.Facts(9.9, 9.9, 0, 2**31, 0.0, matrix.dtype.itemsize, room)
@@ -67,6 +59,26 @@ def facts_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
         if executor.device.shared_bytes >= HOT_BYTES and matrix.shape[1] > hot:
             facts = facts._replace(hot_share=packed.hot_share(xp, matrix, hot))
     return statistics, facts
+
+
+#: Rows up to which their statistics are taken on the host.
+HOST_ROWS = 1 << 16
+
+
+def statistics_of(executor: GpuExecutor, matrix: Any, length: Array) -> RowStatistics:
+    """Return the statistics of the rows; of many, without copying their lengths to the host."""
+    m, nnz = int(length.size), matrix.nnz
+    if m <= HOST_ROWS:
+        return row_statistics(executor, matrix.indptr, matrix.shape[1])
+    return RowStatistics(
+        rows=m,
+        columns=matrix.shape[1],
+        nnz=nnz,
+        mean=nnz / m,
+        deviation=float(length.std()),
+        longest=int(length.max()),
+        empty=float((length == 0).mean()),
+    )
 
 
 def make_plan(executor: GpuExecutor, matrix: Any, chosen: str | None = None) -> Plan:
@@ -109,7 +121,7 @@ def _scale(executor: GpuExecutor, y: Array, beta: complex) -> None:
 
 
 def _rows(executor: GpuExecutor, count: int, block: int = launch.BLOCK) -> int:
-    return launch.row_blocks(count, executor.device.multiprocessors, block)
+    return launch.row_blocks(count, block)
 
 
 def _subwarp(
@@ -141,7 +153,7 @@ def csr_spmv(
         _scale(executor, y, beta)
         return
     plan: Plan = A.plan
-    if k > 1 or plan.kernel == "subwarp":
+    if k > 1 or plan.kernel == "subwarp" or row_distance(x) != 1 or row_distance(y) != 1:
         mean = plan.statistics.mean
         _subwarp(executor, mean, A.indptr, A.indices, A.data, x, y, alpha, beta)
     elif plan.kernel == "stream":
@@ -184,8 +196,14 @@ def _packed(
         _hot(executor, state, scratch, y, alpha, beta, partial)
     else:
         arguments = packed_arguments(state, x, y, alpha, beta, partial)
+        # A block for every 256 lanes: the loop over lanes is for kernels that end in a sum.
         executor.launch_simt(
-            simt.sell_packed, _rows(executor, state.lanes), arguments, dtype, CODE=state.code
+            simt.sell_packed,
+            -(-state.lanes // launch.BLOCK),
+            arguments,
+            dtype,
+            CODE=state.code,
+            WIDTH=state.width,
         )
     if state.cut_rows is not None:
         count = int(state.cut_rows.size)

@@ -19,6 +19,8 @@ WINDOW = 32
 #: Entries of a piece of a long row. 64 was 3 to 4 % faster than 32 and 128 on an R-MAT graph
 #: (H200).
 PIECE = 64
+#: Padding that one width for all slices may cost beside what slices cost anyway.
+ONE_WIDTH = 1.03
 #: Padding up to which pieces stay in the order of rows within windows.
 KEEP_ORDER = 1.25
 
@@ -35,6 +37,8 @@ class Packed:
         How entries tell their columns: ``ABSOLUTE``, ``NEAR`` or ``PATTERN``.
     lanes : int
         Rows and pieces of rows.
+    width : int
+        Of all slices, if the kernel is made for it; 0 if slices differ or are wide.
     slice_ptr, codes, values, target, offsets : array
         As the kernel ``sell_packed`` takes them.
     start, length : array
@@ -47,6 +51,7 @@ class Packed:
         The order in which x is to be sorted.
     """
 
+    width = 0
     target: Any = None
     offsets: Any = None
     pattern_width = 0
@@ -69,8 +74,13 @@ class Packed:
         """Lay out the slices of ``length`` and fill them."""
         xp = self.executor.xp
         self.lanes = int(self.length.size)
-        self.slice_ptr = slice_pointers(xp, self.length, self.executor.device.warp)
+        warp = self.executor.device.warp
+        self.slice_ptr = slice_pointers(xp, self.length, warp)
         total = int(self.slice_ptr[-1])
+        width, slices = int(self.length.max()), self.slice_ptr.size - 1
+        if width <= self.executor.device.known_width and width * warp * slices <= ONE_WIDTH * total:
+            self.width, total = width, width * warp * slices
+            self.slice_ptr = xp.arange(slices + 1, dtype=np.int64) * (width * warp)
         self.values = xp.empty(total, self.dtype)
         if self.code != PATTERN:
             self.codes = xp.empty(total * (4 if self.code == ABSOLUTE else 2), np.uint8)
@@ -90,7 +100,7 @@ class Packed:
         )  # fmt: skip
         executor.launch_simt(
             simt.sell_fill,
-            launch.row_blocks(self.lanes, executor.device.multiprocessors),
+            launch.row_blocks(self.lanes),
             arguments,
             matrix.dtype,
             matrix.indices.dtype,
@@ -226,7 +236,7 @@ def examine(executor: GpuExecutor, matrix: Any) -> tuple[Any, int]:
     hashes, reach = xp.empty(m, np.int64), xp.empty(m, np.int32)
     executor.launch_simt(
         simt.examine_rows,
-        launch.row_blocks(m, executor.device.multiprocessors),
+        launch.row_blocks(m),
         (m, matrix.indptr, matrix.indices, hashes, reach),
         matrix.dtype,
         matrix.indices.dtype,
@@ -247,7 +257,7 @@ def patterns(executor: GpuExecutor, matrix: Any, hashes: Any, most: int) -> tupl
     wrong = xp.zeros(1, np.int32)
     executor.launch_simt(
         simt.check_patterns,
-        launch.row_blocks(m, executor.device.multiprocessors),
+        launch.row_blocks(m),
         (m, matrix.indptr, matrix.indices, pattern, model, wrong),
         matrix.dtype,
         matrix.indices.dtype,

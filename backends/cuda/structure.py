@@ -65,7 +65,7 @@ def compress(
     target = xp.empty(count, data.dtype)
     executor.launch_simt(
         simt.segment_sum,
-        launch.row_blocks(count, executor.device.multiprocessors),
+        launch.row_blocks(count),
         (count, bounds, order.astype(np.int64), data, target),
         data.dtype,
     )

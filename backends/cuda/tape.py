@@ -105,6 +105,11 @@ def address(array: Any) -> int:
     return int(array.data.ptr)
 
 
+def is_contiguous(vector: Any) -> bool:
+    """Return whether the elements of a block of one vector lie side by side."""
+    return int(vector.shape[0]) < 2 or vector.strides[0] == vector.itemsize
+
+
 def is_rowwise(operation: Operation) -> bool:
     """Return whether a map operation touches nothing but its row, whatever the row."""
     return operation.is_map and not any(p.kind == "I" for p in operation.parameters)
@@ -157,6 +162,8 @@ def may_follow(product: Call, rows: Call) -> bool:
         if parameter.is_array and is_vector(operation, parameter)
     ]
     same = all(int(v.shape[0]) == int(y.shape[0]) and v.dtype == y.dtype for v in vectors)
+    if not (is_contiguous(x) and is_contiguous(y)):
+        return False
     return same and address(x) not in written_vectors(rows)
 
 
@@ -228,3 +235,44 @@ def _gathered_next(steps: list[Step], at: int) -> int | None:
         if step.has_sum:
             return None
     return None
+
+
+def delayed(steps: list[Step]) -> bool:
+    """Return whether the last step can be left to the gathers of the first one of the next round.
+
+    That is so for the direction of conjugate gradients, p = z + beta p: the product that comes next
+    can form each p that it gathers, which saves the meeting that would publish p, and twice the
+    gathers are cheap where everything is in the caches. The old and the new p then need a place
+    each.
+    """
+    first, last = steps[0], steps[-1]
+    if first.product is None or not first.has_sum or last.rows is None or last.has_sum:
+        return False
+    if last.product is not None or sum(step.product is not None for step in steps) != 1:
+        return False
+    operation, arguments = last.rows
+    own = {
+        address(argument): parameter
+        for parameter, argument in zip(operation.parameters, arguments, strict=True)
+        if parameter.is_array and is_vector(operation, parameter)
+    }
+    gathered = first.gathers
+    if last.writes != {gathered} or gathered is None or len(own[gathered].dims) != 2:
+        return False
+    others = set(own) - {gathered}
+    after_sum: set[int] = set()
+    for step in steps[:-1]:
+        after_sum = set() if step.has_sum else after_sum | step.writes
+        if gathered in step.writes:
+            return False
+    return not others & (first.writes | after_sum)
+
+
+def meetings_delayed(steps: list[Step]) -> Meetings:
+    """Return the meetings of the steps but the last, where that is delayed: the sums, and no others.
+
+    The last sum publishes what the delayed step will read.
+    """
+    kept = steps[:-1]
+    last = max(at for at, step in enumerate(kept) if step.has_sum)
+    return Meetings((False,) * len(kept), tuple(at == last for at in range(len(kept))))

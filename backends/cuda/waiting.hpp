@@ -10,6 +10,50 @@
 
 namespace wl {
 
+#if defined(WL_CLUSTER)
+// A cluster of blocks (compute capability 9.0) meets in hardware, and its blocks write into one
+// another's shared memory.
+struct meeting {
+  u64* posts;
+  u32 number;
+};
+
+WL_DEVICE void meet() {
+  asm volatile("barrier.cluster.arrive.release;\n"
+               "barrier.cluster.wait.acquire;" ::
+                   : "memory");
+}
+
+// What is at `place` in my shared memory, in that of block `there`.
+WL_DEVICE void write_there(const void* place, int there, u32 word) {
+  const u32 mine = u32(__cvta_generic_to_shared(place));
+  asm volatile("{.reg .u32 there;\n"
+               " mapa.shared::cluster.u32 there, %0, %1;\n"
+               " st.shared::cluster.u32 [there], %2;}" ::"r"(mine),
+               "r"(there), "r"(word)
+               : "memory");
+}
+
+template <bool PUBLISH, class S>
+WL_DEVICE S sum_of_grid(const item& it, meeting& m, S value) {
+  WL_SHARED(words_of<S>, heard, 2 * WL_CLUSTER);
+  words_of<S>* const room = heard + (m.number++ & 1) * WL_CLUSTER;
+  value = sum_of_block(it, value);
+  if (it.thread() < WL_CLUSTER) {
+    const auto said = __builtin_bit_cast(words_of<S>, value);
+    for (int w = 0; w < int(sizeof(S) / sizeof(i32)); ++w)
+      write_there(&room[it.block()].word[w], it.thread(), u32(said.word[w]));
+  }
+  meet();
+  S sum = __builtin_bit_cast(S, room[0]);
+  for (int b = 1; b < WL_CLUSTER; ++b)
+    sum += __builtin_bit_cast(S, room[b]);
+  return sum;
+}
+
+WL_DEVICE void wait_for_all(const item&, meeting&) { meet(); }
+
+#else
 struct meeting {
   u64* posts; // two rooms, so that nobody's words are overwritten before all have read them
   u32 number;
@@ -75,6 +119,8 @@ WL_DEVICE void wait_for_all(const item& it, meeting& m) {
   it.barrier();
 }
 
+#endif
+
 // The functor of a step that others follow in the same kernel: every block finishes its own copy of
 // the column.
 template <bool PUBLISH, class F>
@@ -100,6 +146,44 @@ struct then_together {
   }
 };
 
+// A function of the row as something to be indexed.
+template <class L>
+struct by_index {
+  L function;
+  WL_DEVICE auto operator[](i64 i) const { return function(i); }
+};
+template <class L>
+WL_DEVICE by_index<L> indexed(const L& function) {
+  return {function};
+}
+
+// A row of a vector that is formed while it is gathered is stored before anything else is done with
+// it.
+template <class T, class V, class E>
+struct storing {
+  T* target;
+  const V& values;
+  E after;
+  WL_DEVICE void row(i64 i) {
+    target[i] = values[i];
+    after.row(i);
+  }
+  WL_DEVICE void close(const item& it) { after.close(it); }
+};
+template <class T, class V, class E>
+WL_DEVICE storing<T, V, E> stored(T* target, const V& values, const E& after) {
+  return {target, values, after};
+}
+
+// target = source, each work-item its own rows.
+template <class T>
+struct copying {
+  T* target;
+  const T* source;
+  WL_DEVICE void row(i64 i) { target[i] = source[i]; }
+  WL_DEVICE void close(const item&) {}
+};
+
 template <class E>
 WL_DEVICE void each_row(const item& it, i64 n, E after) {
   const i64 step = it.blocks() * WL_BLOCK;
@@ -109,16 +193,16 @@ WL_DEVICE void each_row(const item& it, i64 n, E after) {
 }
 
 // A work-item a row, as the other steps have them; for rows that are short and in the caches.
-template <class T, class I, class E>
+template <class T, class I, class X, class E>
 WL_DEVICE void csr_rows(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
-                        mat<const T> x, mat<T> y, T alpha, T beta, E after) {
+                        const X& x, T* y, T alpha, T beta, E after) {
   const i64 step = it.blocks() * WL_BLOCK;
   for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
     T sum{};
 #pragma unroll 4
     for (I e = indptr[i]; e < indptr[i + 1]; ++e)
-      sum += data[e] * x(indices[e], 0);
-    store(y(i, 0), sum, alpha, beta);
+      sum += data[e] * x[indices[e]];
+    store(y[i], sum, alpha, beta);
     after.row(i);
   }
   after.close(it);

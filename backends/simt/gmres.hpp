@@ -26,7 +26,7 @@ WL_DEVICE bool takes_part(const status_of<T>& status, i64 c, bool repeat, const 
 // v = basis_0 = r / |r|, g = (|r|, 0, ...), count = 0, step = 0.
 template <class T>
 WL_DEVICE void gmres_start(const item& it, i64 s, i64 n, i64 k, mat<const T> r, mat<T> v, T* basis,
-                           T* g, i64* count, i64* step, status_of<T> status) {
+                           mat<T> g, i64* count, i64* step, status_of<T> status) {
   const i64 stride = it.blocks() * WL_BLOCK, mine = it.block() * WL_BLOCK + it.thread();
   for (i64 i = mine; i < n * k; i += stride) {
     const i64 row = i / k, c = i % k;
@@ -35,7 +35,7 @@ WL_DEVICE void gmres_start(const item& it, i64 s, i64 n, i64 k, mat<const T> r, 
     basis[i] = value;
   }
   for (i64 i = mine; i < s * k; i += stride)
-    g[i] = i < k ? T(status.norm[i]) : T(0);
+    g(i / k, i % k) = i < k ? T(status.norm[i]) : T(0);
   for (i64 c = mine; c < k; c += stride)
     count[c] = 0;
   if (mine == 0)
@@ -52,71 +52,103 @@ struct several {
   }
 };
 
-// target_i = <basis_i, w> for i <= j, and before = |w|; REPEAT is 1 for the second time, which adds
-// the result to h and takes only the columns that lost digits. `partials` has room for blocks * (s
-// + 1) * k.
+// One vector: each wave takes every so many vectors of the basis over the block's rows, so that no
+// wave waits for another; the row after the last is w itself.
 template <int REPEAT, class T>
-WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<const T> w,
-                             T* h, T* correction, real_t<T>* before, const real_t<T>* after,
-                             const i64* step, status_of<T> status, T* partials, i32* counter) {
+WL_DEVICE void project_vector(const item& it, i64 n, i64 j, const T* basis, mat<const T> w,
+                              T* partials) {
+  constexpr int waves = WL_BLOCK / WL_WARP, ahead = 8;
+  // Whole waves of rows a block, neighbours to neighbours.
+  const i64 share = ((n + it.blocks() - 1) / it.blocks() + WL_WARP - 1) / WL_WARP * WL_WARP;
+  const i64 begin = it.block() * share, end = begin + share < n ? begin + share : n;
+  const i64 many = j + (REPEAT ? 1 : 2);
+  for (i64 i = wave_of(it); i < many; i += waves) {
+    const T* const vector = basis + i * n;
+    T sum{};
+    for (i64 first = begin + lane_of(it); first < end; first += ahead * WL_WARP) {
+      T mine[ahead], others[ahead];
+#pragma unroll
+      for (int u = 0; u < ahead; ++u) {
+        const i64 row = first + u * WL_WARP;
+        mine[u] = row < end ? w(row, 0) : T(0);
+        others[u] = i > j ? mine[u] : row < end ? vector[row] : T(0);
+      }
+#pragma unroll
+      for (int u = 0; u < ahead; ++u)
+        sum += conj(others[u]) * mine[u];
+    }
+    sum = sum_of_lanes<WL_WARP>(it, sum);
+    if (lane_of(it) == 0)
+      partials[i * it.blocks() + it.block()] = sum;
+  }
+}
+
+// Many vectors: a tile of rows and columns, a few vectors of the basis at a time.
+template <int REPEAT, class T>
+WL_DEVICE void project_block(const item& it, i64 n, i64 k, i64 j, const T* basis, mat<const T> w,
+                             const real_t<T>* before, const real_t<T>* after,
+                             const status_of<T>& status, T* partials) {
   constexpr int at_once = 4;
-  const i64 j = *step;
   const tile t(it, k);
   const i64 across = t.across(k), groups = it.blocks() / across, group = it.block() / across;
   const i64 c = it.block() % across * t.width + t.column;
   const bool mine = t.inside && c < k && takes_part(status, c < k ? c : 0, REPEAT, before, after);
-  if (k == 1 && !takes_part(status, 0, REPEAT, before, after))
-    return;
   const i64 first = group * t.rows + t.row, stride = groups * t.rows;
-  for (i64 i = 0; i <= j; i += at_once) {
+  const i64 many = j + (REPEAT ? 1 : 2);
+  for (i64 i = 0; i < many; i += at_once) {
     several<T, at_once> sums{};
     if (mine)
       for (i64 row = first; row < n; row += stride) {
         const T wi = w(row, c);
 #pragma unroll
         for (int u = 0; u < at_once; ++u)
-          if (i + u <= j)
-            sums.value[u] += conj(basis[((i + u) * n + row) * k + c]) * wi;
+          if (i + u < many)
+            sums.value[u] += conj(i + u > j ? wi : basis[((i + u) * n + row) * k + c]) * wi;
       }
-    if (k == 1)
-      sums = sum_of_block(it, sums);
-    else
-      sums = t.sum_down(it, sums);
+    sums = t.sum_down(it, sums);
     if (t.row == 0 && c < k)
       for (int u = 0; u < at_once; ++u)
-        if (i + u <= j)
+        if (i + u < many)
           partials[((i + u) * k + c) * groups + group] = sums.value[u];
   }
-  if constexpr (!REPEAT) {
-    real_t<T> sum{};
-    if (mine)
-      for (i64 row = first; row < n; row += stride)
-        sum += square(w(row, c));
-    sum = k == 1 ? sum_of_block(it, sum) : t.sum_down(it, sum);
-    if (t.row == 0 && c < k)
-      partials[((j + 1) * k + c) * groups + group] = T(sum);
+}
+
+// h_i = <basis_i, w> for i <= j, and before = |w|; REPEAT is 1 for the second time, which adds the
+// result to h and takes only the columns that lost digits. `partials` has room for groups * (s + 1)
+// * k.
+template <int REPEAT, class T>
+WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<const T> w,
+                             mat<T> h, T* correction, real_t<T>* before, const real_t<T>* after,
+                             const i64* step, status_of<T> status, T* partials, i32* counter) {
+  const i64 j = *step;
+  if (k == 1) {
+    if (!takes_part(status, 0, REPEAT, before, after))
+      return;
+    project_vector<REPEAT>(it, n, j, basis, w, partials);
+  } else {
+    project_block<REPEAT>(it, n, k, j, basis, w, before, after, status, partials);
   }
   if (!is_last_block(it, counter))
     return;
-  // A wave for each sum; they lie one after the other.
+  // A wave for each sum; the parts of one lie side by side.
+  const i64 groups = it.blocks() / tile(it, k).across(k);
   const i64 many = (j + (REPEAT ? 1 : 2)) * k;
   for (i64 i = wave_of(it); i < many; i += WL_BLOCK / WL_WARP) {
     T total{};
+#pragma unroll 8
     for (i64 g = lane_of(it); g < groups; g += WL_WARP)
       total += partials[i * groups + g];
     total = sum_of_lanes<WL_WARP>(it, total);
-    const i64 column = i % k;
-    if (lane_of(it) != 0 || !takes_part(status, column, REPEAT, before, after))
+    const i64 row = i / k, c = i % k;
+    if (lane_of(it) != 0 || !takes_part(status, c, REPEAT, before, after))
       continue;
-    if (i < (j + 1) * k) {
-      if constexpr (REPEAT) {
-        correction[i] = total;
-        h[i] += total;
-      } else {
-        h[i] = total;
-      }
+    if (row > j) {
+      before[c] = square_root(real(total));
+    } else if constexpr (REPEAT) {
+      correction[i] = total;
+      h(row, c) += total;
     } else {
-      before[column] = square_root(real(total));
+      h(row, c) = total;
     }
   }
 }
@@ -124,7 +156,7 @@ WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const T* basis
 // w -= sum_i h_i basis_i for i <= j, after = |w|.
 template <int REPEAT, class T>
 WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<T> w,
-                              const T* h, const real_t<T>* before, real_t<T>* after,
+                              mat<const T> h, const real_t<T>* before, real_t<T>* after,
                               const i64* step, status_of<T> status, real_t<T>* partials,
                               i32* counter) {
   const i64 j = *step;
@@ -141,7 +173,7 @@ WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const T* basi
         T value = w(row, c);
 #pragma unroll 8
         for (i64 i = 0; i <= j; ++i)
-          value -= h[i * k + c] * basis[(i * n + row) * k + c];
+          value -= h(i, c) * basis[(i * n + row) * k + c];
         w(row, c) = value;
         sum += square(value);
       }
@@ -176,46 +208,91 @@ WL_DEVICE void turn(T& above, T& below, real_t<T> cosine, T sine) {
   below = T(cosine) * b - conj(sine) * a;
 }
 
-// A work-item a column: the earlier rotations on (h, after), the one that makes `after` 0, and the
-// same on g.
-template <class T>
-WL_DEVICE void gmres_rotate(const item& it, i64 s, i64 k, const T* h, real_t<T>* after,
-                            const real_t<T>* before, T* hessenberg, real_t<T>* cosine, T* sine,
-                            T* g, i64* count, const i64* step, status_of<T> status) {
+// The earlier rotations on (h, after), the one that makes `after` 0, and the same on g, for a
+// column. `given` holds the h, the cosines and the sines of the column, `turned` takes the new
+// column of the triangle.
+template <class T, class H, class C, class S, class U>
+WL_DEVICE void rotate_column(i64 c, i64 j, const H& given, const C& cosines, const S& sines,
+                             const U& turned, real_t<T>* after, const real_t<T>* before,
+                             mat<real_t<T>> cosine, mat<T> sine, mat<T> g, i64* count,
+                             const status_of<T>& status) {
   using R = real_t<T>;
-  const i64 c = it.block() * WL_BLOCK + it.thread(), j = *step;
-  if (c >= k || !status.is_running(c))
-    return;
   const R below = after[c] <= epsilon<T> * before[c] ? R(0) : after[c];
   after[c] = below;
-  T above = h[c];
+  T above = given(0);
   for (i64 i = 0; i < j; ++i) {
-    T next = h[(i + 1) * k + c];
-    turn(above, next, cosine[i * k + c], sine[i * k + c]);
-    hessenberg[(i * s + j) * k + c] = above;
+    T next = given(i + 1);
+    turn(above, next, cosines(i), sines(i));
+    turned(i) = above;
     above = next;
   }
-  R turned = R(1);
-  T swung = T(0);
+  R co = R(1);
+  T si = T(0);
   const R size = magnitude(above);
-  if (below == R(0)) {
-  } else if (size == R(0)) {
-    turned = R(0);
-    swung = T(1);
-  } else {
+  if (below != R(0)) {
     const R length = hypotenuse(size, below);
-    turned = size / length;
-    swung = (above / size) * T(below / length);
+    co = size / length;
+    si = size == R(0) ? T(1) : (above / size) * T(below / length);
   }
-  cosine[j * k + c] = turned;
-  sine[j * k + c] = swung;
-  hessenberg[(j * s + j) * k + c] = T(turned) * above + swung * T(below);
-  T here = g[j * k + c], next = g[(j + 1) * k + c];
-  turn(here, next, turned, swung);
-  g[j * k + c] = here;
-  g[(j + 1) * k + c] = next;
+  cosine(j, c) = co;
+  sine(j, c) = si;
+  turned(j) = T(co) * above + si * T(below);
+  T here = g(j, c), next = g(j + 1, c);
+  turn(here, next, co, si);
+  g(j, c) = here;
+  g(j + 1, c) = next;
   count[c] = j + 1;
   status.observe(c, magnitude(next));
+}
+
+// Elements so many apart, as a function of their number.
+template <class T>
+struct strided {
+  T* data;
+  i64 distance;
+  WL_DEVICE T& operator()(i64 i) const { return data[i * distance]; }
+};
+
+// A work-item a column. For one column the block fetches and stores what that one work-item goes
+// through.
+template <class T>
+WL_DEVICE void gmres_rotate(const item& it, i64 s, i64 k, mat<const T> h, real_t<T>* after,
+                            const real_t<T>* before, T* hessenberg, mat<real_t<T>> cosine,
+                            mat<T> sine, mat<T> g, i64* count, const i64* step,
+                            status_of<T> status) {
+  constexpr int room = 256;
+  const i64 j = *step;
+  if (k == 1 && j < room) {
+    WL_SHARED(T, column, room);
+    WL_SHARED(T, sines, room);
+    WL_SHARED(real_t<T>, cosines, room);
+    if (!status.is_running(0))
+      return;
+    for (i64 i = it.thread(); i <= j; i += WL_BLOCK) {
+      column[i] = h(i, 0);
+      if (i < j) {
+        sines[i] = sine(i, 0);
+        cosines[i] = cosine(i, 0);
+      }
+    }
+    it.barrier();
+    if (it.thread() == 0)
+      rotate_column<T>(0, j, strided<T>{column, 1}, strided<real_t<T>>{cosines, 1},
+                       strided<T>{sines, 1}, strided<T>{column, 1}, after, before, cosine, sine, g,
+                       count, status);
+    it.barrier();
+    for (i64 i = it.thread(); i <= j; i += WL_BLOCK)
+      hessenberg[i * s + j] = column[i];
+    return;
+  }
+  const i64 c = it.block() * WL_BLOCK + it.thread();
+  if (c >= k || !status.is_running(c))
+    return;
+  rotate_column<T>(c, j, strided<const T>{h.data + c, h.ld},
+                   strided<const real_t<T>>{cosine.data + c, cosine.ld},
+                   strided<const T>{sine.data + c, sine.ld},
+                   strided<T>{hessenberg + j * k + c, s * k}, after, before, cosine, sine, g, count,
+                   status);
 }
 
 // v = basis_(j+1) = w / after, or 0 where after is 0; then step = j + 1.
@@ -239,8 +316,8 @@ WL_DEVICE void gmres_append(const item& it, i64 s, i64 n, i64 k, mat<const T> w,
 
 // A work-item a column: the upper triangle of count rows, from the bottom.
 template <class T>
-WL_DEVICE void gmres_solve(const item& it, i64 s, i64 k, const T* hessenberg, const T* g,
-                           const i64* count, T* y) {
+WL_DEVICE void gmres_solve(const item& it, i64 s, i64 k, const T* hessenberg, mat<const T> g,
+                           const i64* count, mat<T> y) {
   const i64 c = it.block() * WL_BLOCK + it.thread();
   if (c >= k)
     return;
@@ -250,17 +327,17 @@ WL_DEVICE void gmres_solve(const item& it, i64 s, i64 k, const T* hessenberg, co
     if (i < rows) {
       T known = T(0);
       for (i64 l = i + 1; l < rows; ++l)
-        known += hessenberg[(i * s + l) * k + c] * y[l * k + c];
+        known += hessenberg[(i * s + l) * k + c] * y(l, c);
       const T pivot = hessenberg[(i * s + i) * k + c];
-      value = pivot == T(0) ? T(0) : (g[i * k + c] - known) / pivot;
+      value = pivot == T(0) ? T(0) : (g(i, c) - known) / pivot;
     }
-    y[i * k + c] = value;
+    y(i, c) = value;
   }
 }
 
 // u = sum_i y_i basis_i for i < count.
 template <class T>
-WL_DEVICE void gmres_combine(const item& it, i64 s, i64 n, i64 k, const T* basis, const T* y,
+WL_DEVICE void gmres_combine(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<const T> y,
                              const i64* count, mat<T> u) {
   const i64 stride = it.blocks() * WL_BLOCK;
   for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n * k; i += stride) {
@@ -268,7 +345,7 @@ WL_DEVICE void gmres_combine(const item& it, i64 s, i64 n, i64 k, const T* basis
     T sum{};
 #pragma unroll 8
     for (i64 l = 0; l < count[c]; ++l)
-      sum += y[l * k + c] * basis[l * n * k + i];
+      sum += y(l, c) * basis[l * n * k + i];
     u(row, c) = sum;
   }
 }

@@ -12,6 +12,9 @@ from ..unified.wrappers import SimtKernel, program, simt_wrapper
 
 _BLOCKS = "x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"
 
+#: One vector, its elements side by side.
+_VECTORS = "x: in T[l], y: inout T[l], alpha: T, beta: T"
+
 #: Lanes of a row. A wave of 64 halves its sub-waves the same way.
 LANES = (1, 2, 4, 8, 16, 32)
 
@@ -25,16 +28,16 @@ csr_subwarp = SimtKernel(
 csr_stream = SimtKernel(
     "csr_stream",
     "spmv.hpp",
-    f"m: i64, indptr: in I[l], indices: in I[z], data: in T[z], {_BLOCKS}",
+    f"m: i64, indptr: in I[l], indices: in I[z], data: in T[z], {_VECTORS}",
     block=128,
 )
 sell_packed = SimtKernel(
     "sell_packed",
     "spmv.hpp",
     "lanes: i64, slice_ptr: in i64[l], codes: in u8[l], values: in T[l], target: in i32[l], "
-    f"offsets: in i32[l], pattern_width: i64, {_BLOCKS}, partial: out T[l]",
-    "{CODE}, {T}",
-    variants=tuple({"CODE": code} for code in range(3)),
+    f"offsets: in i32[l], pattern_width: i64, {_VECTORS}, partial: out T[l]",
+    "{CODE}, {WIDTH}, {T}",
+    variants=tuple({"CODE": code, "WIDTH": 0} for code in range(3)),
 )
 join_cut_rows = SimtKernel(
     "join_cut_rows",
@@ -109,14 +112,14 @@ _CYCLE = "step: in i64[l], status: inout Status[k]"
 gmres_start = SimtKernel(
     "gmres_start",
     "gmres.hpp",
-    "s: i64, n: i64, k: i64, r: in T[n,k], v: out T[n,k], basis: out T[l], g: out T[l], "
+    "s: i64, n: i64, k: i64, r: in T[n,k], v: out T[n,k], basis: out T[l], g: out T[s,k], "
     "count: out i64[k], step: out i64[l], status: in Status[k]",
     "{T}",
 )
 gmres_project = SimtKernel(
     "gmres_project",
     "gmres.hpp",
-    "s: i64, n: i64, k: i64, basis: in T[l], w: in T[n,k], h: inout T[l], correction: out T[l], "
+    "s: i64, n: i64, k: i64, basis: in T[l], w: in T[n,k], h: inout T[s,k], correction: out T[l], "
     f"before: inout R[k], after: in R[k], {_CYCLE}, partials: out T[l], counter: inout i32[l]",
     "{REPEAT}, {T}",
     variants=({"REPEAT": 0}, {"REPEAT": 1}),
@@ -124,7 +127,7 @@ gmres_project = SimtKernel(
 gmres_subtract = SimtKernel(
     "gmres_subtract",
     "gmres.hpp",
-    "s: i64, n: i64, k: i64, basis: in T[l], w: inout T[n,k], h: in T[l], before: in R[k], "
+    "s: i64, n: i64, k: i64, basis: in T[l], w: inout T[n,k], h: in T[s,k], before: in R[k], "
     f"after: inout R[k], {_CYCLE}, partials: out R[l], counter: inout i32[l]",
     "{REPEAT}, {T}",
     variants=({"REPEAT": 0}, {"REPEAT": 1}),
@@ -132,8 +135,8 @@ gmres_subtract = SimtKernel(
 gmres_rotate = SimtKernel(
     "gmres_rotate",
     "gmres.hpp",
-    "s: i64, k: i64, h: in T[l], after: inout R[k], before: in R[k], hessenberg: inout T[l], "
-    f"cosine: inout R[l], sine: inout T[l], g: inout T[l], count: inout i64[k], {_CYCLE}",
+    "s: i64, k: i64, h: in T[s,k], after: inout R[k], before: in R[k], hessenberg: inout T[l], "
+    f"cosine: inout R[s,k], sine: inout T[s,k], g: inout T[s,k], count: inout i64[k], {_CYCLE}",
     "{T}",
 )
 gmres_append = SimtKernel(
@@ -146,13 +149,13 @@ gmres_append = SimtKernel(
 gmres_solve = SimtKernel(
     "gmres_solve",
     "gmres.hpp",
-    "s: i64, k: i64, hessenberg: in T[l], g: in T[l], count: in i64[k], y: out T[l]",
+    "s: i64, k: i64, hessenberg: in T[l], g: in T[s,k], count: in i64[k], y: out T[s,k]",
     "{T}",
 )
 gmres_combine = SimtKernel(
     "gmres_combine",
     "gmres.hpp",
-    "s: i64, n: i64, k: i64, basis: in T[l], y: in T[l], count: in i64[k], u: out T[n,k]",
+    "s: i64, n: i64, k: i64, basis: in T[l], y: in T[s,k], count: in i64[k], u: out T[n,k]",
     "{T}",
 )
 

@@ -27,15 +27,14 @@
   __VA_ARGS__
 #define WL_SHARED(T, name, N) __shared__ T name[N]
 #elif defined(WL_SYCL)
+#define WL_PROPERTY(...)                                                                           \
+  SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::__VA_ARGS__))
 #if WL_WARP > 1
-#define WL_SUB_GROUP                                                                               \
-  SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::sub_group_size<WL_WARP>))
+#define WL_WIDTHS WL_PROPERTY(sub_group_size<WL_WARP>) WL_PROPERTY(work_group_size<WL_BLOCK>)
 #else
-#define WL_SUB_GROUP
+#define WL_WIDTHS WL_PROPERTY(work_group_size<WL_BLOCK>)
 #endif
-#define WL_ENTRY(name)                                                                             \
-  extern "C" SYCL_EXTERNAL SYCL_EXT_ONEAPI_FUNCTION_PROPERTY(                                      \
-      (sycl::ext::oneapi::experimental::nd_range_kernel<1>)) WL_SUB_GROUP void name
+#define WL_ENTRY(name) extern "C" SYCL_EXTERNAL WL_PROPERTY(nd_range_kernel<1>) WL_WIDTHS void name
 #define WL_GRID
 #define WL_RUN(...)                                                                                \
   const wl::item it{};                                                                             \
@@ -175,9 +174,13 @@ WL_DEVICE S sum_of_block(const item& it, S value) {
     if (lane_of(it) == 0)
       of_wave[wave_of(it)] = value;
     it.barrier();
-    value = of_wave[0];
-    for (int w = 1; w < waves; ++w)
-      value += of_wave[w];
+    if constexpr (waves > 8 && waves <= WL_WARP) {
+      value = sum_of_lanes<WL_WARP>(it, lane_of(it) < waves ? of_wave[lane_of(it)] : S{});
+    } else {
+      value = of_wave[0];
+      for (int w = 1; w < waves; ++w)
+        value += of_wave[w];
+    }
   }
   return value;
 }
@@ -225,8 +228,14 @@ WL_DEVICE bool is_last_block(const item& it, i32* counter) {
 
 // ---------------------------------------------------------------- loads
 
-// What is read once, such as a matrix, should not push vectors out of the caches.
-#if defined(WL_CUDA)
+// What is read once, such as a matrix, should not push vectors out of the caches. WL_RESIDENT says
+// that it is read again and again, and nothing needs to be pushed out.
+#if defined(WL_CUDA) && defined(WL_RESIDENT)
+template <class T>
+WL_DEVICE T read_once(const T* place) {
+  return *place;
+}
+#elif defined(WL_CUDA)
 template <class T>
 WL_DEVICE T read_once(const T* place) {
   if constexpr (sizeof(T) == 1)

@@ -77,7 +77,7 @@ WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const 
 // there go to a wave each.
 template <class T, class I, class E = nothing>
 WL_DEVICE void csr_stream(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
-                          mat<const T> x, mat<T> y, T alpha, T beta, E after = {}) {
+                          const T* x, T* y, T alpha, T beta, E after = {}) {
   constexpr int each = sizeof(T) > 8 ? 4 : 8, room = WL_BLOCK * each;
   WL_SHARED(T, products, room);
   WL_SHARED(I, bounds, WL_BLOCK + 1);
@@ -99,28 +99,32 @@ WL_DEVICE void csr_stream(const item& it, i64 m, const I* indptr, const I* indic
         columns[u] = e < count ? read_once(indices + begin + e) : I(0);
         values[u] = e < count ? read_once(data + begin + e) : T(0);
       }
+// All gathers before the first product is stored: the compiler cannot know that x is not there.
+#pragma unroll
+      for (int u = 0; u < each; ++u)
+        values[u] = values[u] * (u * WL_BLOCK + t < count ? x[columns[u]] : T(0));
 #pragma unroll
       for (int u = 0; u < each; ++u) {
         const int e = u * WL_BLOCK + t;
         if (e < count)
-          products[e] = values[u] * x(columns[u], 0);
+          products[e] = values[u];
       }
       it.barrier();
       if (t < rows) {
         T sum{};
         for (int e = int(bounds[t] - begin); e < int(bounds[t + 1] - begin); ++e)
           sum += products[e];
-        store(y(first + t, 0), sum, alpha, beta);
+        store(y[first + t], sum, alpha, beta);
         after.row(first + t);
       }
     } else {
       for (int r = wave_of(it); r < rows; r += WL_BLOCK / WL_WARP) {
         T sum{};
         for (I e = bounds[r] + lane_of(it); e < bounds[r + 1]; e += WL_WARP)
-          sum += data[e] * x(indices[e], 0);
+          sum += data[e] * x[indices[e]];
         sum = sum_of_lanes<WL_WARP>(it, sum);
         if (lane_of(it) == 0) {
-          store(y(first + r, 0), sum, alpha, beta);
+          store(y[first + r], sum, alpha, beta);
           after.row(first + r);
         }
       }
@@ -134,62 +138,77 @@ enum column_code { ABSOLUTE = 0, NEAR = 1, PATTERN = 2 };
 constexpr i32 NO_OFFSET = -0x7fffffff - 1;
 constexpr short NO_STEP = -0x7fff - 1;
 
+// The column of an entry of a packed matrix in `row`; negative for padding.
+template <int CODE>
+WL_DEVICE i32 packed_column(const u8* codes, i64 at, const i32* offsets, int j, i32 row) {
+  if constexpr (CODE == ABSOLUTE) {
+    return read_once(reinterpret_cast<const i32*>(codes) + at);
+  } else if constexpr (CODE == NEAR) {
+    const short near = read_once(reinterpret_cast<const short*>(codes) + at);
+    return near == NO_STEP ? -1 : row + near;
+  } else {
+    return row + offsets[j]; // NO_OFFSET takes every row below 0
+  }
+}
+
+// Entries begin .. begin + COUNT of a lane, all loads before the first use.
+template <int CODE, int COUNT, class T, class X>
+WL_DEVICE T packed_part(const u8* codes, const T* values, i64 place, const i32* offsets, int begin,
+                        int width, i32 row, const X& x) {
+  T entries[COUNT];
+  i32 columns[COUNT];
+#pragma unroll
+  for (int u = 0; u < COUNT; ++u) {
+    const bool real_entry = begin + u < width;
+    const i64 at = place + i64(begin + u) * WL_WARP;
+    entries[u] = real_entry ? read_once(values + at) : T(0);
+    columns[u] = real_entry ? packed_column<CODE>(codes, at, offsets, begin + u, row) : -1;
+  }
+  T sum{};
+#pragma unroll
+  for (int u = 0; u < COUNT; ++u)
+    if (columns[u] >= 0)
+      sum += entries[u] * x[columns[u]];
+  return sum;
+}
+
 // Slices of WL_WARP rows of like length, entry by entry: a lane has a row, and lanes read side by
 // side.
 //
 // CODE says where an entry's column is: ABSOLUTE, an i32 for each; NEAR, an i16 for each, to be
 // added to the row; PATTERN, in a table of offsets that all rows of a pattern share. `target` is
 // the row of each lane, lane = row if it is null; a target t < 0 is a piece of a long row, whose
-// sum goes to partial[-1 - t].
-template <int CODE, class T, class E = nothing>
+// sum goes to partial[-1 - t]. WIDTH is the width of all slices; if it is 0, they differ and
+// `slice_ptr` says where they begin. There are less than 2^31 rows, columns and entries.
+template <int CODE, int WIDTH, class T, class X, class E = nothing>
 WL_DEVICE void sell_packed(const item& it, i64 lanes, const i64* slice_ptr, const u8* codes,
                            const T* values, const i32* target, const i32* offsets,
-                           i64 pattern_width, mat<const T> x, mat<T> y, T alpha, T beta, T* partial,
+                           i64 pattern_width, const X& x, T* y, T alpha, T beta, T* partial,
                            E after = {}) {
-  constexpr int ahead = sizeof(T) > 8 ? 4 : 8;
-  const i64 step = it.blocks() * WL_BLOCK, padded = (lanes + WL_WARP - 1) / WL_WARP * WL_WARP;
-  for (i64 v = it.block() * WL_BLOCK + it.thread(); v < padded; v += step) {
-    const i64 base = slice_ptr[v / WL_WARP];
-    const int width = int((slice_ptr[v / WL_WARP + 1] - base) / WL_WARP);
-    const bool inside = v < lanes;
-    const i64 row = !inside ? 0 : target ? target[v] : v;
-    const i32* const offset =
-        CODE == PATTERN ? offsets + (inside ? codes[v] : 0) * pattern_width : nullptr;
+  constexpr int most = sizeof(T) > 8 ? 4 : 8;
+  constexpr int parts = WIDTH ? (WIDTH + most - 1) / most : 1;
+  constexpr int count = WIDTH ? (WIDTH + parts - 1) / parts : most;
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 v = it.block() * WL_BLOCK + it.thread(); v < lanes; v += step) {
+    const i64 slice = v / WL_WARP;
+    const i64 base = WIDTH ? slice * (WIDTH * WL_WARP) : slice_ptr[slice];
+    const int width = WIDTH ? WIDTH : int((slice_ptr[slice + 1] - base) / WL_WARP);
+    const i32 row = target ? target[v] : i32(v);
+    const i32* const offset = CODE == PATTERN ? offsets + codes[v] * pattern_width : nullptr;
     const i64 place = base + v % WL_WARP;
     T sum{};
-    for (int j = 0; j < width; j += ahead) {
-      i64 columns[ahead];
-      T entries[ahead];
+    if constexpr (WIDTH > 0) {
 #pragma unroll
-      for (int u = 0; u < ahead; ++u) {
-        const i64 at = place + i64(j + u) * WL_WARP;
-        columns[u] = -1;
-        if (j + u < width && inside) {
-          if constexpr (CODE == ABSOLUTE) {
-            columns[u] = read_once(reinterpret_cast<const i32*>(codes) + at);
-          } else if constexpr (CODE == NEAR) {
-            const short near = read_once(reinterpret_cast<const short*>(codes) + at);
-            if (near != NO_STEP)
-              columns[u] = row + near;
-          } else {
-            const i32 near = offset[j + u];
-            if (near != NO_OFFSET)
-              columns[u] = row + near;
-          }
-          entries[u] = read_once(values + at);
-        }
-      }
-#pragma unroll
-      for (int u = 0; u < ahead; ++u)
-        if (columns[u] >= 0)
-          sum += entries[u] * x(columns[u], 0);
+      for (int part = 0; part < parts; ++part)
+        sum += packed_part<CODE, count>(codes, values, place, offset, part * count, width, row, x);
+    } else {
+      for (int j = 0; j < width; j += count)
+        sum += packed_part<CODE, count>(codes, values, place, offset, j, width, row, x);
     }
-    if (!inside)
-      continue;
     if (row < 0) {
       partial[-1 - row] = sum;
     } else {
-      store(y(row, 0), sum, alpha, beta);
+      store(y[row], sum, alpha, beta);
       after.row(row);
     }
   }
@@ -204,6 +223,7 @@ WL_DEVICE void join_cut_rows(const item& it, i64 count, const i32* rows, const i
   constexpr int waves = WL_BLOCK / WL_WARP;
   for (i64 i = it.block() * waves + wave_of(it); i < count; i += it.blocks() * waves) {
     T sum{};
+#pragma unroll 8
     for (i32 p = first[i] + lane_of(it); p < first[i + 1]; p += WL_WARP)
       sum += partial[p];
     sum = sum_of_lanes<WL_WARP>(it, sum);

@@ -171,10 +171,8 @@ def c_arguments(
 
 
 def is_block(parameter: Parameter) -> bool:
-    """Return whether an argument is a block of vectors, whose rows may be any distance apart."""
-    return (
-        parameter.kind == "T" and len(parameter.dims) == 2 and parameter.dims[0] not in ("s", "l")
-    )
+    """Return whether an argument is two-dimensional: its rows may be any distance apart."""
+    return parameter.kind in ("T", "R") and len(parameter.dims) == 2
 
 
 def map_wrapper(operation: Operation, value: str, index: str = "i4") -> str:

@@ -144,9 +144,9 @@ def test_shared_kernels_compile(make, dtype):
             assert kernel.source.count(kernel.symbol) == 1
     status = next(a for p, a in calls.arrays() if p.is_status)
     value = np.dtype(dtype).str[1:]
-    for block in (256, 1024):
+    for block, cluster in ((256, 0), (1024, 0), (512, 16)):
         kernel = fused.all_together(
-            steps, tape.meetings(steps), status, value, warp=32, block=block
+            steps, tape.meetings(steps), status, value, warp=32, block=block, cluster=cluster
         )
         assert compile_source(kernel.source, "sm_90", kernel.symbol)
 
@@ -165,3 +165,39 @@ def test_an_array_is_one_argument_however_often_it_occurs():
     kernel = fused.all_together(steps, tape.meetings(steps), status, "f8", warp=32, block=256)
     pointers = [v for v in kernel.values if isinstance(v, int) and v >= 1 << 20]
     assert len(pointers) == len(set(pointers))
+
+
+def test_the_direction_of_cg_is_left_to_the_next_product():
+    steps = cg_tape().steps()
+    assert tape.delayed(steps)
+    plan = tape.meetings_delayed(steps)
+    assert plan.before == (False, False) and plan.publish == (False, True)
+    assert tape.delayed(cg_tape(jacobi=True).steps())
+
+
+def test_directions_that_the_product_would_spoil_are_not_delayed():
+    assert not tape.delayed(bicgstab_tape().steps())
+    assert not tape.delayed(cgs_tape().steps())
+    calls = bicgstab_tape()
+    rotated = tape.Tape([*calls[1:], calls[0]])  # v is written by the product and read by p
+    assert not tape.delayed(rotated.steps())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("cluster", [0, 16])
+def test_a_delayed_direction_compiles(dtype, cluster):
+    for jacobi in (False, True):
+        calls = cg_tape(dtype=dtype, jacobi=jacobi)
+        steps = calls.steps()
+        status = next(a for p, a in calls.arrays() if p.is_status)
+        kernel = fused.all_together(
+            steps,
+            tape.meetings_delayed(steps),
+            status,
+            np.dtype(dtype).str[1:],
+            warp=32,
+            block=256,
+            cluster=cluster,
+            spare=vectors(1, 100, dtype)[0],
+        )
+        assert compile_source(kernel.source, "sm_90", kernel.symbol)

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from wollemi.backends.cuda import launch
 from wollemi.backends.cuda.base import GpuExecutor
 from wollemi.backends.hip import HipExecutor
 from wollemi.backends.simt import kernels as simt
@@ -130,9 +129,6 @@ class LockstepDevice:
 
     def resident_blocks(self, function: Any, block: int) -> int:
         return 3
-
-    def resident_blocks(self, function: Any, block: int) -> int:
-        return self.multiprocessors * launch.RESIDENT
 
     def map_function(self, operation: Any, value: str, index: str) -> Any:
         library = map_library(value, self.warp)
