@@ -1,0 +1,53 @@
+"""SYCL devices: Intel GPUs, and CPUs through OpenCL, with kernels compiled at run time.
+
+dpctl finds the devices and owns queues and memory. The kernels are those of ``backends/unified``
+and ``backends/simt`` and, where a CPU device wants its own, of this folder; the SYCL runtime
+compiles them when they are first needed.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ...core.operation import KernelTable
+from ...core.registry import Backend
+
+__all__ = ["BACKEND"]
+
+
+@cache
+def _on(device: Any) -> Any:
+    """Return the one executor of a device: compiled kernels and scratch memory are its own."""
+    from .executor import DpcppExecutor
+
+    _kernels()
+    return DpcppExecutor(device)
+
+
+def _make(selector: str) -> Any:
+    from .devices import select
+
+    return _on(select(selector))
+
+
+def _devices() -> list[str]:
+    from .devices import available
+    from .shim import shim
+
+    names = list(available())
+    if not names:
+        _make("")  # says why
+    shim()
+    return names
+
+
+def _kernels() -> KernelTable:
+    from . import gmres, maps, matrix, structure
+    from .table import kernel
+
+    del gmres, maps, matrix, structure  # importing them filled the table
+    return kernel
+
+
+BACKEND = Backend(name="dpcpp", make=_make, devices=_devices, kernels=_kernels)

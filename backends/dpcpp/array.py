@@ -1,0 +1,398 @@
+"""A thin array over USM memory: what solvers and conversions need, and nothing of a library's.
+
+It has a shape, a dtype and strides as NumPy's have, and views of it cost nothing. Kernels do the
+arithmetic of solvers. The rest (an ``astype``, a conversion between formats, which happen once)
+is done by NumPy on a copy of the host, so any NumPy function takes these arrays; the result is
+an array of the device again.
+"""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import DTypeLike
+
+from .place import Place, contiguous_strides, host_address
+
+
+class UsmArray(NDArrayOperatorsMixin):
+    """An array in the memory of a SYCL device.
+
+    Parameters
+    ----------
+    place : Place
+        The device and its queue.
+    memory : object
+        What keeps the memory alive: a dpctl memory object, or another library's array.
+    address : int
+        Of the first element.
+    shape : tuple of int
+        Extents.
+    dtype : numpy.dtype
+        Any of fixed size.
+    strides : tuple of int, optional
+        Bytes between neighbours, C-contiguous by default.
+
+    Attributes
+    ----------
+    pointer : int
+        The address of the first element.
+    """
+
+    __slots__ = ("dtype", "memory", "place", "pointer", "shape", "strides")
+
+    def __init__(
+        self,
+        place: Place,
+        memory: Any,
+        address: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        strides: tuple[int, ...] | None = None,
+    ) -> None:
+        self.place, self.memory, self.pointer = place, memory, address
+        self.shape, self.dtype = shape, dtype
+        self.strides = contiguous_strides(shape, dtype.itemsize) if strides is None else strides
+
+    # ---- making
+
+    @classmethod
+    def empty(cls, place: Place, shape: tuple[int, ...], dtype: DTypeLike) -> UsmArray:
+        """Return an uninitialized C-contiguous array."""
+        dtype = np.dtype(dtype)
+        memory = place.allocate(math.prod(shape) * dtype.itemsize)
+        return cls(place, memory, int(memory._pointer), tuple(map(int, shape)), dtype)
+
+    @classmethod
+    def of(cls, place: Place, array: Any) -> UsmArray:
+        """Return a C-contiguous copy of a NumPy array."""
+        host = np.asarray(array)
+        made = cls.empty(place, host.shape, host.dtype.newbyteorder("="))
+        made.write(host)
+        return made
+
+    # ---- facts
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions there are."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def flags(self) -> SimpleNamespace:
+        """Whether the elements lie one after the other: ``flags.c_contiguous``."""
+        return SimpleNamespace(c_contiguous=self._is_contiguous())
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        """What dpctl and dpnp make an array of without a copy."""
+        item = self.dtype.itemsize
+        return {
+            "data": (self.pointer, False),
+            "shape": self.shape,
+            "strides": tuple(stride // item for stride in self.strides),
+            "typestr": self.dtype.str,
+            "version": 1,
+            "syclobj": self.place.queue,
+            "offset": 0,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's type of SYCL devices, and the number of this one."""
+        return 14, 0
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without dimensions has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"UsmArray({self.asnumpy()!r}, {self.place.device.filter_string})"
+
+    def _is_contiguous(self) -> bool:
+        wanted = contiguous_strides(self.shape, self.dtype.itemsize)
+        return self.size == 0 or all(
+            extent == 1 or have == want
+            for extent, have, want in zip(self.shape, self.strides, wanted, strict=True)
+        )
+
+    # ---- views
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a view for numbers, slices and None; a copy for arrays, made on the host."""
+        if not _is_basic(key):
+            return self._back(self.asnumpy()[_on_host(key)])
+        view = self._basic(key)
+        return view if view.ndim or key is Ellipsis or key == () else view.asnumpy()[()]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if _is_basic(key):
+            self._basic(key).write(_on_host(value))
+            return
+        host = self.asnumpy()
+        host[_on_host(key)] = _on_host(value)
+        self.write(host)
+
+    def _basic(self, key: Any) -> UsmArray:
+        parts = key if isinstance(key, tuple) else (key,)
+        # with an ellipsis NumPy gives a view even of one element, and reads nothing
+        if not any(part is Ellipsis for part in parts):
+            parts = (*parts, Ellipsis)
+        shadow = self._shadow()
+        view = shadow[parts]
+        offset = host_address(view) - host_address(shadow) if view.size else 0
+        return UsmArray(
+            self.place, self.memory, self.pointer + offset, view.shape, self.dtype, view.strides
+        )
+
+    def reshape(self, *shape: Any) -> UsmArray:
+        """Return a view of another shape, or a copy where there is none."""
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        if not self._is_contiguous():
+            return self.copy().reshape(wanted)
+        known = math.prod(extent for extent in wanted if extent != -1)
+        full = tuple(int(self.size // max(known, 1) if e == -1 else e) for e in wanted)
+        if math.prod(full) != self.size or wanted.count(-1) > 1:
+            raise ValueError(f"an array of shape {self.shape} does not take shape {wanted}")
+        return UsmArray(self.place, self.memory, self.pointer, full, self.dtype)
+
+    @property
+    def T(self) -> UsmArray:
+        """The transpose, a view."""
+        return UsmArray(
+            self.place, self.memory, self.pointer, self.shape[::-1], self.dtype, self.strides[::-1]
+        )
+
+    def _shadow(self) -> np.ndarray[Any, Any]:
+        """Return a NumPy array of this layout, to let NumPy work out views; never to be read."""
+        # one byte of memory is behind it; strides reach beyond, and nobody goes there
+        return np.lib.stride_tricks.as_strided(
+            np.empty(1, self.dtype), self.shape, self.strides, writeable=False
+        )
+
+    # ---- moving
+
+    def asnumpy(self) -> np.ndarray[Any, Any]:
+        """Return a NumPy array with a copy of the elements."""
+        if self._is_contiguous():
+            host = np.empty(self.shape, self.dtype)
+            self.place.copy(host_address(host), self.pointer, self.nbytes)
+            return host
+        rows = self._rows()
+        if rows is not None:
+            host = np.empty(self.shape, self.dtype)
+            count, nbytes, pitch = rows
+            self.place.copy(host_address(host), self.pointer, nbytes, count, source_pitch=pitch)
+            return host
+        return np.array(self._span()[1])
+
+    def write(self, values: Any) -> None:
+        """Overwrite the elements with a host array, which is broadcast and converted."""
+        host = np.asarray(values)
+        rows = self._rows()
+        if self._is_contiguous() or rows is not None:
+            source = np.empty(self.shape, self.dtype) if host.shape != self.shape else None
+            if source is None:
+                source = np.ascontiguousarray(host, self.dtype).reshape(self.shape)
+            else:
+                source[...] = host
+            count, nbytes, pitch = rows if rows is not None else (1, self.nbytes, 0)
+            self.place.copy(self.pointer, host_address(source), nbytes, count, to_pitch=pitch)
+            return
+        block, view = self._span()
+        view[...] = host
+        self.place.copy(self._low(), host_address(block), block.nbytes)
+
+    def assign(self, source: UsmArray) -> None:
+        """Overwrite the elements with those of an array of this device, shape and dtype."""
+        mine, its = self._rows(), source._rows()
+        if mine is None or its is None or mine[:2] != its[:2]:
+            self.write(source.asnumpy())
+            return
+        count, nbytes, pitch = mine
+        self.place.copy(
+            self.pointer, source.pointer, nbytes, count, to_pitch=pitch, source_pitch=its[2]
+        )
+
+    def copy(self) -> UsmArray:
+        """Return a C-contiguous copy."""
+        made = UsmArray.empty(self.place, self.shape, self.dtype)
+        if self._is_contiguous():
+            self.place.copy(made.pointer, self.pointer, self.nbytes)
+        else:
+            made.assign(self)
+        return made
+
+    def _rows(self) -> tuple[int, int, int] | None:
+        """Return number, bytes and distance of the contiguous pieces; None if there are others."""
+        item = self.dtype.itemsize
+        if self.size == 0:
+            return 1, 0, 0
+        if self.ndim == 1:
+            if self.strides[0] == item:
+                return self.shape[0], item, item
+            return (self.shape[0], item, self.strides[0]) if self.strides[0] > item else None
+        if self.ndim != 2 or (self.shape[1] > 1 and self.strides[1] != item):
+            return None
+        nbytes = self.shape[1] * item
+        return (self.shape[0], nbytes, self.strides[0]) if self.strides[0] >= nbytes else None
+
+    def _low(self) -> int:
+        return self.pointer + sum(
+            min(0, stride * (extent - 1))
+            for stride, extent in zip(self.strides, self.shape, strict=True)
+        )
+
+    def _span(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Return a host copy of all bytes from the first element to the last, and the view."""
+        low = self._low()
+        extent = self.dtype.itemsize + sum(
+            abs(stride) * (n - 1) for stride, n in zip(self.strides, self.shape, strict=True)
+        )
+        block = np.empty(extent if self.size else 0, np.uint8)
+        self.place.copy(host_address(block), low, block.nbytes)
+        view = np.ndarray(self.shape, self.dtype, block, self.pointer - low, self.strides)
+        return block, view
+
+    # ---- arithmetic, on the host
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Refuse: nothing is copied between devices silently."""
+        raise TypeError(
+            "an array of a SYCL device does not become NumPy's by itself; use .asnumpy()"
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        out = options.pop("out", None)
+        host = [_on_host(value) for value in inputs]
+        result = getattr(ufunc, method)(*host, **{k: _on_host(v) for k, v in options.items()})
+        if method == "at":
+            inputs[0].write(host[0])
+            return None
+        if out is not None:
+            out[0][...] = result
+            return out[0]
+        return self._back(result)
+
+    def __array_function__(
+        self, function: Any, types: Any, arguments: Any, options: dict[str, Any]
+    ) -> Any:
+        host = {name: _on_host(value) for name, value in options.items()}
+        return self._back(function(*_on_host(arguments), **host))
+
+    def _back(self, result: Any) -> Any:
+        if isinstance(result, tuple):
+            return tuple(self._back(part) for part in result)
+        return UsmArray.of(self.place, result) if isinstance(result, np.ndarray) else result
+
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> UsmArray:
+        """Return a copy converted to ``dtype``; itself if it is that already and may be."""
+        if self.dtype == np.dtype(dtype):
+            return self.copy() if copy else self
+        return UsmArray.of(self.place, self.asnumpy().astype(dtype))
+
+    def conj(self) -> UsmArray:
+        """Return the complex conjugate."""
+        return UsmArray.of(self.place, self.asnumpy().conj())
+
+    @property
+    def real(self) -> UsmArray:
+        """The real part, a copy."""
+        return UsmArray.of(self.place, self.asnumpy().real)
+
+    @property
+    def imag(self) -> UsmArray:
+        """The imaginary part, a copy."""
+        return UsmArray.of(self.place, self.asnumpy().imag)
+
+    def max(self, axis: int | None = None) -> Any:
+        """Return the largest element, or those along an axis."""
+        return self._back(self.asnumpy().max(axis=axis))
+
+    def min(self, axis: int | None = None) -> Any:
+        """Return the smallest element, or those along an axis."""
+        return self._back(self.asnumpy().min(axis=axis))
+
+    def sum(self, axis: int | None = None) -> Any:
+        """Return the sum of the elements, or those along an axis."""
+        return self._back(self.asnumpy().sum(axis=axis))
+
+    def item(self) -> Any:
+        """Return the only element as a number of Python."""
+        return self.asnumpy().item()
+
+    def tolist(self) -> Any:
+        """Return the elements as lists of Python."""
+        return self.asnumpy().tolist()
+
+    def __bool__(self) -> bool:
+        return bool(self.asnumpy())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        index: int = self.asnumpy().item().__index__()
+        return index
+
+
+def _is_basic(key: Any) -> bool:
+    parts = key if isinstance(key, tuple) else (key,)
+    return all(
+        part is None
+        or part is Ellipsis
+        or (isinstance(part, (slice, int, np.integer)) and not isinstance(part, bool))
+        for part in parts
+    )
+
+
+def _on_host(value: Any) -> Any:
+    if isinstance(value, UsmArray):
+        return value.asnumpy()
+    if isinstance(value, (list, tuple)):
+        return type(value)(_on_host(part) for part in value)
+    return value
+
+
+class Namespace:
+    """NumPy's functions for arrays of one device.
+
+    Structural work that is done once (a conversion between formats) needs it. Functions of arrays
+    are NumPy's own, which :class:`UsmArray` answers on the host; those that make arrays put them
+    on the device.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(np, name)
+        if name not in ("arange", "array", "asarray", "empty", "eye", "full", "ones", "zeros"):
+            return found
+
+        def made(*arguments: Any, **options: Any) -> UsmArray:
+            return UsmArray.of(self._place, found(*_on_host(arguments), **options))
+
+        return made

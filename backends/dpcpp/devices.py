@@ -1,0 +1,164 @@
+"""SYCL devices by the names of executors, and what is known of them.
+
+A name is what SYCL calls a selector: ``cpu``, ``gpu``, ``gpu:1``, ``level_zero:gpu:0``. Nothing is
+said for the device that SYCL would take itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import real_dtype
+from ...core.errors import ExecutorUnavailable, UnsupportedOperation
+from . import runtime
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What kernels are chosen by, asked from the device.
+
+    Parameters
+    ----------
+    name : str
+        As its driver says it.
+    kind : str
+        ``cpu``, ``gpu`` or ``accelerator``.
+    backend : str
+        ``level_zero``, ``opencl``, ``cuda`` or ``hip``.
+    units : int
+        Compute units: cores of a CPU.
+    memory, local_memory : int
+        Bytes of the device and of a work-group.
+    sub_groups : tuple of int
+        The widths that it can run.
+    largest_block : int
+        Work-items that a work-group may have.
+    fp64 : bool
+        Whether it computes in double precision.
+    """
+
+    name: str
+    kind: str
+    backend: str
+    units: int
+    memory: int
+    local_memory: int
+    sub_groups: tuple[int, ...]
+    largest_block: int
+    fp64: bool
+
+    def require(self, dtype: np.dtype[Any]) -> None:
+        """Raise unless the device computes in ``dtype``.
+
+        Raises
+        ------
+        UnsupportedOperation
+            Naming the device and the remedy.
+        """
+        if real_dtype(dtype) == np.float64 and not self.fp64:
+            narrow = "complex64" if dtype.kind == "c" else "float32"
+            raise UnsupportedOperation(
+                f"{self.name} has no double precision, and the values are {dtype}; compute in "
+                f'single: A.astype("{narrow}"), or take a device that has it: A.to("dpcpp:cpu")'
+            )
+
+    @property
+    def wave(self) -> int:
+        """Lanes that work in step; 1 on a CPU, where a work-item does best alone."""
+        if self.kind == "cpu":
+            return 1
+        # Intel's GPUs run 16 natively; no kernel is written for more than 32
+        for width in (16, 32, 8):
+            if width in self.sub_groups:
+                return width
+        raise UnsupportedOperation(
+            f"{self.name} runs sub-groups of {self.sub_groups} work-items; the kernels are written "
+            "for 8, 16 and 32"
+        )
+
+    @property
+    def block(self) -> int:
+        """Work-items of a work-group."""
+        return 1 if self.kind == "cpu" else min(256, self.largest_block // self.wave * self.wave)
+
+
+def facts(device: Any) -> Facts:
+    """Ask a dpctl device."""
+    return Facts(
+        name=device.name.strip(),
+        kind=device.device_type.name,
+        backend=device.backend.name,
+        units=int(device.max_compute_units),
+        memory=int(device.global_mem_size),
+        local_memory=int(device.local_mem_size),
+        sub_groups=tuple(int(width) for width in device.sub_group_sizes),
+        largest_block=int(device.max_work_group_size),
+        fp64=bool(device.has_aspect_fp64),
+    )
+
+
+def select(selector: str) -> Any:
+    """Return the dpctl device that a selector names.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If there is none; lists what there is, or says what to install.
+    """
+    dpctl = runtime.load()
+    try:
+        device = dpctl.SyclDevice(selector) if selector else dpctl.select_default_device()
+    except Exception as error:  # dpctl's own classes differ between versions
+        raise ExecutorUnavailable(_absent(selector)) from error
+    if not device.has_aspect_usm_device_allocations:
+        raise ExecutorUnavailable(
+            f"{device.name.strip()} has no unified shared memory, which the arrays live in"
+        )
+    return device
+
+
+def _absent(selector: str) -> str:
+    names = available()
+    wanted = f'"dpcpp:{selector}"' if selector else "SYCL"
+    if not names:
+        return (
+            f"{wanted}: SYCL finds no device at all. A CPU needs intel-opencl-rt "
+            f"({runtime.INSTALL}), an Intel GPU its driver (intel-level-zero-gpu, "
+            "intel-opencl-icd) and permission to open /dev/dri"
+        )
+    hint = ""
+    if "gpu" in selector:
+        hint = (
+            "; an Intel GPU needs its driver (intel-level-zero-gpu, intel-opencl-icd) and "
+            "permission to open /dev/dri"
+        )
+    return f"{wanted} is not a device here; there are: {', '.join(names)}{hint}"
+
+
+@cache
+def available() -> tuple[str, ...]:
+    """Return the names of the executors of all devices with memory for our arrays."""
+    found = runtime.load().get_devices()
+    names = (name_of(d) for d in found if d.has_aspect_usm_device_allocations)
+    return tuple(dict.fromkeys(names))
+
+
+def name_of(device: Any) -> str:
+    """Return the name of a device's executor, from which :func:`select` finds it again.
+
+    The shortest is taken: ``dpcpp:cpu`` for the first CPU, ``dpcpp:gpu:1``, and with its backend
+    (``dpcpp:opencl:gpu:0``) where SYCL would take another one first.
+    """
+    full = device.filter_string  # backend, kind and number
+    short = full.partition(":")[2]
+    for name in ("cpu", short) if short == "cpu:0" else (short,):
+        try:
+            if runtime.load().SyclDevice(name) == device:
+                return f"dpcpp:{name}"
+        except Exception:  # no device by the short name; dpctl's own classes differ by version
+            continue
+    return f"dpcpp:{full}"

@@ -1,0 +1,255 @@
+"""The executor of SYCL devices."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
+from ...core.errors import InvalidArgument
+from ...core.executor import Array, Executor
+from ...core.iteration import Iteration
+from ..unified.wrappers import SimtKernel
+from .arguments import flatteners
+from .array import Namespace, UsmArray
+from .devices import Facts, facts, name_of
+from .launch import Launcher, Record
+from .place import Place
+from .programs import Programs, index_code, value_code
+from .table import kernel
+from .templates import Family
+
+#: A batch of iterations lasts about so long before the status is read: reading it costs some 20
+#: microseconds, and what runs beyond the stop is wasted.
+BATCH_SECONDS = 1e-3
+
+#: Iterations of a batch at most: so many may run for nothing.
+LONGEST_BATCH = 32
+
+#: Below so many elements a second core costs more than it saves.
+SERIAL_ELEMENTS = 16384
+
+#: Work-groups for each core: some cores may be busy with other things, and the others take over.
+GROUPS_PER_CORE = 4
+
+#: On a GPU, rows that a work-item has at least, and work-groups that keep a compute unit busy.
+ELEMENTS_PER_ITEM = 4
+GROUPS_PER_UNIT = 8
+
+
+class DpcppExecutor(Executor):
+    """A SYCL device: an Intel GPU through Level Zero or OpenCL, or the OpenCL CPU.
+
+    Parameters
+    ----------
+    device : dpctl.SyclDevice
+        It must have unified shared memory.
+    adapted_to : Facts, optional
+        What kernels are adapted to, if not to the device itself; tests run the kernels of GPUs on
+        a CPU with it.
+    """
+
+    kernels = kernel
+
+    def __init__(self, device: Any, adapted_to: Facts | None = None) -> None:
+        self.facts = facts(device) if adapted_to is None else adapted_to
+        self.place = Place(device)
+        self.launcher = Launcher(self.place)
+        self.programs = Programs(self.place, self.facts)
+
+    @cached_property
+    def _name(self) -> str:
+        return name_of(self.place.device)
+
+    @property
+    def name(self) -> str:
+        """The name that :func:`wollemi.executor` makes an equal executor from."""
+        return self._name
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """What is known of the device."""
+        f = self.facts
+        return {
+            "name": f.name,
+            "kind": f.kind,
+            "driver": f"{f.backend} {self.place.device.driver_version}",
+            "memory": f.memory,
+            "units": f.units,
+            "local_memory": f.local_memory,
+            "sub_groups": f.sub_groups,
+            "wave": f.wave,
+            "dtypes": tuple(d for d in VALUE_DTYPES if f.fp64 or real_dtype(d) == np.float32)
+            + INDEX_DTYPES,
+        }
+
+    @property
+    def one_item_groups(self) -> bool:
+        """Whether a work-group is one work-item, as CPU devices like it."""
+        return self.facts.block == 1
+
+    @cached_property
+    def xp(self) -> Any:
+        """NumPy's functions for arrays of this device; they compute on the host."""
+        return Namespace(self.place)
+
+    # ---- memory
+
+    def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Return an uninitialized, C-contiguous array."""
+        array = UsmArray.empty(self.place, shape, dtype)
+        record = self.launcher.record
+        if record is not None:
+            record.kept.append(array)
+        return array
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
+        """Return an array of this device with a copy of ``array``."""
+        self._host_takes_part()
+        return UsmArray.of(self.place, array)
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """Return a NumPy array with a copy of ``array``; waits for the work before."""
+        self._host_takes_part()
+        host: np.ndarray[Any, Any] = array.asnumpy()
+        return host
+
+    def copy(self, array: Array) -> Array:
+        """Return a C-contiguous copy."""
+        self._host_takes_part()
+        return array.copy()
+
+    def copy_into(self, target: Array, source: Array | np.ndarray[Any, Any]) -> None:
+        """Overwrite ``target`` with ``source``, of this device or NumPy's."""
+        self._host_takes_part()
+        if isinstance(source, UsmArray):
+            target.assign(source)
+        else:
+            target.write(source)
+
+    def owns(self, array: object) -> bool:
+        """Return whether ``array`` is one of this device."""
+        return isinstance(array, UsmArray) and array.place is self.place
+
+    def adopt(self, array: object) -> Array | None:
+        """Return dpnp's array of this device (or another that says what dpnp's do) without a copy.
+
+        The queues differ, so the other library's work is waited for.
+        """
+        interface = getattr(array, "__sycl_usm_array_interface__", None)
+        if not isinstance(interface, dict):
+            return None
+        queue = getattr(array, "sycl_queue", interface.get("syclobj"))
+        context = getattr(queue, "sycl_context", None)
+        if queue is None or context != self.place.queue.sycl_context:
+            return None
+        if getattr(queue, "sycl_device", None) != self.place.device:
+            return None
+        queue.wait()
+        dtype = np.dtype(interface["typestr"])
+        shape, strides = interface["shape"], interface["strides"]
+        return UsmArray(
+            self.place,
+            array,
+            interface["data"][0] + interface.get("offset", 0) * dtype.itemsize,
+            tuple(shape),
+            dtype,
+            None if strides is None else tuple(s * dtype.itemsize for s in strides),
+        )
+
+    def synchronize(self) -> None:
+        """Wait for all work that was submitted."""
+        self.place.wait()
+
+    # ---- work
+
+    def drive(self, iteration: Iteration, limit: int) -> None:
+        """Run ``iteration`` until its status has no running column, or ``limit`` times.
+
+        Its launches are recorded once and submitted by the shim, a batch at a time. Iterations
+        that a batch has beyond the stop leave the columns alone, because none is running.
+        """
+        if not iteration.resident or self.observed:
+            super().drive(iteration, limit)
+            return
+        if iteration.program is None:
+            with self._recording() as record:
+                iteration.body()
+            iteration.program = record
+        record = iteration.program
+        if not record.replayable:
+            super().drive(iteration, limit)
+            return
+        running = iteration.status.running
+        if limit <= 0 or self.to_host(running)[0] == 0:
+            return
+        left, batch = limit, 1
+        while left > 0:
+            batch = min(batch, left)
+            began = time.perf_counter()
+            if record.run(batch, running) == 0:
+                return
+            left -= batch
+            if time.perf_counter() - began < BATCH_SECONDS:
+                batch = min(2 * batch, LONGEST_BATCH)
+
+    @contextmanager
+    def _recording(self) -> Iterator[Record]:
+        record = Record(self.place)
+        if self.launcher.record is not None:
+            raise InvalidArgument("an iteration cannot be recorded within another one")
+        self.launcher.record = record
+        try:
+            yield record
+        finally:
+            self.launcher.record = None
+
+    def launch(
+        self,
+        kernel: SimtKernel,
+        family: Family,
+        grid: tuple[int, int],
+        arguments: tuple[Any, ...],
+        value: DTypeLike,
+        index: DTypeLike = np.int32,
+        **constants: int,
+    ) -> None:
+        """Launch a template for these dtypes on so many work-groups of so many work-items."""
+        code = value_code(value)
+        found = self.programs.of_template(kernel, family, code, index_code(index), constants)
+        flat: list[Any] = []
+        for flatten, argument in zip(flatteners(kernel, code), arguments, strict=True):
+            flatten(flat, argument)
+        self.launcher.submit(found, *grid, *flat)
+
+    def _host_takes_part(self) -> None:
+        record = self.launcher.record
+        if record is not None:
+            record.replayable = False
+
+    def grid(self, work: int) -> tuple[int, int]:
+        """Return how many work-groups of how many work-items share so many elements.
+
+        It depends on the device and on ``work`` alone, and with it the order of sums.
+        """
+        f = self.facts
+        if self.one_item_groups:
+            return (1 if work < SERIAL_ELEMENTS else GROUPS_PER_CORE * f.units), 1
+        wanted = -(-work // (f.block * ELEMENTS_PER_ITEM))
+        return max(1, min(wanted, f.units * GROUPS_PER_UNIT)), f.block
+
+    def map_grid(self, rows: int, columns: int) -> tuple[int, int]:
+        """Return the same for a functor, whose work-groups lie side by side over many columns."""
+        f = self.facts
+        if self.one_item_groups:
+            return self.grid(rows * columns)
+        width = min(columns, f.block)
+        across = -(-columns // width)
+        wanted = -(-rows // (f.block // width * ELEMENTS_PER_ITEM))
+        return max(1, min(wanted, f.units * GROUPS_PER_UNIT // across)) * across, f.block

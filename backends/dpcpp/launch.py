@@ -1,0 +1,104 @@
+"""Launches: submitted at once, or recorded to be submitted again and again by the shim."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+import numpy as np
+
+from .place import Place, host_address
+from .programs import Kernel
+from .shim import check, shim
+
+
+class Record:
+    """Launches in their order, with all arguments bound.
+
+    Attributes
+    ----------
+    kept : list
+        Memory that was made while recording, and that the launches use.
+    replayable : bool
+        False once the host took part in what was recorded: then it cannot be replayed.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._shim = shim()
+        self._handle = self._shim.wl_record_new()
+        self.kept: list[Any] = []
+        self.replayable = True
+        self.length = 0
+
+    def __del__(self) -> None:
+        self._shim.wl_record_free(self._handle)
+
+    def add(self, kernel: Kernel, blocks: int, block: int, slots: bytes) -> None:
+        """Append a launch."""
+        self._shim.wl_record_add(self._handle, kernel.handle, blocks, block, slots)
+        self.length += 1
+
+    def run(self, times: int, watched: Any) -> int:
+        """Submit all launches so many times, wait, and return the watched int32 of the device."""
+        seen = np.empty(1, np.int32)
+        check(
+            self._shim.wl_record_run(
+                self._place.address, self._handle, times, watched.pointer, host_address(seen), 4
+            ),
+            f"an iteration failed on {self._place.device.name.strip()}",
+        )
+        return int(seen[0])
+
+
+class Launcher:
+    """Where the kernels of one device are launched, and the scratch memory that they share.
+
+    The queue is in order, so kernels that follow each other may use the same scratch memory.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._launch = shim().wl_launch
+        self._scratch: dict[int, Any] = {}
+        self._counter: Any = None
+        self._local = threading.local()
+
+    @property
+    def record(self) -> Record | None:
+        """What this thread records into, if it does."""
+        return getattr(self._local, "record", None)
+
+    @record.setter
+    def record(self, record: Record | None) -> None:
+        self._local.record = record
+
+    def submit(self, kernel: Kernel, blocks: int, block: int, *values: Any) -> None:
+        """Launch a kernel of so many work-groups, or record it."""
+        slots = kernel.slots.pack(*values)
+        record = self.record
+        if record is not None:
+            record.add(kernel, blocks, block, slots)
+            return
+        code = self._launch(self._place.address, kernel.handle, blocks, block, slots)
+        if code:
+            check(code, f"{kernel.name} failed on {self._place.device.name.strip()}")
+
+    def scratch(self, nbytes: int) -> int:
+        """Return the address of scratch memory of at least so many bytes, valid for one launch."""
+        size = max(1 << (nbytes - 1).bit_length(), 4096) if nbytes else 4096
+        memory = self._scratch.get(size)
+        if memory is None:
+            memory = self._scratch[size] = self._place.allocate(size)
+        return int(memory._pointer)
+
+    @property
+    def counter(self) -> int:
+        """The address of an int32 that is 0 before and after every launch."""
+        if self._counter is None:
+            memory = self._place.allocate(64)
+            zeros = (ctypes.c_char * 64)()
+            self._place.copy(int(memory._pointer), ctypes.addressof(zeros), 64)
+            self._counter = memory
+        return int(self._counter._pointer)

@@ -1,0 +1,164 @@
+"""Kernels: which text makes them, compiled once, and how their arguments are packed.
+
+A program costs about 1.5 s to compile, most of it for SYCL's headers, so kernels that are used
+together are compiled together: all functors of a group of operations, all products of a format.
+The runtime keeps what it compiled on disk (``SYCL_CACHE_PERSISTENT``), keyed by the text.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...core.operation import Operation
+from ..unified import wrappers
+from ..unified.wrappers import SimtKernel
+from .devices import Facts
+from .place import Place
+from .shim import build_program, last_error, shim
+from .templates import Family
+
+FOLDERS = (*wrappers.FOLDERS, Path(__file__).parent)
+
+#: The parts of SYCL's headers that the kernels speak in: they compile in half the time of all.
+HEADERS = (
+    "sycl/ext/oneapi/free_function_queries.hpp",
+    "sycl/ext/oneapi/kernel_properties/properties.hpp",
+    "sycl/ext/oneapi/work_group_static.hpp",
+    "sycl/ext/oneapi/experimental/prefetch.hpp",
+    "sycl/builtins.hpp",
+    "sycl/group_algorithm.hpp",
+    "sycl/group_barrier.hpp",
+    "sycl/sub_group.hpp",
+    "sycl/atomic_fence.hpp",
+    "sycl/atomic_ref.hpp",
+)
+
+VALUE_CODES = {np.dtype(code): code for code in wrappers.VALUE_TYPES}
+INDEX_CODES = {np.dtype(code): code for code in wrappers.INDEX_TYPES}
+
+#: How a C type is packed into a slot of eight bytes: the shim's letter and Python's.
+_SLOTS = {
+    "wl::i64": ("q", "q"),
+    "wl::i32": ("i", "i4x"),
+    "double": ("d", "d"),
+    "float": ("f", "f4x"),
+}
+_POINTER = ("P", "Q")
+_ENTRY = re.compile(r"WL_ENTRY\((\w+)\)\(WL_GRID ([^)]*)\)")
+
+
+class Kernel(NamedTuple):
+    """A kernel of a program that was compiled."""
+
+    name: str
+    handle: int
+    slots: struct.Struct
+
+
+def value_code(dtype: DTypeLike) -> str:
+    """Return NumPy's short code of a value dtype."""
+    return VALUE_CODES[np.dtype(dtype)]
+
+
+def index_code(dtype: DTypeLike) -> str:
+    """Return NumPy's short code of an index dtype."""
+    return INDEX_CODES[np.dtype(dtype)]
+
+
+class Programs:
+    """The compiled programs of one device.
+
+    Parameters
+    ----------
+    place : Place
+        Its queue.
+    facts : Facts
+        What kernels are adapted to.
+    """
+
+    def __init__(self, place: Place, facts: Facts) -> None:
+        self.place, self.facts = place, facts
+        self._kernels: dict[str, Kernel] = {}
+
+    def of_map(self, operation: Operation, value: str, index: str = "i4") -> Kernel:
+        """Return the kernel of a map operation for these dtypes."""
+        name = wrappers.map_symbol(operation, value, index)
+        found = self._kernels.get(name)
+        if found is None:
+            self.facts.require(np.dtype(value))
+            launcher = "map_cpu.hpp" if self.facts.wave == 1 else "map_simt.hpp"
+            group = operation.group
+            operations = wrappers.maps_of(group)
+            texts = [wrappers.map_wrapper(one, value, index) for one in operations]
+            self._compile(f"{group} for {value}", [launcher, f"{group}.hpp"], texts)
+            found = self._kernels[name]
+        return found
+
+    def of_template(
+        self,
+        kernel: SimtKernel,
+        family: Family,
+        value: str,
+        index: str,
+        constants: Mapping[str, object],
+    ) -> Kernel:
+        """Return a kernel for these dtypes; the family it belongs to is compiled with it."""
+        name = kernel.symbol(value, index, **constants)
+        found = self._kernels.get(name)
+        if found is None:
+            self.facts.require(np.dtype(value))
+            texts = [wrappers.simt_wrapper(one, value, index, **given) for one, given in family]
+            headers = list(dict.fromkeys(one.header for one, _ in family))
+            self._compile(f"{', '.join(headers)} for {value}, {index}", headers, texts)
+            found = self._kernels[name]
+        return found
+
+    def text(self, headers: Iterable[str], wrapper_texts: Iterable[str]) -> str:
+        """Return the text of a program for this device."""
+        macros = {
+            "WL_SYCL": 1,
+            "WL_SYCL_HEADER": f"<{HEADERS[0]}>",
+            "WL_WARP": self.facts.wave,
+            "WL_BLOCK": self.facts.block,
+        }
+        return "".join(
+            [
+                *(f"#include <{header}>\n" for header in HEADERS),
+                *(f"#define {name} {text}\n" for name, text in macros.items()),
+                wrappers.flatten(*headers, folders=FOLDERS),
+                '#line 1 "wrappers"\n',
+                *wrapper_texts,
+            ]
+        )
+
+    def _compile(self, what: str, headers: Iterable[str], wrapper_texts: Iterable[str]) -> None:
+        entries = list(wrapper_texts)
+        text = self.text(headers, entries)
+        program = build_program(
+            self.place.address, text, OPTIONS, f"the kernels of {what} on {self.facts.name}"
+        )
+        # the program lives as long as the process: so do the executors that share it
+        for name, declared in _ENTRY.findall("".join(entries)):
+            slots = [_slot(argument) for argument in declared.split(", ")]
+            kinds = "".join(letter for letter, _ in slots)
+            handle = shim().wl_kernel(program, name.encode(), kinds.encode())
+            if not handle:
+                raise RuntimeError(f"{name} is missing in its program: {last_error()}")
+            packing = struct.Struct("=" + "".join(python for _, python in slots))
+            self._kernels[name] = Kernel(name, int(handle), packing)
+
+
+#: Infinities and NaN have meaning here, so the compiler may not assume that there are none.
+OPTIONS = ("-fno-fast-math",)
+
+
+def _slot(argument: str) -> tuple[str, str]:
+    kind = argument.rpartition(" ")[0]
+    return _POINTER if kind.endswith("*") else _SLOTS[kind]

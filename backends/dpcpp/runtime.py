@@ -1,0 +1,121 @@
+"""What this backend stands on, found and prepared: dpctl, the SYCL runtime, its headers.
+
+The packages from PyPI put the OpenCL CPU device where no loader looks for it. :func:`load` tells
+the loader before SYCL counts its devices, which it does once in a process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from types import ModuleType
+
+from ...core.errors import ExecutorUnavailable
+
+INSTALL = 'pip install "wollemi[dpcpp]"'
+
+#: The OpenCL driver of CPUs, by the name that the loader is given.
+CPU_DRIVER = "libintelocl.so"
+
+
+def load() -> ModuleType:
+    """Return dpctl, after the environment was prepared for it.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If it, or the SYCL runtime that it needs, is missing.
+    """
+    prepare()
+    try:
+        import dpctl
+        import dpctl.memory
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.partition(".")[0] == "dpctl":
+            raise ExecutorUnavailable(
+                f"dpctl, which finds SYCL devices, is not installed; {INSTALL}"
+            ) from error
+        raise ExecutorUnavailable(f"dpctl could not be imported: {error}; {INSTALL}") from error
+    except ImportError as error:
+        raise ExecutorUnavailable(
+            f"dpctl found no SYCL runtime that fits it ({error}); {INSTALL} brings dpctl 0.22 "
+            "with the runtimes of 2026: those of another year do not fit"
+        ) from error
+    return dpctl
+
+
+def prepare() -> None:
+    """Set what the runtime reads from the environment; what the user set stays.
+
+    ``OCL_ICD_FILENAMES`` names the CPU driver from PyPI. ``SYCL_CACHE_PERSISTENT`` keeps compiled
+    kernels on disk, so that a program costs its 1.5 s once on a machine.
+    """
+    driver = installed_file("intel-opencl-rt", CPU_DRIVER)
+    if driver is not None:
+        os.environ.setdefault("OCL_ICD_FILENAMES", str(driver))
+    os.environ.setdefault("SYCL_CACHE_PERSISTENT", "1")
+
+
+def installed_file(package: str, name: str) -> Path | None:
+    """Return the file called ``name`` that a package from PyPI brought, or None."""
+    usual = Path(sys.prefix) / "lib" / name
+    if usual.exists():
+        return usual
+    try:
+        listed = files(package) or []
+    except PackageNotFoundError:
+        return None
+    found = (Path(str(f.locate())).resolve() for f in listed if f.name == name)
+    return next((path for path in found if path.exists()), None)
+
+
+@cache
+def library() -> Path:
+    """Return the SYCL runtime library that dpctl brought into this process.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If there is none, or it cannot be told which.
+    """
+    load()
+    maps = Path("/proc/self/maps")
+    text = maps.read_text() if maps.exists() else ""
+    found = re.search(r"(/\S*/libsycl\.so[.\d]*)$", text, re.MULTILINE)
+    if found is None:
+        raise ExecutorUnavailable(f"the SYCL runtime library was not found; {INSTALL}")
+    return Path(found.group(1))
+
+
+@cache
+def headers() -> Path:
+    """Return the folder with the headers that belong to :func:`library`.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If they are not there; says what to install.
+    """
+    folders = [library().parent.parent / "include", Path(sys.prefix) / "include"]
+    brought = installed_file("intel-sycl-rt", "sycl.hpp")
+    if brought is not None:
+        folders.append(brought.parent.parent)
+    for folder in folders:
+        if (folder / "sycl" / "sycl.hpp").exists():
+            return folder
+    raise ExecutorUnavailable(
+        f"the headers of SYCL, which kernels are compiled with, are not in "
+        f"{' or '.join(map(str, dict.fromkeys(folders)))}; they come with intel-sycl-rt: {INSTALL}"
+    )
+
+
+def cache_folder() -> Path:
+    """Return the user's own folder for what is built here."""
+    base = os.environ.get("WOLLEMI_CACHE_DIR") or (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wollemi"
+    )
+    return Path(base) / "dpcpp"

@@ -1,0 +1,178 @@
+// What dpctl does not have of SYCL, behind plain C functions: compile source text at run time,
+// launch what came of it, and launch a recorded list again and again without going through Python.
+//
+// Built on the user's machine by shim.py, with any C++17 compiler and the SYCL headers; it knows
+// nothing of Python, so one build serves all versions of it.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <sycl/sycl.hpp>
+#include <vector>
+
+namespace {
+
+namespace exp = sycl::ext::oneapi::experimental;
+using bundle = sycl::kernel_bundle<sycl::bundle_state::executable>;
+
+// What went wrong last in this thread, and what kind of thing it was.
+enum failure : int { FINE = 0, FAILED = 1, OUT_OF_MEMORY = 2, REFUSED = 3 };
+thread_local std::string last_error;
+
+failure fail(failure kind, const std::string& message) {
+  last_error = message;
+  return kind;
+}
+
+failure fail(const sycl::exception& error) {
+  const bool memory = error.code() == sycl::errc::memory_allocation;
+  return fail(memory ? OUT_OF_MEMORY : FAILED, error.what());
+}
+
+template <class Body>
+int guarded(const Body& body) {
+  try {
+    body();
+    return FINE;
+  } catch (const sycl::exception& error) {
+    return fail(error);
+  } catch (const std::bad_alloc&) {
+    return fail(OUT_OF_MEMORY, "the host is out of memory");
+  } catch (const std::exception& error) {
+    return fail(FAILED, error.what());
+  }
+}
+
+// A kernel and how its arguments are laid out: one slot of eight bytes each, and a letter that says
+// what is in it (P pointer, q and i integers, d and f floating-point numbers).
+struct kernel {
+  sycl::kernel function;
+  std::string kinds;
+};
+
+struct launch {
+  const kernel* what;
+  std::size_t blocks, block;
+  std::vector<std::uint64_t> slots;
+};
+
+template <class V>
+V value_in(const std::uint64_t& slot) {
+  return *reinterpret_cast<const V*>(&slot);
+}
+
+void enqueue(sycl::queue& queue, const kernel& k, std::size_t blocks, std::size_t block,
+             const std::uint64_t* slots) {
+  // without an event: nobody waits for a single kernel of an in-order queue
+  exp::submit(queue, [&](sycl::handler& handler) {
+    for (std::size_t i = 0; i < k.kinds.size(); ++i) {
+      const int at = static_cast<int>(i);
+      switch (k.kinds[i]) {
+      case 'P':
+        handler.set_arg(at, value_in<void*>(slots[i]));
+        break;
+      case 'q':
+        handler.set_arg(at, value_in<std::int64_t>(slots[i]));
+        break;
+      case 'i':
+        handler.set_arg(at, value_in<std::int32_t>(slots[i]));
+        break;
+      case 'd':
+        handler.set_arg(at, value_in<double>(slots[i]));
+        break;
+      default:
+        handler.set_arg(at, value_in<float>(slots[i]));
+      }
+    }
+    handler.parallel_for(sycl::nd_range<1>(blocks * block, block), k.function);
+  });
+}
+
+sycl::queue& queue_at(void* address) { return *static_cast<sycl::queue*>(address); }
+
+} // namespace
+
+extern "C" {
+
+// Raised whenever a function or the meaning of an argument changes.
+int wl_version() { return 1; }
+
+const char* wl_error() { return last_error.c_str(); }
+
+// Null if the source does not compile; the error is then the compiler's log.
+void* wl_build(void* queue, const char* source, const char* const* options, int count) {
+  std::string log;
+  try {
+    auto text = exp::create_kernel_bundle_from_source(queue_at(queue).get_context(),
+                                                      exp::source_language::sycl, source);
+    const std::vector<std::string> list(options, options + count);
+    return new bundle(
+        exp::build(text, exp::properties{exp::build_options{list}, exp::save_log{&log}}));
+  } catch (const std::exception& error) {
+    fail(REFUSED, std::string(error.what()) + log);
+    return nullptr;
+  }
+}
+
+void* wl_kernel(void* program, const char* name, const char* kinds) {
+  try {
+    return new kernel{static_cast<bundle*>(program)->ext_oneapi_get_kernel(name), kinds};
+  } catch (const std::exception& error) {
+    fail(FAILED, error.what());
+    return nullptr;
+  }
+}
+
+int wl_launch(void* queue, const void* what, std::size_t blocks, std::size_t block,
+              const std::uint64_t* slots) {
+  return guarded(
+      [&] { enqueue(queue_at(queue), *static_cast<const kernel*>(what), blocks, block, slots); });
+}
+
+void* wl_record_new() { return new std::vector<launch>; }
+
+void wl_record_free(void* record) { delete static_cast<std::vector<launch>*>(record); }
+
+void wl_record_add(void* record, const void* what, std::size_t blocks, std::size_t block,
+                   const std::uint64_t* slots) {
+  const auto* k = static_cast<const kernel*>(what);
+  static_cast<std::vector<launch>*>(record)->push_back(
+      {k, blocks, block, {slots, slots + k->kinds.size()}});
+}
+
+// Submits the record so many times, then copies `bytes` from the device and waits for them.
+int wl_record_run(void* queue, const void* record, int times, const void* from, void* to,
+                  std::size_t bytes) {
+  return guarded([&] {
+    sycl::queue& q = queue_at(queue);
+    const auto& launches = *static_cast<const std::vector<launch>*>(record);
+    for (int i = 0; i < times; ++i)
+      for (const launch& l : launches)
+        enqueue(q, *l.what, l.blocks, l.block, l.slots.data());
+    q.memcpy(to, from, bytes);
+    q.wait_and_throw();
+  });
+}
+
+// `rows` pieces of `bytes` each, whose beginnings are so far apart.
+int wl_copy(void* queue, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+            std::size_t bytes, std::size_t rows) {
+  return guarded([&] {
+    sycl::queue& q = queue_at(queue);
+    if (rows == 1 || (to_pitch == bytes && from_pitch == bytes))
+      q.memcpy(to, from, bytes * rows);
+    else
+      q.ext_oneapi_memcpy2d(to, to_pitch, from, from_pitch, bytes, rows);
+    q.wait_and_throw();
+  });
+}
+
+int wl_fill(void* queue, void* to, int byte, std::size_t bytes) {
+  return guarded([&] { queue_at(queue).memset(to, byte, bytes); });
+}
+
+int wl_wait(void* queue) {
+  return guarded([&] { queue_at(queue).wait_and_throw(); });
+}
+
+} // extern "C"

@@ -1,0 +1,173 @@
+"""The C++ part of this backend: built when first needed, then loaded.
+
+dpctl cannot compile SYCL C++ at run time and pays Python's price for every launch. ``shim.cpp``
+can, in a hundred lines over the SYCL headers. A wheel cannot carry it, because it must match the
+runtime that is installed next to it; so the machine's own C++ compiler builds it, once for each
+version of the runtime, into the user's cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from ...core.errors import DeviceError, ExecutorUnavailable, KernelCompileError, OutOfDeviceMemory
+from . import runtime
+
+SOURCE = Path(__file__).with_name("shim.cpp")
+
+#: What :c:func:`wl_version` must say.
+VERSION = 1
+
+_OUT_OF_MEMORY = 2
+
+_SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
+    "wl_version": (ctypes.c_int, []),
+    "wl_error": (ctypes.c_char_p, []),
+    "wl_build": (
+        ctypes.c_void_p,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.c_int],
+    ),
+    "wl_kernel": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]),
+    "wl_launch": (
+        ctypes.c_int,
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p],
+    ),
+    "wl_record_new": (ctypes.c_void_p, []),
+    "wl_record_free": (None, [ctypes.c_void_p]),
+    "wl_record_add": (
+        None,
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p],
+    ),
+    "wl_record_run": (
+        ctypes.c_int,
+        [
+            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
+            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
+        ],
+    ),
+    "wl_copy": (
+        ctypes.c_int,
+        [
+            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p,
+            ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t,
+        ],
+    ),
+    "wl_wait": (ctypes.c_int, [ctypes.c_void_p]),
+}  # fmt: skip
+
+
+@cache
+def shim() -> ctypes.CDLL:
+    """Return the library, built if it is not in the cache.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If it cannot be built here: no compiler, no headers; says what to install.
+    """
+    path = built()
+    try:
+        loaded = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ExecutorUnavailable(
+            f"{path} does not load ({error}); delete it, and it is built again"
+        ) from error
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
+    if loaded.wl_version() != VERSION:
+        raise ExecutorUnavailable(f"{path} is of another version; delete it")
+    return loaded
+
+
+def built() -> Path:
+    """Return the path of the library, after building it if need be."""
+    library, include = runtime.library().resolve(), runtime.headers()
+    facts = library.stat()
+    key = f"{SOURCE.read_text(encoding='utf-8')}{library}{facts.st_size}{facts.st_mtime_ns}"
+    name = f"shim-{platform.machine()}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.so"
+    path = runtime.cache_folder() / name
+    if not path.exists():
+        _build(find_compiler(), library, include, path)
+    return path
+
+
+def find_compiler() -> str:
+    """Return the C++ compiler: ``$CXX``, or the first of g++, clang++ and c++ that there is."""
+    candidates = [os.environ.get("CXX", ""), "g++", "clang++", "c++"]
+    for candidate in candidates:
+        if candidate and shutil.which(candidate):
+            return candidate
+    raise ExecutorUnavailable(
+        "no C++ compiler was found, which builds the link between Python and SYCL once; install "
+        "g++ (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++), or set CXX to one"
+    )
+
+
+def _build(compiler: str, library: Path, include: Path, target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.mkdtemp(dir=target.parent)
+    except OSError as error:
+        raise ExecutorUnavailable(
+            f"{target.parent} cannot be written ({error}); set WOLLEMI_CACHE_DIR to a folder that "
+            "can"
+        ) from error
+    made = Path(scratch) / target.name
+    command = [
+        compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-w", str(SOURCE), f"-I{include}",
+        str(library), f"-Wl,-rpath,{library.parent}", "-o", str(made),
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ExecutorUnavailable(
+                f"{compiler} could not build the link between Python and SYCL; it needs C++17 "
+                f"(set CXX to another compiler).\n{' '.join(command)}\n{done.stderr[-4000:]}"
+            )
+        made.replace(target)  # at once: another process may be doing the same
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def check(code: int, what: str) -> None:
+    """Raise what the shim reported, if it did.
+
+    Raises
+    ------
+    OutOfDeviceMemory, DeviceError
+        With what SYCL said.
+    """
+    if code == 0:
+        return
+    message = f"{what}: {last_error()}"
+    raise OutOfDeviceMemory(message) if code == _OUT_OF_MEMORY else DeviceError(message)
+
+
+def build_program(queue: int, source: str, options: Sequence[str], what: str) -> int:
+    """Compile a program for the context of a queue and return its handle.
+
+    Raises
+    ------
+    KernelCompileError
+        With the compiler's log.
+    """
+    array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    handle = shim().wl_build(queue, source.encode(), array, len(options))
+    if not handle:
+        raise KernelCompileError(f"SYCL refused {what}:\n{last_error()}")
+    return int(handle)
+
+
+def last_error() -> str:
+    """Return what went wrong last."""
+    return (shim().wl_error() or b"").decode(errors="replace")

@@ -1,0 +1,131 @@
+"""Work on the structure of matrices, on the host with NumPy.
+
+It happens once for a matrix, its results have lengths that are known only afterwards, and most of
+it is sorting: the arrays go to the host and the results come back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.dtypes import index_dtype
+from ...core.operations import structure as operations
+from .table import kernel
+
+if TYPE_CHECKING:
+    from .array import UsmArray
+    from .executor import DpcppExecutor
+
+Host = np.ndarray[Any, np.dtype[Any]]
+
+
+def _host(executor: DpcppExecutor, A: Any, *names: str) -> tuple[Host, ...]:
+    return tuple(executor.to_host(getattr(A, name)) for name in names)
+
+
+def _device(executor: DpcppExecutor, *arrays: Host) -> tuple[UsmArray, ...]:
+    return tuple(executor.from_host(array) for array in arrays)
+
+
+def _rows(indptr: Host) -> Host:
+    """Return the row of each entry."""
+    return np.repeat(np.arange(indptr.size - 1, dtype=np.int64), np.diff(indptr))
+
+
+def _indptr(row: Host, rows: int, dtype: np.dtype[Any]) -> Host:
+    """Return where each row begins among entries in any order."""
+    indptr = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=rows)[:rows], out=indptr[1:])
+    return indptr.astype(dtype)
+
+
+def _merged(
+    shape: tuple[int, int], row: Host, column: Host, data: Host, wide: np.dtype[Any]
+) -> tuple[Host, Host, Host]:
+    """Return indptr, indices, data by rows; entries of one place are added up in their order."""
+    place = row.astype(np.int64) * shape[1] + column
+    order = np.argsort(place, kind="stable")
+    place = place[order]
+    first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1]))[: place.size])
+    sums = np.add.reduceat(data[order], first) if first.size else data[:0]
+    kept = order[first]
+    dtype = index_dtype(max(first.size, *shape), wide)
+    return _indptr(row[kept], shape[0], dtype), column[kept].astype(dtype), sums
+
+
+@kernel(operations.coo_to_csr)
+def coo_to_csr(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
+    """Sort by row and keep the order within."""
+    row, column, data = _host(executor, A, "row", "col", "data")
+    order = np.argsort(row, kind="stable")
+    indptr = _indptr(row, A.shape[0], row.dtype)
+    return _device(executor, indptr, column[order], data[order])
+
+
+@kernel(operations.csr_sort)
+def csr_sort(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
+    """Sort each row by column."""
+    indptr, indices, data = _host(executor, A, "indptr", "indices", "data")
+    order = np.lexsort((indices, _rows(indptr)))
+    return _device(executor, indices[order], data[order], order.astype(indices.dtype))
+
+
+@kernel(operations.csr_sum_duplicates)
+def csr_sum_duplicates(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
+    """Add up neighbours of one place."""
+    indptr, indices, data = _host(executor, A, "indptr", "indices", "data")
+    return _device(executor, *_merged(A.shape, _rows(indptr), indices, data, indices.dtype))
+
+
+@kernel(operations.csr_transpose)
+def csr_transpose(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
+    """Sort by column; the entries of a column are by rows already."""
+    indptr, indices, data = _host(executor, A, "indptr", "indices", "data")
+    order = np.argsort(indices, kind="stable")
+    dtype = indices.dtype
+    return _device(
+        executor,
+        _indptr(indices, A.shape[1], dtype),
+        _rows(indptr)[order].astype(dtype),
+        data[order],
+        order.astype(dtype),
+    )
+
+
+@kernel(operations.csr_matmul)
+def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
+    """Let each entry of A meet its row of B, and add up what has one place."""
+    ptr_a, indices_a, data_a = _host(executor, A, "indptr", "indices", "data")
+    ptr_b, indices_b, data_b = _host(executor, B, "indptr", "indices", "data")
+    count = np.diff(ptr_b).astype(np.int64)[indices_a]
+    of_a = np.repeat(np.arange(indices_a.size), count)
+    number = np.arange(of_a.size) - np.repeat(np.cumsum(count) - count, count)
+    of_b = ptr_b[indices_a[of_a]] + number
+    product = _merged(
+        (A.shape[0], B.shape[1]),
+        _rows(ptr_a)[of_a],
+        indices_b[of_b],
+        data_a[of_a] * data_b[of_b],
+        np.result_type(indices_a, indices_b),
+    )
+    return _device(executor, *product)
+
+
+@kernel(operations.csr_add)
+def csr_add(
+    executor: DpcppExecutor, A: Any, B: Any, alpha: complex, beta: complex
+) -> tuple[UsmArray, ...]:
+    """Put the entries of both together, and add up what has one place."""
+    scalar = np.dtype(A.data.dtype).type
+    ptr_a, indices_a, data_a = _host(executor, A, "indptr", "indices", "data")
+    ptr_b, indices_b, data_b = _host(executor, B, "indptr", "indices", "data")
+    total = _merged(
+        A.shape,
+        np.concatenate((_rows(ptr_a), _rows(ptr_b))),
+        np.concatenate((indices_a, indices_b)),
+        np.concatenate((scalar(alpha) * data_a, scalar(beta) * data_b)),
+        np.result_type(indices_a, indices_b),
+    )
+    return _device(executor, *total)

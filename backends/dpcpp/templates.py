@@ -1,0 +1,83 @@
+"""Declarations of the kernels that are templates, and which are compiled together.
+
+CPU devices have kernels of their own, where a work-group is one work-item. The kernels of GPUs are
+those of ``backends/simt``; where both exist they take the same arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..simt import kernels as simt
+from ..unified.wrappers import SimtKernel
+
+#: A program's kernels, each with the constants that it is made for.
+Family = tuple[tuple[SimtKernel, Mapping[str, object]], ...]
+
+_BLOCKS = "x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"
+_CSR = "indptr: in I[l], indices: in I[z], data: in T[z]"
+
+csr_parts = SimtKernel(
+    "csr_parts",
+    "rows_cpu.hpp",
+    f"parts: i64, cut_row: in i64[l], cut_entry: in i64[l], k: i64, {_CSR}, {_BLOCKS}, "
+    "carry: out T[l]",
+)
+csr_carry = SimtKernel(
+    "csr_carry",
+    "rows_cpu.hpp",
+    "parts: i64, cut_row: in i64[l], cut_entry: in i64[l], k: i64, indptr: in I[l], "
+    "y: inout T[m,k], carry: in T[l]",
+)
+csr_patterns = SimtKernel(
+    "csr_patterns",
+    "pattern_cpu.hpp",
+    "parts: i64, cut_row: in i64[l], first_run: in i32[l], run_end: in i32[l], "
+    "run_pattern: in i32[l], pattern_ptr: in i32[l], offsets: in i32[l], k: i64, "
+    f"indptr: in I[l], values: in T[z], {_BLOCKS}",
+)
+csr_diagonal_cpu = replace(simt.csr_diagonal, name="csr_diagonal_cpu", header="rows_cpu.hpp")
+ell_cpu = replace(simt.ell_rows, name="ell_cpu", header="rows_cpu.hpp")
+sellp_cpu = replace(simt.sellp_rows, name="sellp_cpu", header="rows_cpu.hpp")
+bsr_cpu = SimtKernel(
+    "bsr_cpu",
+    "rows_cpu.hpp",
+    f"block_rows: i64, k: i64, r: i64, c: i64, {_CSR}, {_BLOCKS}",
+)
+dense_cpu = replace(simt.dense_rows, name="dense_cpu", header="rows_cpu.hpp")
+
+_GMRES = (
+    simt.gmres_start,
+    simt.gmres_project,
+    simt.gmres_subtract,
+    simt.gmres_append,
+    simt.gmres_combine,
+)
+#: By the kernel of GPUs, the kernel of CPUs with the same arguments.
+GMRES_CPU = {k: replace(k, name=f"{k.name}_cpu", header="gmres_cpu.hpp") for k in _GMRES}
+
+
+def _family(*kernels: SimtKernel) -> Family:
+    return tuple((kernel, constants) for kernel in kernels for constants in kernel.variants)
+
+
+CPU_CSR = _family(csr_parts, csr_carry, csr_patterns, csr_diagonal_cpu)
+CPU_FORMATS = _family(ell_cpu, sellp_cpu, bsr_cpu)
+CPU_DENSE = _family(dense_cpu)
+CPU_GMRES = _family(*GMRES_CPU.values(), simt.gmres_rotate, simt.gmres_solve)
+
+#: Lanes of a CSR row that are chosen from: each more is half a second of compiling.
+GPU_LANES = (1, 4, 16)
+#: Lanes of a row of blocks.
+BSR_LANES = 4
+
+GPU_CSR: Family = (
+    *((simt.csr_subwarp, {"W": lanes}) for lanes in GPU_LANES),
+    (simt.ell_rows, {}),
+    (simt.sellp_rows, {}),
+    (simt.bsr_subwarp, {"W": BSR_LANES, "C": 0}),
+)
+GPU_DIAGONAL = _family(simt.csr_diagonal)
+GPU_DENSE = _family(simt.dense_rows)
+GPU_GMRES = _family(*_GMRES, simt.gmres_rotate, simt.gmres_solve)
