@@ -6,6 +6,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -44,7 +45,8 @@ class Scratch:
         return self.buffer.data.ptr, self.counter.data.ptr
 
 
-class Launch(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Launch:
     """A kernel with what it is launched with."""
 
     function: Any
