@@ -20,6 +20,7 @@ from ..unified.wrappers import SimtKernel, is_block
 from . import launch
 from .device import GpuDevice
 from .errors import translated
+from .thresholds import Thresholds
 
 if TYPE_CHECKING:
     from .tape import Tape
@@ -85,6 +86,8 @@ class GpuExecutor(Executor):
         Its number, from 0.
     """
 
+    #: The numbers that selection rules compare with: they are the vendor's.
+    thresholds: ClassVar[Thresholds]
     #: The kinds of memory (DLDeviceType) of other libraries' arrays that can be adopted.
     dlpack_kinds: ClassVar[tuple[int, ...]]
 

@@ -8,6 +8,7 @@ from ...core.iteration import Iteration
 from .base import GpuExecutor
 from .device import CudaDevice, device
 from .table import kernel
+from .thresholds import NVIDIA
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
 
@@ -38,6 +39,7 @@ class CudaExecutor(GpuExecutor):
     """
 
     kernels = kernel
+    thresholds = NVIDIA
     dlpack_kinds = (_KDLCUDA, _KDLCUDA_MANAGED)
 
     def __init__(self, device: int = 0) -> None:

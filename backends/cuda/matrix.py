@@ -18,9 +18,6 @@ from .base import CODES, GpuExecutor, flatten, row_distance
 from .maps import run_map
 from .table import kernel
 
-#: Bytes of shared memory that hot columns take: 24,000 float64. The rest of 228 KB is L1.
-HOT_BYTES = 192_000
-
 sell_hot = SimtKernel(
     "sell_hot",
     "hot.hpp",
@@ -36,27 +33,27 @@ sell_hot = SimtKernel(
 
 def facts_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selection.Facts]:
     """Return what the rule wants to know of a CSR matrix, and no more."""
-    xp, warp = executor.xp, executor.device.warp
+    xp, warp, thresholds = executor.xp, executor.device.warp, executor.thresholds
     length = xp.diff(matrix.indptr.astype(np.int64))
     nnz = matrix.nnz
     statistics = statistics_of(executor, matrix, length)
     narrow = max(*matrix.shape, nnz) < 2**31
     room = executor.free_memory() if narrow else 0  # packed columns are 32-bit
     facts = selection.Facts(9.9, 9.9, 0, 2**31, 0.0, matrix.dtype.itemsize, room)
-    if nnz < selection.FEW_ENTRIES or not narrow:
+    if nnz < thresholds.few_entries or not narrow:
         return statistics, facts
     facts = facts._replace(padding=packed.padding(xp, length, warp))
-    if facts.padding > selection.MOST_PADDING:
+    if facts.padding > thresholds.most_padding:
         order = packed.window_order(xp, length, warp)
         facts = facts._replace(sorted_padding=packed.padding(xp, length[order], warp))
-    if min(facts.padding, facts.sorted_padding) <= selection.MOST_PADDING:
+    if min(facts.padding, facts.sorted_padding) <= thresholds.most_padding:
         hashes, reach = packed.examine(executor, matrix)
         found = packed.patterns(executor, matrix, hashes, selection.MOST_PATTERNS)
         count = 0 if found is None else int(found[1].size)
         facts = facts._replace(reach=reach, patterns=count)
-    elif nnz >= selection.HOT_ENTRIES and matrix.dtype.kind == "f":
-        hot = HOT_BYTES // matrix.dtype.itemsize
-        if executor.device.shared_bytes >= HOT_BYTES and matrix.shape[1] > hot:
+    elif nnz >= thresholds.hot_entries and matrix.dtype.kind == "f":
+        hot = thresholds.hot_bytes // matrix.dtype.itemsize
+        if executor.device.shared_bytes >= thresholds.hot_bytes and matrix.shape[1] > hot:
             facts = facts._replace(hot_share=packed.hot_share(xp, matrix, hot))
     return statistics, facts
 
@@ -91,10 +88,10 @@ def make_plan(executor: GpuExecutor, matrix: Any, chosen: str | None = None) -> 
     """
     statistics, facts = facts_of(executor, matrix)
     if chosen is None:
-        name, reason = selection.choose(statistics, facts)
+        name, reason = selection.choose(statistics, facts, executor.thresholds)
     else:
         name, reason = chosen, "as asked for"
-    in_order = facts.padding <= selection.MOST_PADDING
+    in_order = facts.padding <= executor.thresholds.most_padding
     state = None
     if name.startswith("sell"):
         code = {"sell": packed.ABSOLUTE, "sell-near": packed.NEAR, "sell-pattern": packed.PATTERN}
@@ -102,7 +99,9 @@ def make_plan(executor: GpuExecutor, matrix: Any, chosen: str | None = None) -> 
     elif name == "balanced":
         state = packed.pack_pieces(executor, matrix)
     elif name == "balanced-hot":
-        state = packed.pack_pieces(executor, matrix, HOT_BYTES // matrix.dtype.itemsize)
+        state = packed.pack_pieces(
+            executor, matrix, executor.thresholds.hot_bytes // matrix.dtype.itemsize
+        )
     return Plan(name, reason, statistics, state)
 
 
@@ -361,17 +360,13 @@ def dense_spmv(
     (m, n), k = A.shape, y.shape[1]
     if m == 0 or k == 0:
         return
-    if k > DENSE_COLUMNS and n:
+    if k > executor.thresholds.dense_columns and n:
         _gemm(executor, A.data, x, y, alpha, beta)
         return
     arguments = (m, n, k, A.data, x, y, alpha, beta)
     executor.launch_simt(
         simt.dense_rows, _rows(executor, m * k * executor.device.warp), arguments, A.dtype
     )
-
-
-#: Vectors up to which a wave a row reads the matrix from the caches often enough.
-DENSE_COLUMNS = 2
 
 
 def _gemm(

@@ -5,28 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...core.statistics import RowStatistics
+from .thresholds import NVIDIA, Thresholds
 
-#: Padding of slices that a packed copy may have: it moves that much more than CSR. CSR-stream
-#: reaches 92 % of copy bandwidth on a 7-point stencil, so a copy with more than that is no gain.
-MOST_PADDING = 1.15
-#: Below that many entries launches cost more than bytes, and a plan more than it brings.
-FEW_ENTRIES = 20_000
-#: Rows a block of CSR-stream holds in shared memory on average: 8 entries for each of its items.
-STREAM_ENTRIES = 8.0
 #: Patterns that a byte can tell apart.
 MOST_PATTERNS = 256
 #: Distance from the diagonal that a signed 16-bit step can tell (-32768 marks padding).
 NEAR = 32767
-#: A row this many times the mean (and of at least MANY entries) starves the lanes beside it.
-UNEVEN = 8.0
-MANY = 256
-#: Rows that a single lane can do without being waited for long: with a quarter of an entry a row
-#: that took 335 microseconds, cut and sorted rows 367 and cuSPARSE 389 (20 M rows, H200).
-SHORT = 16
-#: Share of the entries that hot columns must have to pay for sorting x: an R-MAT graph with 65 %
-#: gains 1.24 times (H200, 24,000 columns of float64), a circuit with 20 % would lose.
-HOT_SHARE = 0.4
-HOT_ENTRIES = 4_000_000
 
 
 class Facts(NamedTuple):
@@ -77,7 +61,7 @@ def lanes(mean: float) -> int:
     return count
 
 
-def choose(statistics: RowStatistics, facts: Facts) -> Choice:
+def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> Choice:
     """Return the kernel of ``csr.spmv`` for one vector.
 
     Examples
@@ -87,12 +71,12 @@ def choose(statistics: RowStatistics, facts: Facts) -> Choice:
     >>> choose(stencil, Facts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36)).kernel
     'sell-pattern'
     """
-    if statistics.nnz < FEW_ENTRIES:
-        return _plain(statistics, "small")
-    if needs(statistics, facts) > facts.room // 2:
-        return _plain(statistics, "no memory for a packed copy")
+    if statistics.nnz < thresholds.few_entries:
+        return _plain(statistics, thresholds, "small")
+    if needs(statistics, facts, thresholds) > facts.room // 2:
+        return _plain(statistics, thresholds, "no memory for a packed copy")
     padding = min(facts.padding, facts.sorted_padding)
-    if padding <= MOST_PADDING:
+    if padding <= thresholds.most_padding:
         if 0 < facts.patterns <= MOST_PATTERNS:
             return Choice(
                 "sell-pattern", f"regular rows of {facts.patterns} patterns: columns need no bytes"
@@ -100,27 +84,30 @@ def choose(statistics: RowStatistics, facts: Facts) -> Choice:
         if facts.reach <= NEAR:
             return Choice("sell-near", "regular rows near the diagonal: columns take two bytes")
         return Choice("sell", "regular rows")
-    if statistics.longest <= SHORT and statistics.mean < 1:
+    if statistics.longest <= thresholds.short and statistics.mean < 1:
         return Choice("subwarp", "almost all rows are empty and none is long: one lane a row")
-    if statistics.longest > max(UNEVEN * statistics.mean, MANY) or statistics.empty > 0.5:
-        if facts.hot_share >= HOT_SHARE and statistics.nnz >= HOT_ENTRIES:
+    if (
+        statistics.longest > max(thresholds.uneven * statistics.mean, thresholds.many)
+        or statistics.empty > 0.5
+    ):
+        if facts.hot_share >= thresholds.hot_share and statistics.nnz >= thresholds.hot_entries:
             return Choice(
                 "balanced-hot",
                 f"uneven rows, and {facts.hot_share:.0%} of the entries in the columns that "
                 "shared memory holds",
             )
         return Choice("balanced", "uneven rows: long ones are cut, equal ones work together")
-    return _plain(statistics, "rows of moderate lengths")
+    return _plain(statistics, thresholds, "rows of moderate lengths")
 
 
-def _plain(statistics: RowStatistics, why: str) -> Choice:
-    uneven = statistics.longest > max(UNEVEN * statistics.mean, MANY)
-    if statistics.mean <= STREAM_ENTRIES and not uneven:
+def _plain(statistics: RowStatistics, thresholds: Thresholds, why: str) -> Choice:
+    uneven = statistics.longest > max(thresholds.uneven * statistics.mean, thresholds.many)
+    if statistics.mean <= thresholds.stream_entries and not uneven:
         return Choice("stream", f"{why}: short rows, loaded side by side")
     return Choice("subwarp", f"{why}: {lanes(statistics.mean)} lanes a row")
 
 
-def needs(statistics: RowStatistics, facts: Facts) -> int:
+def needs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> int:
     """Return the bytes of the largest packed copy that may be chosen, work space included."""
-    padding = min(facts.padding, facts.sorted_padding, MOST_PADDING)
+    padding = min(facts.padding, facts.sorted_padding, thresholds.most_padding)
     return int(statistics.nnz * padding * (facts.itemsize + 4)) + 40 * statistics.rows

@@ -7,6 +7,7 @@ from ..cuda.base import GpuExecutor
 from .device import HipDevice, device
 from .loop import Batches
 from .table import kernel
+from .thresholds import AMD
 
 _KDLROCM = 10
 
@@ -31,6 +32,7 @@ class HipExecutor(GpuExecutor):
     """
 
     kernels = kernel
+    thresholds = AMD
     dlpack_kinds = (_KDLROCM,)
 
     def __init__(self, device: int = 0) -> None:
