@@ -19,6 +19,7 @@ TINY = {
     "rmat": "8,1000",
     "uniform": "40,60,200",
     "pruned": "30,40,90",
+    "weights": "40,60,90",
     "hypersparse": "1000,50",
 }
 DEFINITE = ("stencil5", "stencil7", "stencil9", "stencil27", "fem", "circuit")

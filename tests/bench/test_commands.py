@@ -45,6 +45,19 @@ def test_a_format_and_a_dtype_can_be_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize("executor", ["reference", "omp"])
+@pytest.mark.parametrize("operation", ["spmm", "sddmm", "fusedmm"])
+def test_the_kernels_of_machine_learning_are_measured(tmp_path, operation, executor):
+    options = ("--executor", executor, "--columns", "4", "--columns", "9", "--every-kernel")
+    files = ("--json", tmp_path / "r.jsonl", *QUICK)
+    assert run("bench", operation, "pruned:16,24,70", *options, *files) == 0
+    records = results(tmp_path / "r.jsonl")
+    assert {r["benchmark"] for r in records} == {f"{operation}/4", f"{operation}/9"}
+    ours = [r for r in records if r["contender"].startswith("wollemi")]
+    assert all(r["trouble"] == "" and r["seconds"] > 0 and r["flops"] > 0 for r in ours)
+    assert any(r["contender"] == "wollemi balanced" for r in ours) == (executor == "omp")
+
+
+@pytest.mark.parametrize("executor", ["reference", "omp"])
 def test_solvers_are_measured_by_the_iteration(tmp_path, executor):
     options = ("--executor", executor, "--iterations", "30", "--json", tmp_path / "r.jsonl", *QUICK)
     assert run("bench", "solve", "stencil7:6", *options) == 0

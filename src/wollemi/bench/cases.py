@@ -139,6 +139,17 @@ def pruned(rows: int, columns: int, percent: int) -> Csr:
     return _compressed(weights)
 
 
+def weights(rows: int, columns: int, percent: int) -> Csr:
+    """Return weights of which so many percent, anywhere with equal chance, are zero."""
+    rng = np.random.default_rng(SEED)
+    parts = []
+    for start in range(0, rows, 1024):
+        block = rng.standard_normal((min(1024, rows - start), columns), np.float32)
+        block[100 * rng.random(block.shape, np.float32) < percent] = 0.0
+        parts.append(sp.csr_array(block))
+    return _compressed(sp.vstack(parts, format="csr"))
+
+
 def hypersparse(rows: int, entries: int) -> Csr:
     """Return far fewer entries than rows: most rows are empty."""
     return uniform(rows, rows, entries)
@@ -175,6 +186,7 @@ CASES = {
     "rmat": Generator(rmat, (18, 4_000_000)),
     "uniform": Generator(uniform, (500_000, 500_000, 5_000_000)),
     "pruned": Generator(pruned, (2048, 2048, 90)),
+    "weights": Generator(weights, (4096, 4096, 90)),
     "hypersparse": Generator(hypersparse, (4_000_000, 1_000_000)),
 }
 

@@ -16,6 +16,9 @@ import scipy.sparse.linalg as sla
 from ..core.executor import Executor
 from .timing import Contender
 
+#: A dense matrix of this many entries is still compared with: 1 GB in float32.
+DENSE_ENTRIES = 1 << 28
+
 
 class Absent(Exception):
     """A peer that is not here, or cannot do what is asked; the message says why."""
@@ -43,6 +46,12 @@ class Peer(ABC):
     ) -> Callable[[], Any]:
         """Return what does exactly so many iterations from zero and returns ``x``."""
         raise Absent(f"its {method} is not compared")
+
+    def ml(
+        self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
+    ) -> dict[str, Callable[[], Any]]:
+        """Return by name what computes spmm, sddmm or fusedmm."""
+        raise Absent(f"its {operation} is not compared")
 
     def synchronize(self) -> None:  # noqa: B027  on a CPU there is nothing to wait for
         """Wait for what was submitted."""
@@ -77,6 +86,19 @@ class SciPy(Peer):
     def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
         """Return ``S @ x``."""
         return lambda: S @ x
+
+    def ml(
+        self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
+    ) -> dict[str, Callable[[], Any]]:
+        """Return ``S @ B``, and the product with all zeros where it fits."""
+        if operation != "spmm":
+            raise Absent(f"has no {operation}")
+        B = operands[0]
+        calls: dict[str, Callable[[], Any]] = {"scipy": lambda: S @ B}
+        if S.shape[0] * S.shape[1] <= DENSE_ENTRIES:
+            D = S.toarray()
+            calls["dense (numpy)"] = lambda: D @ B
+        return calls
 
     def solve(
         self, method: str, S: sp.csr_array, b: np.ndarray[Any, Any], iterations: int, restart: int
@@ -135,6 +157,16 @@ class Mkl(Peer):
         out = np.zeros(S.shape[0], S.dtype)
         return lambda: product(S, x, out=out, out_scalar=0.0)
 
+    def ml(
+        self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
+    ) -> dict[str, Callable[[], Any]]:
+        """Return ``S @ B`` into one and the same array."""
+        if operation != "spmm":
+            raise Absent(f"has no {operation}")
+        product = self._library().dot_product_mkl
+        out = np.zeros((S.shape[0], operands[0].shape[1]), S.dtype)
+        return {"mkl": lambda: product(S, operands[0], out=out, out_scalar=0.0)}
+
 
 class Torch(Peer):
     """PyTorch on the CPU, CSR."""
@@ -159,6 +191,28 @@ class Torch(Peer):
             tensor = torch.sparse_csr_tensor(*parts, size=S.shape)
         vector = torch.from_numpy(x)
         return lambda: tensor @ vector
+
+    def ml(
+        self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
+    ) -> dict[str, Callable[[], Any]]:
+        """Return torch.sparse.mm, sampled_addmm, or the one after the other."""
+        import torch
+
+        torch.set_num_threads(self.threads)
+        parts = (torch.from_numpy(np.array(a)) for a in (S.indptr, S.indices, S.data))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that sparse CSR is in beta
+            tensor = torch.sparse_csr_tensor(*parts, size=S.shape)
+        dense = [torch.from_numpy(x) for x in operands]
+        if operation == "spmm":
+            return {"torch": lambda: torch.sparse.mm(tensor, dense[0])}
+
+        def sampled() -> Any:
+            return torch.sparse.sampled_addmm(tensor, dense[0], dense[1].t(), beta=0.0)
+
+        if operation == "sddmm":
+            return {"torch": lambda: sampled().values()}
+        return {"torch": lambda: torch.sparse.mm(sampled(), dense[2])}
 
 
 class PyAmg(Peer):

@@ -95,6 +95,98 @@ def solve(
     _report(measure, executor, json, plot)
 
 
+Columns = Annotated[
+    list[int] | None, typer.Option(help="Columns of the dense operands; may be repeated.", min=1)
+]
+Suite = Annotated[
+    str | None, typer.Option(help="A set of cases: square, esimd-72, dgsparse, dlmc, k-sweep.")
+]
+EveryKernel = Annotated[bool, typer.Option("--every-kernel", help="Time all our algorithms.")]
+
+
+@bench.command()
+def spmm(
+    cases: Cases = None,
+    executor: ExecutorName = "omp",
+    suite: Suite = None,
+    columns: Columns = None,
+    every_kernel: EveryKernel = False,
+    json: Json = None,
+    plot: Plot = None,
+    batches: Batches = 15,
+    budget: Budget = 20.0,
+) -> None:
+    """Time a sparse matrix times a dense one."""
+    measure = _ml("spmm", cases, suite, columns, every_kernel, batches, budget)
+    _report(measure, executor, json, plot)
+
+
+@bench.command()
+def sddmm(
+    cases: Cases = None,
+    executor: ExecutorName = "omp",
+    suite: Suite = None,
+    columns: Columns = None,
+    every_kernel: EveryKernel = False,
+    json: Json = None,
+    plot: Plot = None,
+    batches: Batches = 15,
+    budget: Budget = 20.0,
+) -> None:
+    """Time the product of dense matrices where a sparse one has entries."""
+    measure = _ml("sddmm", cases, suite, columns, every_kernel, batches, budget)
+    _report(measure, executor, json, plot)
+
+
+@bench.command()
+def fusedmm(
+    cases: Cases = None,
+    executor: ExecutorName = "omp",
+    suite: Suite = None,
+    columns: Columns = None,
+    every_kernel: EveryKernel = False,
+    json: Json = None,
+    plot: Plot = None,
+    batches: Batches = 15,
+    budget: Budget = 20.0,
+) -> None:
+    """Time sddmm and spmm in one pass."""
+    measure = _ml("fusedmm", cases, suite, columns, every_kernel, batches, budget)
+    _report(measure, executor, json, plot)
+
+
+def _ml(
+    operation: str,
+    cases: list[str] | None,
+    suite: str | None,
+    columns: list[int] | None,
+    every_kernel: bool,
+    batches: int,
+    budget: float,
+) -> Callable[[Executor, Sequence[Peer]], Iterator[Record]]:
+    from ..bench import case, ml
+    from ..bench.contest import Settings
+
+    if suite is not None and suite not in ml.SUITES:
+        raise InvalidArgument(f"no suite is called {suite!r}; known: {', '.join(ml.SUITES)}")
+    chosen, usual = ml.suite(suite or "square")
+    if cases:
+        chosen = [case(name) for name in cases]
+
+    def measure(where: Executor, peers: Sequence[Peer]) -> Iterator[Record]:
+        return ml.run(
+            operation,
+            chosen,
+            where,
+            peers,
+            columns=columns or usual,
+            every_kernel=every_kernel,
+            settings=Settings(batches=batches, budget=budget),
+        )
+
+    return measure
+
+
 def _report(
     measure: Callable[[Executor, Sequence[Peer]], Iterator[Record]],
     executor: str,
