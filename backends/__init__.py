@@ -1,0 +1,1 @@
+"""The backends: what computes, each in a package of its own."""

@@ -16,7 +16,8 @@ WL_DEVICE void close_iteration(const status_of<T>& status, i64 c, T rho, real_t<
                                real_t<T> shadow_norm) {
   const real_t<T> residual_norm = square_root(squared_norm);
   status.observe(c, residual_norm);
-  if (!status.is_running(c)) return;
+  if (!status.is_running(c))
+    return;
   if (!finite(rho))
     status.halt(c, NOT_FINITE);
   else if (is_lost(rho, shadow_norm, residual_norm))
@@ -83,7 +84,8 @@ struct bicgstab_direction {
   };
 
   WL_DEVICE column_state column(i64 c) const {
-    if (!status.is_running(c)) return {false, T(0), T(0)};
+    if (!status.is_running(c))
+      return {false, T(0), T(0)};
     return {true, (rho[c] / rho_old[c]) * (alpha[c] / omega[c]), omega[c]};
   }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state& s) const {
@@ -162,11 +164,12 @@ struct bicgstab_stabilize {
   }
   WL_DEVICE void finish(i64 c, sum s) const {
     if (halfway[c]) {
-      omega[c] = T(0);  // x moves by alpha y alone, and the residual is at its threshold
+      omega[c] = T(0); // x moves by alpha y alone, and the residual is at its threshold
       return;
     }
     divide_or_halt(status, c, s.along, T(s.norm), omega);
-    if (status.is_running(c) && omega[c] == T(0)) status.halt(c, BREAKDOWN);
+    if (status.is_running(c) && omega[c] == T(0))
+      status.halt(c, BREAKDOWN);
   }
 };
 
@@ -185,7 +188,8 @@ struct bicgstab_update {
   };
 
   WL_DEVICE column_state column(i64 c) const {
-    if (!status.is_running(c)) return {false, T(0), T(0)};
+    if (!status.is_running(c))
+      return {false, T(0), T(0)};
     return {true, alpha[c], omega[c]};
   }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state& s) const {
@@ -201,4 +205,4 @@ struct bicgstab_update {
   }
 };
 
-}  // namespace wl
+} // namespace wl

@@ -4,7 +4,8 @@
 
 namespace wl {
 
-// <r, M r> and <p, A p> of a positive definite operator are positive; 0 or less, or NaN, says that it is not.
+// <r, M r> and <p, A p> of a positive definite operator are positive; 0 or less, or NaN, says that
+// it is not.
 template <class T>
 WL_DEVICE void require_positive(const status_of<T>& status, i64 c, T value) {
   if (!finite(value))
@@ -123,4 +124,4 @@ struct cg_direction {
   WL_DEVICE void finish(i64, sum) const {}
 };
 
-}  // namespace wl
+} // namespace wl

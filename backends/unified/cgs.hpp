@@ -109,4 +109,4 @@ struct cgs_update {
   }
 };
 
-}  // namespace wl
+} // namespace wl

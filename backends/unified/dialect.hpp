@@ -1,7 +1,7 @@
-// The words in which the four compilers differ, for bodies that need no threads: the only text of this
-// folder that knows who reads it. One of WL_CUDA (NVRTC), WL_HIP (HIPRTC), WL_SYCL (the SYCL run-time
-// compiler), WL_LOCKSTEP (g++, an emulated wavefront) is defined by whoever compiles; none of them means
-// OpenMP. No standard header may be included: NVRTC and HIPRTC have none.
+// The words in which the four compilers differ, for bodies that need no threads: the only text of
+// this folder that knows who reads it. One of WL_CUDA (NVRTC), WL_HIP (HIPRTC), WL_SYCL (the SYCL
+// run-time compiler), WL_LOCKSTEP (g++, an emulated wavefront) is defined by whoever compiles; none
+// of them means OpenMP. No standard header may be included: NVRTC and HIPRTC have none.
 #pragma once
 
 #if defined(WL_SYCL)
@@ -12,6 +12,21 @@
 #define WL_DEVICE __device__ __forceinline__
 #else
 #define WL_DEVICE inline __attribute__((always_inline))
+#endif
+
+// A pair of numbers: GPUs load it in one access if it is aligned to its whole size. On the host
+// NumPy aligns a complex array to its parts only, and g++ vectorizes copies of members but not of
+// structures.
+#if defined(WL_CUDA) || defined(WL_HIP) || defined(WL_SYCL) || defined(WL_LOCKSTEP)
+#define WL_PAIR_ALIGNED(bytes) alignas(bytes)
+#define WL_PAIR_COPIED(pair, first, second)
+#else
+#define WL_PAIR_ALIGNED(bytes)
+#define WL_PAIR_COPIED(pair, first, second)                                                        \
+  WL_DEVICE constexpr pair(const pair& o) : first(o.first), second(o.second) {}                    \
+  WL_DEVICE constexpr pair& operator=(const pair& o) {                                             \
+    return first = o.first, second = o.second, *this;                                              \
+  }
 #endif
 
 namespace wl {
@@ -41,4 +56,4 @@ WL_DEVICE double square_root(double v) { return __builtin_sqrt(v); }
 WL_DEVICE void count_down(i32* counter) { --*counter; }
 #endif
 
-}  // namespace wl
+} // namespace wl

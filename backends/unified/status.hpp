@@ -1,7 +1,8 @@
-// The stopping status of the columns of a solve; wollemi.core.status holds the same codes and members.
+// The stopping status of the columns of a solve; wollemi.core.status holds the same codes and
+// members.
 //
-// It is written only in a functor's `finish`, which runs after every element was visited: within one kernel all
-// threads see the same status.
+// It is written only in a functor's `finish`, which runs after every element was visited: within
+// one kernel all threads see the same status.
 #pragma once
 #include "types.hpp"
 
@@ -67,4 +68,4 @@ struct status_start {
   WL_DEVICE void finish(i64 c, sum s) const { status.begin(c, square_root(s)); }
 };
 
-}  // namespace wl
+} // namespace wl

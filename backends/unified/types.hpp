@@ -4,12 +4,12 @@
 
 namespace wl {
 
-// Aligned to its whole size, so that GPUs load it in one access.
 template <class R>
-struct alignas(2 * sizeof(R)) complex {
+struct WL_PAIR_ALIGNED(2 * sizeof(R)) complex {
   R re, im;
 
   complex() = default;
+  WL_PAIR_COPIED(complex, re, im)
   WL_DEVICE constexpr complex(R real, R imaginary = R(0)) : re(real), im(imaginary) {}
 
   WL_DEVICE complex& operator+=(complex o) { return re += o.re, im += o.im, *this; }
@@ -81,8 +81,10 @@ WL_DEVICE R magnitude(R a) {
 template <class R>
 WL_DEVICE R magnitude(complex<R> a) {
   const R x = magnitude(a.re), y = magnitude(a.im), big = x > y ? x : y, small = x > y ? y : x;
-  if (!(x == x) || !(y == y)) return x + y;
-  if (big == R(0) || big - big != R(0)) return big;
+  if (!(x == x) || !(y == y))
+    return x + y;
+  if (big == R(0) || big - big != R(0))
+    return big;
   const R q = small / big;
   return big * square_root(R(1) + q * q);
 }
@@ -136,4 +138,4 @@ struct none {
   WL_DEVICE none& operator+=(none) { return *this; }
 };
 
-}  // namespace wl
+} // namespace wl

@@ -12,7 +12,9 @@ struct vector_fill {
   using column_state = taking_part;
 
   WL_DEVICE column_state column(i64) const { return {true}; }
-  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return y(i, c) = value, sum{}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
+    return y(i, c) = value, sum{};
+  }
   WL_DEVICE void finish(i64, sum) const {}
 };
 
@@ -97,7 +99,8 @@ template <class R>
 struct maximum {
   R value;
   WL_DEVICE maximum& operator+=(maximum o) {
-    if (!(o.value <= value)) value = value == value ? o.value : value;
+    if (!(o.value <= value))
+      value = value == value ? o.value : value;
     return *this;
   }
 };
@@ -114,4 +117,4 @@ struct vector_largest {
   WL_DEVICE void finish(i64 c, sum s) const { value[c] = s.value; }
 };
 
-}  // namespace wl
+} // namespace wl
