@@ -7,7 +7,27 @@ of operations. ``hessenberg`` keeps the triangular factor: entry ``(i, j)`` is r
 stopped earlier has fewer.
 """
 
-from ..operation import declare
+from collections.abc import Callable
+from typing import Any
+
+from ..operation import Cost, declare
+
+
+def _of_vectors(first: int, count: Callable[[float], float], flops: float) -> Callable[..., Cost]:
+    """Return a cost of vectors moved, on average over a cycle.
+
+    The step is on the device, so the cost cannot depend on it. ``first`` is the place of a vector
+    among the arguments, ``count`` says how many of its size are moved if ``j + 1`` of the basis
+    are, which is half of it on average, and ``flops`` how many operations there are for each.
+    """
+
+    def cost(*arguments: Any) -> Cost:
+        vector, basis = arguments[first], next(a for a in arguments if getattr(a, "ndim", 0) == 3)
+        moved = count(basis.shape[0] / 2)
+        return Cost(int(moved * vector.nbytes), int(flops * moved * vector.size))
+
+    return cost
+
 
 start = declare(
     "gmres.start",
@@ -15,7 +35,7 @@ start = declare(
     "step: out i64[1], status: in Status[k]",
     "v = basis_0 = r / |r| (0 where not running), g = (|r|, 0, ...), count = 0, step = 0; "
     "|r| is the status's norm",
-    flops=lambda e: e["n"] * e["k"],
+    cost=_of_vectors(0, lambda basis: 3, 1 / 3),
 )
 
 project = declare(
@@ -23,7 +43,7 @@ project = declare(
     "basis: in T[s,n,k], w: in T[n,k], h: out T[s,k], before: out R[k], step: in i64[1], "
     "status: in Status[k]",
     "h_i = <basis_i, w> for i <= j; before = |w|",
-    flops=lambda e: 2 * (e["s"] + 1) * e["n"] * e["k"],
+    cost=_of_vectors(1, lambda basis: basis + 1, 2),
 )
 
 subtract = declare(
@@ -31,7 +51,7 @@ subtract = declare(
     "basis: in T[s,n,k], w: inout T[n,k], h: in T[s,k], after: out R[k], step: in i64[1], "
     "status: in Status[k]",
     "w -= sum_i h_i basis_i for i <= j; after = |w|",
-    flops=lambda e: 2 * (e["s"] + 1) * e["n"] * e["k"],
+    cost=_of_vectors(1, lambda basis: basis + 2, 2),
 )
 
 again = declare(
@@ -39,7 +59,7 @@ again = declare(
     "basis: in T[s,n,k], w: inout T[n,k], h: inout T[s,k], before: in R[k], after: inout R[k], "
     "step: in i64[1], status: in Status[k]",
     "where after < 0.1 before: c_i = <basis_i, w>, w -= sum c_i basis_i, h += c, after = |w|",
-    flops=lambda e: 0,
+    cost=_of_vectors(1, lambda basis: 0, 0),
 )
 
 rotate = declare(
@@ -57,7 +77,7 @@ append = declare(
     "w: in T[n,k], after: in R[k], v: out T[n,k], basis: inout T[s,n,k], step: inout i64[1], "
     "status: in Status[k]",
     "v = basis_(j+1) = w / after (0 where after is 0); step = j + 1",
-    flops=lambda e: e["n"] * e["k"],
+    cost=_of_vectors(0, lambda basis: 3, 1 / 3),
 )
 
 solve = declare(

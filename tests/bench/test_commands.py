@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.bench import solve
+from wollemi.bench import solve, spmv
 from wollemi.bench.contest import Settings
 from wollemi.bench.peers import SciPy
 from wollemi.cli import main
@@ -75,6 +75,15 @@ def test_the_cost_of_an_iteration_is_the_sum_of_its_operations():
     vectors = 13 * 144 * 8
     assert abs(cost.bytes / 5 - (A.nbytes + vectors)) < 300
     assert cost.flops / 5 >= 2 * S.nnz
+
+
+def test_a_cycle_of_gmres_reads_half_of_its_basis_twice_an_iteration():
+    S = solve.stencil5(30)
+    A = wl.Csr(S, executor="reference")
+    cost = solve.iteration_cost("gmres", A, spmv.random_vector(900, np.float64), solve.RESTART)
+    vectors = (cost.bytes / solve.RESTART - A.nbytes) / (900 * 8)
+    # 31 for the basis, 8 for the rest of an iteration, and what a cycle begins and ends with
+    assert 39 < vectors < 42
 
 
 def test_a_solver_that_ends_early_is_no_contender():

@@ -60,6 +60,14 @@ def test_quick_calls_are_timed_in_batches():
     assert times["quick"].calls > 100
 
 
+def test_a_long_call_is_not_made_twice_to_be_warm(monkeypatch):
+    monkeypatch.setattr("wollemi.bench.timing.LONG", 1e-3)
+    made = []
+    long = Contender("long", lambda: made.append(1) or time.sleep(5e-3))
+    interleave([long], batches=4, batch_seconds=1e-3)
+    assert len(made) == 1 + 4
+
+
 def test_a_budget_ends_the_rounds_but_not_before_there_are_three():
     times = interleave([sleeper("s", 0.01)], batches=100, batch_seconds=0.01, budget=0.0)
     assert len(times["s"].samples) == 3

@@ -13,6 +13,9 @@ import numpy as np
 #: than a scheduler's time slice.
 BATCH_SECONDS = 0.01
 
+#: A call that takes this long, in seconds, needs no other before it to be warm.
+LONG = 0.1
+
 #: Batches per contender: enough for quartiles, few enough for a suite of cases.
 BATCHES = 15
 
@@ -109,23 +112,28 @@ def interleave(
     >>> seen["nothing"].median < 1e-3
     True
     """
-    calls = {c.name: _calls_per_batch(c, batch_seconds) for c in contenders}
+    calls, warm = {}, {}
+    for contender in contenders:
+        calls[contender.name], seconds = _calibrate(contender, batch_seconds)
+        warm[contender.name] = seconds < LONG
     samples: dict[str, list[float]] = {c.name: [] for c in contenders}
     began = time.perf_counter()
     for round_ in range(max(batches, FEWEST_BATCHES)):
         turn = round_ % max(len(contenders), 1)
         for contender in (*contenders[turn:], *contenders[:turn]):
-            samples[contender.name].append(_batch(contender, calls[contender.name]))
+            name = contender.name
+            samples[name].append(_batch(contender, calls[name], warm[name]))
         spent = time.perf_counter() - began
         if budget is not None and spent > budget and round_ + 1 >= FEWEST_BATCHES:
             break
     return {name: Timing(tuple(taken), calls[name]) for name, taken in samples.items()}
 
 
-def _batch(contender: Contender, calls: int) -> float:
-    """Return the seconds per call of one batch; the call before it warms caches and threads."""
-    contender.call()
-    contender.synchronize()
+def _batch(contender: Contender, calls: int, warm: bool = True) -> float:
+    """Return the seconds per call of one batch; a call before it warms caches and threads."""
+    if warm:
+        contender.call()
+        contender.synchronize()
     start = time.perf_counter()
     for _ in range(calls):
         contender.call()
@@ -133,10 +141,11 @@ def _batch(contender: Contender, calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def _calls_per_batch(contender: Contender, batch_seconds: float) -> int:
+def _calibrate(contender: Contender, batch_seconds: float) -> tuple[int, float]:
+    """Return how many calls last ``batch_seconds``, and how long one takes."""
     calls = 1
     while True:
-        elapsed = calls * _batch(contender, calls)
-        if elapsed >= batch_seconds / 2 or calls >= 1 << 20:
-            return max(1, round(calls * min(batch_seconds / max(elapsed, 1e-9), 2.0)))
+        each = _batch(contender, calls, warm=calls > 1)
+        if calls * each >= batch_seconds / 2 or calls >= 1 << 20:
+            return max(1, round(calls * min(batch_seconds / max(calls * each, 1e-9), 2.0))), each
         calls *= 2
