@@ -78,10 +78,10 @@ def test_the_cost_of_an_iteration_is_the_sum_of_its_operations():
 
 
 def test_a_cycle_of_gmres_reads_half_of_its_basis_twice_an_iteration():
-    S = solve.stencil5(30)
+    S = solve.stencil5(100)
     A = wl.Csr(S, executor="reference")
-    cost = solve.iteration_cost("gmres", A, spmv.random_vector(900, np.float64), solve.RESTART)
-    vectors = (cost.bytes / solve.RESTART - A.nbytes) / (900 * 8)
+    cost = solve.iteration_cost("gmres", A, spmv.random_vector(10_000, np.float64), solve.RESTART)
+    vectors = (cost.bytes / solve.RESTART - A.nbytes) / (10_000 * 8)
     # 31 for the basis, 8 for the rest of an iteration, and what a cycle begins and ends with
     assert 39 < vectors < 42
 
