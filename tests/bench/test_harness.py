@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -225,6 +227,22 @@ def test_what_a_peer_cannot_do_is_absent():
         Mkl(1).solve("cg", S, b, 3, 30)
     with pytest.raises(Absent, match="its SpMV is not compared"):
         PyAmg().spmv(S, b)
+
+
+def test_pyamg_solves_where_it_is(monkeypatch):
+    called = {}
+
+    def cg(S, b, tol, maxiter):
+        called.update(tol=tol, maxiter=maxiter)
+        return 2 * b, 0
+
+    krylov = SimpleNamespace(cg=cg)
+    monkeypatch.setitem(sys.modules, "pyamg", SimpleNamespace(krylov=krylov))
+    S = case("stencil5:3").matrix()
+    assert np.array_equal(PyAmg().solve("cg", S, np.ones(9), 3, 30)(), 2 * np.ones(9))
+    assert called == {"tol": 0.0, "maxiter": 3}
+    with pytest.raises(Absent, match="no comparable cgs"):
+        PyAmg().solve("cgs", S, np.ones(9), 3, 30)
 
 
 # ---- reports

@@ -122,13 +122,20 @@ def test_the_default_executor_is_what_it_was(wollemi, laplacian):
 
 
 @pytest.mark.parametrize("executor", ["reference", "omp"])
-def test_ctrl_c_prints_what_was_reached(wollemi, tmp_path, executor):
+def test_ctrl_c_prints_what_was_reached(wollemi, tmp_path, monkeypatch, executor):
     path = tmp_path / "endless.npz"
     n = 2000
     S = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tocsr()
     wl.write(path, wl.Csr(S))
-    interrupt = threading.Timer(2.0, _thread.interrupt_main)
-    interrupt.start()
+    interrupt = threading.Timer(0.7, _thread.interrupt_main)
+    command = import_module("wollemi.cli.solve")
+    real_solve = command.solve_system
+
+    def interrupted_solve(*args, **kwargs):
+        interrupt.start()
+        return real_solve(*args, **kwargs)
+
+    monkeypatch.setattr(command, "solve_system", interrupted_solve)
     try:
         options = ("--method", "gmres", "--maxiter", 10**9, "--rtol", "1e-12")
         ended = wollemi("solve", path, *options, "--executor", executor)
