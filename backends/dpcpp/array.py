@@ -197,26 +197,16 @@ class UsmArray(NDArrayOperatorsMixin):
             host = np.empty(self.shape, self.dtype)
             self.place.copy(host_address(host), self.pointer, self.nbytes)
             return host
-        rows = self._rows()
-        if rows is not None:
-            host = np.empty(self.shape, self.dtype)
-            count, nbytes, pitch = rows
-            self.place.copy(host_address(host), self.pointer, nbytes, count, source_pitch=pitch)
-            return host
         return np.array(self._span()[1])
 
     def write(self, values: Any) -> None:
         """Overwrite the elements with a host array, which is broadcast and converted."""
         host = np.asarray(values)
-        rows = self._rows()
-        if self._is_contiguous() or rows is not None:
-            source = np.empty(self.shape, self.dtype) if host.shape != self.shape else None
-            if source is None:
-                source = np.ascontiguousarray(host, self.dtype).reshape(self.shape)
-            else:
-                source[...] = host
-            count, nbytes, pitch = rows if rows is not None else (1, self.nbytes, 0)
-            self.place.copy(self.pointer, host_address(source), nbytes, count, to_pitch=pitch)
+        if self._is_contiguous():
+            if host.shape != self.shape:
+                host = np.broadcast_to(host, self.shape)
+            source = np.ascontiguousarray(host, self.dtype)
+            self.place.copy(self.pointer, host_address(source), self.nbytes)
             return
         block, view = self._span()
         view[...] = host
@@ -224,37 +214,16 @@ class UsmArray(NDArrayOperatorsMixin):
 
     def assign(self, source: UsmArray) -> None:
         """Overwrite the elements with those of an array of this device, shape and dtype."""
-        mine, its = self._rows(), source._rows()
-        if mine is None or its is None or mine[:2] != its[:2]:
+        if self._is_contiguous() and source._is_contiguous():
+            self.place.copy(self.pointer, source.pointer, self.nbytes)
+        else:
             self.write(source.asnumpy())
-            return
-        count, nbytes, pitch = mine
-        self.place.copy(
-            self.pointer, source.pointer, nbytes, count, to_pitch=pitch, source_pitch=its[2]
-        )
 
     def copy(self) -> UsmArray:
         """Return a C-contiguous copy."""
         made = UsmArray.empty(self.place, self.shape, self.dtype)
-        if self._is_contiguous():
-            self.place.copy(made.pointer, self.pointer, self.nbytes)
-        else:
-            made.assign(self)
+        made.assign(self)
         return made
-
-    def _rows(self) -> tuple[int, int, int] | None:
-        """Return number, bytes and distance of the contiguous pieces; None if there are others."""
-        item = self.dtype.itemsize
-        if self.size == 0:
-            return 1, 0, 0
-        if self.ndim == 1:
-            if self.strides[0] == item:
-                return self.shape[0], item, item
-            return (self.shape[0], item, self.strides[0]) if self.strides[0] > item else None
-        if self.ndim != 2 or (self.shape[1] > 1 and self.strides[1] != item):
-            return None
-        nbytes = self.shape[1] * item
-        return (self.shape[0], nbytes, self.strides[0]) if self.strides[0] >= nbytes else None
 
     def _low(self) -> int:
         return self.pointer + sum(

@@ -95,7 +95,7 @@ sycl::queue& queue_at(void* address) { return *static_cast<sycl::queue*>(address
 extern "C" {
 
 // Raised whenever a function or the meaning of an argument changes.
-int wl_version() { return 1; }
+int wl_version() { return 2; }
 
 const char* wl_error() { return last_error.c_str(); }
 
@@ -154,21 +154,11 @@ int wl_record_run(void* queue, const void* record, int times, const void* from, 
   });
 }
 
-// `rows` pieces of `bytes` each, whose beginnings are so far apart.
-int wl_copy(void* queue, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-            std::size_t bytes, std::size_t rows) {
+int wl_copy(void* queue, void* to, const void* from, std::size_t bytes) {
   return guarded([&] {
-    sycl::queue& q = queue_at(queue);
-    if (rows == 1 || (to_pitch == bytes && from_pitch == bytes))
-      q.memcpy(to, from, bytes * rows);
-    else
-      q.ext_oneapi_memcpy2d(to, to_pitch, from, from_pitch, bytes, rows);
-    q.wait_and_throw();
+    queue_at(queue).memcpy(to, from, bytes);
+    queue_at(queue).wait_and_throw();
   });
-}
-
-int wl_fill(void* queue, void* to, int byte, std::size_t bytes) {
-  return guarded([&] { queue_at(queue).memset(to, byte, bytes); });
 }
 
 int wl_wait(void* queue) {

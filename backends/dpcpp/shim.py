@@ -25,7 +25,7 @@ from . import runtime
 SOURCE = Path(__file__).with_name("shim.cpp")
 
 #: What :c:func:`wl_version` must say.
-VERSION = 1
+VERSION = 2
 
 _OUT_OF_MEMORY = 2
 
@@ -56,10 +56,7 @@ _SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
     ),
     "wl_copy": (
         ctypes.c_int,
-        [
-            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p,
-            ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t,
-        ],
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
     ),
     "wl_wait": (ctypes.c_int, [ctypes.c_void_p]),
 }  # fmt: skip
