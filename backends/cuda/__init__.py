@@ -10,10 +10,10 @@ from functools import cache
 from ...core.errors import ExecutorUnavailable
 from ...core.operation import KernelTable
 from ...core.registry import Backend
-from . import availability, gmres, maps, matrix, structure
+from . import availability, gmres, maps, matrix, ml, structure
 from .executor import CudaExecutor
 
-__all__ = ["BACKEND", "CudaExecutor", "gmres", "maps", "matrix", "structure"]
+__all__ = ["BACKEND", "CudaExecutor", "gmres", "maps", "matrix", "ml", "structure"]
 
 
 @cache

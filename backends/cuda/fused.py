@@ -389,6 +389,7 @@ def _frame(arguments: Arguments, lines: list[str], opening: str = "", closing: s
       &s.stop, &s.iterations, &s.norm, &s.threshold, first ? {history} : &s.history, &s.running,
       first ? {capacity} : 1, 1}};
   wl::meeting m{{posts, number}};
+  wl::begin_meetings();
 {opening}  for (wl::i64 round = 0; round < limit && s.running != 0; ++round) {{
 {rounds}  }}
 {closing}  wl::wait_for_all(it, m);

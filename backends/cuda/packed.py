@@ -21,8 +21,9 @@ WINDOW = 32
 PIECE = 64
 #: Padding that one width for all slices may cost beside what slices cost anyway.
 ONE_WIDTH = 1.03
-#: Padding up to which pieces stay in the order of rows within windows.
-KEEP_ORDER = 1.25
+#: Padding up to which pieces stay in the order of rows within windows; 1.25 moved a quarter more
+#: for a random power-law matrix (424 microseconds, cuSPARSE 382; H200).
+KEEP_ORDER = 1.08
 
 ABSOLUTE, NEAR, PATTERN = range(3)
 NO_OFFSET = -(2**31)

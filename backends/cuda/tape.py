@@ -269,7 +269,7 @@ def delayed(steps: list[Step]) -> bool:
 
 
 def meetings_delayed(steps: list[Step]) -> Meetings:
-    """Return the meetings of the steps but the last, where that is delayed: the sums, and no others.
+    """Return the meetings of the steps but the last, where that is delayed: the sums alone.
 
     The last sum publishes what the delayed step will read.
     """

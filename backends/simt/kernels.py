@@ -6,7 +6,7 @@ Dimensions: ``m`` rows, ``n`` columns, ``k`` vectors, ``z`` entries, ``s`` vecto
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..unified.wrappers import SimtKernel, program, simt_wrapper
 
@@ -176,7 +176,13 @@ def group_of(kernel: SimtKernel) -> tuple[str, int, bool]:
 
 
 def simt_program(
-    dialect: str, group: tuple[str, int, bool], value: str, index: str = "i4", *, warp: int = 32
+    dialect: str,
+    group: tuple[str, int, bool],
+    value: str,
+    index: str = "i4",
+    *,
+    warp: int = 32,
+    defines: Mapping[str, object] | None = None,
 ) -> str:
     """Return the program of a group of kernels for these dtypes."""
     wrappers = [
@@ -186,4 +192,4 @@ def simt_program(
         for constants in kernel.variants
         if constants.get("W", 1) <= warp  # type: ignore[operator]
     ]
-    return program(dialect, [group[0]], wrappers, warp=warp, block=group[1])
+    return program(dialect, [group[0]], wrappers, warp=warp, block=group[1], defines=defines)

@@ -20,7 +20,13 @@
 
 // WL_ENTRY(name)(WL_GRID ...) { WL_RUN(statement) } is a kernel; WL_SHARED an array of the block's.
 #if defined(WL_CUDA) || defined(WL_HIP)
+// WL_BLOCKS_EACH, if given, is how many blocks a multiprocessor must be able to hold: it bounds
+// registers.
+#if defined(WL_BLOCKS_EACH)
+#define WL_ENTRY(name) extern "C" __global__ void __launch_bounds__(WL_BLOCK, WL_BLOCKS_EACH) name
+#else
 #define WL_ENTRY(name) extern "C" __global__ void __launch_bounds__(WL_BLOCK) name
+#endif
 #define WL_GRID
 #define WL_RUN(...)                                                                                \
   const wl::item it{};                                                                             \

@@ -135,7 +135,6 @@ WL_DEVICE void csr_stream(const item& it, i64 m, const I* indptr, const I* indic
 
 // How an entry of a packed matrix tells its column.
 enum column_code { ABSOLUTE = 0, NEAR = 1, PATTERN = 2 };
-constexpr i32 NO_OFFSET = -0x7fffffff - 1;
 constexpr short NO_STEP = -0x7fff - 1;
 
 // The column of an entry of a packed matrix in `row`; negative for padding.
@@ -147,7 +146,7 @@ WL_DEVICE i32 packed_column(const u8* codes, i64 at, const i32* offsets, int j, 
     const short near = read_once(reinterpret_cast<const short*>(codes) + at);
     return near == NO_STEP ? -1 : row + near;
   } else {
-    return row + offsets[j]; // NO_OFFSET takes every row below 0
+    return row + offsets[j]; // -2^31, of padding, takes every row below 0
   }
 }
 

@@ -45,8 +45,18 @@ VALUE_TYPES = {
     "c8": "wl::complex<float>",
     "c16": "wl::complex<double>",
 }
+#: Those of 16 bits, whose sums and factors are float32: products of matrices alone take them.
+NARROW_TYPES = {"f2": "wl::half", "b2": "wl::bfloat"}
 INDEX_TYPES = {"i4": "wl::i32", "i8": "wl::i64"}
-_REAL = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}
+_TYPES = {**VALUE_TYPES, **NARROW_TYPES}
+_REAL = {
+    "f4": "float",
+    "f8": "double",
+    "c8": "float",
+    "c16": "double",
+    "f2": "float",
+    "b2": "float",
+}
 _PLAIN = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64", "int": "wl::i64"}
 
 #: Bytes that a sum of any functor takes at most: a complex128 and a float64, padded.
@@ -142,7 +152,7 @@ def c_arguments(
         Goes before all names, where several operations share a kernel.
     """
     name = prefix + parameter.name
-    types = {"T": VALUE_TYPES[value], "R": _REAL[value], "I": INDEX_TYPES[index], **_PLAIN}
+    types = {"T": _TYPES[value], "R": _REAL[value], "I": INDEX_TYPES[index], **_PLAIN}
     if parameter.is_status:
         real = _REAL[value]
         members = {
@@ -162,7 +172,8 @@ def c_arguments(
             parts = [f"{name}_re", f"{name}_im"]
             made = f"{types['T']}{{{', '.join(parts)}}}"
             return [f"{_REAL[value]} {part}" for part in parts], made
-        return [f"{types[parameter.kind]} {name}"], name
+        kind = "R" if parameter.kind == "T" else parameter.kind  # factors are never of 16 bits
+        return [f"{types[kind]} {name}"], name
     constness = "const " if parameter.intent == "in" else ""
     declared = [f"{constness}{types[parameter.kind]}* {name}"]
     if is_block(parameter):
@@ -191,7 +202,7 @@ def map_wrapper(operation: Operation, value: str, index: str = "i4") -> str:
 def simt_wrapper(kernel: SimtKernel, value: str, index: str = "i4", **constants: object) -> str:
     """Return the text of a kernel of ``backends/simt`` for these dtypes and constants."""
     declared, members = _all_arguments(kernel.parameters, value, index)
-    types = {"T": VALUE_TYPES[value], "I": INDEX_TYPES[index], **constants}
+    types = {"T": _TYPES[value], "I": INDEX_TYPES[index], **constants}
     function = f"wl::{kernel.name}<{kernel.template.format(**types)}>"
     return (
         f"WL_ENTRY({kernel.symbol(value, index, **constants)})(WL_GRID {', '.join(declared)}) {{\n"
@@ -248,11 +259,19 @@ def program(
 
 
 def map_program(
-    dialect: str, group: str, value: str, index: str = "i4", *, warp: int = 32, block: int = 256
+    dialect: str,
+    group: str,
+    value: str,
+    index: str = "i4",
+    *,
+    warp: int = 32,
+    block: int = 256,
+    defines: Mapping[str, object] | None = None,
 ) -> str:
     """Return the program with all map operations of a group for these dtypes."""
     wrappers = [map_wrapper(operation, value, index) for operation in maps_of(group)]
-    return program(dialect, ["map_simt.hpp", f"{group}.hpp"], wrappers, warp=warp, block=block)
+    headers = ["map_simt.hpp", f"{group}.hpp"]
+    return program(dialect, headers, wrappers, warp=warp, block=block, defines=defines)
 
 
 def flatten(*headers: str, folders: tuple[Path, ...] = FOLDERS) -> str:

@@ -1,0 +1,229 @@
+// E_i = sum_j f(alpha <C_i, B_j> A_ij) D_j in one pass: what is sampled stays in registers.
+#pragma once
+#include "packs.hpp"
+
+namespace wl {
+
+#if defined(WL_CUDA) || defined(WL_HIP)
+WL_DEVICE float exponential(float v) { return ::expf(v); }
+WL_DEVICE double exponential(double v) { return ::exp(v); }
+#elif defined(WL_SYCL)
+WL_DEVICE float exponential(float v) { return sycl::exp(v); }
+WL_DEVICE double exponential(double v) { return sycl::exp(v); }
+#else
+WL_DEVICE float exponential(float v) { return __builtin_expf(v); }
+WL_DEVICE double exponential(double v) { return __builtin_exp(v); }
+#endif
+
+// The functions between the two products, as constants of templates.
+enum edge_function { IDENTITY = 0, SIGMOID = 1, SOFTMAX = 2 };
+
+template <class S>
+WL_DEVICE S sigmoid(S s) {
+  const S small = exponential(s < S(0) ? s : -s);
+  return (s < S(0) ? small : S(1)) / (S(1) + small);
+}
+
+template <class S>
+WL_DEVICE S lowest() {
+  return S(float_of(0xff800000u)); // minus infinity
+}
+
+// The power that sums of softmax are relative to; the largest of no numbers would give NaN.
+template <class S>
+WL_DEVICE S power_from(S s, S largest) {
+  return exponential(s - (largest == lowest<S>() ? S(0) : largest));
+}
+
+// Sums of weighted rows, relative to exp(largest) for softmax.
+template <int EDGE, int N, class S>
+struct weighted {
+  S sums[N] = {};
+  S largest = lowest<S>(), powers{};
+
+  // Makes sums relative to something larger.
+  WL_DEVICE void rescale(S to) {
+    if constexpr (EDGE == SOFTMAX) {
+      const S factor = power_from(largest, to);
+#pragma unroll
+      for (int n = 0; n < N; ++n)
+        sums[n] = sums[n] * factor;
+      powers = powers * factor;
+      largest = to;
+    }
+  }
+
+  // Takes scores s of entries, where `there`, and returns their weights in place.
+  template <int COUNT>
+  WL_DEVICE void weigh(S (&s)[COUNT], const bool (&there)[COUNT]) {
+    if constexpr (EDGE == SOFTMAX) {
+      S most = largest;
+#pragma unroll
+      for (int a = 0; a < COUNT; ++a)
+        most = there[a] && s[a] > most ? s[a] : most;
+      rescale(most);
+    }
+#pragma unroll
+    for (int a = 0; a < COUNT; ++a) {
+      if constexpr (EDGE == SOFTMAX)
+        s[a] = power_from(s[a], largest);
+      else if constexpr (EDGE == SIGMOID)
+        s[a] = sigmoid(s[a]);
+      s[a] = there[a] ? s[a] : S(0);
+      powers += s[a];
+    }
+  }
+};
+
+// L lanes have VK vectors of rows of C and B and VP of rows of D; entries of a list as in csr_spmm.
+// D_IS_B says that D is B and one tile: then its rows are loaded once. A line of `partial` is the
+// largest score, the sum of powers, and p sums.
+template <int L, int VK, int VP, int E, int EDGE, int D_IS_B, class T, class I>
+WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, const I* bounds,
+                           const I* target, const I* indices, const T* values, i64 values_step,
+                           const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
+                           const T* D, i64 D_ld, i64 D_step, T* out, i64 out_ld, i64 out_step,
+                           held_t<T> alpha, i64 lines, u8* partial) {
+  using S = held_t<T>;
+  constexpr int side = WL_WARP / L, waves = WL_BLOCK / WL_WARP, most = VK > VP ? VK : VP;
+  constexpr int ahead = L < 8 / most ? L : 8 / most;
+  constexpr int width = L * VK * E, tile_width = L * VP * E;
+  const int lane = lane_of(it), group = lane / L, l = lane % L;
+  const i64 strips = (k + width - 1) / width, tiles = (p + tile_width - 1) / tile_width;
+  const i64 units = items * tiles * batch;
+  for (i64 u = it.block() * waves + wave_of(it); u < units; u += it.blocks() * waves) {
+    const unit_of unit(u, items, tiles);
+    const i64 begin = bounds[unit.i], end = bounds[unit.i + 1];
+    const I goes_to = target ? target[unit.i] : I(unit.i);
+    // A piece of a cut row is a negative target; behind the list are the rows of these.
+    const I of_row = goes_to < 0 ? target[items - 1 - goes_to] : goes_to;
+    const T* const of_C = row_at(C + unit.b * C_step, of_row, I(C_ld)) + l * E;
+    const T* const of_B = B + unit.b * B_step + l * E;
+    const i64 c0 = unit.tile * tile_width + l * E;
+    const T* const of_D = D + unit.b * D_step + c0;
+    pack<T, E> mine[VK] = {};
+    if (strips == 1)
+#pragma unroll
+      for (int v = 0; v < VK; ++v)
+        mine[v] = load_pack_if<T, E>((v * L + l) * E < k, of_C + v * L * E);
+    weighted<EDGE, VP * E, S> total;
+    for (i64 q = begin; q < end; q += side * ahead) {
+      I column[ahead];
+      bool there[ahead];
+#pragma unroll
+      for (int a = 0; a < ahead; ++a) {
+        const i64 e = q + a * side + group;
+        there[a] = e < end;
+        column[a] = indices[e < end ? e : end - 1];
+      }
+      S s[ahead] = {};
+      pack<T, E> row[ahead][VK], summed[ahead][VP];
+      if constexpr (!D_IS_B) // asked for before the sums over lanes wait
+#pragma unroll
+        for (int a = 0; a < ahead; ++a)
+#pragma unroll
+          for (int v = 0; v < VP; ++v)
+            summed[a][v] = load_pack_if<T, E>(there[a] && c0 + v * L * E < p,
+                                              row_at(of_D, column[a], I(D_ld)) + v * L * E);
+      for (i64 first = 0; first < k; first += width) {
+        if (strips > 1)
+#pragma unroll
+          for (int v = 0; v < VK; ++v)
+            mine[v] = load_pack_if<T, E>(first + (v * L + l) * E < k, of_C + first + v * L * E);
+#pragma unroll
+        for (int a = 0; a < ahead; ++a)
+#pragma unroll
+          for (int v = 0; v < VK; ++v)
+            row[a][v] = load_pack_if<T, E>(there[a] && first + (v * L + l) * E < k,
+                                           row_at(of_B, column[a], I(B_ld)) + first + v * L * E);
+#pragma unroll
+        for (int a = 0; a < ahead; ++a)
+#pragma unroll
+          for (int v = 0; v < VK; ++v)
+            s[a] = dot_pack<T, E>(s[a], mine[v], row[a][v]);
+      }
+#pragma unroll
+      for (int a = 0; a < ahead; ++a) {
+        s[a] = sum_of_lanes<L>(it, s[a]) * alpha;
+        if (values)
+          s[a] = s[a] * (there[a] ? widen(values[unit.b * values_step + q + a * side + group])
+                                  : S(0));
+      }
+      total.weigh(s, there);
+#pragma unroll
+      for (int a = 0; a < ahead; ++a)
+#pragma unroll
+        for (int v = 0; v < VP; ++v)
+          if constexpr (D_IS_B)
+            add_pack<T, E>(total.sums + v * E, s[a], row[a][v < VK ? v : 0]);
+          else
+            add_pack<T, E>(total.sums + v * E, s[a], summed[a][v]);
+    }
+    if constexpr (EDGE == SOFTMAX) {
+      S largest = total.largest;
+      for (int d = L; d < WL_WARP; d *= 2) {
+        const S other = shuffle_xor(it, largest, d);
+        largest = other > largest ? other : largest;
+      }
+      total.rescale(largest);
+    }
+    for (int d = L; d < WL_WARP; d *= 2) {
+#pragma unroll
+      for (int n = 0; n < VP * E; ++n) {
+        const S other = shuffle_xor(it, total.sums[n], d);
+        total.sums[n] += other;
+      }
+      const S other = shuffle_xor(it, total.powers, d);
+      total.powers += other;
+    }
+    // A row without entries is zeros, whatever f.
+    const S share = EDGE == SOFTMAX && begin < end && goes_to >= 0 ? S(1) / total.powers : S(1);
+    S* const line =
+        reinterpret_cast<S*>(partial) + (unit.b * lines - 1 - goes_to) * (p + 2); // if negative
+    if (goes_to < 0 && unit.tile == 0 && lane == 0) {
+      line[0] = total.largest;
+      line[1] = total.powers;
+    }
+#pragma unroll
+    for (int v = 0; v < VP; ++v) {
+      const i64 c = c0 + v * L * E;
+      if (group != 0 || c >= p)
+        continue;
+      if (goes_to < 0)
+        for (int e = 0; e < E; ++e)
+          line[2 + c + e] = total.sums[v * E + e];
+      else
+        store_pack<T, E>(out + unit.b * out_step + of_row * out_ld + c, total.sums + v * E, share,
+                         S(0));
+    }
+  }
+}
+
+// Adds up the pieces of cut rows in their order, as spmm_join.
+template <int EDGE, class T, class I>
+WL_DEVICE void fusedmm_join(const item& it, i64 cuts, i64 p, i64 batch, const I* rows,
+                            const I* first, i64 lines, const u8* partial, T* out, i64 out_ld,
+                            i64 out_step) {
+  using S = held_t<T>;
+  const i64 step = it.blocks() * WL_BLOCK, work = cuts * p * batch;
+  for (i64 w = it.block() * WL_BLOCK + it.thread(); w < work; w += step) {
+    const i64 c = w % p, i = w / p % cuts, b = w / p / cuts;
+    const S* const of_block = reinterpret_cast<const S*>(partial) + b * lines * (p + 2);
+    weighted<EDGE, 1, S> total;
+    for (I at = first[i]; at < first[i + 1]; ++at) {
+      const S* const line = of_block + at * (p + 2);
+      S factor = S(1);
+      if constexpr (EDGE == SOFTMAX) {
+        if (line[0] > total.largest)
+          total.rescale(line[0]);
+        factor = power_from(line[0], total.largest);
+      }
+      total.sums[0] += factor * line[2 + c];
+      total.powers += factor * line[1];
+    }
+    const S share = EDGE == SOFTMAX ? S(1) / total.powers : S(1);
+    store_narrowed(out[b * out_step + rows[i] * out_ld + c], total.sums[0], share, S(0));
+  }
+}
+
+} // namespace wl

@@ -1,0 +1,173 @@
+"""The declarations of the products of sparse and dense matrices, and the shapes of their lanes.
+
+A kernel is made for a shape when it is first asked for, a program of its own: there are some
+hundred of them with all dtypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..unified.wrappers import NARROW_TYPES, SimtKernel
+
+_LIST = "bounds: in I[l], target: in I[l], indices: in I[z], values: in T[z], values_step: i64"
+
+
+def _operand(name: str, intent: str = "in") -> str:
+    """Return the declaration of ``b`` blocks whose rows and blocks are any distance apart."""
+    return f"{name}: {intent} T[l], {name}_ld: i64, {name}_step: i64"
+
+
+csr_spmm = SimtKernel(
+    "csr_spmm",
+    "spmm.hpp",
+    f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('B')}, {_operand('C', 'inout')}, "
+    "alpha: T, beta: T, lines: i64, partial: out u8[l]",
+    "{L}, {V}, {E}, {T}, {I}",
+    variants=(),
+)
+spmm_join = SimtKernel(
+    "spmm_join",
+    "spmm.hpp",
+    "cuts: i64, k: i64, batch: i64, rows: in I[l], first: in I[l], lines: i64, "
+    f"partial: in u8[l], {_operand('C', 'inout')}, alpha: T, beta: T",
+    variants=(),
+)
+csr_sddmm = SimtKernel(
+    "csr_sddmm",
+    "sddmm.hpp",
+    f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
+    "sampled: inout T[z], sampled_step: i64, alpha: T, beta: T",
+    "{L}, {V}, {E}, {T}, {I}",
+    variants=(),
+)
+csr_fusedmm = SimtKernel(
+    "csr_fusedmm",
+    "fusedmm.hpp",
+    f"items: i64, k: i64, p: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
+    f"{_operand('D')}, {_operand('out', 'out')}, alpha: T, lines: i64, partial: out u8[l]",
+    "{L}, {VK}, {VP}, {E}, {EDGE}, {SAME}, {T}, {I}",
+    variants=(),
+)
+fusedmm_join = SimtKernel(
+    "fusedmm_join",
+    "fusedmm.hpp",
+    "cuts: i64, p: i64, batch: i64, rows: in I[l], first: in I[l], lines: i64, "
+    f"partial: in u8[l], {_operand('out', 'out')}",
+    "{EDGE}, {T}, {I}",
+    variants=(),
+)
+
+#: Edge functions as the kernels' text numbers them.
+EDGES = {"identity": 0, "sigmoid": 1, "softmax": 2}
+
+#: Bytes that a lane loads at once.
+VECTOR_BYTES = 16
+#: Lanes that share a row at most: with float32 and 128 columns 16 lanes of two vectors and four
+#: entries were best.
+MOST_LANES = 16
+#: Vectors of a lane at most.
+MOST_VECTORS = 4
+#: Lanes that share a dot product of up to 32 vectors: three steps add it up.
+DOT_LANES = 8
+
+
+class Shape(NamedTuple):
+    """How many lanes have a row of a dense operand, and how many vectors each of them."""
+
+    lanes: int
+    vectors: int
+
+
+def _power(count: int, most: int) -> int:
+    power = 1
+    while power < min(count, most):
+        power *= 2
+    return power
+
+
+def row_shape(vectors: int) -> Shape:
+    """Return the shape for sums over rows of so many vectors; wider ones are cut into tiles.
+
+    Examples
+    --------
+    >>> row_shape(8), row_shape(32), row_shape(64)
+    (Shape(lanes=8, vectors=1), Shape(lanes=16, vectors=2), Shape(lanes=16, vectors=4))
+    """
+    lanes = _power(vectors, MOST_LANES)
+    return Shape(lanes, _power(-(-vectors // lanes), MOST_VECTORS))
+
+
+def dot_shape(vectors: int) -> Shape:
+    """Return the shape for dot products of rows of so many vectors; longer ones go in strips.
+
+    Examples
+    --------
+    >>> dot_shape(8), dot_shape(32), dot_shape(128)
+    (Shape(lanes=8, vectors=1), Shape(lanes=8, vectors=4), Shape(lanes=16, vectors=4))
+    """
+    most = DOT_LANES if vectors <= DOT_LANES * MOST_VECTORS else MOST_LANES
+    lanes = _power(vectors, most)
+    return Shape(lanes, _power(-(-vectors // lanes), MOST_VECTORS))
+
+
+def fused_shape(k: int, p: int) -> tuple[int, int, int]:
+    """Return lanes, vectors of rows that are multiplied, and vectors of rows that are added up."""
+    lanes = row_shape(max(k, p)).lanes
+    return (
+        lanes,
+        _power(-(-k // lanes), MOST_VECTORS),
+        _power(-(-p // lanes), MOST_VECTORS),
+    )
+
+
+def elements(itemsize: int, columns: tuple[int, ...], places: tuple[int, ...]) -> int:
+    """Return how many elements a lane loads at once.
+
+    Parameters
+    ----------
+    itemsize : int
+        Bytes of an element.
+    columns : tuple of int
+        Of all operands.
+    places : tuple of int
+        Addresses and distances in bytes of all rows: with each of them a vector may begin.
+    """
+    each = VECTOR_BYTES // itemsize
+    whole = all(place % VECTOR_BYTES == 0 for place in places)
+    return each if whole and all(count % each == 0 for count in columns) else 1
+
+
+def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
+    """Yield kernels with constants that every kind of code occurs in, for compilers to see."""
+    for lanes, vectors, each in ((1, 1, 1), (4, 1, 0), (8, 1, 0), (16, 2, 0), (16, 4, 0)):
+        yield csr_spmm, {"L": lanes, "V": vectors, "E": each}
+    for lanes, vectors, each in ((1, 1, 1), (8, 1, 0), (8, 4, 0), (16, 4, 0)):
+        yield csr_sddmm, {"L": lanes, "V": vectors, "E": each}
+    for edge in EDGES.values():
+        yield csr_fusedmm, {"L": 16, "VK": 2, "VP": 2, "E": 0, "EDGE": edge, "SAME": 1}
+        yield csr_fusedmm, {"L": 4, "VK": 1, "VP": 4, "E": 1, "EDGE": edge, "SAME": 0}
+        yield fusedmm_join, {"EDGE": edge}
+    yield spmm_join, {}
+
+
+def sample_variants(kernel: SimtKernel, value: str, constants: dict[str, int]) -> dict[str, int]:
+    """Return the constants of a sample for values of a dtype: E = 0 is a whole vector."""
+    if constants.get("E", 1):
+        return constants
+    return constants | {"E": VECTOR_BYTES // item_bytes(value)}
+
+
+def item_bytes(value: str) -> int:
+    """Return the bytes of a value by the code of its dtype."""
+    return int(value[1:])
+
+
+def value_code(dtype: Any) -> str:
+    """Return the code of a value dtype, 16-bit ones included."""
+    return "b2" if dtype.name == "bfloat16" else str(dtype.str[1:])
+
+
+#: Codes of values that only these kernels take.
+NARROW = tuple(NARROW_TYPES)

@@ -1,0 +1,107 @@
+// Numbers of 16 bits: what products of matrices read and write. They are added up in float.
+#pragma once
+#include "lanes.hpp"
+
+namespace wl {
+
+using u16 = unsigned short;
+
+struct half {
+  u16 bits;
+};
+struct bfloat {
+  u16 bits;
+};
+
+// What sums of T are held in.
+template <class T>
+struct held {
+  using type = T;
+};
+template <>
+struct held<half> {
+  using type = float;
+};
+template <>
+struct held<bfloat> {
+  using type = float;
+};
+template <class T>
+using held_t = typename held<T>::type;
+
+WL_DEVICE u32 bits_of(float v) { return __builtin_bit_cast(u32, v); }
+WL_DEVICE float float_of(u32 bits) { return __builtin_bit_cast(float, bits); }
+
+template <class T>
+WL_DEVICE T widen(T v) {
+  return v;
+}
+WL_DEVICE float widen(bfloat v) { return float_of(u32(v.bits) << 16); }
+
+#if defined(WL_CUDA)
+WL_DEVICE float widen(half v) {
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(v.bits));
+  return wide;
+}
+WL_DEVICE half half_of(float v) {
+  half narrow;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(narrow.bits) : "f"(v));
+  return narrow;
+}
+#elif defined(WL_HIP) && defined(__HIP_PLATFORM_AMD__)
+WL_DEVICE float widen(half v) { return float(__builtin_bit_cast(_Float16, v.bits)); }
+WL_DEVICE half half_of(float v) { return {__builtin_bit_cast(u16, _Float16(v))}; }
+#else
+// Where not every device of a compiler has the type: the exponent of a half is 112 below a float's.
+WL_DEVICE float widen(half v) {
+  const u32 sign = u32(v.bits & 0x8000u) << 16, exponent = v.bits >> 10 & 0x1fu,
+            mantissa = v.bits & 0x3ffu;
+  if (exponent == 0) // of which the last bit is 2^-24
+    return float_of(bits_of(float(mantissa) * 0x1p-24f) | sign);
+  const u32 wide = exponent == 0x1fu ? 0xffu : exponent + 112;
+  return float_of(sign | wide << 23 | mantissa << 13);
+}
+WL_DEVICE half half_of(float v) {
+  const u32 sign = bits_of(v) >> 16 & 0x8000u, size = bits_of(v) & 0x7fffffffu;
+  u32 bits;
+  if (size > 0x7f800000u) // NaN
+    bits = 0x7e00u;
+  else if (size >= 0x47800000u) // 2^16 and more
+    bits = 0x7c00u;
+  else if (size < 0x38800000u) // below 2^-14: the adder rounds to multiples of 2^-24
+    bits = bits_of(float_of(size) + 0.5f) - bits_of(0.5f);
+  else // to the nearest, ties to even; a carry goes into the exponent
+    bits = (size - (112u << 23) + 0xfffu + (size >> 13 & 1u)) >> 13;
+  return {u16(sign | bits)};
+}
+#endif
+
+WL_DEVICE bfloat bfloat_of(float v) {
+  const u32 bits = bits_of(v);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) // rounding could make infinity of NaN
+    return {u16(bits >> 16 | 0x40u)};
+  return {u16((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
+}
+
+template <class T>
+struct narrowed {
+  WL_DEVICE static T of(T v) { return v; }
+};
+template <>
+struct narrowed<half> {
+  WL_DEVICE static half of(float v) { return half_of(v); }
+};
+template <>
+struct narrowed<bfloat> {
+  WL_DEVICE static bfloat of(float v) { return bfloat_of(v); }
+};
+
+// y = alpha v + beta y, rounded once; beta = 0 does not read y.
+template <class T>
+WL_DEVICE void store_narrowed(T& y, held_t<T> v, held_t<T> alpha, held_t<T> beta) {
+  using S = held_t<T>;
+  y = narrowed<T>::of(beta == S(0) ? alpha * v : alpha * v + beta * widen(y));
+}
+
+} // namespace wl

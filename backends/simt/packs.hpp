@@ -1,0 +1,83 @@
+// Rows of dense matrices in vectors: E neighbours are loaded and stored at once. A caller says E > 1
+// only where all rows begin at a multiple of a vector's bytes and have a multiple of E columns.
+#pragma once
+#include "narrow.hpp"
+
+namespace wl {
+
+template <class T, int E>
+struct alignas(E * sizeof(T)) pack {
+  T at[E];
+};
+
+// What is read again and again, and written by nobody meanwhile.
+template <class T, int E>
+WL_DEVICE pack<T, E> load_pack(const T* place) {
+  using P = pack<T, E>;
+#if defined(WL_CUDA)
+  if constexpr (sizeof(P) == 16)
+    return __builtin_bit_cast(P, __ldg(reinterpret_cast<const int4*>(place)));
+  else if constexpr (sizeof(P) == 8)
+    return __builtin_bit_cast(P, __ldg(reinterpret_cast<const long long*>(place)));
+  else if constexpr (sizeof(P) == 4)
+    return __builtin_bit_cast(P, __ldg(reinterpret_cast<const int*>(place)));
+  else
+    return __builtin_bit_cast(P, __ldg(reinterpret_cast<const short*>(place)));
+#else
+  return *reinterpret_cast<const P*>(place);
+#endif
+}
+
+template <class T, int E>
+WL_DEVICE pack<T, E> load_pack_if(bool wanted, const T* place) {
+  return wanted ? load_pack<T, E>(place) : pack<T, E>{};
+}
+
+// sums += factor row
+template <class T, int E>
+WL_DEVICE void add_pack(held_t<T>* sums, held_t<T> factor, const pack<T, E>& row) {
+#pragma unroll
+  for (int e = 0; e < E; ++e)
+    sums[e] += factor * widen(row.at[e]);
+}
+
+template <class T, int E>
+WL_DEVICE held_t<T> dot_pack(held_t<T> sum, const pack<T, E>& a, const pack<T, E>& b) {
+#pragma unroll
+  for (int e = 0; e < E; ++e)
+    sum += widen(a.at[e]) * widen(b.at[e]);
+  return sum;
+}
+
+// y = alpha sums + beta y
+template <class T, int E>
+WL_DEVICE void store_pack(T* place, const held_t<T>* sums, held_t<T> alpha, held_t<T> beta) {
+  auto* const y = reinterpret_cast<pack<T, E>*>(place);
+  pack<T, E> made = beta == held_t<T>(0) ? pack<T, E>{} : *y;
+#pragma unroll
+  for (int e = 0; e < E; ++e)
+    store_narrowed(made.at[e], sums[e], alpha, beta);
+  *y = made;
+}
+
+// Where row i of a matrix begins. Distances of rows fit an index, so that the product of two of 32
+// bits is one instruction.
+template <class I, class T>
+WL_DEVICE T* row_at(T* data, I i, I ld) {
+  return data + i64(i) * ld;
+}
+
+// What a wave does: item i of a list for tile `tile` of the columns of block b.
+struct unit_of {
+  i64 i, tile, b;
+  WL_DEVICE unit_of(i64 unit, i64 items, i64 tiles) : i(unit), tile(0), b(0) {
+    if (unit < items)
+      return; // no division where there is one tile of one block
+    const i64 rest = unit / items;
+    i = unit - rest * items;
+    b = rest / tiles;
+    tile = rest - b * tiles;
+  }
+};
+
+} // namespace wl

@@ -1,0 +1,92 @@
+"""Which kernel multiplies a matrix, and how big grids are: pure functions."""
+
+import numpy as np
+import pytest
+
+from wollemi.backends.cuda import launch, selection, structure
+from wollemi.backends.cuda.selection import Facts
+from wollemi.core.statistics import RowStatistics
+
+ROOM = 2**36
+
+
+def rows(count=1_000_000, mean=7.0, longest=7, empty=0.0, columns=None):
+    columns = count if columns is None else columns
+    return RowStatistics(count, columns, int(count * mean), mean, 0.1, longest, empty)
+
+
+def facts(padding=1.01, patterns=0, reach=10**6, hot_share=0.0, room=ROOM, sorted_padding=None):
+    smallest = padding if sorted_padding is None else sorted_padding
+    return Facts(padding, smallest, patterns, reach, hot_share, 8, room)
+
+
+@pytest.mark.parametrize(
+    ("statistics", "known", "kernel"),
+    [
+        (rows(), facts(patterns=27), "sell-pattern"),
+        (rows(), facts(reach=32767), "sell-near"),
+        (rows(), facts(reach=32768), "sell"),
+        (rows(), facts(padding=3.0, sorted_padding=1.1), "sell"),
+        (rows(), facts(room=10**6), "stream"),
+        (rows(count=1000), facts(patterns=3), "stream"),
+        (rows(count=100, mean=60.0, longest=60), facts(), "subwarp"),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0), "balanced"),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0, hot_share=0.6), "balanced-hot"),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0, hot_share=0.3), "balanced"),
+        (rows(mean=0.25, longest=7, empty=0.78), facts(padding=4.0), "subwarp"),
+        (rows(mean=2.0, longest=90, empty=0.6), facts(padding=4.0), "balanced"),
+        (rows(mean=20.0, longest=60), facts(padding=1.4), "subwarp"),
+    ],
+)
+def test_the_rule_names_the_kernel(statistics, known, kernel):
+    choice = selection.choose(statistics, known)
+    assert choice.kernel == kernel
+    assert choice.reason
+
+
+def test_hot_columns_need_many_entries():
+    few = rows(count=100_000, mean=20.0, longest=50_000)
+    assert selection.choose(few, facts(padding=9.0, hot_share=0.9)).kernel == "balanced"
+
+
+@pytest.mark.parametrize(
+    ("mean", "lanes"), [(0.0, 1), (2.0, 1), (3.0, 2), (7.0, 4), (27.0, 16), (81.0, 32), (1e6, 32)]
+)
+def test_lanes_grow_with_the_rows(mean, lanes):
+    assert selection.lanes(mean) == lanes
+
+
+def test_a_packed_copy_is_budgeted_with_its_columns_and_lists():
+    statistics = rows()
+    needed = selection.needs(statistics, facts(padding=1.0))
+    assert needed == statistics.nnz * 12 + 40 * statistics.rows
+
+
+@pytest.mark.parametrize("rows", [0, 1, 255, 256, 257, 10**6, 3 * 10**9])
+def test_grids_for_one_column_cover_the_rows_or_take_all_blocks(rows):
+    grid = launch.map_grid(rows, 1, 1056)
+    assert 1 <= grid.blocks <= 1056
+    assert grid.blocks == 1056 or grid.blocks * launch.BLOCK >= rows
+    assert grid.scratch == grid.blocks * 32
+
+
+@pytest.mark.parametrize("columns", [2, 3, 8, 255, 256, 257, 1000])
+@pytest.mark.parametrize("rows", [0, 1, 1000, 10**7])
+def test_grids_for_many_columns_are_whole_rows_of_tiles(rows, columns):
+    grid = launch.map_grid(rows, columns, 1056)
+    across = -(-columns // launch.tile_width(columns))
+    groups = launch.tile_groups(columns, grid.blocks)
+    assert grid.blocks == across * groups
+    assert grid.scratch == groups * columns * 32
+
+
+def test_a_grid_never_exceeds_what_can_be_launched():
+    assert launch.row_blocks(10**13) == 2**31 - 1
+    assert launch.row_blocks(0) == 1
+
+
+def test_products_are_expanded_in_pieces_that_fit():
+    before = np.array([0, 10, 10, 35, 36, 50])
+    ranges = structure.chunks(before, most=20)
+    assert ranges == [(0, 2), (2, 3), (3, 5)]  # the row of 25 stands alone
+    assert structure.chunks(np.array([0]), most=20) == [(0, 0)]
