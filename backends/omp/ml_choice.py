@@ -21,10 +21,16 @@ SPMM_TILE = 64
 
 # All measured with 4096 x 4096 float32 on one thread of a Granite Rapids (L2 2 MB), milliseconds.
 
-#: Bytes of B in one panel. spmm, 5 % and 32 columns: without 1.96, 32 KB 1.68, 64 KB 1.62, 128 KB
-#: 1.80. sddmm, 10 % and 32 columns: without 6.2, 64 KB 7.1, 256 KB 5.5, 512 KB 6.2.
-SPMM_PANEL_BYTES = 1 << 16
-SDDMM_PANEL_BYTES = 1 << 18
+#: spmm cuts rows into pieces of this many entries, as far as a panel of B keeps within the bounds:
+#: a first-level cache (48 KB) that the tile of C needs too. 32 columns, 10 %: without 3.63, 16 KB
+#: 3.06, 32 KB 2.48, 64 KB 2.88; 20 %: 7.3, 5.1, 5.8, 5.9; 50 %: 18.4, 13.3, 13.4, 16.7. 128
+#: columns, 10 %: 6.9, 9.5, 7.4, 6.3; 20 %: 13.7, 13.7, 11.6, 11.4; 50 %: 38.6, 31.1, 31.6, 32.0.
+SPMM_PIECE = 28
+SPMM_PANEL_BYTES = (1 << 14, 1 << 16)
+
+#: Bytes of B in one panel of sddmm. 10 %, 32 columns: without 6.2, 64 KB 7.1, 256 KB 5.5, 512 KB
+#: 6.2.
+SDDMM_PANEL_BYTES = (1 << 18, 1 << 18)
 
 #: A piece of a row ends in a branch that nobody predicts: fewer entries do not pay for it. spmm,
 #: 128 columns: 13 entries 4.5 for 3.9, 26 entries 7.7 for 8.1.
@@ -58,21 +64,28 @@ def _asked(kernel: str, partition: str, lanes: str = "columns") -> Callable[...,
 
 
 def spmm_panels(statistics: RowStatistics, columns: int) -> Choice:
-    """Return panels whose column tile of B has the size that was best."""
+    """Return panels for a column tile of B."""
     tile = min(max(columns, 1), SPMM_TILE)
-    return _panels(statistics, SPMM_PANEL_BYTES // (FLOAT * tile))
+    return _panels(statistics, _width(statistics, tile, SPMM_PIECE, SPMM_PANEL_BYTES))
 
 
 def sddmm_panels(statistics: RowStatistics, columns: int) -> Choice:
-    """Return panels whose rows of B have the size that was best."""
-    return _panels(statistics, max(SDDMM_PANEL_BYTES // (FLOAT * max(columns, 1)), 1))
+    """Return panels of whole rows of B."""
+    return _panels(statistics, _width(statistics, columns, PANEL_ENTRIES, SDDMM_PANEL_BYTES))
 
 
 def fusedmm_panels(statistics: RowStatistics, columns: int) -> Choice:
-    """Return panels that cut rows into pieces of the length that was best."""
-    least, most = (max(size // (FLOAT * max(columns, 1)), 1) for size in FUSEDMM_PANEL_BYTES)
-    wanted = FUSEDMM_PIECE * statistics.columns / max(statistics.mean, 1.0)
-    return _panels(statistics, int(min(max(wanted, least), most)))
+    """Return panels of whole rows of B."""
+    return _panels(statistics, _width(statistics, columns, FUSEDMM_PIECE, FUSEDMM_PANEL_BYTES))
+
+
+def _width(
+    statistics: RowStatistics, columns: int, piece: int, panel_bytes: tuple[int, int]
+) -> int:
+    """Return the width that makes pieces of so many entries, within bounds on a panel's bytes."""
+    least, most = (max(size // (FLOAT * max(columns, 1)), 1) for size in panel_bytes)
+    wanted = piece * statistics.columns / max(statistics.mean, 1.0)
+    return int(min(max(wanted, least), most))
 
 
 def _panels(statistics: RowStatistics, width: int) -> Choice:
