@@ -244,6 +244,10 @@ class DpcppExecutor(Executor):
         wanted = -(-work // (f.block * ELEMENTS_PER_ITEM))
         return max(1, min(wanted, f.units * GROUPS_PER_UNIT)), f.block
 
+    def row_grid(self, rows: int, work: int) -> tuple[int, int]:
+        """Return the same for rows of a pattern, each of which a wave has."""
+        return self.grid(work) if self.one_item_groups else self.grid(rows * self.facts.wave)
+
     def map_grid(self, rows: int, columns: int) -> tuple[int, int]:
         """Return the same for a functor, whose work-groups lie side by side over many columns."""
         f = self.facts

@@ -40,7 +40,13 @@ HEADERS = (
     "sycl/atomic_ref.hpp",
 )
 
-VALUE_CODES = {np.dtype(code): code for code in wrappers.VALUE_TYPES}
+#: By name, for NumPy has no bfloat16 of its own.
+VALUE_CODES = {
+    **{np.dtype(code).name: code for code in wrappers.VALUE_TYPES},
+    "float16": "f2",
+    "bfloat16": "b2",
+}
+_DOUBLE = ("f8", "c16")
 INDEX_CODES = {np.dtype(code): code for code in wrappers.INDEX_TYPES}
 
 #: How a C type is packed into a slot of eight bytes: the shim's letter and Python's.
@@ -64,7 +70,7 @@ class Kernel(NamedTuple):
 
 def value_code(dtype: DTypeLike) -> str:
     """Return NumPy's short code of a value dtype."""
-    return VALUE_CODES[np.dtype(dtype)]
+    return VALUE_CODES[np.dtype(dtype).name]
 
 
 def index_code(dtype: DTypeLike) -> str:
@@ -92,7 +98,7 @@ class Programs:
         name = wrappers.map_symbol(operation, value, index)
         found = self._kernels.get(name)
         if found is None:
-            self.facts.require(np.dtype(value))
+            self._require(value)
             launcher = "map_cpu.hpp" if self.facts.wave == 1 else "map_simt.hpp"
             group = operation.group
             operations = wrappers.maps_of(group)
@@ -113,12 +119,16 @@ class Programs:
         name = kernel.symbol(value, index, **constants)
         found = self._kernels.get(name)
         if found is None:
-            self.facts.require(np.dtype(value))
+            self._require(value)
             texts = [wrappers.simt_wrapper(one, value, index, **given) for one, given in family]
             headers = list(dict.fromkeys(one.header for one, _ in family))
             self._compile(f"{', '.join(headers)} for {value}, {index}", headers, texts)
             found = self._kernels[name]
         return found
+
+    def _require(self, value: str) -> None:
+        if value in _DOUBLE:
+            self.facts.require(np.dtype(value))
 
     def text(self, headers: Iterable[str], wrapper_texts: Iterable[str]) -> str:
         """Return the text of a program for this device."""

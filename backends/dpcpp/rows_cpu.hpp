@@ -1,7 +1,7 @@
 // Products of sparse and dense matrices with blocks of vectors on CPU devices: a work-group is one
 // work-item, and has rows (or parts of a partition) of its own.
 #pragma once
-#include "lanes.hpp"
+#include "products.hpp"
 
 static_assert(WL_BLOCK == 1, "this is for work-groups of one");
 
@@ -13,16 +13,6 @@ struct share {
   WL_DEVICE share(const item& it, i64 count)
       : begin(count * it.block() / it.blocks()), end(count * (it.block() + 1) / it.blocks()) {}
 };
-
-// sum += a b. The compiler of the CPU driver (2026.2) crashes when it vectorizes loops that add up
-// products of complex floats, so it is kept from it: a fence of a work-item alone costs nothing
-// else.
-template <class T>
-WL_DEVICE void multiply_add(T& sum, T a, T b) {
-  sum += a * b;
-  if constexpr (same<T, complex<float>>::value)
-    sycl::atomic_fence(sycl::memory_order::acq_rel, sycl::memory_scope::work_item);
-}
 
 // Entries between the one in use and the one asked for; as the omp backend has measured it.
 constexpr i64 AHEAD = 768;

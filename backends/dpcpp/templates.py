@@ -81,3 +81,32 @@ GPU_CSR: Family = (
 GPU_DIAGONAL = _family(simt.csr_diagonal)
 GPU_DENSE = _family(simt.dense_rows)
 GPU_GMRES = _family(*_GMRES, simt.gmres_rotate, simt.gmres_solve)
+
+_PATTERN = "batch: i64, indptr: in I[l], indices: in I[z], values: in T[l], values_step: i64"
+
+
+def _operands(*names: str) -> str:
+    """Return the declaration of dense operands: address, distances of rows and of batches."""
+    return ", ".join(f"{n}: in T[l], {n}_ld: i64, {n}_step: i64" for n in names)
+
+
+spmm_rows = SimtKernel(
+    "spmm_rows",
+    "ml.hpp",
+    f"m: i64, k: i64, {_PATTERN}, {_operands('B')}, C: inout T[l], C_ld: i64, C_step: i64, "
+    "alpha: T, beta: T",
+)
+sddmm_rows = SimtKernel(
+    "sddmm_rows",
+    "ml.hpp",
+    f"m: i64, k: i64, {_PATTERN}, {_operands('C', 'B')}, S: inout T[l], S_step: i64, "
+    "alpha: T, beta: T",
+)
+fusedmm_rows = SimtKernel(
+    "fusedmm_rows",
+    "ml.hpp",
+    f"m: i64, k: i64, p: i64, {_PATTERN}, {_operands('C', 'B', 'D')}, "
+    "E: out T[l], E_ld: i64, E_step: i64, alpha: T, edge: i64",
+)
+SPMM = _family(spmm_rows)
+SAMPLED = _family(sddmm_rows, fusedmm_rows)

@@ -1,0 +1,173 @@
+// Sparse times dense, sampled dense times dense, and both in one: a row of the pattern at a time,
+// which a wave has (on CPU devices a work-item). Sums of 16-bit numbers are held in float.
+#pragma once
+#include "narrow.hpp"
+#include "products.hpp"
+
+namespace wl {
+
+// Columns that a lane holds at a time: what is wider takes the row's entries again for each strip.
+constexpr int STRIP = WL_WARP == 1 ? 64 : 4;
+
+// Blocks of rows of one batch; `step` is the distance of batches and `ld` that of rows.
+template <class T>
+struct batched {
+  T* data;
+  i64 ld, step;
+  WL_DEVICE T* row(i64 b, i64 i) const { return data + b * step + i * ld; }
+};
+
+// Calls body(b, row) for the rows of all batches that this wave has.
+template <class Body>
+WL_DEVICE void for_rows(const item& it, i64 m, i64 batch, const Body& body) {
+  const i64 units = m * batch;
+  if constexpr (WL_BLOCK == 1) {
+    const i64 end = units * (it.block() + 1) / it.blocks();
+    for (i64 u = units * it.block() / it.blocks(); u < end; ++u)
+      body(u / m, u % m);
+  } else {
+    constexpr int waves = WL_BLOCK / WL_WARP;
+    for (i64 u = it.block() * waves + wave_of(it); u < units; u += it.blocks() * waves)
+      body(u / m, u % m);
+  }
+}
+
+// sum_c a_c b_c, in every lane of the wave.
+template <class T>
+WL_DEVICE held_t<T> dot_of_wave(const item& it, i64 k, const T* a, const T* b) {
+  using S = held_t<T>;
+  if constexpr (WL_WARP > 1) {
+    S sum{};
+    for (i64 c = lane_of(it); c < k; c += WL_WARP)
+      sum += widen(a[c]) * widen(b[c]);
+    return sum_of_lanes<WL_WARP>(it, sum);
+  } else {
+    constexpr int together = 16;
+    S sums[together] = {};
+    i64 c = 0;
+    for (; c + together <= k; c += together)
+#pragma unroll
+      for (int l = 0; l < together; ++l)
+        sums[l] += widen(a[c + l]) * widen(b[c + l]);
+    for (; c < k; ++c)
+      sums[0] += widen(a[c]) * widen(b[c]);
+    for (int half = together / 2; half > 0; half /= 2)
+      for (int l = 0; l < half; ++l)
+        sums[l] += sums[l + half];
+    return sums[0];
+  }
+}
+
+// held_l += factor row_l for the columns that this lane has of a strip.
+template <class T>
+WL_DEVICE void add_row(const item& it, i64 columns, held_t<T> factor, const T* row,
+                       held_t<T>* held) {
+  if constexpr (WL_WARP > 1) {
+    for (int s = 0; s < STRIP; ++s) {
+      const i64 c = lane_of(it) + i64(s) * WL_WARP;
+      if (c < columns)
+        multiply_add(held[s], factor, widen(row[c]));
+    }
+  } else if (columns == STRIP) {
+    for (int s = 0; s < STRIP; ++s)
+      multiply_add(held[s], factor, widen(row[s]));
+  } else {
+    for (i64 s = 0; s < columns; ++s)
+      multiply_add(held[s], factor, widen(row[s]));
+  }
+}
+
+// Calls body(first, columns) for the strips of k columns.
+template <class Body>
+WL_DEVICE void for_strips(i64 k, const Body& body) {
+  constexpr i64 width = i64(STRIP) * WL_WARP;
+  for (i64 first = 0; first < k; first += width)
+    body(first, k - first < width ? k - first : width);
+}
+
+template <class T, class I>
+WL_DEVICE void spmm_rows(const item& it, i64 m, i64 k, i64 batch, const I* indptr, const I* indices,
+                         const T* values, i64 values_step, const T* B, i64 B_ld, i64 B_step, T* C,
+                         i64 C_ld, i64 C_step, held_t<T> alpha, held_t<T> beta) {
+  const batched<const T> of_B{B, B_ld, B_step};
+  const batched<T> of_C{C, C_ld, C_step};
+  for_rows(it, m, batch, [&](i64 b, i64 row) {
+    for_strips(k, [&](i64 first, i64 columns) {
+      held_t<T> sums[STRIP] = {};
+      for (i64 e = indptr[row]; e < indptr[row + 1]; ++e)
+        add_row(it, columns, widen(values[b * values_step + e]), of_B.row(b, indices[e]) + first,
+                sums);
+      T* const target = of_C.row(b, row) + first;
+      for (i64 c = lane_of(it), s = 0; c < columns; c += WL_WARP, ++s)
+        store_narrowed(target[c], sums[s], alpha, beta);
+    });
+  });
+}
+
+template <class T, class I>
+WL_DEVICE void sddmm_rows(const item& it, i64 m, i64 k, i64 batch, const I* indptr,
+                          const I* indices, const T* values, i64 values_step, const T* C, i64 C_ld,
+                          i64 C_step, const T* B, i64 B_ld, i64 B_step, T* sampled, i64 S_step,
+                          held_t<T> alpha, held_t<T> beta) {
+  const batched<const T> of_C{C, C_ld, C_step}, of_B{B, B_ld, B_step};
+  for_rows(it, m, batch, [&](i64 b, i64 row) {
+    for (i64 e = indptr[row]; e < indptr[row + 1]; ++e) {
+      held_t<T> dot = dot_of_wave<T>(it, k, of_C.row(b, row), of_B.row(b, indices[e]));
+      if (values)
+        dot *= widen(values[b * values_step + e]);
+      if (lane_of(it) == 0)
+        store_narrowed(sampled[b * S_step + e], dot, alpha, beta);
+    }
+  });
+}
+
+enum edge_function { IDENTITY = 0, SIGMOID = 1, SOFTMAX = 2 };
+
+template <class S>
+WL_DEVICE S weight_of(i64 edge, S s) {
+  if (edge != SIGMOID)
+    return s;
+  const S small = sycl::exp(-magnitude(s));
+  return (s < S(0) ? small : S(1)) / (S(1) + small);
+}
+
+// Softmax goes over the row once: what was added up is scaled down when a larger entry comes.
+template <class T, class I>
+WL_DEVICE void fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr,
+                            const I* indices, const T* values, i64 values_step, const T* C,
+                            i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step, const T* D,
+                            i64 D_ld, i64 D_step, T* E, i64 E_ld, i64 E_step, held_t<T> alpha,
+                            i64 edge) {
+  using S = held_t<T>;
+  const batched<const T> of_C{C, C_ld, C_step}, of_B{B, B_ld, B_step}, of_D{D, D_ld, D_step};
+  const batched<T> of_E{E, E_ld, E_step};
+  for_rows(it, m, batch, [&](i64 b, i64 row) {
+    for_strips(p, [&](i64 first, i64 columns) {
+      S held[STRIP] = {}, total{}, largest = -__builtin_huge_valf();
+      for (i64 e = indptr[row]; e < indptr[row + 1]; ++e) {
+        S s = dot_of_wave<T>(it, k, of_C.row(b, row), of_B.row(b, indices[e])) * alpha;
+        if (values)
+          s *= widen(values[b * values_step + e]);
+        S weight = weight_of(edge, s);
+        if (edge == SOFTMAX) {
+          if (s > largest) {
+            const S scale = sycl::exp(largest - s);
+            for (int i = 0; i < STRIP; ++i)
+              held[i] *= scale;
+            total *= scale;
+            largest = s;
+          }
+          weight = sycl::exp(s - largest);
+          total += weight;
+        }
+        add_row(it, columns, weight, of_D.row(b, indices[e]) + first, held);
+      }
+      const bool divide = edge == SOFTMAX && indptr[row] < indptr[row + 1];
+      T* const target = of_E.row(b, row) + first;
+      for (i64 c = lane_of(it), i = 0; c < columns; c += WL_WARP, ++i)
+        target[c] = narrowed<T>::of(divide ? held[i] / total : held[i]);
+    });
+  });
+}
+
+} // namespace wl
