@@ -6,8 +6,7 @@
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
-
+#define __launch_bounds__(threads, ...) __attribute__((amdgpu_flat_work_group_size(1, threads)))
 struct wl_thread_index {
   __declspec(property(get = get_x)) unsigned x;
   __device__ unsigned get_x() const { return __builtin_amdgcn_workitem_id_x(); }
