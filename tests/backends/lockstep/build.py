@@ -136,3 +136,13 @@ def simt_library(block: int, value: str, index: str, warp: int) -> Library:
     headers = dict.fromkeys(kernel.header for kernel in kernels)
     source = wrappers.program("LOCKSTEP", headers, texts, warp=warp, block=block)
     return Library(source, f"simt-{block}-{value}-{index}-{warp}")
+
+
+@cache
+def single_library(
+    kernel: wrappers.SimtKernel, value: str, index: str, warp: int, **constants: int
+) -> Library:
+    """Return a kernel whose declaration lists no constants, for some of them."""
+    text = wrappers.simt_wrapper(kernel, value, index, **constants)
+    source = wrappers.program("LOCKSTEP", [kernel.header], [text], warp=warp, block=kernel.block)
+    return Library(source, f"{kernel.symbol(value, index, **constants)}-{warp}")

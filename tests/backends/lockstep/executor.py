@@ -24,7 +24,7 @@ from wollemi.core.executor import Array
 from wollemi.core.operation import KernelTable
 from wollemi.core.operations import matrix as operations
 
-from .build import Library, map_library, simt_library
+from .build import Library, map_library, simt_library, single_library
 
 WIDTHS = (32, 64)
 
@@ -130,12 +130,15 @@ class LockstepDevice:
     def resident_blocks(self, function: Any, block: int) -> int:
         return 3
 
-    def map_function(self, operation: Any, value: str, index: str) -> Any:
+    def map_function(self, operation: Any, value: str, index: str, *, apart: bool = False) -> Any:
         library = map_library(value, self.warp)
         return self._launcher(library, wrappers.map_symbol(operation, value, index))
 
     def simt_function(self, kernel: Any, value: str, index: str, **constants: int) -> Any:
-        library = simt_library(kernel.block, value, index, self.warp)
+        if kernel.variants:
+            library = simt_library(kernel.block, value, index, self.warp)
+        else:
+            library = single_library(kernel, value, index, self.warp, **constants)
         return self._launcher(library, kernel.symbol(value, index, **constants))
 
 

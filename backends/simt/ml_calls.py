@@ -1,0 +1,277 @@
+"""Products of sparse and dense matrices: from the arguments of an operation to launches.
+
+What differs between backends is an :class:`Adapter`; the choices are the same for all GPUs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.executor import Array
+from ...core.statistics import Plan
+from ..unified.wrappers import SimtKernel
+from . import ml, ml_choice
+
+
+class Adapter(ABC):
+    """A device as the functions here see it.
+
+    Parameters
+    ----------
+    executor : Executor
+        Of the arrays.
+    """
+
+    def __init__(self, executor: Any) -> None:
+        self.executor = executor
+
+    @property
+    @abstractmethod
+    def wave(self) -> int:
+        """Lanes of a wave."""
+
+    @property
+    @abstractmethod
+    def waves(self) -> int:
+        """How many waves the device holds."""
+
+    @abstractmethod
+    def address(self, array: Array) -> int:
+        """Return where an array begins."""
+
+    @abstractmethod
+    def scratch(self, nbytes: int) -> int:
+        """Return the address of memory that the launches of one call may use."""
+
+    @abstractmethod
+    def cut(self, indptr: Array, piece: int, *, sampled: bool) -> ml_choice.Pieces:
+        """Return :func:`.ml_choice.cut_rows` with arrays of the device."""
+
+    @abstractmethod
+    def launch(
+        self,
+        kernel: SimtKernel,
+        items: int,
+        arguments: tuple[Any, ...],
+        dtype: Any,
+        index: Any,
+        **constants: int,
+    ) -> None:
+        """Launch a kernel on so many work-items."""
+
+    def pieces(self, A: Any, piece: int, *, sampled: bool) -> ml_choice.Pieces:
+        """Return what waves work through, made once for a pattern; rows are whole if piece is 0."""
+        if not piece:
+            return ml_choice.Pieces(A.shape[0], A.indptr)
+        key = ("pieces", piece, sampled)
+        if key not in A._pattern:
+            A._pattern[key] = self.cut(A.indptr, piece, sampled=sampled)
+        found: ml_choice.Pieces = A._pattern[key]
+        return found
+
+    def read(self, array: Array, index: Any) -> tuple[Array, Operand]:
+        """Return an operand whose distance of rows fits an index, and what keeps its memory."""
+        made = self.operand(array)
+        if abs(made.rows) > np.iinfo(index).max:
+            array = self.executor.copy(array)
+            made = self.operand(array)
+        return array, made
+
+    def operand(self, array: Array) -> Operand:
+        """Return a batch ``(b, rows, columns)`` whose columns are neighbours."""
+        blocks, rows, columns = array.shape
+        item = array.dtype.itemsize
+        return Operand(
+            self.address(array),
+            int(array.strides[1] // item) if rows > 1 else max(int(columns), 1),
+            int(array.strides[0] // item) if blocks > 1 else 0,
+        )
+
+    def weights(self, values: Array | None) -> tuple[Array | None, int]:
+        """Return values of entries as neighbours, and the distance of blocks."""
+        if values is None:
+            return None, 0
+        blocks, count = values.shape
+        item = values.dtype.itemsize
+        if count > 1 and values.strides[1] != item:
+            values = self.executor.copy(values)
+        return values, int(values.strides[0] // item) if blocks > 1 else 0
+
+    def lines(self, count: int, dtype: Any) -> int:
+        """Return the address of memory for so many sums."""
+        return self.scratch(count * max(dtype.itemsize, 4)) if count else 0
+
+
+class Operand(NamedTuple):
+    """A batch of matrices by address; distances of rows and blocks are in elements."""
+
+    address: int
+    rows: int
+    blocks: int
+
+    def places(self, itemsize: int) -> tuple[int, ...]:
+        """Return the bytes that a vector's address is made of."""
+        return self.address, self.rows * itemsize, self.blocks * itemsize
+
+
+def make_plan(to: Adapter, A: Any, operation: str, kernel: str) -> Plan:
+    """Choose an algorithm, and cut rows for it."""
+    statistics = A.row_statistics
+    if kernel == "auto":
+        choice = ml_choice.choose(operation, statistics, to.waves)
+    else:
+        choice = ml_choice.asked(operation, kernel, to.executor.name)
+    items = to.pieces(A, choice.piece, sampled=operation == "sddmm")
+    return Plan(choice.kernel, choice.reason, statistics, items)
+
+
+def spmm(
+    to: Adapter,
+    A: Any,
+    values: Array,
+    B: Array,
+    C: Array,
+    alpha: complex,
+    beta: complex,
+    kernel: str,
+) -> None:
+    """Give waves rows or pieces of them, and add up the pieces."""
+    batch, m, k = C.shape
+    if batch * m * k == 0:
+        return
+    items: ml_choice.Pieces = A.plan_for("spmm", k, kernel).state
+    index, dtype = A.indices.dtype, C.dtype
+    B, of_B = to.read(B, index)
+    of_C = to.operand(C)
+    weights, step = to.weights(values)
+    item = dtype.itemsize
+    each = ml.elements(item, (k,), of_B.places(item) + of_C.places(item))
+    shape = ml.row_shape(-(-k // each))
+    tiles = -(-k // (shape.lanes * shape.vectors * each))
+    partial = to.lines(batch * items.lines * k, dtype)
+    to.launch(
+        ml.csr_spmm,
+        items.items * tiles * batch * to.wave,
+        (
+            items.items, k, batch, items.bounds, items.target, A.indices, weights, step, *of_B,
+            *of_C, alpha, beta, items.lines, partial,
+        ),
+        dtype,
+        index,
+        L=shape.lanes,
+        V=shape.vectors,
+        E=each,
+    )  # fmt: skip
+    if items.lines:
+        cuts = int(items.cut_rows.size)
+        to.launch(
+            ml.spmm_join,
+            cuts * k * batch,
+            (
+                cuts, k, batch, items.cut_rows, items.first_line, items.lines, partial, *of_C,
+                alpha, beta,
+            ),
+            dtype,
+            index,
+        )  # fmt: skip
+
+
+def sddmm(
+    to: Adapter,
+    A: Any,
+    values: Array | None,
+    C: Array,
+    B: Array,
+    S: Array,
+    alpha: float,
+    beta: float,
+    kernel: str,
+) -> None:
+    """Give waves some entries of a row each."""
+    batch, _, k = C.shape
+    if S.size == 0:
+        return
+    items: ml_choice.Pieces = A.plan_for("sddmm", k, kernel).state
+    index, dtype = A.indices.dtype, C.dtype
+    C, of_C = to.read(C, index)
+    B, of_B = to.read(B, index)
+    weights, step = to.weights(values)
+    item = dtype.itemsize
+    each = ml.elements(item, (k,), of_B.places(item) + of_C.places(item))
+    shape = ml.dot_shape(-(-k // each))
+    to.launch(
+        ml.csr_sddmm,
+        items.items * batch * to.wave,
+        (
+            items.items, k, batch, items.bounds, items.target, A.indices, weights, step, *of_C,
+            *of_B, S, int(S.strides[0] // item) if batch > 1 else 0, alpha, beta,
+        ),
+        dtype,
+        index,
+        L=shape.lanes,
+        V=shape.vectors,
+        E=each,
+    )  # fmt: skip
+
+
+def fusedmm(
+    to: Adapter,
+    A: Any,
+    values: Array | None,
+    C: Array,
+    B: Array,
+    D: Array,
+    E: Array,
+    alpha: float,
+    edge: str,
+    kernel: str,
+) -> None:
+    """Give waves rows or pieces of them; where D is B its rows are loaded once."""
+    batch, m, p = E.shape
+    k = int(C.shape[2])
+    if batch * m * p == 0:
+        return
+    items: ml_choice.Pieces = A.plan_for("fusedmm", k, kernel).state
+    index, dtype = A.indices.dtype, C.dtype
+    item = dtype.itemsize
+    C, of_C = to.read(C, index)
+    B, of_B = to.read(B, index)
+    D, of_D = to.read(D, index)
+    of_E = to.operand(E)
+    weights, step = to.weights(values)
+    dense = (of_C, of_B, of_D, of_E)
+    each = ml.elements(item, (k, p), tuple(place for o in dense for place in o.places(item)))
+    lanes, of_k, of_p = ml.fused_shape(-(-k // each), -(-p // each))
+    tiles = -(-p // (lanes * of_p * each))
+    same = of_B == of_D and k == p and tiles == 1
+    partial = to.lines(batch * items.lines * (p + 2), dtype)
+    function = ml.EDGES[edge]
+    to.launch(
+        ml.csr_fusedmm,
+        items.items * tiles * batch * to.wave,
+        (
+            items.items, k, p, batch, items.bounds, items.target, A.indices, weights, step, *of_C,
+            *of_B, *of_D, *of_E, alpha, items.lines, partial,
+        ),
+        dtype,
+        index,
+        L=lanes,
+        VK=of_k,
+        VP=of_p,
+        E=each,
+        EDGE=function,
+        SAME=int(same),
+    )  # fmt: skip
+    if items.lines:
+        cuts = int(items.cut_rows.size)
+        to.launch(
+            ml.fusedmm_join,
+            cuts * p * batch,
+            (cuts, p, batch, items.cut_rows, items.first_line, items.lines, partial, *of_E),
+            dtype,
+            index,
+            EDGE=function,
+        )
