@@ -12,9 +12,9 @@ namespace wl {
 // for the row of C.
 constexpr int kDots = kVectorBytes == 64 ? 8 : 4;
 
-// B is copied to whole registers on huge pages where its rows are used this often. An estimate.
-constexpr i64 kDotPackReuse = 8;
-constexpr i64 kDotPackBytes = i64(1) << 20;
+// B is copied to whole registers on huge pages where its rows are used this often; see spmm.hpp.
+constexpr i64 kDotPackReuse = 16;
+constexpr i64 kDotPackBytes = i64(1) << 18;
 
 // A row of an operand: in R registers, or in memory where R is 0.
 template <class T, int R>

@@ -264,6 +264,41 @@ def test_long_rows_are_cut_and_repeat_bit_for_bit(executor: wl.Executor) -> None
     np.testing.assert_array_equal(attention, wl.fusedmm(A, C, B, B, edge="softmax"))
 
 
+@pytest.mark.parametrize("k", [64, 130])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_operands_that_no_cache_holds(
+    executor: wl.Executor, rng: np.random.Generator, dtype: str, k: int
+) -> None:
+    executor_with(executor.name, operations.csr_fusedmm)
+    T = np.dtype(dtype)
+    A = matrix(rng, 500, 1500, 60.0, False, T, "int32", executor, ordered=True)
+    H = A.to("reference")
+    C, B = numbers(rng, (500, k), T), numbers(rng, (1500, k), T)
+    for kernel in kernels_of(executor, "spmm"):
+        entries = wide(H.data)[:, None] * wide(B)[H.indices]
+        size = added_up(H, np.abs(entries))
+        assert_near(wl.spmm(A, B, kernel=kernel), added_up(H, entries), size, T, longest(H))
+    products = wide(C)[rows_of(H)] * wide(B)[H.indices]
+    for kernel in kernels_of(executor, "sddmm"):
+        S = host(executor, wl.sddmm(A, C, B, kernel=kernel).data)
+        assert_near(S, products.sum(1), np.abs(products).sum(1), T)
+        E = wl.fusedmm(A, C, B, B, kernel=kernel)
+        want = added_up(H, products.sum(1)[:, None] * wide(B)[H.indices])
+        size = added_up(H, np.abs(products).sum(1)[:, None] * np.abs(wide(B))[H.indices])
+        assert_near(E, want, size, T, longest(H))
+
+
+def test_results_do_not_depend_on_the_number_of_threads(rng: np.random.Generator) -> None:
+    T = np.dtype(np.float32)
+    A = matrix(rng, 3000, 900, 30.0, True, T, "int32", "omp:1")
+    C, B = numbers(rng, (3000, 40), T), numbers(rng, (900, 40), T)
+    one = wl.spmm(A, B), wl.fusedmm(A, C, B, B, edge="softmax")
+    for threads in (2, 3):
+        other = A.to(f"omp:{threads}")
+        np.testing.assert_array_equal(wl.spmm(other, B), one[0])
+        np.testing.assert_array_equal(wl.fusedmm(other, C, B, B, edge="softmax"), one[1])
+
+
 def test_a_batch_is_its_blocks_one_by_one(small: wl.Csr, rng: np.random.Generator) -> None:
     C, B = (rng.standard_normal((3, r, 20)).astype(np.float32) for r in small.shape)
     for b, block in enumerate(wl.spmm(small, B)):
