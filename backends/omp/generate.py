@@ -62,17 +62,19 @@ def is_block(parameter: Parameter) -> bool:
 
 def strides(operation: Operation) -> list[str]:
     """Return the members that tell the launcher of row strides."""
+    assert operation.over is not None
+    rows = operation.over[0]
+    by_row = any(p.is_array and p.dims == (rows,) for p in operation.parameters)
     blocks = [f"f.{p.name}.ld" for p in operation.parameters if is_block(p)]
-    equal = " && ".join(f"{b} == 1" for b in blocks)
-    assign = " = ".join(blocks)
     return [
+        f"  static constexpr bool by_row = {str(by_row).lower()};",
         "  template <class F>",
-        "  static bool are_unit(const F& f) {",
-        f"    return {equal};",
+        "  static bool have(const F& f, i64 ld) {",
+        f"    return {' && '.join(f'{b} == ld' for b in blocks)};",
         "  }",
         "  template <class F>",
         "  static void set_unit(F& f) {",
-        f"    {assign} = 1;",
+        f"    {' = '.join(blocks)} = 1;",
         "  }",
     ]
 

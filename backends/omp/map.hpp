@@ -63,6 +63,36 @@ template <class F, class Strides>
   map_rows(f, begin, end, 0, total);
 }
 
+// Blocks without gaps whose k columns divide kLanes, read as one column of rows * k elements: lane
+// l of each group is always column l % k. Returns false, having done nothing, if a column has
+// stopped.
+template <class F, class Strides>
+[[gnu::noinline]] bool map_flat(const F& functor, i64 begin, i64 end, i64 k,
+                                typename F::sum* totals) {
+  struct {
+    typename F::column_state of[kLanes];
+  } state;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    state.of[lane] = functor.column(lane % k);
+    if (!state.of[lane].active)
+      return false;
+  }
+  F f = functor;
+  Strides::set_unit(f);
+  typename F::sum part[kLanes] = {};
+  i64 e = begin * k;
+  for (; e + kLanes <= end * k; e += kLanes) {
+#pragma omp simd
+    for (int lane = 0; lane < kLanes; ++lane)
+      part[lane] += f(e + lane, 0, state.of[lane]);
+  }
+  for (int lane = 0; e < end * k; ++e, ++lane)
+    part[lane] += f(e, 0, state.of[lane]);
+  for (int lane = 0; lane < kLanes; ++lane)
+    totals[lane % k] += part[lane];
+  return true;
+}
+
 // W neighbouring columns side by side in vector registers, unless one of them has stopped.
 template <int W, class F>
 [[gnu::noinline]] void map_strip(const F& functor, i64 begin, i64 end, i64 c,
@@ -91,34 +121,38 @@ template <int W, class F>
     totals[w] += part[w];
 }
 
-template <int W, class F>
-void map_strips(const F& f, i64 begin, i64 end, i64 c, i64 k, typename F::sum* totals) {
-  if constexpr (W > 1) {
-    for (; c + W <= k; c += W)
-      map_strip<W>(f, begin, end, c, totals + c);
-    map_strips<W / 2>(f, begin, end, c, k, totals);
-  } else {
-    if (c < k)
-      map_column(f, begin, end, c, totals[c]);
-  }
+// All columns, widest strips first. Fewer widths would be slower and more would take longer to
+// compile.
+template <class F>
+void map_strips(const F& f, i64 begin, i64 end, i64 k, typename F::sum* totals) {
+  i64 c = 0;
+  for (; c + 8 <= k; c += 8)
+    map_strip<8>(f, begin, end, c, totals + c);
+  for (; c + 2 <= k; c += 2)
+    map_strip<2>(f, begin, end, c, totals + c);
+  if (c < k)
+    map_column(f, begin, end, c, totals[c]);
 }
 
 } // namespace detail
 
-// A functor over `rows` and `columns`. `Strides` knows its matrices: Strides::unit(f) sets all
-// their row strides to 1, a constant that makes the loop over one column a loop over neighbours.
+// A functor over `rows` and `columns`. `Strides` knows its members: have(f, ld) is whether ld is
+// the row stride of all matrices, set_unit(f) makes it the constant 1, and by_row says that there
+// are arrays of one element per row, so that rows and columns are no longer exchangeable.
 template <class F, class Strides>
 struct Map {
   F functor;
   i64 rows, columns;
-  bool neighbours;
+  bool without_gaps;
 
   Map(const F& f, i64 n, i64 k)
-      : functor(f), rows(n), columns(k), neighbours(k == 1 && Strides::are_unit(f)) {}
+      : functor(f), rows(n), columns(k), without_gaps(Strides::have(f, k)) {}
 
   i64 elements() const { return rows * columns; }
 
   void operator()(int threads) const {
+    if (columns == 0)
+      return;
     const int parts = elements() < kSerialElements ? 1 : threads;
     Scratch<Sum> totals(static_cast<std::size_t>(parts) * columns);
     Sum* const total = totals.data();
@@ -138,15 +172,18 @@ private:
   using Sum = typename F::sum;
 
   void part_of(i64 begin, i64 end, Sum* totals) const {
-    if (columns == 1 && neighbours) {
-      detail::map_neighbours<F, Strides>(functor, begin, end, *totals);
-    } else if (columns == 1) {
-      detail::map_column(functor, begin, end, 0, *totals);
-    } else {
-      for (; begin < end; begin += detail::kTileRows)
-        detail::map_strips<8>(functor, begin, std::min(begin + detail::kTileRows, end), 0, columns,
-                              totals);
+    if (columns == 1 && without_gaps)
+      return detail::map_neighbours<F, Strides>(functor, begin, end, *totals);
+    if (columns == 1)
+      return detail::map_column(functor, begin, end, 0, *totals);
+    if constexpr (!Strides::by_row) {
+      const bool divides = columns <= detail::kLanes && detail::kLanes % columns == 0;
+      if (without_gaps && divides &&
+          detail::map_flat<F, Strides>(functor, begin, end, columns, totals))
+        return;
     }
+    for (; begin < end; begin += detail::kTileRows)
+      detail::map_strips(functor, begin, std::min(begin + detail::kTileRows, end), columns, totals);
   }
 
   void finish(Sum* total, int parts) const {
