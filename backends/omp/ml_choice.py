@@ -19,28 +19,32 @@ REDUCTION_COLUMNS = 1
 #: Columns of B that spmm works on at once: four registers of float32 at the widest level.
 SPMM_TILE = 64
 
-# All measured with 4096 x 4096 float32 on one thread of a Granite Rapids (L2 2 MB), milliseconds.
+# Measured with float32 on one thread of a Granite Rapids (L1 48 KB, L2 2 MB), operands on huge
+# pages, milliseconds. Panels cut rows into pieces; the width is what makes pieces of PIECE entries,
+# within bounds on the bytes of an operand's rows in a panel.
 
-#: spmm cuts rows into pieces of this many entries, as far as a panel of B keeps within the bounds:
-#: a first-level cache (48 KB) that the tile of C needs too. 32 columns, 10 %: without 3.63, 16 KB
-#: 3.06, 32 KB 2.48, 64 KB 2.88; 20 %: 7.3, 5.1, 5.8, 5.9; 50 %: 18.4, 13.3, 13.4, 16.7. 128
-#: columns, 10 %: 6.9, 9.5, 7.4, 6.3; 20 %: 13.7, 13.7, 11.6, 11.4; 50 %: 38.6, 31.1, 31.6, 32.0.
+#: spmm gains where a column tile of B leaves the second-level cache. n = 16384, 128 columns; 0.4, 1
+#: and 3 %: without 17.7, 46, 134; 256 KB 20.5, 24.5, 53.9; 1 MB 9.9, 21.9, 59.3. 32 columns (2 MB):
+#: 1 MB gains 4 to 13 %. n = 4096 (0.5 and 1 MB): from 10 % more to 16 % less, so without.
 SPMM_PIECE = 28
-SPMM_PANEL_BYTES = (1 << 14, 1 << 16)
+SPMM_PANEL_BYTES = (1 << 17, 1 << 20)
+SPMM_TILE_BYTES = 3 << 19
+SPMM_ENTRIES = 6
 
-#: Bytes of B in one panel of sddmm. 10 %, 32 columns: without 6.2, 64 KB 7.1, 256 KB 5.5, 512 KB
-#: 6.2.
-SDDMM_PANEL_BYTES = (1 << 18, 1 << 18)
+#: sddmm: n = 16384, 128 columns, 0.4 and 1 %: without 20.5, 50.8; 256 KB 21.1, 29.7; 1 MB 11.8,
+#: 26.7. n = 4096, 32 columns, 5, 10, 30 %: without 2.47, 4.89, 13.4; 64 KB 2.38, 6.63, 18.5; 256 KB
+#: 2.08, 4.49, 12.5. 128 columns (2 MB): 6.2, 11.8, 34.8; 256 KB 6.7, 12.5, 32.1: where B nearly
+#: fits, only long pieces pay.
+SDDMM_PIECE = 48
+SDDMM_PANEL_BYTES = (1 << 18, 1 << 20)
+SDDMM_FITTING_BYTES = 1 << 21
+SDDMM_FITTING_ENTRIES = 64
+SDDMM_ENTRIES = 6
 
-#: A piece of a row ends in a branch that nobody predicts: fewer entries do not pay for it. spmm,
-#: 128 columns: 13 entries 4.5 for 3.9, 26 entries 7.7 for 8.1.
-PANEL_ENTRIES = 24
-
-#: fusedmm reads B and D, and its row of E stays in memory anyway: shorter pieces pay. The width is
-#: what makes pieces of this many entries, within bounds. 128 columns, in order 0.2, 0.5, 1, 2, 5,
-#: 10 and 30 %: without 1.60, 2.94, 4.99, 9.6, 24, 50, 165; 512 KB 1.97, 2.50, 3.04, 4.86, 10.7,
-#: 19.9, 55.6; 128 KB 3.15, 3.83, 3.86, 5.46, 10.3, 17.9, 51.2; 64 KB 4.26, 5.56, 4.82, 6.37, 10.8,
-#: 18.4, 48.6.
+#: fusedmm reads B and D, and its row of E stays in memory anyway: shorter pieces pay. n = 4096, 128
+#: columns, in order 0.2, 0.5, 1, 2, 5, 10 and 30 %: without 1.60, 2.94, 4.99, 9.6, 22.5, 46.5, 156;
+#: 512 KB 1.97, 2.50, 3.04, 4.86, 10.0, 18.8, 54.6; 128 KB 3.15, 3.83, 3.86, 5.46, 9.7, 17.2, 50.8;
+#: 64 KB 4.26, 5.56, 4.82, 6.37, 10.2, 17.4, 48.5.
 FUSEDMM_PIECE = 16
 FUSEDMM_PANEL_BYTES = (1 << 16, 1 << 19)
 FUSEDMM_ENTRIES = 4
@@ -71,7 +75,7 @@ def spmm_panels(statistics: RowStatistics, columns: int) -> Choice:
 
 def sddmm_panels(statistics: RowStatistics, columns: int) -> Choice:
     """Return panels of whole rows of B."""
-    return _panels(statistics, _width(statistics, columns, PANEL_ENTRIES, SDDMM_PANEL_BYTES))
+    return _panels(statistics, _width(statistics, columns, SDDMM_PIECE, SDDMM_PANEL_BYTES))
 
 
 def fusedmm_panels(statistics: RowStatistics, columns: int) -> Choice:
@@ -122,7 +126,20 @@ KERNELS: dict[str, dict[str, Callable[[RowStatistics, int], Choice]]] = {
     },
 }
 
-SHORTEST_PIECE = {"spmm": PANEL_ENTRIES, "sddmm": PANEL_ENTRIES, "fusedmm": FUSEDMM_ENTRIES}
+
+def panels_pay(operation: str, statistics: RowStatistics, columns: int, width: int) -> bool:
+    """Return whether cutting rows at multiples of ``width`` is worth the shorter loops."""
+    s = statistics
+    if s.columns < 2 * width:
+        return False
+    entries = _entries(s, width)
+    if operation == "spmm":
+        tile = FLOAT * s.columns * min(columns, SPMM_TILE)
+        return tile > SPMM_TILE_BYTES and entries >= SPMM_ENTRIES
+    if operation == "sddmm":
+        fits = FLOAT * s.columns * columns <= SDDMM_FITTING_BYTES
+        return entries >= (SDDMM_FITTING_ENTRIES if fits else SDDMM_ENTRIES)
+    return entries >= FUSEDMM_ENTRIES
 
 
 def choose(operation: str, statistics: RowStatistics, columns: int) -> Iterator[Choice]:
@@ -135,7 +152,6 @@ def choose(operation: str, statistics: RowStatistics, columns: int) -> Iterator[
             lanes="entries",
         )
     panels = KERNELS[operation]["panels"](statistics, columns)
-    several = statistics.columns >= 2 * panels.width
-    if several and _entries(statistics, panels.width) >= SHORTEST_PIECE[operation]:
+    if panels_pay(operation, statistics, columns, panels.width):
         yield panels
     yield Choice("balanced", "equal shares of entries, long rows cut", "balanced")
