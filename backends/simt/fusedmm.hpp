@@ -86,7 +86,9 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
                            held_t<T> alpha, i64 lines, u8* partial) {
   using S = held_t<T>;
   constexpr int side = WL_WARP / L, waves = WL_BLOCK / WL_WARP, most = VK > VP ? VK : VP;
-  constexpr int ahead = L < 8 / most ? L : 8 / most;
+  // Eight loads in flight; of 16 bits, whose sums take twice the registers, four.
+  constexpr int loads = (E > 4 ? 4 : 8) / most;
+  constexpr int ahead = L < loads ? L : loads < 1 ? 1 : loads;
   constexpr int width = L * VK * E, tile_width = L * VP * E;
   const int lane = lane_of(it), group = lane / L, l = lane % L;
   const i64 strips = (k + width - 1) / width, tiles = (p + tile_width - 1) / tile_width;
@@ -146,8 +148,8 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
       for (int a = 0; a < ahead; ++a) {
         s[a] = sum_of_lanes<L>(it, s[a]) * alpha;
         if (values)
-          s[a] = s[a] * (there[a] ? widen(values[unit.b * values_step + q + a * side + group])
-                                  : S(0));
+          s[a] =
+              s[a] * (there[a] ? widen(values[unit.b * values_step + q + a * side + group]) : S(0));
       }
       total.weigh(s, there);
 #pragma unroll

@@ -10,8 +10,8 @@ namespace wl {
 template <int L, int V, int E, class T, class I>
 WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* bounds,
                          const I* target, const I* indices, const T* values, i64 values_step,
-                         const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step, T* sampled,
-                         i64 S_step, held_t<T> alpha, held_t<T> beta) {
+                         const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
+                         T* sampled, i64 S_step, held_t<T> alpha, held_t<T> beta) {
   using S = held_t<T>;
   constexpr int side = WL_WARP / L, waves = WL_BLOCK / WL_WARP, width = L * V * E;
   constexpr int ahead = L < 8 / V ? L : 8 / V;

@@ -80,7 +80,8 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
   }
 }
 
-// Adds up the pieces of cut rows in their order: row rows[i] has the lines first[i] .. first[i + 1].
+// Adds up the pieces of cut rows in their order: row rows[i] has the lines first[i] .. first[i +
+// 1].
 template <class T, class I>
 WL_DEVICE void spmm_join(const item& it, i64 cuts, i64 k, i64 batch, const I* rows, const I* first,
                          i64 lines, const u8* partial, T* C, i64 C_ld, i64 C_step, held_t<T> alpha,

@@ -49,3 +49,6 @@ __device__ __forceinline__ int atomicAdd(int* place, int value) {
 }
 __device__ __forceinline__ float sqrtf(float v) { return __builtin_sqrtf(v); }
 __device__ __forceinline__ double sqrt(double v) { return __builtin_sqrt(v); }
+__device__ __forceinline__ float expf(float v) { return __builtin_expf(v); }
+extern "C" __device__ double __ocml_exp_f64(double); // of ROCm's library, linked by who runs it
+__device__ __forceinline__ double exp(double v) { return __ocml_exp_f64(v); }
