@@ -55,12 +55,10 @@ def run_map(executor: GpuExecutor, operation: Operation, *arguments: Any) -> Non
     value, index = dtypes(operation, arguments)
     device = executor.device
     function = device.map_function(operation, CODES[value], CODES[index])
-    if sums_up(operation):
-        grid = launch.map_grid(n, k, device.resident_blocks(function, launch.BLOCK))
-        scratch = executor.scratch(grid.scratch)
-    else:
-        grid = launch.map_grid(n, k, launch.MOST_BLOCKS)
-        scratch = (0, 0)
+    # No more blocks than are there at once, sum or not: one row after the other keeps what the step
+    # before left in the caches (17 microseconds instead of 10 for a direction of 128^3, H200).
+    grid = launch.map_grid(n, k, device.resident_blocks(function, launch.BLOCK))
+    scratch = executor.scratch(grid.scratch) if sums_up(operation) else (0, 0)
     flat = [n, k, *flatten(operation.parameters, arguments, value), *scratch]
     executor.launch(function, grid.blocks, flat)
 

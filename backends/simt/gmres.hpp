@@ -314,10 +314,39 @@ WL_DEVICE void gmres_append(const item& it, i64 s, i64 n, i64 k, mat<const T> w,
     *step = j + 1;
 }
 
-// A work-item a column: the upper triangle of count rows, from the bottom.
+// The upper triangle of count rows of one column, from the bottom: as soon as an unknown is known,
+// every work-item takes its part off the row that it has. One work-item alone took 53 microseconds
+// for 30 rows (H200).
+template <class T>
+WL_DEVICE void solve_together(const item& it, i64 s, const T* hessenberg, mat<const T> g, i64 rows,
+                              mat<T> y) {
+  WL_SHARED(T, left, WL_BLOCK);
+  const i64 t = it.thread();
+  left[t] = t < rows ? g(t, 0) : T(0);
+  T entry = t < rows ? hessenberg[t * s + rows - 1] : T(0);
+  for (i64 i = rows - 1; i >= 0; --i) {
+    const T pivot = hessenberg[i * s + i], here = entry;
+    if (i > 0 && t < i)
+      entry = hessenberg[t * s + i - 1];
+    it.barrier();
+    const T value = pivot == T(0) ? T(0) : left[i] / pivot;
+    if (t < i)
+      left[t] -= here * value;
+    else if (t == i)
+      y(i, 0) = value;
+  }
+  if (t >= rows && t < s)
+    y(t, 0) = T(0);
+}
+
+// A work-item a column, or all of a block for the only one.
 template <class T>
 WL_DEVICE void gmres_solve(const item& it, i64 s, i64 k, const T* hessenberg, mat<const T> g,
                            const i64* count, mat<T> y) {
+  if (k == 1 && s <= WL_BLOCK) {
+    solve_together(it, s, hessenberg, g, count[0], y);
+    return;
+  }
   const i64 c = it.block() * WL_BLOCK + it.thread();
   if (c >= k)
     return;

@@ -193,10 +193,12 @@ struct bicgstab_update {
     return {true, alpha[c], omega[c]};
   }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state& s) const {
-    x(i, c) += s.alpha * y(i, c) + s.omega * z(i, c);
-    const T ri = r(i, c) - s.omega * t(i, c);
+    // All loads before the first store, which waits for its value and would hold them up.
+    const T xi = x(i, c) + (s.alpha * y(i, c) + s.omega * z(i, c));
+    const T ri = r(i, c) - s.omega * t(i, c), shadow_i = shadow(i, c);
+    x(i, c) = xi;
     r(i, c) = ri;
-    return {conj(shadow(i, c)) * ri, square(ri)};
+    return {conj(shadow_i) * ri, square(ri)};
   }
   WL_DEVICE void finish(i64 c, sum s) const {
     rho_old[c] = rho[c];

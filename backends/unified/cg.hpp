@@ -71,8 +71,10 @@ struct cg_update {
     return {active, active ? rho[c] / pq[c] : T(0)};
   }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state& s) const {
-    x(i, c) += s.alpha * p(i, c);
+    // All loads before the first store, which waits for its value and would hold them up.
+    const T xi = x(i, c) + s.alpha * p(i, c);
     const T ri = r(i, c) - s.alpha * q(i, c);
+    x(i, c) = xi;
     r(i, c) = ri;
     return square(ri);
   }

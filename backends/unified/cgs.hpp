@@ -46,8 +46,9 @@ struct cgs_direction {
   }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state& s) const {
     const T qi = q(i, c), ui = r(i, c) + s.beta * qi;
+    const T pi = ui + s.beta * (qi + s.beta * p(i, c));
     u(i, c) = ui;
-    p(i, c) = ui + s.beta * (qi + s.beta * p(i, c));
+    p(i, c) = pi;
     return {};
   }
   WL_DEVICE void finish(i64, sum) const {}
@@ -97,10 +98,12 @@ struct cgs_update {
     return {active, active ? alpha[c] : T(0)};
   }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state& s) const {
-    x(i, c) += s.alpha * w(i, c);
-    const T ri = r(i, c) - s.alpha * t(i, c);
+    // All loads before the first store, which waits for its value and would hold them up.
+    const T xi = x(i, c) + s.alpha * w(i, c);
+    const T ri = r(i, c) - s.alpha * t(i, c), shadow_i = shadow(i, c);
+    x(i, c) = xi;
     r(i, c) = ri;
-    return {conj(shadow(i, c)) * ri, square(ri)};
+    return {conj(shadow_i) * ri, square(ri)};
   }
   WL_DEVICE void finish(i64 c, sum s) const {
     rho_old[c] = rho[c];

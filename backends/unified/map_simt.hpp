@@ -25,6 +25,7 @@ WL_DEVICE void close_column(const item& it, const F& f, typename F::sum sum, voi
     if (!is_last_block(it, counter))
       return;
     S total{};
+#pragma unroll 4
     for (i64 b = it.thread(); b < it.blocks(); b += WL_BLOCK)
       total += partials[b];
     total = sum_of_block(it, total);
@@ -47,6 +48,9 @@ WL_DEVICE void map_column(const item& it, const F& f, i64 n, void* partials, i32
       sum += f(i, 0, state);
   } else {
     const i64 step = it.blocks() * WL_BLOCK;
+// Rows are written as they go, so that the next loads could not come earlier: unrolling takes
+// registers, and with them blocks that are loading meanwhile.
+#pragma unroll 1
     for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n; i += step)
       sum += f(i, 0, state);
   }
@@ -99,6 +103,7 @@ WL_DEVICE void map_columns(const item& it, const F& f, i64 n, i64 k, typename F:
     const auto state = f.column(c < k ? c : 0);
     S sum{};
     if (t.inside && c < k && state.active)
+#pragma unroll 1
       for (i64 i = group * t.rows + t.row; i < n; i += groups * t.rows)
         sum += f(i, c, state);
     if constexpr (has_sum<F>) {

@@ -259,19 +259,11 @@ def program(
 
 
 def map_program(
-    dialect: str,
-    group: str,
-    value: str,
-    index: str = "i4",
-    *,
-    warp: int = 32,
-    block: int = 256,
-    defines: Mapping[str, object] | None = None,
+    dialect: str, group: str, value: str, index: str = "i4", *, warp: int = 32, block: int = 256
 ) -> str:
     """Return the program with all map operations of a group for these dtypes."""
     wrappers = [map_wrapper(operation, value, index) for operation in maps_of(group)]
-    headers = ["map_simt.hpp", f"{group}.hpp"]
-    return program(dialect, headers, wrappers, warp=warp, block=block, defines=defines)
+    return program(dialect, ["map_simt.hpp", f"{group}.hpp"], wrappers, warp=warp, block=block)
 
 
 def flatten(*headers: str, folders: tuple[Path, ...] = FOLDERS) -> str:
