@@ -4,17 +4,6 @@
 
 namespace wl {
 
-#if defined(WL_CUDA) || defined(WL_HIP)
-WL_DEVICE float exponential(float v) { return ::expf(v); }
-WL_DEVICE double exponential(double v) { return ::exp(v); }
-#elif defined(WL_SYCL)
-WL_DEVICE float exponential(float v) { return sycl::exp(v); }
-WL_DEVICE double exponential(double v) { return sycl::exp(v); }
-#else
-WL_DEVICE float exponential(float v) { return __builtin_expf(v); }
-WL_DEVICE double exponential(double v) { return __builtin_exp(v); }
-#endif
-
 // The functions between the two products, as constants of templates.
 enum edge_function { IDENTITY = 0, SIGMOID = 1, SOFTMAX = 2 };
 

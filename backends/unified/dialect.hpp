@@ -40,10 +40,14 @@ static_assert(sizeof(i64) == 8 && sizeof(i32) == 4, "widths of the index types")
 #if defined(WL_CUDA) || defined(WL_HIP)
 WL_DEVICE float square_root(float v) { return ::sqrtf(v); }
 WL_DEVICE double square_root(double v) { return ::sqrt(v); }
+WL_DEVICE float exponential(float v) { return ::expf(v); }
+WL_DEVICE double exponential(double v) { return ::exp(v); }
 WL_DEVICE void count_down(i32* counter) { atomicAdd(counter, -1); }
 #elif defined(WL_SYCL)
 WL_DEVICE float square_root(float v) { return sycl::sqrt(v); }
 WL_DEVICE double square_root(double v) { return sycl::sqrt(v); }
+WL_DEVICE float exponential(float v) { return sycl::exp(v); }
+WL_DEVICE double exponential(double v) { return sycl::exp(v); }
 WL_DEVICE void count_down(i32* counter) {
   sycl::atomic_ref<i32, sycl::memory_order::relaxed, sycl::memory_scope::device,
                    sycl::access::address_space::global_space>(*counter)
@@ -53,6 +57,8 @@ WL_DEVICE void count_down(i32* counter) {
 // One thread finishes all columns, so counting needs no atomic.
 WL_DEVICE float square_root(float v) { return __builtin_sqrtf(v); }
 WL_DEVICE double square_root(double v) { return __builtin_sqrt(v); }
+WL_DEVICE float exponential(float v) { return __builtin_expf(v); }
+WL_DEVICE double exponential(double v) { return __builtin_exp(v); }
 WL_DEVICE void count_down(i32* counter) { --*counter; }
 #endif
 
