@@ -7,6 +7,7 @@
 
 #include "operand.hpp"
 #include "pattern_plan.hpp"
+#include "spmv_csr.hpp"
 
 namespace wl {
 
@@ -243,6 +244,21 @@ void spmm(const Spmm<S, I>& o, int threads) {
     spmm_tiles<direct, L>(o, 0, false, threads);
 }
 
+// The sum of entries [begin, end) in one column of B, whose elements are `step` apart.
+template <class S, class I>
+inline computed_t<S> sum_over_lanes(const Spmm<S, I>& o, const computed_t<S>* b, i64 step,
+                                    i64 begin, i64 end) {
+  using T = computed_t<S>;
+  if constexpr (same<S, T>::value)
+    if (step == 1)
+      return detail::row_dot(o.values + begin, o.indices + begin, end - begin, b);
+  T sum(0);
+#pragma omp simd reduction(+ : sum)
+  for (i64 e = begin; e < end; ++e)
+    sum += static_cast<T>(widen(o.values[e])) * b[i64(o.indices[e]) * step];
+  return sum;
+}
+
 // Lanes are entries of a row instead of columns ("parallel reduction"): for so few columns that
 // they do not fill a register.
 template <class S, class I>
@@ -259,10 +275,7 @@ void spmm_by_reduction(const Spmm<S, I>& o, int threads) {
         part, o.indptr,
         [&](i64 row, i64 begin, i64 end, i64) {
           for (i64 c = 0; c < o.k; ++c) {
-            T sum(0);
-#pragma omp simd reduction(+ : sum)
-            for (i64 e = begin; e < end; ++e)
-              sum += static_cast<T>(widen(o.values[e])) * B.data[i64(o.indices[e]) * B.ld + c];
+            const T sum = sum_over_lanes(o, B.data + c, B.ld, begin, end);
             if (part.slot >= 0)
               slots[part.slot * o.k + c] = sum;
             else
