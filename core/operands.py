@@ -109,6 +109,8 @@ def to_host(array: Any) -> np.ndarray[Any, Any]:
         return array
     if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
         return np.asarray(array.get())
+    if hasattr(array, "asnumpy"):  # ours of SYCL devices, and dpnp's
+        return np.asarray(array.asnumpy())
     if hasattr(array, "detach"):
         return np.asarray(array.detach().cpu())
     return np.asarray(array)

@@ -117,7 +117,7 @@ class DpcppExecutor(Executor):
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         """Return a NumPy array with a copy of ``array``; waits for the work before."""
         self._host_takes_part()
-        host: np.ndarray[Any, Any] = array.asnumpy()
+        host: np.ndarray[Any, Any] = array.asnumpy() if isinstance(array, UsmArray) else array
         return host
 
     def copy(self, array: Array) -> Array:

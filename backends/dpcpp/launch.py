@@ -40,6 +40,11 @@ class Record:
         self._shim.wl_record_add(self._handle, kernel.handle, blocks, block, slots)
         self.length += 1
 
+    @property
+    def is_graph(self) -> bool:
+        """Whether the runtime made a SYCL graph of it, which it is asked for in long batches."""
+        return bool(self._shim.wl_record_is_graph(self._handle))
+
     def run(self, times: int, watched: Any) -> int:
         """Submit all launches so many times, wait, and return the watched int32 of the device."""
         seen = np.empty(1, np.int32)

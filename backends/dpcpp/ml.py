@@ -23,11 +23,15 @@ KERNELS = ("auto", "rows")
 @kernel(operations.csr_ml_plan)
 def csr_ml_plan(executor: DpcppExecutor, A: Any, operation: str, columns: int, kernel: str) -> Plan:
     """Choose the one kernel that there is."""
+    _check(executor, operation, kernel)
+    return Plan("rows", "the one kernel of this executor", A.row_statistics)
+
+
+def _check(executor: DpcppExecutor, operation: str, kernel: str) -> None:
     if kernel not in KERNELS:
         raise InvalidArgument(
             f"{operation} has no kernel {kernel!r} on {executor.name}; it has: {', '.join(KERNELS)}"
         )
-    return Plan("rows", "the one kernel of this executor", A.row_statistics)
 
 
 def _steps(array: UsmArray) -> tuple[int, ...]:
@@ -36,7 +40,7 @@ def _steps(array: UsmArray) -> tuple[int, ...]:
 
 
 def _values(values: UsmArray | None) -> tuple[Any, int]:
-    return (None, 0) if values is None else (values, *_steps(values))
+    return (None, 0) if values is None else (values, _steps(values)[0])
 
 
 @kernel(operations.csr_spmm)
@@ -51,6 +55,7 @@ def csr_spmm(
     kernel: str,
 ) -> None:
     """Add up value times row of B."""
+    _check(executor, "spmm", kernel)
     batch, m, k = C.shape
     if C.size:
         executor.launch(
@@ -79,6 +84,7 @@ def csr_sddmm(
     kernel: str,
 ) -> None:
     """Take the dot products where there are entries."""
+    _check(executor, "sddmm", kernel)
     batch, m, k = C.shape
     if S.size:
         executor.launch(
@@ -108,6 +114,7 @@ def csr_fusedmm(
     kernel: str,
 ) -> None:
     """Let f of the sampled products weigh the rows of D."""
+    _check(executor, "fusedmm", kernel)
     if edge not in EDGES:
         raise InvalidArgument(f"no edge function is called {edge!r}; there are: {', '.join(EDGES)}")
     batch, m, k = C.shape

@@ -56,36 +56,69 @@ struct launch {
   std::vector<std::uint64_t> slots;
 };
 
+// Launches in their order and, once they come in numbers, a graph of several repetitions of them.
+struct recorded {
+  std::vector<launch> launches;
+  std::unique_ptr<exp::command_graph<exp::graph_state::executable>> graph;
+  bool tried = false;
+};
+
+// Repetitions in a graph: on the CPU device one of 8 brings a launch from 5.3 to 3.1 microseconds,
+// one of a single repetition brings nothing.
+constexpr int REPETITIONS = 8;
+
 template <class V>
 V value_in(const std::uint64_t& slot) {
   return *reinterpret_cast<const V*>(&slot);
 }
 
-void enqueue(sycl::queue& queue, const kernel& k, std::size_t blocks, std::size_t block,
+void command(sycl::handler& handler, const kernel& k, std::size_t blocks, std::size_t block,
              const std::uint64_t* slots) {
-  // without an event: nobody waits for a single kernel of an in-order queue
-  exp::submit(queue, [&](sycl::handler& handler) {
-    for (std::size_t i = 0; i < k.kinds.size(); ++i) {
-      const int at = static_cast<int>(i);
-      switch (k.kinds[i]) {
-      case 'P':
-        handler.set_arg(at, value_in<void*>(slots[i]));
-        break;
-      case 'q':
-        handler.set_arg(at, value_in<std::int64_t>(slots[i]));
-        break;
-      case 'i':
-        handler.set_arg(at, value_in<std::int32_t>(slots[i]));
-        break;
-      case 'd':
-        handler.set_arg(at, value_in<double>(slots[i]));
-        break;
-      default:
-        handler.set_arg(at, value_in<float>(slots[i]));
-      }
+  for (std::size_t i = 0; i < k.kinds.size(); ++i) {
+    const int at = static_cast<int>(i);
+    switch (k.kinds[i]) {
+    case 'P':
+      handler.set_arg(at, value_in<void*>(slots[i]));
+      break;
+    case 'q':
+      handler.set_arg(at, value_in<std::int64_t>(slots[i]));
+      break;
+    case 'i':
+      handler.set_arg(at, value_in<std::int32_t>(slots[i]));
+      break;
+    case 'd':
+      handler.set_arg(at, value_in<double>(slots[i]));
+      break;
+    default:
+      handler.set_arg(at, value_in<float>(slots[i]));
     }
-    handler.parallel_for(sycl::nd_range<1>(blocks * block, block), k.function);
-  });
+  }
+  handler.parallel_for(sycl::nd_range<1>(blocks * block, block), k.function);
+}
+
+void command(sycl::handler& handler, const launch& l) {
+  command(handler, *l.what, l.blocks, l.block, l.slots.data());
+}
+
+// Graphs are an extension that not every device has; without one the launches do.
+void try_graph(sycl::queue& queue, recorded& record) {
+  record.tried = true;
+  if (!queue.get_device().has(sycl::aspect::ext_oneapi_limited_graph))
+    return;
+  try {
+    exp::command_graph<exp::graph_state::modifiable> graph(queue.get_context(), queue.get_device());
+    std::vector<exp::node> last;
+    for (int i = 0; i < REPETITIONS; ++i)
+      for (const launch& l : record.launches) {
+        const auto body = [&](sycl::handler& handler) { command(handler, l); };
+        last = {last.empty() ? graph.add(body)
+                             : graph.add(body, exp::property::node::depends_on(last.front()))};
+      }
+    record.graph =
+        std::make_unique<exp::command_graph<exp::graph_state::executable>>(graph.finalize());
+  } catch (const sycl::exception&) {
+    record.graph.reset();
+  }
 }
 
 sycl::queue& queue_at(void* address) { return *static_cast<sycl::queue*>(address); }
@@ -95,7 +128,7 @@ sycl::queue& queue_at(void* address) { return *static_cast<sycl::queue*>(address
 extern "C" {
 
 // Raised whenever a function or the meaning of an argument changes.
-int wl_version() { return 2; }
+int wl_version() { return 4; }
 
 const char* wl_error() { return last_error.c_str(); }
 
@@ -125,33 +158,46 @@ void* wl_kernel(void* program, const char* name, const char* kinds) {
 
 int wl_launch(void* queue, const void* what, std::size_t blocks, std::size_t block,
               const std::uint64_t* slots) {
-  return guarded(
-      [&] { enqueue(queue_at(queue), *static_cast<const kernel*>(what), blocks, block, slots); });
+  return guarded([&] {
+    // without an event: nobody waits for a single kernel of an in-order queue
+    exp::submit(queue_at(queue), [&](sycl::handler& handler) {
+      command(handler, *static_cast<const kernel*>(what), blocks, block, slots);
+    });
+  });
 }
 
-void* wl_record_new() { return new std::vector<launch>; }
+void* wl_record_new() { return new recorded; }
 
-void wl_record_free(void* record) { delete static_cast<std::vector<launch>*>(record); }
+void wl_record_free(void* record) { delete static_cast<recorded*>(record); }
 
 void wl_record_add(void* record, const void* what, std::size_t blocks, std::size_t block,
                    const std::uint64_t* slots) {
   const auto* k = static_cast<const kernel*>(what);
-  static_cast<std::vector<launch>*>(record)->push_back(
+  static_cast<recorded*>(record)->launches.push_back(
       {k, blocks, block, {slots, slots + k->kinds.size()}});
 }
 
 // Submits the record so many times, then copies `bytes` from the device and waits for them.
-int wl_record_run(void* queue, const void* record, int times, const void* from, void* to,
+int wl_record_run(void* queue, void* record, int times, const void* from, void* to,
                   std::size_t bytes) {
   return guarded([&] {
     sycl::queue& q = queue_at(queue);
-    const auto& launches = *static_cast<const std::vector<launch>*>(record);
-    for (int i = 0; i < times; ++i)
-      for (const launch& l : launches)
-        enqueue(q, *l.what, l.blocks, l.block, l.slots.data());
+    auto& r = *static_cast<recorded*>(record);
+    if (times >= REPETITIONS && !r.tried)
+      try_graph(q, r);
+    for (; r.graph && times >= REPETITIONS; times -= REPETITIONS)
+      q.ext_oneapi_graph(*r.graph);
+    for (; times > 0; --times)
+      for (const launch& l : r.launches)
+        exp::submit(q, [&](sycl::handler& handler) { command(handler, l); });
     q.memcpy(to, from, bytes);
     q.wait_and_throw();
   });
+}
+
+// Whether the record has become a graph.
+int wl_record_is_graph(const void* record) {
+  return static_cast<const recorded*>(record)->graph != nullptr;
 }
 
 int wl_copy(void* queue, void* to, const void* from, std::size_t bytes) {

@@ -25,7 +25,7 @@ from . import runtime
 SOURCE = Path(__file__).with_name("shim.cpp")
 
 #: What :c:func:`wl_version` must say.
-VERSION = 2
+VERSION = 4
 
 _OUT_OF_MEMORY = 2
 
@@ -54,6 +54,7 @@ _SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
             ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
         ],
     ),
+    "wl_record_is_graph": (ctypes.c_int, [ctypes.c_void_p]),
     "wl_copy": (
         ctypes.c_int,
         [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],

@@ -135,3 +135,11 @@ def test_what_says_nothing_is_not_adopted(device: Any) -> None:
 def test_too_much_memory_is_said_to_be(device: Any) -> None:
     with pytest.raises(wl.errors.OutOfDeviceMemory, match="has no room for"):
         device.allocate((1 << 60,), np.float64)
+
+
+def test_a_matrix_is_made_of_arrays_of_the_device(device: Any) -> None:
+    parts = (np.array([4.0, 3.0]), np.array([0, 1]), np.array([0, 1, 2]))
+    A = wl.Csr(tuple(device.from_host(part) for part in parts), executor=device)
+    y = A @ device.from_host(np.array([1.0, 2.0]))
+    assert device.owns(y)
+    assert y.asnumpy().tolist() == [4.0, 6.0]
