@@ -39,6 +39,9 @@ def choose(statistics: RowStatistics) -> Iterator[tuple[str, str]]:
             "pattern",
             "neighbouring rows repeat their columns, shifted: these are read once a run",
         )
+        irregular = s.deviation > SELL_DEVIATION * s.mean
+        if irregular and s.longest <= SELL_LONGEST_SHARE * s.nnz:
+            yield "sell", "row lengths vary: rows of similar length advance together"
     yield "rows", "rows in equal shares of entries, long rows cut"
 
 

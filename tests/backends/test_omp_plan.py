@@ -1,0 +1,134 @@
+"""The choice of a kernel for csr.spmv, and that each of them is right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.backends.omp.level import native
+from wollemi.backends.omp.plan import CsrPlan, choose
+from wollemi.core.statistics import RowStatistics, row_statistics
+
+EXECUTOR = wl.executor("omp:3")
+
+
+def poisson(points: int) -> Any:
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(points, points))
+    return sp.kronsum(sp.kronsum(line, line), line, format="csr")
+
+
+def power_law(rows: int) -> Any:
+    rng = np.random.default_rng(0)
+    lengths = np.minimum(rng.pareto(1.1, rows) * 4, rows // 20).astype(int)
+    row = np.repeat(np.arange(rows), lengths)
+    column = rng.integers(0, rows, row.size)
+    return sp.coo_array((rng.standard_normal(row.size), (row, column)), (rows, rows)).tocsr()
+
+
+def one_long_row(rows: int) -> Any:
+    matrix = sp.eye_array(rows, format="lil")
+    matrix[rows // 3, :] = 1.5
+    return matrix.tocsr()
+
+
+MATRICES = {
+    "stencil": poisson(24),
+    "power law": power_law(20_000),
+    "one long row": one_long_row(30_000),
+    "small": poisson(3),
+    "empty rows": sp.csr_array((50_000, 7)),
+}
+
+
+def statistics(**changes: Any) -> RowStatistics:
+    regular = RowStatistics(10_000, 10_000, 100_000, 10.0, 0.5, 12, 0.0)
+    return regular._replace(**changes)
+
+
+@pytest.mark.parametrize(
+    "given, kernels",
+    [
+        (statistics(), ["pattern", "rows"]),
+        (statistics(deviation=30.0, longest=900), ["pattern", "sell", "rows"]),
+        (statistics(deviation=30.0, longest=9000), ["pattern", "rows"]),
+        (statistics(nnz=20_000, deviation=30.0), ["rows"]),
+    ],
+)
+def test_the_rule(given: RowStatistics, kernels: list[str]) -> None:
+    assert [kernel for kernel, _ in choose(given)] == kernels
+
+
+@pytest.mark.parametrize(
+    "name, kernel",
+    [
+        ("stencil", "pattern"),
+        ("power law", "sell"),
+        ("one long row", "rows"),
+        ("small", "rows"),
+        ("empty rows", "rows"),
+    ],
+)
+def test_the_choice(name: str, kernel: str) -> None:
+    plan = wl.Csr(MATRICES[name], executor=EXECUTOR).plan
+    assert plan.kernel == kernel
+    assert plan.reason in repr(plan)
+
+
+def with_kernel(matrix: Any, kernel: str, dtype: str, index: str) -> wl.Csr | None:
+    A = wl.Csr._from_arrays(
+        EXECUTOR,
+        matrix.shape,
+        matrix.data.astype(dtype),
+        matrix.indices.astype(index),
+        matrix.indptr.astype(index),
+    )
+    state = native().csr_state(EXECUTOR, A, kernel)
+    if state is None:
+        return None
+    A._plan = CsrPlan(kernel, "", row_statistics(EXECUTOR, A.indptr, A.shape[1]), state)
+    return A
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("kernel", ["rows", "sell", "pattern"])
+@pytest.mark.parametrize("name", MATRICES)
+def test_every_kernel_is_right(name: str, kernel: str, dtype: str, index: str) -> None:
+    matrix = MATRICES[name]
+    A = with_kernel(matrix, kernel, dtype, index)
+    if A is None:
+        assert name in ("power law", "one long row", "small")
+        return
+    rng = np.random.default_rng(2)
+    tolerance = 100 * np.finfo(dtype).eps
+    scale = max(1.0, float(abs(matrix).sum(axis=1).max()))
+    for columns in (1, 5):
+        x = rng.uniform(-1, 1, (matrix.shape[1], columns)).astype(dtype)
+        y = rng.uniform(-1, 1, (matrix.shape[0], columns)).astype(dtype)
+        expected = 2 * (matrix @ x.astype("complex128")) - 3 * y
+        A._apply(x, y, 2.0, -3.0)
+        np.testing.assert_allclose(y, expected, rtol=0, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("kernel", ["rows", "sell", "pattern"])
+def test_new_values_keep_the_plan(kernel: str) -> None:
+    matrix = MATRICES["stencil"]
+    A = with_kernel(matrix, kernel, "float64", "int32")
+    assert A is not None
+    plan, x = A.plan, np.ones((matrix.shape[1], 1))
+    A.update_values(3 * matrix.data)
+    assert A.plan is plan
+    np.testing.assert_allclose(A @ x, 3 * (matrix @ x), atol=1e-12)
+
+
+def test_a_plan_of_another_dtype_is_refused() -> None:
+    A = with_kernel(MATRICES["small"], "rows", "float64", "int32")
+    B = with_kernel(MATRICES["small"], "rows", "float32", "int32")
+    assert A is not None and B is not None
+    A._plan = B._plan
+    with pytest.raises(TypeError, match="its plan was made for other dtypes"):
+        A @ np.ones(27)
