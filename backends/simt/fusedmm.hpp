@@ -65,9 +65,10 @@ struct weighted {
 };
 
 // L lanes have VK vectors of rows of C and B and VP of rows of D; entries of a list as in csr_spmm.
-// D_IS_B says that D is B and one tile: then its rows are loaded once. A line of `partial` is the
+// D_IS_B says that D is B and one tile: then its rows are loaded once. WHOLE says that k is just as
+// long as the lanes hold, and p a multiple of that. A line of `partial` is the
 // largest score, the sum of powers, and p sums.
-template <int L, int VK, int VP, int E, int EDGE, int D_IS_B, class T, class I>
+template <int L, int VK, int VP, int E, int EDGE, int D_IS_B, int WHOLE, class T, class I>
 WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, const I* bounds,
                            const I* target, const I* indices, const T* values, i64 values_step,
                            const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
@@ -80,7 +81,7 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
   constexpr int ahead = L < loads ? L : loads < 1 ? 1 : loads;
   constexpr int width = L * VK * E, tile_width = L * VP * E;
   const int lane = lane_of(it), group = lane / L, l = lane % L;
-  const i64 strips = (k + width - 1) / width, tiles = (p + tile_width - 1) / tile_width;
+  const i64 strips = WHOLE ? 1 : (k + width - 1) / width, tiles = (p + tile_width - 1) / tile_width;
   const i64 units = items * tiles * batch;
   for (i64 u = it.block() * waves + wave_of(it); u < units; u += it.blocks() * waves) {
     const unit_of unit(u, items, tiles);
@@ -88,15 +89,15 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
     const I goes_to = target ? target[unit.i] : I(unit.i);
     // A piece of a cut row is a negative target; behind the list are the rows of these.
     const I of_row = goes_to < 0 ? target[items - 1 - goes_to] : goes_to;
-    const T* const of_C = row_at(C + unit.b * C_step, of_row, I(C_ld)) + l * E;
-    const T* const of_B = B + unit.b * B_step + l * E;
+    const T* const of_C = row_at(C + unit.b * C_step, of_row, I(C_ld));
+    const T* const of_B = B + unit.b * B_step;
     const i64 c0 = unit.tile * tile_width + l * E;
-    const T* const of_D = D + unit.b * D_step + c0;
+    const T* const of_D = D + unit.b * D_step;
     pack<T, E> mine[VK] = {};
     if (strips == 1)
 #pragma unroll
       for (int v = 0; v < VK; ++v)
-        mine[v] = load_pack_if<T, E>((v * L + l) * E < k, of_C + v * L * E);
+        mine[v] = load_part<WHOLE, T, E>((v * L + l) * E < k, of_C, (v * L + l) * E);
     weighted<EDGE, VP * E, S> total;
     for (i64 q = begin; q < end; q += side * ahead) {
       I column[ahead];
@@ -114,19 +115,20 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
         for (int a = 0; a < ahead; ++a)
 #pragma unroll
           for (int v = 0; v < VP; ++v)
-            summed[a][v] = load_pack_if<T, E>(there[a] && c0 + v * L * E < p,
-                                              row_at(of_D, column[a], I(D_ld)) + v * L * E);
-      for (i64 first = 0; first < k; first += width) {
+            summed[a][v] = load_part<WHOLE, T, E>(c0 + v * L * E < p,
+                                                  row_at(of_D, column[a], I(D_ld)), c0 + v * L * E);
+      for (i64 strip = 0; strip < strips; ++strip) {
+        const i64 first = strip * width + l * E;
         if (strips > 1)
 #pragma unroll
           for (int v = 0; v < VK; ++v)
-            mine[v] = load_pack_if<T, E>(first + (v * L + l) * E < k, of_C + first + v * L * E);
+            mine[v] = load_part<WHOLE, T, E>(first + v * L * E < k, of_C, first + v * L * E);
 #pragma unroll
         for (int a = 0; a < ahead; ++a)
 #pragma unroll
           for (int v = 0; v < VK; ++v)
-            row[a][v] = load_pack_if<T, E>(there[a] && first + (v * L + l) * E < k,
-                                           row_at(of_B, column[a], I(B_ld)) + first + v * L * E);
+            row[a][v] = load_part<WHOLE, T, E>(first + v * L * E < k,
+                                               row_at(of_B, column[a], I(B_ld)), first + v * L * E);
 #pragma unroll
         for (int a = 0; a < ahead; ++a)
 #pragma unroll
@@ -141,6 +143,17 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
               s[a] * (there[a] ? widen(values[unit.b * values_step + q + a * side + group]) : S(0));
       }
       total.weigh(s, there);
+      if (q + side * ahead > end) // what is left over was loaded from the last entry's rows
+#pragma unroll
+        for (int a = 0; a < ahead; ++a)
+#pragma unroll
+          for (int v = 0; v < most; ++v)
+            if (!there[a]) {
+              if constexpr (D_IS_B)
+                row[a][v < VK ? v : 0] = pack<T, E>{};
+              else
+                summed[a][v < VP ? v : 0] = pack<T, E>{};
+            }
 #pragma unroll
       for (int a = 0; a < ahead; ++a)
 #pragma unroll

@@ -24,7 +24,7 @@ csr_spmm = SimtKernel(
     "spmm.hpp",
     f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('B')}, {_operand('C', 'inout')}, "
     "alpha: T, beta: T, lines: i64, partial: out u8[l]",
-    "{L}, {V}, {E}, {T}, {I}",
+    "{L}, {V}, {E}, {WHOLE}, {T}, {I}",
     variants=(),
 )
 spmm_join = SimtKernel(
@@ -39,7 +39,7 @@ csr_sddmm = SimtKernel(
     "sddmm.hpp",
     f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
     "sampled: inout T[z], sampled_step: i64, alpha: T, beta: T",
-    "{L}, {V}, {E}, {T}, {I}",
+    "{L}, {V}, {E}, {WHOLE}, {T}, {I}",
     variants=(),
 )
 csr_fusedmm = SimtKernel(
@@ -47,7 +47,7 @@ csr_fusedmm = SimtKernel(
     "fusedmm.hpp",
     f"items: i64, k: i64, p: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
     f"{_operand('D')}, {_operand('out', 'out')}, alpha: T, lines: i64, partial: out u8[l]",
-    "{L}, {VK}, {VP}, {E}, {EDGE}, {SAME}, {T}, {I}",
+    "{L}, {VK}, {VP}, {E}, {EDGE}, {SAME}, {WHOLE}, {T}, {I}",
     variants=(),
 )
 fusedmm_join = SimtKernel(
@@ -114,7 +114,7 @@ def dot_shape(vectors: int) -> Shape:
 
 def fused_shape(k: int, p: int) -> tuple[int, int, int]:
     """Return lanes, vectors of rows that are multiplied, and vectors of rows that are added up."""
-    lanes = row_shape(max(k, p)).lanes
+    lanes = dot_shape(max(k, p)).lanes
     return (
         lanes,
         _power(-(-k // lanes), MOST_VECTORS),
@@ -142,12 +142,12 @@ def elements(itemsize: int, columns: tuple[int, ...], places: tuple[int, ...]) -
 def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
     """Yield kernels with constants that every kind of code occurs in, for compilers to see."""
     for lanes, vectors, each in ((1, 1, 1), (4, 1, 0), (8, 1, 0), (16, 2, 0), (16, 4, 0)):
-        yield csr_spmm, {"L": lanes, "V": vectors, "E": each}
+        yield csr_spmm, {"L": lanes, "V": vectors, "E": each, "WHOLE": int(each == 0)}
     for lanes, vectors, each in ((1, 1, 1), (8, 1, 0), (8, 4, 0), (16, 4, 0)):
-        yield csr_sddmm, {"L": lanes, "V": vectors, "E": each}
+        yield csr_sddmm, {"L": lanes, "V": vectors, "E": each, "WHOLE": int(each == 0)}
     for edge in EDGES.values():
-        yield csr_fusedmm, {"L": 16, "VK": 2, "VP": 2, "E": 0, "EDGE": edge, "SAME": 1}
-        yield csr_fusedmm, {"L": 4, "VK": 1, "VP": 4, "E": 1, "EDGE": edge, "SAME": 0}
+        yield csr_fusedmm, {"L": 16, "VK": 2, "VP": 2, "E": 0, "EDGE": edge, "SAME": 1, "WHOLE": 1}
+        yield csr_fusedmm, {"L": 4, "VK": 1, "VP": 4, "E": 1, "EDGE": edge, "SAME": 0, "WHOLE": 0}
         yield fusedmm_join, {"EDGE": edge}
     yield spmm_join, {}
 

@@ -150,7 +150,8 @@ def spmm(
     item = dtype.itemsize
     each = ml.elements(item, (k,), of_B.places(item) + of_C.places(item))
     shape = ml.row_shape(-(-k // each))
-    tiles = -(-k // (shape.lanes * shape.vectors * each))
+    width = shape.lanes * shape.vectors * each
+    tiles = -(-k // width)
     partial = to.lines(batch * items.lines * k, dtype)
     to.launch(
         ml.csr_spmm,
@@ -164,6 +165,7 @@ def spmm(
         L=shape.lanes,
         V=shape.vectors,
         E=each,
+        WHOLE=int(k % width == 0),
     )  # fmt: skip
     if items.lines:
         cuts = int(items.cut_rows.size)
@@ -214,6 +216,7 @@ def sddmm(
         L=shape.lanes,
         V=shape.vectors,
         E=each,
+        WHOLE=int(k == shape.lanes * shape.vectors * each),
     )  # fmt: skip
 
 
@@ -245,7 +248,8 @@ def fusedmm(
     dense = (of_C, of_B, of_D, of_E)
     each = ml.elements(item, (k, p), tuple(place for o in dense for place in o.places(item)))
     lanes, of_k, of_p = ml.fused_shape(-(-k // each), -(-p // each))
-    tiles = -(-p // (lanes * of_p * each))
+    width = lanes * of_p * each
+    tiles = -(-p // width)
     same = of_B == of_D and k == p and tiles == 1
     partial = to.lines(batch * items.lines * (p + 2), dtype)
     function = ml.EDGES[edge]
@@ -264,6 +268,7 @@ def fusedmm(
         E=each,
         EDGE=function,
         SAME=int(same),
+        WHOLE=int(k == lanes * of_k * each and p % width == 0),
     )  # fmt: skip
     if items.lines:
         cuts = int(items.cut_rows.size)

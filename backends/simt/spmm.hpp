@@ -6,11 +6,11 @@ namespace wl {
 
 // L lanes have V vectors each of a row of B, so that WL_WARP / L entries are multiplied side by
 // side. Entries are loaded a wave at a time and handed out by shuffles: loading them where they are
-// used took 21 to 36 % more time.
+// used took 21 to 36 % more time. WHOLE says that k is a multiple of what the lanes have.
 //
 // Item i of the list has the entries bounds[i] .. bounds[i + 1] of row target[i], i if there are no
 // targets. A target t < 0 is a piece of a cut row, whose sums go to line -1 - t of `partial`.
-template <int L, int V, int E, class T, class I>
+template <int L, int V, int E, int WHOLE, class T, class I>
 WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bounds,
                         const I* target, const I* indices, const T* values, i64 values_step,
                         const T* B, i64 B_ld, i64 B_step, T* C, i64 C_ld, i64 C_step,
@@ -24,17 +24,15 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
   for (i64 u = it.block() * waves + wave_of(it); u < units; u += it.blocks() * waves) {
     const unit_of unit(u, items, tiles);
     const i64 first = unit.tile * width + lane % L * E, end = bounds[unit.i + 1];
-    const T* const of_B = B + unit.b * B_step + first;
+    const T* const of_B = B + unit.b * B_step;
     const T* const of_values = values + unit.b * values_step;
     S sums[V * E] = {};
     for (i64 begin = bounds[unit.i]; begin < end; begin += WL_WARP) {
       const int count = end - begin < WL_WARP ? int(end - begin) : WL_WARP;
-      I column{};
-      S value{};
-      if (lane < count) {
-        column = read_once(indices + begin + lane);
-        value = widen(read_once(of_values + begin + lane));
-      }
+      // Lanes that are left over repeat the last entry: no load depends on a condition.
+      const i64 e = begin + (lane < count ? lane : count - 1);
+      const I column = read_once(indices + e);
+      const S value = widen(read_once(of_values + e));
       for (int s = 0; s < count; s += side * ahead) {
         S factor[ahead];
         pack<T, E> row[ahead][V];
@@ -44,10 +42,18 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
           const I c = shuffle(column, from);
           factor[a] = shuffle(value, from);
 #pragma unroll
-          for (int v = 0; v < V; ++v)
-            row[a][v] = load_pack_if<T, E>(from < count && first + v * L * E < k,
-                                           row_at(of_B, c, I(B_ld)) + v * L * E);
+          for (int v = 0; v < V; ++v) {
+            const i64 at = first + v * L * E; // columns beyond k are added up, and not stored
+            row[a][v] = load_pack<T, E>(row_at(of_B, c, I(B_ld)) + (WHOLE || at < k ? at : 0));
+          }
         }
+        if (s + side * ahead > count)
+#pragma unroll
+          for (int a = 0; a < ahead; ++a)
+            if (s + a * side + group >= count)
+#pragma unroll
+              for (int v = 0; v < V; ++v)
+                row[a][v] = pack<T, E>{};
 #pragma unroll
         for (int a = 0; a < ahead; ++a)
 #pragma unroll
