@@ -130,7 +130,7 @@ class LockstepDevice:
     def resident_blocks(self, function: Any, block: int) -> int:
         return 3
 
-    def map_function(self, operation: Any, value: str, index: str, *, apart: bool = False) -> Any:
+    def map_function(self, operation: Any, value: str, index: str) -> Any:
         library = map_library(value, self.warp)
         return self._launcher(library, wrappers.map_symbol(operation, value, index))
 
