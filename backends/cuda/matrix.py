@@ -205,9 +205,11 @@ def _packed(
             WIDTH=state.width,
         )
     if state.cut_rows is not None:
-        count = int(state.cut_rows.size)
-        arguments = (count, state.cut_rows, state.cut_first, partial, y, alpha, beta)
-        blocks = _rows(executor, count * executor.device.warp)
+        count, many = int(state.cut_rows.size), state.many_pieces
+        arguments = (
+            count, many, state.cut_rows, state.cut_first, state.cut_last, partial, y, alpha, beta,
+        )  # fmt: skip
+        blocks = many + _rows(executor, (count - many) * executor.device.warp)
         executor.launch_simt(simt.join_cut_rows, blocks, arguments, dtype)
 
 

@@ -21,6 +21,8 @@ WINDOW = 32
 PIECE = 64
 #: Padding that one width for all slices may cost beside what slices cost anyway.
 ONE_WIDTH = 1.03
+#: Pieces beyond which a block and not a wave adds up a row.
+MANY_PIECES = 256
 #: Padding up to which pieces stay in the order of rows within windows; 1.25 moved a quarter more
 #: for a random power-law matrix (424 microseconds, cuSPARSE 382; H200).
 KEEP_ORDER = 1.08
@@ -44,8 +46,8 @@ class Packed:
         As the kernel ``sell_packed`` takes them.
     start, length : array
         Which entries of the matrix each lane has.
-    cut_rows, cut_first : array or None
-        The rows that were cut, and which pieces are theirs.
+    cut_rows, cut_first, cut_last : array or None
+        The rows that were cut, and which pieces are theirs; those with many pieces come first.
     empty_rows : array or None
         The rows without entries, where they are not lanes.
     gathered : array or None
@@ -59,6 +61,8 @@ class Packed:
     column: Any = None
     cut_rows: Any = None
     cut_first: Any = None
+    cut_last: Any = None
+    many_pieces = 0
     pieces = 0
     empty_rows: Any = None
     gathered: Any = None
@@ -183,9 +187,13 @@ def pack_pieces(executor: GpuExecutor, matrix: Any, hot: int = 0) -> Packed:
         piece = xp.cumsum(cut) - 1
         target[cut] = -1 - piece[cut]
         rows = xp.flatnonzero(of_row > 1)
-        made.cut_rows = rows.astype(np.int32)
-        made.cut_first = xp.zeros(rows.size + 1, np.int32)
-        made.cut_first[1:] = xp.cumsum(of_row[rows])
+        pieces = of_row[rows]
+        last = xp.cumsum(pieces)
+        by_count_of_pieces = xp.argsort(-(pieces > MANY_PIECES).astype(np.int32), kind="stable")
+        made.many_pieces = int((pieces > MANY_PIECES).sum())
+        made.cut_rows = rows[by_count_of_pieces].astype(np.int32)
+        made.cut_first = (last - pieces)[by_count_of_pieces].astype(np.int32)
+        made.cut_last = last[by_count_of_pieces].astype(np.int32)
     empty = xp.flatnonzero(length == 0)
     made.empty_rows = empty.astype(np.int32) if empty.size else None
     # Full pieces first: blocks take slices in turn, and what is long should not come last.

@@ -42,7 +42,8 @@ sell_packed = SimtKernel(
 join_cut_rows = SimtKernel(
     "join_cut_rows",
     "spmv.hpp",
-    "count: i64, rows: in i32[l], first: in i32[l], partial: in T[l], y: inout T[m,k], "
+    "count: i64, many: i64, rows: in i32[l], first: in i32[l], last: in i32[l], "
+    "partial: in T[l], y: inout T[m,k], "
     "alpha: T, beta: T",
     "{T}",
 )
