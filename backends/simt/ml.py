@@ -64,12 +64,16 @@ EDGES = {"identity": 0, "sigmoid": 1, "softmax": 2}
 
 #: Bytes that a lane loads at once.
 VECTOR_BYTES = 16
-#: Lanes that share a row at most: with float32 and 128 columns 16 lanes of two vectors and four
-#: entries were best.
+# Measured on an H200 with float32 and 8192 x 8192, 10 % where not said otherwise; microseconds.
+
+#: Lanes that share a row at most. 128 columns: 16 lanes of two vectors 226, 8 of four 237; 32 lanes
+#: of one were slower still. 32 columns, 30 %: 8 lanes of one 225, 4 of two 235.
 MOST_LANES = 16
 #: Vectors of a lane at most.
 MOST_VECTORS = 4
-#: Lanes that share a dot product of up to 32 vectors: three steps add it up.
+#: Lanes that share a dot product of up to 32 vectors, where three steps add it up. 128 columns: 8
+#: lanes of four vectors 357, 16 of two 368; R-MAT 2^20 1682 and 1795; fusedmm where D is B 324 and
+#: 369.
 DOT_LANES = 8
 
 

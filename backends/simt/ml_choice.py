@@ -15,8 +15,11 @@ import numpy as np
 from ...core.errors import InvalidArgument
 from ...core.statistics import RowStatistics
 
-#: Entries of a piece of a cut row. From the prototypes: samples were 3 % slower with 256 than with
-#: 64; sums leave a line in memory for each piece, so theirs are longer.
+# Measured on an H200 with float32 and 128 columns where not said otherwise; microseconds.
+
+#: Entries of a piece of a cut row. From prototypes: samples were 3 % slower with 256 than with 64.
+#: Sums of R-MAT 2^20, 24 million edges: 128 entries 2052, 256 2081, 512 2083; the more entries, the
+#: fewer lines in memory.
 SAMPLED_PIECE = 64
 SUMMED_PIECE = 256
 
@@ -24,7 +27,8 @@ SUMMED_PIECE = 256
 LONG = 512
 
 #: Rows are cut where the longest has more entries than this many fair shares of a wave: it would
-#: still run when all others are done. By reasoning; R-MAT 2^20 has 10, a uniform matrix 1.1.
+#: still run when all others are done. R-MAT has 19 shares there: whole rows 5930, cut 2081. A
+#: uniform matrix has one: whole rows 226, cut 343.
 FAIR_SHARES = 2
 
 KERNELS = {
