@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..unified.wrappers import NARROW_TYPES, SimtKernel
+from ..unified.wrappers import SimtKernel
 
 _LIST = "bounds: in I[l], target: in I[l], indices: in I[z], values: in T[z], values_step: i64"
 
@@ -171,7 +171,3 @@ def item_bytes(value: str) -> int:
 def value_code(dtype: Any) -> str:
     """Return the code of a value dtype, 16-bit ones included."""
     return "b2" if dtype.name == "bfloat16" else str(dtype.str[1:])
-
-
-#: Codes of values that only these kernels take.
-NARROW = tuple(NARROW_TYPES)
