@@ -1,27 +1,19 @@
 #include "call.hpp"
 
-#include <pybind11/numpy.h>
-
 #include <algorithm>
+#include <new>
 #include <sstream>
 #include <stdexcept>
 
 #include "tape.hpp"
 
-namespace py = pybind11;
-
 namespace wl {
 
 namespace {
 
-// Bits of the flags of a NumPy array.
-constexpr int kAligned = 0x0100;
-constexpr int kWriteable = 0x0400;
-
-const Context* context_of(PyObject* executor) {
-  static const Name name("_context");
-  const Object held = Call::member(executor, name);
-  return py::handle(held.get()).cast<const Context*>(); // the executor keeps it alive
+[[noreturn]] void throw_type_error(const std::string& message) {
+  PyErr_SetString(PyExc_TypeError, message.c_str());
+  throw_python_error();
 }
 
 std::string shape_of(const ArrayView& a) {
@@ -33,11 +25,7 @@ std::string shape_of(const ArrayView& a) {
   return text.str();
 }
 
-std::string dtype_name(int type_number) { return std::string(py::str(py::dtype(type_number))); }
-
 } // namespace
-
-void throw_python_error() { throw py::error_already_set(); }
 
 Call::Call(const char* operation, const char* const* names, PyObject* const* arguments,
            Py_ssize_t count)
@@ -52,18 +40,14 @@ Object Call::member(PyObject* object, const Name& name) {
 }
 
 ArrayView Call::array(PyObject* object, const char* name) const {
-  static PyTypeObject* const array_type = py::detail::npy_api::get().PyArray_Type_;
-  if (!PyObject_TypeCheck(object, array_type))
+  ArrayView view{};
+  if (!view_array(object, view))
     fail(name, std::string("expected a NumPy array, got ") + Py_TYPE(object)->tp_name);
-  const auto* const a = py::detail::array_proxy(object);
-  const auto* const descriptor = py::detail::array_descriptor_proxy(a->descr);
-  if (descriptor->byteorder == '>')
+  if (!view.native)
     fail(name, "expected an array in the machine's byte order");
-  if ((a->flags & kAligned) == 0)
+  if (!view.aligned)
     fail(name, "expected an aligned array; copy it");
-  return {
-      reinterpret_cast<std::byte*>(a->data), a->nd, a->dimensions, a->strides, descriptor->type_num,
-      (a->flags & kWriteable) != 0};
+  return view;
 }
 
 double Call::real_scalar(int at) const {
@@ -87,12 +71,17 @@ i64 Call::integer(PyObject* object) const {
   return value;
 }
 
-std::string Call::text(int at) const { return py::handle(argument(at)).cast<std::string>(); }
+std::string Call::text(int at) const {
+  const char* const utf8 = PyUnicode_AsUTF8(argument(at));
+  if (utf8 == nullptr)
+    throw_python_error();
+  return utf8;
+}
 
 void Call::append(Work work) const {
-  py::tuple arguments(count_);
+  std::vector<Object> arguments;
   for (Py_ssize_t i = 0; i < count_; ++i)
-    arguments[i] = py::reinterpret_borrow<py::object>(arguments_[i]);
+    arguments.push_back(Object::borrow(arguments_[i]));
   recording()->append(std::move(work), std::move(arguments));
 }
 
@@ -138,7 +127,7 @@ i64 Call::row_stride(const ArrayView& a, std::size_t item_size, const char* name
 }
 
 void Call::fail(const char* name, const std::string& what) const {
-  throw py::type_error(std::string(operation_) + ": " + name + ": " + what);
+  throw_type_error(std::string(operation_) + ": " + name + ": " + what);
 }
 
 void Call::fail_dtype(const char* name, const ArrayView& got, const char* expected) const {
@@ -155,13 +144,11 @@ PyObject* run_entry(const char* operation, const char* const* names, std::size_t
                     Py_ssize_t count) noexcept {
   try {
     if (count != static_cast<Py_ssize_t>(name_count) + 1)
-      throw py::type_error(std::string(operation) + " takes an executor and " +
-                           std::to_string(name_count) + " arguments, got " + std::to_string(count));
+      throw_type_error(std::string(operation) + " takes an executor and " +
+                       std::to_string(name_count) + " arguments, got " + std::to_string(count));
     return run(Call(operation, names, arguments, count)).release();
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const py::builtin_exception& error) {
-    error.set_error();
+  } catch (const PythonError&) {
+    // the indicator is set
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::overflow_error& error) {
@@ -170,13 +157,6 @@ PyObject* run_entry(const char* operation, const char* const* names, std::size_t
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
   return nullptr;
-}
-
-Object new_array(int type_number, i64 size, void** data) {
-  const bool is_int64 = type_number == detail::LONG_LONG;
-  py::array array(is_int64 ? py::dtype::of<std::int64_t>() : py::dtype(type_number), size);
-  *data = array.mutable_data();
-  return Object::steal(array.release().ptr());
 }
 
 void add_methods(PyObject* module, PyMethodDef* methods) {

@@ -5,6 +5,7 @@
 #include <Python.h>
 
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -45,8 +46,19 @@ struct Name {
   explicit Name(const char* name) : text(name), object(PyUnicode_InternFromString(name)) {}
 };
 
-// Throws what Python's error indicator says.
-[[noreturn]] void throw_python_error();
+// Python's error indicator is set.
+struct PythonError {};
+
+[[noreturn]] inline void throw_python_error() { throw PythonError(); }
+
+// Other Python threads run while it lives.
+struct ReleasedGil {
+  PyThreadState* const state = PyEval_SaveThread();
+  ReleasedGil() = default;
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+  ~ReleasedGil() { PyEval_RestoreThread(state); }
+};
 
 // One dimension of a signature: bound by the first array that has it, compared with the others.
 struct Extent {
@@ -61,7 +73,7 @@ struct ArrayView {
   const Py_ssize_t* shape;
   const Py_ssize_t* strides;
   int type_number;
-  bool writeable;
+  bool writeable, aligned, native;
 };
 
 namespace detail {
@@ -107,6 +119,13 @@ struct element<const T> {
 };
 
 } // namespace detail
+
+// Defined in module.cpp. What an executor keeps alive; what NumPy says of an object, which is false
+// if it is no array; the name of a dtype; a new array and where its elements are.
+const Context* context_of(PyObject* executor);
+bool view_array(PyObject* object, ArrayView& view);
+std::string dtype_name(int type_number);
+Object new_array(int type_number, i64 size, void** data);
 
 class Call {
 public:
@@ -206,11 +225,6 @@ private:
   // A few microseconds of work.
   static constexpr i64 kHoldsGil = 4096;
 
-  struct ReleasedGil {
-    PyThreadState* const state = PyEval_SaveThread();
-    ~ReleasedGil() { PyEval_RestoreThread(state); }
-  };
-
   const char* operation_;
   const char* const* names_;
   PyObject* const* arguments_;
@@ -307,8 +321,6 @@ PyMethodDef method() {
   return {Entry::symbol, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)),
           METH_FASTCALL, nullptr};
 }
-
-Object new_array(int type_number, i64 size, void** data);
 
 // A new one-dimensional array of NumPy and where its elements are.
 template <class T>

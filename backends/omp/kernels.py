@@ -20,6 +20,7 @@ for _operation in OPERATIONS:
     if _entry is not None:
         kernel(_operation)(_entry)
 
+
 ml.register(kernel)
 
 
@@ -32,6 +33,7 @@ def csr_plan(executor: Executor, A: Any) -> CsrPlan:
         if state is not None:
             return CsrPlan(name, reason, statistics, state)
     raise AssertionError("the last choice suits every matrix")
+
 
 @kernel(operations.csc_spmv)
 def csc_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:

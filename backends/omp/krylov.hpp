@@ -24,6 +24,7 @@ constexpr int kTogether = 4;
 template <class T>
 constexpr int kRowLanes = 64 / sizeof(real_t<T>);
 
+// Neighbouring columns that are summed side by side; fewer go two by two and one by one.
 constexpr int kColumnLanes = 8;
 
 // Calls body(lanes, row, c, steps, rows_per_step) on pieces that cover rows [begin, end) of the
@@ -46,21 +47,18 @@ void for_lanes(i64 begin, i64 end, i64 k, bool one_contiguous, Key&& key, Body&&
     i64 run = 1;
     while (run < kColumnLanes && c + run < k && key(c + run) == key(c))
       ++run;
+    const int lanes = run == kColumnLanes ? kColumnLanes : run >= 2 ? 2 : 1;
     if (key(c) == 0) {
       c += run;
-    } else if (run == 8) {
-      body(std::integral_constant<int, 8>(), begin, c, end - begin, 1);
-      c += 8;
-    } else if (run >= 4) {
-      body(std::integral_constant<int, 4>(), begin, c, end - begin, 1);
-      c += 4;
-    } else if (run >= 2) {
-      body(std::integral_constant<int, 2>(), begin, c, end - begin, 1);
-      c += 2;
-    } else {
-      body(std::integral_constant<int, 1>(), begin, c, end - begin, 1);
-      c += 1;
+      continue;
     }
+    if (lanes == kColumnLanes)
+      body(std::integral_constant<int, kColumnLanes>(), begin, c, end - begin, 1);
+    else if (lanes == 2)
+      body(std::integral_constant<int, 2>(), begin, c, end - begin, 1);
+    else
+      body(std::integral_constant<int, 1>(), begin, c, end - begin, 1);
+    c += lanes;
   }
 }
 

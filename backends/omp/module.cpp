@@ -1,4 +1,4 @@
-// The native module of one instruction-set level.
+// The native module of one instruction-set level, and all that needs pybind11.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
@@ -16,13 +16,60 @@ void add_csr_entries(PyObject* module);
 void add_format_entries(PyObject* module);
 void add_structure_entries(PyObject* module);
 
-
 void add_pattern_plan_entries(PyObject* module);
 void add_spmm_entries(PyObject* module);
 void add_sddmm_entries(PyObject* module);
 void add_fusedmm_entries(PyObject* module);
 
+const Context* context_of(PyObject* executor) {
+  static const Name name("_context");
+  const Object held = Call::member(executor, name);
+  return py::handle(held.get()).cast<const Context*>(); // the executor keeps it alive
+}
+
+bool view_array(PyObject* object, ArrayView& view) {
+  constexpr int aligned = 0x0100, writeable = 0x0400; // bits of NumPy's flags
+  static PyTypeObject* const array_type = py::detail::npy_api::get().PyArray_Type_;
+  if (!PyObject_TypeCheck(object, array_type))
+    return false;
+  const auto* const a = py::detail::array_proxy(object);
+  const auto* const descriptor = py::detail::array_descriptor_proxy(a->descr);
+  view.data = reinterpret_cast<std::byte*>(a->data);
+  view.ndim = a->nd;
+  view.shape = a->dimensions;
+  view.strides = a->strides;
+  view.type_number = descriptor->type_num;
+  view.writeable = (a->flags & writeable) != 0;
+  view.aligned = (a->flags & aligned) != 0;
+  view.native = descriptor->byteorder != '>';
+  return true;
+}
+
+std::string dtype_name(int type_number) { return std::string(py::str(py::dtype(type_number))); }
+
+Object new_array(int type_number, i64 size, void** data) {
+  const bool is_int64 = type_number == detail::LONG_LONG;
+  try {
+    py::array array(is_int64 ? py::dtype::of<std::int64_t>() : py::dtype(type_number), size);
+    *data = array.mutable_data();
+    return Object::steal(array.release().ptr());
+  } catch (py::error_already_set& error) { // no memory
+    error.restore();
+    throw_python_error();
+  }
+}
+
 namespace {
+
+// What a function throws, as pybind11 passes it on.
+template <class Function>
+auto passing_errors(Function&& function) {
+  try {
+    return function();
+  } catch (const PythonError&) {
+    throw py::error_already_set();
+  }
+}
 
 void add_tape(py::module_& module) {
   py::class_<Context, std::shared_ptr<Context>>(module, "Context", py::module_local(),
@@ -34,12 +81,16 @@ void add_tape(py::module_& module) {
 
   py::class_<Tape>(module, "Tape", py::module_local(), "A recorded iteration.")
       .def(py::init<std::shared_ptr<Context>>(), py::arg("context"))
-      .def("record", &Tape::record, py::arg("body"),
-           "Call body; what it submits is kept and not run.")
+      .def(
+          "record",
+          [](Tape& tape, const py::function& body) {
+            passing_errors([&] { tape.record(body.ptr()); });
+          },
+          py::arg("body"), "Call body; what it submits is kept and not run.")
       .def(
           "run",
           [](const Tape& tape, const py::array_t<i32, py::array::c_style>& running, i64 limit) {
-            return tape.run(running.data(), limit);
+            return passing_errors([&] { return tape.run(running.data(), limit); });
           },
           py::arg("running").noconvert(), py::arg("limit"),
           "Replay until running[0] is 0 or limit times; return how many times.")

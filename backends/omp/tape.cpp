@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 
 namespace wl {
@@ -26,13 +27,15 @@ public:
     }
     stride_ = std::max<i64>(1, since_ / 4);
     since_ = 0;
-    pybind11::gil_scoped_acquire gil;
+    released_.reset();
     if (PyErr_CheckSignals() != 0)
-      throw pybind11::error_already_set();
+      throw_python_error();
+    released_.emplace();
     last_ = Clock::now();
   }
 
 private:
+  std::optional<ReleasedGil> released_{std::in_place};
   Clock::time_point last_ = Clock::now();
   i64 since_ = 0, stride_ = 1;
 };
@@ -51,15 +54,16 @@ public:
 
 } // namespace
 
-void Tape::record(const pybind11::function& body) {
+void Tape::record(PyObject* body) {
   const Recording on(this);
-  body();
+  const Object nothing = Object::steal(PyObject_CallNoArgs(body));
+  if (nothing.get() == nullptr)
+    throw_python_error();
 }
 
 i64 Tape::run(const i32* running, i64 limit) const {
-  pybind11::gil_scoped_release released;
   const int threads = context_->threads();
-  SignalCheck signals;
+  SignalCheck signals; // holds the GIL released
   i64 done = 0;
   for (; done < limit && *static_cast<const volatile i32*>(running) != 0; ++done) {
     for (const Work& step : steps_)

@@ -1,12 +1,10 @@
 // An iteration as a list of bound native calls, replayed without Python.
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <memory>
 #include <vector>
 
-#include "context.hpp"
+#include "call.hpp"
 
 namespace wl {
 
@@ -17,15 +15,15 @@ public:
   explicit Tape(std::shared_ptr<Context> context) : context_(std::move(context)) {}
 
   // Calls `body` once; what it submits on this thread becomes the tape and is not run.
-  void record(const pybind11::function& body);
+  void record(PyObject* body);
 
-  void append(Work step, pybind11::tuple arguments) {
+  void append(Work step, std::vector<Object> arguments) {
     steps_.push_back(std::move(step));
-    kept_.push_back(std::move(arguments));
+    kept_.insert(kept_.end(), arguments.begin(), arguments.end());
   }
 
   // Replays until *running is 0 or `limit` times; returns how many times. Looks for Ctrl-C between
-  // two iterations about every 50 ms and throws KeyboardInterrupt.
+  // two iterations about every 50 ms and throws PythonError if there was one.
   i64 run(const i32* running, i64 limit) const;
 
   std::size_t size() const { return steps_.size(); }
@@ -33,7 +31,7 @@ public:
 private:
   std::shared_ptr<Context> context_;
   std::vector<Work> steps_;
-  std::vector<pybind11::tuple> kept_;
+  std::vector<Object> kept_;
 };
 
 } // namespace wl
