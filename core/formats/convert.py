@@ -276,11 +276,12 @@ def _csr_to_bsr(matrix: Csr, blocksize: tuple[int, int] | None = None) -> Bsr:
     m, n = matrix.shape
     if r < 1 or c < 1 or m % r or n % c:
         raise InvalidArgument(f"bsr: {m}x{n} is not a multiple of the block size {r}x{c}")
+    matrix = matrix.sum_duplicates()
     rows = _row_of_entry(matrix).astype(xp.int64)
     key = rows // r * (n // c) + matrix.indices // c
     blocks, which = xp.unique(key, return_inverse=True)
     data = xp.zeros((int(blocks.size), r, c), matrix.dtype)
-    xp.add.at(data, (which.reshape(-1), rows % r, matrix.indices % c), matrix.data)
+    data[which.reshape(-1), rows % r, matrix.indices % c] = matrix.data
     indptr = xp.searchsorted(blocks, xp.arange(m // r + 1) * (n // c))
     dtype = matrix.index_dtype
     indices = blocks % (n // c) if n else blocks
@@ -304,9 +305,9 @@ def _fitting_blocksize(matrix: Csr) -> tuple[int, int]:
 
 
 def _csr_to_dense(matrix: Csr) -> Dense:
-    xp = matrix.executor.xp
-    data = xp.zeros(matrix.shape, matrix.dtype)
-    xp.add.at(data, (_row_of_entry(matrix), matrix.indices), matrix.data)
+    matrix = matrix.sum_duplicates()  # so that every place is assigned once
+    data = matrix.executor.xp.zeros(matrix.shape, matrix.dtype)
+    data[_row_of_entry(matrix), matrix.indices] = matrix.data
     return Dense._from_arrays(matrix.executor, matrix.shape, data)
 
 
