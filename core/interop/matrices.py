@@ -121,4 +121,5 @@ def _from_torch(arg: Any, executor: Executor | str | None) -> Matrix:
     where = _home(executor, values)
     data, indices, indptr = (_placed(where, a) for a in (values, indices, pointers))
     shape = (int(arg.shape[0]), int(arg.shape[1]))
-    return cls._from_arrays(where, shape, data.astype(value_dtype(data.dtype)), indices, indptr)
+    data = _placed(where, data, value_dtype(data.dtype))
+    return cls._from_arrays(where, shape, data, indices, indptr)

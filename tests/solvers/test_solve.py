@@ -147,9 +147,9 @@ def test_stop_codes_of_kernels_and_of_python_agree():
     import re
     from pathlib import Path
 
-    import wollemi.backends
+    from wollemi.backends import unified
 
-    text = (Path(wollemi.backends.__path__[0]) / "unified" / "status.hpp").read_text()
+    text = (Path(unified.__file__).parent / "status.hpp").read_text()
     listed = re.search(r"enum stop_code : u8 \{([^}]*)\}", text)
     assert listed is not None
     for name, code in re.findall(r"(\w+) = (\d+)", listed[1]):

@@ -1,0 +1,67 @@
+"""What a result tells, and what a profile sees."""
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.core.result import Result
+from wollemi.core.status import Stop
+
+
+def result(*stops: Stop, iterations: int = 7) -> Result:
+    k = len(stops)
+    return Result(
+        x=np.zeros((3, k)),
+        stops=list(stops),
+        column_iterations=np.full(k, iterations),
+        residual_norm=np.ones(k),
+        residuals=np.ones((iterations + 1, k)),
+        threshold=np.zeros(k),
+        seconds=0.5,
+        solver="Cg",
+        executor="omp:2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("stop", "info"),
+    [(Stop.CONVERGED, 0), (Stop.MAX_ITERATIONS, 7), (Stop.TIME_LIMIT, 7), (Stop.STAGNATED, 7),
+     (Stop.CALLBACK, 7), (Stop.INDEFINITE, -10), (Stop.BREAKDOWN, -10), (Stop.NOT_FINITE, -10)],
+)  # fmt: skip
+def test_info_is_scipys_code(stop, info):
+    assert result(Stop.CONVERGED, stop).info == info
+
+
+def test_the_pair_has_a_positive_code_even_before_the_first_iteration():
+    assert result(Stop.TIME_LIMIT, iterations=0).info == 1
+
+
+def test_the_reason_is_that_of_the_first_column_that_failed():
+    several = result(Stop.CONVERGED, Stop.INDEFINITE, Stop.BREAKDOWN)
+    assert several.reason.startswith("column 1: indefinite")
+    assert not several.converged
+    assert "column 1" in repr(several) and "Cg on omp:2" in repr(several)
+
+
+def test_every_way_to_stop_has_a_sentence():
+    assert all(len(stop.sentence) > 8 for stop in Stop)
+
+
+def test_plots_without_matplotlib_say_what_to_install(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(wl.errors.InvalidArgument, match=r"wollemi\[plot\]"):
+        result(Stop.CONVERGED).plot()
+
+
+def test_a_profile_has_a_line_for_each_operation():
+    A = wl.Csr(np.eye(3), executor="reference")
+    with wl.profile() as seen:
+        wl.solvers.Cg(A).solve(np.ones(3))
+        A @ np.ones(3)
+    assert seen["csr.spmv"].calls >= 2
+    assert seen["csr.spmv"].bytes > 0 and seen["csr.spmv"].bandwidth > 0
+    table = str(seen)
+    assert "csr.spmv" in table and "GB/s" in table
+    assert [e.seconds for e in seen] == sorted((e.seconds for e in seen), reverse=True)

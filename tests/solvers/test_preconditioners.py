@@ -1,0 +1,68 @@
+"""Preconditioners approximate the inverse, or say why they cannot."""
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+
+
+def test_jacobi_divides_by_the_diagonal():
+    A = wl.Csr(np.array([[4.0, 1.0], [1.0, 2.0]]))
+    np.testing.assert_array_equal(wl.preconditioners.Jacobi(A) @ np.ones(2), [0.25, 0.5])
+
+
+def test_jacobi_adds_up_duplicates_first():
+    A = wl.Coo(([1.0, 3.0, 2.0], ([0, 0, 1], [0, 0, 1])), shape=(2, 2))
+    np.testing.assert_array_equal(wl.preconditioners.Jacobi(A) @ np.ones(2), [0.25, 0.5])
+
+
+def test_jacobi_needs_a_square_matrix_with_entries():
+    with pytest.raises(wl.errors.ShapeMismatch, match="square"):
+        wl.preconditioners.Jacobi(wl.Csr(np.ones((2, 3))))
+    operator = wl.LinearOperator((2, 2), matvec=lambda x: x)
+    with pytest.raises(wl.errors.InvalidArgument, match="needs a matrix"):
+        wl.preconditioners.Jacobi(operator)
+
+
+def test_an_infinite_diagonal_is_refused():
+    with pytest.raises(wl.errors.InvalidMatrix, match="row 0"):
+        wl.preconditioners.Jacobi(wl.Csr(np.diag([np.inf, 1.0])))
+
+
+def test_solvers_move_with_their_operators_and_pickle(rng):
+    import pickle
+
+    A = wl.Csr(np.diag([2.0, 4.0, 8.0]), executor="omp")
+    for make in (wl.solvers.Cg, wl.solvers.Gmres):
+        made = make(A, wl.preconditioners.Jacobi(A), rtol=1e-12)
+        b = rng.standard_normal(3)
+        moved = made.to("reference")
+        assert moved.executor.name == "reference"
+        np.testing.assert_allclose(moved @ b, b / [2, 4, 8])
+        np.testing.assert_allclose(pickle.loads(pickle.dumps(made)) @ b, b / [2, 4, 8])
+        assert made.astype(np.float64) is made
+        assert made.astype(np.complex128).dtype == np.complex128
+        assert not made.resident
+
+
+def test_a_restart_of_no_vectors_is_refused():
+    with pytest.raises(wl.errors.InvalidArgument, match="restart"):
+        wl.solvers.Gmres(wl.Csr(np.eye(2)), restart=0)
+
+
+def test_operands_of_a_solver_live_in_one_place():
+    A = wl.Csr(np.eye(2), executor="omp")
+    with pytest.raises(wl.errors.ExecutorMismatch):
+        wl.solvers.Cg(A, wl.Identity(2, executor="reference"))
+
+
+def test_operators_without_entries_go_to_gmres():
+    operator = wl.LinearOperator((3, 3), matvec=lambda x: 2.0 * x)
+    result = wl.solve(operator, np.ones(3))
+    assert result.converged and result.solver == "Gmres"
+    assert result.notes == ["gmres: the operator's entries are not known"]
+
+
+def test_symmetric_matrices_with_a_negative_diagonal_go_to_gmres():
+    result = wl.solve(np.diag([1.0, -1.0]), np.ones(2))
+    assert result.converged and result.solver == "Gmres"
