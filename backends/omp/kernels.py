@@ -2,17 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from types import BuiltinFunctionType
 from typing import Any
 
+import numpy as np
+
 from ...core.executor import Array, Executor
-from ...core.operation import OPERATIONS, KernelTable
+from ...core.operation import OPERATIONS, KernelTable, Operation
 from ...core.operations import matrix as operations
-from ...core.statistics import row_statistics
+from ...core.operations import structure
 from . import ml
 from .level import native
 from .plan import CsrPlan, choose
 
-kernel = KernelTable("omp")
+Function = Callable[..., Any]
+
+
+class _Kernels(KernelTable):
+    """A table that puts kernels written in Python on tapes."""
+
+    def __call__(self, operation: Operation) -> Callable[[Function], Function]:
+        add = super().__call__(operation)
+
+        def register(function: Function) -> Function:
+            add(function if _records_itself(function) else _replayed(function))
+            return function
+
+        return register
+
+
+def _records_itself(function: Function) -> bool:
+    """Return whether all that a kernel does is submitted to native code, which knows of tapes."""
+    module = getattr(function, "__module__", None) or ""
+    return isinstance(function, BuiltinFunctionType) or module.startswith(__package__ + ".")
+
+
+def _replayed(function: Function) -> Function:
+    """Return a kernel that is called by every replay, where it would only be called once."""
+
+    @wraps(function)
+    def replayed(executor: Executor, *arguments: Any) -> Any:
+        if not native().recording():
+            return function(executor, *arguments)
+        native().record_call(function, (executor, *arguments))
+        return None
+
+    return replayed
+
+
+kernel = _Kernels("omp")
 
 # An entry has the name of its operation and takes what a kernel takes.
 for _operation in OPERATIONS:
@@ -27,7 +67,7 @@ ml.register(kernel)
 @kernel(operations.csr_plan)
 def csr_plan(executor: Executor, A: Any) -> CsrPlan:
     """Choose a kernel for products with vectors and make it ready."""
-    statistics = row_statistics(executor, A.indptr, A.shape[1])
+    statistics = A.row_statistics
     for name, reason in choose(statistics):
         state = native().csr_state(executor, A, name)
         if state is not None:
@@ -42,4 +82,30 @@ def csc_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, bet
     Scattering columns into y would need a y per thread and reads and writes them all: with the
     copy a product costs what it costs in CSR.
     """
-    executor.run(operations.csr_spmv, A.by_rows, x, y, alpha, beta)
+    native().csr_spmv(executor, A.by_rows, x, y, alpha, beta)
+
+
+@kernel(structure.csr_matmul)
+def csr_matmul(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array]:
+    """Multiply in the operands' index dtype, or in int64 if it cannot count the result."""
+    return _wide_enough(native().csr_matmul, executor, A, B)
+
+
+@kernel(structure.csr_add)
+def csr_add(
+    executor: Executor, A: Any, B: Any, alpha: complex, beta: complex
+) -> tuple[Array, Array, Array]:
+    """Add in the operands' index dtype, or in int64 if it cannot count the result."""
+    return _wide_enough(native().csr_add, executor, A, B, alpha, beta)
+
+
+def _wide_enough(entry: Any, executor: Executor, A: Any, B: Any, *factors: complex) -> Any:
+    try:
+        return entry(executor, A, B, *factors)
+    except OverflowError:
+        return entry(executor, _wide(A), _wide(B), *factors)
+
+
+def _wide(A: Any) -> Any:
+    indices, indptr = A.indices.astype(np.int64), A.indptr.astype(np.int64)
+    return A._from_arrays(A.executor, A.shape, A.data, indices, indptr)

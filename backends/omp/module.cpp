@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <stdexcept>
 
 #include "call.hpp"
 #include "tape.hpp"
@@ -96,6 +97,15 @@ void add_tape(py::module_& module) {
           "Replay until running[0] is 0 or limit times; return how many times.")
       .def("__len__", &Tape::size);
 
+  module.def(
+      "record_call",
+      [](const py::function& function, const py::tuple& arguments) {
+        if (recording() == nullptr)
+          throw std::runtime_error("no tape is being recorded");
+        recording()->append_call(function.ptr(), arguments.ptr());
+      },
+      py::arg("function"), py::arg("arguments"),
+      "Append a call of Python to the tape that this thread records.");
   module.def(
       "recording", [] { return recording() != nullptr; }, "Whether this thread records a tape.");
 }

@@ -26,6 +26,9 @@ public:
   // two iterations about every 50 ms and throws PythonError if there was one.
   i64 run(const i32* running, i64 limit) const;
 
+  // Appends a call of Python, which takes the GIL when it is replayed.
+  void append_call(PyObject* function, PyObject* arguments);
+
   std::size_t size() const { return steps_.size(); }
 
 private:

@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.backends.omp.kernels import kernel
 from wollemi.backends.omp.level import native
+from wollemi.core.operation import Operation, parse_signature
 from wollemi.core.operations import structure, vector
 
 EXECUTOR = wl.executor("omp:2")
@@ -120,6 +122,38 @@ def test_other_python_threads_are_not_recorded() -> None:
 def test_bad_arguments_are_named_while_recording() -> None:
     with pytest.raises(TypeError, match=r"vector\.axpby: y: expected 3 along axis 0"):
         recorded(lambda: EXECUTOR.run(vector.axpby, ones(3), ones(4), 1.0, 1.0))
+
+
+def test_a_kernel_written_in_python_is_called_by_every_replay() -> None:
+    double = Operation("test.double", parse_signature("x: inout T[n,k]"), "x *= 2", lambda e: 0)
+
+    @kernel(double)
+    def run_double(executor: wl.Executor, x: Any) -> None:
+        x *= 2
+
+    x, y = ones(3), ones(3)
+
+    def body() -> None:
+        EXECUTOR.run(double, x)
+        EXECUTOR.run(vector.axpby, x, y, 1.0, 1.0)
+
+    tape = recorded(body)
+    np.testing.assert_array_equal(x, ones(3))
+    assert tape.run(RUNNING, 3) == 3
+    np.testing.assert_array_equal(x, 8 * ones(3))
+    np.testing.assert_array_equal(y, (1 + 2 + 4 + 8) * ones(3))
+
+
+def test_an_error_in_a_replayed_kernel_ends_the_replay() -> None:
+    broken = Operation("test.broken", parse_signature("x: inout T[n,k]"), "", lambda e: 0)
+
+    @kernel(broken)
+    def run_broken(executor: wl.Executor, x: Any) -> None:
+        raise ValueError("from the kernel")
+
+    tape = recorded(lambda: EXECUTOR.run(broken, ones(1)))
+    with pytest.raises(ValueError, match="from the kernel"):
+        tape.run(RUNNING, 3)
 
 
 def test_ctrl_c_ends_a_replay() -> None:

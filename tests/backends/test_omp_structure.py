@@ -1,0 +1,87 @@
+"""Products and sums of matrices: index dtypes, and rows of many threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.backends.omp import kernels
+from wollemi.core.operations import structure
+
+EXECUTOR = wl.executor("omp:3")
+
+
+def rough(rows: int, columns: int, seed: int) -> Any:
+    """Return a matrix large enough for threads, with unsorted rows and duplicates."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 12, rows)
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    indices = rng.integers(0, columns, indptr[-1]).astype(np.int32)
+    return sp.csr_array((rng.standard_normal(indptr[-1]), indices, indptr), (rows, columns))
+
+
+def same(result: wl.Csr, expected: Any) -> None:
+    assert result.has_sorted_indices and not result.has_duplicates
+    difference = abs(result.to_scipy() - expected)
+    assert difference.nnz == 0 or difference.max() < 1e-12
+
+
+def test_products_of_many_rows() -> None:
+    A, B = rough(9_000, 7_000, 0), rough(7_000, 8_000, 1)
+    same(wl.Csr(A, executor=EXECUTOR) @ wl.Csr(B, executor=EXECUTOR), A @ B)
+
+
+def test_sums_of_many_rows() -> None:
+    A, B = rough(9_000, 7_000, 2), rough(9_000, 7_000, 3)
+    same(wl.Csr(A, executor=EXECUTOR) - wl.Csr(B, executor=EXECUTOR), A - B)
+
+
+def test_duplicates_of_many_rows() -> None:
+    A = rough(9_000, 50, 4)
+    same(wl.Csr(A, executor=EXECUTOR).sum_duplicates(), A)
+
+
+def test_transposes_of_many_rows() -> None:
+    A = rough(9_000, 400, 5)
+    transposed = wl.Csr(A, executor=EXECUTOR).transpose()
+    assert transposed.has_sorted_indices
+    assert abs(transposed.to_scipy() - A.T).max() < 1e-12
+
+
+def test_sorting_keeps_the_order_of_duplicates() -> None:
+    A = wl.Csr(rough(9_000, 50, 6), executor=EXECUTOR)
+    indices, data, order = EXECUTOR.run(structure.csr_sort, A)
+    rows = np.repeat(np.arange(9_000), np.diff(A.indptr))
+    expected = np.lexsort((A.indices, rows))
+    np.testing.assert_array_equal(order, expected)
+    np.testing.assert_array_equal(indices, A.indices[expected])
+    np.testing.assert_array_equal(data, A.data[expected])
+
+
+def test_results_repeat_bit_for_bit() -> None:
+    A = wl.Csr(rough(9_000, 9_000, 7), executor=EXECUTOR)
+    first, second = A @ A, A @ A
+    for name in A.arrays:
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+@pytest.mark.parametrize("name", ["csr_matmul", "csr_add"])
+def test_results_that_int32_cannot_count_are_made_with_int64(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    entry = getattr(kernels.native(), name)
+
+    def small(executor: wl.Executor, A: wl.Csr, *rest: Any) -> Any:
+        if A.index_dtype == np.int32:
+            raise OverflowError("the result has more entries than int32 indices can count")
+        return entry(executor, A, *rest)
+
+    monkeypatch.setattr(kernels.native(), name, small)
+    A = wl.Csr(np.eye(3), executor=EXECUTOR)
+    result = A @ A if name == "csr_matmul" else A + A
+    assert result.index_dtype == np.int64
+    np.testing.assert_array_equal(result.to_dense(), (1 if name == "csr_matmul" else 2) * np.eye(3))
