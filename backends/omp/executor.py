@@ -37,6 +37,11 @@ class OmpExecutor(Executor):
     -----
     Results repeat bit for bit for a given number of threads.
 
+    Kernels are built for several instruction-set levels, and the widest that the processor has is
+    used; ``WOLLEMI_OMP_LEVEL=v3`` asks for another. Where other programs share the cores,
+    ``OMP_WAIT_POLICY=passive`` lets waiting threads sleep, and a parallel region then costs 7
+    microseconds where it cost 0.6.
+
     libgomp's threads do not survive ``os.fork``: a child of a process that has used them computes
     serially. ``multiprocessing`` with the ``spawn`` or ``forkserver`` method has no such limit.
 
