@@ -14,9 +14,10 @@ PROGRAM = "import wollemi as wl; print(wl.executor('omp:1').properties['simd'])"
 
 
 def loaded(**environment: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if name != level.OVERRIDE}
     return subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env={**os.environ, **environment},
+        env={**inherited, **environment},
         capture_output=True,
         text=True,
     )
