@@ -63,8 +63,8 @@ struct recorded {
   bool tried = false;
 };
 
-// Repetitions in a graph: on the CPU device one of 8 brings a launch from 5.3 to 3.1 microseconds,
-// one of a single repetition brings nothing.
+// Repetitions in a graph: in the best of five runs on a loaded CPU device one of 8 brought a launch
+// from 5.3 to 3.1 microseconds; one of a single repetition brings nothing.
 constexpr int REPETITIONS = 8;
 
 template <class V>
