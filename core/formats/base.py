@@ -293,3 +293,21 @@ def checked_shape(shape: Any) -> tuple[int, int]:
             f"shape: expected two non-negative integers (rows, columns), got {shape!r}"
         ) from None
     return int(rows), int(columns)
+
+
+def converted(
+    arg: Any, format: str, shape: Any, executor: Executor | str | None, **options: Any
+) -> Any:
+    """Return what a constructor was given, in its format; a shape that was given must be its own.
+
+    Raises
+    ------
+    InvalidMatrix
+        If ``shape`` is not that of the matrix.
+    """
+    from ..interop import matrix_from
+
+    made = matrix_from(arg, executor).asformat(format, **options)
+    if shape is not None and checked_shape(shape) != made.shape:
+        raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
+    return made

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dtypes import is_complex
-from ..errors import InvalidMatrix
 from ..operations import matrix as operations
 from . import validate
-from .base import Matrix, checked_shape, place
+from .base import Matrix, checked_shape, converted, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -59,11 +58,7 @@ class Coo(Matrix):
             row, col = arg[1]
             made = _from_coordinates(arg[0], row, col, shape, place(executor))
         else:
-            from ..interop import matrix_from
-
-            made = matrix_from(arg, executor).asformat("coo")
-            if shape is not None and checked_shape(shape) != made.shape:
-                raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
+            made = converted(arg, "coo", shape, executor)
         if dtype is not None:
             made = made.astype(dtype)
         self._become(made)

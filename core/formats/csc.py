@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..dtypes import is_complex
-from ..errors import InvalidMatrix
 from ..operations import matrix as operations
-from .base import Matrix, checked_shape, place
+from .base import Matrix, checked_shape, converted, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -62,12 +61,7 @@ class Csc(Matrix):
                 where, checked_shape(shape), *(where.from_host(a) for a in (data, indices, indptr))
             )
         else:
-            from ..interop import matrix_from
-
-            converted = matrix_from(arg, executor).asformat("csc")
-            if shape is not None and checked_shape(shape) != converted.shape:
-                raise InvalidMatrix(f"shape: {shape} was given for a matrix of {converted.shape}")
-            made = converted
+            made = converted(arg, "csc", shape, executor)
         if dtype is not None:
             made = made.astype(dtype)
         self._become(made)

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..dtypes import is_complex, stored_dtype
-from ..errors import InvalidMatrix
 from ..operations import matrix as operations
 from ..operations import ml as ml_operations
 from ..operations import structure
 from ..statistics import Plan, RowStatistics, row_statistics
 from . import validate
-from .base import Matrix, checked_shape, place
+from .base import Matrix, checked_shape, converted, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -76,11 +75,7 @@ class Csr(Matrix):
         if isinstance(arg, tuple) and len(arg) == 3:
             made = _from_triple(arg, shape, place(executor, *arg))
         else:
-            from ..interop import matrix_from
-
-            made = matrix_from(arg, executor).asformat("csr")
-            if shape is not None and checked_shape(shape) != made.shape:
-                raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
+            made = converted(arg, "csr", shape, executor)
         if dtype is not None:
             made = made.astype(dtype)
         self._become(made)
