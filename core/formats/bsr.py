@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidMatrix
 from ..operations import matrix as operations
 from . import validate
-from .base import Matrix, checked_shape, place
+from .base import Matrix, checked_shape, converted, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -63,11 +63,9 @@ class Bsr(Matrix):
         if isinstance(arg, tuple) and len(arg) == 3:
             made = _from_blocks(arg, shape, place(executor))
         else:
-            from ..interop import matrix_from
-
             if blocksize is None:
                 blocksize = getattr(arg, "blocksize", None)
-            made = matrix_from(arg, executor).asformat("bsr", blocksize=blocksize)
+            made = converted(arg, "bsr", shape, executor, blocksize=blocksize)
         if dtype is not None:
             made = made.astype(dtype)
         self._become(made)

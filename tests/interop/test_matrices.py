@@ -59,6 +59,12 @@ def test_batches_of_torch_are_refused():
         wl.Csr(tensor)
 
 
+@pytest.mark.parametrize("ours", FORMATS.values())
+def test_a_shape_that_is_not_the_matrix_s_own_is_refused(ours):
+    with pytest.raises(wl.errors.InvalidMatrix, match="was given for a matrix of"):
+        getattr(wl, ours)(sp.csr_array(ENTRIES), shape=(3, 3))
+
+
 def test_sparse_vectors_of_scipy_are_refused():
     with pytest.raises(wl.errors.InvalidMatrix, match="2 dimensions"):
         wl.Csr(sp.coo_array(np.array([1.0, 0.0, 2.0])))
