@@ -17,7 +17,7 @@ from wollemi.bench import Contender, Contest, Report, Timing, case, interleave, 
 from wollemi.bench.bandwidth import streams
 from wollemi.bench.contest import Outcome, Settings
 from wollemi.bench.peers import Absent, Mkl, Peer, PyAmg, SciPy, Torch, peers
-from wollemi.bench.report import environment, records_of, seconds_text, table
+from wollemi.bench.report import Record, environment, records_of, seconds_text, table
 from wollemi.core.operation import Cost
 
 QUICK = Settings(batches=3, batch_seconds=1e-4, budget=1.0)
@@ -298,7 +298,7 @@ def test_a_report_is_json_lines_with_where_it_was_made(tmp_path):
         report.add(record)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["kind"] for line in lines] == ["environment", "result", "result", "result"]
-    assert {line["schema"] for line in lines} == {"wollemi-bench/1"}
+    assert {line["schema"] for line in lines} == {"wollemi-bench/2"}
     assert len({line["run"] for line in lines}) == 1
     where = lines[0]
     assert where["executor"] == "reference"
@@ -307,6 +307,7 @@ def test_a_report_is_json_lines_with_where_it_was_made(tmp_path):
     assert lines[1]["contender"] == "wollemi"
     assert lines[1]["floor_share"] == 0.5
     assert lines[3]["trouble"] == "absent: not installed"
+    assert [Record.from_line(line) for line in lines[1:]] == report.records
 
 
 def test_the_table_shows_numbers_and_troubles():

@@ -11,8 +11,8 @@ import os
 import platform
 import time
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,21 +28,27 @@ from ..core.operation import Cost
 from .contest import Outcome
 from .peers import Absent, Peer
 
-SCHEMA = "wollemi-bench/1"
+SCHEMA = "wollemi-bench/2"
 
 
 @dataclass(frozen=True)
 class Record:
     """One contender in one contest.
 
+    A contest is what has the same ``suite``, ``benchmark``, ``case``, ``format``, ``dtype`` and
+    ``caches`` in one run.
+
     Attributes
     ----------
     benchmark, case : str
-        ``spmv`` or ``solve/cg``, and the matrix.
+        ``spmv``, ``solve/cg``, ``spmm/32``, ..., and the matrix.
     executor, format, dtype, rows, columns, entries
         Of our matrix.
     contender : str
-        Who; ``ours`` says whether it is us.
+        Who.
+    ours : bool
+        Whether it is us, by the kernel that the plan chose. Our other kernels and formats have
+        False, and a ``contender`` that begins with ``wollemi``.
     seconds, low, high : float or None
         Median and quartiles per call or iteration; None if it was not timed.
     samples : list of float
@@ -51,12 +57,41 @@ class Record:
         How many times as long as ours it takes, from pairs of the same round.
     bytes, flops : int or None
         What the operation cannot do without.
-    read, triad : float or None
-        Bandwidths measured in the same rounds, in bytes per second.
+    read, triad, copy : float or None
+        Bandwidths measured in the same rounds, in bytes per second; of a copy, read and written
+        bytes together.
     trouble : str
         Why it was not timed: ``absent``, ``wrong`` or ``failed``, and more.
     notes : list of str
-        What else is worth knowing, such as the chosen kernel.
+        What else is worth knowing, such as why this kernel was chosen.
+    suite : str
+        The named suite it was measured for, or "".
+    kernel : str
+        Which of our kernels ran; "" for others.
+    caches : {"warm", "cold"}
+        Whether the operands were in the caches as far as they fit.
+    method : {"wall", "events", "graph", "slope"}
+        By which clock: the host's over a batch of calls, the device's events around such a batch,
+        those around replays of a captured graph, or the difference of long and short solves.
+    process : {"own", "shared"}
+        Whether the contender had a process to itself.
+    setup_seconds : float or None
+        What comes once, before the calls that are timed: conversion from CSR, plan, first call.
+    break_even : float or None
+        After how many calls that is paid for, against the first peer that was timed; None if never.
+    iterations : int or None
+        Of a solve.
+    residual : float or None
+        The true relative residual ``|b - A x| / |b|`` afterwards.
+    peak_memory : int or None
+        The most bytes it held (of the device on a GPU), the matrix included, the libraries not.
+    family : str
+        The generator of the case (``stencil7``), or "".
+    size : int or None
+        Where it stands on the axis of a growth curve (entries); None outside of such a series.
+    paper : dict or None
+        What the suite's paper had: ``value`` and ``unit`` (of ``figure``, in words), ``hardware``
+        and ``source``.
     """
 
     benchmark: str
@@ -80,6 +115,26 @@ class Record:
     triad: float | None = None
     trouble: str = ""
     notes: list[str] = field(default_factory=list)
+    copy: float | None = None
+    suite: str = ""
+    kernel: str = ""
+    caches: str = "warm"
+    method: str = "wall"
+    process: str = "shared"
+    setup_seconds: float | None = None
+    break_even: float | None = None
+    iterations: int | None = None
+    residual: float | None = None
+    peak_memory: int | None = None
+    family: str = ""
+    size: int | None = None
+    paper: dict[str, Any] | None = None
+
+    @classmethod
+    def from_line(cls, line: Mapping[str, Any]) -> Record:
+        """Return the record of a ``"kind": "result"`` line; what it does not know is left out."""
+        known = {f.name for f in fields(cls)}
+        return cls(**{name: value for name, value in line.items() if name in known})
 
     @property
     def bandwidth(self) -> float | None:
