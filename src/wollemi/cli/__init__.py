@@ -15,6 +15,7 @@ import typer
 
 from ..core.errors import WollemiError
 from .bench import bench
+from .bench_read import compare
 from .console import BAD_INPUT, complain
 from .info import info
 from .kernels import kernels
@@ -28,6 +29,8 @@ app = typer.Typer(
 )
 for command in (info, solve, kernels):
     app.command()(command)
+for command in (compare,):
+    bench.command()(command)
 app.add_typer(bench, name="bench")
 
 
