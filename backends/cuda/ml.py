@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,14 @@ from ...core.executor import Array
 from ...core.operations import ml as operations
 from ...core.statistics import Plan
 from ..simt import ml, ml_calls, ml_choice
+from ..simt.ml_extra import Algorithm
 from ..unified.wrappers import SimtKernel
 from . import launch
 from .base import CODES, GpuExecutor, flatten
 from .table import kernel
+
+#: What only NVIDIA's GPUs run, in the order in which the rule asks for a reason.
+EXTRA: Mapping[str, tuple[Algorithm, ...]] = {"spmm": (), "sddmm": (), "fusedmm": ()}
 
 
 class Adapter(ml_calls.Adapter):
@@ -44,6 +49,10 @@ class Adapter(ml_calls.Adapter):
         """Return the list of pieces of rows."""
         return ml_choice.cut_rows(self.executor.xp, indptr, piece, sampled=sampled)
 
+    def extra(self, operation: str) -> Sequence[Algorithm]:
+        """Return what NVIDIA's GPUs have besides; AMD's share this module and have none of it."""
+        return EXTRA[operation] if self.executor.kernels.backend == "cuda" else ()
+
     def launch(
         self,
         kernel: SimtKernel,
@@ -65,10 +74,10 @@ class Adapter(ml_calls.Adapter):
 
 @kernel(operations.csr_ml_plan)
 def csr_ml_plan(
-    executor: GpuExecutor, A: Any, operation: str, columns: int, kernel: str = "auto"
+    executor: GpuExecutor, A: Any, operation: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
     """Choose an algorithm, and cut rows for it."""
-    return ml_calls.make_plan(Adapter(executor), A, operation, kernel)
+    return ml_calls.make_plan(Adapter(executor), A, operation, columns, kernel, dtype)
 
 
 @kernel(operations.csr_spmm)

@@ -21,7 +21,9 @@ KERNELS = ("auto", "rows")
 
 
 @kernel(operations.csr_ml_plan)
-def csr_ml_plan(executor: DpcppExecutor, A: Any, operation: str, columns: int, kernel: str) -> Plan:
+def csr_ml_plan(
+    executor: DpcppExecutor, A: Any, operation: str, columns: int, kernel: str, dtype: str
+) -> Plan:
     """Choose the one kernel that there is."""
     _check(executor, operation, kernel)
     return Plan("rows", "the one kernel of this executor", A.row_statistics)

@@ -28,7 +28,7 @@ def register(kernel: KernelTable) -> None:
 
 
 def csr_ml_plan(
-    executor: Executor, A: Any, operation: str, columns: int, kernel: str = "auto"
+    executor: Executor, A: Any, operation: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
     """Choose an algorithm, and deal the rows out for it."""
     if kernel == "auto":

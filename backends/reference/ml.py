@@ -120,7 +120,9 @@ def csr_fusedmm(
 
 
 @kernel(operations.csr_ml_plan)
-def csr_ml_plan(executor: Executor, A: Any, operation: str, columns: int, kernel: str) -> Plan:
+def csr_ml_plan(
+    executor: Executor, A: Any, operation: str, columns: int, kernel: str, dtype: str
+) -> Plan:
     """Choose the one kernel that there is."""
     if kernel not in ("auto", "entries"):
         raise InvalidArgument(

@@ -1,19 +1,23 @@
 """Products of sparse and dense matrices: from the arguments of an operation to launches.
 
-What differs between backends is an :class:`Adapter`; the choices are the same for all GPUs.
+What differs between backends is an :class:`Adapter`; the choices are the same for all GPUs, and
+what only some of them have is added as :mod:`.ml_extra` says.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.errors import InvalidArgument
 from ...core.executor import Array
 from ...core.statistics import Plan
 from ..unified.wrappers import SimtKernel
 from . import ml, ml_choice
+from .ml_extra import Algorithm, Facts
 
 
 class Adapter(ABC):
@@ -49,6 +53,10 @@ class Adapter(ABC):
     @abstractmethod
     def cut(self, indptr: Array, piece: int, *, sampled: bool) -> ml_choice.Pieces:
         """Return :func:`.ml_choice.cut_rows` with arrays of the device."""
+
+    def extra(self, operation: str) -> Sequence[Algorithm]:
+        """Return the algorithms that this device has and others have not, best first."""
+        return ()
 
     @abstractmethod
     def launch(
@@ -117,15 +125,39 @@ class Operand(NamedTuple):
         return self.address, self.rows * itemsize, self.blocks * itemsize
 
 
-def make_plan(to: Adapter, A: Any, operation: str, kernel: str) -> Plan:
-    """Choose an algorithm, and cut rows for it."""
+def make_plan(to: Adapter, A: Any, operation: str, columns: int, kernel: str, dtype: str) -> Plan:
+    """Choose an algorithm, and make what it keeps with the pattern."""
     statistics = A.row_statistics
+    extra = to.extra(operation)
+    facts = Facts(statistics, columns, dtype, np.dtype(A.indices.dtype))
+    for algorithm in extra:
+        if kernel not in ("auto", algorithm.name):
+            continue
+        objection = algorithm.objection(to, A, facts)
+        if kernel == "auto":
+            reason = None if objection else algorithm.reason(to, A, facts)
+        elif objection:
+            raise InvalidArgument(f"{operation} cannot run {kernel!r}: {objection}")
+        else:
+            reason = "asked for"
+        if reason:
+            return Plan(algorithm.name, reason, statistics, algorithm.plan(to, A, facts))
     if kernel == "auto":
         choice = ml_choice.choose(operation, statistics, to.waves)
     else:
-        choice = ml_choice.asked(operation, kernel, to.executor.name)
+        names = [algorithm.name for algorithm in extra]
+        choice = ml_choice.asked(operation, kernel, to.executor.name, names)
     items = to.pieces(A, choice.piece, sampled=operation == "sddmm")
     return Plan(choice.kernel, choice.reason, statistics, items)
+
+
+def by_extra(to: Adapter, operation: str, plan: Plan, A: Any, *arguments: Any) -> bool:
+    """Run the plan if its algorithm is one that not every device has, and say whether it is."""
+    for algorithm in to.extra(operation):
+        if algorithm.name == plan.kernel:
+            algorithm.run(to, A, plan.state, *arguments)
+            return True
+    return False
 
 
 def spmm(
@@ -142,7 +174,10 @@ def spmm(
     batch, m, k = C.shape
     if batch * m * k == 0:
         return
-    items: ml_choice.Pieces = A.plan_for("spmm", k, kernel).state
+    plan = A.plan_for("spmm", k, kernel, C.dtype)
+    if by_extra(to, "spmm", plan, A, values, B, C, alpha, beta):
+        return
+    items: ml_choice.Pieces = plan.state
     index, dtype = A.indices.dtype, C.dtype
     B, of_B = to.read(B, index)
     of_C = to.operand(C)
@@ -196,7 +231,10 @@ def sddmm(
     batch, _, k = C.shape
     if S.size == 0:
         return
-    items: ml_choice.Pieces = A.plan_for("sddmm", k, kernel).state
+    plan = A.plan_for("sddmm", k, kernel, C.dtype)
+    if by_extra(to, "sddmm", plan, A, values, C, B, S, alpha, beta):
+        return
+    items: ml_choice.Pieces = plan.state
     index, dtype = A.indices.dtype, C.dtype
     C, of_C = to.read(C, index)
     B, of_B = to.read(B, index)
@@ -216,6 +254,7 @@ def sddmm(
         L=shape.lanes,
         V=shape.vectors,
         E=each,
+        A=max(1, 8 // shape.vectors),
         WHOLE=int(k == shape.lanes * shape.vectors * each),
     )  # fmt: skip
 
@@ -237,7 +276,10 @@ def fusedmm(
     k = int(C.shape[2])
     if batch * m * p == 0:
         return
-    items: ml_choice.Pieces = A.plan_for("fusedmm", k, kernel).state
+    plan = A.plan_for("fusedmm", k, kernel, C.dtype)
+    if by_extra(to, "fusedmm", plan, A, values, C, B, D, E, alpha, edge):
+        return
+    items: ml_choice.Pieces = plan.state
     index, dtype = A.indices.dtype, C.dtype
     item = dtype.itemsize
     C, of_C = to.read(C, index)
@@ -266,6 +308,7 @@ def fusedmm(
         VK=of_k,
         VP=of_p,
         E=each,
+        A=max(1, 8 // max(of_k, of_p)),
         EDGE=function,
         SAME=int(same),
         WHOLE=int(k == lanes * of_k * each and p % width == 0),

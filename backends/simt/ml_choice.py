@@ -8,6 +8,7 @@ lanes have a row of the dense operand as it has vectors, and with a single colum
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,8 +70,15 @@ def choose(operation: str, statistics: RowStatistics, waves: int) -> Choice:
     return Choice("row-split", "no row is long: a wave has one", 0)
 
 
-def asked(operation: str, kernel: str, executor: str) -> Choice:
+def asked(operation: str, kernel: str, executor: str, extra: Sequence[str] = ()) -> Choice:
     """Return the algorithm of that name.
+
+    Parameters
+    ----------
+    operation, kernel, executor : str
+        What was asked for, and of whom.
+    extra : sequence of str
+        What the executor has besides.
 
     Raises
     ------
@@ -78,7 +86,7 @@ def asked(operation: str, kernel: str, executor: str) -> Choice:
         If there is none; names those that there are.
     """
     if kernel not in KERNELS[operation]:
-        have = ", ".join(("auto", *KERNELS[operation]))
+        have = ", ".join(("auto", *KERNELS[operation], *extra))
         raise InvalidArgument(f"{operation} has no kernel {kernel!r} on {executor}; it has: {have}")
     piece = {"row-split": 0, "balanced": SUMMED_PIECE, "subwarp": SAMPLED_PIECE}[kernel]
     return Choice(kernel, "asked for", piece)

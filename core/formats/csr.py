@@ -106,7 +106,9 @@ class Csr(Matrix):
             self._plan = self.executor.run(operations.csr_plan, self)
         return self._plan
 
-    def plan_for(self, operation: str, columns: int, kernel: str = "auto") -> Plan:
+    def plan_for(
+        self, operation: str, columns: int, kernel: str = "auto", dtype: DTypeLike | None = None
+    ) -> Plan:
         """Return what was chosen for a machine-learning kernel, and why; made when first needed.
 
         Parameters
@@ -117,6 +119,8 @@ class Csr(Matrix):
             Of the dense operand: of ``B`` for spmm, of ``C`` for the others.
         kernel : str
             The name of an algorithm, or ``"auto"``.
+        dtype : dtype, optional
+            Of values and dense operands together; that of the matrix by default.
 
         Raises
         ------
@@ -130,10 +134,11 @@ class Csr(Matrix):
         >>> A.plan_for("spmm", 32).kernel
         'entries'
         """
-        key = ("plan", operation, columns, kernel)
+        name = self.dtype.name if dtype is None else stored_dtype(dtype).name
+        key = ("plan", operation, columns, kernel, name)
         if key not in self._pattern:
             self._pattern[key] = self.executor.run(
-                ml_operations.csr_ml_plan, self, operation, columns, kernel
+                ml_operations.csr_ml_plan, self, operation, columns, kernel, name
             )
         found: Plan = self._pattern[key]
         return found

@@ -404,4 +404,6 @@ def test_the_plan_says_what_was_chosen(small: wl.Csr) -> None:
     assert plan.kernel
     assert plan.reason
     assert plan is small.plan_for("spmm", 32)
-    assert plan is wl.sddmm(small, np.ones((12, 1)), np.ones((9, 1))).plan_for("spmm", 32)
+    ones = [np.ones((rows, 1), np.float32) for rows in small.shape]
+    assert plan is wl.sddmm(small, *ones).plan_for("spmm", 32)
+    assert plan is not small.plan_for("spmm", 32, dtype="float64")

@@ -1,0 +1,90 @@
+"""Algorithms that not every GPU has, and how a backend adds them to those of all.
+
+The algorithms of ``ml_choice.KERNELS`` are kernels of this folder's text and run on every GPU. What
+needs one vendor's hardware (tensor cores, much shared memory) or library is an :class:`Algorithm`:
+an object of a module of that backend, which its ``Adapter.extra`` lists. Then
+
+- ``kernel="its name"`` runs it, and on a backend that does not list it raises the error that names
+  what there is;
+- ``kernel="auto"`` asks those listed in their order for a :meth:`~Algorithm.reason`; the first that
+  has one is chosen, and what it said is the plan's. If none has, the rule of all GPUs chooses;
+- :meth:`~Algorithm.plan` makes what the plan keeps as its state. Plans are kept with the pattern,
+  which matrices with other values share, one for each operation, number of columns, dtype and
+  name: a state holds nothing of the values;
+- :meth:`~Algorithm.run` gets the arguments of the operation, and must be right for all of them:
+  batches, rows any distance apart, any alpha and beta.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...core.statistics import RowStatistics
+
+if TYPE_CHECKING:
+    from .ml_calls import Adapter
+
+
+class Facts(NamedTuple):
+    """What is known of a product before its operands are.
+
+    Attributes
+    ----------
+    statistics : RowStatistics
+        Of the rows of the sparse matrix.
+    columns : int
+        Of the dense operand: of ``B`` for spmm, of ``C`` for the others.
+    dtype : str
+        Of values and dense operands, ``"float32"``.
+    index_dtype : dtype
+        Of the pattern.
+    """
+
+    statistics: RowStatistics
+    columns: int
+    dtype: str
+    index_dtype: np.dtype[Any]
+
+    @property
+    def density(self) -> float:
+        """Entries over places."""
+        s = self.statistics
+        return s.nnz / max(s.rows * s.columns, 1)
+
+
+class Algorithm(ABC):
+    """An algorithm for an operation that only some backends have."""
+
+    #: What ``kernel=`` calls it.
+    name: ClassVar[str]
+
+    @abstractmethod
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why it cannot run here, for an error message that begins with its name."""
+
+    @abstractmethod
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why the rule should choose it, or None; asked where there is no objection."""
+
+    @abstractmethod
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Any:
+        """Return what is made once for a pattern."""
+
+    @abstractmethod
+    def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+        """Run it.
+
+        Parameters
+        ----------
+        to : Adapter
+            The device.
+        A : Csr
+            The pattern; its values are the first of ``arguments``.
+        state : object
+            What :meth:`plan` returned.
+        *arguments
+            Those of the operation after ``A`` and without ``kernel``.
+        """
