@@ -1,6 +1,6 @@
 // E_i = sum_j f(alpha <C_i, B_j> A_ij) D_j in one pass: what is sampled stays in registers.
 #pragma once
-#include "packs.hpp"
+#include "dots.hpp"
 
 namespace wl {
 
@@ -42,126 +42,137 @@ struct weighted {
     }
   }
 
-  // Takes scores s of entries, where `there`, and returns their weights in place.
-  template <int COUNT>
-  WL_DEVICE void weigh(S (&s)[COUNT], const bool (&there)[COUNT]) {
+  // Takes the score of an entry of this lane and returns its weight: 0 where it is not `there`.
+  // Lanes that differ in a bit of A - 1 share the sums.
+  template <int A>
+  WL_DEVICE S weigh(const item& it, S s, bool there) {
     if constexpr (EDGE == SOFTMAX) {
-      S most = largest;
+      S most = there ? s : lowest<S>();
 #pragma unroll
-      for (int a = 0; a < COUNT; ++a)
-        most = there[a] && s[a] > most ? s[a] : most;
-      rescale(most);
+      for (int d = 1; d < A; d *= 2) {
+        const S other = shuffle_xor(it, most, d);
+        most = other > most ? other : most;
+      }
+      if (most > largest)
+        rescale(most);
+      s = power_from(s, largest);
+    } else if constexpr (EDGE == SIGMOID) {
+      s = sigmoid(s);
     }
-#pragma unroll
-    for (int a = 0; a < COUNT; ++a) {
-      if constexpr (EDGE == SOFTMAX)
-        s[a] = power_from(s[a], largest);
-      else if constexpr (EDGE == SIGMOID)
-        s[a] = sigmoid(s[a]);
-      s[a] = there[a] ? s[a] : S(0);
-      powers += s[a];
-    }
+    s = there ? s : S(0);
+    powers += s;
+    return s;
   }
 };
 
-// L lanes have VK vectors of rows of C and B and VP of rows of D; entries of a list as in csr_spmm.
-// D_IS_B says that D is B and one tile: then its rows are loaded once. WHOLE says that k is just as
-// long as the lanes hold, and p a multiple of that. A line of `partial` is the
-// largest score, the sum of powers, and p sums.
-template <int L, int VK, int VP, int E, int EDGE, int D_IS_B, int WHOLE, class T, class I>
+// L lanes have VK vectors of rows of C and B and VP of rows of D; A entries of each group are asked
+// for at once. Entries of a list are as in csr_spmm. D_IS_B says that D is B and one tile: then its
+// rows are loaded once. WHOLE says that k is just as long as the lanes hold, and p a multiple of
+// that. A line of `partial` is the largest score, the sum of powers, and p sums.
+template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class T, class I>
 WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, const I* bounds,
                            const I* target, const I* indices, const T* values, i64 values_step,
                            const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
                            const T* D, i64 D_ld, i64 D_step, T* out, i64 out_ld, i64 out_step,
                            held_t<T> alpha, i64 lines, u8* partial) {
   using S = held_t<T>;
-  constexpr int side = WL_WARP / L, waves = WL_BLOCK / WL_WARP, most = VK > VP ? VK : VP;
-  // Eight loads in flight; of 16 bits, whose sums take twice the registers, four.
-  constexpr int loads = (E > 4 ? 4 : 8) / most;
-  constexpr int ahead = L < loads ? L : loads < 1 ? 1 : loads;
+  constexpr int waves = WL_BLOCK / WL_WARP, ahead = L < A ? L : A;
   constexpr int width = L * VK * E, tile_width = L * VP * E;
-  const int lane = lane_of(it), group = lane / L, l = lane % L;
   const i64 strips = WHOLE ? 1 : (k + width - 1) / width, tiles = (p + tile_width - 1) / tile_width;
   const i64 units = items * tiles * batch;
+  const batch_of<L, I> me(it);
   for (i64 u = it.block() * waves + wave_of(it); u < units; u += it.blocks() * waves) {
     const unit_of unit(u, items, tiles);
-    const i64 begin = bounds[unit.i], end = bounds[unit.i + 1];
+    const I begin = bounds[unit.i], end = bounds[unit.i + 1];
     const I goes_to = target ? target[unit.i] : I(unit.i);
     // A piece of a cut row is a negative target; behind the list are the rows of these.
     const I of_row = goes_to < 0 ? target[items - 1 - goes_to] : goes_to;
     const T* const of_C = row_at(C + unit.b * C_step, of_row, I(C_ld));
     const T* const of_B = B + unit.b * B_step;
-    const i64 c0 = unit.tile * tile_width + l * E;
+    const i64 c0 = unit.tile * tile_width + me.l * E;
     const T* const of_D = D + unit.b * D_step;
-    pack<T, E> mine[VK] = {};
-    if (strips == 1)
-#pragma unroll
-      for (int v = 0; v < VK; ++v)
-        mine[v] = load_part<WHOLE, T, E>((v * L + l) * E < k, of_C, (v * L + l) * E);
     weighted<EDGE, VP * E, S> total;
-    for (i64 q = begin; q < end; q += side * ahead) {
-      I column[ahead];
-      bool there[ahead];
+    if (begin < end) {
+      const T* const of_values = values ? values + unit.b * values_step : values;
+      int count = me.count(begin, end);
+      I next = me.own(begin, count), column = read_once(indices + next);
+      S value = values ? S(widen(read_once(of_values + next))) : S(1);
+      pack<T, E> mine[VK] = {};
+      if (strips == 1)
 #pragma unroll
-      for (int a = 0; a < ahead; ++a) {
-        const i64 e = q + a * side + group;
-        there[a] = e < end;
-        column[a] = indices[e < end ? e : end - 1];
+        for (int v = 0; v < VK; ++v) {
+          const int at = (v * L + me.l) * E;
+          mine[v] = load_part<WHOLE, T, E>(at < k, of_C, at);
+        }
+      for (I q = begin; count > 0;) {
+        const I of_now = column;
+        const S factor = alpha * value;
+        const int here = count;
+        q += I(here);
+        count = me.count(q, end);
+        if (count > 0) { // what the next batch needs, while rows of this one are waited for
+          next = me.own(q, count);
+          column = read_once(indices + next);
+          if (values)
+            value = widen(read_once(of_values + next));
+        }
+#pragma unroll 1
+        for (int s = 0; s * me.side < here; s += ahead) {
+          S dots[ahead] = {};
+          I of_j[ahead];
+          pack<T, E> row[ahead][VK], summed[ahead][VP];
+#pragma unroll
+          for (int a = 0; a < ahead; ++a)
+            of_j[a] = shuffle(of_now, me.lane_with(s + a));
+          for (i64 strip = 0; strip < strips; ++strip) {
+            const i64 first = strip * width + me.l * E;
+            if (strips > 1)
+#pragma unroll
+              for (int v = 0; v < VK; ++v)
+                mine[v] = load_part<WHOLE, T, E>(first + v * L * E < k, of_C, first + v * L * E);
+#pragma unroll
+            for (int a = 0; a < ahead; ++a)
+#pragma unroll
+              for (int v = 0; v < VK; ++v)
+                row[a][v] = load_part<WHOLE, T, E>(
+                    first + v * L * E < k, row_at(of_B, of_j[a], I(B_ld)), first + v * L * E);
+#pragma unroll
+            for (int a = 0; a < ahead; ++a)
+#pragma unroll
+              for (int v = 0; v < VK; ++v)
+                dots[a] = dot_pack<T, E>(dots[a], mine[v], row[a][v]);
+          }
+          if constexpr (!D_IS_B) // asked for before the sums over lanes wait
+#pragma unroll
+            for (int a = 0; a < ahead; ++a)
+#pragma unroll
+              for (int v = 0; v < VP; ++v)
+                summed[a][v] = load_part<WHOLE, T, E>(
+                    c0 + v * L * E < p, row_at(of_D, of_j[a], I(D_ld)), c0 + v * L * E);
+          const int number = s + me.l % ahead;
+          const S score = sums_dealt<L>(it, dots) * shuffle(factor, me.lane_with(number));
+          const S weight = total.template weigh<ahead>(it, score, me.place(number) < here);
+#pragma unroll
+          for (int a = 0; a < ahead; ++a) {
+            const S of_a = shuffle(weight, me.lane_with(a));
+            // What is left over was loaded from the last entry's rows, which may have Inf and NaN.
+            const bool there = me.place(s + a) < here;
+#pragma unroll
+            for (int v = 0; v < VP; ++v)
+              if (there) {
+                if constexpr (D_IS_B)
+                  add_pack<T, E>(total.sums + v * E, of_a, row[a][v < VK ? v : 0]);
+                else
+                  add_pack<T, E>(total.sums + v * E, of_a, summed[a][v]);
+              }
+          }
+        }
       }
-      S s[ahead] = {};
-      pack<T, E> row[ahead][VK], summed[ahead][VP];
-      if constexpr (!D_IS_B) // asked for before the sums over lanes wait
+    }
 #pragma unroll
-        for (int a = 0; a < ahead; ++a)
-#pragma unroll
-          for (int v = 0; v < VP; ++v)
-            summed[a][v] = load_part<WHOLE, T, E>(c0 + v * L * E < p,
-                                                  row_at(of_D, column[a], I(D_ld)), c0 + v * L * E);
-      for (i64 strip = 0; strip < strips; ++strip) {
-        const i64 first = strip * width + l * E;
-        if (strips > 1)
-#pragma unroll
-          for (int v = 0; v < VK; ++v)
-            mine[v] = load_part<WHOLE, T, E>(first + v * L * E < k, of_C, first + v * L * E);
-#pragma unroll
-        for (int a = 0; a < ahead; ++a)
-#pragma unroll
-          for (int v = 0; v < VK; ++v)
-            row[a][v] = load_part<WHOLE, T, E>(first + v * L * E < k,
-                                               row_at(of_B, column[a], I(B_ld)), first + v * L * E);
-#pragma unroll
-        for (int a = 0; a < ahead; ++a)
-#pragma unroll
-          for (int v = 0; v < VK; ++v)
-            s[a] = dot_pack<T, E>(s[a], mine[v], row[a][v]);
-      }
-#pragma unroll
-      for (int a = 0; a < ahead; ++a) {
-        s[a] = sum_of_lanes<L>(it, s[a]) * alpha;
-        if (values)
-          s[a] =
-              s[a] * (there[a] ? widen(values[unit.b * values_step + q + a * side + group]) : S(0));
-      }
-      total.weigh(s, there);
-      if (q + side * ahead > end) // what is left over was loaded from the last entry's rows
-#pragma unroll
-        for (int a = 0; a < ahead; ++a)
-#pragma unroll
-          for (int v = 0; v < most; ++v)
-            if (!there[a]) {
-              if constexpr (D_IS_B)
-                row[a][v < VK ? v : 0] = pack<T, E>{};
-              else
-                summed[a][v < VP ? v : 0] = pack<T, E>{};
-            }
-#pragma unroll
-      for (int a = 0; a < ahead; ++a)
-#pragma unroll
-        for (int v = 0; v < VP; ++v)
-          if constexpr (D_IS_B)
-            add_pack<T, E>(total.sums + v * E, s[a], row[a][v < VK ? v : 0]);
-          else
-            add_pack<T, E>(total.sums + v * E, s[a], summed[a][v]);
+    for (int d = 1; d < ahead; d *= 2) {
+      const S other = shuffle_xor(it, total.powers, d);
+      total.powers += other;
     }
     if constexpr (EDGE == SOFTMAX) {
       S largest = total.largest;
@@ -184,14 +195,14 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
     const S share = EDGE == SOFTMAX && begin < end && goes_to >= 0 ? S(1) / total.powers : S(1);
     S* const line =
         reinterpret_cast<S*>(partial) + (unit.b * lines - 1 - goes_to) * (p + 2); // if negative
-    if (goes_to < 0 && unit.tile == 0 && lane == 0) {
+    if (goes_to < 0 && unit.tile == 0 && lane_of(it) == 0) {
       line[0] = total.largest;
       line[1] = total.powers;
     }
 #pragma unroll
     for (int v = 0; v < VP; ++v) {
       const i64 c = c0 + v * L * E;
-      if (group != 0 || c >= p)
+      if (me.group != 0 || c >= p)
         continue;
       if (goes_to < 0)
         for (int e = 0; e < E; ++e)
