@@ -9,11 +9,12 @@ import pytest
 
 import wollemi as wl
 from wollemi.bench import solve, spmv
-from wollemi.bench.contest import Settings
-from wollemi.bench.peers import SciPy
+from wollemi.bench.contest import Contest, Settings
+from wollemi.bench.problem import entrants
+from wollemi.bench.worker import Stations
 from wollemi.cli import main
 
-QUICK = ("--batches", "3", "--budget", "0.2")
+QUICK = ("--batches", "3", "--budget", "0.2", "--one-process", "--against", "scipy")
 
 
 def run(*words: object) -> int:
@@ -25,6 +26,23 @@ def run(*words: object) -> int:
 def results(path):
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     return [line for line in lines if line["kind"] == "result"]
+
+
+def test_contenders_have_a_process_each_unless_asked_otherwise(tmp_path):
+    options = [word for word in QUICK if word != "--one-process"]
+    files = ("--json", tmp_path / "r.jsonl")
+    assert run("bench", "spmv", "stencil5:40", "rmat:6,200", *options, *files) == 0
+    for record in results(tmp_path / "r.jsonl"):
+        assert record["process"] == "own"
+        if not record["trouble"]:
+            assert record["seconds"] > 0 and record["read"] > 0 and record["copy"] > 0
+            assert record["peak_memory"] > 0 and record["setup_seconds"] >= 0
+
+
+def test_caches_can_be_emptied_before_each_call(tmp_path):
+    options = ("--executor", "reference", "--cold", "--json", tmp_path / "r.jsonl", *QUICK)
+    assert run("bench", "spmv", "stencil5:8", *options) == 0
+    assert {r["caches"] for r in results(tmp_path / "r.jsonl")} == {"cold"}
 
 
 @pytest.mark.parametrize("executor", ["reference", "omp"])
@@ -89,16 +107,30 @@ def test_a_cycle_of_gmres_reads_half_of_its_basis_twice_an_iteration():
 def test_a_solver_that_ends_early_is_no_contender():
     A = wl.Csr(np.eye(4), executor="reference")
     with pytest.raises(RuntimeError, match="of 30 iterations"):
-        solve.fixed_solve("cg", A, np.ones(4), 30)()
+        solve.exactly(solve.fixed_solve("cg", A, np.ones(4), 30), 30)()
 
 
 def test_a_solver_with_another_answer_is_wrong():
-    S = solve.stencil5(6)
-    b = np.ones(36)
-    contest = solve.solve_contest("cg", S, wl.Csr(2 * S, executor="reference"), b, [SciPy()], 3)
-    (ours, scipy), _ = contest.run(wl.ReferenceExecutor(), Settings(3, 1e-4, 0.1))
+    problem = solve.Solve("cg", solve.stencil5(6), 3)
+    problem.S = 2 * problem.S
+    reference = wl.ReferenceExecutor()
+    with Stations(own_process=False) as stations:
+        contest = Contest(problem, entrants(reference, []))
+        ((ours,), _) = contest.run(stations, Settings(3, 1e-4, 0.1))
     assert ours.trouble.startswith("wrong: differs from SciPy's iterate by 5.0e-01")
-    assert scipy.trouble == ""
+
+
+def test_long_solves_count_their_iterations_and_have_their_true_residual(tmp_path):
+    options = ("--method", "bicgstab", "--iterations", "200", "--json", tmp_path / "r.jsonl")
+    assert run("bench", "solve", "stencil5:6", "--executor", "reference", *options, *QUICK) == 0
+    records = {
+        r["contender"]: r for r in results(tmp_path / "r.jsonl") if r["case"] == "stencil5:6"
+    }
+    for name in ("wollemi", "scipy"):
+        assert records[name]["residual"] < 1e-12
+        assert records[name]["seconds"] > 0
+    assert records["wollemi"]["iterations"] == 200
+    assert 5 < records["scipy"]["iterations"] < 200  # it ends where rho has come down to rounding
 
 
 def test_a_roofline_is_drawn(tmp_path):
@@ -117,6 +149,7 @@ def test_a_roofline_is_drawn(tmp_path):
         (("spmv", "stencil5:4", "--json", "/no/such/folder/x"), "no folder"),
         (("spmv", "stencil5:4", "--format", "magic"), "magic"),
         (("solve", "--method", "magic"), "no method is called"),
+        (("spmv", "stencil5:4", "--against", "magic"), "no peer of omp"),
     ],
 )
 def test_bad_input_ends_with_2_and_one_line(capsys, words, complaint):
@@ -127,5 +160,5 @@ def test_bad_input_ends_with_2_and_one_line(capsys, words, complaint):
 
 
 def test_a_wrong_result_of_ours_ends_with_1(monkeypatch):
-    monkeypatch.setattr("wollemi.bench.spmv.product_check", lambda S, x: lambda y: "planted")
+    monkeypatch.setattr("wollemi.bench.spmv.Product.wrong", lambda self, y: "planted")
     assert run("bench", "spmv", "stencil5:4", "--executor", "reference", *QUICK) == 1

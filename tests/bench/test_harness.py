@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import sys
@@ -14,10 +15,23 @@ import pytest
 
 import wollemi as wl
 from wollemi.bench import Contender, Contest, Report, Timing, case, interleave, spmv
-from wollemi.bench.bandwidth import streams
+from wollemi.bench.bandwidth import Streams
 from wollemi.bench.contest import Outcome, Settings
+from wollemi.bench.flush import HostFlush, cache_bytes
 from wollemi.bench.peers import Absent, Mkl, Peer, PyAmg, SciPy, Torch, peers
-from wollemi.bench.report import Record, environment, records_of, seconds_text, table
+from wollemi.bench.problem import Facts, Offer, Problem, entrants
+from wollemi.bench.report import (
+    Record,
+    Subject,
+    break_even,
+    environment,
+    records_of,
+    seconds_text,
+    table,
+)
+from wollemi.bench.settle import settle
+from wollemi.bench.timing import Lost
+from wollemi.bench.worker import Stations, pack, unpack
 from wollemi.core.operation import Cost
 
 QUICK = Settings(batches=3, batch_seconds=1e-4, budget=1.0)
@@ -88,15 +102,67 @@ def test_a_timing_knows_its_spread():
     assert timing.ratio_of(Timing((2.0, 4.0, 6.0, 8.0, 1.0), 1)) == 2.0
 
 
+def test_who_fails_on_the_way_is_lost_and_the_others_go_on():
+    calls = []
+
+    def sometimes():
+        calls.append(1)
+        if len(calls) > 9:
+            raise OSError("worn out")
+        time.sleep(1e-3)
+
+    lost = {}
+    contenders = [sleeper("good", 1e-3), Contender("bad", sometimes)]
+    times = interleave(contenders, batches=9, batch_seconds=1e-3, lost=lost)
+    assert times.keys() == {"good"} and len(times["good"].samples) == 9
+    assert lost == {"bad": "OSError: worn out"}
+    with pytest.raises(Lost, match="worn out"):
+        interleave([Contender("bad", sometimes)], batches=3, batch_seconds=1e-3)
+
+
+def test_with_cold_caches_each_call_comes_after_a_flush():
+    order = []
+    contender = Contender("c", lambda: order.append("call"), flush=lambda: order.append("flush"))
+    interleave([contender], batches=3, cold=True)
+    assert order == ["flush", "call"] * 9
+
+
+def test_a_flush_writes_more_than_the_last_cache():
+    flush = HostFlush()
+    flush()
+    assert sum(part.nbytes for part in flush._parts) >= 2 * cache_bytes() > 0
+
+
 # ---- contests
 
 
+class Toy(Problem):
+    """Contenders that are called by their names."""
+
+    def __init__(self, calls, cost=None):
+        self.S, self.calls, self.cost = case("stencil5:2").matrix(), calls, cost
+
+    def ours(self, executor):
+        facts = Facts(cost=self.cost)
+        return [
+            Offer(name, lambda call=call: call, facts=lambda: facts)
+            for name, call in self.calls.items()
+        ]
+
+    def theirs(self, peer):
+        raise Absent("not installed")
+
+    def wrong(self, result):
+        return "" if result == 1.0 else f"got {result}"
+
+
+def hold(calls, peers=(), cost=None):
+    with Stations(own_process=False) as stations:
+        return Contest(Toy(calls, cost), entrants(REFERENCE, peers)).run(stations, QUICK)
+
+
 def test_a_wrong_result_is_reported_and_not_timed():
-    contest = Contest(
-        [Contender("good", lambda: 1.0), Contender("bad", lambda: 2.0)],
-        lambda value: "" if value == 1.0 else f"got {value}",
-    )
-    (good, bad), _ = contest.run(REFERENCE, QUICK)
+    (good, bad), _ = hold({"good": lambda: 1.0, "bad": lambda: 2.0})
     assert good.timing is not None and good.trouble == ""
     assert bad.timing is None and bad.trouble == "wrong: got 2.0"
 
@@ -105,30 +171,119 @@ def test_a_failing_contender_does_not_end_the_others():
     def fail():
         raise RuntimeError("out of order")
 
-    contest = Contest([Contender("good", lambda: 1.0), Contender("bad", fail)], right)
-    (good, bad), _ = contest.run(REFERENCE, QUICK)
+    (good, bad), _ = hold({"good": lambda: 1.0, "bad": fail})
     assert good.timing is not None
     assert bad.trouble == "failed: RuntimeError: out of order"
 
 
 def test_absent_peers_are_named():
-    contest = Contest([Contender("good", lambda: 1.0)], right, absent={"mkl": "not installed"})
-    outcomes, _ = contest.run(REFERENCE, QUICK)
-    assert outcomes[1] == Outcome("mkl", None, "absent: not installed")
+    outcomes, _ = hold({"good": lambda: 1.0}, [PyAmg()])
+    assert (outcomes[1].name, outcomes[1].timing) == ("pyamg", None)
+    assert outcomes[1].trouble.startswith("absent: not installed")
 
 
 def test_the_memory_is_measured_with_a_cost():
-    contest = Contest([Contender("good", lambda: 1.0)], right, Cost(1 << 20, 0))
-    _, bandwidth = contest.run(REFERENCE, QUICK)
-    assert bandwidth.keys() == {"read", "triad"}
+    _, bandwidth = hold({"good": lambda: 1.0}, cost=Cost(1 << 20, 0))
+    assert bandwidth.keys() == {"read", "triad", "copy"}
     assert all(rate > 1e8 for rate in bandwidth.values())
 
 
 @pytest.mark.parametrize("nbytes", [0, 3 << 20])
 def test_streams_move_about_as_many_bytes_as_they_are_asked_to(nbytes):
-    for stream in streams(REFERENCE, nbytes):
-        stream.contender.call()
-        assert 0.9 * max(nbytes, 1 << 20) <= stream.bytes <= max(nbytes, 1 << 20)
+    for stream in Streams(nbytes).ours(REFERENCE):
+        stream.make()()
+        assert 0.9 * max(nbytes, 1 << 20) <= stream.facts().cost.bytes <= max(nbytes, 1 << 20)
+
+
+def test_what_comes_once_is_paid_for_after_so_many_calls():
+    def outcome(name, first, each):
+        return Outcome(name, Timing((each,) * 3, 1), facts=Facts(first=first))
+
+    baseline = outcome("scipy", 3.0, 3.0)
+    assert break_even(outcome("wollemi", 11.0, 1.0), baseline) == 5.0
+    assert break_even(outcome("wollemi", 11.0, 4.0), baseline) is None
+    assert break_even(outcome("wollemi", 1.0, 1.0), baseline) == 0.0
+    assert break_even(outcome("wollemi", 11.0, 1.0), None) is None
+
+
+# ---- processes
+
+PLANTED = """
+import os, signal
+from wollemi.bench.peers import Peer
+
+class Named(Peer):
+    def __init__(self, name):
+        self.name = name
+    def version(self):
+        return "1"
+
+class Crashing(Named):
+    def spmv(self, S, x):
+        return lambda: os.kill(os.getpid(), signal.SIGSEGV)
+
+class Leaving(Named):
+    def spmv(self, S, x):
+        calls = []
+        def call():
+            calls.append(1)
+            if len(calls) > 3:
+                os._exit(3)
+            return S @ x
+        return call
+
+class Telling(Named):
+    def spmv(self, S, x):
+        print("what is printed goes nowhere")
+        return lambda: S @ x + 0 * os.getpid()
+
+class Wrong(Named):
+    def spmv(self, S, x):
+        return lambda: 0 * x
+"""
+
+
+@pytest.fixture
+def planted(tmp_path, monkeypatch):
+    (tmp_path / "planted_peers.py").write_text(PLANTED)
+    monkeypatch.syspath_prepend(tmp_path)
+    return importlib.import_module("planted_peers")
+
+
+def test_a_crash_is_a_record_and_the_others_go_on(planted):
+    peers = [
+        planted.Crashing("crashing"),
+        planted.Leaving("leaving"),
+        planted.Wrong("wrong"),
+        planted.Telling("telling"),
+    ]
+    with Stations(own_process=True) as stations:
+        for _ in range(2):  # and what crashed is there again in the next contest
+            held = spmv.run([case("stencil5:6")], REFERENCE, peers, stations, settings=QUICK)
+            by_name = {record.contender: record for record in held}
+            assert by_name["crashing"].trouble == "failed: its process ended with SIGSEGV"
+            assert by_name["leaving"].trouble == "failed: its process ended with status 3"
+            assert by_name["wrong"].trouble.startswith("wrong: row 0 is 0")
+            assert by_name["telling"].trouble == by_name["wollemi"].trouble == ""
+            assert by_name["telling"].seconds and by_name["telling"].peak_memory is not None
+
+
+def test_a_problem_travels_with_its_arrays(tmp_path):
+    problem = spmv.Product(case("circuit:300").matrix())
+    pack(problem, tmp_path / "p")
+    made = unpack(tmp_path / "p")
+    assert (made.S != problem.S).nnz == 0
+    assert np.array_equal(made.x, problem.x)
+    assert made.x.flags.writeable and made.S.data.flags.writeable
+
+
+def test_threads_that_sleep_are_settled_and_those_that_spin_are_not(monkeypatch):
+    monkeypatch.setattr("wollemi.bench.settle.PATIENCE", 0.02)
+    monkeypatch.setattr("wollemi.bench.settle._runs", lambda thread: False)
+    assert settle()
+    monkeypatch.setattr("wollemi.bench.settle._threads", lambda: [1, 2])
+    monkeypatch.setattr("wollemi.bench.settle._runs", lambda thread: True)
+    assert not settle()
 
 
 # ---- checks of products
@@ -137,7 +292,7 @@ def test_streams_move_about_as_many_bytes_as_they_are_asked_to(nbytes):
 def test_a_product_that_is_off_in_one_row_is_wrong():
     S = case("stencil5:8").matrix()
     x = spmv.random_vector(S.shape[1], S.dtype)
-    check = spmv.product_check(S, x)
+    check = spmv.Product(S).wrong
     y = S @ x
     assert check(y) == ""
     y[17] *= 1 + 1e-9
@@ -152,7 +307,7 @@ def test_products_of_every_dtype_pass(dtype):
     S = case("circuit:200").matrix(dtype)
     x = spmv.random_vector(S.shape[1], S.dtype)
     assert x.dtype == S.dtype
-    assert spmv.product_check(S, x)(S @ x) == ""
+    assert spmv.Product(S).wrong(S @ x) == ""
 
 
 # ---- peers
@@ -195,10 +350,10 @@ class Missing(Peer):
 
 
 def test_a_cheating_peer_is_caught_and_a_missing_one_named():
-    records = list(
-        spmv.run([case("stencil5:6")], REFERENCE, [SciPy(), Cheating(), Missing()], settings=QUICK)
-    )
-    by_name = {record.contender: record for record in records}
+    peers = [SciPy(), Cheating(), Missing()]
+    with Stations(own_process=False) as stations:
+        held = spmv.run([case("stencil5:6")], REFERENCE, peers, stations, settings=QUICK)
+        by_name = {record.contender: record for record in held}
     assert by_name["wollemi"].seconds and by_name["wollemi"].times_ours == 1.0
     assert by_name["scipy"].seconds and by_name["scipy"].times_ours
     assert by_name["cheating"].seconds is None
@@ -210,14 +365,13 @@ def test_a_cheating_peer_is_caught_and_a_missing_one_named():
 def test_peers_that_are_here_compute_the_right_product(peer):
     try:
         peer.version()
-        S = case("circuit:300").matrix()
-        x = spmv.random_vector(S.shape[1], S.dtype)
-        contender = peer.contender(peer.spmv(S, x))
+        problem = spmv.Product(case("circuit:300").matrix())
+        (offer,) = problem.theirs(peer)
     except Absent as reason:
         pytest.skip(str(reason))
-    check = spmv.product_check(S, x)
+    call = offer.make()
     for _ in range(2):  # the second call must not add to the first
-        assert check(contender.to_host(contender.call())) == ""
+        assert problem.wrong(offer.to_host(call())) == ""
 
 
 def test_what_a_peer_cannot_do_is_absent():
@@ -248,23 +402,29 @@ def test_pyamg_solves_where_it_is(monkeypatch):
 # ---- reports
 
 
+SUBJECT = Subject(
+    benchmark="spmv",
+    case="eye:4",
+    executor="reference",
+    format="csr",
+    dtype="float64",
+    rows=4,
+    columns=4,
+    entries=4,
+    caches="warm",
+    process="own",
+    family="",
+)
+
+
 def example():
-    A = wl.Csr(np.eye(4), executor="reference")
+    facts = Facts(cost=Cost(8_000_000, 4_000_000), kernel="rows", notes=["rows: why"])
     outcomes = [
-        Outcome("wollemi", Timing((1e-3, 2e-3, 3e-3), 5)),
+        Outcome("wollemi", Timing((1e-3, 2e-3, 3e-3), 5), facts=facts),
         Outcome("scipy", Timing((3e-3, 6e-3, 9e-3), 2)),
         Outcome("mkl", None, "absent: not installed"),
     ]
-    bandwidth = {"read": 8e9, "triad": 5e9}
-    return records_of(
-        "spmv",
-        "eye:4",
-        A,
-        outcomes,
-        bandwidth,
-        cost=Cost(8_000_000, 4_000_000),
-        notes=["rows: why"],
-    )
+    return records_of(SUBJECT, outcomes, {"read": 8e9, "triad": 5e9})
 
 
 def test_records_have_bandwidth_share_and_ratio():
@@ -278,17 +438,18 @@ def test_records_have_bandwidth_share_and_ratio():
 
 
 def test_a_solve_is_counted_by_the_iteration():
-    A = wl.Csr(np.eye(4), executor="reference")
-    (record,) = records_of(
-        "solve/cg",
-        "eye:4",
-        A,
-        [Outcome("wollemi", Timing((1.0,), 1))],
-        {},
-        cost=Cost(50, 20),
-        per=10,
-    )
+    outcomes = [Outcome("wollemi", Timing((1.0,), 1), facts=Facts(cost=Cost(50, 20)))]
+    (record,) = records_of(replace(SUBJECT, per=10), outcomes, {})
     assert (record.seconds, record.bytes, record.flops) == (0.1, 5, 2)
+
+
+def test_a_solve_that_ended_early_is_counted_by_the_iterations_it_did():
+    outcomes = [
+        Outcome("wollemi", Timing((1.0, 1.0), 1), facts=Facts(iterations=10)),
+        Outcome("scipy", Timing((1.0, 1.0), 1), facts=Facts(iterations=5)),
+    ]
+    ours, scipy = records_of(replace(SUBJECT, per=10), outcomes, {})
+    assert (ours.seconds, scipy.seconds, scipy.times_ours) == (0.1, 0.2, 2.0)
 
 
 def test_a_report_is_json_lines_with_where_it_was_made(tmp_path):

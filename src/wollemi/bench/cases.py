@@ -25,10 +25,21 @@ RMAT = (0.57, 0.19, 0.19, 0.05)
 
 @dataclass(frozen=True)
 class Case:
-    """A named matrix, made when asked for."""
+    """A named matrix, made when asked for.
+
+    Attributes
+    ----------
+    name : str
+        What records call it.
+    build : callable
+        Makes it.
+    family : str
+        The generator's name, or "" for a file.
+    """
 
     name: str
     build: Callable[[], Csr]
+    family: str = ""
 
     def matrix(self, dtype: str = "float64") -> Csr:
         """Return the matrix with values of ``dtype``; a complex matrix stays complex."""
@@ -225,4 +236,5 @@ def case(name: str) -> Case:
     if len(numbers) != len(generator.default) or min(numbers) < 1:
         example = ",".join(map(str, generator.default))
         raise InvalidArgument(f"case {name!r}: expected sizes as in {family}:{example}")
-    return Case(f"{family}:{','.join(map(str, numbers))}", lambda: generator.build(*numbers))
+    name = f"{family}:{','.join(map(str, numbers))}"
+    return Case(name, lambda: generator.build(*numbers), family)

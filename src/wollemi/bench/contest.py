@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.executor import Executor
-from ..core.operation import Cost
-from .bandwidth import streams
-from .timing import BATCH_SECONDS, BATCHES, Contender, Timing, interleave
+from .bandwidth import Streams
+from .problem import GPUS, OURS, Entrant, Facts, Offer, Problem
+from .station import Ready, Seat
+from .timing import BATCH_SECONDS, BATCHES, Lost, Timing, interleave
+from .worker import Stations
 
 #: Seconds that a contest may take after its warm-up.
 BUDGET = 20.0
@@ -27,73 +29,124 @@ class Outcome:
         None if it was not timed; ``trouble`` says why.
     trouble : str
         Empty, ``wrong: ...``, ``failed: ...`` or ``absent: ...``.
+    facts : Facts
+        What else is known of it.
     """
 
     name: str
     timing: Timing | None = None
     trouble: str = ""
+    facts: Facts = field(default_factory=Facts)
+
+    @property
+    def setup_seconds(self) -> float | None:
+        """What the first call and all before it took beyond a call."""
+        if self.timing is None or self.facts.first is None:
+            return None
+        return max(self.facts.first - self.timing.median, 0.0)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How long to measure."""
+    """How long to measure, and how.
+
+    Attributes
+    ----------
+    batches, batch_seconds, budget
+        As in :func:`~.timing.interleave`.
+    cold : bool
+        Empty the caches before each call.
+    """
 
     batches: int = BATCHES
     batch_seconds: float = BATCH_SECONDS
     budget: float = BUDGET
+    cold: bool = False
 
 
-@dataclass
+@dataclass(frozen=True)
 class Contest:
-    """Contenders that do one and the same thing, ours first.
+    """Entrants that do one and the same thing, ours first."""
 
-    Attributes
-    ----------
-    check : callable
-        Takes a contender's result as a NumPy array; returns what is wrong with it, or "".
-    cost : Cost or None
-        Bytes and flops of one call; with it the floor is measured too.
-    """
+    problem: Problem
+    entrants: Sequence[Entrant]
 
-    contenders: Sequence[Contender]
-    check: Callable[[Any], str]
-    cost: Cost | None = None
-    absent: dict[str, str] = field(default_factory=dict)
-
-    def run(self, executor: Executor, settings: Settings) -> tuple[list[Outcome], dict[str, float]]:
+    def run(self, stations: Stations, settings: Settings) -> tuple[list[Outcome], dict[str, float]]:
         """Check, time, and measure the memory in the same rounds.
 
         Returns
         -------
         list of Outcome
-            One per contender in their order, then the absent ones.
+            One per contender in their order, ours first.
         dict of str to float
-            Bytes per second of ``read`` and ``triad``; empty without a cost.
+            Bytes per second of ``read``, ``triad`` and ``copy``; empty if our cost is not known.
         """
-        troubles = {c.name: self._trouble(c) for c in self.contenders}
-        sound = [c for c in self.contenders if not troubles[c.name]]
-        memory = [] if self.cost is None else streams(executor, self.cost.bytes)
+        held: list[tuple[Any, Ready]] = []
+        for station, offers in stations.prepare(self.problem, self.entrants):
+            held += ((station, ready) for ready in offers)
+        memory = self._memory(stations, held[0][1].facts)
+        troubles = {ready.name: ready.trouble for _, ready in held}
+        sound = [(station, ready.name) for station, ready in held if not ready.trouble]
+        streams = [(station, ready.name) for station, ready in memory if not ready.trouble]
+        lost: dict[str, str] = {}
         times = interleave(
-            [*sound, *(s.contender for s in memory)],
+            [Seat(station, name) for station, name in (*sound, *streams)],
             batches=settings.batches,
             batch_seconds=settings.batch_seconds,
             budget=settings.budget,
+            cold=settings.cold,
+            lost=lost,
         )
-        outcomes = [Outcome(c.name, times.get(c.name), troubles[c.name]) for c in self.contenders]
-        outcomes += [Outcome(name, None, f"absent: {why}") for name, why in self.absent.items()]
+        troubles |= {name: f"failed: {reason}" for name, reason in lost.items()}
+        outcomes = [
+            Outcome(
+                ready.name,
+                times.get(ready.name),
+                troubles[ready.name],
+                _facts(station, ready) if ready.name in times else ready.facts,
+            )
+            for station, ready in held
+        ]
         bandwidth: dict[str, float] = {}
-        for stream in memory:
-            rate = stream.bytes / times[stream.contender.name].median
-            bandwidth[stream.kind] = max(rate, bandwidth.get(stream.kind, 0.0))
+        for _, ready in memory:
+            cost, timing = ready.facts.cost, times.get(ready.name)
+            if cost is not None and timing is not None:
+                kind = ready.name.partition(":")[0]
+                bandwidth[kind] = max(cost.bytes / timing.median, bandwidth.get(kind, 0.0))
+        for station in dict.fromkeys(station for station, _ in (*held, *memory)):
+            station.clear()
         return outcomes, bandwidth
 
-    def _trouble(self, contender: Contender) -> str:
-        """Run a contender once; a wrong or failing one is reported, not timed."""
-        try:
-            result = contender.to_host(contender.call())
-            contender.synchronize()
-            wrong = self.check(result)
-        # whatever a peer raises belongs into the report: the other contenders go on
-        except Exception as error:
-            return f"failed: {type(error).__name__}: {error}"
-        return f"wrong: {wrong}" if wrong else ""
+    def _memory(self, stations: Stations, ours: Facts) -> list[tuple[Any, Ready]]:
+        """Return the streams that measure the memory over as many bytes as a call of ours moves."""
+        executor = self.entrants[0].executor
+        if ours.cost is None or executor is None:
+            return []
+        entrant = Entrant("memory", executor=executor, gpu=executor.backend in GPUS)
+        ((station, offers),) = stations.prepare(Streams(ours.cost.bytes), [entrant])
+        return [(station, ready) for ready in offers]
+
+
+def _facts(station: Any, ready: Ready) -> Facts:
+    """Return what a contender says at the end, or what it said before if it fails now."""
+    try:
+        facts: Facts = station.finish(ready.name)
+    except Lost as reason:
+        ready.facts.notes.append(f"failed after it was timed: {reason}")
+        return ready.facts
+    return facts
+
+
+def stations_for(executor: Executor, *, own_process: bool | None = None) -> Stations:
+    """Return where contenders of an executor are timed.
+
+    On a CPU each has a process of its own. A GPU does one thing at a time and has no threads that
+    spin, and its caches are flushed by whatever comes next, so that one process is enough.
+    """
+    threads = int(executor.properties.get("threads", 1))
+    if own_process is None:
+        own_process = executor.backend not in GPUS
+    return Stations(own_process=own_process, threads=threads)
+
+
+__all__ = ["BUDGET", "OURS", "Contest", "Offer", "Outcome", "Settings", "stations_for"]

@@ -17,12 +17,12 @@ from ..core.operation import Cost
 from ..core.operations import ml as operations
 from .cases import SEED, Case
 from .cases import case as case_called
+from .clocks import capture_by_cupy
 from .contest import Contest, Settings
-from .peers import Absent, Peer
-from .report import Record, records_of
-from .timing import Contender
-
-OURS = "wollemi"
+from .peers import Peer
+from .problem import OURS, Facts, Offer, Problem, entrants, offer_of
+from .report import Record, Subject, records_of
+from .worker import Stations
 
 #: Recurrent networks of Zubair and Bauinger (2023): gates x width, width, sparsity; with 32 and 128
 #: columns 72 cases.
@@ -70,8 +70,8 @@ def suite(name: str) -> tuple[list[Case], tuple[int, ...]]:
     return [case_called(str(n)) for n in (*files, *names)], columns
 
 
-class Problem:
-    """One call with random operands.
+class Dense(Problem):
+    """One call of spmm, sddmm or fusedmm with random operands.
 
     Parameters
     ----------
@@ -81,31 +81,83 @@ class Problem:
         The matrix.
     columns : int
         Of the dense operands.
+    every_kernel : bool
+        Offer all our algorithms too.
     """
 
-    def __init__(self, operation: str, S: sp.csr_array, columns: int) -> None:
+    def __init__(
+        self, operation: str, S: sp.csr_array, columns: int, every_kernel: bool = False
+    ) -> None:
         rng = np.random.default_rng(SEED)
-        self.operation, self.S = operation, S
+        self.operation, self.S, self.columns = operation, S, columns
+        self.every_kernel = every_kernel
         m, n = S.shape
         shapes = {"spmm": (n,), "sddmm": (m, n), "fusedmm": (m, n, n)}[operation]
         self.operands = [rng.standard_normal((rows, columns)).astype(np.float32) for rows in shapes]
+        self._expected: Any
+        self._expected, size = self.expected()
+        # a sum of n terms loses at most n eps
+        terms = int(np.diff(S.indptr).max(initial=0)) + columns
+        self._bound: Any = terms * np.finfo(np.float32).eps * size + 1e-30
 
-    def ours(self, A: Csr, kernel: str) -> tuple[Callable[[], Any], Cost]:
-        """Return our call into one and the same array, and what it costs."""
-        on = A.executor
-        dense = [on.from_host(x) for x in self.operands]
-        columns = dense[0].shape[1]
-        shape = (A.nnz,) if self.operation == "sddmm" else (A.shape[0], columns)
-        out = on.zeros(shape, np.float32)
+    def ours(self, executor: Executor) -> list[Offer]:
+        """Return our call into one and the same array, by the chosen kernel and by others."""
+        A = Csr(self.S, executor=executor)
+        dense = [executor.from_host(x) for x in self.operands]
+        shape = (A.nnz,) if self.operation == "sddmm" else (A.shape[0], self.columns)
+        out = executor.zeros(shape, np.float32)
+        kernels = ["auto"]
+        if self.every_kernel:
+            kernels += kernels_of(A, self.operation, self.columns)
+        return [self._ours(A, dense, out, kernel) for kernel in kernels]
+
+    def _ours(self, A: Csr, dense: list[Any], out: Any, kernel: str) -> Offer:
+        function: Any = {"spmm": spmm, "sddmm": sddmm, "fusedmm": fusedmm}[self.operation]
+
+        def make() -> Callable[[], Any]:
+            return lambda: function(A, *dense, out=out, kernel=kernel)
+
+        def facts() -> Facts:
+            plan = A.plan_for(self.operation, self.columns, kernel)
+            return Facts(
+                cost=self.cost(A, dense, out),
+                kernel=plan.kernel,
+                notes=[f"{plan.kernel}: {plan.reason}"] if kernel == "auto" else [],
+            )
+
+        return Offer(
+            OURS if kernel == "auto" else f"{OURS} {kernel}",
+            make,
+            A.executor.synchronize,
+            A.executor.to_host,
+            facts=facts,
+            capture=capture_by_cupy,
+        )
+
+    def cost(self, A: Csr, dense: list[Any], out: Any) -> Cost:
+        """Return what a call cannot do without."""
         blocks = [x[None] for x in dense]
         if self.operation == "spmm":
-            cost = operations.csr_spmm.cost(A, A.data[None], *blocks, out[None], 1.0, 0.0, "")
-            return lambda: spmm(A, *dense, out=out, kernel=kernel), cost
+            return operations.csr_spmm.cost(A, A.data[None], *blocks, out[None], 1.0, 0.0, "")
         if self.operation == "sddmm":
-            cost = operations.csr_sddmm.cost(A, None, *blocks, out[None], 1.0, 0.0, "")
-            return lambda: sddmm(A, *dense, out=out, kernel=kernel), cost
-        cost = operations.csr_fusedmm.cost(A, None, *blocks, out[None], 1.0, "", "")
-        return lambda: fusedmm(A, *dense, out=out, kernel=kernel), cost
+            return operations.csr_sddmm.cost(A, None, *blocks, out[None], 1.0, 0.0, "")
+        return operations.csr_fusedmm.cost(A, None, *blocks, out[None], 1.0, "", "")
+
+    def theirs(self, peer: Peer) -> list[Offer]:
+        """Return what a library has, in several ways perhaps."""
+        calls = peer.ml(self.operation, self.S, self.operands)
+        return [offer_of(peer, call, name) for name, call in calls.items()]
+
+    def wrong(self, result: Any) -> str:
+        """Return by how much a result is off, if it is."""
+        if result.shape != self._expected.shape:
+            return f"shape {result.shape}, expected {self._expected.shape}"
+        far = np.abs(result - self._expected) - self._bound
+        return "" if not far.size or far.max() <= 0 else f"off by {far.max():.2g} too much"
+
+    def forget(self) -> None:
+        """Let go of the expected result."""
+        self._expected = self._bound = None
 
     def expected(self) -> tuple[Any, Any]:
         """Return the result in float64, and the sums of absolute values behind it."""
@@ -128,20 +180,6 @@ class Problem:
         )
         return P @ wide[2], Q @ np.abs(wide[2])
 
-    def check(self) -> Callable[[Any], str]:
-        """Return what tells a right result from a wrong one: n terms lose at most n eps."""
-        expected, size = self.expected()
-        terms = int(np.diff(self.S.indptr).max(initial=0)) + self.operands[0].shape[1]
-        bound = terms * np.finfo(np.float32).eps * size + 1e-30
-
-        def check(got: Any) -> str:
-            if got.shape != expected.shape:
-                return f"shape {got.shape}, expected {expected.shape}"
-            far = np.abs(got - expected) - bound
-            return "" if not far.size or far.max() <= 0 else f"off by {far.max():.2g} too much"
-
-        return check
-
 
 def kernels_of(A: Csr, operation: str, columns: int) -> list[str]:
     """Return the names of the algorithms that the executor has for an operation."""
@@ -160,6 +198,7 @@ def run(
     cases: Sequence[Case],
     executor: Executor,
     peers: Sequence[Peer],
+    stations: Stations,
     *,
     columns: Sequence[int],
     every_kernel: bool = False,
@@ -177,6 +216,8 @@ def run(
         Where ours run.
     peers : sequence of Peer
         Who else runs.
+    stations : Stations
+        Where all are timed.
     columns : sequence of int
         Of the dense operands.
     every_kernel : bool
@@ -184,42 +225,12 @@ def run(
     settings : Settings, optional
         How long to measure.
     """
+    settings = settings or Settings()
     for case in cases:
         S = case.matrix("float32")
-        A = Csr(S, executor=executor)
         for k in columns:
-            problem = Problem(operation, S, k)
-            contest = _contest(problem, A, peers, k, every_kernel)
-            outcomes, bandwidth = contest.run(executor, settings or Settings())
-            plan = A.plan_for(operation, k)
-            yield from records_of(
-                f"{operation}/{k}",
-                case.name,
-                A,
-                outcomes,
-                bandwidth,
-                cost=contest.cost,
-                notes=[f"{plan.kernel}: {plan.reason}"],
-            )
-
-
-def _contest(
-    problem: Problem, A: Csr, peers: Sequence[Peer], columns: int, every_kernel: bool
-) -> Contest:
-    def to_host(result: Any) -> Any:
-        return A.executor.to_host(result)
-
-    call, cost = problem.ours(A, "auto")
-    contenders = [Contender(OURS, call, A.executor.synchronize, to_host)]
-    absent = {}
-    for kernel in kernels_of(A, problem.operation, columns) if every_kernel else ():
-        call = problem.ours(A, kernel)[0]
-        contenders.append(Contender(f"{OURS} {kernel}", call, A.executor.synchronize, to_host))
-    for peer in peers:
-        try:
-            peer.version()
-            for name, call in peer.ml(problem.operation, problem.S, problem.operands).items():
-                contenders.append(Contender(name, call, peer.synchronize, peer.to_host))
-        except Absent as error:
-            absent[peer.name] = str(error)
-    return Contest(contenders, problem.check(), cost, absent)
+            problem = Dense(operation, S, k, every_kernel)
+            contest = Contest(problem, entrants(executor, peers))
+            outcomes, bandwidth = contest.run(stations, settings)
+            subject = Subject.of(f"{operation}/{k}", case, problem, executor, settings, stations)
+            yield from records_of(subject, outcomes, bandwidth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, files, version
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 
+from ..core.errors import InvalidArgument
 from ..core.executor import Executor
-from .timing import Contender
+from .clocks import Capture, capture_by_cupy
 
 #: A dense matrix of this many entries is still compared with: 1 GB in float32.
 DENSE_ENTRIES = 1 << 28
@@ -29,9 +30,17 @@ class Peer(ABC):
 
     ``spmv`` and ``solve`` take SciPy's matrix and NumPy's vectors, bring them where the library
     wants them, and return what is then timed.
+
+    Attributes
+    ----------
+    name : str
+        What records call it.
+    capture : callable or None
+        On a GPU: what captures its calls for replay.
     """
 
     name: str
+    capture: Capture | None = None
 
     @abstractmethod
     def version(self) -> str:
@@ -42,10 +51,23 @@ class Peer(ABC):
         raise Absent("its SpMV is not compared")
 
     def solve(
-        self, method: str, S: sp.csr_array, b: np.ndarray[Any, Any], iterations: int, restart: int
+        self,
+        method: str,
+        S: sp.csr_array,
+        b: np.ndarray[Any, Any],
+        iterations: int,
+        restart: int,
+        tick: Callable[..., None] | None = None,
     ) -> Callable[[], Any]:
-        """Return what does exactly so many iterations from zero and returns ``x``."""
+        """Return what does so many iterations from zero and returns ``x``.
+
+        ``tick`` is called after each iteration, if :meth:`counts` says so.
+        """
         raise Absent(f"its {method} is not compared")
+
+    def counts(self, method: str) -> bool:
+        """Whether iterations of a method can be counted."""
+        return False
 
     def ml(
         self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
@@ -59,10 +81,6 @@ class Peer(ABC):
     def to_host(self, result: Any) -> Any:
         """Return a result as a NumPy array."""
         return np.asarray(result)
-
-    def contender(self, call: Callable[[], Any]) -> Contender:
-        """Return ``call`` under this peer's name."""
-        return Contender(self.name, call, self.synchronize, self.to_host)
 
 
 def _version(*names: str) -> str:
@@ -101,27 +119,31 @@ class SciPy(Peer):
         return calls
 
     def solve(
-        self, method: str, S: sp.csr_array, b: np.ndarray[Any, Any], iterations: int, restart: int
+        self,
+        method: str,
+        S: sp.csr_array,
+        b: np.ndarray[Any, Any],
+        iterations: int,
+        restart: int,
+        tick: Callable[..., None] | None = None,
     ) -> Callable[[], Any]:
         """Return a solve that cannot converge, so that it does all iterations."""
-        return _scipy_like(sla, method, S, b, iterations, restart)
+        function = getattr(sla, method)
+        more: dict[str, Any] = {"maxiter": iterations, "callback": tick}
+        if method == "gmres":  # it counts cycles
+            more |= {"maxiter": iterations // restart, "restart": restart}
+            more |= {"callback_type": "pr_norm"}
 
+        def call() -> Any:
+            # NumPy's warnings come where a residual has come down to nothing
+            with np.errstate(all="ignore"):
+                return function(S, b, rtol=0.0, atol=0.0, **more)[0]
 
-def _scipy_like(
-    namespace: Any, method: str, S: Any, b: Any, iterations: int, restart: int
-) -> Callable[[], Any]:
-    function = getattr(namespace, method)
-    # SciPy's gmres counts cycles
-    limit = {"maxiter": iterations}
-    if method == "gmres":
-        limit = {"maxiter": iterations // restart, "restart": restart}
+        return call
 
-    def call() -> Any:
-        # NumPy's warnings come where a residual has come down to nothing
-        with np.errstate(all="ignore"):
-            return function(S, b, rtol=0.0, atol=0.0, **limit)[0]
-
-    return call
+    def counts(self, method: str) -> bool:
+        """Whether iterations of a method can be counted: SciPy calls back after each."""
+        return True
 
 
 class Mkl(Peer):
@@ -225,7 +247,13 @@ class PyAmg(Peer):
         return _version("pyamg")
 
     def solve(
-        self, method: str, S: sp.csr_array, b: np.ndarray[Any, Any], iterations: int, restart: int
+        self,
+        method: str,
+        S: sp.csr_array,
+        b: np.ndarray[Any, Any],
+        iterations: int,
+        restart: int,
+        tick: Callable[..., None] | None = None,
     ) -> Callable[[], Any]:
         """Return a solve that cannot converge, so that it does all iterations."""
         from pyamg import krylov
@@ -240,6 +268,7 @@ class CuPy(Peer):
     """CuPy: cuSPARSE, and solvers over it."""
 
     name = "cupy"
+    capture = staticmethod(capture_by_cupy)
 
     def version(self) -> str:
         """Return CuPy's version."""
@@ -257,7 +286,13 @@ class CuPy(Peer):
         return lambda: matrix @ vector
 
     def solve(
-        self, method: str, S: sp.csr_array, b: np.ndarray[Any, Any], iterations: int, restart: int
+        self,
+        method: str,
+        S: sp.csr_array,
+        b: np.ndarray[Any, Any],
+        iterations: int,
+        restart: int,
+        tick: Callable[..., None] | None = None,
     ) -> Callable[[], Any]:
         """Return a solve that cannot converge, so that it does all iterations."""
         import cupyx.scipy.sparse.linalg as namespace
@@ -280,9 +315,27 @@ class CuPy(Peer):
         return result.get()
 
 
-def peers(executor: Executor) -> list[Peer]:
-    """Return the libraries that an executor is compared with, installed or not."""
+def peers(executor: Executor, names: Sequence[str] | None = None) -> list[Peer]:
+    """Return the libraries that an executor is compared with, installed or not.
+
+    Parameters
+    ----------
+    executor : Executor
+        Ours.
+    names : sequence of str, optional
+        Only these.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is none of such a name.
+    """
     threads = int(executor.properties.get("threads", 1))
+    known: list[Peer] = [SciPy(), Mkl(threads), Torch(threads), PyAmg()]
     if executor.backend == "cuda":
-        return [CuPy()]
-    return [SciPy(), Mkl(threads), Torch(threads), PyAmg()]
+        known = [CuPy()]
+    for name in names or ():
+        if name not in [peer.name for peer in known]:
+            listed = ", ".join(peer.name for peer in known)
+            raise InvalidArgument(f"no peer of {executor.name} is called {name!r}; known: {listed}")
+    return [peer for peer in known if not names or peer.name in names]

@@ -23,10 +23,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ..core.executor import Executor
-from ..core.formats import Matrix
-from ..core.operation import Cost
-from .contest import Outcome
+from .cases import Case
+from .contest import Outcome, Settings
 from .peers import Absent, Peer
+from .problem import OURS, Problem
+from .worker import Stations
 
 SCHEMA = "wollemi-bench/2"
 
@@ -148,74 +149,155 @@ class Record:
         return bandwidth / self.read if bandwidth and self.read else None
 
 
-def _digits(number: float) -> float:
-    """Return a time with the digits that mean something."""
-    return float(f"{number:.5g}")
+def _digits(number: float | None) -> float | None:
+    """Return a number with the digits that mean something."""
+    return None if number is None else float(f"{number:.5g}")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a contest was about.
+
+    Attributes
+    ----------
+    benchmark, case, executor, format, dtype, rows, columns, entries, caches, process, family
+        As in :class:`Record`.
+    per : int
+        Iterations in a call; times, bytes and flops are divided by it.
+    """
+
+    benchmark: str
+    case: str
+    executor: str
+    format: str
+    dtype: str
+    rows: int
+    columns: int
+    entries: int
+    caches: str
+    process: str
+    family: str
+    per: int = 1
+
+    @classmethod
+    def of(
+        cls,
+        benchmark: str,
+        case: Case,
+        problem: Problem,
+        executor: Executor,
+        settings: Settings,
+        stations: Stations,
+        per: int = 1,
+    ) -> Subject:
+        """Return what is known before anything is measured."""
+        S = problem.S
+        return cls(
+            benchmark=benchmark,
+            case=case.name,
+            executor=executor.name,
+            format=problem.format,
+            dtype=str(S.dtype),
+            rows=int(S.shape[0]),
+            columns=int(S.shape[1]),
+            entries=int(S.nnz),
+            caches="cold" if settings.cold else "warm",
+            process="own" if stations.own_process else "shared",
+            family=case.family,
+            per=per,
+        )
 
 
 def records_of(
-    benchmark: str,
-    case: str,
-    A: Matrix,
-    outcomes: Sequence[Outcome],
-    bandwidth: dict[str, float],
-    *,
-    cost: Cost | None = None,
-    per: int = 1,
-    notes: Sequence[str] = (),
+    subject: Subject, outcomes: Sequence[Outcome], bandwidth: Mapping[str, float]
 ) -> list[Record]:
-    """Return the records of a contest whose first outcome is ours.
+    """Return the records of a contest.
 
     Parameters
     ----------
-    benchmark, case : str
-        What was measured, on which matrix.
-    A : matrix
-        Ours.
+    subject : Subject
+        What it was about.
     outcomes, bandwidth
-        What the contest returned.
-    cost : Cost, optional
-        Of one call.
-    per : int
-        Iterations in a call; times, bytes and flops are divided by it.
-    notes : sequence of str
-        Kept with our record.
+        What it returned; the first outcome is ours.
     """
-    ours = outcomes[0].timing
-    records = []
-    for place, outcome in enumerate(outcomes):
-        timed: dict[str, Any] = {}
-        if outcome.timing is not None:
-            low, high = outcome.timing.quartiles
-            timed = {
-                "seconds": _digits(outcome.timing.median / per),
-                "low": _digits(low / per),
-                "high": _digits(high / per),
-                "samples": [_digits(s / per) for s in outcome.timing.samples],
-                "times_ours": None if ours is None else _digits(ours.ratio_of(outcome.timing)),
-            }
-        records.append(
-            Record(
-                benchmark=benchmark,
-                case=case,
-                executor=A.executor.name,
-                format=A.format,
-                dtype=str(A.dtype),
-                rows=A.shape[0],
-                columns=A.shape[1],
-                entries=A.nnz,
-                contender=outcome.name,
-                ours=place == 0,
-                **timed,
-                bytes=None if cost is None else cost.bytes // per,
-                flops=None if cost is None else cost.flops // per,
-                read=bandwidth.get("read"),
-                triad=bandwidth.get("triad"),
-                trouble=outcome.trouble,
-                notes=list(notes) if place == 0 else [],
-            )
+    about = asdict(subject)
+    per = about.pop("per")
+    ours = outcomes[0]
+    baseline = next((o for o in outcomes if not is_ours(o.name) and o.timing), None)
+    cost = ours.facts.cost
+    return [
+        Record(
+            **about,
+            contender=outcome.name,
+            ours=outcome is ours,
+            **_times(outcome, ours, per),
+            bytes=None if cost is None else cost.bytes // per,
+            flops=None if cost is None else cost.flops // per,
+            read=bandwidth.get("read"),
+            triad=bandwidth.get("triad"),
+            copy=bandwidth.get("copy"),
+            trouble=outcome.trouble,
+            notes=outcome.facts.notes,
+            kernel=outcome.facts.kernel,
+            method=outcome.facts.method,
+            setup_seconds=_digits(outcome.setup_seconds),
+            break_even=_digits(break_even(outcome, baseline, per)),
+            iterations=outcome.facts.iterations,
+            residual=_digits(outcome.facts.residual),
+            peak_memory=outcome.facts.peak_memory,
         )
-    return records
+        for outcome in outcomes
+    ]
+
+
+def _times(outcome: Outcome, ours: Outcome, per: int) -> dict[str, Any]:
+    if outcome.timing is None:
+        return {}
+    low, high = outcome.timing.quartiles
+    ratio = None
+    if ours.timing is not None:
+        ratio = ours.timing.ratio_of(outcome.timing) * _per(ours, per) / _per(outcome, per)
+    per = _per(outcome, per)
+    return {
+        "seconds": _digits(outcome.timing.median / per),
+        "low": _digits(low / per),
+        "high": _digits(high / per),
+        "samples": [_digits(s / per) for s in outcome.timing.samples],
+        "times_ours": _digits(ratio),
+    }
+
+
+def _per(outcome: Outcome, per: int) -> int:
+    """Return how many iterations a call did, of which it was asked for ``per``."""
+    return outcome.facts.iterations or per if per > 1 else per
+
+
+def break_even(outcome: Outcome, baseline: Outcome | None, per: int = 1) -> float | None:
+    """Return after how many calls an outcome's set-up is paid for, or None if never.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        Whose set-up it is.
+    baseline : Outcome or None
+        What the calls are compared with; its own set-up counts too.
+    per : int
+        Iterations in a call; the result is in those.
+    """
+    if baseline is None or baseline.timing is None or outcome.timing is None:
+        return None
+    if outcome is baseline or outcome.setup_seconds is None or baseline.setup_seconds is None:
+        return None
+    gain = (baseline.timing.median - outcome.timing.median) / per
+    more = outcome.setup_seconds - baseline.setup_seconds
+    if more <= 0:
+        return 0.0
+    return more / gain if gain > 0 else None
+
+
+def is_ours(name: str) -> bool:
+    """Whether a contender is this library, in whatever kernel or format."""
+    return name.partition(" ")[0] == OURS
 
 
 def environment(executor: Executor, peers: Iterable[Peer]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,17 @@ from ..core.executor import Executor
 from ..core.formats import Csr
 from ..core.operation import Cost
 from ..core.profiler import profile
+from ..core.result import Result
 from ..core.stopping import Iterations
 from ..solvers.choose import METHODS
 from .cases import Case, stencil5
 from .contest import Contest, Outcome, Settings
-from .peers import Absent, Peer, SciPy
-from .report import Record, records_of
-from .spmv import OURS, random_vector
-from .timing import Contender, Timing, interleave
+from .peers import Peer, SciPy
+from .problem import OURS, Facts, Offer, Problem, entrants, offer_of
+from .report import Record, Subject, records_of
+from .spmv import random_vector
+from .timing import Timing
+from .worker import Stations
 
 DEFAULT_CASES = ("stencil7:100",)
 DEFAULT_METHODS = ("cg", "bicgstab", "cgs", "gmres")
@@ -40,13 +44,23 @@ FEW, MANY = 100, 1100
 UNKNOWNS = 100
 
 
-def fixed_solve(method: str, A: Csr, b: Any, iterations: int) -> Callable[[], Any]:
-    """Return what does exactly so many iterations from zero and returns the iterate."""
+def whole_cycles(method: str, iterations: int) -> int:
+    """Return that many iterations, or whole cycles of GMRES: SciPy counts those."""
+    return max(1, iterations // RESTART) * RESTART if method == "gmres" else iterations
+
+
+def fixed_solve(method: str, A: Csr, b: Any, iterations: int) -> Callable[[], Result]:
+    """Return what does so many iterations from zero, or fewer if there is a breakdown."""
     extra: dict[str, Any] = {"restart": RESTART} if method == "gmres" else {}
     solver = METHODS[method](A, stop=Iterations(iterations), **extra)
+    return lambda: solver.solve(b)
+
+
+def exactly(solve: Callable[[], Result], iterations: int) -> Callable[[], Any]:
+    """Return what returns the iterate of a solve, and raises if that did not do all iterations."""
 
     def call() -> Any:
-        result = solver.solve(b)
+        result = solve()
         if result.iterations != iterations:
             raise RuntimeError(f"{result.iterations} of {iterations} iterations: {result.reason}")
         return result.x
@@ -54,10 +68,113 @@ def fixed_solve(method: str, A: Csr, b: Any, iterations: int) -> Callable[[], An
     return call
 
 
+class Solve(Problem):
+    """So many iterations of a method on ``A x = b`` from zero.
+
+    Parameters
+    ----------
+    method : str
+        ``cg``, ``bicgstab``, ``cgs`` or ``gmres``.
+    S : scipy.sparse.csr_array
+        The matrix.
+    iterations : int
+        That are timed.
+    """
+
+    def __init__(self, method: str, S: sp.csr_array, iterations: int) -> None:
+        self.method, self.S = method, S
+        self.iterations = whole_cycles(method, iterations)
+        #: Later iterates of correct programs differ by rounding.
+        self.compared = min(self.iterations, whole_cycles(method, ITERATIONS))
+        self.b = random_vector(S.shape[0], S.dtype)
+        self._expected: Any = SciPy().solve(method, S, self.b, self.compared, RESTART)()
+
+    def ours(self, executor: Executor) -> list[Offer]:
+        """Return our solver."""
+        A = Csr(self.S, executor=executor)
+        b = executor.from_host(self.b)
+        last: list[Result] = []
+
+        def make() -> Callable[[], Any]:
+            solve = fixed_solve(self.method, A, b, self.iterations)
+
+            def call() -> Any:
+                last[:] = [solve()]
+                return last[0].x
+
+            return call
+
+        def check() -> Callable[[], Any]:
+            return exactly(fixed_solve(self.method, A, b, self.compared), self.compared)
+
+        def facts() -> Facts:
+            each = iteration_cost(self.method, A, b, self.compared)
+            times = self.iterations / self.compared
+            cost = Cost(round(each.bytes * times), round(each.flops * times))
+            return Facts(cost, kernel=A.plan.kernel)
+
+        def finish(x: Any, facts: Facts) -> None:
+            facts.iterations, facts.residual = last[0].iterations, self.residual(x)
+            if facts.iterations < self.iterations:
+                facts.notes.append(f"ended early: {last[0].reason}")
+
+        to_host = executor.to_host
+        return [
+            Offer(
+                OURS,
+                make,
+                executor.synchronize,
+                to_host,
+                check=check,
+                facts=facts,
+                finish=finish,
+                host_clock=True,
+            )
+        ]
+
+    def theirs(self, peer: Peer) -> list[Offer]:
+        """Return a library's solver."""
+
+        def call(iterations: int, tick: Callable[..., None] | None = None) -> Callable[[], Any]:
+            return peer.solve(self.method, self.S, self.b, iterations, RESTART, tick)
+
+        timed = call(self.iterations)
+
+        def finish(x: Any, facts: Facts) -> None:
+            facts.residual = self.residual(x)
+            facts.iterations = self.iterations
+            if self.iterations > self.compared and peer.counts(self.method):
+                ticks: list[None] = []
+                call(self.iterations, lambda *_: ticks.append(None))()
+                facts.iterations = len(ticks)
+
+        extra: dict[str, Any] = (
+            {} if self.compared == self.iterations else {"check": lambda: call(self.compared)}
+        )
+        return [offer_of(peer, timed, finish=finish, capture=None, host_clock=True, **extra)]
+
+    def wrong(self, x: Any) -> str:
+        """Return by how much an iterate is off, if it is."""
+        size = float(np.linalg.norm(self._expected))
+        difference = float(np.linalg.norm(x - self._expected)) / (size or 1.0)
+        if difference <= AGREEMENT[self.method]:
+            return ""
+        return f"differs from SciPy's iterate by {difference:.1e} of its norm"
+
+    def forget(self) -> None:
+        """Let go of SciPy's iterate."""
+        self._expected = None
+
+    def residual(self, x: Any) -> float:
+        """Return the true relative residual."""
+        return float(np.linalg.norm(self.b - self.S @ x) / np.linalg.norm(self.b))
+
+
 def run(
     cases: Sequence[Case],
     executor: Executor,
     peers: Sequence[Peer],
+    stations: Stations,
     *,
     methods: Sequence[str] = DEFAULT_METHODS,
     iterations: int = ITERATIONS,
@@ -69,57 +186,21 @@ def run(
     Seconds are those of one iteration: of a whole solve, the true residuals at its ends included,
     divided by its iterations.
     """
+    settings = settings or Settings()
     for case in cases:
         S = case.matrix(dtype)
-        A = Csr(S, executor=executor)
-        b = random_vector(S.shape[0], S.dtype)
         for method in methods:
-            # SciPy counts whole cycles of GMRES
-            count = max(1, iterations // RESTART) * RESTART if method == "gmres" else iterations
-            contest = solve_contest(method, S, A, b, peers, count)
-            outcomes, bandwidth = contest.run(executor, settings or Settings())
-            yield from records_of(
-                f"solve/{method}",
-                case.name,
-                A,
-                outcomes,
-                bandwidth,
-                cost=contest.cost,
-                per=count,
-                notes=[f"{count} iterations" + (f", restart {RESTART}" * (method == "gmres"))],
+            problem = Solve(method, S, iterations)
+            contest = Contest(problem, entrants(executor, peers))
+            outcomes, bandwidth = contest.run(stations, settings)
+            count = problem.iterations
+            subject = Subject.of(
+                f"solve/{method}", case, problem, executor, settings, stations, per=count
             )
-
-
-def solve_contest(
-    method: str,
-    S: sp.csr_array,
-    A: Csr,
-    b: np.ndarray[Any, Any],
-    peers: Sequence[Peer],
-    iterations: int,
-) -> Contest:
-    """Return the contest of so many iterations of a method."""
-    executor = A.executor
-    native = executor.from_host(b)
-    call = fixed_solve(method, A, native, iterations)
-    contenders = [Contender(OURS, call, executor.synchronize, executor.to_host)]
-    absent = {}
-    for peer in peers:
-        try:
-            peer.version()
-            contenders.append(peer.contender(peer.solve(method, S, b, iterations, RESTART)))
-        except Absent as error:
-            absent[peer.name] = str(error)
-    expected = SciPy().solve(method, S, b, iterations, RESTART)()
-    size = float(np.linalg.norm(expected))
-
-    def check(x: Any) -> str:
-        difference = float(np.linalg.norm(x - expected)) / (size or 1.0)
-        if difference <= AGREEMENT[method]:
-            return ""
-        return f"differs from SciPy's iterate by {difference:.1e} of its norm"
-
-    return Contest(contenders, check, iteration_cost(method, A, native, iterations), absent)
+            outcomes[0].facts.notes.insert(
+                0, f"{count} iterations" + (f", restart {RESTART}" * (method == "gmres"))
+            )
+            yield from records_of(subject, outcomes, bandwidth)
 
 
 def iteration_cost(method: str, A: Csr, b: Any, iterations: int) -> Cost:
@@ -127,7 +208,7 @@ def iteration_cost(method: str, A: Csr, b: Any, iterations: int) -> Cost:
     totals = []
     for count in (iterations, 2 * iterations):
         with profile() as seen:
-            fixed_solve(method, A, b, count)()
+            exactly(fixed_solve(method, A, b, count), count)()
         totals.append(np.array([(e.bytes, e.flops) for e in seen]).sum(axis=0))
     moved, flops = (int(n) for n in totals[1] - totals[0])
     return Cost(moved, flops)
@@ -140,38 +221,66 @@ def stubborn(unknowns: int) -> sp.csr_array:
     return sp.csr_array(scale @ stencil5(side) @ scale)
 
 
-def overhead(executor: Executor, settings: Settings | None = None) -> Iterator[Record]:
+class Overhead(Problem):
+    """Short and long solves by CG with hardly any work in an iteration."""
+
+    def __init__(self) -> None:
+        self.S = stubborn(UNKNOWNS)
+        self.b = random_vector(self.S.shape[0], self.S.dtype)
+
+    def ours(self, executor: Executor) -> list[Offer]:
+        """Return a short solve and a long one."""
+        A = Csr(self.S, executor=executor)
+        b = executor.from_host(self.b)
+        return [
+            Offer(
+                f"{OURS} {count}",
+                partial(exactly, fixed_solve("cg", A, b, count), count),
+                executor.synchronize,
+                executor.to_host,
+                host_clock=True,
+            )
+            for count in (FEW, MANY)
+        ]
+
+    def theirs(self, peer: Peer) -> list[Offer]:
+        """Return a short solve and a long one."""
+        return [
+            offer_of(
+                peer,
+                peer.solve("cg", self.S, self.b, count, RESTART),
+                f"{peer.name} {count}",
+                capture=None,
+                host_clock=True,
+            )
+            for count in (FEW, MANY)
+        ]
+
+    def wrong(self, result: Any) -> str:
+        """Return whether there are numbers: iterates of such a system agree in no digit."""
+        return "" if np.all(np.isfinite(result)) else "not finite"
+
+
+def overhead(
+    executor: Executor, stations: Stations, settings: Settings | None = None
+) -> Iterator[Record]:
     """Yield what a CG iteration costs when there is hardly any work in it.
 
     The slope between short and long solves: what a solve costs at its ends is not in it.
     """
     settings = settings or Settings()
-    S = stubborn(UNKNOWNS)
-    A = Csr(S, executor=executor)
-    b = random_vector(S.shape[0], S.dtype)
-    native = executor.from_host(b)
-    contenders = []
-    for count in (FEW, MANY):
-        call = fixed_solve("cg", A, native, count)
-        contenders.append(Contender(f"{OURS} {count}", call, executor.synchronize))
-        peer = SciPy().solve("cg", S, b, count, RESTART)
-        contenders.append(Contender(f"scipy {count}", peer))
-    times = interleave(
-        contenders,
-        batches=settings.batches,
-        batch_seconds=settings.batch_seconds,
-        budget=settings.budget,
-    )
+    problem = Overhead()
+    contest = Contest(problem, entrants(executor, [SciPy()]))
+    found = {outcome.name: outcome for outcome in contest.run(stations, settings)[0]}
     outcomes = []
-    for name in (OURS, "scipy"):
-        few, many = times[f"{name} {FEW}"], times[f"{name} {MANY}"]
-        slopes = np.subtract(many.samples, few.samples) / (MANY - FEW)
-        outcomes.append(Outcome(name, Timing(tuple(slopes), many.calls)))
-    yield from records_of(
-        "overhead/cg",
-        f"stubborn:{UNKNOWNS}",
-        A,
-        outcomes,
-        {},
-        notes=[f"slope between {FEW} and {MANY} iterations"],
-    )
+    for name in (OURS, SciPy.name):
+        few, many = (found.get(f"{name} {count}", Outcome(name)) for count in (FEW, MANY))
+        timing, facts = None, Facts(method="slope")
+        if few.timing is not None and many.timing is not None:
+            slopes = np.subtract(many.timing.samples, few.timing.samples) / (MANY - FEW)
+            timing = Timing(tuple(map(float, slopes)), many.timing.calls)
+        outcomes.append(Outcome(name, timing, few.trouble or many.trouble, facts))
+    outcomes[0].facts.notes.append(f"slope between {FEW} and {MANY} iterations")
+    case = Case(f"stubborn:{UNKNOWNS}", lambda: problem.S)
+    subject = Subject.of("overhead/cg", case, problem, executor, settings, stations)
+    yield from records_of(subject, outcomes, {})

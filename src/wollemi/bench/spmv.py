@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,26 +10,102 @@ import scipy.sparse as sp
 
 from ..core.dtypes import real_dtype
 from ..core.executor import Executor
-from ..core.formats import Csr, Matrix
+from ..core.formats import Csr
 from ..core.operation import OPERATIONS
 from .cases import SEED, Case
+from .clocks import capture_by_cupy
 from .contest import Contest, Settings
-from .peers import Absent, Peer
-from .report import Record, records_of
-from .timing import Contender
+from .peers import Peer
+from .problem import OURS, Facts, Offer, Problem, entrants, offer_of
+from .report import Record, Subject, records_of
+from .worker import Stations
 
 #: What is measured when nothing is named: bandwidth alone, more reuse of x, and irregular rows.
 DEFAULT_CASES = ("stencil5:1000", "stencil7:100", "stencil27:80", "rmat:18,4000000")
 
-OURS = "wollemi"
+
+class Product(Problem):
+    """``A @ x``.
+
+    Parameters
+    ----------
+    S : scipy.sparse.csr_array
+        The matrix.
+    format : str
+        Of ours.
+    others : sequence of str
+        Formats in which ours is timed besides.
+    """
+
+    def __init__(self, S: sp.csr_array, format: str = "csr", others: Sequence[str] = ()) -> None:
+        self.S, self.format, self.others = S, format, tuple(others)
+        self.x = random_vector(S.shape[1], S.dtype)
+        self._expected: Any
+        self._expected, self._bound = product_of(S, self.x)
+
+    def ours(self, executor: Executor) -> list[Offer]:
+        """Return the product in every format that was asked for."""
+        A = Csr(self.S, executor=executor)
+        named = {OURS: self.format, **{f"{OURS} {f}": f for f in self.others}}
+        return [self._ours(A, name, format) for name, format in named.items()]
+
+    def _ours(self, A: Csr, name: str, format: str) -> Offer:
+        executor = A.executor
+        x, y = executor.from_host(self.x), executor.zeros((A.shape[0],), self.S.dtype)
+        made: list[Any] = []
+
+        def make() -> Any:
+            B = A.asformat(format)
+            made[:] = [B]
+            return lambda: B.apply(x, out=y)
+
+        def facts() -> Facts:
+            (B,) = made
+            columns = (x.reshape(-1, 1), y.reshape(-1, 1))
+            plan = getattr(B, "plan", None)
+            return Facts(
+                cost=OPERATIONS[f"{B.format}.spmv"].cost(B, *columns, 1.0, 0.0),
+                kernel="" if plan is None else plan.kernel,
+                notes=[] if plan is None else [f"{plan.kernel}: {plan.reason}"],
+            )
+
+        return Offer(
+            name,
+            make,
+            executor.synchronize,
+            executor.to_host,
+            facts=facts,
+            capture=capture_by_cupy,
+        )
+
+    def theirs(self, peer: Peer) -> list[Offer]:
+        """Return a library's product."""
+        return [offer_of(peer, peer.spmv(self.S, self.x))]
+
+    def wrong(self, result: Any) -> str:
+        """Return what is wrong with a product: a sum of k terms is off by at most k eps of them."""
+        expected = self._expected
+        if result.shape != expected.shape:
+            return f"shape {result.shape}, expected {expected.shape}"
+        bad = np.flatnonzero(~(np.abs(result - expected) <= self._bound))
+        if not bad.size:
+            return ""
+        i = bad[0]
+        return f"row {i} is {result[i]:.17g}, expected {expected[i]:.17g} ({bad.size} such rows)"
+
+    def forget(self) -> None:
+        """Let go of the expected product."""
+        self._expected = self._bound = None
 
 
 def run(
     cases: Sequence[Case],
     executor: Executor,
     peers: Sequence[Peer],
+    stations: Stations,
     *,
     format: str = "csr",
+    others: Sequence[str] = (),
     dtype: str = "float64",
     settings: Settings | None = None,
 ) -> Iterator[Record]:
@@ -43,44 +119,21 @@ def run(
         Where ours run.
     peers : sequence of Peer
         Who else runs.
+    stations : Stations
+        Where all are timed.
     format, dtype : str
         Of our matrix; peers take CSR of that dtype.
+    others : sequence of str
+        Formats in which ours is timed besides.
     settings : Settings, optional
         How long to measure.
     """
+    settings = settings or Settings()
     for case in cases:
-        S = case.matrix(dtype)
-        A = Csr(S, executor=executor).asformat(format)
-        contest = spmv_contest(S, A, peers)
-        outcomes, bandwidth = contest.run(executor, settings or Settings())
-        plan = getattr(A, "plan", None)
-        yield from records_of(
-            "spmv",
-            case.name,
-            A,
-            outcomes,
-            bandwidth,
-            cost=contest.cost,
-            notes=[] if plan is None else [f"{plan.kernel}: {plan.reason}"],
-        )
-
-
-def spmv_contest(S: sp.csr_array, A: Matrix, peers: Sequence[Peer]) -> Contest:
-    """Return the contest of ``A @ x``."""
-    x_host = random_vector(S.shape[1], S.dtype)
-    executor = A.executor
-    x, y = executor.from_host(x_host), executor.zeros((S.shape[0],), S.dtype)
-    ours = Contender(OURS, lambda: A.apply(x, out=y), executor.synchronize, executor.to_host)
-    contenders, absent = [ours], {}
-    for peer in peers:
-        try:
-            peer.version()
-            contenders.append(peer.contender(peer.spmv(S, x_host)))
-        except Absent as error:
-            absent[peer.name] = str(error)
-    columns = (x.reshape(-1, 1), y.reshape(-1, 1))
-    cost = OPERATIONS[f"{A.format}.spmv"].cost(A, *columns, 1.0, 0.0)
-    return Contest(contenders, product_check(S, x_host), cost, absent)
+        problem = Product(case.matrix(dtype), format, others)
+        outcomes, bandwidth = Contest(problem, entrants(executor, peers)).run(stations, settings)
+        subject = Subject.of("spmv", case, problem, executor, settings, stations)
+        yield from records_of(subject, outcomes, bandwidth)
 
 
 def random_vector(n: int, dtype: Any) -> np.ndarray[Any, Any]:
@@ -90,23 +143,12 @@ def random_vector(n: int, dtype: Any) -> np.ndarray[Any, Any]:
     return x * np.exp(1j * rng.uniform(0, 6, n)).astype(dtype) if x.dtype.kind == "c" else x
 
 
-def product_check(S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[Any], str]:
-    """Return what tells a right ``S @ x`` from a wrong one.
+def product_of(S: sp.csr_array, x: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+    """Return ``S @ x`` in double precision, and by how much each row may be off.
 
     A sum of ``k`` products is off by at most ``k eps`` times the sum of their absolute values.
     """
     wide = np.complex128 if S.dtype.kind == "c" else np.float64
     expected = S.astype(wide) @ x.astype(wide)
     terms = np.diff(S.indptr) + 2
-    bound = terms * np.finfo(real_dtype(S.dtype)).eps * (abs(S) @ abs(x))
-
-    def check(y: Any) -> str:
-        if y.shape != expected.shape:
-            return f"shape {y.shape}, expected {expected.shape}"
-        bad = np.flatnonzero(~(np.abs(y - expected) <= bound))
-        if not bad.size:
-            return ""
-        i = bad[0]
-        return f"row {i} is {y[i]:.17g}, expected {expected[i]:.17g} ({bad.size} such rows)"
-
-    return check
+    return expected, terms * np.finfo(real_dtype(S.dtype)).eps * (abs(S) @ abs(x))

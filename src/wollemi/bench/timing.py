@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
-#: A batch lasts at least this long, in seconds: a thousand times the clock's resolution and more
-#: than a scheduler's time slice.
-BATCH_SECONDS = 0.01
+from .clocks import Clock, Wall
+
+#: A batch lasts at least this long, in seconds: several time slices of a scheduler.
+BATCH_SECONDS = 0.03
 
 #: A call that takes this long, in seconds, needs no other before it to be warm.
-LONG = 0.1
+LONG = 0.25
+
+#: Before a batch there are calls for this long, in seconds: threads wake up, and others' data leave
+#: the caches. On two cores of an EPYC the second call was as fast as all later ones.
+WARM_UP = 0.01
 
 #: Batches per contender: enough for quartiles, few enough for a suite of cases.
 BATCHES = 15
@@ -22,14 +27,34 @@ BATCHES = 15
 #: Fewer batches than this make no median worth printing, however long they take.
 FEWEST_BATCHES = 3
 
+#: With cold caches the flush before each call takes most of the time.
+COLD_CALLS = 3
 
-def _nothing() -> None:
-    """Wait for nothing: the call is over when it returns."""
+
+class Lost(Exception):
+    """A contender that failed while it was timed; the message says how."""
+
+
+class Timed(Protocol):
+    """What :func:`interleave` asks of a contender, wherever that is."""
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+
+    def batch(self, calls: int, *, warm: bool = True, cold: bool = False) -> float:
+        """Return the seconds per call of so many calls.
+
+        Raises
+        ------
+        Lost
+            If it fails.
+        """
 
 
 @dataclass(frozen=True)
 class Contender:
-    """Something to time.
+    """Something to time, in this process.
 
     Attributes
     ----------
@@ -41,12 +66,56 @@ class Contender:
         Waits for the work, where ``call`` only submits it.
     to_host : callable
         Turns what ``call`` returns into a NumPy array.
+    clock : Clock
+        By what its time is taken.
+    flush : callable
+        Empties the caches.
     """
 
     name: str
     call: Callable[[], Any]
-    synchronize: Callable[[], None] = _nothing
+    synchronize: Callable[[], None] = field(default=lambda: None)
     to_host: Callable[[Any], Any] = np.asarray
+    clock: Clock = field(default_factory=Wall)
+    flush: Callable[[], None] = field(default=lambda: None)
+
+    def batch(self, calls: int, *, warm: bool = True, cold: bool = False) -> float:
+        """Return the seconds per call of so many calls.
+
+        Parameters
+        ----------
+        calls : int
+            How many.
+        warm : bool
+            Make calls before it.
+        cold : bool
+            Empty the caches before each call.
+        """
+        try:
+            if cold:
+                return self._cold(calls)
+            if warm:
+                self._warm_up()
+            return self.clock.batch(self.call, self.synchronize, calls)
+        # whatever a peer raises belongs into the report: the other contenders go on
+        except Exception as error:
+            raise Lost(f"{type(error).__name__}: {error}") from error
+
+    def _cold(self, calls: int) -> float:
+        taken = 0.0
+        for _ in range(calls):
+            self.flush()
+            self.synchronize()
+            taken += self.clock.batch(self.call, self.synchronize, 1)
+        return taken / calls
+
+    def _warm_up(self) -> None:
+        began = time.perf_counter()
+        while True:
+            self.call()
+            self.synchronize()
+            if time.perf_counter() - began > WARM_UP:
+                return
 
 
 @dataclass(frozen=True)
@@ -81,17 +150,19 @@ class Timing:
 
 
 def interleave(
-    contenders: Sequence[Contender],
+    contenders: Sequence[Timed],
     *,
     batches: int = BATCHES,
     batch_seconds: float = BATCH_SECONDS,
     budget: float | None = None,
+    cold: bool = False,
+    lost: dict[str, str] | None = None,
 ) -> dict[str, Timing]:
     """Time each contender in every round; the order turns from round to round.
 
     Parameters
     ----------
-    contenders : sequence of Contender
+    contenders : sequence of Timed
         What to time.
     batches : int
         Rounds.
@@ -99,11 +170,20 @@ def interleave(
         Each batch makes as many calls as last this long.
     budget : float, optional
         Rounds stop after this many seconds, but not before there are three.
+    cold : bool
+        Empty the caches before each call.
+    lost : dict, optional
+        Takes the names of contenders that failed on the way, and how; they have no timing.
 
     Returns
     -------
     dict of str to Timing
         By name.
+
+    Raises
+    ------
+    Lost
+        If a contender fails and ``lost`` is not given.
 
     Examples
     --------
@@ -113,39 +193,49 @@ def interleave(
     True
     """
     calls, warm = {}, {}
+    samples: dict[str, list[float]] = {}
+    there = list(contenders)
+
+    def turn_of(contender: Timed, work: Callable[[Timed], None]) -> None:
+        try:
+            work(contender)
+        except Lost as reason:
+            if lost is None:
+                raise
+            lost[contender.name] = str(reason)
+            there.remove(contender)
+            samples.pop(contender.name, None)
+
+    def calibrate(contender: Timed) -> None:
+        if cold:
+            calls[contender.name], warm[contender.name] = COLD_CALLS, False
+        else:
+            calls[contender.name], seconds = _calibrate(contender, batch_seconds)
+            warm[contender.name] = seconds < LONG
+        samples[contender.name] = []
+
+    def measure(contender: Timed) -> None:
+        name = contender.name
+        samples[name].append(contender.batch(calls[name], warm=warm[name], cold=cold))
+
     for contender in contenders:
-        calls[contender.name], seconds = _calibrate(contender, batch_seconds)
-        warm[contender.name] = seconds < LONG
-    samples: dict[str, list[float]] = {c.name: [] for c in contenders}
+        turn_of(contender, calibrate)
     began = time.perf_counter()
     for round_ in range(max(batches, FEWEST_BATCHES)):
-        turn = round_ % max(len(contenders), 1)
-        for contender in (*contenders[turn:], *contenders[:turn]):
-            name = contender.name
-            samples[name].append(_batch(contender, calls[name], warm[name]))
+        turn = round_ % max(len(there), 1)
+        for contender in (*there[turn:], *there[:turn]):
+            turn_of(contender, measure)
         spent = time.perf_counter() - began
         if budget is not None and spent > budget and round_ + 1 >= FEWEST_BATCHES:
             break
     return {name: Timing(tuple(taken), calls[name]) for name, taken in samples.items()}
 
 
-def _batch(contender: Contender, calls: int, warm: bool = True) -> float:
-    """Return the seconds per call of one batch; a call before it warms caches and threads."""
-    if warm:
-        contender.call()
-        contender.synchronize()
-    start = time.perf_counter()
-    for _ in range(calls):
-        contender.call()
-    contender.synchronize()
-    return (time.perf_counter() - start) / calls
-
-
-def _calibrate(contender: Contender, batch_seconds: float) -> tuple[int, float]:
+def _calibrate(contender: Timed, batch_seconds: float) -> tuple[int, float]:
     """Return how many calls last ``batch_seconds``, and how long one takes."""
     calls = 1
     while True:
-        each = _batch(contender, calls, warm=calls > 1)
+        each = contender.batch(calls, warm=calls > 1)
         if calls * each >= batch_seconds / 2 or calls >= 1 << 20:
             return max(1, round(calls * min(batch_seconds / max(calls * each, 1e-9), 2.0))), each
         calls *= 2

@@ -7,16 +7,22 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from ..core.errors import InvalidArgument
 from ..core.executor import Executor
+from ..core.formats import Csr
 from ..core.registry import executor as executor_by_name
 from .console import console
 
 if TYPE_CHECKING:
+    from ..bench.contest import Settings
     from ..bench.peers import Peer
     from ..bench.report import Record
+    from ..bench.worker import Stations
+
+    Measure = Callable[[Executor, Sequence[Peer], Stations], Iterator[Record]]
 
 bench = typer.Typer(no_args_is_help=True, help="Time an operation against its floor and its peers.")
 
@@ -29,6 +35,13 @@ Plot = Annotated[Path | None, typer.Option("--plot", help="Draw the roofline.")]
 Dtype = Annotated[str, typer.Option(help="float32, float64, complex64 or complex128.")]
 Batches = Annotated[int, typer.Option(help="Rounds in which every contender has its turn.", min=1)]
 Budget = Annotated[float, typer.Option(help="Seconds that a contest may take, about.")]
+Cold = Annotated[bool, typer.Option("--cold", help="Empty the caches before each call.")]
+Against = Annotated[
+    list[str] | None, typer.Option("--against", help="Only this peer; may be repeated.")
+]
+OneProcess = Annotated[
+    bool, typer.Option("--one-process", help="On a CPU too: all contenders in this process.")
+]
 
 
 @bench.command()
@@ -41,18 +54,24 @@ def spmv(
     plot: Plot = None,
     batches: Batches = 15,
     budget: Budget = 20.0,
+    cold: Cold = False,
+    against: Against = None,
+    one_process: OneProcess = False,
 ) -> None:
     """Time a sparse matrix times a vector."""
     from ..bench import case, spmv
     from ..bench.contest import Settings
 
     chosen = [case(name) for name in cases or spmv.DEFAULT_CASES]
-    settings = Settings(batches=batches, budget=budget)
+    Csr(np.eye(1), executor="reference").asformat(format)  # raises if there is no such format
+    settings = Settings(batches=batches, budget=budget, cold=cold)
 
-    def measure(where: Executor, peers: Sequence[Peer]) -> Iterator[Record]:
-        return spmv.run(chosen, where, peers, format=format, dtype=dtype, settings=settings)
+    def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
+        return spmv.run(
+            chosen, where, peers, stations, format=format, dtype=dtype, settings=settings
+        )
 
-    _report(measure, executor, json, plot)
+    _report(measure, executor, json, plot, against, one_process)
 
 
 @bench.command()
@@ -68,6 +87,9 @@ def solve(
     plot: Plot = None,
     batches: Batches = 7,
     budget: Budget = 20.0,
+    cold: Cold = False,
+    against: Against = None,
+    one_process: OneProcess = False,
 ) -> None:
     """Time iterations of solvers, and what an iteration costs on 100 unknowns."""
     from ..bench import case, solve
@@ -78,21 +100,22 @@ def solve(
         if name not in METHODS:
             raise InvalidArgument(f"no method is called {name!r}; known: {', '.join(METHODS)}")
     chosen = [case(name) for name in cases or solve.DEFAULT_CASES]
-    settings = Settings(batches=batches, budget=budget)
+    settings = Settings(batches=batches, budget=budget, cold=cold)
 
-    def measure(where: Executor, peers: Sequence[Peer]) -> Iterator[Record]:
-        yield from solve.overhead(where, settings)
+    def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
+        yield from solve.overhead(where, stations, settings)
         yield from solve.run(
             chosen,
             where,
             peers,
+            stations,
             methods=method or solve.DEFAULT_METHODS,
             iterations=iterations,
             dtype=dtype,
             settings=settings,
         )
 
-    _report(measure, executor, json, plot)
+    _report(measure, executor, json, plot, against, one_process)
 
 
 Columns = Annotated[
@@ -115,10 +138,16 @@ def spmm(
     plot: Plot = None,
     batches: Batches = 15,
     budget: Budget = 20.0,
+    cold: Cold = False,
+    against: Against = None,
+    one_process: OneProcess = False,
 ) -> None:
     """Time a sparse matrix times a dense one."""
-    measure = _ml("spmm", cases, suite, columns, every_kernel, batches, budget)
-    _report(measure, executor, json, plot)
+    from ..bench.contest import Settings
+
+    settings = Settings(batches=batches, budget=budget, cold=cold)
+    measure = _ml("spmm", cases, suite, columns, every_kernel, settings)
+    _report(measure, executor, json, plot, against, one_process)
 
 
 @bench.command()
@@ -132,10 +161,16 @@ def sddmm(
     plot: Plot = None,
     batches: Batches = 15,
     budget: Budget = 20.0,
+    cold: Cold = False,
+    against: Against = None,
+    one_process: OneProcess = False,
 ) -> None:
     """Time the product of dense matrices where a sparse one has entries."""
-    measure = _ml("sddmm", cases, suite, columns, every_kernel, batches, budget)
-    _report(measure, executor, json, plot)
+    from ..bench.contest import Settings
+
+    settings = Settings(batches=batches, budget=budget, cold=cold)
+    measure = _ml("sddmm", cases, suite, columns, every_kernel, settings)
+    _report(measure, executor, json, plot, against, one_process)
 
 
 @bench.command()
@@ -149,10 +184,16 @@ def fusedmm(
     plot: Plot = None,
     batches: Batches = 15,
     budget: Budget = 20.0,
+    cold: Cold = False,
+    against: Against = None,
+    one_process: OneProcess = False,
 ) -> None:
     """Time sddmm and spmm in one pass."""
-    measure = _ml("fusedmm", cases, suite, columns, every_kernel, batches, budget)
-    _report(measure, executor, json, plot)
+    from ..bench.contest import Settings
+
+    settings = Settings(batches=batches, budget=budget, cold=cold)
+    measure = _ml("fusedmm", cases, suite, columns, every_kernel, settings)
+    _report(measure, executor, json, plot, against, one_process)
 
 
 def _ml(
@@ -161,11 +202,9 @@ def _ml(
     suite: str | None,
     columns: list[int] | None,
     every_kernel: bool,
-    batches: int,
-    budget: float,
-) -> Callable[[Executor, Sequence[Peer]], Iterator[Record]]:
+    settings: Settings,
+) -> Measure:
     from ..bench import case, ml
-    from ..bench.contest import Settings
 
     if suite is not None and suite not in ml.SUITES:
         raise InvalidArgument(f"no suite is called {suite!r}; known: {', '.join(ml.SUITES)}")
@@ -173,30 +212,34 @@ def _ml(
     if cases:
         chosen = [case(name) for name in cases]
 
-    def measure(where: Executor, peers: Sequence[Peer]) -> Iterator[Record]:
+    def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
         return ml.run(
             operation,
             chosen,
             where,
             peers,
+            stations,
             columns=columns or usual,
             every_kernel=every_kernel,
-            settings=Settings(batches=batches, budget=budget),
+            settings=settings,
         )
 
     return measure
 
 
 def _report(
-    measure: Callable[[Executor, Sequence[Peer]], Iterator[Record]],
+    measure: Measure,
     executor: str,
     json: Path | None,
     plot: Path | None,
+    against: list[str] | None,
+    one_process: bool,
 ) -> None:
     """Measure, print a table per contest, and write what was asked for.
 
     Ends with status 1 if a result of ours was wrong.
     """
+    from ..bench.contest import stations_for
     from ..bench.peers import peers as peers_of
     from ..bench.plot import roofline
     from ..bench.report import Report, environment, table
@@ -205,14 +248,16 @@ def _report(
         if target is not None and not target.parent.is_dir():
             raise InvalidArgument(f"{target}: there is no folder {target.parent}")
     where = executor_by_name(executor)
-    peers = peers_of(where)
+    peers = peers_of(where, against)
     report = Report(environment(where, peers), json)
     out = console()
-    for _, contest in groupby(measure(where, peers), key=lambda r: (r.benchmark, r.case)):
-        records = list(contest)
-        for record in records:
-            report.add(record)
-        out.print(table(records))
+    with stations_for(where, own_process=False if one_process else None) as stations:
+        measured = measure(where, peers, stations)
+        for _, contest in groupby(measured, key=lambda r: (r.benchmark, r.case)):
+            records = list(contest)
+            for record in records:
+                report.add(record)
+            out.print(table(records))
     if plot is not None:
         roofline(report.records, plot)
     if any(record.ours and record.trouble for record in report.records):

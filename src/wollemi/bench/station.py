@@ -1,0 +1,144 @@
+"""Where contenders are made, checked and timed: here or, by ``worker.py``, in another process."""
+
+from __future__ import annotations
+
+import gc
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from .clocks import clock_of
+from .flush import flush
+from .memory import Meter, NoMeter, PoolMeter
+from .peers import Absent
+from .problem import Entrant, Facts, Offer, Problem
+from .timing import Contender
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What became of an offer.
+
+    Attributes
+    ----------
+    name : str
+        The contender's.
+    trouble : str
+        Empty, ``wrong: ...``, ``failed: ...`` or ``absent: ...``.
+    facts : Facts
+        What is known of it.
+    """
+
+    name: str
+    trouble: str
+    facts: Facts
+
+
+class Station:
+    """Makes contenders of one problem, checks them and times them."""
+
+    def __init__(self) -> None:
+        self._problem: Problem | None = None
+        self._contenders: dict[str, tuple[Contender, Offer, Facts]] = {}
+        self._meter: Meter = NoMeter()
+
+    def load(self, problem: Problem) -> None:
+        """Take up a problem and forget the one before."""
+        self.clear()
+        self._problem = problem
+
+    def prepare(self, entrant: Entrant) -> list[Ready]:
+        """Make what an entrant offers, check it, and make it again to see what that takes.
+
+        The first time also pays for imports and compilers, which is not what a user pays for a
+        matrix.
+        """
+        assert self._problem is not None
+        try:
+            checked = {offer.name: self._checked(offer) for offer in self._problem.offers(entrant)}
+        except Absent as error:
+            return [Ready(entrant.name, f"absent: {error}", Facts())]
+        # whatever a library raises belongs into the report: the other contenders go on
+        except Exception as error:
+            return [Ready(entrant.name, _failed(error), Facts())]
+        gc.collect()
+        self._meter = self._make_meter(entrant)
+        self._meter.reset()
+        if not all(ready.trouble for ready in checked.values()):
+            for offer in self._problem.offers(entrant):
+                ready = checked[offer.name]
+                if not ready.trouble:
+                    checked[offer.name] = self._take(offer, ready.facts, entrant.gpu)
+        return list(checked.values())
+
+    def _make_meter(self, entrant: Entrant) -> Meter:
+        return PoolMeter() if entrant.gpu else NoMeter()
+
+    def _checked(self, offer: Offer) -> Ready:
+        """Call it once; a wrong or failing one is reported, not timed."""
+        assert self._problem is not None
+        try:
+            result = offer.to_host((offer.check or offer.make)()())
+            offer.synchronize()
+            wrong = self._problem.wrong(result)
+            facts = offer.facts()
+        except Absent as error:
+            return Ready(offer.name, f"absent: {error}", Facts())
+        except Exception as error:
+            return Ready(offer.name, _failed(error), Facts())
+        return Ready(offer.name, f"wrong: {wrong}" if wrong else "", facts)
+
+    def _take(self, offer: Offer, facts: Facts, gpu: bool) -> Ready:
+        """Make what is timed, and see what that takes."""
+        offer.synchronize()
+        began = time.perf_counter()
+        try:
+            call = offer.make()
+            call()
+            offer.synchronize()
+        except Exception as error:
+            return Ready(offer.name, _failed(error), facts)
+        facts.first = time.perf_counter() - began
+        clock = clock_of(call, gpu=gpu and not offer.host_clock, capture=offer.capture)
+        facts.method = clock.method
+        contender = Contender(
+            offer.name, call, offer.synchronize, offer.to_host, clock, lambda: flush(gpu)()
+        )
+        self._contenders[offer.name] = contender, offer, facts
+        return Ready(offer.name, "", facts)
+
+    def batch(self, name: str, calls: int, warm: bool, cold: bool) -> float:
+        """Return the seconds per call of a batch; raises Lost if the contender fails."""
+        contender, _, _ = self._contenders[name]
+        return contender.batch(calls, warm=warm, cold=cold)
+
+    def finish(self, name: str) -> Facts:
+        """Return what is known of a contender after it was timed."""
+        contender, offer, facts = self._contenders[name]
+        facts.peak_memory = self._meter.peak()
+        try:
+            offer.finish(contender.to_host(contender.call()), facts)
+        except Exception as error:
+            facts.notes.append(_failed(error))
+        return facts
+
+    def clear(self) -> None:
+        """Forget problem and contenders."""
+        self._problem, self._meter = None, NoMeter()
+        self._contenders.clear()
+        gc.collect()
+
+
+class Seat:
+    """A contender at a station, wherever the station is."""
+
+    def __init__(self, station: Any, name: str) -> None:
+        self.station, self.name = station, name
+
+    def batch(self, calls: int, *, warm: bool = True, cold: bool = False) -> float:
+        """Return the seconds per call of so many calls; raises Lost if it fails."""
+        return float(self.station.batch(self.name, calls, warm, cold))
+
+
+def _failed(error: Exception) -> str:
+    return f"failed: {type(error).__name__}: {error}"

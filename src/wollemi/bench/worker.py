@@ -1,0 +1,298 @@
+"""A station in a process of its own, so that contenders share neither caches nor threads.
+
+``Worker`` is what the parent holds, ``serve`` the other end. It is given a file with the problem,
+and messages over a socket; between them it sleeps.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from .memory import Meter, ProcessMeter, resident
+from .problem import Entrant, Facts, Problem
+from .settle import settle
+from .station import Ready, Station
+from .timing import Lost
+
+#: Seconds without an answer after which a process is given up.
+PATIENCE = 600.0
+
+#: What settles how many threads libraries make when they are loaded.
+THREADS = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+
+class HostStation(Station):
+    """A station with a process, and so a memory, of its own."""
+
+    def open(self, path: str) -> None:
+        """Take up the problem in a file."""
+        self.clear()
+        self._empty = resident()
+        self._problem = unpack(Path(path))
+        self._loaded = resident()
+
+    def prepare(self, entrant: Entrant) -> list[Ready]:
+        """Make, check and make again what an entrant offers; its threads sleep afterwards."""
+        try:
+            return super().prepare(entrant)
+        finally:
+            settle()
+
+    def batch(self, name: str, calls: int, warm: bool, cold: bool) -> float:
+        """Return the seconds per call of a batch; no thread spins afterwards."""
+        try:
+            return super().batch(name, calls, warm, cold)
+        finally:
+            settle()
+
+    def _make_meter(self, entrant: Entrant) -> Meter:
+        """Return what sees memory beyond that of libraries, which were loaded for the check."""
+        if entrant.gpu:
+            return super()._make_meter(entrant)
+        now = resident()
+        if self._problem is not None:
+            self._problem.forget()
+        if self._empty is None or self._loaded is None or now is None:
+            return ProcessMeter(None)
+        return ProcessMeter(self._empty + max(now - self._loaded, 0))
+
+
+class Worker:
+    """A station in another process.
+
+    Parameters
+    ----------
+    threads : int
+        How many threads libraries make.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+
+    def start(self) -> None:
+        """Start the process, if it does not run."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", f"from {__name__} import main; main({theirs.fileno()})"],
+                pass_fds=[theirs.fileno()],
+                env=_environment(self._threads),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+            self._connection = Connection(os.dup(ours.fileno()))
+
+    def _ask(self, verb: str, *arguments: Any) -> Any:
+        self.start()
+        assert self._connection is not None and self._process is not None
+        try:
+            self._connection.send((verb, arguments))
+            if not self._connection.poll(PATIENCE):
+                self.stop()
+                raise Lost(f"no answer within {PATIENCE:.0f} s")
+            done, answer = self._connection.recv()
+        except (EOFError, OSError):
+            raise Lost(self._end()) from None
+        if not done:
+            raise Lost(answer)
+        return answer
+
+    def _end(self) -> str:
+        """Return how the process ended, which it did by itself."""
+        assert self._process is not None
+        code = self._process.wait()
+        self.stop()
+        if code < 0:
+            with suppress(ValueError):
+                return f"its process ended with {signal.Signals(-code).name}"
+        return f"its process ended with status {code}"
+
+    def open(self, path: str) -> None:
+        """Take up the problem in a file."""
+        self._ask("open", path)
+
+    def prepare(self, entrant: Entrant) -> list[Ready]:
+        """Make, check and make again what an entrant offers."""
+        ready: list[Ready] = self._ask("prepare", entrant)
+        return ready
+
+    def batch(self, name: str, calls: int, warm: bool, cold: bool) -> float:
+        """Return the seconds per call of a batch."""
+        return float(self._ask("batch", name, calls, warm, cold))
+
+    def finish(self, name: str) -> Facts:
+        """Return what is known of a contender after it was timed."""
+        facts: Facts = self._ask("finish", name)
+        return facts
+
+    def clear(self) -> None:
+        """Forget problem and contenders; a process that cannot is ended."""
+        if self._process is not None:
+            with suppress(Lost):
+                self._ask("clear")
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._connection is not None:
+            self._connection.close()
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=2.0)
+            if self._process.poll() is None:
+                self._process.kill()
+                self._process.wait()
+        self._process = self._connection = None
+
+
+def _environment(threads: int) -> dict[str, str]:
+    """Return the environment of a process with so many threads.
+
+    Threads of Intel's OpenMP would spin for 200 ms after a call; a millisecond is more than there
+    is between calls.
+    """
+    return {
+        **os.environ,
+        **dict.fromkeys(THREADS, str(threads)),
+        "KMP_BLOCKTIME": os.environ.get("KMP_BLOCKTIME", "1"),
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+    }
+
+
+class Stations:
+    """Where contenders are timed: each in a process of its own, or all of them in this one.
+
+    Processes are kept from contest to contest, because libraries take seconds to load.
+
+    Parameters
+    ----------
+    own_process : bool
+        Whether each entrant has a process of its own.
+    threads : int
+        How many threads libraries make there.
+    """
+
+    def __init__(self, *, own_process: bool, threads: int = 1) -> None:
+        self.own_process = own_process
+        self._threads = threads
+        self._workers: dict[str, Worker] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="wollemi-bench-")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self._workers.values():
+            worker.stop()
+        self._workers.clear()
+        self._folder.cleanup()
+
+    def prepare(
+        self, problem: Problem, entrants: Sequence[Entrant]
+    ) -> Iterator[tuple[Any, list[Ready]]]:
+        """Yield, for each entrant, its station and what became of its offers."""
+        if not self.own_process:
+            for entrant in entrants:
+                station = Station()
+                station.load(problem)
+                yield station, station.prepare(entrant)
+            return
+        for entrant in entrants:  # libraries are loaded side by side
+            self._workers.setdefault(entrant.name, Worker(self._threads)).start()
+        path = Path(self._folder.name) / "problem"
+        pack(problem, path)
+        try:
+            for entrant in entrants:
+                worker = self._workers[entrant.name]
+                try:
+                    worker.open(str(path))
+                    ready = worker.prepare(entrant)
+                except Lost as error:
+                    ready = [Ready(entrant.name, f"failed: {error}", Facts())]
+                yield worker, ready
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def pack(problem: Problem, path: Path) -> None:
+    """Write a problem with its arrays."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(problem, protocol=5, buffer_callback=buffers.append)
+    raw = [buffer.raw() for buffer in buffers]
+    with path.open("wb") as file:
+        pickle.dump((head, [len(part) for part in raw]), file)
+        for part in raw:
+            file.write(part)
+
+
+def unpack(path: Path) -> Problem:
+    """Return the problem that was written.
+
+    NumPy allocates the arrays, so that they lie as those of any program: in huge pages, too.
+    """
+    with path.open("rb") as file:
+        head, lengths = pickle.load(file)
+        buffers = []
+        for length in lengths:
+            memory = np.empty(length, np.uint8)
+            file.readinto(memory)  # type: ignore[arg-type]
+            buffers.append(memory)
+    problem: Problem = pickle.loads(head, buffers=buffers)
+    return problem
+
+
+def serve(connection: Connection) -> None:
+    """Do what is asked until nobody asks any more."""
+    station = HostStation()
+    while True:
+        try:
+            verb, arguments = connection.recv()
+        except EOFError:
+            return
+        # whatever happens belongs into the report
+        try:
+            answer = True, getattr(station, verb)(*arguments)
+        except Lost as error:
+            answer = False, str(error)
+        except Exception as error:
+            answer = False, f"{type(error).__name__}: {error}"
+        connection.send(answer)
+        del answer, arguments
+
+
+def main(descriptor: int) -> None:
+    """Serve at the socket that is open under this number."""
+    # Ctrl-C is the parent's to handle: it closes the connection
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    serve(Connection(descriptor))
