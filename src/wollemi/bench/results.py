@@ -23,11 +23,13 @@ FAMILY = "wollemi-bench/"
 OURS = "wollemi"
 
 #: What of an executor's properties says which device it is; others are what it reached that day.
-IDENTITY = ("name", "threads", "simd", "multiprocessors", "capability", "compute_capability")
+IDENTITY = ("name", "threads", "simd", "multiprocessors", "compute_capability", "architecture")
 
-_FIELDS = {f.name: f for f in fields(Record)}
+#: Executors whose figures do not depend on how many cores the host has.
+GPUS = ("cuda", "hip")
+
 _NEEDED = [
-    name for name, f in _FIELDS.items() if f.default is MISSING and f.default_factory is MISSING
+    f.name for f in fields(Record) if f.default is MISSING and f.default_factory is MISSING
 ]
 
 
@@ -88,7 +90,8 @@ class Run:
         if found["executor"] == "reference":
             known.pop("name", None)  # NumPy's version, which is no hardware
         found |= {k: known[k] for k in IDENTITY if k in known}
-        found |= {k: self.environment[k] for k in ("machine", "cores") if k in self.environment}
+        host = ("machine",) if found["executor"] in GPUS else ("machine", "cores")
+        found |= {k: self.environment[k] for k in host if k in self.environment}
         return found
 
     @property
