@@ -51,7 +51,8 @@ class Adapter(ml_calls.Adapter):
 
     def extra(self, operation: str) -> Sequence[Algorithm]:
         """Return what NVIDIA's GPUs have besides; AMD's share this module and have none of it."""
-        return EXTRA[operation] if self.executor.kernels.backend == "cuda" else ()
+        own = EXTRA[operation] if self.executor.kernels.backend == "cuda" else ()
+        return (*own, *super().extra(operation))
 
     def launch(
         self,

@@ -39,7 +39,7 @@ csr_sddmm = SimtKernel(
     "sddmm.hpp",
     f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
     "sampled: inout T[z], sampled_step: i64, alpha: T, beta: T",
-    "{L}, {V}, {E}, {A}, {WHOLE}, {T}, {I}",
+    "{L}, {V}, {E}, {A}, {ROWS}, {WHOLE}, {T}, {I}",
     variants=(),
 )
 csr_fusedmm = SimtKernel(
@@ -47,7 +47,7 @@ csr_fusedmm = SimtKernel(
     "fusedmm.hpp",
     f"items: i64, k: i64, p: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
     f"{_operand('D')}, {_operand('out', 'out')}, alpha: T, lines: i64, partial: out u8[l]",
-    "{L}, {VK}, {VP}, {E}, {A}, {EDGE}, {SAME}, {WHOLE}, {T}, {I}",
+    "{L}, {VK}, {VP}, {E}, {A}, {ROWS}, {EDGE}, {SAME}, {WHOLE}, {T}, {I}",
     variants=(),
 )
 fusedmm_join = SimtKernel(
@@ -149,10 +149,20 @@ def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
         yield csr_spmm, {"L": lanes, "V": vectors, "E": each, "WHOLE": int(each == 0)}
     for lanes, vectors, each in ((1, 1, 1), (8, 1, 0), (8, 4, 0), (16, 4, 0)):
         whole = int(each == 0)
-        yield csr_sddmm, {"L": lanes, "V": vectors, "E": each, "A": 8 // vectors, "WHOLE": whole}
+        yield (
+            csr_sddmm,
+            {
+                "L": lanes,
+                "V": vectors,
+                "E": each,
+                "A": 8 // vectors,
+                "ROWS": vectors // 4,
+                "WHOLE": whole,
+            },
+        )
     fused = (
-        {"L": 16, "VK": 2, "VP": 2, "E": 0, "A": 4, "SAME": 1, "WHOLE": 1},
-        {"L": 4, "VK": 1, "VP": 4, "E": 1, "A": 2, "SAME": 0, "WHOLE": 0},
+        {"L": 16, "VK": 2, "VP": 2, "E": 0, "A": 4, "ROWS": 0, "SAME": 1, "WHOLE": 1},
+        {"L": 4, "VK": 1, "VP": 4, "E": 1, "A": 2, "ROWS": 1, "SAME": 0, "WHOLE": 0},
     )
     for edge in EDGES.values():
         for constants in fused:

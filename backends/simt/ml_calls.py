@@ -18,6 +18,7 @@ from ...core.statistics import Plan
 from ..unified.wrappers import SimtKernel
 from . import ml, ml_choice
 from .ml_extra import Algorithm, Facts
+from .sddmm_named import NAMED
 
 
 class Adapter(ABC):
@@ -55,8 +56,8 @@ class Adapter(ABC):
         """Return :func:`.ml_choice.cut_rows` with arrays of the device."""
 
     def extra(self, operation: str) -> Sequence[Algorithm]:
-        """Return the algorithms that this device has and others have not, best first."""
-        return ()
+        """Return the algorithms besides those of ``ml_choice.KERNELS``, best first."""
+        return NAMED.get(operation, ())
 
     @abstractmethod
     def launch(
@@ -255,6 +256,7 @@ def sddmm(
         V=shape.vectors,
         E=each,
         A=max(1, 8 // shape.vectors),
+        ROWS=0,
         WHOLE=int(k == shape.lanes * shape.vectors * each),
     )  # fmt: skip
 
@@ -309,6 +311,7 @@ def fusedmm(
         VP=of_p,
         E=each,
         A=max(1, 8 // max(of_k, of_p)),
+        ROWS=0,
         EDGE=function,
         SAME=int(same),
         WHOLE=int(k == lanes * of_k * each and p % width == 0),

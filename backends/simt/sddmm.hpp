@@ -8,7 +8,7 @@ namespace wl {
 // each are asked for before the first is multiplied. Row i of C stays in registers unless it is
 // longer than these lanes hold; then pieces of it are loaded again for every batch. WHOLE says that
 // it is just as long.
-template <int L, int V, int E, int A, int WHOLE, class T, class I>
+template <int L, int V, int E, int A, int ROWS, int WHOLE, class T, class I>
 WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* bounds,
                          const I* target, const I* indices, const T* values, i64 values_step,
                          const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
@@ -16,14 +16,17 @@ WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* b
   using S = held_t<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, width = L * V * E, ahead = L < A ? L : A;
   const i64 strips = WHOLE ? 1 : (k + width - 1) / width, units = items * batch;
-  const batch_of<L, I> me(it);
-  for (i64 u = it.block() * waves + wave_of(it); u < units; u += it.blocks() * waves) {
-    const unit_of unit(u, items, 1);
+  const batch_of<L, ROWS, I> me(it);
+  for (i64 u = (it.block() * waves + wave_of(it)) * me.rows; u < units;
+       u += it.blocks() * waves * me.rows) {
+    const i64 mine_of_wave = u + me.row();
+    const unit_of unit(mine_of_wave < units ? mine_of_wave : u, items, 1);
     I p = bounds[unit.i];
-    const I end = bounds[unit.i + 1];
-    if (p >= end)
+    const I end = mine_of_wave < units ? bounds[unit.i + 1] : p;
+    int count = me.count(p, end), most = me.longest(it, count);
+    if (most == 0)
       continue;
-    I column = read_once(indices + me.own(p, me.count(p, end)));
+    I column = count > 0 ? read_once(indices + me.own(p, count)) : I(0);
     const I of_row = target ? target[unit.i] : I(unit.i);
     const T* const of_C = row_at(C + unit.b * C_step, of_row, I(C_ld));
     const T* const of_B = B + unit.b * B_step;
@@ -34,45 +37,17 @@ WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* b
         const int at = (v * L + me.l) * E;
         mine[v] = load_part<WHOLE, T, E>(at < k, of_C, at);
       }
-    for (int count = me.count(p, end); count > 0;) {
+    while (most > 0) {
       const I now = p, of_now = column;
-      const int here = count;
+      const int here = count, steps = most;
       p += I(here);
       count = me.count(p, end);
+      most = me.longest(it, count);
       if (count > 0) // the columns of the next batch, while rows of this one are waited for
         column = read_once(indices + me.own(p, count));
-#ifdef WL_FULL
-      S dots[L] = {};
-      for (i64 strip = 0; strip < strips; ++strip) {
-        const i64 first = strip * width + me.l * E;
-        if (strips > 1)
-#pragma unroll
-          for (int v = 0; v < V; ++v)
-            mine[v] = load_part<WHOLE, T, E>(first + v * L * E < k, of_C, first + v * L * E);
-#pragma unroll
-        for (int s = 0; s < L; s += ahead) {
-          if (s * me.side >= here)
-            break;
-          pack<T, E> row[ahead][V];
-#pragma unroll
-          for (int a = 0; a < ahead; ++a) {
-            const T* const of_j = row_at(of_B, shuffle(of_now, me.lane_with(s + a)), I(B_ld));
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-              row[a][v] = load_part<WHOLE, T, E>(first + v * L * E < k, of_j, first + v * L * E);
-          }
-#pragma unroll
-          for (int a = 0; a < ahead; ++a)
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-              dots[s + a] = dot_pack<T, E>(dots[s + a], mine[v], row[a][v]);
-        }
-      }
-      S dot = sums_dealt<L>(it, dots);
-#else
       S dot{};
 #pragma unroll 1
-      for (int s = 0; s * me.side < here; s += ahead) {
+      for (int s = 0; s * me.side < steps; s += ahead) {
         S dots[ahead] = {};
         const T* of_j[ahead];
 #pragma unroll
@@ -99,7 +74,6 @@ WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* b
         const S dealt = sums_dealt<L>(it, dots);
         dot = me.l / ahead == s / ahead ? dealt : dot;
       }
-#endif
       if (me.place(me.l) < here) {
         const i64 e = i64(now) + me.place(me.l);
         if (values)

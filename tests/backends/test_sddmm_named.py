@@ -1,0 +1,90 @@
+"""The published algorithms for sampled products that have names of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.backends.simt import sddmm_named
+from wollemi.backends.simt.sddmm_named import ENTRIES, ROWS, entry_sddmm, make_tiles, sm_l2_sddmm
+from wollemi.backends.unified import wrappers
+from wollemi.core.operations import ml as operations
+
+from .lockstep.build import compiler
+from .lockstep.executor import WIDTHS, LockstepExecutor
+from .needs import tool
+from .test_ml import dtype_called, numbers
+from .test_ml_compile import program
+from .test_ml_waves import BATCH, REAL, M, N, assert_same, pattern_of
+
+NAMES = ("entry", "sm-l2")
+emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+
+@pytest.fixture(scope="module", params=WIDTHS)
+def wave(request: Any) -> LockstepExecutor:
+    return LockstepExecutor(request.param)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(12)
+
+
+@emulated
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("dtype", "index"), REAL)
+@pytest.mark.parametrize("k", [0, 1, 8, 33, 64, 272])
+def test_waves_equal_the_reference(
+    wave: Any, rng: Any, dtype: str, index: str, k: int, name: str, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(sddmm_named, "PANEL_BYTES", 5 * 64 * 4)  # several panels
+    T, A = dtype_called(dtype), pattern_of(dtype, index)
+    C, B, S, values = (numbers(rng, (BATCH, *s), T) for s in ((M, k), (N, k), (A.nnz,), (A.nnz,)))
+    assert_same(wave, operations.csr_sddmm, A, S, values, C, B, S, 0.75, -0.5, name)
+    S[...] = np.nan
+    assert_same(wave, operations.csr_sddmm, A, S, None, C, B, S, 0.75, 0.0, name)
+
+
+@pytest.mark.parametrize("width", [1, 7, 100, 10_000])
+def test_tiles_have_every_entry_once_and_keep_their_bounds(width: int) -> None:
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(0, 9, 700)
+    lengths[::97] = 3000
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    indices = rng.integers(0, 5000, indptr[-1]).astype(np.int32)
+    A = wl.Csr((np.ones(indices.size), indices, indptr), shape=(700, 5000), executor="reference")
+    tiles = make_tiles(np, A, width)
+    assert np.array_equal(np.sort(tiles.order), np.arange(A.nnz))
+    rows = np.repeat(np.arange(700), lengths)
+    for t in range(tiles.count):
+        entries = slice(tiles.first_entry[t], tiles.first_entry[t + 1])
+        of_tile = tiles.rows[tiles.first_row[t] : tiles.first_row[t + 1]]
+        order = tiles.order[entries]
+        assert 0 < order.size <= ENTRIES
+        assert 0 < of_tile.size <= ROWS
+        np.testing.assert_array_equal(of_tile[tiles.local[entries]], rows[order])
+        assert len(set(indices[order] // width)) == 1
+
+
+def test_a_pattern_without_entries_has_no_tiles() -> None:
+    A = wl.Csr((np.ones(0), np.ones(0, int), np.zeros(4, int)), shape=(3, 5), executor="reference")
+    assert make_tiles(np, A, 2).count == 0
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+def test_nvrtc_compiles_them(architecture: str) -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    module = pytest.importorskip("wollemi.backends.cuda.compiler")
+    for value, index, each in (("f4", "i4", 4), ("f8", "i8", 2), ("f2", "i4", 8), ("b2", "i8", 1)):
+        for kernel, constants in ((entry_sddmm, {}), (sm_l2_sddmm, {"L": sddmm_named.LANES})):
+            source = program("CUDA", kernel, value, index, 32, **constants, E=each)
+            assert module.compile_source(source, architecture, kernel.name)
+
+
+def test_the_bounds_of_tiles_are_those_of_the_text() -> None:
+    text = wrappers.flatten(sm_l2_sddmm.header)
+    assert f"SM_L2_ROWS = {ROWS}, SM_L2_ENTRIES = {ENTRIES};" in text
