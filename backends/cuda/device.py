@@ -66,6 +66,10 @@ class GpuDevice:
         """Return the definitions that bound the registers of kernels which wait for memory."""
         return {}
 
+    def resident(self, blocks: int) -> dict[str, object]:
+        """Return the definitions with which a multiprocessor holds so many blocks of a kernel."""
+        return {}
+
     def resident_blocks(self, function: Any, block: int) -> int:
         """Return how many blocks of a kernel the device holds at once; here, at the most."""
         return self.multiprocessors * launch.RESIDENT * launch.BLOCK // block
@@ -112,7 +116,12 @@ class GpuDevice:
                 )
             wrapper = wrappers.simt_wrapper(kernel, value, index, **constants)
             return wrappers.program(
-                self.dialect, [kernel.header], [wrapper], warp=self.warp, block=kernel.block
+                self.dialect,
+                [kernel.header],
+                [wrapper],
+                warp=self.warp,
+                block=kernel.block,
+                defines=self.resident(kernel.resident),
             )
 
         return self.function(kernel.symbol(value, index, **constants), text)
@@ -146,6 +155,10 @@ class CudaDevice(GpuDevice):
         slower by it.
         """
         return {"WL_BLOCKS_EACH": int(self.facts["maxThreadsPerMultiProcessor"]) * 3 // 4 // block}
+
+    def resident(self, blocks: int) -> dict[str, object]:
+        """Bound the registers of a work-item."""
+        return {"WL_BLOCKS_EACH": blocks} if blocks else {}
 
     def load(self, source: str, name: str) -> Any:
         """Compile a program, or find it on disk."""

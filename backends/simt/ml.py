@@ -24,8 +24,11 @@ csr_spmm = SimtKernel(
     "spmm.hpp",
     f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('B')}, {_operand('C', 'inout')}, "
     "alpha: T, beta: T, lines: i64, partial: out u8[l]",
-    "{L}, {V}, {E}, {WHOLE}, {T}, {I}",
+    "{L}, {V}, {E}, {A}, {ROWS}, {WHOLE}, {T}, {I}",
     variants=(),
+    # 64 registers. 32 columns: 2 % 16.7 and unbounded 19.1, 10 % 65.6 and 73.8; 128 columns: 2 %
+    # 53.7 and 62.8. 48 registers leave four loads in flight: 20.9.
+    resident=4,
 )
 spmm_join = SimtKernel(
     "spmm_join",
@@ -39,16 +42,20 @@ csr_sddmm = SimtKernel(
     "sddmm.hpp",
     f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
     "sampled: inout T[z], sampled_step: i64, alpha: T, beta: T",
-    "{L}, {V}, {E}, {A}, {ROWS}, {WHOLE}, {T}, {I}",
+    "{L}, {V}, {E}, {A}, {WHOLE}, {T}, {I}",
+    block=64,
     variants=(),
+    resident=20,
 )
 csr_fusedmm = SimtKernel(
     "csr_fusedmm",
     "fusedmm.hpp",
     f"items: i64, k: i64, p: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
     f"{_operand('D')}, {_operand('out', 'out')}, alpha: T, lines: i64, partial: out u8[l]",
-    "{L}, {VK}, {VP}, {E}, {A}, {ROWS}, {EDGE}, {SAME}, {WHOLE}, {T}, {I}",
+    "{L}, {VK}, {VP}, {E}, {A}, {EDGE}, {SAME}, {WHOLE}, {T}, {I}",
+    block=64,
     variants=(),
+    resident=16,
 )
 fusedmm_join = SimtKernel(
     "fusedmm_join",
@@ -66,15 +73,21 @@ EDGES = {"identity": 0, "sigmoid": 1, "softmax": 2}
 VECTOR_BYTES = 16
 # Measured on an H200 with float32 and 8192 x 8192, 10 % where not said otherwise; microseconds.
 
-#: Lanes that share a row at most. 128 columns: 16 lanes of two vectors 226, 8 of four 237; 32 lanes
-#: of one were slower still. 32 columns, 30 %: 8 lanes of one 225, 4 of two 235.
-MOST_LANES = 16
+#: Lanes that share a row of a sum at most. 128 columns, 2 % and 10 %: 32 lanes of one vector 53.7
+#: and 202, 16 of two 55.9 and 201, 8 of four 60.0 and 225. 32 columns: 8 of one 16.7 and 65.6,
+#: 4 of two 22.1 and 75.4.
+MOST_ROW_LANES = 32
 #: Vectors of a lane at most.
 MOST_VECTORS = 4
-#: Lanes that share a dot product of up to 32 vectors, where three steps add it up. 128 columns: 8
-#: lanes of four vectors 357, 16 of two 368; R-MAT 2^20 1682 and 1795; fusedmm where D is B 324 and
-#: 369.
-DOT_LANES = 8
+#: Vectors that a lane has in flight. 128 columns, 10 %: eight 201; from prototypes: four lost 13 to
+#: 20 %, sixteen 20 %.
+IN_FLIGHT = 8
+#: Vectors that a lane has of a row of a dot product, unless it has one of few. 128 columns, 2 % and
+#: R-MAT 2^20: 16 lanes of two 59 and 1333, 8 of four 58 and 1370, 32 of one 65 and 1367.
+DOT_VECTORS = 2
+#: Vectors that a lane of sddmm and fusedmm has in flight, so that 40 and 32 waves have registers:
+#: four 59 and 1333, eight 65 and 1393.
+DOTS_IN_FLIGHT = 4
 
 
 class Shape(NamedTuple):
@@ -97,10 +110,15 @@ def row_shape(vectors: int) -> Shape:
     Examples
     --------
     >>> row_shape(8), row_shape(32), row_shape(64)
-    (Shape(lanes=8, vectors=1), Shape(lanes=16, vectors=2), Shape(lanes=16, vectors=4))
+    (Shape(lanes=8, vectors=1), Shape(lanes=32, vectors=1), Shape(lanes=32, vectors=2))
     """
-    lanes = _power(vectors, MOST_LANES)
+    lanes = _power(vectors, MOST_ROW_LANES)
     return Shape(lanes, _power(-(-vectors // lanes), MOST_VECTORS))
+
+
+def steps_ahead(lanes: int, vectors: int) -> int:
+    """Return how many rows a lane loads its vectors of before it adds the first."""
+    return min(lanes, max(1, IN_FLIGHT // vectors))
 
 
 def dot_shape(vectors: int) -> Shape:
@@ -109,16 +127,26 @@ def dot_shape(vectors: int) -> Shape:
     Examples
     --------
     >>> dot_shape(8), dot_shape(32), dot_shape(128)
-    (Shape(lanes=8, vectors=1), Shape(lanes=8, vectors=4), Shape(lanes=16, vectors=4))
+    (Shape(lanes=4, vectors=2), Shape(lanes=16, vectors=2), Shape(lanes=32, vectors=4))
     """
-    most = DOT_LANES if vectors <= DOT_LANES * MOST_VECTORS else MOST_LANES
-    lanes = _power(vectors, most)
+    lanes = _power(-(-vectors // DOT_VECTORS), MOST_ROW_LANES)
     return Shape(lanes, _power(-(-vectors // lanes), MOST_VECTORS))
 
 
-def fused_shape(k: int, p: int) -> tuple[int, int, int]:
-    """Return lanes, vectors of rows that are multiplied, and vectors of rows that are added up."""
-    lanes = dot_shape(max(k, p)).lanes
+def dots_ahead(lanes: int, vectors: int) -> int:
+    """Return how many rows a lane loads its vectors of before it multiplies the first."""
+    return min(lanes, max(1, DOTS_IN_FLIGHT // vectors))
+
+
+def fused_shape(k: int, p: int, *, same: bool) -> tuple[int, int, int]:
+    """Return lanes, vectors of rows that are multiplied, and vectors of rows that are added up.
+
+    Where ``D`` is not ``B``, as many lanes as there are vectors, which leaves registers for rows of
+    both: 128 columns, 2 % and R-MAT 2^20, 32 lanes 120 and 3050, 16 of two vectors 120 and 3170;
+    where it is, 81 and 1800, and 67 and 1730.
+    """
+    most = max(k, p)
+    lanes = dot_shape(most).lanes if same else _power(most, MOST_ROW_LANES)
     return (
         lanes,
         _power(-(-k // lanes), MOST_VECTORS),
@@ -145,24 +173,24 @@ def elements(itemsize: int, columns: tuple[int, ...], places: tuple[int, ...]) -
 
 def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
     """Yield kernels with constants that every kind of code occurs in, for compilers to see."""
-    for lanes, vectors, each in ((1, 1, 1), (4, 1, 0), (8, 1, 0), (16, 2, 0), (16, 4, 0)):
-        yield csr_spmm, {"L": lanes, "V": vectors, "E": each, "WHOLE": int(each == 0)}
-    for lanes, vectors, each in ((1, 1, 1), (8, 1, 0), (8, 4, 0), (16, 4, 0)):
-        whole = int(each == 0)
+    for lanes, vectors, each, rows, whole in (
+        (1, 1, 1, 0, 0),
+        (4, 1, 0, 1, 1),
+        (8, 1, 0, 0, 2),
+        (32, 1, 0, 0, 2),
+        (32, 4, 0, 0, 1),
+    ):
+        ahead = steps_ahead(lanes, vectors)
         yield (
-            csr_sddmm,
-            {
-                "L": lanes,
-                "V": vectors,
-                "E": each,
-                "A": 8 // vectors,
-                "ROWS": vectors // 4,
-                "WHOLE": whole,
-            },
+            csr_spmm,
+            {"L": lanes, "V": vectors, "E": each, "A": ahead, "ROWS": rows, "WHOLE": whole},
         )
+    for lanes, vectors, each, whole in ((1, 1, 1, 0), (8, 1, 0, 1), (16, 2, 0, 2), (32, 4, 0, 0)):
+        ahead = dots_ahead(lanes, vectors)
+        yield csr_sddmm, {"L": lanes, "V": vectors, "E": each, "A": ahead, "WHOLE": whole}
     fused = (
-        {"L": 16, "VK": 2, "VP": 2, "E": 0, "A": 4, "ROWS": 0, "SAME": 1, "WHOLE": 1},
-        {"L": 4, "VK": 1, "VP": 4, "E": 1, "A": 2, "ROWS": 1, "SAME": 0, "WHOLE": 0},
+        {"L": 16, "VK": 2, "VP": 2, "E": 0, "A": 2, "SAME": 1, "WHOLE": 2},
+        {"L": 4, "VK": 1, "VP": 4, "E": 1, "A": 1, "SAME": 0, "WHOLE": 0},
     )
     for edge in EDGES.values():
         for constants in fused:

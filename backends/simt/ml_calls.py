@@ -161,6 +161,22 @@ def by_extra(to: Adapter, operation: str, plan: Plan, A: Any, *arguments: Any) -
     return False
 
 
+def known_of_rows(whole: bool, blocks: int, width: int, *operands: Operand) -> int:
+    """Return what kernels of dots are made to know, as ``dots.hpp`` numbers it.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether rows are as long as the lanes hold.
+    blocks : int
+        How many there are, and tiles of columns.
+    width : int
+        Columns of ``operands``.
+    """
+    alone = blocks == 1 and all(operand.rows == width for operand in operands)
+    return int(whole) + int(whole and alone)
+
+
 def spmm(
     to: Adapter,
     A: Any,
@@ -201,7 +217,9 @@ def spmm(
         L=shape.lanes,
         V=shape.vectors,
         E=each,
-        WHOLE=int(k % width == 0),
+        A=ml.steps_ahead(*shape),
+        ROWS=0,
+        WHOLE=2 if k == width == of_B.rows else int(k % width == 0),
     )  # fmt: skip
     if items.lines:
         cuts = int(items.cut_rows.size)
@@ -255,9 +273,8 @@ def sddmm(
         L=shape.lanes,
         V=shape.vectors,
         E=each,
-        A=max(1, 8 // shape.vectors),
-        ROWS=0,
-        WHOLE=int(k == shape.lanes * shape.vectors * each),
+        A=ml.dots_ahead(*shape),
+        WHOLE=known_of_rows(k == shape.lanes * shape.vectors * each, batch, k, of_C, of_B),
     )  # fmt: skip
 
 
@@ -291,12 +308,17 @@ def fusedmm(
     weights, step = to.weights(values)
     dense = (of_C, of_B, of_D, of_E)
     each = ml.elements(item, (k, p), tuple(place for o in dense for place in o.places(item)))
-    lanes, of_k, of_p = ml.fused_shape(-(-k // each), -(-p // each))
+    same = of_B == of_D and k == p
+    lanes, of_k, of_p = ml.fused_shape(-(-k // each), -(-p // each), same=same)
     width = lanes * of_p * each
     tiles = -(-p // width)
-    same = of_B == of_D and k == p and tiles == 1
+    same = same and tiles == 1
     partial = to.lines(batch * items.lines * (p + 2), dtype)
     function = ml.EDGES[edge]
+    whole = k == lanes * of_k * each and p % width == 0
+    known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
+    if known == 2 and of_D.rows != p:
+        known = 1
     to.launch(
         ml.csr_fusedmm,
         items.items * tiles * batch * to.wave,
@@ -310,11 +332,10 @@ def fusedmm(
         VK=of_k,
         VP=of_p,
         E=each,
-        A=max(1, 8 // max(of_k, of_p)),
-        ROWS=0,
+        A=ml.dots_ahead(lanes, max(of_k, of_p)),
         EDGE=function,
         SAME=int(same),
-        WHOLE=int(k == lanes * of_k * each and p % width == 0),
+        WHOLE=known,
     )  # fmt: skip
     if items.lines:
         cuts = int(items.cut_rows.size)

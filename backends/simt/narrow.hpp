@@ -77,6 +77,26 @@ WL_DEVICE half half_of(float v) {
 }
 #endif
 
+// The two numbers of 16 bits that are in a word.
+template <class T>
+WL_DEVICE void widen_both(u32 word, float& low, float& high);
+template <>
+WL_DEVICE void widen_both<bfloat>(u32 word, float& low, float& high) {
+  low = float_of(word << 16);
+  high = float_of(word & 0xffff0000u);
+}
+template <>
+WL_DEVICE void widen_both<half>(u32 word, float& low, float& high) {
+#if defined(WL_CUDA)
+  asm("{.reg .b16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b;}"
+      : "=f"(low), "=f"(high)
+      : "r"(word));
+#else
+  low = widen(half{u16(word)});
+  high = widen(half{u16(word >> 16)});
+#endif
+}
+
 WL_DEVICE bfloat bfloat_of(float v) {
   const u32 bits = bits_of(v);
   if ((bits & 0x7fffffffu) > 0x7f800000u) // rounding could make infinity of NaN

@@ -43,6 +43,58 @@ WL_DEVICE pack<T, E> load_part(bool there, const T* row, i64 at) {
   }
 }
 
+// E neighbours as the words that a load brings: held as 16-bit numbers, they would be taken apart
+// at once, and fill twice the registers.
+template <class T, int E>
+struct words_in {
+  static constexpr int count = sizeof(T) * E < 4 ? 1 : int(sizeof(T)) * E / 4;
+  u32 at[count];
+};
+
+template <class T, int E>
+WL_DEVICE words_in<T, E> load_words(const T* place) {
+  const pack<T, E> loaded = load_pack<T, E>(place);
+  if constexpr (sizeof(loaded) < 4)
+    return {{u32(__builtin_bit_cast(u16, loaded))}};
+  else
+    return __builtin_bit_cast(words_in<T, E>, loaded);
+}
+
+// sums += factor row
+template <class T, int E>
+WL_DEVICE void add_words(held_t<T>* sums, held_t<T> factor, const words_in<T, E>& row) {
+  if constexpr (sizeof(T) == 2) {
+#pragma unroll
+    for (int e = 0; e < E; e += 2) {
+      float low, high;
+      widen_both<T>(row.at[e / 2], low, high);
+      sums[e] += factor * low;
+      if (e + 1 < E)
+        sums[e + 1] += factor * high;
+    }
+  } else {
+    const auto numbers = __builtin_bit_cast(pack<T, E>, row);
+#pragma unroll
+    for (int e = 0; e < E; ++e)
+      sums[e] += factor * numbers.at[e];
+  }
+}
+
+// The value of lane `from` of my group of L lanes. Told apart from any other lane, because one
+// instruction does it where `from` is known to the compiler.
+template <int L, class X>
+WL_DEVICE X of_group(const item& it, X value, int from) {
+#if defined(WL_CUDA)
+  auto words = __builtin_bit_cast(words_of<X>, value);
+#pragma unroll
+  for (int i = 0; i < int(sizeof(X) / sizeof(i32)); ++i)
+    words.word[i] = __shfl_sync(0xffffffffu, words.word[i], from, L);
+  return __builtin_bit_cast(X, words);
+#else
+  return shuffle(value, lane_of(it) / L * L + from);
+#endif
+}
+
 // sums += factor row
 template <class T, int E>
 WL_DEVICE void add_pack(held_t<T>* sums, held_t<T> factor, const pack<T, E>& row) {

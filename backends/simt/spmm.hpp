@@ -1,88 +1,123 @@
-// C = alpha A B + beta C, B dense by rows: a wave has a row of A (or a piece of a long one).
+// C = alpha A B + beta C, B dense by rows: a wave has a row of A (or a piece of a long one), or
+// each group of its lanes has one.
 #pragma once
 #include "packs.hpp"
 
 namespace wl {
 
-// L lanes have V vectors each of a row of B, so that WL_WARP / L entries are multiplied side by
-// side. Entries are loaded a wave at a time and handed out by shuffles: loading them where they are
-// used took 21 to 36 % more time. WHOLE says that k is a multiple of what the lanes have.
+// L lanes have V vectors each of a row of B. ROWS = 0: the WL_WARP / L groups of lanes multiply
+// entries of one row side by side, and add up at the end. ROWS = 1: each has a row of its own.
+// Entries are loaded as many at a time as there are lanes for a row, the next before these are
+// multiplied, and handed out by shuffles: loading them where they are used took 21 to 36 % more
+// time. A steps are loaded before the first is added.
+//
+// WHOLE = 1: k is a multiple of what the lanes have. WHOLE = 2: it is just that, and rows of B
+// follow one another: their distance is a constant, and an address one instruction where it is
+// three otherwise (10 % of the time at 32 columns).
 //
 // Item i of the list has the entries bounds[i] .. bounds[i + 1] of row target[i], i if there are no
 // targets. A target t < 0 is a piece of a cut row, whose sums go to line -1 - t of `partial`.
-template <int L, int V, int E, int WHOLE, class T, class I>
+template <int L, int V, int E, int A, int ROWS, int WHOLE, class T, class I>
 WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bounds,
                         const I* target, const I* indices, const T* values, i64 values_step,
                         const T* B, i64 B_ld, i64 B_step, T* C, i64 C_ld, i64 C_step,
                         held_t<T> alpha, held_t<T> beta, i64 lines, u8* partial) {
   using S = held_t<T>;
-  constexpr int side = WL_WARP / L, waves = WL_BLOCK / WL_WARP, width = L * V * E;
-  // Eight loads in flight: four lost 13 to 20 %, sixteen 20 %.
-  constexpr int ahead = L < 8 / V ? L : 8 / V;
-  const int lane = lane_of(it), group = lane / L;
-  const i64 tiles = (k + width - 1) / width, units = items * tiles * batch;
-  for (i64 u = it.block() * waves + wave_of(it); u < units; u += it.blocks() * waves) {
-    const unit_of unit(u, items, tiles);
-    const i64 first = unit.tile * width + lane % L * E, end = bounds[unit.i + 1];
-    const T* const of_B = B + unit.b * B_step;
-    const T* const of_values = values + unit.b * values_step;
-    S sums[V * E] = {};
-    for (i64 begin = bounds[unit.i]; begin < end; begin += WL_WARP) {
-      const int count = end - begin < WL_WARP ? int(end - begin) : WL_WARP;
-      // Lanes that are left over repeat the last entry: no load depends on a condition.
-      const i64 e = begin + (lane < count ? lane : count - 1);
-      const I column = read_once(indices + e);
-      const S value = widen(read_once(of_values + e));
-      for (int s = 0; s < count; s += side * ahead) {
-        S factor[ahead];
-        pack<T, E> row[ahead][V];
+  constexpr int own = ROWS ? L : WL_WARP, side = own / L, rows = WL_WARP / own, width = L * V * E;
+  const i64 tiles = (k + width - 1) / width, shares = (items + rows - 1) / rows;
+  const i64 u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
+  if (u >= shares * tiles * batch)
+    return; // a whole wave
+  const unit_of unit(u, shares, tiles);
+  // Of the entries that are loaded together, lane l of group g has number l side + g: a group finds
+  // those that it multiplies in its own lanes.
+  const int lane = lane_of(it), group = lane % own / L, mine = lane % L * side + group;
+  const int first = int(unit.tile) * width + lane % L * E;
+  const i64 i = unit.i * rows + lane / own;
+  const bool there = rows == 1 || i < items;
+  const I begin = there ? bounds[i] : I(0), size = there ? bounds[i + 1] - begin : I(0);
+  I longest = size;
 #pragma unroll
-        for (int a = 0; a < ahead; ++a) {
-          const int from = s + a * side + group;
-          const I c = shuffle(column, from);
-          factor[a] = shuffle(value, from);
+  for (int d = own; d < WL_WARP; d *= 2) {
+    const I other = shuffle_xor(it, longest, d);
+    longest = other > longest ? other : longest;
+  }
+  const T* const of_B = B + unit.b * B_step + first;
+  // The last entry stands in for those after it, and the first of all for those of an empty row:
+  // no load depends on a condition.
+  const I* const of_indices = indices + (size > 0 ? begin : 0);
+  const T* const of_values = values + unit.b * values_step + (size > 0 ? begin : 0);
+  const I last = size > 0 ? size - 1 : 0;
+  S sums[V * E] = {};
+  I column{};
+  T value{};
+  if (longest > 0) {
+    column = read_once(of_indices + (mine < last ? mine : last));
+    value = read_once(of_values + (mine < last ? mine : last));
+  }
+  for (I p = 0; p < longest; p += own) {
+    I next_column{};
+    T next_value{};
+    if (p + own < longest) {
+      const I e = p + own + mine < last ? p + own + mine : last;
+      next_column = read_once(of_indices + e);
+      next_value = read_once(of_values + e);
+    }
+    const S factors = p + mine < size ? widen(value) : S{};
 #pragma unroll
-          for (int v = 0; v < V; ++v) {
-            const i64 at = first + v * L * E; // columns beyond k are added up, and not stored
-            row[a][v] = load_pack<T, E>(row_at(of_B, c, I(B_ld)) + (WHOLE || at < k ? at : 0));
-          }
-        }
-        if (s + side * ahead > count)
+    for (int s = 0; s < L; s += A) {
+      if (p + s * side >= longest)
+        break;
+      words_in<T, E> row[A][V];
 #pragma unroll
-          for (int a = 0; a < ahead; ++a)
-            if (s + a * side + group >= count)
+      for (int a = 0; a < A; ++a) {
+        const I c = of_group<L>(it, column, s + a);
+        const T* const of_row = of_B + i64(c) * (WHOLE == 2 ? i64(width) : B_ld);
 #pragma unroll
-              for (int v = 0; v < V; ++v)
-                row[a][v] = pack<T, E>{};
+        for (int v = 0; v < V; ++v) // columns beyond k are added up, and not stored
+          row[a][v] =
+              load_words<T, E>(of_row + (WHOLE || first + v * L * E < k ? v * L * E : -first));
+      }
+      if (p + (s + A) * side > size) // what stands in is not added: B may be infinite
 #pragma unroll
-        for (int a = 0; a < ahead; ++a)
+        for (int a = 0; a < A; ++a)
+          if (p + (s + a) * side + group >= size)
 #pragma unroll
-          for (int v = 0; v < V; ++v)
-            add_pack<T, E>(sums + v * E, factor[a], row[a][v]);
+            for (int v = 0; v < V; ++v)
+              row[a][v] = words_in<T, E>{};
+#pragma unroll
+      for (int a = 0; a < A; ++a) {
+        const S factor = of_group<L>(it, factors, s + a);
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+          add_words<T, E>(sums + v * E, factor, row[a][v]);
       }
     }
+    column = next_column;
+    value = next_value;
+  }
 #pragma unroll
-    for (int d = L; d < WL_WARP; d *= 2)
+  for (int d = L; d < own; d *= 2)
 #pragma unroll
-      for (int e = 0; e < V * E; ++e) {
-        const S other = shuffle_xor(it, sums[e], d);
-        sums[e] += other;
-      }
-    const I row = target ? target[unit.i] : I(unit.i);
-    if (group == 0)
+    for (int e = 0; e < V * E; ++e) {
+      const S other = shuffle_xor(it, sums[e], d);
+      sums[e] += other;
+    }
+  if (!there || group != 0)
+    return;
+  const I row = target ? target[i] : I(i);
 #pragma unroll
-      for (int v = 0; v < V; ++v) {
-        const i64 c = first + v * L * E;
-        if (c >= k)
-          continue;
-        if (row < 0) {
-          S* const line = reinterpret_cast<S*>(partial) + (unit.b * lines - 1 - row) * k;
-          for (int e = 0; e < E; ++e)
-            line[c + e] = sums[v * E + e];
-        } else {
-          store_pack<T, E>(C + unit.b * C_step + row * C_ld + c, sums + v * E, alpha, beta);
-        }
-      }
+  for (int v = 0; v < V; ++v) {
+    const int c = first + v * L * E;
+    if (c >= k)
+      continue;
+    if (row < 0) {
+      S* const line = reinterpret_cast<S*>(partial) + (unit.b * lines - 1 - row) * k;
+      for (int e = 0; e < E; ++e)
+        line[c + e] = sums[v * E + e];
+    } else {
+      store_pack<T, E>(C + unit.b * C_step + row * C_ld + c, sums + v * E, alpha, beta);
+    }
   }
 }
 

@@ -85,6 +85,9 @@ class SimtKernel:
         Work-items of a block.
     variants : tuple of mapping
         The constants that it is made for.
+    resident : int
+        Blocks that a multiprocessor should hold, which bounds registers where compilers can be
+        told so; 0 leaves it to them.
     """
 
     name: str
@@ -93,6 +96,7 @@ class SimtKernel:
     template: str = "{T}, {I}"
     block: int = 256
     variants: tuple[Mapping[str, object], ...] = ({},)
+    resident: int = 0
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

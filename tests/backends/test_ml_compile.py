@@ -58,7 +58,7 @@ def test_nvrtc_compiles_products_of_complex_numbers() -> None:
     pytest.importorskip("cuda.bindings.nvrtc")
     compiler = pytest.importorskip("wollemi.backends.cuda.compiler")
     for pair in COMPLEX:
-        constants = {"L": 16, "V": 2, "E": 1, "WHOLE": 1}
+        constants = {"L": 16, "V": 2, "E": 1, "A": 4, "ROWS": 0, "WHOLE": 1}
         source = program("CUDA", ml.csr_spmm, *pair, 32, **constants)
         assert compiler.compile_source(source, "sm_90")
         assert compiler.compile_source(program("CUDA", ml.spmm_join, *pair, 32), "sm_90")
