@@ -1,26 +1,27 @@
-"""The matrices that are measured: seeded generators, and files.
+"""The matrices that are measured: generators, stand-ins of well-known ones, files, and SuiteSparse.
 
-A case is named by a string: ``stencil7:100``, ``rmat:18,4000000``, or the path of a matrix file.
+A case is named by a string: ``stencil7:100``, ``rmat:18,4000000``, ``like:thermal2/4``,
+``ss:Schmid/thermal2``, or the path of a matrix file or of a folder of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..core import io
 from ..core.errors import InvalidArgument
+from . import generators, standins, suitesparse
+from .generators import SEED, Csr, compressed, stencil5
 
-Csr = sp.csr_array
-SEED = 20260101
+__all__ = ["CASES", "SEED", "Case", "Generator", "case", "cases", "grown", "stencil5"]
 
-#: R-MAT's probabilities of the four quadrants, those of Graph500.
-RMAT = (0.57, 0.19, 0.19, 0.05)
+#: How names of matrix files end.
+ENDINGS = (".mtx", ".mtx.gz", ".npz", ".smtx", ".smtx.gz")
 
 
 @dataclass(frozen=True)
@@ -48,123 +49,8 @@ class Case:
         return cast(Csr, made.astype(wanted))
 
 
-def _compressed(matrix: Any) -> Csr:
-    """Return sorted CSR with 32-bit indices where they suffice."""
-    made = sp.csr_array(matrix)
-    made.sum_duplicates()
-    if max(made.nnz, *made.shape) <= np.iinfo(np.int32).max:
-        made.indices, made.indptr = made.indices.astype(np.int32), made.indptr.astype(np.int32)
-    return made
-
-
-def _line(n: int) -> Any:
-    """Return the neighbours on a line of n points, each point its own too."""
-    return sp.diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(n, n))
-
-
-def _star(n: int, dimensions: int) -> Csr:
-    """Return the Laplacian that couples a point to its neighbours along the axes."""
-    laplacian: Any = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
-    return _compressed(reduce(lambda a, b: sp.kronsum(a, b), [laplacian] * dimensions))
-
-
-def _box(n: int, dimensions: int) -> Csr:
-    """Return the operator that couples a point to all its neighbours, diagonal ones too."""
-    neighbours = reduce(lambda a, b: sp.csr_array(sp.kron(a, b)), [_line(n)] * dimensions)
-    return _compressed(3.0**dimensions * sp.eye_array(n**dimensions) - neighbours)
-
-
-def stencil5(n: int) -> Csr:
-    """Return Poisson's equation on n x n points."""
-    return _star(n, 2)
-
-
-def stencil7(n: int) -> Csr:
-    """Return Poisson's equation on n x n x n points."""
-    return _star(n, 3)
-
-
-def stencil9(n: int) -> Csr:
-    """Return bilinear elements on n x n points."""
-    return _box(n, 2)
-
-
-def stencil27(n: int) -> Csr:
-    """Return trilinear elements on n x n x n points."""
-    return _box(n, 3)
-
-
-def fem(n: int) -> Csr:
-    """Return the 27-point stencil with three unknowns on each of n x n x n points."""
-    coupling = np.array([[2.0, 0.5, 0.25], [0.5, 2.0, 0.5], [0.25, 0.5, 2.0]])
-    return _compressed(sp.kron(stencil27(n), coupling))
-
-
-def circuit(n: int) -> Csr:
-    """Return a circuit: n nodes with a few wires each, and four rails that touch a tenth."""
-    rng = np.random.default_rng(SEED)
-    wires = rng.integers(0, n, (2, 2 * n))
-    rails = [np.full(n // 10 + 1, rail) for rail in rng.integers(0, n, 4)]
-    i = np.concatenate([wires[0], *rails])
-    j = np.concatenate([wires[1], rng.integers(0, n, i.size - wires.shape[1])])
-    g = sp.coo_array((rng.uniform(0.1, 1.0, i.size), (i, j)), shape=(n, n)).tocsr()
-    g = g + g.T
-    return _compressed(sp.diags_array(g.sum(axis=1) + 0.01) - g)
-
-
-def rmat(scale: int, entries: int) -> Csr:
-    """Return a power-law graph of 2^scale nodes (R-MAT) with that many distinct edges."""
-    rng = np.random.default_rng(SEED)
-    _, b, c, d = RMAT
-    keys = np.empty(0, np.int64)
-    while keys.size < entries:
-        drawn = np.zeros((2, entries), np.int64)
-        for _ in range(scale):
-            u = rng.random(entries)
-            drawn[0] = 2 * drawn[0] + (u < c + d)  # the lower quadrants
-            drawn[1] = 2 * drawn[1] + ((u < d) | (u >= 1 - b))  # the right ones
-        keys = np.unique(np.concatenate([keys, (drawn[0] << scale) + drawn[1]]))
-        if entries > 1 << (2 * scale):
-            raise InvalidArgument(f"rmat: 2^{scale} nodes have no {entries} distinct edges")
-    keys = np.sort(rng.permutation(keys)[:entries])
-    rows, columns = keys >> scale, keys & ((1 << scale) - 1)
-    n = 1 << scale
-    return _compressed(sp.coo_array((rng.random(entries), (rows, columns)), shape=(n, n)))
-
-
-def uniform(rows: int, columns: int, entries: int) -> Csr:
-    """Return entries anywhere with equal chance; about that many."""
-    rng = np.random.default_rng(SEED)
-    where = (rng.integers(0, rows, entries), rng.integers(0, columns, entries))
-    return _compressed(sp.coo_array((rng.random(entries), where), shape=(rows, columns)))
-
-
-def pruned(rows: int, columns: int, percent: int) -> Csr:
-    """Return a layer of a network whose smallest weights, so many percent, were set to zero.
-
-    Rows and columns have scales of their own and the threshold is global, so lengths vary.
-    """
-    rng = np.random.default_rng(SEED)
-    weights = rng.standard_normal((rows, columns))
-    weights *= rng.lognormal(0.0, 0.4, (rows, 1)) * rng.lognormal(0.0, 0.4, (1, columns))
-    weights[np.abs(weights) < np.percentile(np.abs(weights), percent)] = 0.0
-    return _compressed(weights)
-
-
-def weights(rows: int, columns: int, percent: int) -> Csr:
-    """Return weights of which so many percent, anywhere with equal chance, are zero."""
-    rng = np.random.default_rng(SEED)
-    parts = []
-    for start in range(0, rows, 1024):
-        block = rng.standard_normal((min(1024, rows - start), columns), np.float32)
-        block[100 * rng.random(block.shape, np.float32) < percent] = 0.0
-        parts.append(sp.csr_array(block))
-    return _compressed(sp.vstack(parts, format="csr"))
-
-
-def hypersparse(rows: int, entries: int) -> Csr:
-    """Return far fewer entries than rows: most rows are empty."""
-    return uniform(rows, rows, entries)
+def _power(factor: float, exponent: float, size: int) -> int:
+    return max(2, round(size * factor**exponent))
 
 
 @dataclass(frozen=True)
@@ -177,10 +63,22 @@ class Generator:
         Takes as many integers as ``default`` has.
     default : tuple of int
         The sizes of the family's usual case.
+    powers : tuple of float
+        Each size goes with the number of entries to this power.
     """
 
     build: Callable[..., Csr]
     default: tuple[int, ...]
+    powers: tuple[float, ...] = ()
+
+    def scaled(self, sizes: tuple[int, ...], factor: float) -> tuple[int, ...]:
+        """Return sizes with about ``factor`` times the entries; a power of 0 leaves a size."""
+        if self.build is generators.rmat:  # the first is a logarithm
+            return round(sizes[0] + np.log2(factor)), _power(factor, 1.0, sizes[1])
+        return tuple(
+            _power(factor, power, size) if power else size
+            for size, power in zip(sizes, self.powers, strict=True)
+        )
 
     @property
     def summary(self) -> str:
@@ -189,18 +87,22 @@ class Generator:
 
 
 CASES = {
-    "stencil5": Generator(stencil5, (1000,)),
-    "stencil7": Generator(stencil7, (100,)),
-    "stencil9": Generator(stencil9, (1000,)),
-    "stencil27": Generator(stencil27, (80,)),
-    "fem": Generator(fem, (30,)),
-    "circuit": Generator(circuit, (500_000,)),
-    "rmat": Generator(rmat, (18, 4_000_000)),
-    "uniform": Generator(uniform, (500_000, 500_000, 5_000_000)),
-    "pruned": Generator(pruned, (2048, 2048, 90)),
-    "weights": Generator(weights, (4096, 4096, 90)),
-    "hypersparse": Generator(hypersparse, (4_000_000, 1_000_000)),
+    "stencil5": Generator(generators.stencil5, (1000,), (1 / 2,)),
+    "stencil7": Generator(generators.stencil7, (100,), (1 / 3,)),
+    "stencil9": Generator(generators.stencil9, (1000,), (1 / 2,)),
+    "stencil27": Generator(generators.stencil27, (80,), (1 / 3,)),
+    "fem": Generator(generators.fem, (30,), (1 / 3,)),
+    "circuit": Generator(generators.circuit, (500_000,), (1.0,)),
+    "rmat": Generator(generators.rmat, (18, 4_000_000), (0.0, 1.0)),
+    "blocks": Generator(generators.blocks, (200_000, 64, 4_000_000), (1.0, 0.0, 1.0)),
+    "uniform": Generator(generators.uniform, (500_000, 500_000, 5_000_000), (1.0, 1.0, 1.0)),
+    "pruned": Generator(generators.pruned, (2048, 2048, 90), (1 / 2, 1 / 2, 0.0)),
+    "weights": Generator(generators.weights, (4096, 4096, 90), (1 / 2, 1 / 2, 0.0)),
+    "hypersparse": Generator(generators.hypersparse, (4_000_000, 1_000_000), (1.0, 1.0)),
 }
+
+#: The prefixes of other names: stand-ins, and the SuiteSparse collection.
+LIKE, COLLECTION = "like", "ss"
 
 
 def case(name: str) -> Case:
@@ -209,12 +111,14 @@ def case(name: str) -> Case:
     Parameters
     ----------
     name : str
-        A family (``stencil7``), a family and its sizes (``stencil7:100``), or a matrix file.
+        A family (``stencil7``), a family and its sizes (``stencil7:100``), a stand-in and by what
+        its rows are divided (``like:thermal2/4``), a name in the SuiteSparse collection
+        (``ss:Schmid/thermal2``), or a matrix file.
 
     Raises
     ------
     InvalidArgument
-        If it is neither.
+        If it is none of them.
 
     Examples
     --------
@@ -223,12 +127,18 @@ def case(name: str) -> Case:
     (100, 100)
     """
     family, _, sizes = name.partition(":")
+    if family == LIKE and sizes:
+        return Case(name, standins.standin(sizes), f"{LIKE}:{sizes.partition('/')[0]}")
+    if family == COLLECTION and sizes:
+        return Case(name, lambda: _read(suitesparse.file(sizes)))
     generator = CASES.get(family)
     if generator is None:
-        if name.endswith((".mtx", ".gz", ".npz", ".smtx")):
-            return Case(name, lambda: _compressed(io.read(name, executor="reference").to_scipy()))
-        known = ", ".join(CASES)
-        raise InvalidArgument(f"no case is called {name!r}; known: {known}, and matrix files")
+        if name.endswith(ENDINGS):
+            return Case(_short(name), lambda: _read(Path(name)))
+        known = ", ".join((*CASES, f"{LIKE}:...", f"{COLLECTION}:..."))
+        raise InvalidArgument(
+            f"no case is called {name!r}; known: {known}, and matrix files and folders"
+        )
     try:
         numbers = tuple(int(word) for word in sizes.split(",")) if sizes else generator.default
     except ValueError:
@@ -236,5 +146,64 @@ def case(name: str) -> Case:
     if len(numbers) != len(generator.default) or min(numbers) < 1:
         example = ",".join(map(str, generator.default))
         raise InvalidArgument(f"case {name!r}: expected sizes as in {family}:{example}")
+    return _generated(family, numbers)
+
+
+def _generated(family: str, numbers: tuple[int, ...]) -> Case:
     name = f"{family}:{','.join(map(str, numbers))}"
-    return Case(name, lambda: generator.build(*numbers), family)
+    return Case(name, lambda: CASES[family].build(*numbers), family)
+
+
+def _read(path: Path) -> Csr:
+    return compressed(io.read(path, executor="reference").to_scipy())
+
+
+def _short(name: str) -> str:
+    """Return the name of a file without its folder and ending."""
+    stem = Path(name).name
+    for ending in sorted(ENDINGS, key=len, reverse=True):
+        stem = stem.removesuffix(ending)
+    return stem
+
+
+def cases(names: list[str]) -> list[Case]:
+    """Return the cases of these names; a folder stands for the matrix files in it.
+
+    Raises
+    ------
+    InvalidArgument
+        If a name is no case, or there is no matrix file in a folder.
+    """
+    found = []
+    for name in names:
+        if not Path(name).is_dir():
+            found.append(case(name))
+            continue
+        files = sorted(path for path in Path(name).iterdir() if path.name.endswith(ENDINGS))
+        if not files:
+            raise InvalidArgument(f"{name}: no matrix file there ({', '.join(ENDINGS)})")
+        found += [case(str(path)) for path in files]
+    return found
+
+
+#: The sizes of a growth curve: so many times the entries of the case as it is named.
+GROWTH = (1 / 64, 1 / 16, 1 / 4, 1.0)
+
+
+def grown(name: str) -> list[Case]:
+    """Return a case over sizes, the smallest first and that of ``name`` last.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is a matrix of one size.
+    """
+    one = case(name)
+    if one.family.startswith(LIKE + ":"):
+        what, _, divisor = name.partition("/")
+        return [case(f"{what}/{round(int(divisor or 1) / factor)}") for factor in GROWTH]
+    generator = CASES.get(one.family)
+    if generator is None:
+        raise InvalidArgument(f"{name}: only generated cases have other sizes")
+    numbers = tuple(int(word) for word in one.name.partition(":")[2].split(","))
+    return [_generated(one.family, generator.scaled(numbers, factor)) for factor in GROWTH]
