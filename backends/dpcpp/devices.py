@@ -16,6 +16,10 @@ from ...core.dtypes import real_dtype
 from ...core.errors import ExecutorUnavailable, UnsupportedOperation
 from . import runtime
 
+#: Work-items that a CPU driver's compiler makes one stream of vector instructions of: so many
+#: float32 fill a vector register of AVX-512.
+CPU_LANES = 16
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -84,6 +88,11 @@ class Facts:
     def block(self) -> int:
         """Work-items of a work-group."""
         return 1 if self.kind == "cpu" else min(256, self.largest_block // self.wave * self.wave)
+
+    @property
+    def map_block(self) -> int:
+        """Work-items of a work-group of element-wise work."""
+        return CPU_LANES if self.kind == "cpu" else self.block
 
 
 def facts(device: Any) -> Facts:

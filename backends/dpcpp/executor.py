@@ -252,7 +252,7 @@ class DpcppExecutor(Executor):
         """Return the same for a functor, whose work-groups lie side by side over many columns."""
         f = self.facts
         if self.one_item_groups:
-            return self.grid(rows * columns)
+            return self.grid(rows * columns)[0], f.map_block
         width = min(columns, f.block)
         across = -(-columns // width)
         wanted = -(-rows // (f.block // width * ELEMENTS_PER_ITEM))

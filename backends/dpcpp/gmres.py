@@ -35,6 +35,11 @@ def _launch(
     )
 
 
+def _rows(executor: DpcppExecutor, n: int, k: int) -> tuple[int, int]:
+    """Return the grid of work-items that take sums of columns."""
+    return executor.grid(n * k) if executor.one_item_groups else executor.map_grid(n, k)
+
+
 def _columns(executor: DpcppExecutor, k: int) -> tuple[int, int]:
     """Return the grid of a work-item a column."""
     block = executor.facts.block
@@ -119,7 +124,7 @@ def _project(
 ) -> int:
     """Launch the projection; return the address of the corrections that a repetition makes."""
     s, n, k = basis.shape
-    grid = executor.map_grid(n, k)
+    grid = _rows(executor, n, k)
     item = w.dtype.itemsize
     scratch = executor.launcher.scratch(s * k * item + grid[0] * (s + 1) * k * item)
     arguments = (
@@ -142,7 +147,7 @@ def _subtract(
     status: Status,
 ) -> None:
     s, n, k = basis.shape
-    grid = executor.map_grid(n, k)
+    grid = _rows(executor, n, k)
     # sized as for the projection, whose corrections at the beginning are still to be read
     item = w.dtype.itemsize
     scratch = executor.launcher.scratch(s * k * item + grid[0] * (s + 1) * k * item)

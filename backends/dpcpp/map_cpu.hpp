@@ -1,116 +1,132 @@
-// The launcher of functors on CPU devices: a work-group is one work-item with rows of its own.
+// The launcher of functors on CPU devices: a work-group is the lanes of a vector register and has
+// rows of its own.
 //
-// Sub-groups are emulated there at up to 300 times the cost, so no work-item speaks to another
-// until the last one adds up what each of them found, in their order: results repeat bit for bit.
+// The driver's compiler makes one stream of vector instructions of a work-group, as long as its
+// work-items do not speak to each other: sub-groups are emulated at up to 300 times the cost. Loops
+// within a work-item it leaves scalar, because nothing tells it that blocks do not overlap. So
+// neighbouring work-items take neighbouring elements, and the last work-group to come adds up what
+// each of them found, in their order: results repeat bit for bit.
 #pragma once
 #include "lanes.hpp"
 
-static_assert(WL_BLOCK == 1, "this is for work-groups of one");
-
 namespace wl {
 
-template <class F>
-constexpr bool has_sum = !same<typename F::sum, none>::value;
-
-// A sum is kept in so many independent parts, which fill vector registers: the compiler may not
-// reorder one.
-constexpr int LANES = 16;
+constexpr i64 LANES = WL_BLOCK;
 
 // Rows that all strips of columns visit while they are in the first-level cache.
 constexpr i64 TILE_ROWS = 64;
 
-// Elements of column c in rows [begin, end).
 template <class F>
-WL_DEVICE void map_column(const F& f, i64 begin, i64 end, i64 c, typename F::sum& total) {
-  const auto state = f.column(c);
+constexpr bool has_sum = !same<typename F::sum, none>::value;
+
+// The rows of a work-group. They begin where a cache line does, if the block does.
+struct rows_of {
+  i64 begin, end;
+  WL_DEVICE rows_of(const item& it, i64 n) {
+    const i64 groups = (n + LANES - 1) / LANES;
+    begin = groups * it.block() / it.blocks() * LANES;
+    end = groups * (it.block() + 1) / it.blocks() * LANES;
+    end = end < n ? end : n;
+  }
+};
+
+// One column of rows that are neighbours: lane l has rows l, l + LANES, ...
+template <class Strides, class F>
+WL_DEVICE typename F::sum map_column(const F& functor, rows_of rows, i64 lane) {
+  const auto state = functor.column(0);
+  typename F::sum sum{};
   if (!state.active)
-    return;
-  i64 i = begin;
-  if constexpr (has_sum<F>) {
-    typename F::sum part[LANES] = {};
-    for (; i + LANES <= end; i += LANES) {
-#pragma clang loop vectorize(assume_safety)
-      for (int lane = 0; lane < LANES; ++lane)
-        part[lane] += f(i + lane, c, state);
-    }
-    for (int lane = 0; i < end; ++i, ++lane)
-      part[lane] += f(i, c, state);
-    for (int half = LANES / 2; half > 0; half /= 2)
-      for (int lane = 0; lane < half; ++lane)
-        part[lane] += part[lane + half];
-    total += part[0];
-  } else {
-#pragma clang loop vectorize(assume_safety)
-    for (i64 row = i; row < end; ++row)
-      f(row, c, state);
-  }
+    return sum;
+  F f = functor;
+  Strides::set_unit(f);
+  i64 i = rows.begin;
+  for (; i + LANES <= rows.end; i += LANES)
+    sum += f(i + lane, 0, state);
+  if (i + lane < rows.end)
+    sum += f(i + lane, 0, state);
+  return sum;
 }
 
-// W neighbouring columns side by side in vector registers, unless one of them has stopped.
-template <int W, class F>
-WL_DEVICE void map_strip(const F& f, i64 begin, i64 end, i64 c, typename F::sum* totals) {
-  if constexpr (W == 1) {
-    map_column(f, begin, end, c, totals[0]);
-  } else {
-    struct {
-      typename F::column_state of[W];
-    } state;
-    bool all = true;
-    for (int w = 0; w < W; ++w) {
-      state.of[w] = f.column(c + w);
-      all = all && state.of[w].active;
-    }
-    if (!all) {
-      for (int w = 0; w < W; ++w)
-        map_column(f, begin, end, c + w, totals[w]);
-      return;
-    }
-    typename F::sum part[W] = {};
-    for (i64 i = begin; i < end; ++i) {
-#pragma clang loop vectorize(assume_safety)
-      for (int w = 0; w < W; ++w)
-        part[w] += f(i, c + w, state.of[w]);
-    }
-    for (int w = 0; w < W; ++w)
-      totals[w] += part[w];
-  }
+// k <= LANES columns without gaps, read as one of rows * k elements: lane l is always in column
+// l % k, and what does not make a whole row is idle.
+template <class Strides, class F>
+WL_DEVICE typename F::sum map_flat(const F& functor, rows_of rows, i64 k, i64 lane) {
+  const i64 step = LANES / k * k;
+  const auto state = functor.column(lane % k);
+  typename F::sum sum{};
+  if (lane >= step || !state.active)
+    return sum;
+  F f = functor;
+  Strides::set_unit(f);
+  const i64 end = rows.end * k;
+  i64 e = rows.begin * k;
+  for (; e + step <= end; e += step)
+    sum += f(e + lane, 0, state);
+  if (e + lane < end)
+    sum += f(e + lane, 0, state);
+  return sum;
 }
 
-template <int W, class F>
-WL_DEVICE void map_strips(const F& f, i64 begin, i64 end, i64 c, i64 k, typename F::sum* totals) {
-  for (; c + W <= k; c += W)
-    map_strip<W>(f, begin, end, c, totals + c);
-  if constexpr (W > 1)
-    map_strips<W / 2>(f, begin, end, c, k, totals);
-}
-
-// Visits all elements, then finishes every active column. `partials` has room for a sum per column
-// and block.
+// Any blocks: lane l has columns l, l + LANES, ...
 template <class F>
+WL_DEVICE void map_columns(const F& f, rows_of rows, i64 k, i64 lane, typename F::sum* sums) {
+  for (i64 c = lane; has_sum<F> && c < k; c += LANES)
+    sums[c] = typename F::sum{};
+  const i64 tile = k <= LANES ? rows.end - rows.begin : TILE_ROWS;
+  for (i64 begin = rows.begin; begin < rows.end; begin += tile) {
+    const i64 end = begin + tile < rows.end ? begin + tile : rows.end;
+    for (i64 first = 0; first < k; first += LANES) {
+      const i64 c = first + lane;
+      if (c >= k)
+        continue;
+      const auto state = f.column(c);
+      if (!state.active)
+        continue;
+      typename F::sum sum{};
+      for (i64 i = begin; i < end; ++i)
+        sum += f(i, c, state);
+      if constexpr (has_sum<F>)
+        sums[c] += sum;
+    }
+  }
+}
+
+// Visits all elements, then finishes every active column. `partials` has room for a sum per
+// work-group and column, of which there may be no less than LANES. `Strides` knows the functor's
+// blocks; see functors.py.
+template <class Strides, class F>
 WL_DEVICE void map(const item& it, const F& f, i64 n, i64 k, void* partials, i32* counter) {
   using S = typename F::sum;
-  const i64 begin = n * it.block() / it.blocks(), end = n * (it.block() + 1) / it.blocks();
+  const rows_of rows(it, n);
+  const i64 lane = i64(this_item::get_nd_item<1>().get_local_id(0));
+  const bool one = k == 1 && Strides::have(f, 1);
+  const bool flat = one || (!Strides::by_row && k <= LANES && Strides::have(f, k));
+  // sums of a work-group; of column c they are c, c + k, ...
+  const i64 width = k < LANES ? LANES : k;
   auto* const sums = static_cast<S*>(partials);
-  auto* const mine = sums + it.block() * k;
-  if (k == 1) {
-    S total{};
-    map_column(f, begin, end, 0, total);
-    mine[0] = total;
+  auto* const mine = sums + it.block() * width;
+  if (flat) {
+    const S sum = one ? map_column<Strides>(f, rows, lane) : map_flat<Strides>(f, rows, k, lane);
+    if constexpr (has_sum<F>)
+      mine[lane] = sum;
   } else {
-    for (i64 c = 0; c < k; ++c)
-      mine[c] = S{};
-    for (i64 tile = begin; tile < end; tile += TILE_ROWS)
-      map_strips<8>(f, tile, tile + TILE_ROWS < end ? tile + TILE_ROWS : end, 0, k, mine);
+    map_columns(f, rows, k, lane, mine);
   }
   if constexpr (has_sum<F>) {
-    if (!is_last_block(it, counter))
+    fence();
+    it.barrier();
+    if (lane != 0 || fetch_add(counter, 1) != i32(it.blocks() - 1))
       return;
+    *counter = 0;
+    fence();
+    const i64 of_column = flat ? LANES / k * k : k;
     for (i64 c = 0; c < k; ++c) {
       if (!f.column(c).active)
         continue;
       S total{};
       for (i64 b = 0; b < it.blocks(); ++b)
-        total += sums[b * k + c];
+        for (i64 l = c; l < of_column; l += k)
+          total += sums[b * width + l];
       f.finish(c, total);
     }
   }

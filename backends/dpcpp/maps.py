@@ -10,6 +10,7 @@ import numpy as np
 from ...core.operation import OPERATIONS, Operation
 from ..unified.wrappers import LARGEST_SUM
 from .arguments import Flatten, flattener
+from .devices import CPU_LANES
 from .programs import Kernel, index_code, value_code
 from .table import kernel
 
@@ -40,7 +41,7 @@ def make(operation: Operation) -> Callable[..., None]:
             flatten(flat, argument)
         blocks, block = executor.map_grid(rows, columns)
         launcher = executor.launcher
-        flat.append(launcher.scratch(blocks * columns * LARGEST_SUM))
+        flat.append(launcher.scratch(blocks * max(columns, CPU_LANES) * LARGEST_SUM))
         flat.append(launcher.counter)
         launcher.submit(found, blocks, block, *flat)
 

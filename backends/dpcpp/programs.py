@@ -7,6 +7,7 @@ The runtime keeps what it compiled on disk (``SYCL_CACHE_PERSISTENT``), keyed by
 
 from __future__ import annotations
 
+import platform
 import re
 import struct
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from numpy.typing import DTypeLike
 from ...core.operation import Operation
 from ..unified import wrappers
 from ..unified.wrappers import SimtKernel
+from . import functors
 from .devices import Facts
 from .place import Place
 from .shim import build_program, last_error, shim
@@ -31,7 +33,6 @@ HEADERS = (
     "sycl/ext/oneapi/free_function_queries.hpp",
     "sycl/ext/oneapi/kernel_properties/properties.hpp",
     "sycl/ext/oneapi/work_group_static.hpp",
-    "sycl/ext/oneapi/experimental/prefetch.hpp",
     "sycl/builtins.hpp",
     "sycl/group_algorithm.hpp",
     "sycl/group_barrier.hpp",
@@ -39,6 +40,9 @@ HEADERS = (
     "sycl/atomic_fence.hpp",
     "sycl/atomic_ref.hpp",
 )
+
+#: Names of the one kind of processor whose assembly kernels have a word of.
+X86 = ("x86_64", "AMD64")
 
 #: By name, for NumPy has no bfloat16 of its own.
 VALUE_CODES = {
@@ -99,11 +103,13 @@ class Programs:
         found = self._kernels.get(name)
         if found is None:
             self._require(value)
-            launcher = "map_cpu.hpp" if self.facts.wave == 1 else "map_simt.hpp"
+            on_cpu = self.facts.wave == 1
+            launcher = "map_cpu.hpp" if on_cpu else "map_simt.hpp"
+            wrapper = functors.map_wrapper if on_cpu else wrappers.map_wrapper
             group = operation.group
-            operations = wrappers.maps_of(group)
-            texts = [wrappers.map_wrapper(one, value, index) for one in operations]
-            self._compile(f"{group} for {value}", [launcher, f"{group}.hpp"], texts)
+            texts = [wrapper(one, value, index) for one in wrappers.maps_of(group)]
+            headers = [launcher, f"{group}.hpp"]
+            self._compile(f"{group} for {value}", headers, texts, self.facts.map_block)
             found = self._kernels[name]
         return found
 
@@ -122,7 +128,8 @@ class Programs:
             self._require(value)
             texts = [wrappers.simt_wrapper(one, value, index, **given) for one, given in family]
             headers = list(dict.fromkeys(one.header for one, _ in family))
-            self._compile(f"{', '.join(headers)} for {value}, {index}", headers, texts)
+            what = f"{', '.join(headers)} for {value}, {index}"
+            self._compile(what, headers, texts, self.facts.block)
             found = self._kernels[name]
         return found
 
@@ -130,13 +137,14 @@ class Programs:
         if value in _DOUBLE:
             self.facts.require(np.dtype(value))
 
-    def text(self, headers: Iterable[str], wrapper_texts: Iterable[str]) -> str:
-        """Return the text of a program for this device."""
+    def text(self, headers: Iterable[str], wrapper_texts: Iterable[str], block: int) -> str:
+        """Return the text of a program for this device and work-groups of so many work-items."""
         macros = {
             "WL_SYCL": 1,
             "WL_SYCL_HEADER": f"<{HEADERS[0]}>",
             "WL_WARP": self.facts.wave,
-            "WL_BLOCK": self.facts.block,
+            "WL_BLOCK": block,
+            "WL_X86": int(self.facts.kind == "cpu" and platform.machine() in X86),
         }
         return "".join(
             [
@@ -148,9 +156,11 @@ class Programs:
             ]
         )
 
-    def _compile(self, what: str, headers: Iterable[str], wrapper_texts: Iterable[str]) -> None:
+    def _compile(
+        self, what: str, headers: Iterable[str], wrapper_texts: Iterable[str], block: int
+    ) -> None:
         entries = list(wrapper_texts)
-        text = self.text(headers, entries)
+        text = self.text(headers, entries, block)
         program = build_program(
             self.place.address, text, OPTIONS, f"the kernels of {what} on {self.facts.name}"
         )

@@ -17,12 +17,15 @@ struct share {
 // Entries between the one in use and the one asked for; as the omp backend has measured it.
 constexpr i64 AHEAD = 768;
 
-// Asks for the cache lines of eight elements; past the end of an array this is harmless.
+// Asks for the cache lines of eight elements; past the end of an array this is harmless. SYCL's own
+// prefetch does nothing on CPU devices, but their drivers take assembly: on two cores of an EPYC
+// (Zen 4) the 7-point stencil falls from 2.24 ms to 1.90.
 template <class T>
 WL_DEVICE void prefetch_eight(const T* address) {
+#if WL_X86
   for (int byte = 0; byte < int(8 * sizeof(T)); byte += 64)
-    sycl::ext::oneapi::experimental::prefetch(
-        const_cast<char*>(reinterpret_cast<const char*>(address) + byte));
+    asm volatile("prefetcht0 (%0)" ::"r"(reinterpret_cast<const char*>(address) + byte));
+#endif
 }
 
 // The sum of data[e] x[column(e)] over `n` entries that lie `stride` apart, for one contiguous x.

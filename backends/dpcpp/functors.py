@@ -1,0 +1,42 @@
+"""The text of kernels of map operations on CPU devices: what ``map_cpu.hpp`` is told of a functor.
+
+A functor's members are known to the declaration of its operation. The launcher needs to know which
+of them are blocks of vectors, because rows that are neighbours in memory fill vector registers, and
+others are gathered one by one.
+"""
+
+from __future__ import annotations
+
+from ...core.operation import Operation
+from ..unified import wrappers
+
+
+def map_wrapper(operation: Operation, value: str, index: str = "i4") -> str:
+    """Return the text of the kernel of a map operation for these dtypes."""
+    kernel = wrappers.map_wrapper(operation, value, index)
+    symbol = wrappers.map_symbol(operation, value, index)
+    return strides(operation, symbol) + kernel.replace("wl::map(", f"wl::map<{symbol}_strides>(")
+
+
+def strides(operation: Operation, symbol: str) -> str:
+    """Return the text that tells the launcher of the row strides of an operation's blocks.
+
+    ``have(f, ld)`` is whether ``ld`` is the stride of all blocks, ``set_unit(f)`` makes it the
+    constant 1, and ``by_row`` says that there are arrays of one element per row, so that rows and
+    columns are no longer exchangeable.
+    """
+    assert operation.over is not None
+    rows = operation.over[0]
+    by_row = any(p.is_array and p.dims == (rows,) for p in operation.parameters)
+    blocks = [f"f.{p.name}.ld" for p in operation.parameters if wrappers.is_block(p)]
+    return (
+        f"struct {symbol}_strides {{\n"
+        f"  static constexpr bool by_row = {str(by_row).lower()};\n"
+        "  template <class F> static bool have(const F& f, wl::i64 ld) {\n"
+        f"    return {' && '.join(f'{block} == ld' for block in blocks)};\n"
+        "  }\n"
+        "  template <class F> static void set_unit(F& f) {\n"
+        f"    {' = '.join(blocks)} = 1;\n"
+        "  }\n"
+        "};\n"
+    )
