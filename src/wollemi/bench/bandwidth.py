@@ -57,6 +57,9 @@ class Streams(Problem):
             found.append(_run(executor, "read: dot", vector.dot, 2 * x.nbytes, x, y, value))
         found.append(_offer(executor, "copy", 2 * x.nbytes, lambda: executor.copy_into(y, x)))
         if executor.supports(vector.axpby):
+            # times 0 is not read
+            moved = 2 * x.nbytes
+            found.append(_run(executor, "copy: axpby", vector.axpby, moved, x, y, 1.0, 0.0))
             x3, y3 = _ones(executor, nbytes // 24), _ones(executor, nbytes // 24)
             moved = 3 * x3.nbytes
             found.append(_run(executor, "triad: axpby", vector.axpby, moved, x3, y3, 1e-9, 1.0))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ..core.executor import Executor
 from .bandwidth import Streams
@@ -31,12 +33,16 @@ class Outcome:
         Empty, ``wrong: ...``, ``failed: ...`` or ``absent: ...``.
     facts : Facts
         What else is known of it.
+    share : float or None
+        The time that reading the bytes of our call takes at least, as a share of the time taken:
+        the median over the rounds, because the speed of a shared memory changes.
     """
 
     name: str
     timing: Timing | None = None
     trouble: str = ""
     facts: Facts = field(default_factory=Facts)
+    share: float | None = None
 
     @property
     def setup_seconds(self) -> float | None:
@@ -98,21 +104,16 @@ class Contest:
             lost=lost,
         )
         troubles |= {name: f"failed: {reason}" for name, reason in lost.items()}
-        outcomes = [
-            Outcome(
-                ready.name,
-                times.get(ready.name),
-                troubles[ready.name],
-                _facts(station, ready) if ready.name in times else ready.facts,
-            )
-            for station, ready in held
-        ]
-        bandwidth: dict[str, float] = {}
-        for _, ready in memory:
-            cost, timing = ready.facts.cost, times.get(ready.name)
-            if cost is not None and timing is not None:
-                kind = ready.name.partition(":")[0]
-                bandwidth[kind] = max(cost.bytes / timing.median, bandwidth.get(kind, 0.0))
+        bandwidth, reads = _bandwidth([ready for _, ready in memory], times)
+        cost = held[0][1].facts.cost
+        outcomes = []
+        for station, ready in held:
+            timing, facts, share = times.get(ready.name), ready.facts, None
+            if timing is not None:
+                facts = _facts(station, ready)
+                if cost is not None and reads is not None:
+                    share = float(np.median(cost.bytes / np.array(timing.samples) / reads))
+            outcomes.append(Outcome(ready.name, timing, troubles[ready.name], facts, share))
         for station in dict.fromkeys(station for station, _ in (*held, *memory)):
             station.clear()
         return outcomes, bandwidth
@@ -125,6 +126,24 @@ class Contest:
         entrant = Entrant("memory", executor=executor, gpu=executor.backend in GPUS)
         ((station, offers),) = stations.prepare(Streams(ours.cost.bytes), [entrant])
         return [(station, ready) for ready in offers]
+
+
+def _bandwidth(
+    streams: Sequence[Ready], times: Mapping[str, Timing]
+) -> tuple[dict[str, float], Any]:
+    """Return the best bandwidth of each kind, and of reads that of every round."""
+    found: dict[str, float] = {}
+    reads: Any = None
+    for ready in streams:
+        cost, timing = ready.facts.cost, times.get(ready.name)
+        if cost is None or timing is None:
+            continue
+        kind = ready.name.partition(":")[0]
+        rates = cost.bytes / np.array(timing.samples)
+        found[kind] = max(float(np.median(rates)), found.get(kind, 0.0))
+        if kind == "read":
+            reads = rates if reads is None else np.maximum(reads, rates)
+    return found, reads
 
 
 def _facts(station: Any, ready: Ready) -> Facts:

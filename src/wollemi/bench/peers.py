@@ -15,7 +15,7 @@ import scipy.sparse.linalg as sla
 
 from ..core.errors import InvalidArgument
 from ..core.executor import Executor
-from .clocks import Capture, capture_by_cupy
+from .clocks import Capture
 
 #: A dense matrix of this many entries is still compared with: 1 GB in float32.
 DENSE_ENTRIES = 1 << 28
@@ -37,10 +37,13 @@ class Peer(ABC):
         What records call it.
     capture : callable or None
         On a GPU: what captures its calls for replay.
+    host_clock : bool
+        On a GPU: calls wait by themselves, on streams of their own.
     """
 
     name: str
     capture: Capture | None = None
+    host_clock: bool = False
 
     @abstractmethod
     def version(self) -> str:
@@ -83,7 +86,8 @@ class Peer(ABC):
         return np.asarray(result)
 
 
-def _version(*names: str) -> str:
+def version_of(*names: str) -> str:
+    """Return the version of the first of these packages that is installed."""
     for name in names:
         try:
             return version(name)
@@ -99,7 +103,7 @@ class SciPy(Peer):
 
     def version(self) -> str:
         """Return SciPy's version."""
-        return _version("scipy")
+        return version_of("scipy")
 
     def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
         """Return ``S @ x``."""
@@ -156,8 +160,8 @@ class Mkl(Peer):
 
     def version(self) -> str:
         """Return the versions of the wrapper and of MKL."""
-        wrapper = _version("sparse_dot_mkl")
-        return f"{wrapper}, MKL {_version('mkl')}, {self.threads} threads"
+        wrapper = version_of("sparse_dot_mkl")
+        return f"{wrapper}, MKL {version_of('mkl')}, {self.threads} threads"
 
     def _library(self) -> Any:
         # its threads would spin for 200 ms after each call, on the cores of who comes next
@@ -200,7 +204,7 @@ class Torch(Peer):
 
     def version(self) -> str:
         """Return PyTorch's version."""
-        return f"{_version('torch')}, {self.threads} threads"
+        return f"{version_of('torch')}, {self.threads} threads"
 
     def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
         """Return the product of a CSR tensor and a vector."""
@@ -244,7 +248,7 @@ class PyAmg(Peer):
 
     def version(self) -> str:
         """Return PyAMG's version."""
-        return _version("pyamg")
+        return version_of("pyamg")
 
     def solve(
         self,
@@ -258,61 +262,73 @@ class PyAmg(Peer):
         """Return a solve that cannot converge, so that it does all iterations."""
         from pyamg import krylov
 
-        if method not in ("cg", "bicgstab"):
-            raise Absent(f"has no comparable {method}")
+        if method not in ("cg", "bicgstab", "gmres"):
+            raise Absent(f"has no {method}")
         function = getattr(krylov, method)
-        return lambda: function(S, b, tol=0.0, maxiter=iterations)[0]
+        more: dict[str, Any] = {"maxiter": iterations, "callback": tick}
+        if method == "gmres":  # by modified Gram-Schmidt, as SciPy's and ours
+            more |= {"maxiter": iterations // restart, "restart": restart, "orthog": "mgs"}
+
+        def call() -> Any:
+            # it says that it did not converge, and NumPy where a residual comes down to nothing
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                return function(S, b, tol=0.0, **more)[0]
+
+        return call
+
+    def counts(self, method: str) -> bool:
+        """Whether iterations can be counted: PyAMG calls back after each."""
+        return method != "gmres"
 
 
-class CuPy(Peer):
-    """CuPy: cuSPARSE, and solvers over it."""
+class Numba(Peer):
+    """Loops over rows that Numba compiles, with as many threads as the executor has."""
 
-    name = "cupy"
-    capture = staticmethod(capture_by_cupy)
+    name = "numba"
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
 
     def version(self) -> str:
-        """Return CuPy's version."""
-        return _version("cupy-cuda13x", "cupy-cuda12x", "cupy")
+        """Return Numba's version."""
+        return f"{version_of('numba')}, {self.threads} threads"
 
-    def _placed(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> tuple[Any, Any]:
-        import cupy
-        import cupyx.scipy.sparse
+    def _kernels(self) -> dict[str, Any]:
+        import numba
 
-        return cupyx.scipy.sparse.csr_matrix(sp.csr_matrix(S)), cupy.asarray(x)
+        from .peers_numba import kernels
+
+        numba.set_num_threads(min(self.threads, numba.config.NUMBA_NUM_THREADS))
+        return kernels()
 
     def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
-        """Return cuSPARSE's product."""
-        matrix, vector = self._placed(S, x)
-        return lambda: matrix @ vector
+        """Return the product into one and the same array."""
+        kernel, y = self._kernels()["spmv"], np.empty(S.shape[0], S.dtype)
 
-    def solve(
-        self,
-        method: str,
-        S: sp.csr_array,
-        b: np.ndarray[Any, Any],
-        iterations: int,
-        restart: int,
-        tick: Callable[..., None] | None = None,
-    ) -> Callable[[], Any]:
-        """Return a solve that cannot converge, so that it does all iterations."""
-        import cupyx.scipy.sparse.linalg as namespace
+        def call() -> Any:
+            kernel(S.indptr, S.indices, S.data, x, y)
+            return y
 
-        if method not in ("cg", "cgs", "gmres"):
-            raise Absent(f"has no {method}")
-        function = getattr(namespace, method)
-        matrix, vector = self._placed(S, b)
-        extra = {"restart": restart} if method == "gmres" else {}
-        return lambda: function(matrix, vector, tol=0.0, maxiter=iterations, **extra)[0]
+        return call
 
-    def synchronize(self) -> None:
-        """Wait for the device."""
-        import cupy
+    def ml(
+        self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
+    ) -> dict[str, Callable[[], Any]]:
+        """Return spmm, sddmm, or the one after the other, into the same arrays."""
+        kernels = self._kernels()
+        values = S.data if operation == "spmm" else np.empty_like(S.data)
+        out = np.empty((S.shape[0], operands[-1].shape[1]), S.dtype)
 
-        cupy.cuda.get_current_stream().synchronize()
+        def call() -> Any:
+            if operation != "spmm":
+                kernels["sddmm"](S.indptr, S.indices, operands[0], operands[1], values)
+            if operation == "sddmm":
+                return values
+            kernels["spmm"](S.indptr, S.indices, values, operands[-1], out)
+            return out
 
-    def to_host(self, result: Any) -> Any:
-        """Return a device array as a NumPy array."""
-        return result.get()
+        return {self.name: call}
 
 
 def peers(executor: Executor, names: Sequence[str] | None = None) -> list[Peer]:
@@ -331,9 +347,11 @@ def peers(executor: Executor, names: Sequence[str] | None = None) -> list[Peer]:
         If there is none of such a name.
     """
     threads = int(executor.properties.get("threads", 1))
-    known: list[Peer] = [SciPy(), Mkl(threads), Torch(threads), PyAmg()]
+    known: list[Peer] = [SciPy(), Mkl(threads), Torch(threads), PyAmg(), Numba(threads)]
     if executor.backend == "cuda":
-        known = [CuPy()]
+        from .peers_gpu import CuPy, Jax, TorchGpu, Warp
+
+        known = [CuPy(), TorchGpu(), Warp(), Jax()]
     for name in names or ():
         if name not in [peer.name for peer in known]:
             listed = ", ".join(peer.name for peer in known)

@@ -167,7 +167,7 @@ def offer_of(peer: Peer, call: Callable[[], Any], name: str = "", **more: Any) -
         lambda: call,
         peer.synchronize,
         peer.to_host,
-        **{"capture": peer.capture, **more},
+        **{"capture": peer.capture, "host_clock": peer.host_clock, **more},
     )
 
 

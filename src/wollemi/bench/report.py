@@ -90,6 +90,8 @@ class Record:
         The generator of the case (``stencil7``), or "".
     size : int or None
         Where it stands on the axis of a growth curve (entries); None outside of such a series.
+    share : float or None
+        Of the floor, the median over the rounds; ``floor_share`` is this, or what medians give.
     paper : dict or None
         What the suite's paper had: ``value`` and ``unit`` (of ``figure``, in words), ``hardware``
         and ``source``.
@@ -130,6 +132,7 @@ class Record:
     family: str = ""
     size: int | None = None
     paper: dict[str, Any] | None = None
+    share: float | None = None
 
     @classmethod
     def from_line(cls, line: Mapping[str, Any]) -> Record:
@@ -145,6 +148,8 @@ class Record:
     @property
     def floor_share(self) -> float | None:
         """The time that reading those bytes takes at least, as a share of the time taken."""
+        if self.share is not None:
+            return self.share
         bandwidth = self.bandwidth
         return bandwidth / self.read if bandwidth and self.read else None
 
@@ -236,6 +241,7 @@ def records_of(
             read=bandwidth.get("read"),
             triad=bandwidth.get("triad"),
             copy=bandwidth.get("copy"),
+            share=_digits(outcome.share),
             trouble=outcome.trouble,
             notes=outcome.facts.notes,
             kernel=outcome.facts.kernel,

@@ -1,0 +1,245 @@
+"""Other libraries on GPUs, as far as they are installed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .clocks import capture_by_cupy, capture_by_torch
+from .peers import DENSE_ENTRIES, Absent, Peer, version_of
+
+
+class CuPy(Peer):
+    """CuPy: cuSPARSE, and solvers over it."""
+
+    name = "cupy"
+    capture = staticmethod(capture_by_cupy)
+
+    def version(self) -> str:
+        """Return CuPy's version."""
+        return version_of("cupy-cuda13x", "cupy-cuda12x", "cupy")
+
+    def _placed(self, S: sp.csr_array) -> Any:
+        import cupyx.scipy.sparse
+
+        return cupyx.scipy.sparse.csr_matrix(sp.csr_matrix(S))
+
+    def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
+        """Return cuSPARSE's product into one and the same array."""
+        import cupy
+        from cupyx import cusparse
+
+        matrix, vector = self._placed(S), cupy.asarray(x)
+        out = cupy.zeros(S.shape[0], S.dtype)
+        return lambda: cusparse.spmv(matrix, vector, y=out, alpha=1.0, beta=0.0)
+
+    def ml(
+        self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
+    ) -> dict[str, Callable[[], Any]]:
+        """Return cuSPARSE's product with a column-major operand, and the product with all zeros."""
+        import cupy
+        from cupyx import cusparse
+
+        if operation != "spmm":
+            raise Absent(f"has no {operation}")
+        matrix, B = self._placed(S), cupy.asfortranarray(cupy.asarray(operands[0]))
+        calls: dict[str, Callable[[], Any]] = {"cupy": lambda: cusparse.spmm(matrix, B)}
+        if S.shape[0] * S.shape[1] <= DENSE_ENTRIES:
+            D, rows = matrix.toarray(), cupy.asarray(operands[0])
+            out = cupy.empty((S.shape[0], rows.shape[1]), rows.dtype)
+            calls["dense (cupy)"] = lambda: cupy.matmul(D, rows, out=out)
+        return calls
+
+    def solve(
+        self,
+        method: str,
+        S: sp.csr_array,
+        b: np.ndarray[Any, Any],
+        iterations: int,
+        restart: int,
+        tick: Callable[..., None] | None = None,
+    ) -> Callable[[], Any]:
+        """Return a solve that cannot converge, so that it does all iterations."""
+        import cupy
+        import cupyx.scipy.sparse.linalg as namespace
+
+        if method not in ("cg", "cgs", "gmres"):
+            raise Absent(f"has no {method}")
+        function = getattr(namespace, method)
+        matrix, vector = self._placed(S), cupy.asarray(b)
+        extra = {"restart": restart} if method == "gmres" else {}
+        return lambda: function(matrix, vector, tol=0.0, maxiter=iterations, **extra)[0]
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+        import cupy
+
+        cupy.cuda.get_current_stream().synchronize()
+
+    def to_host(self, result: Any) -> Any:
+        """Return a device array as a NumPy array."""
+        return result.get()
+
+
+class TorchGpu(Peer):
+    """PyTorch on a GPU, CSR: cuSPARSE behind other names."""
+
+    name = "torch"
+    capture = staticmethod(capture_by_torch)
+
+    def version(self) -> str:
+        """Return PyTorch's version."""
+        return version_of("torch")
+
+    def _placed(self, S: sp.csr_array) -> tuple[Any, Any]:
+        import torch
+
+        if not torch.cuda.is_available():
+            raise Absent("is a build without CUDA, or sees no GPU")
+        parts = [torch.from_numpy(np.array(a)).cuda() for a in (S.indptr, S.indices, S.data)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that sparse CSR is in beta
+            return torch, torch.sparse_csr_tensor(*parts, size=S.shape)
+
+    def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
+        """Return the product of a CSR tensor and a vector."""
+        torch, tensor = self._placed(S)
+        vector = torch.from_numpy(x).cuda()
+        return lambda: tensor @ vector
+
+    def ml(
+        self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
+    ) -> dict[str, Callable[[], Any]]:
+        """Return torch.sparse.mm, sampled_addmm, or the one after the other."""
+        torch, tensor = self._placed(S)
+        dense = [torch.from_numpy(x).cuda() for x in operands]
+        if operation == "spmm":
+            return {"torch": lambda: torch.sparse.mm(tensor, dense[0])}
+
+        def sampled() -> Any:
+            return torch.sparse.sampled_addmm(tensor, dense[0], dense[1].t(), beta=0.0)
+
+        if operation == "sddmm":
+            return {"torch": lambda: sampled().values()}
+        return {"torch": lambda: torch.sparse.mm(sampled(), dense[2])}
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+        import torch
+
+        torch.cuda.synchronize()
+
+    def to_host(self, result: Any) -> Any:
+        """Return a tensor as a NumPy array."""
+        return result.cpu().numpy()
+
+
+class Warp(Peer):
+    """NVIDIA Warp's solvers over its block-sparse rows, with blocks of one entry."""
+
+    name = "warp"
+
+    def version(self) -> str:
+        """Return Warp's version."""
+        return version_of("warp-lang")
+
+    def solve(
+        self,
+        method: str,
+        S: sp.csr_array,
+        b: np.ndarray[Any, Any],
+        iterations: int,
+        restart: int,
+        tick: Callable[..., None] | None = None,
+    ) -> Callable[[], Any]:
+        """Return a solve that cannot converge, so that it does all iterations."""
+        import warp
+        import warp.optim.linear as linear
+        import warp.sparse
+
+        if method not in ("cg", "bicgstab", "gmres"):
+            raise Absent(f"has no {method}")
+        warp.config.quiet = True
+        device = "cuda"
+        where = sp.coo_array(S)
+        rows, columns = (warp.array(i, dtype=int, device=device) for i in (where.row, where.col))
+        values = warp.array(where.data, device=device)
+        A = warp.sparse.bsr_zeros(*S.shape, block_type=values.dtype, device=device)
+        warp.sparse.bsr_set_from_triplets(A, rows, columns, values)
+        right = warp.array(b, device=device)
+        x = warp.zeros_like(right)
+        more: dict[str, Any] = {"restart": restart} if method == "gmres" else {}
+        function = getattr(linear, method)
+
+        def call() -> Any:
+            x.zero_()
+            function(A, right, x, tol=0.0, atol=0.0, maxiter=iterations, check_every=0, **more)
+            return x
+
+        return call
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+        import warp
+
+        warp.synchronize()
+
+    def to_host(self, result: Any) -> Any:
+        """Return an array of Warp's as a NumPy array."""
+        return result.numpy()
+
+
+class Jax(Peer):
+    """JAX: a BCSR matrix and its solvers, compiled."""
+
+    name = "jax"
+    host_clock = True
+
+    def version(self) -> str:
+        """Return JAX's version."""
+        return version_of("jax")
+
+    def _placed(self, S: sp.csr_array) -> tuple[Any, Any]:
+        # it would take three quarters of the device's memory when it is loaded
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        import jax
+        from jax.experimental import sparse
+
+        if jax.default_backend() != "gpu":
+            raise Absent(f"computes on {jax.default_backend()} here")
+        jax.config.update("jax_enable_x64", True)
+        parts = (jax.numpy.asarray(a) for a in (S.data, S.indices, S.indptr))
+        return jax, sparse.BCSR(tuple(parts), shape=S.shape)
+
+    def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
+        """Return the product, compiled."""
+        jax, A = self._placed(S)
+        vector = jax.numpy.asarray(x)
+        product = jax.jit(lambda A, v: A @ v)
+        return lambda: product(A, vector).block_until_ready()
+
+    def solve(
+        self,
+        method: str,
+        S: sp.csr_array,
+        b: np.ndarray[Any, Any],
+        iterations: int,
+        restart: int,
+        tick: Callable[..., None] | None = None,
+    ) -> Callable[[], Any]:
+        """Return a solve that cannot converge, so that it does all iterations."""
+        jax, A = self._placed(S)
+        if method not in ("cg", "bicgstab", "gmres"):
+            raise Absent(f"has no {method}")
+        function = getattr(jax.scipy.sparse.linalg, method)
+        more: dict[str, Any] = {"maxiter": iterations}
+        if method == "gmres":
+            more = {"maxiter": iterations // restart, "restart": restart}
+        right = jax.numpy.asarray(b)
+        solve = jax.jit(lambda A, v: function(lambda u: A @ u, v, tol=0.0, atol=0.0, **more)[0])
+        return lambda: solve(A, right).block_until_ready()
