@@ -16,10 +16,11 @@ from ..simt.ml_extra import Algorithm
 from ..unified.wrappers import SimtKernel
 from . import launch
 from .base import CODES, GpuExecutor, flatten
+from .sddmm_tile import Tile as SampledTiles
 from .table import kernel
 
 #: What only NVIDIA's GPUs run, in the order in which the rule asks for a reason.
-EXTRA: Mapping[str, tuple[Algorithm, ...]] = {"spmm": (), "sddmm": (), "fusedmm": ()}
+EXTRA: Mapping[str, tuple[Algorithm, ...]] = {"spmm": (), "sddmm": (SampledTiles(),), "fusedmm": ()}
 
 
 class Adapter(ml_calls.Adapter):

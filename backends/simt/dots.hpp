@@ -29,41 +29,32 @@ WL_DEVICE S sums_dealt(const item& it, S (&each)[A]) {
   return sum;
 }
 
-// How a wave walks the entries of rows, in groups of L lanes. ROWS = 0: all groups have one row. A
-// batch is as many entries as the wave has lanes, of which group g has g, side + g, 2 side + g,
-// ...: number l of them is what lane l of the group loads, so that all loads of a batch are
-// neighbours, whatever its length. ROWS = 1: every group has a row of its own, and batches of L
-// entries.
-template <int L, int ROWS, class I>
+// How a wave walks the entries of a row: a batch has as many as the wave has lanes, and group g of
+// L lanes has its entries g, side + g, 2 side + g, ...: number l of them is what lane l of the
+// group loads, so that all loads of a batch are neighbours, whatever its length.
+template <int L, class I>
 struct batch_of {
-  static constexpr int groups = WL_WARP / L, side = ROWS ? 1 : groups, rows = ROWS ? groups : 1;
+  static constexpr int side = WL_WARP / L;
   int group, l;
 
   WL_DEVICE explicit batch_of(const item& it) : group(lane_of(it) / L), l(lane_of(it) % L) {}
-  // Which of the rows of the wave is mine.
-  WL_DEVICE int row() const { return ROWS ? group : 0; }
   WL_DEVICE static int count(I begin, I end) {
-    return end - begin < I(L * side) ? int(end - begin) : L * side;
+    return end - begin < I(WL_WARP) ? int(end - begin) : WL_WARP;
   }
   // Where number `at` of my group is in the batch.
-  WL_DEVICE int place(int at) const { return ROWS ? at : at * side + group; }
+  WL_DEVICE int place(int at) const { return at * side + group; }
   // My entry; lanes that are left over repeat the last one, so that every load is good.
   WL_DEVICE I own(I begin, int count) const {
     const int mine = place(l);
-    return begin + I(mine < count ? mine : count > 0 ? count - 1 : 0);
+    return begin + I(mine < count ? mine : count - 1);
   }
   // The lane that has number `at` of my group.
   WL_DEVICE int lane_with(int at) const { return group * L + at; }
-  // The longest batch of the wave.
-  WL_DEVICE int longest(const item& it, int count) const {
-    if constexpr (ROWS)
-#pragma unroll
-      for (int d = L; d < WL_WARP; d *= 2) {
-        const int other = shuffle_xor(it, count, d);
-        count = other > count ? other : count;
-      }
-    return count;
-  }
 };
+
+// What is known of dense operands when a kernel is made. SOME: rows are longer or shorter than what
+// the lanes hold, or there are several tiles of columns. ALL: neither. ALONE: and there is one
+// block, whose rows follow one another: that saves 8 to 16 registers.
+enum known_of_rows { SOME = 0, ALL = 1, ALONE = 2 };
 
 } // namespace wl

@@ -3,11 +3,6 @@
 #include "dots.hpp"
 
 namespace wl {
-#ifdef WL_PHASES
-#define WL_SUM_OVER (D_IS_B ? ahead : L)
-#else
-#define WL_SUM_OVER ahead
-#endif
 
 // The functions between the two products, as constants of templates.
 enum edge_function { IDENTITY = 0, SIGMOID = 1, SOFTMAX = 2 };
@@ -74,8 +69,7 @@ struct weighted {
 // for at once. Entries of a list are as in csr_spmm. D_IS_B says that D is B and one tile: then its
 // rows are loaded once. WHOLE says that k is just as long as the lanes hold, and p a multiple of
 // that. A line of `partial` is the largest score, the sum of powers, and p sums.
-template <int L, int VK, int VP, int E, int A, int ROWS, int EDGE, int D_IS_B, int WHOLE, class T,
-          class I>
+template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class T, class I>
 WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, const I* bounds,
                            const I* target, const I* indices, const T* values, i64 values_step,
                            const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
@@ -84,25 +78,25 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
   using S = held_t<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, ahead = L < A ? L : A;
   constexpr int width = L * VK * E, tile_width = L * VP * E;
-  const i64 strips = WHOLE ? 1 : (k + width - 1) / width, tiles = (p + tile_width - 1) / tile_width;
-  const i64 units = items * tiles * batch;
-  const batch_of<L, ROWS, I> me(it);
-  for (i64 u = (it.block() * waves + wave_of(it)) * me.rows; u < units;
-       u += it.blocks() * waves * me.rows) {
-    const i64 mine_of_wave = u + me.row();
-    const bool valid = mine_of_wave < units;
-    const unit_of unit(valid ? mine_of_wave : u, items, tiles);
-    const I begin = bounds[unit.i], end = valid ? bounds[unit.i + 1] : begin;
+  const i64 strips = WHOLE ? 1 : (k + width - 1) / width;
+  const i64 tiles = WHOLE == ALONE ? 1 : (p + tile_width - 1) / tile_width;
+  const i64 units = WHOLE == ALONE ? items : items * tiles * batch;
+  const I C_row = WHOLE == ALONE ? I(width) : I(C_ld), B_row = WHOLE == ALONE ? I(width) : I(B_ld);
+  const I D_row = WHOLE == ALONE ? I(tile_width) : I(D_ld);
+  const batch_of<L, I> me(it);
+  for (i64 u = it.block() * waves + wave_of(it); u < units; u += it.blocks() * waves) {
+    const unit_of unit(u, WHOLE == ALONE ? u + 1 : items, tiles);
+    const I begin = bounds[unit.i], end = bounds[unit.i + 1];
     const I goes_to = target ? target[unit.i] : I(unit.i);
     // A piece of a cut row is a negative target; behind the list are the rows of these.
     const I of_row = goes_to < 0 ? target[items - 1 - goes_to] : goes_to;
-    const T* const of_C = row_at(C + unit.b * C_step, of_row, I(C_ld));
+    const T* const of_C = row_at(C + unit.b * C_step, of_row, C_row);
     const T* const of_B = B + unit.b * B_step;
     const i64 c0 = unit.tile * tile_width + me.l * E;
     const T* const of_D = D + unit.b * D_step;
     weighted<EDGE, VP * E, S> total;
-    int count = me.count(begin, end), most = me.longest(it, count);
-    if (most > 0) {
+    int count = me.count(begin, end);
+    if (count > 0) {
       const T* const of_values = values ? values + unit.b * values_step : values;
       I q = begin, column{};
       S value = S(1);
@@ -122,66 +116,15 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
           const int at = (v * L + me.l) * E;
           mine[v] = load_part<WHOLE, T, E>(at < k, of_C, at);
         }
-      while (most > 0) {
+      while (count > 0) {
         const I of_now = column;
         const S factor = alpha * value;
-        const int here = count, steps = most;
+        const int here = count;
         q += I(here);
         count = me.count(q, end);
-        most = me.longest(it, count);
         ask(); // while rows of this batch are waited for
-#ifdef WL_PHASES
-        if constexpr (!D_IS_B) {
-          S dot{};
 #pragma unroll 1
-          for (int s = 0; s * me.side < steps; s += ahead) {
-            S dots[ahead] = {};
-            const T* of_j[ahead];
-#pragma unroll
-            for (int a = 0; a < ahead; ++a)
-              of_j[a] = row_at(of_B, shuffle(of_now, me.lane_with(s + a)), I(B_ld));
-            for (i64 strip = 0; strip < strips; ++strip) {
-              const i64 first = strip * width + me.l * E;
-              pack<T, E> row[ahead][VK];
-#pragma unroll
-              for (int a = 0; a < ahead; ++a)
-#pragma unroll
-                for (int v = 0; v < VK; ++v)
-                  row[a][v] = load_part<WHOLE, T, E>(first + v * L * E < k, of_j[a], first + v * L * E);
-#pragma unroll
-              for (int a = 0; a < ahead; ++a)
-#pragma unroll
-                for (int v = 0; v < VK; ++v)
-                  dots[a] = dot_pack<T, E>(dots[a], mine[v], row[a][v]);
-            }
-            const S dealt = sums_dealt<L>(it, dots);
-            dot = me.l / ahead == s / ahead ? dealt : dot;
-          }
-          const S weight = total.template weigh<L>(it, dot * factor, me.place(me.l) < here);
-          constexpr int more = WL_PHASES;
-#pragma unroll 1
-          for (int s = 0; s * me.side < steps; s += more) {
-            pack<T, E> row[more][VP];
-            S of_a[more];
-#pragma unroll
-            for (int a = 0; a < more; ++a) {
-              const T* const of_j = row_at(of_D, shuffle(of_now, me.lane_with(s + a)), I(D_ld));
-              of_a[a] = shuffle(weight, me.lane_with(s + a));
-#pragma unroll
-              for (int v = 0; v < VP; ++v)
-                row[a][v] = load_part<WHOLE, T, E>(c0 + v * L * E < p, of_j, c0 + v * L * E);
-            }
-#pragma unroll
-            for (int a = 0; a < more; ++a)
-              if (me.place(s + a) < here)
-#pragma unroll
-                for (int v = 0; v < VP; ++v)
-                  add_pack<T, E>(total.sums + v * E, of_a[a], row[a][v]);
-          }
-        } else
-#endif
-#pragma unroll 1
-        for (int s = 0; s * me.side < steps; s += ahead) {
+        for (int s = 0; s * me.side < here; s += ahead) {
           S dots[ahead] = {};
           I of_j[ahead];
           pack<T, E> row[ahead][VK], summed[ahead][VP];
@@ -198,8 +141,8 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
             for (int a = 0; a < ahead; ++a)
 #pragma unroll
               for (int v = 0; v < VK; ++v)
-                row[a][v] = load_part<WHOLE, T, E>(
-                    first + v * L * E < k, row_at(of_B, of_j[a], I(B_ld)), first + v * L * E);
+                row[a][v] = load_part<WHOLE, T, E>(first + v * L * E < k,
+                                                   row_at(of_B, of_j[a], B_row), first + v * L * E);
 #pragma unroll
             for (int a = 0; a < ahead; ++a)
 #pragma unroll
@@ -211,8 +154,8 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
             for (int a = 0; a < ahead; ++a)
 #pragma unroll
               for (int v = 0; v < VP; ++v)
-                summed[a][v] = load_part<WHOLE, T, E>(
-                    c0 + v * L * E < p, row_at(of_D, of_j[a], I(D_ld)), c0 + v * L * E);
+                summed[a][v] = load_part<WHOLE, T, E>(c0 + v * L * E < p,
+                                                      row_at(of_D, of_j[a], D_row), c0 + v * L * E);
           const int number = s + me.l % ahead;
           const S score = sums_dealt<L>(it, dots) * shuffle(factor, me.lane_with(number));
           const S weight = total.template weigh<ahead>(it, score, me.place(number) < here);
@@ -234,42 +177,39 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
       }
     }
 #pragma unroll
-    for (int d = 1; d < WL_SUM_OVER; d *= 2) {
+    for (int d = 1; d < ahead; d *= 2) {
       const S other = shuffle_xor(it, total.powers, d);
       total.powers += other;
     }
-    if constexpr (!ROWS) {
-      if constexpr (EDGE == SOFTMAX) {
-        S largest = total.largest;
-        for (int d = L; d < WL_WARP; d *= 2) {
-          const S other = shuffle_xor(it, largest, d);
-          largest = other > largest ? other : largest;
-        }
-        total.rescale(largest);
-      }
+    if constexpr (EDGE == SOFTMAX) {
+      S largest = total.largest;
       for (int d = L; d < WL_WARP; d *= 2) {
-#pragma unroll
-        for (int n = 0; n < VP * E; ++n) {
-          const S other = shuffle_xor(it, total.sums[n], d);
-          total.sums[n] += other;
-        }
-        const S other = shuffle_xor(it, total.powers, d);
-        total.powers += other;
+        const S other = shuffle_xor(it, largest, d);
+        largest = other > largest ? other : largest;
       }
+      total.rescale(largest);
+    }
+    for (int d = L; d < WL_WARP; d *= 2) {
+#pragma unroll
+      for (int n = 0; n < VP * E; ++n) {
+        const S other = shuffle_xor(it, total.sums[n], d);
+        total.sums[n] += other;
+      }
+      const S other = shuffle_xor(it, total.powers, d);
+      total.powers += other;
     }
     // A row without entries is zeros, whatever f.
     const S share = EDGE == SOFTMAX && begin < end && goes_to >= 0 ? S(1) / total.powers : S(1);
-    const bool writes = ROWS ? valid : me.group == 0;
     S* const line =
         reinterpret_cast<S*>(partial) + (unit.b * lines - 1 - goes_to) * (p + 2); // if negative
-    if (goes_to < 0 && unit.tile == 0 && me.l == 0 && writes) {
+    if (goes_to < 0 && unit.tile == 0 && lane_of(it) == 0) {
       line[0] = total.largest;
       line[1] = total.powers;
     }
 #pragma unroll
     for (int v = 0; v < VP; ++v) {
       const i64 c = c0 + v * L * E;
-      if (!writes || c >= p)
+      if (me.group != 0 || c >= p)
         continue;
       if (goes_to < 0)
         for (int e = 0; e < E; ++e)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -177,6 +178,32 @@ def known_of_rows(whole: bool, blocks: int, width: int, *operands: Operand) -> i
     return int(whole) + int(whole and alone)
 
 
+def dot_constants(dtype: Any, k: int, blocks: int, C: Operand, B: Operand) -> dict[str, int]:
+    """Return what csr_sddmm is made for."""
+    item = dtype.itemsize
+    each = ml.elements(item, (k,), B.places(item) + C.places(item))
+    lanes, vectors = ml.dot_shape(-(-k // each))
+    return {
+        "L": lanes,
+        "V": vectors,
+        "E": each,
+        "A": ml.dots_ahead(lanes, vectors),
+        "WHOLE": known_of_rows(k == lanes * vectors * each, blocks, k, C, B),
+    }
+
+
+def dot_kernel(kernel: SimtKernel, dtype: Any, known: int) -> SimtKernel:
+    """Return a kernel with fewer waves resident where more would have too few registers.
+
+    csr_sddmm has 40 waves of float32 operands that are known; with less known it would spill up to
+    200 bytes.
+    """
+    if known == 2 and dtype.name == "float32":
+        return kernel
+    few = 16 if kernel is ml.csr_sddmm else 8 if dtype.itemsize == 2 else 12
+    return replace(kernel, resident=min(few, kernel.resident))
+
+
 def spmm(
     to: Adapter,
     A: Any,
@@ -258,23 +285,17 @@ def sddmm(
     C, of_C = to.read(C, index)
     B, of_B = to.read(B, index)
     weights, step = to.weights(values)
-    item = dtype.itemsize
-    each = ml.elements(item, (k,), of_B.places(item) + of_C.places(item))
-    shape = ml.dot_shape(-(-k // each))
+    constants = dot_constants(dtype, k, batch, of_C, of_B)
     to.launch(
-        ml.csr_sddmm,
+        dot_kernel(ml.csr_sddmm, dtype, constants["WHOLE"]),
         items.items * batch * to.wave,
         (
             items.items, k, batch, items.bounds, items.target, A.indices, weights, step, *of_C,
-            *of_B, S, int(S.strides[0] // item) if batch > 1 else 0, alpha, beta,
+            *of_B, S, int(S.strides[0] // dtype.itemsize) if batch > 1 else 0, alpha, beta,
         ),
         dtype,
         index,
-        L=shape.lanes,
-        V=shape.vectors,
-        E=each,
-        A=ml.dots_ahead(*shape),
-        WHOLE=known_of_rows(k == shape.lanes * shape.vectors * each, batch, k, of_C, of_B),
+        **constants,
     )  # fmt: skip
 
 
@@ -320,7 +341,7 @@ def fusedmm(
     if known == 2 and of_D.rows != p:
         known = 1
     to.launch(
-        ml.csr_fusedmm,
+        dot_kernel(ml.csr_fusedmm, dtype, known),
         items.items * tiles * batch * to.wave,
         (
             items.items, k, p, batch, items.bounds, items.target, A.indices, weights, step, *of_C,

@@ -8,27 +8,27 @@ namespace wl {
 // each are asked for before the first is multiplied. Row i of C stays in registers unless it is
 // longer than these lanes hold; then pieces of it are loaded again for every batch. WHOLE says that
 // it is just as long.
-template <int L, int V, int E, int A, int ROWS, int WHOLE, class T, class I>
+template <int L, int V, int E, int A, int WHOLE, class T, class I>
 WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* bounds,
                          const I* target, const I* indices, const T* values, i64 values_step,
                          const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
                          T* sampled, i64 S_step, held_t<T> alpha, held_t<T> beta) {
   using S = held_t<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, width = L * V * E, ahead = L < A ? L : A;
-  const i64 strips = WHOLE ? 1 : (k + width - 1) / width, units = items * batch;
-  const batch_of<L, ROWS, I> me(it);
-  for (i64 u = (it.block() * waves + wave_of(it)) * me.rows; u < units;
-       u += it.blocks() * waves * me.rows) {
-    const i64 mine_of_wave = u + me.row();
-    const unit_of unit(mine_of_wave < units ? mine_of_wave : u, items, 1);
+  const i64 strips = WHOLE ? 1 : (k + width - 1) / width;
+  const i64 units = WHOLE == ALONE ? items : items * batch;
+  const I C_row = WHOLE == ALONE ? I(width) : I(C_ld), B_row = WHOLE == ALONE ? I(width) : I(B_ld);
+  const batch_of<L, I> me(it);
+  for (i64 u = it.block() * waves + wave_of(it); u < units; u += it.blocks() * waves) {
+    const unit_of unit(u, WHOLE == ALONE ? u + 1 : items, 1);
     I p = bounds[unit.i];
-    const I end = mine_of_wave < units ? bounds[unit.i + 1] : p;
-    int count = me.count(p, end), most = me.longest(it, count);
-    if (most == 0)
+    const I end = bounds[unit.i + 1];
+    int count = me.count(p, end);
+    if (count <= 0)
       continue;
-    I column = count > 0 ? read_once(indices + me.own(p, count)) : I(0);
+    I column = read_once(indices + me.own(p, count));
     const I of_row = target ? target[unit.i] : I(unit.i);
-    const T* const of_C = row_at(C + unit.b * C_step, of_row, I(C_ld));
+    const T* const of_C = row_at(C + unit.b * C_step, of_row, C_row);
     const T* const of_B = B + unit.b * B_step;
     pack<T, E> mine[V] = {};
     if (strips == 1)
@@ -37,22 +37,21 @@ WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* b
         const int at = (v * L + me.l) * E;
         mine[v] = load_part<WHOLE, T, E>(at < k, of_C, at);
       }
-    while (most > 0) {
+    while (count > 0) {
       const I now = p, of_now = column;
-      const int here = count, steps = most;
+      const int here = count;
       p += I(here);
       count = me.count(p, end);
-      most = me.longest(it, count);
       if (count > 0) // the columns of the next batch, while rows of this one are waited for
         column = read_once(indices + me.own(p, count));
       S dot{};
 #pragma unroll 1
-      for (int s = 0; s * me.side < steps; s += ahead) {
+      for (int s = 0; s * me.side < here; s += ahead) {
         S dots[ahead] = {};
         const T* of_j[ahead];
 #pragma unroll
         for (int a = 0; a < ahead; ++a)
-          of_j[a] = row_at(of_B, shuffle(of_now, me.lane_with(s + a)), I(B_ld));
+          of_j[a] = row_at(of_B, shuffle(of_now, me.lane_with(s + a)), B_row);
         for (i64 strip = 0; strip < strips; ++strip) {
           const i64 first = strip * width + me.l * E;
           if (strips > 1)
