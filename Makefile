@@ -30,7 +30,7 @@ native_inputs := pyproject.toml CMakeLists.txt $(shell find backends/omp -name '
 cmake_option = --config-settings=cmake.define.$(1)
 INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
 
-.PHONY: help develop demo test test-gpu lint format sanitize bench wheel clean
+.PHONY: help develop demo test test-gpu lint format sanitize bench performance wheel clean
 
 help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png'
@@ -40,6 +40,7 @@ help:
 	@echo 'make format    ruff and clang-format, in place'
 	@echo 'make sanitize  the omp tests under the address and undefined-behaviour sanitizers'
 	@echo 'make bench     the benchmarks'
+	@echo 'make performance  docs/performance.md and its pictures, from benchmarks/results'
 	@echo 'make develop   only an editable install (LEVELS=v3 builds one instruction set)'
 	@echo 'make wheel     sdist and wheel in dist/, installed and imported once'
 	@echo 'make clean     remove what was built, but not the virtual environment'
@@ -89,6 +90,9 @@ test: $(STAMPS)/native $(STAMPS)/test
 
 bench: $(STAMPS)/native $(STAMPS)/bench
 	$(PY) -m benchmarks $(BENCH_ARGS)
+
+performance: $(STAMPS)/native $(STAMPS)/bench
+	$(VENV)/bin/wollemi bench report benchmarks/results/*.jsonl --markdown docs/performance.md
 
 test-gpu:
 	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --no-index --upgrade \

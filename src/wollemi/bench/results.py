@@ -15,12 +15,10 @@ from typing import Any, NamedTuple
 
 from ..core.errors import InvalidArgument
 from .report import Record
+from .report import is_ours as named_as_ours
 
 #: What all schemas that this module can read begin with.
 FAMILY = "wollemi-bench/"
-
-#: What the names of our contenders begin with.
-OURS = "wollemi"
 
 #: What of an executor's properties says which device it is; others are what it reached that day.
 IDENTITY = ("name", "threads", "simd", "multiprocessors", "compute_capability", "architecture")
@@ -28,9 +26,7 @@ IDENTITY = ("name", "threads", "simd", "multiprocessors", "compute_capability", 
 #: Executors whose figures do not depend on how many cores the host has.
 GPUS = ("cuda", "hip")
 
-_NEEDED = [
-    f.name for f in fields(Record) if f.default is MISSING and f.default_factory is MISSING
-]
+_NEEDED = [f.name for f in fields(Record) if f.default is MISSING and f.default_factory is MISSING]
 
 
 class Key(NamedTuple):
@@ -58,7 +54,7 @@ class Key(NamedTuple):
 
 def is_ours(record: Record) -> bool:
     """Whether a contender is this library: its choice, or one of its algorithms by name."""
-    return record.ours or record.contender.split(" ")[0] == OURS
+    return record.ours or named_as_ours(record.contender)
 
 
 @dataclass

@@ -15,7 +15,7 @@ import typer
 
 from ..core.errors import WollemiError
 from .bench import bench
-from .bench_read import compare
+from .bench_read import compare, report
 from .console import BAD_INPUT, complain
 from .info import info
 from .kernels import kernels
@@ -29,7 +29,7 @@ app = typer.Typer(
 )
 for command in (info, solve, kernels):
     app.command()(command)
-for command in (compare,):
+for command in (compare, report):
     bench.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -36,3 +36,28 @@ def compare(
     console().print(told(comparison))
     if comparison.regressions:
         raise typer.Exit(NOT_AS_GOOD)
+
+
+def report(
+    files: Annotated[list[Path], typer.Argument(help="What bench --json wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for index.html and the pictures.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="A page of Markdown; its pictures go into img beside it.")
+    ] = None,
+) -> None:
+    """Write a report that people can read: a page of HTML that needs nothing else, or Markdown."""
+    from ..bench.page import html
+    from ..bench.page import markdown as page
+    from ..bench.page.chapters import chapters
+    from ..bench.results import read
+
+    if out is None and markdown is None:
+        raise InvalidArgument("nothing to write: give --out FOLDER, --markdown FILE, or both")
+    runs = [run for file in files for run in read(file)]
+    written = [] if out is None else html.write(chapters(runs), out)[:1]
+    if markdown is not None:
+        written += page.write(runs, markdown)[:1]
+    for path in written:
+        console().print(str(path), soft_wrap=True)

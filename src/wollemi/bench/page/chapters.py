@@ -1,0 +1,164 @@
+"""What a reader is told of the records of one device: the answers, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ..results import Bout, Run, is_ours
+from . import sections
+from .ink import ratio_text
+from .numbers import (
+    Growth,
+    Place,
+    Versus,
+    geometric_mean,
+    growths,
+    places,
+    versus,
+)
+from .papers import papers
+from .parts import Answer, Chapter
+from .series import every_contest
+
+#: How the clocks of a record are called, after "by".
+CLOCKS = {
+    "wall": "the host's clock over a batch of calls",
+    "events": "the device's events around a batch of calls",
+    "graph": "the device's events around replays of a captured graph",
+    "slope": "the difference of long and short solves",
+}
+
+
+def chapters(runs: Iterable[Run]) -> list[Chapter]:
+    """Return a chapter for each device, of all that was measured on it."""
+    found = places(runs)
+    slugs = [place.slug for place in found]
+    return [
+        _chapter(place, place.slug + (f"-{i}" if place.slug in slugs[:i] else ""))
+        for i, place in enumerate(found)
+    ]
+
+
+def _chapter(place: Place, slug: str) -> Chapter:
+    compared, curves = versus(place.bouts), growths(place.bouts)
+    told = [
+        sections.floor(place.bouts, slug),
+        sections.against(compared, slug),
+        sections.grown(curves, slug),
+        sections.rule(place.bouts, slug),
+        papers(place),
+        sections.solvers(place.bouts),
+        sections.once(place.bouts),
+        sections.trouble(place),
+        every_contest(place.bouts),
+    ]
+    return Chapter(
+        place.name,
+        slug,
+        _where(place),
+        [
+            Answer("How close to the hardware's limit?", _limits(place.bouts)),
+            Answer("How much faster than what I use today?", _faster(compared)),
+            Answer("How does it grow?", _slopes(curves)),
+        ],
+        [section for section in told if section.parts],
+        list(dict.fromkeys(run.source for run in place.runs)),
+    )
+
+
+# ---- where it was
+
+
+def _where(place: Place) -> list[str]:
+    """Return when it was measured, on what, with what, by which clocks."""
+    lines = []
+    for run in place.runs:
+        at = str(run.environment.get("date", "an unknown day")).partition("T")[0]
+        versions = ", ".join(f"{name} {text}" for name, text in run.versions.items())
+        cores = run.environment.get("cores")
+        machine = ", ".join(
+            filter(
+                None, [str(run.environment.get("machine", "")), f"{cores} cores" if cores else ""]
+            )
+        )
+        lines.append(f"{run.source}, {at}: {machine}; {versions}.")
+        if "method" in run.environment:
+            lines.append(f"How: {run.environment['method']}.")
+    records = [record for bout in place.bouts for record in bout.records if record.seconds]
+    clocks: dict[str, list[str]] = {}
+    for record in records:
+        names = clocks.setdefault(record.method, [])
+        name = "wollemi" if is_ours(record) else record.contender
+        names += [name] if name not in names else []
+    lines += [f"{', '.join(names)}: by {CLOCKS.get(m, m)}." for m, names in clocks.items()]
+    read = [record.read for record in records if record.read]
+    if read:
+        speeds = [f"{speed / 1e9:,.0f}" for speed in dict.fromkeys((min(read), max(read)))]
+        lines.append(f"Reads of as many bytes as an operation: {' to '.join(speeds)} GB/s.")
+    bare = sum(not record.samples for record in records)
+    if bare:
+        lines.append(f"Of {bare} of {len(records)} times only the median was kept, no spread.")
+    processes = {record.process for record in records}
+    if processes == {"own"}:
+        lines.append("Every contender had a process to itself.")
+    elif processes == {"shared"}:
+        lines.append("All contenders shared one process.")
+    return lines
+
+
+# ---- how close
+
+
+def _limits(bouts: Sequence[Bout]) -> list[tuple[str, str]]:
+    found = []
+    for root, held in sections.roots_of(b for b in bouts if b.key.caches == "warm").items():
+        shares = [b.ours.floor_share for b in held if b.ours and b.ours.floor_share]
+        if shares:
+            of = f"of the floor, {root}: the median of {_cases(len(shares))}"
+            span = f", {min(shares):.2f} to {max(shares):.2f}" if len(shares) > 1 else ""
+            found.append((f"{np.median(shares):.2f}", of + span))
+    return found
+
+
+def _cases(number: int) -> str:
+    return f"{number} case" + ("s" if number != 1 else "")
+
+
+# ---- how much faster
+
+
+def _faster(found: Sequence[Versus]) -> list[tuple[str, str]]:
+    """Return the mean over all cases of a kind of operation, for each peer."""
+    ratios: dict[tuple[str, str], list[float]] = {}
+    for one in found:
+        if one.series.caches == "warm":
+            place = sections.root_of(one.series.benchmark), one.peer
+            ratios.setdefault(place, []).extend(s.median for s in one.ratios.values())
+    return [
+        (
+            ratio_text(geometric_mean(each)),
+            f"times as fast as {peer}, {root}: the mean of {_cases(len(each))}"
+            + (f", {ratio_text(min(each))} to {ratio_text(max(each))}" if len(each) > 1 else ""),
+        )
+        for (root, peer), each in ratios.items()
+    ]
+
+
+# ---- how it grows
+
+
+def _slopes(found: Sequence[Growth]) -> list[tuple[str, str]]:
+    slopes: dict[str, list[float]] = {}
+    for one in found:
+        if one.contender == "wollemi" and one.slope and one.series.caches == "warm":
+            slopes.setdefault(one.series.benchmark, []).append(one.slope.power)
+    return [
+        (
+            f"{np.median(powers):.2f}",
+            f"the power of the entries with which the time of {benchmark} grows"
+            + (f", {min(powers):.2f} to {max(powers):.2f} by family" if len(powers) > 1 else ""),
+        )
+        for benchmark, powers in slopes.items()
+    ]

@@ -1,0 +1,108 @@
+"""What a report is made of: chapters of sections of tables and pictures, whoever writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text.
+
+    Attributes
+    ----------
+    caption : str
+        What it holds.
+    head : tuple of str
+        The columns.
+    rows : sequence of tuple of str
+        As many cells each.
+    words : int
+        How many columns from the left are words; numbers come after them.
+    long : bool
+        Whether it lists everything, for who looks something up.
+    """
+
+    caption: str
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    words: int = 1
+    long: bool = False
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that is drawn when somebody wants it.
+
+    Attributes
+    ----------
+    name : str
+        As in the name of its file.
+    caption : str
+        What is to be seen.
+    alt : str
+        What it says, for who cannot see it.
+    draw : callable
+        Returns the figure.
+    """
+
+    name: str
+    caption: str
+    alt: str
+    draw: Callable[[], Figure]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Something that a reader asks, and the answer."""
+
+    title: str
+    text: str
+    parts: list[Table | Picture]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question in the reader's words, and few figures.
+
+    Attributes
+    ----------
+    question : str
+        The question.
+    figures : list of (str, str)
+        A figure and what it is of.
+    """
+
+    question: str
+    figures: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """What was measured on one device.
+
+    Attributes
+    ----------
+    title, slug : str
+        Its name, and the name as part of a file's.
+    where : list of str
+        When, with what, by which clock.
+    answers : list of Answer
+        What the reader came for.
+    sections : list of Section
+        What the answers rest on.
+    sources : list of str
+        The files.
+    """
+
+    title: str
+    slug: str
+    where: list[str]
+    answers: list[Answer]
+    sections: list[Section] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)

@@ -1,0 +1,246 @@
+"""Pictures of rows: a line for each case, or for each contender where there are many cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..results import Bout
+from .ink import (
+    HATCHES,
+    INKS,
+    OURS_INK,
+    canvas,
+    legend_of_marks,
+    looks_of,
+    mark,
+    plain_ticks,
+    ratio_text,
+    short,
+    styled,
+    who,
+)
+from .numbers import Loss, Series, Spread, Versus, loss, series_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Lines of more cases than this cannot be read.
+MOST_CASES = 14
+
+
+class Rows:
+    """Where rows lie under their headings, all lines of the same height.
+
+    Parameters
+    ----------
+    groups : mapping of str to sequence of (str, int)
+        By heading, the rows' labels and how many lines each takes.
+    """
+
+    def __init__(self, groups: Mapping[str, Sequence[tuple[str, int]]]) -> None:
+        self.headings: list[tuple[float, str]] = []
+        self.labels: list[tuple[float, str]] = []
+        self.tops: dict[tuple[str, str], float] = {}
+        y = 0.0
+        for heading, rows in groups.items():
+            self.headings.append((y + 0.5, heading))
+            y += 1.4
+            for label, lines in rows:
+                self.tops[heading, label] = y
+                self.labels.append((y + lines / 2, short(label)))
+                y += lines + 0.5
+            y += 0.6
+        self.height = y
+
+    def figure(self, inches: float) -> tuple[Figure, Axes]:
+        """Return a figure with labelled rows, each line so high."""
+        figure = canvas(8.4, self.height * inches + 1.0)
+        axes = figure.subplots()
+        axes.set_yticks([y for y, _ in self.labels], [text for _, text in self.labels])
+        for y, text in self.headings:
+            axes.annotate(
+                text,
+                (0, y),
+                (3, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                va="center",
+                fontweight="bold",
+                bbox={"boxstyle": "square,pad=0.1", "fc": "w", "ec": "none"},
+            )
+        axes.set_ylim(self.height, 0)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x", which="major")
+        axes.set_axisbelow(True)
+        axes.axvline(1.0, color="k", lw=1.2, zorder=1)
+        return figure, axes
+
+
+# ---- share of the floor
+
+
+def has_floor(bout: Bout) -> bool:
+    """Whether anybody in a contest has a share of the floor."""
+    return any(record.floor_share for record in bout.records)
+
+
+@styled
+def floors(bouts: Sequence[Bout]) -> Figure:
+    """Draw what share of the floor's speed each kernel and each peer reached."""
+    shown = {series: list(filter(has_floor, held)) for series, held in series_of(bouts).items()}
+    shown = {series: held for series, held in shown.items() if held}
+    records = [r for held in shown.values() for bout in held for r in bout.records if r.floor_share]
+    looks = looks_of(records)
+    # the marks of many cases would hide each other: a line for each kernel and each peer
+    lanes = {
+        series: list(dict.fromkeys(who(r) for b in held for r in b.records if r.floor_share))
+        for series, held in shown.items()
+        if len(held) > MOST_CASES
+    }
+    rows = Rows(
+        {
+            str(series): [(f"{len(held)} cases", len(lanes[series]))]
+            if series in lanes
+            else [(bout.key.case, 1) for bout in held]
+            for series, held in shown.items()
+        }
+    )
+    figure, axes = rows.figure(0.19)
+    for series, held in shown.items():
+        for bout in held:
+            for record in bout.records:
+                if record.floor_share:
+                    name, many = who(record), series in lanes
+                    label = f"{len(held)} cases" if many else bout.key.case
+                    lane = lanes[series].index(name) if many else 0
+                    y = rows.tops[str(series), label] + lane + 0.5
+                    mark(axes, record, record.floor_share, y, looks[name])
+    axes.set_xlim(0, None)
+    axes.set_xlabel("share of the floor: the least time that the bytes take, over the time taken")
+    legend_of_marks(figure, looks, loc="outside upper left", ncols=4)
+    return figure
+
+
+# ---- speed-ups
+
+
+@styled
+def speedups(found: Sequence[Versus], peers: Sequence[str]) -> Figure:
+    """Draw how many times as long as ours each peer takes, with its spread.
+
+    Parameters
+    ----------
+    found : sequence of Versus
+        What is drawn.
+    peers : sequence of str
+        All that other pictures show too, so that each looks the same everywhere.
+    """
+    panels: dict[Series, list[Versus]] = {}
+    for one in found:
+        panels.setdefault(one.series, []).append(one)
+    groups: dict[str, list[tuple[str, int]]] = {}
+    for series, shown in panels.items():
+        cases = list(dict.fromkeys(case for versus in shown for case in versus.ratios))
+        many = len(cases) > MOST_CASES
+        groups[str(series)] = [
+            (label, len(shown) if many else sum(label in v.ratios for v in shown))
+            for label in ([f"{len(cases)} cases"] if many else cases)
+        ]
+    rows = Rows(groups)
+    figure, axes = rows.figure(0.165)
+    for series, shown in panels.items():
+        for label, _ in groups[str(series)]:
+            y = rows.tops[str(series), label] + 0.5
+            for versus in shown:
+                look = _look(peers, versus.peer)
+                if label in versus.ratios:
+                    _bar(axes, y, versus.ratios[label], look)
+                elif label not in {case for v in shown for case in v.ratios}:
+                    _bar_of_many(axes, y, versus, look)
+                else:
+                    continue
+                y += 1
+    axes.set_xscale("log")
+    plain_ticks(axes.xaxis)
+    axes.margins(x=0.08)
+    axes.set_xlabel("times as long as wollemi takes (right of 1: wollemi is faster)")
+    _legend(figure, peers, {versus.peer for versus in found})
+    return figure
+
+
+def _look(peers: Sequence[str], peer: str) -> dict[str, Any]:
+    place = peers.index(peer)
+    return {
+        "color": INKS[place % len(INKS)],
+        "hatch": HATCHES[place % len(HATCHES)],
+        "edgecolor": "0.25",
+        "linewidth": 0.6,
+    }
+
+
+def _bar(axes: Axes, y: float, spread: Spread, look: dict[str, Any]) -> None:
+    axes.barh(y, spread.median - 1, 0.9, left=1.0, **look)
+    axes.plot([spread.low, spread.high], [y, y], color="k", lw=1.3, solid_capstyle="butt")
+    _value(axes, y, spread.median, max(spread.high, 1.0))
+
+
+def _bar_of_many(axes: Axes, y: float, versus: Versus, look: dict[str, Any]) -> None:
+    ratios = [spread.median for spread in versus.ratios.values()]
+    axes.barh(y, versus.mean - 1, 0.9, left=1.0, **look)
+    axes.plot(ratios, [y] * len(ratios), "|", color="k", ms=7, mew=0.7)
+    _value(axes, y, versus.mean, max(*ratios, 1.0))
+
+
+def _value(axes: Axes, y: float, ratio: float, end: float) -> None:
+    where: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 7}
+    axes.annotate(ratio_text(ratio), (end, y), (4, 0), **where)
+
+
+def _legend(figure: Figure, peers: Sequence[str], shown: set[str]) -> None:
+    from matplotlib.patches import Patch
+
+    looks = [(peer, _look(peers, peer)) for peer in peers if peer in shown]
+    handles = [
+        Patch(facecolor=k["color"], edgecolor=k["edgecolor"], hatch=k["hatch"], label=peer)
+        for peer, k in looks
+    ]
+    figure.legend(handles=handles, loc="outside upper left", ncols=6)
+
+
+# ---- the rule
+
+
+@styled
+def losses(bouts: Sequence[Bout]) -> Figure:
+    """Draw what the rule's choice cost over the best kernel, a dot for each contest."""
+    found: dict[Series, list[Loss]] = {}
+    for series, held in series_of(bouts).items():
+        lost = [one for one in map(loss, held) if one]
+        if lost:
+            found[series] = lost
+    figure = canvas(8.0, 0.9 + 0.34 * len(found))
+    axes = figure.subplots()
+    most = max(one.share for lost in found.values() for one in lost) * 100
+    for y, lost in enumerate(found.values()):
+        percent = sorted(one.share * 100 for one in lost)
+        mean = float(np.mean(percent))
+        axes.plot(percent, [y] * len(percent), "o", mfc="none", color="0.35", ms=5, mew=0.8)
+        axes.plot(mean, y, "D", color=OURS_INK, ms=7)
+        axes.annotate(
+            f"mean {mean:.1f} %, most {percent[-1]:.1f} %, {len(percent)} cases",
+            (1.01, y),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            fontsize=8,
+        )
+    axes.set_yticks(range(len(found)), [str(series) for series in found])
+    axes.set(xlabel="per cent longer than the best kernel of ours", xlim=(-0.02 * most - 0.2, None))
+    axes.set_ylim(len(found) - 0.5, -0.5)
+    axes.grid(axis="x")
+    axes.set_axisbelow(True)
+    return figure

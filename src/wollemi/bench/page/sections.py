@@ -1,0 +1,274 @@
+"""What the answers rest on: a section of pictures and tables for each thing a reader asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import numpy as np
+
+from ..report import Record, seconds_text
+from ..results import Bout
+from .growth import growth
+from .ink import ratio_text, short
+from .numbers import Growth, Place, Versus, loss, series_of
+from .parts import Picture, Section, Table
+from .roofline import has_roof, roofline
+from .rows import floors, has_floor, losses, speedups
+
+
+def root_of(benchmark: str) -> str:
+    """Return the kind of operation: spmm/32 and spmm/128 are one."""
+    return benchmark.partition("/")[0]
+
+
+def roots_of(bouts: Iterable[Bout]) -> dict[str, list[Bout]]:
+    """Return contests by the kind of operation."""
+    found: dict[str, list[Bout]] = {}
+    for bout in bouts:
+        found.setdefault(root_of(bout.key.benchmark), []).append(bout)
+    return found
+
+
+def floor(bouts: Sequence[Bout], slug: str) -> Section:
+    """Return how near everybody came to what the hardware allows."""
+    records = [r for bout in bouts for r in bout.records if has_roof(r)]
+    parts: list[Table | Picture] = []
+    if records:
+        parts.append(
+            Picture(
+                f"{slug}-roofline",
+                "Speed over intensity. The line is what reading memory allows; dark marks are the "
+                "kernels that the rule chose, pale ones those it did not, hollow ones others.",
+                "Rooflines of all operations; the shares of the floor are in the table below.",
+                partial(roofline, records),
+            )
+        )
+    for root, held in roots_of(filter(has_floor, bouts)).items():
+        parts.append(
+            Picture(
+                f"{slug}-floor-{root}",
+                f"{root}: the share of the floor by case.",
+                f"Shares of the floor of {root}, case by case; the table below sums them up.",
+                partial(floors, held),
+            )
+        )
+    rows = []
+    for series, held in series_of(bouts).items():
+        shares = {b.key.case: b.ours.floor_share for b in held if b.ours and b.ours.floor_share}
+        if shares:
+            least, most = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
+            rows.append(
+                (
+                    str(series),
+                    str(len(shares)),
+                    f"{np.median(list(shares.values())):.2f}",
+                    f"{shares[least]:.2f} ({short(least)})",
+                    f"{shares[most]:.2f} ({short(most)})",
+                )
+            )
+    if rows:
+        head = ("", "cases", "median", "least", "most")
+        parts.append(Table("wollemi's share of the floor", head, rows))
+    text = (
+        "The floor is the time that the bytes an operation cannot do without take at the fastest "
+        "read of as many bytes, measured in the same rounds. A share above 1 means that a kernel "
+        "reads less than the format holds, or that a cache served what the read had to fetch."
+    )
+    return Section("Against the hardware", text, parts)
+
+
+def against(found: Sequence[Versus], slug: str) -> Section:
+    """Return how many times as long as ours others take."""
+    peers = list(dict.fromkeys(one.peer for one in found))
+    roots: dict[str, list[Versus]] = {}
+    for one in found:
+        roots.setdefault(root_of(one.series.benchmark), []).append(one)
+    parts: list[Table | Picture] = [
+        Picture(
+            f"{slug}-speedup-{root}",
+            f"{root}: how many times as long others take. Lines on bars are quartiles; where a row "
+            "stands for many cases, the bar is their geometric mean and each has a tick.",
+            f"Bars of the ratios of {root}; the table below has their means and extremes.",
+            partial(speedups, shown, peers),
+        )
+        for root, shown in roots.items()
+    ]
+    rows = [
+        (
+            str(one.series),
+            one.peer,
+            str(len(one.ratios)),
+            ratio_text(one.mean),
+            f"{ratio_text(one.worst[1])} ({short(one.worst[0])})",
+            f"{ratio_text(one.best[1])} ({short(one.best[0])})",
+            f"{len(one.lost)}",
+        )
+        for one in found
+    ]
+    if rows:
+        head = ("", "peer", "cases", "mean", "least", "most", "peer is faster in")
+        parts.append(Table("How many times as long as wollemi a peer takes", head, rows, words=2))
+    text = (
+        "A ratio is the median over the rounds, in each of which everybody had a turn, so that "
+        "what else the machine did hit all; without samples, it is that of the medians. "
+        "Means of ratios are geometric. Above 1, wollemi is faster."
+    )
+    return Section("Against other libraries", text, parts)
+
+
+def grown(found: Sequence[Growth], slug: str) -> Section:
+    """Return how times grow with sizes."""
+    parts: list[Table | Picture] = []
+    if found:
+        parts.append(
+            Picture(
+                f"{slug}-growth",
+                "The time of an entry as matrices grow: a flat line is linear growth.",
+                "Growth curves; the table below has their slopes.",
+                partial(growth, found),
+            )
+        )
+    rows = [
+        (
+            f"{one.series}, {one.family}",
+            one.contender,
+            f"{one.sizes[0]:,} to {one.sizes[-1]:,}",
+            f"{one.slope.power:.2f} ± {one.slope.error:.2f}",
+        )
+        for one in found
+        if one.slope
+    ]
+    if rows:
+        head = ("", "contender", "entries", "slope")
+        parts.append(Table("Slopes of time over entries", head, rows, words=2))
+    text = (
+        "A slope of 1 is time in proportion to the entries: below it, small matrices pay for "
+        "overheads; above it, large ones fall out of caches. ± is the standard error of the slope."
+    )
+    return Section("Growth", text, parts)
+
+
+# ---- the rule
+
+
+def rule(bouts: Sequence[Bout], slug: str) -> Section:
+    """Return what the choice of a kernel cost over the best one."""
+    rows = []
+    for series, held in series_of(bouts).items():
+        lost = {bout.key.case: one for bout in held if (one := loss(bout))}
+        if lost:
+            worst = max(lost, key=lambda case: lost[case].share)
+            one = lost[worst]
+            what = f"{short(worst)}: {one.chosen}, best {one.best}" if one.share else ""
+            rows.append(
+                (
+                    str(series),
+                    str(len(lost)),
+                    f"{100 * np.mean([each.share for each in lost.values()]):.1f} %",
+                    f"{100 * one.share:.1f} %",
+                    what,
+                )
+            )
+    if not rows:
+        return Section("What the rule loses", "", [])
+    picture = Picture(
+        f"{slug}-loss",
+        "What the choice cost over the best kernel: a ring for each case, their mean a diamond.",
+        "Losses of the selection rule; the table below has their means and maxima.",
+        partial(losses, bouts),
+    )
+    head = ("", "cases", "mean", "most", "where")
+    text = (
+        "Where all kernels of ours were timed, the loss is the time of the chosen one over that of "
+        "the best one, less one."
+    )
+    return Section("What the rule loses", text, [picture, Table("Losses", head, rows)])
+
+
+# ---- solvers, and what comes once
+
+
+def solvers(bouts: Sequence[Bout]) -> Section:
+    """Return the iterations and the true residuals of solves."""
+    rows = [
+        (str(bout.key), record.contender, f"{record.iterations:,}", _residual(record))
+        for bout in bouts
+        for record in bout.records
+        if record.iterations and record.residual is not None
+    ]
+    head = ("", "contender", "iterations", "|b - A x| / |b|")
+    table = Table("Iterations and true residuals", head, rows, words=2, long=True)
+    text = "The residual is computed from x afterwards, whatever the solver claims."
+    return Section("What solves end with", text, [table] if rows else [])
+
+
+def _residual(record: Record) -> str:
+    return f"{record.residual:.1e}"
+
+
+def once(bouts: Sequence[Bout]) -> Section:
+    """Return what is done once for a matrix, when that pays, and the memory."""
+    rows = []
+    for bout in bouts:
+        ours = bout.ours
+        if ours is None or ours.setup_seconds is None or not ours.seconds:
+            continue
+        calls = "never" if ours.break_even is None else f"{ours.break_even:,.0f}"
+        rows.append(
+            (
+                str(bout.key),
+                seconds_text(ours.setup_seconds),
+                f"{ours.setup_seconds / ours.seconds:,.0f}",
+                calls if any(peer.seconds for peer in bout.peers) else "",
+                _memory(ours.peak_memory),
+                ", ".join(
+                    f"{p.contender} {_memory(p.peak_memory)}" for p in bout.peers if p.peak_memory
+                ),
+            )
+        )
+    head = ("", "set-up", "in calls", "paid for after", "memory", "of others")
+    table = Table("Set-up of wollemi, and memory", head, rows, long=True)
+    text = (
+        "Set-up is what comes once: conversion, the plan, the first call. It is paid for after so "
+        "many calls against the first peer; memory is the most that was held, the matrix included."
+    )
+    return Section("What comes once", text, [table] if rows else [])
+
+
+def _memory(size: int | None) -> str:
+    return "" if size is None else f"{size / 1e6:,.0f} MB"
+
+
+# ---- what went wrong
+
+
+def trouble(place: Place) -> Section:
+    """Return who failed, who was wrong and who was absent."""
+    failed = [
+        (str(bout.key), record.contender, record.trouble)
+        for bout in place.bouts
+        for record in bout.records
+        if record.trouble and not record.trouble.startswith("absent")
+    ]
+    absent: dict[tuple[str, str], int] = {}
+    for run in place.runs:
+        for name, why in run.absent.items():
+            absent[name, why] = 0
+    for bout in place.bouts:
+        for record in bout.records:
+            if record.trouble.startswith("absent"):
+                which = record.contender, record.trouble.removeprefix("absent: ")
+                absent[which] = absent.get(which, 0) + 1
+    parts: list[Table | Picture] = []
+    if failed:
+        head = ("", "contender", "what happened")
+        parts.append(Table("Failed or wrong, and therefore not timed", head, failed, words=3))
+    if absent:
+        rows = [
+            (name, why, str(number) if number else "") for (name, why), number in absent.items()
+        ]
+        parts.append(Table("Absent", ("peer", "why", "contests"), rows, words=2))
+    said = "" if failed else "Every contender that was there gave the right result. "
+    text = said + "Results are compared with the reference before anything is timed."
+    return Section("What failed, and who was absent", text, parts)
