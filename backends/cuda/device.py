@@ -139,8 +139,8 @@ class CudaDevice(GpuDevice):
 
     @property
     def architecture(self) -> str:
-        """What the compiler is told: ``sm_90``."""
-        return "sm_{}{}".format(*self.capability)
+        """What the compiler is told: ``sm_80``, or ``sm_90a``, with the words of Hopper alone."""
+        return "sm_{}{}".format(*self.capability) + ("a" if self.capability == (9, 0) else "")
 
     @property
     def identity(self) -> dict[str, Any]:

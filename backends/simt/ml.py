@@ -104,7 +104,7 @@ def _power(count: int, most: int) -> int:
     return power
 
 
-def row_shape(vectors: int) -> Shape:
+def row_shape(vectors: int, most_lanes: int = MOST_ROW_LANES) -> Shape:
     """Return the shape for sums over rows of so many vectors; wider ones are cut into tiles.
 
     Examples
@@ -112,7 +112,7 @@ def row_shape(vectors: int) -> Shape:
     >>> row_shape(8), row_shape(32), row_shape(64)
     (Shape(lanes=8, vectors=1), Shape(lanes=32, vectors=1), Shape(lanes=32, vectors=2))
     """
-    lanes = _power(vectors, MOST_ROW_LANES)
+    lanes = _power(vectors, most_lanes)
     return Shape(lanes, _power(-(-vectors // lanes), MOST_VECTORS))
 
 

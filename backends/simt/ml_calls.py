@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +16,10 @@ from ...core.errors import InvalidArgument
 from ...core.executor import Array
 from ...core.statistics import Plan
 from ..unified.wrappers import SimtKernel
-from . import ml, ml_choice
+from . import ml, ml_choice, sddmm_named, spmm_kernels
+from .dots import dot_constants, dot_kernel, known_of_rows
 from .ml_extra import Algorithm, Facts
-from .sddmm_named import NAMED
+from .spmm_kernels import by_rows
 
 
 class Adapter(ABC):
@@ -58,7 +58,7 @@ class Adapter(ABC):
 
     def extra(self, operation: str) -> Sequence[Algorithm]:
         """Return the algorithms besides those of ``ml_choice.KERNELS``, best first."""
-        return NAMED.get(operation, ())
+        return (*spmm_kernels.NAMED.get(operation, ()), *sddmm_named.NAMED.get(operation, ()))
 
     @abstractmethod
     def launch(
@@ -162,48 +162,6 @@ def by_extra(to: Adapter, operation: str, plan: Plan, A: Any, *arguments: Any) -
     return False
 
 
-def known_of_rows(whole: bool, blocks: int, width: int, *operands: Operand) -> int:
-    """Return what kernels of dots are made to know, as ``dots.hpp`` numbers it.
-
-    Parameters
-    ----------
-    whole : bool
-        Whether rows are as long as the lanes hold.
-    blocks : int
-        How many there are, and tiles of columns.
-    width : int
-        Columns of ``operands``.
-    """
-    alone = blocks == 1 and all(operand.rows == width for operand in operands)
-    return int(whole) + int(whole and alone)
-
-
-def dot_constants(dtype: Any, k: int, blocks: int, C: Operand, B: Operand) -> dict[str, int]:
-    """Return what csr_sddmm is made for."""
-    item = dtype.itemsize
-    each = ml.elements(item, (k,), B.places(item) + C.places(item))
-    lanes, vectors = ml.dot_shape(-(-k // each))
-    return {
-        "L": lanes,
-        "V": vectors,
-        "E": each,
-        "A": ml.dots_ahead(lanes, vectors),
-        "WHOLE": known_of_rows(k == lanes * vectors * each, blocks, k, C, B),
-    }
-
-
-def dot_kernel(kernel: SimtKernel, dtype: Any, known: int) -> SimtKernel:
-    """Return a kernel with fewer waves resident where more would have too few registers.
-
-    csr_sddmm has 40 waves of float32 operands that are known; with less known it would spill up to
-    200 bytes.
-    """
-    if known == 2 and dtype.name == "float32":
-        return kernel
-    few = 16 if kernel is ml.csr_sddmm else 8 if dtype.itemsize == 2 else 12
-    return replace(kernel, resident=min(few, kernel.resident))
-
-
 def spmm(
     to: Adapter,
     A: Any,
@@ -221,45 +179,7 @@ def spmm(
     plan = A.plan_for("spmm", k, kernel, C.dtype)
     if by_extra(to, "spmm", plan, A, values, B, C, alpha, beta):
         return
-    items: ml_choice.Pieces = plan.state
-    index, dtype = A.indices.dtype, C.dtype
-    B, of_B = to.read(B, index)
-    of_C = to.operand(C)
-    weights, step = to.weights(values)
-    item = dtype.itemsize
-    each = ml.elements(item, (k,), of_B.places(item) + of_C.places(item))
-    shape = ml.row_shape(-(-k // each))
-    width = shape.lanes * shape.vectors * each
-    tiles = -(-k // width)
-    partial = to.lines(batch * items.lines * k, dtype)
-    to.launch(
-        ml.csr_spmm,
-        items.items * tiles * batch * to.wave,
-        (
-            items.items, k, batch, items.bounds, items.target, A.indices, weights, step, *of_B,
-            *of_C, alpha, beta, items.lines, partial,
-        ),
-        dtype,
-        index,
-        L=shape.lanes,
-        V=shape.vectors,
-        E=each,
-        A=ml.steps_ahead(*shape),
-        ROWS=0,
-        WHOLE=2 if k == width == of_B.rows else int(k % width == 0),
-    )  # fmt: skip
-    if items.lines:
-        cuts = int(items.cut_rows.size)
-        to.launch(
-            ml.spmm_join,
-            cuts * k * batch,
-            (
-                cuts, k, batch, items.cut_rows, items.first_line, items.lines, partial, *of_C,
-                alpha, beta,
-            ),
-            dtype,
-            index,
-        )  # fmt: skip
+    by_rows(to, A, plan.state, values, B, C, alpha, beta)
 
 
 def sddmm(

@@ -1,0 +1,351 @@
+"""Sparse times dense: the kernels, and the 2 x 2 space of Huang et al. (2021, dgSPARSE).
+
+Their two axes are what is dealt out evenly (rows, ``rb``, or entries, ``eb``) and how a row is
+added up (one entry after the other, ``sr``, or entries side by side and a reduction, ``pr``):
+
+========= ============================================================== =======================
+name      what waves do                                                  text
+========= ============================================================== =======================
+``rb-sr`` each group of lanes has a row of its own                       ``spmm.hpp``, ROWS = 1
+``rb-pr`` groups of few lanes share a row, and add up at its end         ``spmm.hpp``, ROWS = 0
+``eb-sr`` each group of lanes has a share of entries                     ``spmm_shares.hpp``
+``eb-pr`` a wave has one, and adds up its segments by a scan             ``spmm_shares.hpp``
+========= ============================================================== =======================
+
+``row-split`` is ``rb-pr`` with as many lanes for a row of ``B`` as it has vectors, so that a wide
+row has a wave and nothing is left to be reduced; ``balanced`` is the same for pieces of rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...core.executor import Array
+from ..unified.wrappers import SimtKernel
+from . import ml
+from .ml_choice import Pieces
+from .ml_extra import Algorithm, Facts
+
+if TYPE_CHECKING:
+    from .ml_calls import Adapter
+
+csr_spmm_shares = SimtKernel(
+    "csr_spmm_shares",
+    "spmm_shares.hpp",
+    "nnz: i64, share: i64, k: i64, batch: i64, row_of: in I[l], line_of: in I[l], "
+    "indices: in I[z], values: in T[z], values_step: i64, B: in T[l], B_ld: i64, B_step: i64, "
+    "C: inout T[l], C_ld: i64, C_step: i64, alpha: T, beta: T, lines: i64, partial: out u8[l]",
+    "{L}, {V}, {E}, {A}, {SEGMENTS}, {WHOLE}, {T}, {I}",
+    variants=(),
+    resident=4,
+)
+
+#: Lanes of a row where groups of them share one: four groups of a wave of 32.
+SHARING_LANES = 8
+#: Entries of a share, of a group and of a wave.
+GROUP_SHARE = 64
+WAVE_SHARE = 256
+
+
+class Launch(NamedTuple):
+    """What all kernels here are launched with.
+
+    Attributes
+    ----------
+    shape : Shape
+        Lanes and vectors of a row.
+    each : int
+        Elements of a vector.
+    tiles : int
+        How many times a row's columns are gone through.
+    whole : int
+        How the columns fit; see ``spmm.hpp``.
+    kept : tuple
+        Arrays whose memory has to stay until the kernel is launched.
+    values, operands : tuple
+        Arguments.
+    """
+
+    shape: ml.Shape
+    each: int
+    tiles: int
+    whole: int
+    kept: tuple[Any, ...]
+    values: tuple[Any, ...]
+    operands: tuple[Any, ...]
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """Those of the kernels' templates that are the same for all of them."""
+        return {"L": self.shape.lanes, "V": self.shape.vectors, "E": self.each}
+
+
+def prepare(to: Adapter, A: Any, values: Array, B: Array, C: Array, most_lanes: int) -> Launch:
+    """Return how lanes lie over the columns of ``B``, and the arguments that follow from it."""
+    k, item = int(C.shape[2]), C.dtype.itemsize
+    B, of_B = to.read(B, A.indices.dtype)
+    of_C = to.operand(C)
+    weights, step = to.weights(values)
+    each = vector_elements(item, k, of_B.places(item) + of_C.places(item))
+    shape = ml.row_shape(-(-k // each), most_lanes)
+    width = shape.lanes * shape.vectors * each
+    return Launch(
+        shape,
+        each,
+        -(-k // width),
+        2 if k == width == of_B.rows else int(k % width == 0),
+        (B, weights),
+        (weights, step),
+        (*of_B, *of_C),
+    )
+
+
+def vector_elements(itemsize: int, columns: int, places: tuple[int, ...]) -> int:
+    """Return how many elements a lane loads at once: as many as divide all that is there.
+
+    Examples
+    --------
+    >>> vector_elements(4, 32, (0, 128)), vector_elements(4, 6, (0, 24)), vector_elements(4, 5, ())
+    (4, 2, 1)
+    """
+    each = ml.VECTOR_BYTES // itemsize
+    while each > 1 and (columns % each or any(p % (each * itemsize) for p in places)):
+        each //= 2
+    return max(each, 1)
+
+
+def by_rows(
+    to: Adapter,
+    A: Any,
+    items: Pieces,
+    values: Array,
+    B: Array,
+    C: Array,
+    alpha: complex,
+    beta: complex,
+    *,
+    own: bool = False,
+    most_lanes: int = ml.MOST_ROW_LANES,
+) -> None:
+    """Give waves, or groups of lanes, rows or pieces of them, and add up the pieces."""
+    batch, _, k = C.shape
+    made = prepare(to, A, values, B, C, most_lanes)
+    partial = to.lines(batch * items.lines * k, C.dtype)
+    each = to.wave // made.shape.lanes if own else 1
+    to.launch(
+        ml.csr_spmm,
+        -(-items.items // each) * made.tiles * batch * to.wave,
+        (
+            items.items, k, batch, items.bounds, items.target, A.indices, *made.values,
+            *made.operands, alpha, beta, items.lines, partial,
+        ),
+        C.dtype,
+        A.indices.dtype,
+        **made.constants,
+        A=ml.steps_ahead(*made.shape),
+        ROWS=int(own),
+        WHOLE=made.whole,
+    )  # fmt: skip
+    _join(to, A, items.cut_rows, items.first_line, items.lines, partial, C, alpha, beta)
+
+
+def _join(
+    to: Adapter,
+    A: Any,
+    rows: Array | None,
+    first: Array | None,
+    lines: int,
+    partial: int,
+    C: Array,
+    alpha: complex,
+    beta: complex,
+) -> None:
+    """Add up the lines of rows that were cut."""
+    batch, _, k = C.shape
+    cuts = 0 if rows is None else int(rows.size)
+    if cuts:
+        to.launch(
+            ml.spmm_join,
+            cuts * k * batch,
+            (cuts, k, batch, rows, first, lines, partial, *to.operand(C), alpha, beta),
+            C.dtype,
+            A.indices.dtype,
+        )
+
+
+class Shares(NamedTuple):
+    """How entries are dealt out; see ``spmm_shares.hpp``.
+
+    Attributes
+    ----------
+    share : int
+        Entries of a share.
+    row_of : array, shape (nnz + 1,)
+        The row of each entry, and one that there is none of.
+    line_of : array, shape (2 * shares,)
+        The lines of the first and the last row of each share, or -1.
+    lines : int
+        How many there are.
+    rows, first_line : array
+        Rows that are cut or empty, and the first line of each, and the end.
+    """
+
+    share: int
+    row_of: Array
+    line_of: Array
+    lines: int
+    rows: Array
+    first_line: Array
+
+
+def deal_out(xp: Any, indptr: Array, nnz: int, share: int) -> Shares:
+    """Return the shares of ``nnz`` entries.
+
+    Parameters
+    ----------
+    xp : module
+        NumPy, or what has its functions for the arrays of a device.
+    indptr : array
+        Where rows begin.
+    nnz : int
+        Entries of the matrix.
+    share : int
+        Entries of a share.
+    """
+    kind, m = indptr.dtype, int(indptr.size) - 1
+    bounds = indptr.astype(np.int64)
+    row_of = xp.searchsorted(bounds[1:], xp.arange(nnz), side="right")
+    begin = xp.arange(0, nnz, share)
+    end = xp.minimum(begin + share, nnz)
+    head, tail = row_of[begin], row_of[end - 1]
+    # one row a share: its sums go to the line of the first row
+    cut = [(bounds[r] < begin) | (bounds[r + 1] > end) for r in (head, tail)]
+    cut[1] = cut[1] & (head != tail)
+    is_line = xp.stack(cut, axis=1).ravel()
+    line_of = xp.where(is_line, xp.cumsum(is_line) - 1, -1)
+    of_line = xp.stack([head, tail], axis=1).ravel()[is_line]
+    is_here = bounds[1:] == bounds[:-1]
+    is_here[of_line] = True
+    rows = xp.flatnonzero(is_here)
+    first = xp.searchsorted(of_line, rows)
+    last = xp.full(1, int(of_line.size), np.int64)
+    return Shares(
+        share,
+        xp.concatenate([row_of, xp.full(1, m, np.int64)]).astype(kind),
+        line_of.astype(kind),
+        int(of_line.size),
+        rows.astype(kind),
+        xp.concatenate([first, last]).astype(kind),
+    )
+
+
+def by_shares(
+    to: Adapter,
+    A: Any,
+    shares: Shares,
+    values: Array,
+    B: Array,
+    C: Array,
+    alpha: complex,
+    beta: complex,
+    *,
+    segments: bool,
+) -> None:
+    """Give waves, or groups of lanes, shares of entries, and add up the rows that were cut."""
+    batch, _, k = C.shape
+    made = prepare(to, A, values, B, C, SHARING_LANES if segments else ml.MOST_ROW_LANES)
+    partial = to.lines(batch * shares.lines * k, C.dtype)
+    each = 1 if segments else to.wave // made.shape.lanes
+    if A.nnz:
+        to.launch(
+            csr_spmm_shares,
+            -(-A.nnz // (shares.share * each)) * made.tiles * batch * to.wave,
+            (
+                A.nnz, shares.share, k, batch, shares.row_of, shares.line_of, A.indices,
+                *made.values, *made.operands, alpha, beta, shares.lines, partial,
+            ),
+            C.dtype,
+            A.indices.dtype,
+            **made.constants,
+            A=ml.steps_ahead(*made.shape),
+            SEGMENTS=int(segments),
+            WHOLE=made.whole,
+        )  # fmt: skip
+    _join(to, A, shares.rows, shares.first_line, shares.lines, partial, C, alpha, beta)
+
+
+class _Anywhere(Algorithm):
+    """What runs everywhere; when it should, the rule of all GPUs knows."""
+
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None."""
+        return None
+
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None."""
+        return None
+
+
+class RowsInTurn(_Anywhere):
+    """Rows are dealt out, and each group of lanes has one of its own."""
+
+    name: ClassVar[str] = "rb-sr"
+    own: ClassVar[bool] = True
+    most_lanes: ClassVar[int] = ml.MOST_ROW_LANES
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Pieces:
+        """Return the rows as they are."""
+        return to.pieces(A, 0, sampled=False)
+
+    def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+        """Multiply."""
+        by_rows(to, A, state, *arguments, own=self.own, most_lanes=self.most_lanes)
+
+
+class RowsReduced(RowsInTurn):
+    """Rows are dealt out, and groups of few lanes share one."""
+
+    name: ClassVar[str] = "rb-pr"
+    own: ClassVar[bool] = False
+    most_lanes: ClassVar[int] = SHARING_LANES
+
+
+class EntriesInTurn(_Anywhere):
+    """Entries are dealt out, and each group of lanes has a share."""
+
+    name: ClassVar[str] = "eb-sr"
+    segments: ClassVar[bool] = False
+
+    def share(self) -> int:
+        """Return how many entries a share has."""
+        return GROUP_SHARE
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Shares:
+        """Return the shares, made once for a pattern."""
+        key = ("shares", self.share())
+        if key not in A._pattern:
+            A._pattern[key] = deal_out(to.executor.xp, A.indptr, A.nnz, self.share())
+        found: Shares = A._pattern[key]
+        return found
+
+    def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+        """Multiply."""
+        by_shares(to, A, state, *arguments, segments=self.segments)
+
+
+class EntriesReduced(EntriesInTurn):
+    """Entries are dealt out, and a wave adds up the segments of its share."""
+
+    name: ClassVar[str] = "eb-pr"
+    segments: ClassVar[bool] = True
+
+    def share(self) -> int:
+        """Return how many entries a share has."""
+        return WAVE_SHARE
+
+
+NAMED: dict[str, tuple[Algorithm, ...]] = {
+    "spmm": (RowsInTurn(), RowsReduced(), EntriesInTurn(), EntriesReduced())
+}

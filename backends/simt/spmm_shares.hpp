@@ -1,0 +1,162 @@
+// C = alpha A B + beta C where the matrix is dealt out in equal shares of entries, whatever rows
+// they are of (Huang et al. 2021): no row is too long and none too short. row_of[e] is the row of
+// entry e, and row_of[nnz] is none.
+//
+// A share ends within a row, as a rule: sums of rows that are in several shares go to lines of
+// `partial`, first those of the share's first row, line line_of[2 q], then of its last one,
+// line_of[2 q + 1] (-1: the row is here as a whole). They are added up afterwards, in their order.
+#pragma once
+#include "packs.hpp"
+
+namespace wl {
+
+// Where the sums of a row go that ends with entry e of a share.
+template <int L, int V, int E, class T, class I>
+struct share_end {
+  const I *row_of, *line_of; // of this share
+  i64 k, C_ld, first;
+  T* C;
+  held_t<T>* lines;
+  held_t<T> alpha, beta;
+
+  // `is_first` and `is_last`: whether it is the first row of the share, and the last one.
+  WL_DEVICE void operator()(i64 e, bool is_first, bool is_last, const held_t<T>* sums) const {
+    const I of_first = is_first ? line_of[0] : I(-1), of_last = is_last ? line_of[1] : I(-1);
+    const I line = of_first >= 0 ? of_first : of_last;
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+      const i64 c = first + v * L * E;
+      if (c >= k)
+        continue;
+      if (line < 0)
+        store_pack<T, E>(C + row_of[e] * C_ld + c, sums + v * E, alpha, beta);
+      else
+#pragma unroll
+        for (int i = 0; i < E; ++i)
+          lines[line * k + c + i] = sums[v * E + i];
+    }
+  }
+};
+
+// SEGMENTS = 0: each group of L lanes goes through a share, one entry after the other, and stores
+// a sum where a row ends. SEGMENTS = 1: a wave has a share; its groups multiply neighbouring
+// entries side by side, and what belongs to one row is added up by a scan over segments. As long
+// as no row ends, groups keep sums of their own, and there is nothing to scan.
+template <int L, int V, int E, int A, int SEGMENTS, int WHOLE, class T, class I>
+WL_DEVICE void csr_spmm_shares(const item& it, i64 nnz, i64 share, i64 k, i64 batch,
+                               const I* row_of, const I* line_of, const I* indices, const T* values,
+                               i64 values_step, const T* B, i64 B_ld, i64 B_step, T* C, i64 C_ld,
+                               i64 C_step, held_t<T> alpha, held_t<T> beta, i64 lines,
+                               u8* partial) {
+  using S = held_t<T>;
+  constexpr int own = SEGMENTS ? WL_WARP : L, side = own / L, shares_each = WL_WARP / own,
+                width = L * V * E;
+  const i64 tiles = (k + width - 1) / width, shares = (nnz + share - 1) / share,
+            units = (shares + shares_each - 1) / shares_each;
+  const i64 u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
+  if (u >= units * tiles * batch)
+    return; // a whole wave
+  const unit_of unit(u, units, tiles);
+  const int lane = lane_of(it), l = lane % L, group = lane % own / L, mine = lane % own;
+  const i64 q = unit.i * shares_each + lane / own, first = unit.tile * width + l * E;
+  const i64 begin = q < shares ? q * share : nnz, end = begin + share < nnz ? begin + share : nnz;
+  const T* const of_B = B + unit.b * B_step + first;
+  const T* const of_values = values + unit.b * values_step;
+  const share_end<L, V, E, T, I> finish{row_of,
+                                        line_of + 2 * q,
+                                        k,
+                                        C_ld,
+                                        first,
+                                        C + unit.b * C_step,
+                                        reinterpret_cast<S*>(partial) + unit.b * lines * k,
+                                        alpha,
+                                        beta};
+  S sums[V * E] = {};
+  bool is_first = true;
+  for (i64 p = 0; p < share; p += own) { // as many turns for every group of the wave
+    const i64 e = begin + p + mine;
+    const bool there = e < end;
+    const i64 from = there ? e : end > 0 ? end - 1 : 0;
+    const I column = indices[from];
+    const S factors = there ? widen(of_values[from]) : S{};
+    const bool ends = there && (e + 1 == end || row_of[e] != row_of[e + 1]);
+    const u64 votes = ballot(ends);
+    // Bit i: the row ends with entry i of these.
+    const u64 marks = own == WL_WARP ? votes : votes >> (lane - mine) & ((u64(1) << own % 64) - 1);
+    const int left = end - begin - p < own ? int(end - begin - p) : own;
+#pragma unroll
+    for (int s = 0; s < L; s += A) {
+      words_in<T, E> row[A][V];
+#pragma unroll
+      for (int a = 0; a < A; ++a) {
+        const I c =
+            SEGMENTS ? shuffle(column, (s + a) * side + group) : of_group<L>(it, column, s + a);
+        const T* const of_row = of_B + i64(c) * (WHOLE == 2 ? i64(width) : B_ld);
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+          row[a][v] =
+              load_words<T, E>(of_row + (WHOLE || first + v * L * E < k ? v * L * E : -first));
+      }
+      if ((s + A) * side > left)
+#pragma unroll
+        for (int a = 0; a < A; ++a)
+          if ((s + a) * side + group >= left)
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+              row[a][v] = words_in<T, E>{};
+#pragma unroll
+      for (int a = 0; a < A; ++a) {
+        const int at = (s + a) * side + group; // my entry
+        const S factor = SEGMENTS ? shuffle(factors, at) : of_group<L>(it, factors, s + a);
+        if constexpr (!SEGMENTS || side == 1) {
+#pragma unroll
+          for (int v = 0; v < V; ++v)
+            add_words<T, E>(sums + v * E, factor, row[a][v]);
+          if (marks >> at & 1) {
+            finish(begin + p + at, is_first, begin + p + at + 1 == end, sums);
+            is_first = false;
+#pragma unroll
+            for (int i = 0; i < V * E; ++i)
+              sums[i] = S{};
+          }
+        } else {
+          constexpr u64 ones = ~u64(0) >> (64 - side);
+          const u64 step = marks >> (s + a) * side & ones; // where rows end in this step
+          if (step == 0) {
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+              add_words<T, E>(sums + v * E, factor, row[a][v]);
+            continue; // the whole wave does
+          }
+          const u64 before = step & ((u64(1) << group) - 1);
+          const bool after = step >> group == 0; // no row ends here or behind: it goes on
+          S now[V * E] = {};
+#pragma unroll
+          for (int v = 0; v < V; ++v)
+            add_words<T, E>(now + v * E, factor, row[a][v]);
+#pragma unroll
+          for (int i = 0; i < V * E; ++i) {
+            // The first row to end has what all groups kept; group 0 takes it.
+            S kept = sums[i];
+            for (int d = L; d < WL_WARP; d *= 2) {
+              const S other = shuffle_xor(it, kept, d);
+              kept += other;
+            }
+            sums[i] = after ? now[i] : S{};
+            now[i] += group == 0 ? kept : S{};
+            for (int d = 1; d < side; d *= 2) {
+              const S other = shuffle_up(it, now[i], d * L);
+              const bool same = group >= d && before >> (group - d) == 0;
+              now[i] += same ? other : S{};
+            }
+          }
+          if (step >> group & 1)
+            finish(begin + p + at, is_first && before == 0, begin + p + at + 1 == end, now);
+          is_first = false;
+        }
+      }
+    }
+  }
+}
+
+} // namespace wl

@@ -1,0 +1,112 @@
+"""The four kernels of Huang et al. for sparse times dense, and how they deal out a matrix."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.backends.simt import ml, spmm_kernels
+from wollemi.backends.simt.spmm_kernels import csr_spmm_shares, deal_out
+from wollemi.core.operations import ml as operations
+
+from .lockstep.build import compiler
+from .lockstep.executor import WIDTHS, LockstepExecutor
+from .needs import tool
+from .test_ml import dtype_called, numbers
+from .test_ml_compile import program
+from .test_ml_waves import BATCH, KINDS, M, N, assert_same, pattern_of
+
+SPACE = ("rb-sr", "rb-pr", "eb-sr", "eb-pr")
+emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+
+@pytest.fixture(scope="module", params=WIDTHS)
+def wave(request: Any) -> LockstepExecutor:
+    return LockstepExecutor(request.param)
+
+
+@pytest.fixture(autouse=True)
+def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spmm_kernels, "GROUP_SHARE", 20)
+    monkeypatch.setattr(spmm_kernels, "WAVE_SHARE", 70)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(13)
+
+
+@emulated
+@pytest.mark.parametrize("name", SPACE)
+@pytest.mark.parametrize(("dtype", "index"), KINDS)
+@pytest.mark.parametrize("k", [0, 1, 2, 4, 33, 64])
+def test_waves_equal_the_reference(
+    wave: Any, rng: Any, dtype: str, index: str, k: int, name: str
+) -> None:
+    T, A = dtype_called(dtype), pattern_of(dtype, index)
+    values, B, C = (numbers(rng, (BATCH, *s), T) for s in ((A.nnz,), (N, k), (M, k)))
+    assert_same(wave, operations.csr_spmm, A, C, values, B, C, 0.75, -0.5, name)
+    C[...] = np.nan
+    assert_same(wave, operations.csr_spmm, A, C, values, B, C, 0.75, 0.0, name)
+
+
+@emulated
+@pytest.mark.parametrize("name", SPACE)
+@pytest.mark.parametrize("shape", [(5, 4), (0, 3), (3, 0)])
+def test_matrices_without_entries(wave: Any, name: str, shape: tuple[int, int]) -> None:
+    A = wl.Csr(np.zeros(shape, np.float32), executor=wave)
+    got = wl.spmm(A, np.ones((shape[1], 6), np.float32), kernel=name)
+    np.testing.assert_array_equal(got, np.zeros((shape[0], 6)))
+
+
+@emulated
+@pytest.mark.parametrize("name", SPACE)
+def test_what_is_infinite_stays_in_its_row(wave: Any, name: str) -> None:
+    A = wl.Csr(([np.inf, 1.0, 1.0], [0, 1, 1], [0, 1, 1, 3]), shape=(3, 3), executor=wave)
+    B = np.array([[2.0, 1.0], [1.0, 4.0], [np.nan, np.inf]])
+    want = [[np.inf, np.inf], [0.0, 0.0], [2.0, 8.0]]
+    np.testing.assert_array_equal(wl.spmm(A, B, kernel=name), want)
+
+
+@pytest.mark.parametrize("share", [1, 3, 7, 100])
+@pytest.mark.parametrize("lengths", [[3, 0, 7, 1, 0, 0, 4], [0, 0, 5], [20], [2, 2, 2, 2, 0]])
+def test_every_entry_is_added_to_its_row_once(lengths: list[int], share: int) -> None:
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    nnz, m = int(indptr[-1]), len(lengths)
+    made = deal_out(np, indptr, nnz, share)
+    stored, lines = np.full(m, -1.0), np.zeros(made.lines)
+    values = 1.0 + np.arange(nnz)
+    for q, begin in enumerate(range(0, nnz, share)):
+        rows = made.row_of[begin : min(begin + share, nnz)]
+        for row in np.unique(rows):
+            total = values[begin : begin + rows.size][rows == row].sum()
+            line = made.line_of[2 * q] if row == rows[0] else -1
+            if line < 0 and row == rows[-1]:
+                line = made.line_of[2 * q + 1]
+            if line < 0:
+                assert stored[row] == -1
+                stored[row] = total
+            else:
+                lines[line] += total
+    for i, row in enumerate(made.rows):
+        assert stored[row] == -1
+        stored[row] = lines[made.first_line[i] : made.first_line[i + 1]].sum()
+    want = [values[a:b].sum() for a, b in pairwise(indptr)]
+    np.testing.assert_array_equal(stored, want)
+
+
+@pytest.mark.parametrize("pair", [("f4", "i4"), ("f2", "i8"), ("f8", "i4"), ("c8", "i8")])
+@pytest.mark.parametrize("segments", [0, 1])
+def test_nvrtc_compiles_shares(pair: tuple[str, str], segments: int) -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    compile_source = pytest.importorskip("wollemi.backends.cuda.compiler").compile_source
+    for lanes, vectors, each in ((1, 1, 1), (8, 1, 0), (8, 4, 0)):
+        if pair[0].startswith("c") and not each:
+            continue
+        constants = {"L": lanes, "V": vectors, "E": each, "A": ml.steps_ahead(lanes, vectors)}
+        constants |= {"SEGMENTS": segments, "WHOLE": int(each == 0)}
+        assert compile_source(program("CUDA", csr_spmm_shares, *pair, 32, **constants), "sm_90")
