@@ -62,10 +62,6 @@ class GpuDevice:
         """Return a program as a module, whose ``get_function`` gives what can be launched."""
         raise NotImplementedError
 
-    def bounds(self, block: int) -> dict[str, object]:
-        """Return the definitions that bound the registers of kernels which wait for memory."""
-        return {}
-
     def resident(self, blocks: int) -> dict[str, object]:
         """Return the definitions with which a multiprocessor holds so many blocks of a kernel."""
         return {}
@@ -110,9 +106,13 @@ class GpuDevice:
         def text() -> str:
             if constants in kernel.variants:
                 group = simt.group_of(kernel)
-                bounds = self.bounds(kernel.block) if kernel.block < launch.BLOCK else None
                 return simt.simt_program(
-                    self.dialect, group, value, index, warp=self.warp, defines=bounds
+                    self.dialect,
+                    group,
+                    value,
+                    index,
+                    warp=self.warp,
+                    defines=self.resident(kernel.resident),
                 )
             wrapper = wrappers.simt_wrapper(kernel, value, index, **constants)
             return wrappers.program(
@@ -147,15 +147,6 @@ class CudaDevice(GpuDevice):
         """The compute capability."""
         return {"compute_capability": self.capability}
 
-    def bounds(self, block: int) -> dict[str, object]:
-        """Ask for three quarters of the work-items that a multiprocessor holds.
-
-        CSR-stream then has 42 registers and not 64: 223 microseconds on a 7-point stencil of
-        200^3, 295 unasked, and 227 with all of the work-items and 32 registers. Maps only became
-        slower by it.
-        """
-        return {"WL_BLOCKS_EACH": int(self.facts["maxThreadsPerMultiProcessor"]) * 3 // 4 // block}
-
     def resident(self, blocks: int) -> dict[str, object]:
         """Bound the registers of a work-item."""
         return {"WL_BLOCKS_EACH": blocks} if blocks else {}
@@ -168,7 +159,7 @@ class CudaDevice(GpuDevice):
         module.load(cached_cubin(source, self.architecture, name))
         return module
 
-    def holds_cluster(self, function: Any, blocks: int, block: int) -> bool:
+    def holds_cluster(self, function: Any, blocks: int, block: int, shared: int = 0) -> bool:
         """Return whether a cluster of so many blocks fits, and let the kernel be one."""
         from cuda.bindings import driver
 
@@ -180,6 +171,7 @@ class CudaDevice(GpuDevice):
         config = driver.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = blocks, 1, 1
         config.blockDimX, config.blockDimY, config.blockDimZ = block, 1, 1
+        config.sharedMemBytes = shared
         size = driver.CUlaunchAttribute()
         size.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
         value = driver.CUlaunchAttributeValue()

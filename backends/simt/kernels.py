@@ -30,6 +30,7 @@ csr_stream = SimtKernel(
     "spmv.hpp",
     f"m: i64, indptr: in I[l], indices: in I[z], data: in T[z], {_VECTORS}",
     block=128,
+    resident=16,
 )
 sell_packed = SimtKernel(
     "sell_packed",

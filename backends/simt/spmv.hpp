@@ -74,63 +74,81 @@ WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const 
 
 // A block takes WL_BLOCK rows: it loads their entries side by side, whatever row they are of,
 // leaves the products in shared memory, and then each work-item adds up a row. Rows that do not fit
-// there go to a wave each.
-template <class T, class I, class E = nothing>
-WL_DEVICE void csr_stream(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
-                          const T* x, T* y, T alpha, T beta, E after = {}) {
-  constexpr int each = sizeof(T) > 8 ? 4 : 8, room = WL_BLOCK * each;
+// there go to a few lanes each.
+//
+// 7-point stencil 200^3, H200: 204 microseconds. Where the rows begin came from shared memory first
+// it was 224: entries waited for a barrier more, and 42 registers kept blocks out that 32 let in.
+template <class T, class I, class E>
+WL_DEVICE void csr_stream_rows(const item& it, i64 first, i64 m, const I* indptr, const I* indices,
+                               const T* data, const T* x, T* y, T alpha, T beta, E& after) {
+  constexpr int each = sizeof(T) > 8 ? 4 : 8, room = WL_BLOCK * each, lanes = 8;
   WL_SHARED(T, products, room);
-  WL_SHARED(I, bounds, WL_BLOCK + 1);
-  const int t = it.thread();
-  for (i64 first = it.block() * WL_BLOCK; first < m; first += it.blocks() * WL_BLOCK) {
-    const int rows = m - first < WL_BLOCK ? int(m - first) : WL_BLOCK;
-    it.barrier();
-    for (int i = t; i <= rows; i += WL_BLOCK)
-      bounds[i] = indptr[first + i];
-    it.barrier();
-    const I begin = bounds[0];
-    if (bounds[rows] - begin <= room) {
-      const int count = int(bounds[rows] - begin);
-      I columns[each];
-      T values[each];
+  WL_SHARED(int, bounds, WL_BLOCK + 1);
+  const int t = it.thread(), rows = m - first < WL_BLOCK ? int(m - first) : WL_BLOCK;
+  const I begin = indptr[first], count = indptr[first + rows] - begin;
+  if (count <= room) {
+    const int mine = t < rows ? int(indptr[first + t] - begin) : 0, left = int(count) - t;
+    indices += begin + t;
+    data += begin + t;
+    I columns[each];
+    T values[each];
 #pragma unroll
-      for (int u = 0; u < each; ++u) {
-        const int e = u * WL_BLOCK + t;
-        columns[u] = e < count ? read_once(indices + begin + e) : I(0);
-        values[u] = e < count ? read_once(data + begin + e) : T(0);
-      }
+    for (int u = 0; u < each; ++u) {
+      columns[u] = u * WL_BLOCK < left ? read_once(indices + u * WL_BLOCK) : I(0);
+      values[u] = u * WL_BLOCK < left ? read_once(data + u * WL_BLOCK) : T(0);
+    }
+    if (t < rows)
+      bounds[t] = mine;
+    if (t == 0)
+      bounds[rows] = int(count);
 // All gathers before the first product is stored: the compiler cannot know that x is not there.
 #pragma unroll
-      for (int u = 0; u < each; ++u)
-        values[u] = values[u] * (u * WL_BLOCK + t < count ? x[columns[u]] : T(0));
+    for (int u = 0; u < each; ++u)
+      values[u] = values[u] * x[columns[u]];
 #pragma unroll
-      for (int u = 0; u < each; ++u) {
-        const int e = u * WL_BLOCK + t;
-        if (e < count)
-          products[e] = values[u];
-      }
-      it.barrier();
-      if (t < rows) {
-        T sum{};
-        for (int e = int(bounds[t] - begin); e < int(bounds[t + 1] - begin); ++e)
-          sum += products[e];
-        store(y[first + t], sum, alpha, beta);
-        after.row(first + t);
-      }
-    } else {
-      for (int r = wave_of(it); r < rows; r += WL_BLOCK / WL_WARP) {
-        T sum{};
-        for (I e = bounds[r] + lane_of(it); e < bounds[r + 1]; e += WL_WARP)
-          sum += data[e] * x[indices[e]];
-        sum = sum_of_lanes<WL_WARP>(it, sum);
-        if (lane_of(it) == 0) {
-          store(y[first + r], sum, alpha, beta);
-          after.row(first + r);
-        }
+    for (int u = 0; u < each; ++u)
+      if (u * WL_BLOCK < left)
+        products[u * WL_BLOCK + t] = values[u];
+    it.barrier();
+    if (t < rows) {
+      T sum{};
+      for (int e = bounds[t]; e < bounds[t + 1]; ++e)
+        sum += products[e];
+      store(y[first + t], sum, alpha, beta);
+      after.row(first + t);
+    }
+  } else {
+    for (int r = t / lanes; r < WL_BLOCK; r += WL_BLOCK / lanes) {
+      const i64 row = first + r;
+      const I stop = r < rows ? indptr[row + 1] : I(0);
+      T sum{};
+#pragma unroll 4
+      for (I e = (r < rows ? indptr[row] : I(0)) + t % lanes; e < stop; e += lanes)
+        sum += data[e] * x[indices[e]];
+      sum = sum_of_lanes<lanes>(it, sum);
+      if (r < rows && t % lanes == 0) {
+        store(y[row], sum, alpha, beta);
+        after.row(row);
       }
     }
   }
-  after.close(it);
+}
+
+// What comes after may want few blocks, which then take rows in turn. Else every block has its own.
+template <class T, class I, class E = nothing>
+WL_DEVICE void csr_stream(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
+                          const T* x, T* y, T alpha, T beta, E after = {}) {
+  i64 first = it.block() * WL_BLOCK;
+  if constexpr (same<E, nothing>::value) {
+    if (first < m)
+      csr_stream_rows(it, first, m, indptr, indices, data, x, y, alpha, beta, after);
+  } else {
+    for (; first < m; first += it.blocks() * WL_BLOCK) {
+      it.barrier(); // the rows before these are summed up
+      csr_stream_rows(it, first, m, indptr, indices, data, x, y, alpha, beta, after);
+    }
+    after.close(it);
+  }
 }
 
 // How an entry of a packed matrix tells its column.
