@@ -111,7 +111,7 @@ def test_tables_of_many_rows_are_left_to_the_files_and_named(runs):
 
 def test_where_it_was_measured_names_versions_clocks_and_processes(runs):
     said = section(markdown.text(runs), "Where it was measured")
-    assert "r.jsonl, 2026-11-21: Linux x86\\_64, 2 cores; wollemi 0.1.0, numpy 2.4.6" in said
+    assert "r.jsonl, 2026-11-21: Linux x86\\_64, 2 cores; wollemi 0.1.0; numpy 2.4.6" in said
     assert "wollemi, scipy, torch: by the host's clock" in said
     assert "All contenders shared one process." in said
 

@@ -76,7 +76,7 @@ def _where(place: Place) -> list[str]:
     lines = []
     for run in place.runs:
         at = str(run.environment.get("date", "an unknown day")).partition("T")[0]
-        versions = ", ".join(f"{name} {text}" for name, text in run.versions.items())
+        versions = "; ".join(f"{name} {text}" for name, text in run.versions.items())
         cores = run.environment.get("cores")
         machine = ", ".join(
             filter(

@@ -237,7 +237,9 @@ def once(bouts: Sequence[Bout]) -> Section:
 
 
 def _memory(size: int | None) -> str:
-    return "" if size is None else f"{size / 1e6:,.0f} MB"
+    if size is None:
+        return ""
+    return f"{size / 1e6:,.0f} MB" if size >= 1e7 else f"{size / 1e6:.2g} MB"
 
 
 # ---- what went wrong
@@ -251,22 +253,25 @@ def trouble(place: Place) -> Section:
         for record in bout.records
         if record.trouble and not record.trouble.startswith("absent")
     ]
-    absent: dict[tuple[str, str], int] = {}
+    absent: dict[str, list[str]] = {}
+    missed: dict[str, int] = {}
     for run in place.runs:
         for name, why in run.absent.items():
-            absent[name, why] = 0
+            absent.setdefault(name, []).append(why)
     for bout in place.bouts:
         for record in bout.records:
             if record.trouble.startswith("absent"):
-                which = record.contender, record.trouble.removeprefix("absent: ")
-                absent[which] = absent.get(which, 0) + 1
+                why = record.trouble.removeprefix("absent: ")
+                absent.setdefault(record.contender, []).append(why)
+                missed[record.contender] = missed.get(record.contender, 0) + 1
     parts: list[Table | Picture] = []
     if failed:
         head = ("", "contender", "what happened")
         parts.append(Table("Failed or wrong, and therefore not timed", head, failed, words=3))
     if absent:
         rows = [
-            (name, why, str(number) if number else "") for (name, why), number in absent.items()
+            (name, "; ".join(dict.fromkeys(reasons)), str(missed.get(name, "")))
+            for name, reasons in absent.items()
         ]
         parts.append(Table("Absent", ("peer", "why", "contests"), rows, words=2))
     said = "" if failed else "Every contender that was there gave the right result. "
