@@ -16,9 +16,10 @@ import numpy as np
 
 from ...core.executor import Array
 from ..simt import ml, ml_choice
-from ..simt.ml_calls import Adapter, Operand, dot_constants, dot_kernel
+from ..simt.dots import dot_constants, dot_kernel
+from ..simt.ml_calls import Adapter, Operand
 from ..simt.ml_extra import Algorithm, Facts
-from ..simt.sddmm_named import rows_of
+from ..simt.sddmm_flat import rows_of
 from ..unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
 from .base import CODES, flatten
 
@@ -63,13 +64,16 @@ sddmm_if_wide = SimtKernel(
 TILE, HALF, BLOCK = 128, 64, 512
 #: Columns of ``C`` and ``B`` that a tile multiplies at once: widths that there are kernels for.
 WIDTHS = {2: (32, 64, 128), 1: (64, 128, 256)}
-#: Blocks of a list that are asked for before their sums are there, at most: registers.
-MOST_AHEAD = 6
+#: Blocks of a list that are asked for before their sums are there, at most, and where values or
+#: earlier samples are read too: registers. 30 %, 128 columns: two 365, four 265, six 192.
+MOST_AHEAD, MOST_AHEAD_READ = 6, 3
 #: Bytes of the lists' heads up to which a pattern is cut into tiles.
 MOST_HEADS = 1 << 30
 
-#: Density from which tiles are faster, by the columns of ``C``: see ``ml-h200.md``.
-FROM_DENSITY = 0.03
+#: Density from which tiles are faster, by the columns of ``C`` up to which it holds. 8192 x 8192,
+#: float32, tiles and rows, microseconds: 32 columns, 5 % 59 and 44, 10 % 72 and 84; 64, 3 % 66 and
+#: 43, 5 % 68 and 73; 128, 3 % 95 and 81, 5 % 97 and 127; 256, 3 % 203 and 175, 5 % 229 and 269.
+FROM_DENSITY = ((32, 0.08), (64, 0.05), (128, 0.035), (np.inf, 0.04))
 #: Tiles that fill the device.
 FEW_TILES = 264
 
@@ -185,7 +189,8 @@ class Tile(Algorithm):
     def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why tiles are faster, or None."""
         m, n = A.shape
-        if facts.density < FROM_DENSITY or m * n < FEW_TILES * TILE * TILE:
+        enough = next(density for most, density in FROM_DENSITY if facts.columns <= most)
+        if facts.density < enough or m * n < FEW_TILES * TILE * TILE:
             return None
         return f"{facts.density:.1%} of the places are entries: dense tiles are sampled"
 
@@ -208,7 +213,7 @@ class Tile(Algorithm):
         parts = 2 if dtype.name == "float32" else 1
         each = ml.elements(item, (k,), of_B.places(item) + of_C.places(item))
         each = min(each, 8)
-        widest = min(width for width in (*WIDTHS[parts], k) if width >= min(k, WIDTHS[parts][-1]))
+        widest = next((w for w in WIDTHS[parts] if w >= k), WIDTHS[parts][-1])
         padded = state.panels * TILE, state.tiles * TILE
         sizes = (
             parts * 2 * padded[0] * widest, parts * 2 * padded[1] * widest, 4 * padded[0],
@@ -236,15 +241,18 @@ class Tile(Algorithm):
                     dtype, index, KP=width, H=TILE, PARTS=parts, E=each,
                     WHOLE=int(k <= width),
                 )  # fmt: skip
+                before = beta if first == 0 else 1.0
+                valued = int(weights is not None) + 2 * int(before != 0)
                 launch(
                     to, tile_sddmm, min(units, many),
                     (
                         state.tiles, units, state.blocks, state.places, to.address(state.codes),
                         place_values, at_C, at_B, scale_C, scale_B, sum(padded) // 8, wide, verdict,
-                        place_S, alpha, beta if first == 0 else 1.0,
+                        place_S, alpha, before,
                     ),
                     dtype, index, shared=shared_bytes(width, parts, index.itemsize),
-                    KP=width, PARTS=parts, U=state.ahead, VALUED=int(weights is not None),
+                    KP=width, PARTS=parts, VALUED=valued,
+                    U=min(state.ahead, MOST_AHEAD_READ if valued else MOST_AHEAD),
                 )  # fmt: skip
             if parts == 2:
                 self._plain(

@@ -78,7 +78,7 @@ WL_DEVICE void tile_multiply(const item& it, int group, i64 first, i64 last, i64
         tile_product<TILE, H>::add(d, a[1][s], b(0, s), 1);
       }
       wgmma_commit();
-      wgmma_wait();
+      wgmma_wait<0>();
       keep(d);
 #pragma unroll
       for (int i = 0; i < TILE / 2; ++i)
@@ -89,7 +89,7 @@ WL_DEVICE void tile_multiply(const item& it, int group, i64 first, i64 last, i64
     for (int s = 0; s < steps; ++s)
       tile_product<TILE, H>::add(d, a[0][s], b(0, s), PARTS == 2 || s > 0);
     wgmma_commit();
-    wgmma_wait();
+    wgmma_wait<0>();
     keep(d);
     warpgroup_barrier(group); // all four warps have used this tile
     if (t == 0 && atomicAdd(used + buffer, 1) == 1) {
@@ -119,9 +119,16 @@ struct half_tile {
   float scale_B[TILE];     // of columns
 };
 
+// What is read of four entries beforehand.
+template <int VALUED, class S>
+struct of_entries {
+  S value[VALUED & 1 ? 4 : 1], before[VALUED & 2 ? 4 : 1];
+};
+
 // The entries of half a tile are a list of codes, row * 128 + column, in blocks of 512: lane t of
 // 128 has the entries t, 128 + t, ... of a block side by side. U blocks are asked for while the
-// half tile before is sampled, and the values of these entries while it is multiplied.
+// half tile before is sampled; what is read of V blocks of entries is while it is multiplied.
+// VALUED has bit 0 if there are values, and bit 1 if beta is not 0.
 template <int PARTS, int U, int VALUED, class T, class I>
 WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 tiles,
                            const i32* blocks, const I* places, const u8* codes, const T* values,
@@ -130,7 +137,7 @@ WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 t
                            held_t<T> beta) {
   using S = held_t<T>;
   using four = pack<u16, 4>;
-  constexpr int V = VALUED && U > 3 ? 3 : VALUED ? U : 1;
+  constexpr int V = VALUED == 0 ? 1 : U < 3 ? U : 3;
   const int t = it.thread() % 128;
   const u32 left = memory + 32 + 8 * group, taken = memory + 48 + 8 * group;
   const auto number = [&](i64 u) { return (u / tiles * 2 + group) * tiles + u % tiles; };
@@ -173,27 +180,34 @@ WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 t
     now.scale_B[t] = of_column;
     warpgroup_barrier(group + 2); // and nobody reads what this half had two tiles ago
     const int count = end - begin, start = begin;
-    const auto values_of = [&](int i, const four& codes, S(&factors)[4]) {
+    const auto place_of = [&](int i, int j, int row) {
+      return now.place[row] + I(i * 512 + j * 128 + t);
+    };
+    const auto read = [&](int i, const four& codes, of_entries<VALUED, S>& known) {
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        if (codes.at[j] != NO_ENTRY)
-          factors[j] =
-              widen(read_once(values + (now.place[codes.at[j] >> 7] + I(i * 512 + j * 128 + t))));
+        if (codes.at[j] != NO_ENTRY) {
+          const I e = place_of(i, j, codes.at[j] >> 7);
+          if constexpr (VALUED & 1)
+            known.value[j] = widen(read_once(values + e));
+          if constexpr (VALUED & 2)
+            known.before[j] = widen(sampled[e]);
+        }
     };
     four code[U];
-    S value[V][4];
+    of_entries<VALUED, S> read_ahead[V];
 #pragma unroll
     for (int i = 0; i < U; ++i)
       if (i < count) {
         code[i] = coming[i];
         if constexpr (VALUED)
           if (i < V)
-            values_of(i, code[i], value[i % V]);
+            read(i, code[i], read_ahead[i % V]);
       }
     if (u + 1 < last)
       ask(u + 1);
     where(u + 2);
-    const auto keep_four = [&](int i, const four& codes, S(&factors)[4]) {
+    const auto sample = [&](int i, const four& codes, const of_entries<VALUED, S>& known) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         const int c = codes.at[j], row = c >> 7, column = c & (TILE - 1);
@@ -202,25 +216,28 @@ WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 t
         S dot = sums[row * TILE_LD + column];
         if constexpr (PARTS == 2)
           dot = dot * now.scale_C[row] * now.scale_B[column];
-        if constexpr (VALUED)
-          dot *= factors[j];
-        store_narrowed(sampled[now.place[row] + I(i * 512 + j * 128 + t)], dot, alpha, beta);
+        dot *= alpha;
+        if constexpr (VALUED & 1)
+          dot *= known.value[j];
+        if constexpr (VALUED & 2)
+          dot += beta * known.before[j];
+        sampled[place_of(i, j, row)] = narrowed<T>::of(dot);
       }
     };
     wait_for(left, int(u - first) & 1);
 #pragma unroll
     for (int i = 0; i < U; ++i)
       if (i < count) {
-        keep_four(i, code[i], value[i % V]);
+        sample(i, code[i], read_ahead[i % V]);
         if constexpr (VALUED && V < U)
           if (i + V < U && i + V < count)
-            values_of(i + V, code[i + V < U ? i + V : 0], value[i % V]);
+            read(i + V, code[i + V < U ? i + V : 0], read_ahead[i % V]);
       }
     for (int i = U; i < count; ++i) {
       const four more = of_block(start + i);
       if constexpr (VALUED)
-        values_of(i, more, value[0]);
-      keep_four(i, more, value[0]);
+        read(i, more, read_ahead[0]);
+      sample(i, more, read_ahead[0]);
     }
     arrive(taken);
   }

@@ -13,6 +13,7 @@ from ...core.executor import Array
 from ..unified.wrappers import SimtKernel
 from . import ml
 from .ml_extra import Algorithm, Facts
+from .sddmm_flat import Flat, rows_of
 
 if TYPE_CHECKING:
     from .ml_calls import Adapter
@@ -145,11 +146,6 @@ def sampled_operands(
     return (C, B, weights), each, (weights, step, *of_C, *of_B, S, distance)
 
 
-def rows_of(xp: Any, indptr: Array, nnz: int) -> Array:
-    """Return the row of every entry, int64."""
-    return xp.searchsorted(indptr[1:], xp.arange(nnz, dtype=indptr.dtype), side="right")
-
-
 def make_tiles(xp: Any, A: Any, width: int) -> Tiles:
     """Return tiles of entries, panels of ``width`` columns one after the other.
 
@@ -207,4 +203,4 @@ def make_tiles(xp: Any, A: Any, width: int) -> Tiles:
 
 
 #: What all GPUs have besides ``ml_choice.KERNELS``.
-NAMED: dict[str, tuple[Algorithm, ...]] = {"sddmm": (Entry(), SmL2())}
+NAMED: dict[str, tuple[Algorithm, ...]] = {"sddmm": (Flat(), Entry(), SmL2())}

@@ -205,16 +205,17 @@ def statistics(rows: int, nnz: int, longest: int) -> RowStatistics:
 
 
 @pytest.mark.parametrize(
-    ("rows", "nnz", "longest", "kernel"),
+    ("rows", "nnz", "longest", "kernel", "of_samples"),
     [
-        (8192, 20_000_000, 2600, "row-split"),
-        (1 << 20, 22_700_000, 51_099, "balanced"),
-        (6, 90_000, 60_000, "balanced"),
-        (100, 2_000, 500, "row-split"),
+        (8192, 20_000_000, 2600, "row-split", "row-split"),
+        (1 << 20, 22_700_000, 51_099, "balanced", "subwarp"),
+        (6, 90_000, 60_000, "balanced", "subwarp"),
+        (100, 2_000, 500, "row-split", "subwarp"),
+        (8192, 1_342_177, 220, "row-split", "row-split"),
     ],
 )
 def test_rows_are_cut_where_one_would_run_alone(
-    rows: int, nnz: int, longest: int, kernel: str
+    rows: int, nnz: int, longest: int, kernel: str, of_samples: str
 ) -> None:
     assert ml_choice.choose("spmm", statistics(rows, nnz, longest), 8448).kernel == kernel
-    assert ml_choice.choose("sddmm", statistics(rows, nnz, longest), 8448).kernel == "subwarp"
+    assert ml_choice.choose("sddmm", statistics(rows, nnz, longest), 8448).kernel == of_samples

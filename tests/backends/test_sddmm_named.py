@@ -1,4 +1,4 @@
-"""The published algorithms for sampled products that have names of their own."""
+"""Sampled products by entries, and the published algorithms that have names of their own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.simt import sddmm_named
+from wollemi.backends.simt.sddmm_flat import flat_sddmm
 from wollemi.backends.simt.sddmm_named import ENTRIES, ROWS, entry_sddmm, make_tiles, sm_l2_sddmm
 from wollemi.backends.unified import wrappers
 from wollemi.core.operations import ml as operations
@@ -20,7 +21,7 @@ from .test_ml import dtype_called, numbers
 from .test_ml_compile import program
 from .test_ml_waves import BATCH, REAL, M, N, assert_same, pattern_of
 
-NAMES = ("entry", "sm-l2")
+NAMES = ("flat", "entry", "sm-l2")
 emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
 
@@ -80,8 +81,13 @@ def test_nvrtc_compiles_them(architecture: str) -> None:
     pytest.importorskip("cuda.bindings.nvrtc")
     module = pytest.importorskip("wollemi.backends.cuda.compiler")
     for value, index, each in (("f4", "i4", 4), ("f8", "i8", 2), ("f2", "i4", 8), ("b2", "i8", 1)):
-        for kernel, constants in ((entry_sddmm, {}), (sm_l2_sddmm, {"L": sddmm_named.LANES})):
-            source = program("CUDA", kernel, value, index, 32, **constants, E=each)
+        for kernel, constants in (
+            (entry_sddmm, {"E": each}),
+            (sm_l2_sddmm, {"L": sddmm_named.LANES, "E": each}),
+            (flat_sddmm, {"L": 8, "V": 2, "E": each, "A": 1, "WHOLE": 0}),
+            (flat_sddmm, {"L": 8, "V": 2, "E": each, "A": 1, "WHOLE": 2}),
+        ):
+            source = program("CUDA", kernel, value, index, 32, **constants)
             assert module.compile_source(source, architecture, kernel.name)
 
 

@@ -72,7 +72,7 @@ def test_nvrtc_compiles_them_for_hopper(value: str, index: str) -> None:
     compiler = pytest.importorskip("wollemi.backends.cuda.compiler")
     parts = 2 if value == "f4" else 1
     for width in sddmm_tile.WIDTHS[parts]:
-        for valued in (0, 1):
+        for valued in range(4):
             text = sddmm_tile.source(
                 sddmm_tile.tile_sddmm, value, index, KP=width, PARTS=parts, U=2, VALUED=valued
             )
