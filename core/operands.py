@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 # DLPack's device types, for naming where a foreign array lives.
 _DLPACK_CPU = 1
-_DLPACK_DEVICES = {1: "the host", 2: "cuda", 3: "the host", 10: "hip", 13: "cuda", 14: "dpcpp"}
+_HOST = "the host"
+_DLPACK_DEVICES = {1: _HOST, 2: "cuda", 3: _HOST, 10: "hip", 13: "cuda", 14: "dpcpp"}
 
 
 def is_host(array: object) -> bool:
@@ -28,6 +29,24 @@ def is_host(array: object) -> bool:
         return True
     device = getattr(array, "__dlpack_device__", None)
     return device is not None and device()[0] == _DLPACK_CPU
+
+
+def home(array: object) -> str:
+    """Return the name of the executor that an array's memory belongs to, "" for the host's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wollemi.core.operands import home
+    >>> home(np.ones(3))
+    ''
+    """
+    device = getattr(array, "__dlpack_device__", None)
+    if device is None or is_host(array):
+        return ""
+    kind, number = device()
+    backend = _DLPACK_DEVICES.get(int(kind), "")
+    return "" if backend in ("", _HOST) else f"{backend}:{number}"
 
 
 def native(executor: Executor, array: object, what: str) -> Array:

@@ -279,7 +279,14 @@ def place(executor: Executor | str | None, *arrays: Any) -> Executor:
     """
     if executor is not None:
         return executor_by_name(executor)
-    return get_default_executor()
+    from ..operands import home
+
+    default = get_default_executor()
+    for array in arrays:
+        name = home(array)
+        if name:
+            return default if default.owns(array) else executor_by_name(name)
+    return default
 
 
 def checked_shape(shape: Any) -> tuple[int, int]:

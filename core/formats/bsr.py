@@ -61,7 +61,7 @@ class Bsr(Matrix):
         executor: Executor | str | None = None,
     ) -> None:
         if isinstance(arg, tuple) and len(arg) == 3:
-            made = _from_blocks(arg, shape, place(executor))
+            made = _from_blocks(arg, shape, place(executor, *arg))
         else:
             if blocksize is None:
                 blocksize = getattr(arg, "blocksize", None)

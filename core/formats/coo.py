@@ -56,7 +56,7 @@ class Coo(Matrix):
     ) -> None:
         if isinstance(arg, tuple) and len(arg) == 2 and len(arg[1]) == 2:
             row, col = arg[1]
-            made = _from_coordinates(arg[0], row, col, shape, place(executor))
+            made = _from_coordinates(arg[0], row, col, shape, place(executor, arg[0], row, col))
         else:
             made = converted(arg, "coo", shape, executor)
         if dtype is not None:

@@ -19,7 +19,6 @@ from ..formats.csc import Csc
 from ..formats.csr import Csr
 from ..formats.dense import Dense
 from ..operands import is_host
-from ..registry import executor as executor_by_name
 
 _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
 
@@ -55,14 +54,6 @@ def _torch_layout(arg: object) -> str:
     return layout.removeprefix("torch.") if layout.startswith("torch.sparse") else ""
 
 
-def _home(executor: Executor | str | None, array: Any) -> Executor:
-    """Return where a matrix with this array goes when nothing else is said."""
-    if executor is not None or is_host(array) or not hasattr(array, "__cuda_array_interface__"):
-        return place(executor)
-    index = array.device.id if hasattr(array.device, "id") else (array.device.index or 0)
-    return executor_by_name(f"cuda:{index}")
-
-
 def _placed(executor: Executor, array: Any, dtype: Any = None) -> Any:
     """Return a native array, shared where it can be."""
     if not executor.owns(array):
@@ -93,7 +84,7 @@ def _from_scipy_like(arg: Any, executor: Executor | str | None) -> Matrix:
             (arg.data, arg.indices, arg.indptr), shape=shape, executor=executor
         )
     # a device library's own matrix: its invariants hold, and checking would read it back
-    where = _home(executor, arg.data)
+    where = place(executor, arg.data)
     data = _placed(where, arg.data, value_dtype(arg.data.dtype))
     indices, indptr = (_placed(where, a) for a in (arg.indices, arg.indptr))
     return _COMPRESSED[format]._from_arrays(where, shape, data, indices, indptr)
@@ -118,7 +109,7 @@ def _from_torch(arg: Any, executor: Executor | str | None) -> Matrix:
     else:
         pointers, indices, cls = arg.ccol_indices(), arg.row_indices(), _COMPRESSED["csc"]
     values = arg.values().detach()
-    where = _home(executor, values)
+    where = place(executor, values)
     data, indices, indptr = (_placed(where, a) for a in (values, indices, pointers))
     shape = (int(arg.shape[0]), int(arg.shape[1]))
     data = _placed(where, data, value_dtype(data.dtype))
