@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike
 
+from . import dlpack
 from .place import Place, contiguous_strides, host_address
 
 
@@ -118,7 +119,47 @@ class UsmArray(NDArrayOperatorsMixin):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's type of SYCL devices, and the number of this one."""
-        return 14, 0
+        return dlpack.ONEAPI, self.place.number
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a capsule that shares the memory, after the work on it is done.
+
+        Parameters
+        ----------
+        stream : object, optional
+            The consumer's queue; it needs to wait for nothing.
+        max_version : tuple of int, optional
+            What the consumer knows of the protocol.
+        dl_device : tuple of int, optional
+            Where the consumer wants it; the host, ``(1, 0)``, takes a copy.
+        copy : bool, optional
+            True asks for a copy, False forbids one.
+
+        Raises
+        ------
+        BufferError
+            If it is wanted elsewhere, or a copy would be needed and is forbidden.
+        """
+        here = self.__dlpack_device__()
+        wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+        if wanted == (dlpack.CPU, 0) and copy is not False:
+            return self.asnumpy().__dlpack__(max_version=max_version)
+        if wanted != here:
+            raise BufferError(
+                f"an array of DLPack's device {here} is not on device {wanted}"
+                + (" without a copy" if wanted == (dlpack.CPU, 0) else "")
+            )
+        shared = self.copy() if copy else self
+        self.place.wait()
+        versioned = max_version is not None and max_version[0] >= dlpack.VERSION[0]
+        return dlpack.capsule(shared, here, versioned, bool(copy))
 
     def __len__(self) -> int:
         if not self.shape:

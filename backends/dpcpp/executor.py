@@ -16,6 +16,7 @@ from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
 from ...core.iteration import Iteration
 from ..unified.wrappers import SimtKernel
+from . import dlpack
 from .arguments import flatteners
 from .array import Namespace, UsmArray
 from .devices import Facts, facts, name_of
@@ -120,6 +121,15 @@ class DpcppExecutor(Executor):
         host: np.ndarray[Any, Any] = array.asnumpy() if isinstance(array, UsmArray) else array
         return host
 
+    def to_host_together(self, *arrays: Array) -> list[np.ndarray[Any, Any]]:
+        """Return NumPy copies of contiguous arrays, after one wait for the work before."""
+        self._host_takes_part()
+        found = self.place.gather([(array.pointer, array.nbytes) for array in arrays])
+        return [
+            part.view(array.dtype).reshape(array.shape).copy()
+            for part, array in zip(found, arrays, strict=True)
+        ]
+
     def copy(self, array: Array) -> Array:
         """Return a C-contiguous copy."""
         self._host_takes_part()
@@ -138,13 +148,21 @@ class DpcppExecutor(Executor):
         return isinstance(array, UsmArray) and array.place is self.place
 
     def adopt(self, array: object) -> Array | None:
-        """Return dpnp's array of this device (or another that says what dpnp's do) without a copy.
+        """Return another library's array of this device without a copy.
 
-        The queues differ, so the other library's work is waited for.
+        dpnp says where it is by ``__sycl_usm_array_interface__``, PyTorch by DLPack. The queues
+        differ, so the other library's work is waited for where its queue is known.
         """
         interface = getattr(array, "__sycl_usm_array_interface__", None)
-        if not isinstance(interface, dict):
-            return None
+        if isinstance(interface, dict):
+            return self._adopt_interface(array, interface)
+        if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
+            kind, number = array.__dlpack_device__()
+            if (int(kind), int(number)) == (dlpack.ONEAPI, self.place.number):
+                return self._adopt_tensor(array)
+        return None
+
+    def _adopt_interface(self, array: Any, interface: dict[str, Any]) -> Array | None:
         queue = getattr(array, "sycl_queue", interface.get("syclobj"))
         context = getattr(queue, "sycl_context", None)
         if queue is None or context != self.place.queue.sycl_context:
@@ -162,6 +180,19 @@ class DpcppExecutor(Executor):
             dtype,
             None if strides is None else tuple(s * dtype.itemsize for s in strides),
         )
+
+    def _adopt_tensor(self, array: Any) -> Array | None:
+        if hasattr(array, "detach"):  # a tensor that tracks gradients refuses to be shared
+            array = array.detach()
+        if hasattr(array, "resolve_conj"):
+            array = array.resolve_conj()
+        taken = dlpack.take(array)
+        if taken is None or (taken.address and not self.place.reaches(taken.address)):
+            return None
+        adopted = UsmArray(
+            self.place, taken.owner, taken.address, taken.shape, taken.dtype, taken.strides
+        )
+        return adopted.copy() if taken.read_only else adopted
 
     def synchronize(self) -> None:
         """Wait for all work that was submitted."""
@@ -187,7 +218,7 @@ class DpcppExecutor(Executor):
             super().drive(iteration, limit)
             return
         running = iteration.status.running
-        if limit <= 0 or self.to_host(running)[0] == 0:
+        if limit <= 0 or self.to_host_together(running)[0][0] == 0:
             return
         left, batch = limit, 1
         while left > 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from typing import Any
 
@@ -11,6 +12,10 @@ import numpy as np
 from .place import Place, host_address
 from .programs import Kernel
 from .shim import check, shim
+
+#: The variable of the environment that has every launch waited for, so that an error of the device
+#: names the kernel that caused it.
+WAIT = "WOLLEMI_DPCPP_WAIT"
 
 
 class Record:
@@ -47,14 +52,14 @@ class Record:
 
     def run(self, times: int, watched: Any) -> int:
         """Submit all launches so many times, wait, and return the watched int32 of the device."""
-        seen = np.empty(1, np.int32)
+        seen = self._place.pinned(4)
         check(
             self._shim.wl_record_run(
                 self._place.address, self._handle, times, watched.pointer, host_address(seen), 4
             ),
             f"an iteration failed on {self._place.device.name.strip()}",
         )
-        return int(seen[0])
+        return int(seen[:4].view(np.int32)[0])
 
 
 class Launcher:
@@ -69,6 +74,7 @@ class Launcher:
         self._scratch: dict[int, Any] = {}
         self._counter: Any = None
         self._local = threading.local()
+        self._waits = bool(os.environ.get(WAIT))
 
     @property
     def record(self) -> Record | None:
@@ -89,6 +95,8 @@ class Launcher:
         code = self._launch(self._place.address, kernel.handle, blocks, block, slots)
         if code:
             check(code, f"{kernel.name} failed on {self._place.device.name.strip()}")
+        if self._waits:
+            self._place.wait(kernel.name)
 
     def scratch(self, nbytes: int) -> int:
         """Return the address of scratch memory of at least so many bytes, valid for one launch."""

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import ctypes
 import math
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...core.errors import OutOfDeviceMemory
+from ...core.errors import DeviceError, OutOfDeviceMemory
 from . import runtime
-from .shim import check, shim
+from .shim import capsule, check, last_error, shim
 
 #: Allocations from this size on, on a CPU, ask for pages of 2 MB: vectors and matrices are read up
 #: to 1.6 times as fast (NumPy does the same).
 HUGE_BYTES = 4 << 20
 _HUGE_PAGE = 2 << 20
 _MADV_HUGEPAGE = 14
+
+#: What dpctl calls a capsule with a queue.
+_QUEUE = b"SyclQueueRef"
+
+#: Bytes that go to the host through pinned memory at least; a page, so that it seldom grows.
+_PINNED_BYTES = 4096
 
 
 class Place:
@@ -31,11 +39,19 @@ class Place:
     def __init__(self, device: Any) -> None:
         dpctl = runtime.load()
         self.device = device
-        self.queue = dpctl.SyclQueue(device, property="in_order")
-        self.address = int(self.queue.addressof_ref())
-        self.is_host = device.device_type.name == "cpu"
         self._shim = shim()
+        like = dpctl.SyclQueue(device)
+        self.address = self._shim.wl_place(int(like.addressof_ref()))
+        if not self.address:
+            raise DeviceError(f"{device.name.strip()} gives no queue: {last_error()}")
+        #: The same queue as dpctl knows it.
+        self.queue = dpctl.SyclQueue(capsule(self._shim.wl_queue(self.address), _QUEUE))
+        self.is_host = device.device_type.name == "cpu"
+        #: Its number among the devices that SYCL counts, as DLPack wants it.
+        self.number = int(device.get_device_id())
         self._memory = dpctl.memory.MemoryUSMDevice
+        self._host_memory = dpctl.memory.MemoryUSMHost
+        self._local = threading.local()
 
     def allocate(self, nbytes: int) -> Any:
         """Return a dpctl memory object of at least ``nbytes``; SYCL has none of 0 bytes.
@@ -67,9 +83,55 @@ class Place:
         if nbytes:
             check(self._shim.wl_copy(self.address, to, source, nbytes), "a copy failed")
 
-    def wait(self) -> None:
-        """Wait for all that was submitted; an error of the device that nobody saw surfaces here."""
-        check(self._shim.wl_wait(self.address), f"{self.device.name.strip()} failed")
+    def gather(self, pieces: Sequence[tuple[int, int]]) -> list[np.ndarray[Any, Any]]:
+        """Copy pieces of the device, given by address and bytes, to the host with one wait.
+
+        They go through pinned memory, which a device writes to without a detour.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            Of bytes; overwritten by the next call in this thread.
+        """
+        begins = np.cumsum([0, *(-(-nbytes // 16) * 16 for _, nbytes in pieces)]).tolist()
+        room = self.pinned(begins[-1])
+        addresses = (ctypes.c_void_p * len(pieces))(*(address for address, _ in pieces))
+        sizes = (ctypes.c_size_t * len(pieces))(*(nbytes for _, nbytes in pieces))
+        check(
+            self._shim.wl_gather(self.address, host_address(room), addresses, sizes, len(pieces)),
+            "a copy failed",
+        )
+        return [
+            room[begin : begin + nbytes] for begin, (_, nbytes) in zip(begins, pieces, strict=False)
+        ]
+
+    def pinned(self, nbytes: int) -> np.ndarray[Any, Any]:
+        """Return this thread's memory that the device writes to without a detour, if it has any."""
+        room: np.ndarray[Any, Any] | None = getattr(self._local, "pinned", None)
+        if room is None or room.nbytes < nbytes:
+            size = max(nbytes, _PINNED_BYTES)
+            has_pinned = self.device.has_aspect_usm_host_allocations
+            room = (
+                np.frombuffer(self._host_memory(size, queue=self.queue), np.uint8)
+                if has_pinned
+                else np.empty(size, np.uint8)
+            )
+            self._local.pinned = room
+        return room
+
+    def reaches(self, address: int) -> bool:
+        """Return whether an address is of memory that the device reaches."""
+        return bool(self._shim.wl_reaches(self.address, address))
+
+    def wait(self, what: str = "work") -> None:
+        """Wait for all that was submitted; an error of the device that nobody saw surfaces here.
+
+        Raises
+        ------
+        DeviceError, OutOfDeviceMemory
+            Saying ``what`` failed.
+        """
+        check(self._shim.wl_wait(self.address), f"{what} failed on {self.device.name.strip()}")
 
 
 def _libc() -> ctypes.CDLL:

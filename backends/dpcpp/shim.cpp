@@ -1,14 +1,26 @@
 // What dpctl does not have of SYCL, behind plain C functions: compile source text at run time,
 // launch what came of it, and launch a recorded list again and again without going through Python.
 //
-// Built on the user's machine by shim.py, with any C++17 compiler and the SYCL headers; it knows
-// nothing of Python, so one build serves all versions of it.
+// Built on the user's machine by shim.py, with any C++17 compiler and the SYCL headers. Of Python
+// it knows a few functions of the stable interface, so one build serves all versions of it.
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <stdexcept>
 #include <string>
 #include <sycl/sycl.hpp>
 #include <vector>
+
+extern "C" {
+int Py_IsInitialized();
+int PyGILState_Ensure();
+void PyGILState_Release(int);
+void Py_DecRef(void*);
+int PyCapsule_IsValid(void*, const char*);
+void* PyCapsule_GetPointer(void*, const char*);
+}
 
 namespace {
 
@@ -28,6 +40,57 @@ failure fail(const sycl::exception& error) {
   const bool memory = error.code() == sycl::errc::memory_allocation;
   return fail(memory ? OUT_OF_MEMORY : FAILED, error.what());
 }
+
+// What went wrong on a device while nobody was waiting, until somebody asks.
+class late_errors {
+public:
+  void keep(const std::string& message) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    message_ += (message_.empty() ? "" : "; ") + message;
+    any_ = true;
+  }
+  void raise() {
+    if (!any_)
+      return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::string message = std::move(message_);
+    message_.clear();
+    any_ = false;
+    throw std::runtime_error(message);
+  }
+
+private:
+  std::atomic<bool> any_{false};
+  std::mutex mutex_;
+  std::string message_;
+};
+
+// A queue of its own beside dpctl's, which has no handler of late errors: without one they end the
+// process.
+struct place {
+  sycl::queue queue;
+  std::shared_ptr<late_errors> late;
+
+  explicit place(const sycl::queue& like) : late(std::make_shared<late_errors>()) {
+    const auto handler = [kept = late](const sycl::exception_list& list) {
+      for (const std::exception_ptr& one : list)
+        try {
+          std::rethrow_exception(one);
+        } catch (const std::exception& error) {
+          kept->keep(error.what());
+        } catch (...) {
+          kept->keep("an exception of no known kind");
+        }
+    };
+    queue = sycl::queue(like.get_context(), like.get_device(), handler,
+                        sycl::property_list{sycl::property::queue::in_order()});
+  }
+
+  void wait() {
+    queue.wait_and_throw();
+    late->raise();
+  }
+};
 
 template <class Body>
 int guarded(const Body& body) {
@@ -121,22 +184,40 @@ void try_graph(sycl::queue& queue, recorded& record) {
   }
 }
 
-sycl::queue& queue_at(void* address) { return *static_cast<sycl::queue*>(address); }
+place& place_at(void* address) { return *static_cast<place*>(address); }
 
 } // namespace
 
 extern "C" {
 
 // Raised whenever a function or the meaning of an argument changes.
-int wl_version() { return 4; }
+int wl_version() { return 5; }
 
 const char* wl_error() { return last_error.c_str(); }
 
+// An in-order queue for the context and the device of another one; null if there is none.
+void* wl_place(const void* queue) {
+  try {
+    return new place(*static_cast<const sycl::queue*>(queue));
+  } catch (const std::exception& error) {
+    fail(FAILED, error.what());
+    return nullptr;
+  }
+}
+
+void* wl_queue(void* at) { return &place_at(at).queue; }
+
+// Whether an address is of memory that the device reaches.
+int wl_reaches(void* at, const void* address) {
+  return sycl::get_pointer_type(address, place_at(at).queue.get_context()) !=
+         sycl::usm::alloc::unknown;
+}
+
 // Null if the source does not compile; the error is then the compiler's log.
-void* wl_build(void* queue, const char* source, const char* const* options, int count) {
+void* wl_build(void* at, const char* source, const char* const* options, int count) {
   std::string log;
   try {
-    auto text = exp::create_kernel_bundle_from_source(queue_at(queue).get_context(),
+    auto text = exp::create_kernel_bundle_from_source(place_at(at).queue.get_context(),
                                                       exp::source_language::sycl, source);
     const std::vector<std::string> list(options, options + count);
     return new bundle(
@@ -156,11 +237,12 @@ void* wl_kernel(void* program, const char* name, const char* kinds) {
   }
 }
 
-int wl_launch(void* queue, const void* what, std::size_t blocks, std::size_t block,
+int wl_launch(void* at, const void* what, std::size_t blocks, std::size_t block,
               const std::uint64_t* slots) {
   return guarded([&] {
+    place_at(at).late->raise();
     // without an event: nobody waits for a single kernel of an in-order queue
-    exp::submit(queue_at(queue), [&](sycl::handler& handler) {
+    exp::submit(place_at(at).queue, [&](sycl::handler& handler) {
       command(handler, *static_cast<const kernel*>(what), blocks, block, slots);
     });
   });
@@ -178,10 +260,10 @@ void wl_record_add(void* record, const void* what, std::size_t blocks, std::size
 }
 
 // Submits the record so many times, then copies `bytes` from the device and waits for them.
-int wl_record_run(void* queue, void* record, int times, const void* from, void* to,
+int wl_record_run(void* at, void* record, int times, const void* from, void* to,
                   std::size_t bytes) {
   return guarded([&] {
-    sycl::queue& q = queue_at(queue);
+    sycl::queue& q = place_at(at).queue;
     auto& r = *static_cast<recorded*>(record);
     if (times >= REPETITIONS && !r.tried)
       try_graph(q, r);
@@ -191,7 +273,7 @@ int wl_record_run(void* queue, void* record, int times, const void* from, void* 
       for (const launch& l : r.launches)
         exp::submit(q, [&](sycl::handler& handler) { command(handler, l); });
     q.memcpy(to, from, bytes);
-    q.wait_and_throw();
+    place_at(at).wait();
   });
 }
 
@@ -200,15 +282,72 @@ int wl_record_is_graph(const void* record) {
   return static_cast<const recorded*>(record)->graph != nullptr;
 }
 
-int wl_copy(void* queue, void* to, const void* from, std::size_t bytes) {
+int wl_copy(void* at, void* to, const void* from, std::size_t bytes) {
   return guarded([&] {
-    queue_at(queue).memcpy(to, from, bytes);
-    queue_at(queue).wait_and_throw();
+    place_at(at).queue.memcpy(to, from, bytes);
+    place_at(at).wait();
   });
 }
 
-int wl_wait(void* queue) {
-  return guarded([&] { queue_at(queue).wait_and_throw(); });
+// Copies pieces one after the other to `to`, each to the next multiple of 16 bytes, and waits once.
+int wl_gather(void* at, char* to, const void* const* pieces, const std::size_t* bytes, int count) {
+  return guarded([&] {
+    for (int i = 0; i < count; to += (bytes[i] + 15) / 16 * 16, ++i)
+      if (bytes[i] > 0)
+        place_at(at).queue.memcpy(to, pieces[i], bytes[i]);
+    place_at(at).wait();
+  });
+}
+
+int wl_wait(void* at) {
+  return guarded([&] { place_at(at).wait(); });
+}
+
+// What DLPack asks of a producer; see dlpack.py for the structures. This is not Python because it
+// runs while an error is set: consumers drop the capsule when they refuse it.
+struct dlpack_tensor {
+  void* data;
+  std::int32_t device_type, device_id, ndim;
+  std::uint8_t code, bits;
+  std::uint16_t lanes;
+  std::int64_t *shape, *strides;
+  std::uint64_t byte_offset;
+};
+
+struct dlpack_managed {
+  dlpack_tensor tensor;
+  void* context;
+  void (*deleter)(dlpack_managed*);
+};
+
+struct dlpack_versioned {
+  std::uint32_t major, minor;
+  void* context;
+  void (*deleter)(dlpack_versioned*);
+};
+
+static void release(void* object) {
+  if (!Py_IsInitialized())
+    return;
+  const int state = PyGILState_Ensure();
+  Py_DecRef(object);
+  PyGILState_Release(state);
+}
+
+void wl_dlpack_delete(dlpack_managed* managed) { release(managed->context); }
+
+void wl_dlpack_delete_versioned(dlpack_versioned* managed) { release(managed->context); }
+
+// The destructor of a capsule: releases what nobody took.
+void wl_dlpack_unused(void* capsule) {
+  if (PyCapsule_IsValid(capsule, "dltensor")) {
+    auto* const managed = static_cast<dlpack_managed*>(PyCapsule_GetPointer(capsule, "dltensor"));
+    managed->deleter(managed);
+  } else if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    auto* const managed =
+        static_cast<dlpack_versioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    managed->deleter(managed);
+  }
 }
 
 } // extern "C"

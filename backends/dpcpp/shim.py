@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ...core.errors import DeviceError, ExecutorUnavailable, KernelCompileError, OutOfDeviceMemory
 from . import runtime
@@ -25,13 +26,16 @@ from . import runtime
 SOURCE = Path(__file__).with_name("shim.cpp")
 
 #: What :c:func:`wl_version` must say.
-VERSION = 4
+VERSION = 5
 
 _OUT_OF_MEMORY = 2
 
 _SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
     "wl_version": (ctypes.c_int, []),
     "wl_error": (ctypes.c_char_p, []),
+    "wl_place": (ctypes.c_void_p, [ctypes.c_void_p]),
+    "wl_queue": (ctypes.c_void_p, [ctypes.c_void_p]),
+    "wl_reaches": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_void_p]),
     "wl_build": (
         ctypes.c_void_p,
         [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.c_int],
@@ -59,6 +63,16 @@ _SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
         ctypes.c_int,
         [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
     ),
+    "wl_gather": (
+        ctypes.c_int,
+        [
+            ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p),
+            ctypes.POINTER(ctypes.c_size_t), ctypes.c_int,
+        ],
+    ),
+    "wl_dlpack_delete": (None, [ctypes.c_void_p]),
+    "wl_dlpack_delete_versioned": (None, [ctypes.c_void_p]),
+    "wl_dlpack_unused": (None, [ctypes.c_void_p]),
     "wl_wait": (ctypes.c_int, [ctypes.c_void_p]),
 }  # fmt: skip
 
@@ -151,8 +165,8 @@ def check(code: int, what: str) -> None:
     raise OutOfDeviceMemory(message) if code == _OUT_OF_MEMORY else DeviceError(message)
 
 
-def build_program(queue: int, source: str, options: Sequence[str], what: str) -> int:
-    """Compile a program for the context of a queue and return its handle.
+def build_program(place: int, source: str, options: Sequence[str], what: str) -> int:
+    """Compile a program for the context of a place and return its handle.
 
     Raises
     ------
@@ -160,7 +174,7 @@ def build_program(queue: int, source: str, options: Sequence[str], what: str) ->
         With the compiler's log.
     """
     array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-    handle = shim().wl_build(queue, source.encode(), array, len(options))
+    handle = shim().wl_build(place, source.encode(), array, len(options))
     if not handle:
         raise KernelCompileError(f"SYCL refused {what}:\n{last_error()}")
     return int(handle)
@@ -169,3 +183,13 @@ def build_program(queue: int, source: str, options: Sequence[str], what: str) ->
 def last_error() -> str:
     """Return what went wrong last."""
     return (shim().wl_error() or b"").decode(errors="replace")
+
+
+_new_capsule = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+)(("PyCapsule_New", ctypes.pythonapi))
+
+
+def capsule(pointer: int, name: bytes, destructor: int | None = None) -> Any:
+    """Return a capsule of Python around a pointer; it does not copy the name, which must stay."""
+    return _new_capsule(pointer, name, destructor)

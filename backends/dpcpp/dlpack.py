@@ -1,0 +1,224 @@
+"""DLPack: memory of a SYCL device handed to other libraries, and theirs taken, without a copy.
+
+Both forms of the protocol are spoken, that of versions (from 1.0 on) and that without. dpctl had
+this until its tensors moved to dpnp (0.22), so the structures are laid out here, by :mod:`ctypes`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .shim import capsule as new_capsule
+from .shim import shim
+
+#: DLPack's numbers of the host and of SYCL devices.
+CPU, ONEAPI = 1, 14
+
+#: The version that is written; those with the same first number are read.
+VERSION = (1, 0)
+
+_READ_ONLY, _IS_COPIED = 1, 2
+
+#: Kinds of NumPy's dtypes by DLPack's codes; 16-bit floats of the brain are no kind of NumPy's.
+_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+_BFLOAT = 4
+_CODES = {kind: code for code, kind in _KINDS.items()}
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = (
+        ("tensor", _Tensor),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    )
+
+
+class _Versioned(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
+
+
+# Name of the capsule, its name once it was taken, and what is in it. Capsules do not copy names.
+_PLAIN = (b"dltensor", b"used_dltensor", _Managed)
+_WITH_VERSION = (b"dltensor_versioned", b"used_dltensor_versioned", _Versioned)
+_FORMS = (_WITH_VERSION, _PLAIN)
+
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_python = ctypes.pythonapi
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", _python)
+)
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", _python)
+)
+_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_SetName", _python)
+)
+_keep = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", _python))
+
+
+class _Export:
+    """An array, and the structures that tell of it; lives until the deleter was called."""
+
+    def __init__(self, array: Any, device: tuple[int, int], versioned: bool, copied: bool) -> None:
+        self.array = array
+        self.shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
+        item = array.dtype.itemsize
+        self.strides = (ctypes.c_int64 * max(array.ndim, 1))(*(s // item for s in array.strides))
+        made = self.managed = (_Versioned if versioned else _Managed)()
+        if versioned:
+            made.major, made.minor = VERSION
+            made.flags = _IS_COPIED if copied else 0
+        made.context = id(self)
+        made.deleter = _address("wl_dlpack_delete_versioned" if versioned else "wl_dlpack_delete")
+        tensor = made.tensor
+        tensor.data, tensor.ndim = array.pointer, array.ndim
+        tensor.device_type, tensor.device_id = device
+        tensor.code, tensor.bits = _code(array.dtype)
+        tensor.lanes, tensor.shape, tensor.strides = 1, self.shape, self.strides
+
+
+def _code(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Return DLPack's code and bits of a dtype."""
+    bits = 8 * dtype.itemsize
+    if dtype.name == "bfloat16":
+        return _BFLOAT, bits
+    if dtype.kind not in _CODES:
+        raise BufferError(f"DLPack has no name for {dtype}")
+    return _CODES[dtype.kind], bits
+
+
+def _dtype(tensor: _Tensor) -> np.dtype[Any] | None:
+    """Return NumPy's dtype of a tensor, or None where it has none."""
+    if tensor.lanes != 1:
+        return None
+    if tensor.code == _BFLOAT and tensor.bits == 16:
+        try:
+            from ml_dtypes import bfloat16
+        except ImportError:
+            return None
+        return np.dtype(bfloat16)
+    kind = _KINDS.get(tensor.code)
+    return None if kind is None else np.dtype(f"{kind}{tensor.bits // 8}")
+
+
+def capsule(array: Any, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
+    """Return a capsule that shares an array's memory.
+
+    Parameters
+    ----------
+    array : UsmArray
+        It lives as long as the consumer needs it.
+    device : tuple of int
+        DLPack's type and number of the device.
+    versioned : bool
+        Whether the consumer knows version 1.
+    copied : bool
+        Whether the array is a copy, which the consumer may know.
+
+    Raises
+    ------
+    BufferError
+        If DLPack has no name for the dtype.
+    """
+    export = _Export(array, device, versioned, copied)
+    name = (_WITH_VERSION if versioned else _PLAIN)[0]
+    made = new_capsule(ctypes.addressof(export.managed), name, _address("wl_dlpack_unused"))
+    _keep(export)  # until the deleter
+    return made
+
+
+def _address(function: str) -> int | None:
+    return ctypes.cast(getattr(shim(), function), ctypes.c_void_p).value
+
+
+class _Import:
+    """What keeps another library's memory alive."""
+
+    def __init__(self, address: int, deleter: int | None) -> None:
+        self._address, self._deleter = address, deleter
+
+    def __del__(self) -> None:
+        if self._deleter:
+            _Deleter(self._deleter)(self._address)
+
+
+class Taken(NamedTuple):
+    """A tensor of another library.
+
+    Attributes
+    ----------
+    owner : object
+        Keeps the memory alive.
+    address : int
+        Of the first element.
+    shape : tuple of int
+        Extents.
+    strides : tuple of int or None
+        Bytes between neighbours; None says C-contiguous.
+    dtype : numpy.dtype
+        Of the elements.
+    read_only : bool
+        Whether the producer forbids writing.
+    """
+
+    owner: Any
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: np.dtype[Any]
+    read_only: bool
+
+
+def take(array: Any) -> Taken | None:
+    """Return what an array's ``__dlpack__`` says, or None where we cannot read it."""
+    try:
+        given = array.__dlpack__(max_version=VERSION)
+    except TypeError:  # written before version 1
+        given = array.__dlpack__()
+    for name, used, form in _FORMS:
+        if not _is_valid(given, name):
+            continue
+        address = _pointer(given, name)
+        managed: Any = form.from_address(address)
+        tensor: _Tensor = managed.tensor
+        dtype = _dtype(tensor)
+        if getattr(managed, "major", VERSION[0]) != VERSION[0] or dtype is None:
+            return None
+        _rename(given, used)
+        axes = range(tensor.ndim)
+        return Taken(
+            _Import(address, managed.deleter),
+            int(tensor.data or 0) + int(tensor.byte_offset),
+            tuple(tensor.shape[axis] for axis in axes),
+            tuple(tensor.strides[axis] * dtype.itemsize for axis in axes)
+            if tensor.strides
+            else None,
+            dtype,
+            bool(getattr(managed, "flags", 0) & _READ_ONLY),
+        )
+    return None
