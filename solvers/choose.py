@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ..core.errors import InvalidArgument
+from ..core.errors import InvalidArgument, SolveInterrupted
 from ..core.formats import Csr, Matrix
 from ..core.linop import LinOp
 from ..core.loggers import Logger
@@ -90,6 +90,8 @@ def solve(
     ------
     InvalidArgument, InvalidMatrix, ShapeMismatch
         If the input does not make a system.
+    SolveInterrupted
+        On Ctrl-C; its ``result`` has what was reached, with the notes up to there.
 
     Examples
     --------
@@ -105,21 +107,26 @@ def solve(
     if chosen:
         notes.append(f"M: {chosen}")
     settings = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop}
-    result = _attempt(names[0], operator, M, restart, settings).solve(
-        b, x0, callback=callback, progress=progress, loggers=loggers
-    )
+
+    def attempt(name: str) -> Result:
+        solver = _solver(name, operator, M, restart, settings)
+        try:
+            return solver.solve(b, x0, callback=callback, progress=progress, loggers=loggers)
+        except SolveInterrupted as interruption:
+            interruption.result = replace(cast(Result, interruption.result), notes=notes)
+            raise
+
+    result = attempt(names[0])
     for name in names[1:]:
         if not any(s in _WORTH_ANOTHER for s in result.stops):
             break
         notes.append(f"{name}: {names[0]} ended with {result.reason.partition(':')[0]}")
-        second = _attempt(name, operator, M, restart, settings).solve(
-            b, x0, callback=callback, progress=progress, loggers=loggers
-        )
+        second = attempt(name)
         result = replace(second, seconds=result.seconds + second.seconds)
     return replace(result, notes=notes)
 
 
-def _attempt(name: str, A: LinOp, M: Any, restart: int, settings: dict[str, Any]) -> KrylovSolver:
+def _solver(name: str, A: LinOp, M: Any, restart: int, settings: dict[str, Any]) -> KrylovSolver:
     if name == "gmres":
         return Gmres(A, M, restart=restart, **settings)
     return METHODS[name](A, M, **settings)

@@ -42,6 +42,41 @@ def test_a_zero_on_the_diagonal_means_no_jacobi(on):
     assert "M: none, the diagonal has a zero" in result.notes
 
 
+def interrupt_on_call(number):
+    """Return a callback that is Ctrl-C when it is called for the n-th time."""
+    calls = []
+
+    def callback(x):
+        calls.append(1)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+
+    return callback
+
+
+def test_ctrl_c_leaves_the_notes_of_what_was_chosen(on):
+    A = wl.Csr(poisson(8), executor=on)
+    with pytest.raises(wl.errors.SolveInterrupted) as caught:
+        wl.solve(A, np.ones(64), callback=interrupt_on_call(3))
+    assert caught.value.result.notes == [
+        "cg: the matrix is symmetric and its diagonal positive",
+        "M: jacobi, the diagonal has no zero",
+    ]
+
+
+def test_ctrl_c_in_a_second_attempt_leaves_the_notes_of_both(on):
+    # CG ends at once here; GMRES tells its iterates at the end of its cycles
+    S = np.array([[1.0, 3.0, 0.0], [3.0, 1.0, 1.0], [0.0, 1.0, 2.0]])
+    with pytest.raises(wl.errors.SolveInterrupted, match="Gmres") as caught:
+        wl.solve(
+            wl.Csr(S, executor=on),
+            np.array([1.0, -2.0, 3.0]),
+            rtol=1e-10,
+            callback=interrupt_on_call(1),
+        )
+    assert any("cg ended with indefinite" in note for note in caught.value.result.notes)
+
+
 @pytest.mark.parametrize("method", ["cg", "bicgstab", "cgs", "gmres"])
 def test_what_is_asked_for_is_done(on, method):
     result = wl.solve(wl.Csr(poisson(8), executor=on), np.ones(64), method=method, M="none")
