@@ -11,7 +11,7 @@ from wollemi.core.operation import OPERATIONS, Operation
 
 from .awkward import VALUE_DTYPES, Block
 from .calls import REFERENCE, Argument, Call, make, numbers
-from .test_equals_reference import assert_equals_reference, require_kernel
+from .equality import assert_equals_reference, require_kernel
 
 ROWS = 100_003
 MAPS = [o for o in OPERATIONS if o.is_map]

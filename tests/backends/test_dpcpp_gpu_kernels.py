@@ -19,8 +19,8 @@ from wollemi.core.operation import OPERATIONS, Operation
 from .awkward import BLOCKS, PATTERNS, Block
 from .calls import make
 from .dpcpp import needs_dpcpp
+from .equality import assert_equals_reference
 from .gaps import KNOWN_GAPS
-from .test_equals_reference import assert_equals_reference
 
 pytestmark = needs_dpcpp
 

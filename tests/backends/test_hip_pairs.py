@@ -19,10 +19,10 @@ from . import test_drive
 from .amd.compilers import programs
 from .awkward import Block
 from .calls import make
+from .equality import assert_equals_reference, cases
 from .pairs.executor import LARGEST_BLOCK, PairedExecutor, paired
 from .test_big import MAPS, ONE, THREE
 from .test_big import ROWS as MANY
-from .test_equals_reference import _cases, assert_equals_reference
 from .test_hip_loop import DRIVES, assert_takes_the_references_iterations
 from .test_lockstep_equals_reference import INDEX
 
@@ -55,7 +55,7 @@ def test_what_pairs_run_compiles() -> None:
 def test_pairs_equal_the_reference(
     pairs: PairedExecutor, rng: np.random.Generator, operation: Operation
 ) -> None:
-    for case in (case for case in _cases() if case.values[0] is operation):
+    for case in (case for case in cases() if case.values[0] is operation):
         _, block, rows, pattern, dtype, _, variant = case.values
         call = make(operation, block, rows, pattern, dtype, INDEX.get(dtype, "int32"), rng, variant)
         try:

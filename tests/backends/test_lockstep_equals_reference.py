@@ -13,10 +13,10 @@ from wollemi.core.statistics import Plan
 
 from .awkward import Block, Pattern
 from .calls import REFERENCE, make
+from .equality import assert_near, cases
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
 from .needs import tool
-from .test_equals_reference import _assert_near, _cases
 from .tolerance import allowed
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
@@ -39,7 +39,7 @@ def assert_same(have: dict[str, Any], want: dict[str, Any], tolerance: dict[str,
         if isinstance(expected, Plan):
             assert have[name].statistics == expected.statistics
         elif name in tolerance:
-            _assert_near(name, have[name], expected, tolerance[name])
+            assert_near(name, have[name], expected, tolerance[name])
         else:
             np.testing.assert_array_equal(have[name], expected, err_msg=name)
 
@@ -48,7 +48,7 @@ def assert_same(have: dict[str, Any], want: dict[str, Any], tolerance: dict[str,
     ("operation", "block", "rows", "pattern", "dtype", "variant"),
     [
         pytest.param(*case.values[:5], case.values[6], id=case.id.rpartition("-")[0])
-        for case in _cases()
+        for case in cases()
         if LockstepExecutor.kernels.find(case.values[0]) and case.values[0] not in ELSEWHERE
     ],
 )

@@ -10,7 +10,7 @@ from wollemi.core.operation import OPERATIONS
 
 from .awkward import VALUE_DTYPES, Pattern
 from .calls import SLICE_SIZES, matrix
-from .test_equals_reference import require_kernel
+from .equality import require_kernel
 
 # Columns 0, 4 and 9 hold nothing, rows differ in length: every padded format has padding.
 HOLES = Pattern(

@@ -13,7 +13,7 @@ from wollemi.core.operation import OPERATIONS, Operation
 
 from .awkward import VALUE_DTYPES, Block
 from .calls import Argument, Call, make
-from .test_equals_reference import require_kernel
+from .equality import require_kernel
 
 SIX = Block("six", 6, stopped=(0, 2, 5))
 WITH_STATUS = [o for o in OPERATIONS if any(p.is_status for p in o.parameters)]

@@ -14,11 +14,11 @@ from wollemi.core.operation import OPERATIONS, KernelTable, Operation
 from wollemi.core.status import Status
 
 from .calls import REFERENCE, make
-from .test_equals_reference import _cases, assert_equals_reference
+from .equality import assert_equals_reference, cases
 from .tolerance import UNITS, epsilon
 
 CASES: dict[str, list[Any]] = {}
-for _case in _cases():
+for _case in cases():
     CASES.setdefault(_case.values[0].name, []).append(_case.values)
 
 

@@ -1,0 +1,91 @@
+"""Equal to the reference: what every operation is called with, and what counts as equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.core import operations  # noqa: F401  fills the table
+from wollemi.core.operation import OPERATIONS, Operation
+from wollemi.core.statistics import Plan
+
+from .awkward import BLOCKS, INDEX_DTYPES, PATTERNS, ROWS
+from .calls import REFERENCE, Call
+from .tolerance import allowed, wide
+
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
+
+
+def cases() -> list[Any]:
+    """Return what each operation is called with.
+
+    Every operation sees every value dtype with every index dtype, and every value dtype with every
+    pattern (or number of rows); blocks are dealt out over them, each dtype starting at another one.
+    """
+    found = []
+    for operation in OPERATIONS:
+        patterns = (
+            PATTERNS if any(p.is_matrix for p in operation.parameters) else [None] * len(ROWS)
+        )
+        for d, dtype in enumerate(dtypes_of(operation)):
+            for i, pattern in enumerate(patterns):
+                block = BLOCKS[i if pattern is None else (i + 3 * d) % len(BLOCKS)]
+                rows = ROWS[(i + 3 * d) % len(ROWS)]
+                index = INDEX_DTYPES[(i + d // 2) % 2]
+                label = f"{operation.name}-{pattern or rows}-{block}-{dtype}-{index}"
+                found.append(
+                    pytest.param(operation, block, rows, pattern, dtype, index, i + d, id=label)
+                )
+    return found
+
+
+def dtypes_of(operation: Operation) -> list[str]:
+    """Return what ``T`` may be; NumPy has bfloat16 where the package that gives it is here."""
+    return [d for d in operation.dtypes if d != "bfloat16" or ml_dtypes is not None]
+
+
+def require_kernel(executor: wl.Executor, operation: Operation) -> None:
+    """Leave out what has no kernel: that fails once, where kernels are counted."""
+    if not executor.supports(operation):
+        pytest.skip(f"{operation.name} has no kernel on {executor.name}")
+
+
+def assert_equals_reference(
+    call: Call, executor: wl.Executor, rng: np.random.Generator, units: float = 1
+) -> None:
+    """Fail unless ``executor`` and the reference leave and return the same."""
+    expected, got = call.run(REFERENCE), call.run(executor)
+    tolerance = allowed(call, expected, rng)
+    assert got.keys() == expected.keys()
+    for name, want in expected.items():
+        have = got[name]
+        if isinstance(want, Plan):
+            assert have.statistics == want.statistics
+            continue
+        assert have.dtype == want.dtype, name
+        assert have.shape == want.shape, name
+        if name in tolerance:
+            assert_near(name, wide(have), wide(want), units * tolerance[name])
+        else:
+            np.testing.assert_array_equal(have, want, err_msg=name)
+
+
+def assert_near(name: str, have: Any, want: Any, tolerance: Any) -> None:
+    """Fail unless two arrays differ by the tolerance at most, or are Inf or NaN in one place."""
+    with np.errstate(invalid="ignore"):
+        same = (have == want) | (np.isnan(have) & np.isnan(want))
+        near = np.abs(have - want) <= tolerance
+    far = ~(same | near)
+    if far.any():
+        place = tuple(int(i) for i in np.argwhere(far)[0])
+        limit = np.broadcast_to(tolerance, want.shape)[place]
+        raise AssertionError(
+            f"{name}{list(place)}: got {have[place]}, expected {want[place]} +- {limit:.2g} "
+            f"({np.count_nonzero(far)} of {want.size} differ)"
+        )
