@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..unified.wrappers import SimtKernel
 from . import ml
 
@@ -52,3 +54,8 @@ def dot_kernel(kernel: SimtKernel, dtype: Any, known: int) -> SimtKernel:
         return kernel
     few = 16 if kernel is ml.csr_sddmm else 8 if dtype.itemsize == 2 else 12
     return replace(kernel, resident=min(few, kernel.resident))
+
+
+def itemsize(dtype: str) -> int:
+    """Return the bytes of a value of the dtype of that name, bfloat16 included."""
+    return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize

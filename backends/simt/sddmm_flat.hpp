@@ -1,5 +1,5 @@
-// S = alpha <C_i, B_j> A_ij + beta S on the pattern of A, whose rows are short: a wave has as many
-// entries as it has lanes, of whatever rows.
+// S = alpha <C_i, B_j> A_ij + beta S on the pattern of A: a wave has as many entries as it has
+// lanes, of whatever rows.
 #pragma once
 #include "dots.hpp"
 

@@ -1,4 +1,4 @@
-"""Sampled products of patterns whose rows are short: entries are dealt to waves, not rows."""
+"""Sampled products where entries are dealt to waves, not rows: these are short, or one is long."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.executor import Array
 from ..unified.wrappers import SimtKernel
-from . import ml
-from .dots import dot_constants
+from . import ml, ml_choice
+from .dots import dot_constants, itemsize
 from .ml_extra import Algorithm, Facts
 
 if TYPE_CHECKING:
@@ -25,8 +25,14 @@ flat_sddmm = SimtKernel(
     resident=16,
 )
 
-#: Entries of a row that has any, on average, below which rows of ``C`` are loaded for each of them.
-SHORT = 4
+# Measured on an H200 with float32; microseconds, of this kernel and of the better one of rows.
+#: Bytes of a row of ``C`` up to which it pays to load it for every entry. R-MAT 2^18 and 2^20: 128
+#: bytes 11.5 and 25.5, 360 and 477; 512 bytes 38 and 49, 1329 and 1337.
+MOST_BYTES = 512
+#: Bytes up to which it pays though no row is long, and entries of a row up to which it does.
+#: 16384 x 16384: 0.01 % 3.7 and 6.8, 0.1 % 7.5 and 8.4, 1 % 43.9 and 39.2; of 512 bytes 7.4 and
+#: 7.1, 20.7 and 19.1, 152 and 131.
+FEW_BYTES, SHORT = 128, 32
 
 
 def rows_of(xp: Any, indptr: Array, nnz: int) -> Array:
@@ -46,10 +52,14 @@ class Flat(Algorithm):
     def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why entries should be dealt, or None."""
         s = facts.statistics
-        mean = s.nnz / max(s.rows * (1.0 - s.empty), 1.0)
-        if mean >= SHORT:
+        nbytes = facts.columns * itemsize(facts.dtype)
+        if nbytes > MOST_BYTES:
             return None
-        return f"rows that have entries have {mean:.1f} on average: waves have entries, not rows"
+        if ml_choice.choose("sddmm", s, to.waves).kernel != "row-split":
+            return f"the longest row has {s.longest} entries: waves have entries, not rows"
+        if nbytes <= FEW_BYTES and s.mean < SHORT:
+            return f"rows have {s.mean:.1f} entries on average: waves have entries, not rows"
+        return None
 
     def plan(self, to: Adapter, A: Any, facts: Facts) -> Array:
         """Return the row of every entry."""

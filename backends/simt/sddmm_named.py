@@ -12,6 +12,7 @@ import numpy as np
 from ...core.executor import Array
 from ..unified.wrappers import SimtKernel
 from . import ml
+from .dots import itemsize
 from .ml_extra import Algorithm, Facts
 from .sddmm_flat import Flat, rows_of
 
@@ -106,7 +107,7 @@ class SmL2(Algorithm):
 
     def plan(self, to: Adapter, A: Any, facts: Facts) -> Tiles:
         """Return the tiles."""
-        each = max(facts.columns, 1) * ml.item_bytes(_code(facts.dtype))
+        each = max(facts.columns, 1) * itemsize(facts.dtype)
         return make_tiles(to.executor.xp, A, max(PANEL_BYTES // each, 1))
 
     def run(self, to: Adapter, A: Any, state: Tiles, *arguments: Any) -> None:
@@ -127,10 +128,6 @@ class SmL2(Algorithm):
             E=each,
         )  # fmt: skip
         del kept
-
-
-def _code(dtype: str) -> str:
-    return "b2" if dtype == "bfloat16" else str(np.dtype(dtype).str[1:])
 
 
 def sampled_operands(

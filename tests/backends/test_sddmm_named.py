@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.simt import sddmm_named
-from wollemi.backends.simt.sddmm_flat import flat_sddmm
+from wollemi.backends.simt.ml_extra import Facts
+from wollemi.backends.simt.sddmm_flat import Flat, flat_sddmm
 from wollemi.backends.simt.sddmm_named import ENTRIES, ROWS, entry_sddmm, make_tiles, sm_l2_sddmm
 from wollemi.backends.unified import wrappers
 from wollemi.core.operations import ml as operations
+from wollemi.core.statistics import RowStatistics
 
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
@@ -94,3 +97,25 @@ def test_nvrtc_compiles_them(architecture: str) -> None:
 def test_the_bounds_of_tiles_are_those_of_the_text() -> None:
     text = wrappers.flatten(sm_l2_sddmm.header)
     assert f"SM_L2_ROWS = {ROWS}, SM_L2_ENTRIES = {ENTRIES};" in text
+
+
+def facts(rows: int, nnz: int, longest: int, columns: int, dtype: str = "float32") -> Facts:
+    statistics = RowStatistics(rows, rows, nnz, nnz / rows, 1.0, longest, 0.0)
+    return Facts(statistics, columns, dtype, np.dtype(np.int32))
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen"),
+    [
+        (facts(1 << 20, 22_700_000, 51_099, 32), True),
+        (facts(1 << 20, 22_700_000, 51_099, 128), True),
+        (facts(1 << 20, 22_700_000, 51_099, 256), False),
+        (facts(1 << 20, 22_700_000, 51_099, 128, "float64"), False),
+        (facts(16384, 268_000, 35, 32), True),
+        (facts(16384, 268_000, 35, 128), False),
+        (facts(16384, 2_680_000, 220, 32), False),
+    ],
+)
+def test_waves_have_entries_where_rows_are_long_or_narrow(given: Facts, chosen: bool) -> None:
+    to = SimpleNamespace(waves=8448)
+    assert (Flat().reason(to, None, given) is not None) == chosen

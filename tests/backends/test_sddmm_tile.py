@@ -194,7 +194,7 @@ def test_batches_factors_and_what_was_there(gpu: Any) -> None:
     S, values = (rng.standard_normal((2, A.nnz)).astype(np.float32) for _ in range(2))
     results = []
     for executor, kernel in ((wl.executor("reference"), "auto"), (gpu, "tile")):
-        given = [executor.from_host(x) for x in (values, C[:, :, :130], B[:, :, 3:133], S)]
+        given = [executor.from_host(x) for x in (values, C[:, :, :130], B[:, :, 3:133], S.copy())]
         executor.run(operations.csr_sddmm, A.to(executor), *given, 0.75, -0.5, kernel)
         results.append(np.asarray(executor.to_host(given[-1])))
     np.testing.assert_allclose(results[1], results[0], rtol=1e-5, atol=1e-4)
