@@ -78,6 +78,7 @@ class DpcppExecutor(Executor):
         """What is known of the device."""
         f = self.facts
         return {
+            **({"threads": f.units} if f.kind == "cpu" else {}),
             "name": f.name,
             "kind": f.kind,
             "driver": f"{f.backend} {self.place.device.driver_version}",
