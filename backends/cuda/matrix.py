@@ -40,7 +40,7 @@ def facts_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
     narrow = max(*matrix.shape, nnz) < 2**31
     room = executor.free_memory() if narrow else 0  # packed columns are 32-bit
     facts = selection.Facts(9.9, 9.9, 0, 2**31, 0.0, matrix.dtype.itemsize, room)
-    if nnz < thresholds.few_entries or not narrow:
+    if selection.choose_small(statistics, thresholds) is not None or not narrow:
         return statistics, facts
     facts = facts._replace(padding=packed.padding(xp, length, warp))
     if facts.padding > thresholds.most_padding:
@@ -125,7 +125,7 @@ def _rows(executor: GpuExecutor, count: int, block: int = launch.BLOCK) -> int:
 
 def _subwarp(
     executor: GpuExecutor,
-    mean: float,
+    lanes: int,
     indptr: Array,
     indices: Array,
     data: Array,
@@ -134,7 +134,7 @@ def _subwarp(
     alpha: complex,
     beta: complex,
 ) -> None:
-    lanes, (m, k) = selection.lanes(mean), y.shape
+    m, k = y.shape
     arguments = (m, k, indptr, indices, data, x, y, alpha, beta)
     blocks = _rows(executor, m * lanes)
     executor.launch_simt(simt.csr_subwarp, blocks, arguments, data.dtype, indices.dtype, W=lanes)
@@ -153,8 +153,8 @@ def csr_spmv(
         return
     plan: Plan = A.plan
     if k > 1 or plan.kernel == "subwarp" or row_distance(x) != 1 or row_distance(y) != 1:
-        mean = plan.statistics.mean
-        _subwarp(executor, mean, A.indptr, A.indices, A.data, x, y, alpha, beta)
+        lanes = selection.lanes(plan.statistics, executor.thresholds)
+        _subwarp(executor, lanes, A.indptr, A.indices, A.data, x, y, alpha, beta)
     elif plan.kernel == "stream":
         arguments = (m, A.indptr, A.indices, A.data, x, y, alpha, beta)
         # Every block has its rows: with a loop the next rows would wait for the last of these.
@@ -283,7 +283,8 @@ def coo_spmv(
         _scale(executor, y, beta)
         return
     indptr = row_pointers(executor, A)
-    _subwarp(executor, A.nnz / m, indptr, A.col, A.data, x, y, alpha, beta)
+    lanes = selection.lanes_of(A.nnz / m)
+    _subwarp(executor, lanes, indptr, A.col, A.data, x, y, alpha, beta)
 
 
 def row_pointers(executor: GpuExecutor, matrix: Any) -> Array:

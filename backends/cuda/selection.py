@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log2, sqrt
 from typing import NamedTuple
 
 from ...core.statistics import RowStatistics
@@ -9,6 +10,10 @@ from .thresholds import NVIDIA, Thresholds
 
 #: Patterns that a byte can tell apart.
 MOST_PATTERNS = 256
+#: Lanes that share a row at most.
+MOST_LANES = 32
+#: Microseconds of a launch that does next to nothing.
+LAUNCH = 2.0
 #: Distance from the diagonal that a signed 16-bit step can tell (-32768 marks padding).
 NEAR = 32767
 
@@ -50,15 +55,68 @@ class Choice(NamedTuple):
     reason: str
 
 
-def lanes(mean: float) -> int:
-    """Return how many lanes share a row of ``mean`` entries.
+def lanes_of(mean: float) -> int:
+    """Return how many lanes share a row of ``mean`` entries that come from memory.
 
     Four lanes were best for the 7 entries of a stencil: 248 microseconds at 200^3, two took 507.
     """
     count = 1
-    while count < 32 and count < mean / 2:
+    while count < MOST_LANES and count < mean / 2:
         count *= 2
     return count
+
+
+def lanes(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> int:
+    """Return how many lanes share a row.
+
+    With more of them the longest row ends earlier, and all rows together need more work-items:
+    of a small matrix the sum of both times is least, of a large one lanes read side by side.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> lanes(RowStatistics(2003, 2003, 83_883, 41.9, 20.0, 95, 0.0))
+    32
+    """
+    if statistics.nnz > thresholds.small_entries:
+        return lanes_of(statistics.mean)
+    rows = max(statistics.rows, 1)
+    best = sqrt(
+        thresholds.step * max(statistics.longest, 1) * thresholds.threads / (thresholds.fill * rows)
+    )
+    wanted = max(best, statistics.mean / 8, 1.0)
+    return min(2 ** round(log2(wanted)), MOST_LANES)
+
+
+def _shared_rows(statistics: RowStatistics, thresholds: Thresholds) -> float:
+    """Return the microseconds of sub-warps on a small matrix, above those of any launch."""
+    width = lanes(statistics, thresholds)
+    return (
+        thresholds.step * -(-statistics.longest // width)
+        + thresholds.fill * statistics.rows * width / thresholds.threads
+    )
+
+
+def choose_small(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> Choice | None:
+    """Return the kernel where the lengths of the rows are enough to know it.
+
+    A kernel that needs no packing has to be no worse; one that does has to be better by a quarter.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> choose_small(RowStatistics(17_758, 17_758, 126_150, 7.1, 20.0, 574, 0.0)).kernel
+    'subwarp'
+    """
+    if statistics.nnz > thresholds.small_entries:
+        return None
+    mine = _shared_rows(statistics, thresholds)
+    packed = thresholds.sell_step * (-(-statistics.longest // thresholds.sell_most) - 1)
+    few = statistics.nnz < thresholds.few_entries
+    if few or mine < min(LAUNCH + packed, LAUNCH + thresholds.balanced) * 0.75 - LAUNCH:
+        width = lanes(statistics, thresholds)
+        return Choice("subwarp", f"small: {width} lanes a row end the longest row soon")
+    return None
 
 
 def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> Choice:
@@ -71,8 +129,9 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
     >>> choose(stencil, Facts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36)).kernel
     'sell-pattern'
     """
-    if statistics.nnz < thresholds.few_entries:
-        return _plain(statistics, thresholds, "small")
+    small = choose_small(statistics, thresholds)
+    if small is not None:
+        return small
     if needs(statistics, facts, thresholds) > facts.room // 2:
         return _plain(statistics, thresholds, "no memory for a packed copy")
     padding = min(facts.padding, facts.sorted_padding)
@@ -102,9 +161,10 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
 
 def _plain(statistics: RowStatistics, thresholds: Thresholds, why: str) -> Choice:
     uneven = statistics.longest > max(thresholds.uneven * statistics.mean, thresholds.many)
-    if statistics.mean <= thresholds.stream_entries and not uneven:
+    counted = statistics.rows < 2**31  # by the kernel, with 32-bit indices
+    if statistics.mean <= thresholds.stream_entries and not uneven and counted:
         return Choice("stream", f"{why}: short rows, loaded side by side")
-    return Choice("subwarp", f"{why}: {lanes(statistics.mean)} lanes a row")
+    return Choice("subwarp", f"{why}: {lanes(statistics, thresholds)} lanes a row")
 
 
 def needs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> int:

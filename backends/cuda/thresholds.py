@@ -23,6 +23,15 @@ class Thresholds(NamedTuple):
     hot_share, hot_entries, hot_bytes : float, int, int
         Share of the entries that hot columns must have to pay for sorting x, the entries from which
         that is looked at, and the bytes of shared memory for them.
+    small_entries : int
+        Entries up to which caches hold all, so that a product waits for single loads: then lanes
+        are shared out to make the longest row short.
+    step, fill, threads : float, float, int
+        Microseconds of one more entry of a lane, and of as many work-items as ``threads``, which
+        the device holds at once.
+    sell_step, sell_most, balanced : float, int, float
+        Microseconds of one more load of ``sell_most`` entries of the packed kernels, and all of the
+        balanced one's launches, above what a launch of any kernel takes.
     dense_columns : int
         Vectors up to which a wave a row of a dense matrix reads it from the caches often enough.
     """
@@ -36,6 +45,13 @@ class Thresholds(NamedTuple):
     hot_share: float
     hot_entries: int
     hot_bytes: int
+    small_entries: int
+    step: float
+    fill: float
+    threads: int
+    sell_step: float
+    sell_most: int
+    balanced: float
     dense_columns: int
 
 
@@ -57,5 +73,16 @@ NVIDIA = Thresholds(
     hot_entries=4_000_000,
     # 24,000 float64. The rest of 228 KB is L1.
     hot_bytes=192_000,
+    # Fitted to graph replays of 30 matrices of 4,000 to 4 M entries, all lanes of 1 to 32, the
+    # packed and the balanced kernels. bcsstk13: 32 lanes 3.0, packed 11.7, 4 lanes 6.9; memplus (a
+    # row of 574): 16 lanes 5.2, balanced 10.4, 4 lanes 12.7; a 7-point stencil 24^3: packed 2.1, 8
+    # lanes 2.5; R-MAT 2^16 (a row of 5,495): balanced 15, 32 lanes 25.
+    small_entries=2_000_000,
+    step=0.07,
+    fill=1.3,
+    threads=270_336,
+    sell_step=0.8,
+    sell_most=8,
+    balanced=11.0,
     dense_columns=2,
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wollemi.core.statistics import RowStatistics
 from wollemi.core.status import Status
 
 _ADDRESSES = count(1 << 20, 1 << 20)
@@ -48,7 +49,7 @@ class FakeStatus:
 
 
 def fake_csr(rows: int, dtype: Any = np.float64, kernel: str = "stream", state: Any = None) -> Any:
-    statistics = SimpleNamespace(longest=7, mean=6.9)
+    statistics = RowStatistics(rows, rows, 7 * rows, 6.9, 0.2, 7, 0.0)
     return SimpleNamespace(
         shape=(rows, rows),
         nnz=7 * rows,

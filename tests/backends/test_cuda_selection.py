@@ -28,7 +28,10 @@ def facts(padding=1.01, patterns=0, reach=10**6, hot_share=0.0, room=ROOM, sorte
         (rows(), facts(reach=32768), "sell"),
         (rows(), facts(padding=3.0, sorted_padding=1.1), "sell"),
         (rows(), facts(room=10**6), "stream"),
-        (rows(count=1000), facts(patterns=3), "stream"),
+        (rows(count=1000), facts(patterns=3), "subwarp"),
+        (rows(count=17_758, mean=7.1, longest=574), facts(padding=9.0), "subwarp"),
+        (rows(count=65_536, mean=16.0, longest=5495), facts(padding=9.0), "balanced"),
+        (rows(count=32_768), facts(patterns=27), "sell-pattern"),
         (rows(count=100, mean=60.0, longest=60), facts(), "subwarp"),
         (rows(mean=20.0, longest=50_000), facts(padding=9.0), "balanced"),
         (rows(mean=20.0, longest=50_000), facts(padding=9.0, hot_share=0.6), "balanced-hot"),
@@ -53,7 +56,20 @@ def test_hot_columns_need_many_entries():
     ("mean", "lanes"), [(0.0, 1), (2.0, 1), (3.0, 2), (7.0, 4), (27.0, 16), (81.0, 32), (1e6, 32)]
 )
 def test_lanes_grow_with_the_rows(mean, lanes):
-    assert selection.lanes(mean) == lanes
+    assert selection.lanes_of(mean) == lanes
+    assert selection.lanes(rows(count=10**8, mean=max(mean, 0.1))) == lanes
+
+
+@pytest.mark.parametrize(
+    ("count", "mean", "longest", "lanes"),
+    [(2003, 41.9, 95, 32), (17_758, 7.1, 574, 16), (110_592, 6.9, 7, 1), (16_384, 73.2, 80, 8)],
+)
+def test_lanes_of_small_matrices_make_the_longest_row_short(count, mean, longest, lanes):
+    assert selection.lanes(rows(count, mean, longest)) == lanes
+
+
+def test_a_matrix_without_rows_has_lanes():
+    assert selection.lanes(rows(count=0, mean=0.0, longest=0)) >= 1
 
 
 def test_a_packed_copy_is_budgeted_with_its_columns_and_lists():
