@@ -145,14 +145,14 @@ void fusedmm(const Fusedmm<S, I>& o, int threads) {
   with_registers(registers, [&](auto held) {
     plan.for_parts(threads, [&](const Part& part) {
       // Without panels a row is finished before the next one begins.
-      const bool gathers = plan.panels > 1 && part.slot < 0;
+      const bool gathers = plan.has_panels() && part.slot < 0;
       const i64 rows = gathers ? part.last - part.first : 1;
       T* const sums = part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, rows * pitch);
       for (i64 i = 0; i < rows; ++i)
         at(sums, i).clear(width);
       plan.for_segments(
           part, o.indptr,
-          [&](i64 row, i64 begin, i64 end, i64) {
+          [&](i64 row, i64 begin, i64 end) {
             const RowSum<T> sum = at(sums, gathers ? row - part.first : 0);
             const HeldRow<T, decltype(held)::value> c(C.row(row), registers);
             for (i64 from = begin; from < end; from += kEdgeChunk) {
@@ -173,7 +173,10 @@ void fusedmm(const Fusedmm<S, I>& o, int threads) {
               sum.clear(width);
             }
           },
-          [&](i64 entry) { prefetch_some(o.indices + entry); });
+          [&](i64 row, i64 entry) {
+            prefetch_some(o.indices + entry);
+            prefetch_some(C.row(row));
+          });
       if (gathers)
         for (i64 row = part.first; row < part.last; ++row)
           finish(at(sums, row - part.first), row);

@@ -16,40 +16,61 @@ from ...core.statistics import RowStatistics
 #: Up to this many columns the lanes of a register are entries instead of columns.
 REDUCTION_COLUMNS = 1
 
-#: Columns of B that spmm works on at once: four registers of float32 at the widest level.
+#: Columns of B that spmm works on at once: four registers of float32 at the widest level, and with
+#: panels at least one.
 SPMM_TILE = 64
+SPMM_LEAST_TILE = 16
 
-# Measured with float32 on one thread of a Granite Rapids (L1 48 KB, L2 2 MB), operands on huge
-# pages, milliseconds. Panels cut rows into pieces; the width is what makes pieces of PIECE entries,
-# within bounds on the bytes of an operand's rows in a panel.
+# Panels cut rows into pieces. A width makes pieces of so many bytes of products or entries, within
+# bounds on the bytes of an operand's rows in a panel.
 
-#: spmm gains where a column tile of B leaves the second-level cache. n = 16384, 128 columns; 0.4, 1
-#: and 3 %: without 17.7, 46, 134; 256 KB 20.5, 24.5, 53.9; 1 MB 9.9, 21.9, 59.3. 32 columns (2 MB):
-#: 1 MB gains 4 to 13 %. n = 4096 (0.5 and 1 MB): from 10 % more to 16 % less, so without.
-SPMM_PIECE = 28
-SPMM_PANEL_BYTES = (1 << 17, 1 << 20)
+#: spmm reads a panel's rows from the first-level cache; long pieces pay for leaving it a little.
+#: Two threads of a Zen 4 (L1 32 KB, L2 1 MB), 4096 x 4096, milliseconds, without and by width:
+#: 128 columns, 30 %: 16.0; 96 14.5, 128 12.4, 192 12.6.
+#: 10 %: 5.7; 96 4.7, 128 4.4, 192 4.2, 256 4.4.
+#: 5 %: 2.87; 128 2.69, 192 2.51, 256 2.39, 384 2.41. 2 %: 1.12; 256 1.14, 384 1.09.
+#: 32 columns, 10 %: 1.50; 128 1.33, 256 1.28, 512 1.27.
+#: 5 %: 0.64; 192 0.66, 256 0.62, 384 0.59, 512 0.58. 2 %: 0.300; 384 0.330, 768 0.303.
+#: 16 columns, 10 %: 1.18; 256 0.72, 512 0.66, 1024 0.64.
+#: Narrow products read A itself most of the time, and panels do not read it in order: between
+#: other work, 16 columns, 10 %: without 0.83, 512 1.13; 8 columns: 0.84, 0.98.
+SPMM_PANEL_COLUMNS = 32
+SPMM_PIECE_BYTES = 3328
+SPMM_PANEL_BYTES = (1 << 15, 3 << 15)
+SPMM_LEAST_PIECE_BYTES = 2048
+
+#: Where a tile of B leaves the second-level cache, panels in the second are better than none. n =
+#: 16384, 128 columns, 1 %: 6.7; 384 5.5, 1024 5.1, 4096 5.0. 4 %: 17.6; 192 7.5, 256 7.2, 512 8.3.
 SPMM_TILE_BYTES = 3 << 19
-SPMM_ENTRIES = 6
+SPMM_LARGE_PANEL_BYTES = (1 << 15, 1 << 20)
+
+# What follows was measured with float32 on one thread of a Granite Rapids (L1 48 KB, L2 2 MB),
+# operands on huge pages, milliseconds.
 
 #: sddmm: n = 16384, 128 columns, 0.4 and 1 %: without 20.5, 50.8; 256 KB 21.1, 29.7; 1 MB 11.8,
 #: 26.7. n = 4096, 32 columns, 5, 10, 30 %: without 2.47, 4.89, 13.4; 64 KB 2.38, 6.63, 18.5; 256 KB
 #: 2.08, 4.49, 12.5. 128 columns (2 MB): 6.2, 11.8, 34.8; 256 KB 6.7, 12.5, 32.1: where B nearly
-#: fits, only long pieces pay.
+#: fits, only long pieces pay. Two threads of a Zen 4 (L2 1 MB), 128 columns, 10 %: 7.8; 256 KB 7.1.
+#: 5 %: 4.4; 512 KB 4.1. 2 %: 2.36; 512 KB 3.1, 1 MB 2.43.
 SDDMM_PIECE = 48
 SDDMM_PANEL_BYTES = (1 << 18, 1 << 20)
 SDDMM_FITTING_BYTES = 1 << 21
-SDDMM_FITTING_ENTRIES = 64
+SDDMM_FITTING_ENTRIES = 44
 SDDMM_ENTRIES = 6
 
 #: fusedmm reads B and D, and its row of E stays in memory anyway: shorter pieces pay. n = 4096, 128
 #: columns, in order 0.2, 0.5, 1, 2, 5, 10 and 30 %: without 1.60, 2.94, 4.99, 9.6, 22.5, 46.5, 156;
 #: 512 KB 1.97, 2.50, 3.04, 4.86, 10.0, 18.8, 54.6; 128 KB 3.15, 3.83, 3.86, 5.46, 9.7, 17.2, 50.8;
-#: 64 KB 4.26, 5.56, 4.82, 6.37, 10.2, 17.4, 48.5.
+#: 64 KB 4.26, 5.56, 4.82, 6.37, 10.2, 17.4, 48.5. Two threads of a Zen 4, 2, 10 and 30 %: without
+#: 3.8, 15.4, 45.6; 512 KB 4.5, 13.3; 256 KB 4.8, 13.0, 31.7; 64 KB 13.7, 35.4.
 FUSEDMM_PIECE = 16
-FUSEDMM_PANEL_BYTES = (1 << 16, 1 << 19)
+FUSEDMM_PANEL_BYTES = (1 << 18, 1 << 19)
 FUSEDMM_ENTRIES = 4
 
 FLOAT = 4
+
+#: A column of a panel is known by 16 bits.
+MOST_WIDTH = (1 << 16) - 1
 
 
 @dataclass(frozen=True)
@@ -67,37 +88,47 @@ def _asked(kernel: str, partition: str, lanes: str = "columns") -> Callable[...,
     return lambda statistics, columns: Choice(kernel, "asked for", partition, lanes=lanes)
 
 
+def _spmm_row_bytes(columns: int) -> int:
+    """Return the bytes of a row of a column tile of B."""
+    return FLOAT * min(max(columns, SPMM_LEAST_TILE), SPMM_TILE)
+
+
 def spmm_panels(statistics: RowStatistics, columns: int) -> Choice:
     """Return panels for a column tile of B."""
-    tile = min(max(columns, 1), SPMM_TILE)
-    return _panels(statistics, _width(statistics, tile, SPMM_PIECE, SPMM_PANEL_BYTES))
+    row = _spmm_row_bytes(columns)
+    fits = row * statistics.columns <= SPMM_TILE_BYTES
+    bounds = SPMM_PANEL_BYTES if fits else SPMM_LARGE_PANEL_BYTES
+    width = _width(statistics, row, SPMM_PIECE_BYTES / row, bounds)
+    return _panels(statistics, width, "packed-panels")
 
 
 def sddmm_panels(statistics: RowStatistics, columns: int) -> Choice:
     """Return panels of whole rows of B."""
-    return _panels(statistics, _width(statistics, columns, SDDMM_PIECE, SDDMM_PANEL_BYTES))
+    return _panels(statistics, _width(statistics, FLOAT * columns, SDDMM_PIECE, SDDMM_PANEL_BYTES))
 
 
 def fusedmm_panels(statistics: RowStatistics, columns: int) -> Choice:
     """Return panels of whole rows of B."""
-    return _panels(statistics, _width(statistics, columns, FUSEDMM_PIECE, FUSEDMM_PANEL_BYTES))
+    return _panels(
+        statistics, _width(statistics, FLOAT * columns, FUSEDMM_PIECE, FUSEDMM_PANEL_BYTES)
+    )
 
 
 def _width(
-    statistics: RowStatistics, columns: int, piece: int, panel_bytes: tuple[int, int]
+    statistics: RowStatistics, row_bytes: int, piece: float, panel_bytes: tuple[int, int]
 ) -> int:
     """Return the width that makes pieces of so many entries, within bounds on a panel's bytes."""
-    least, most = (max(size // (FLOAT * max(columns, 1)), 1) for size in panel_bytes)
+    least, most = (max(size // max(row_bytes, 1), 1) for size in panel_bytes)
     wanted = piece * statistics.columns / max(statistics.mean, 1.0)
-    return int(min(max(wanted, least), most))
+    return int(min(max(wanted, least), most, MOST_WIDTH))
 
 
-def _panels(statistics: RowStatistics, width: int) -> Choice:
+def _panels(statistics: RowStatistics, width: int, partition: str = "panels") -> Choice:
     return Choice(
         "panels",
         f"{width} columns at a time, about {_entries(statistics, width):.0f} entries of a row: "
         "their rows of B stay in cache",
-        "panels",
+        partition,
         width,
     )
 
@@ -134,8 +165,8 @@ def panels_pay(operation: str, statistics: RowStatistics, columns: int, width: i
         return False
     entries = _entries(s, width)
     if operation == "spmm":
-        tile = FLOAT * s.columns * min(columns, SPMM_TILE)
-        return tile > SPMM_TILE_BYTES and entries >= SPMM_ENTRIES
+        wide = columns >= SPMM_PANEL_COLUMNS
+        return wide and entries * _spmm_row_bytes(columns) >= SPMM_LEAST_PIECE_BYTES
     if operation == "sddmm":
         fits = FLOAT * s.columns * columns <= SDDMM_FITTING_BYTES
         return entries >= (SDDMM_FITTING_ENTRIES if fits else SDDMM_ENTRIES)
@@ -147,7 +178,7 @@ def choose(operation: str, statistics: RowStatistics, columns: int) -> Iterator[
     if operation == "spmm" and columns <= REDUCTION_COLUMNS:
         yield Choice(
             "balanced-parallel-reduction",
-            f"{columns} columns fill no register: lanes are entries",
+            "a column fills no register: lanes are entries; the matrix's own values take csr.spmv",
             "balanced",
             lanes="entries",
         )

@@ -5,8 +5,9 @@ namespace wl {
 
 namespace {
 
-// The plan of a partition: "balanced", "even", or "panels" of some columns of a balanced one. None
-// if panels do not suit the matrix, whose rows must be sorted and none of them long.
+// The plan of a partition: "balanced", "even", or "panels" of some columns of a balanced one, with
+// their columns in 16 bits if they are "packed-panels". None if panels do not suit the matrix,
+// whose rows must be sorted and none of them long.
 struct pattern_plan_entry {
   static constexpr const char* operation = "csr.ml_plan";
   static constexpr const char* symbol = "pattern_plan";
@@ -23,9 +24,11 @@ struct pattern_plan_entry {
           *plan = even_plan(A.indptr, A.m);
         else if (partition == "balanced")
           *plan = balanced_plan(A.indptr, A.m);
-        else
-          *plan = balanced_plan(A.indptr, A.m, std::max(kPanelReuse * A.n, kPartEntries));
-        return partition != "panels" || add_panels(*plan, A.indptr, A.indices, A.n, width);
+        else {
+          *plan = balanced_plan(A.indptr, A.m, panel_part_entries(A.nnz, A.n));
+          return add_panels(*plan, A.indptr, A.indices, A.n, width, partition == "packed-panels");
+        }
+        return true;
       });
       return made ? capsule_of(std::move(plan)) : none_object();
     });

@@ -133,7 +133,7 @@ void sddmm(const Sddmm<S, I>& o, int threads) {
     plan.for_parts(threads, [&](const Part& part) {
       plan.for_segments(
           part, o.indptr,
-          [&](i64 row, i64 begin, i64 end, i64) {
+          [&](i64 row, i64 begin, i64 end) {
             if (begin == end)
               return;
             const HeldRow<T, decltype(held)::value> c(C.row(row), registers);
@@ -153,7 +153,10 @@ void sddmm(const Sddmm<S, I>& o, int threads) {
               }
             }
           },
-          [&](i64 entry) { prefetch_some(o.indices + entry); });
+          [&](i64 row, i64 entry) {
+            prefetch_some(o.indices + entry);
+            prefetch_some(C.row(row));
+          });
     });
   });
 }

@@ -30,8 +30,9 @@ struct spmm_entry {
         const i64 blocks = count, columns = k, products = A.nnz * columns;
         call.submit(products * blocks, [=](int threads) {
           for (i64 i = 0; i < blocks; ++i) {
-            const Spmm<S, I> o{A.n,  columns, A.indptr, A.indices, values[i].data,
-                               B[i], C[i],    alpha,    beta,      plan.get()};
+            const Spmm<S, I> o{{A.n, columns, values[i].data, B[i], C[i], alpha, beta, plan.get()},
+                               A.indptr,
+                               A.indices};
             const int used = threads_for(products, threads);
             if constexpr (!Spmm<S, I>::is_complex) {
               if (by_reduction) {

@@ -2,7 +2,7 @@
 //
 // Row-split with explicit SIMD after Zubair and Bauinger (2023): a tile of a row of C stays in
 // registers while the entries of the row are read once. B comes in column tiles that stay in the
-// second-level cache; with panels in the plan, in tiles of rows too.
+// second-level cache, or with panels in the plan, in blocks of such a tile that stay in the first.
 #pragma once
 
 #include "operand.hpp"
@@ -21,8 +21,13 @@ constexpr int kDirectRegisters = 8;
 // often enough: 4096 x 4096, 10 %, 32 columns (512 KB) takes 2.1 ms with B on huge pages and 4.1
 // without. The second number is an estimate: packing reads and writes a row once, each use reads it
 // once.
-constexpr i64 kPackBytes = i64(1) << 18;
+constexpr i64 kPackBytes = i64(1) << 16;
 constexpr i64 kPackReuse = 16;
+
+// Columns of a tile of panels: wide tiles share a value among more products, but leave fewer rows
+// of B in the cache. 4096 x 4096, 10 %, 128 columns of float32, one thread of a Zen 4: 128
+// bytes 6.9 ms, 256 6.0, 512 7.0.
+constexpr int kPanelRegisters = kVectorBytes == 64 ? 4 : 8;
 
 template <class S>
 struct factor_of {
@@ -34,15 +39,14 @@ struct factor_of<complex<R>> {
 };
 
 // S is the stored type; sums are computed in computed_t<S>.
-template <class S, class I>
-struct Spmm {
+template <class S>
+struct SpmmOperands {
   using T = computed_t<S>;
   using Factor = typename factor_of<S>::type;
   static constexpr bool is_complex = !same<S, real_t<S>>::value;
   static constexpr int per_element = is_complex ? 2 : 1;
 
   i64 n, k;
-  const I *indptr, *indices;
   const S* values;
   mat<const S> B;
   mat<S> C;
@@ -54,46 +58,27 @@ struct Spmm {
   }
 };
 
-// The sum of entries [begin, end) in R registers of L lanes.
-template <int L, int R, class S, class I, class T>
-inline void sum_entries(const Spmm<S, I>& o, const Operand<T>& B, i64 begin, i64 end,
-                        wide<T, L> (&sum)[R]) {
-  // As many independent sums as hide the latency of an addition.
-  constexpr int U = R >= 4 ? 1 : R == 2 ? 2 : 4;
-  wide<T, L> part[U][R] = {};
-  const auto add = [&](i64 e, wide<T, L>(&to)[R]) {
-    const T value = widen(o.values[e]);
-    const T* const b = B.row(o.indices[e]);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
-      to[r] += value * load<T, L>(b + r * L);
-  };
-  i64 e = begin;
-  for (; e + U <= end; e += U) {
-#pragma GCC unroll 4
-    for (int u = 0; u < U; ++u)
-      add(e + u, part[u]);
-  }
-  if constexpr (U > 1)
-    for (; e < end; ++e)
-      add(e, part[0]);
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-    sum[r] = part[0][r];
-    for (int u = 1; u < U; ++u)
-      sum[r] += part[u][r];
-  }
-}
+template <class S, class I>
+struct Spmm : SpmmOperands<S> {
+  const I *indptr, *indices;
+};
 
-// The same for complex numbers, lanes being real and imaginary parts in turn: products with both
-// parts of the values are summed apart and meet at the end.
-template <int L, int R, class Q, class I, class T>
-inline void sum_complex_entries(const Spmm<complex<Q>, I>& o, const Operand<T>& B, i64 begin,
-                                i64 end, wide<T, L> (&sum)[R]) {
+// Rows of a known size without gaps.
+template <class T, i64 W>
+struct Rows {
+  const T* data;
+  const T* row(i64 i) const { return data + i * W; }
+};
+
+// The sum of `count` entries of complex numbers, lanes being real and imaginary parts in turn:
+// products with both parts of the values are summed apart and meet at the end.
+template <int L, int R, class T, class X, class Operand>
+inline void sum_complex_entries(const complex<T>* values, const X* columns, i64 count,
+                                const Operand& B, wide<T, L> (&sum)[R]) {
   wide<T, L> by_real[R] = {}, by_imaginary[R] = {};
-  for (i64 e = begin; e < end; ++e) {
-    const complex<Q> value = o.values[e];
-    const T* const b = B.row(o.indices[e]);
+  for (i64 e = 0; e < count; ++e) {
+    const complex<T> value = values[e];
+    const T* const b = B.row(columns[e]);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       const wide<T, L> x = load<T, L>(b + r * L);
@@ -108,13 +93,49 @@ inline void sum_complex_entries(const Spmm<complex<Q>, I>& o, const Operand<T>& 
     }
 }
 
+// The sum of `count` entries in R registers of L lanes.
+template <int L, int R, class S, class X, class Operand>
+inline void sum_entries(const S* values, const X* columns, i64 count, const Operand& B,
+                        wide<computed_t<S>, L> (&sum)[R]) {
+  using T = computed_t<S>;
+  if constexpr (SpmmOperands<S>::is_complex)
+    return sum_complex_entries<L, R>(values, columns, count, B, sum);
+  else {
+    // As many independent sums as hide the latency of an addition.
+    constexpr int U = R >= 4 ? 1 : R == 2 ? 2 : 4;
+    wide<T, L> part[U][R] = {};
+    const auto add = [&](i64 e, wide<T, L>(&to)[R]) {
+      const T value = widen(values[e]);
+      const T* const b = B.row(columns[e]);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r)
+        to[r] += value * load<T, L>(b + r * L);
+    };
+    i64 e = 0;
+    for (; e + U <= count; e += U) {
+#pragma GCC unroll 4
+      for (int u = 0; u < U; ++u)
+        add(e + u, part[u]);
+    }
+    if constexpr (U > 1)
+      for (; e < count; ++e)
+        add(e, part[0]);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      sum[r] = part[0][r];
+      for (int u = 1; u < U; ++u)
+        sum[r] += part[u][r];
+    }
+  }
+}
+
 // c = alpha sum + beta c; beta = 0 does not read c. Inlined, GCC believes that it reads beyond
 // sums.
-template <class S, class I>
-[[gnu::noinline]] void finish_row(const Spmm<S, I>& o, i64 columns, const computed_t<S>* sum,
+template <class S>
+[[gnu::noinline]] void finish_row(const SpmmOperands<S>& o, i64 columns, const computed_t<S>* sum,
                                   S* c) {
   for (i64 j = 0; j < columns; ++j) {
-    if constexpr (Spmm<S, I>::is_complex) {
+    if constexpr (SpmmOperands<S>::is_complex) {
       store(c[j], S(sum[2 * j], sum[2 * j + 1]), o.alpha, o.beta);
     } else {
       auto result = o.alpha * sum[j];
@@ -142,27 +163,18 @@ void spmm_tile(const Spmm<S, I>& o, const Operand<computed_t<S>>& B, i64 first, 
 
   plan.for_parts(threads, [&](const Part& part) {
     const bool in_place = same<S, T>::value && whole && part.slot < 0;
-    const bool gathers = !in_place && plan.panels > 1;
-    T* const rows = gathers ? workspace<T>(2, (part.last - part.first) * kWidth) : nullptr;
-    if (gathers)
-      std::fill_n(rows, (part.last - part.first) * kWidth, T(0));
-
     plan.for_segments(
         part, o.indptr,
-        [&](i64 row, i64 begin, i64 end, i64 panel) {
+        [&](i64 row, i64 begin, i64 end) {
           wide<T, L> sum[R];
-          if constexpr (Spmm<S, I>::is_complex)
-            sum_complex_entries<L, R>(o, B, begin, end, sum);
-          else
-            sum_entries<L, R>(o, B, begin, end, sum);
+          sum_entries<L, R>(o.values + begin, o.indices + begin, end - begin, B, sum);
           S* const c = &o.C(row, first);
           if constexpr (same<S, T>::value) {
             if (in_place) {
-              const T beta = panel == 0 ? o.beta : T(1);
               for (int r = 0; r < R; ++r) {
                 wide<T, L> result = o.alpha * sum[r];
-                if (!(beta == 0))
-                  result += beta * load<T, L>(c + r * L);
+                if (!(o.beta == 0))
+                  result += o.beta * load<T, L>(c + r * L);
                 save<T, L>(c + r * L, result);
               }
               return;
@@ -170,23 +182,13 @@ void spmm_tile(const Spmm<S, I>& o, const Operand<computed_t<S>>& B, i64 first, 
           }
           if (part.slot >= 0) {
             save_sum(slots + part.slot * kWidth, sum);
-          } else if (gathers) {
-            T* const to = rows + (row - part.first) * kWidth;
-            for (int r = 0; r < R; ++r)
-              save<T, L>(to + r * L, load<T, L>(to + r * L) + sum[r]);
           } else {
             alignas(64) T of_row[kWidth];
             save_sum(of_row, sum);
             finish_row(o, columns, of_row, c);
           }
         },
-        [&](i64 entry) {
-          prefetch_some(o.indices + entry);
-          prefetch_some(o.values + entry);
-        });
-    if (gathers)
-      for (i64 row = part.first; row < part.last; ++row)
-        finish_row(o, columns, rows + (row - part.first) * kWidth, &o.C(row, first));
+        [](i64, i64) {});
   });
 
   for (const LongRow& cut : plan.long_rows) {
@@ -196,6 +198,67 @@ void spmm_tile(const Spmm<S, I>& o, const Operand<computed_t<S>>& B, i64 first, 
         sum[j] += slots[slot * kWidth + j];
     finish_row(o, columns, sum, &o.C(cut.row, first));
   }
+}
+
+// The same by panels: a panel's rows of the packed B are read from the first-level cache while the
+// sums of a part's rows stay in the second.
+template <int R, class S>
+void spmm_panels(const SpmmOperands<S>& o, const computed_t<S>* B, i64 first, i64 columns,
+                 int threads) {
+  using T = computed_t<S>;
+  constexpr int L = kLanesOf<T>;
+  constexpr i64 kWidth = L * R;
+  const PatternPlan& plan = *o.plan;
+  plan.for_parts(threads, [&](const Part& part) {
+    T* const sums = workspace<T>(2, (part.last - part.first) * kWidth);
+    std::fill_n(sums, (part.last - part.first) * kWidth, T(0));
+    plan.for_pieces(
+        part,
+        [&](i64 row, i64 begin, i64 count, const u16* at, i64 first_column) {
+          wide<T, L> sum[R];
+          sum_entries<L, R>(o.values + begin, at, count, Rows<T, kWidth>{B + first_column * kWidth},
+                            sum);
+          T* const to = sums + row * kWidth;
+          for (int r = 0; r < R; ++r)
+            save<T, L>(to + r * L, load<T, L>(to + r * L) + sum[r]);
+        },
+        [&](i64 entry) { prefetch_some(o.values + entry); });
+    for (i64 row = part.first; row < part.last; ++row)
+      finish_row(o, columns, sums + (row - part.first) * kWidth, &o.C(row, first));
+  });
+}
+
+// Columns [first, first + columns) of B in rows of `width` numbers.
+template <class S>
+Operand<computed_t<S>> pack_tile(const SpmmOperands<S>& o, i64 first, i64 columns, i64 width,
+                                 int threads) {
+  using T = computed_t<S>;
+  T* const room = workspace<T>(0, o.n * width);
+  if constexpr (SpmmOperands<S>::is_complex)
+    return pack(reinterpret_cast<const T*>(o.B.data + first), o.B.ld * 2, o.n, columns * 2, width,
+                room, threads);
+  else
+    return pack(o.B.data + first, o.B.ld, o.n, columns, width, room, threads);
+}
+
+// Column tiles of B by panels, the widest first; what is left fills its registers with zeros.
+template <int R, class S>
+void spmm_panel_tiles(const SpmmOperands<S>& o, i64 first, int threads) {
+  constexpr i64 kWidth = R * kLanesOf<computed_t<S>>;
+  constexpr i64 kColumns = kWidth / SpmmOperands<S>::per_element;
+  const auto tile = [&](i64 columns) {
+    const auto B = pack_tile(o, first, columns, kWidth, threads);
+    spmm_panels<R>(o, B.data, first, columns, threads);
+    first += columns;
+  };
+  while (o.k - first >= kColumns)
+    tile(kColumns);
+  if (first == o.k)
+    return;
+  if constexpr (R > 1)
+    spmm_panel_tiles<R / 2>(o, first, threads);
+  else
+    tile(o.k - first);
 }
 
 // Column tiles of B, the widest first.
@@ -209,13 +272,8 @@ void spmm_tiles(const Spmm<S, I>& o, i64 first, bool packs, int threads) {
   const auto tile = [&](i64 columns) {
     const bool in_place = !packs && columns == kColumns && sizeof(S) == per_element * sizeof(T);
     Operand<T> B{reinterpret_cast<const T*>(o.B.data + first), o.B.ld * per_element};
-    if (!in_place) {
-      T* const room = workspace<T>(0, o.n * R * L);
-      if constexpr (Spmm<S, I>::is_complex)
-        B = pack(B.data, B.ld, o.n, columns * per_element, i64(R * L), room, threads);
-      else
-        B = pack(o.B.data + first, o.B.ld, o.n, columns, i64(R * L), room, threads);
-    }
+    if (!in_place)
+      B = pack_tile(o, first, columns, i64(R * L), threads);
     spmm_tile<L, R>(o, B, first, columns, threads);
     first += columns;
   };
@@ -238,7 +296,9 @@ void spmm(const Spmm<S, I>& o, int threads) {
   using T = computed_t<S>;
   constexpr int L = kLanesOf<T>;
   constexpr int direct = Spmm<S, I>::is_complex ? kPackedRegisters : kDirectRegisters;
-  if (o.wants_packing())
+  if (o.plan->has_panels())
+    spmm_panel_tiles<kPanelRegisters>(static_cast<const SpmmOperands<S>&>(o), 0, threads);
+  else if (o.wants_packing())
     spmm_tiles<kPackedRegisters, L>(o, 0, true, threads);
   else
     spmm_tiles<direct, L>(o, 0, false, threads);
@@ -273,7 +333,7 @@ void spmm_by_reduction(const Spmm<S, I>& o, int threads) {
   plan.for_parts(threads, [&](const Part& part) {
     plan.for_segments(
         part, o.indptr,
-        [&](i64 row, i64 begin, i64 end, i64) {
+        [&](i64 row, i64 begin, i64 end) {
           for (i64 c = 0; c < o.k; ++c) {
             const T sum = sum_over_lanes(o, B.data + c, B.ld, begin, end);
             if (part.slot >= 0)
@@ -282,7 +342,7 @@ void spmm_by_reduction(const Spmm<S, I>& o, int threads) {
               finish_row(o, 1, &sum, &o.C(row, c));
           }
         },
-        [](i64) {});
+        [](i64, i64) {});
   });
   for (const LongRow& cut : plan.long_rows)
     for (i64 c = 0; c < o.k; ++c) {
