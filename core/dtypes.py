@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,13 @@ def value_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     UnsupportedDtype
         For anything that is not a number, and for precisions without kernels.
     """
-    dtype = np.dtype(dtype).newbyteorder("=")
+    return _value_dtype(np.dtype(dtype))
+
+
+# Every product of a vector asks: what a dictionary knows need not be found out again.
+@cache
+def _value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    dtype = dtype.newbyteorder("=")
     if dtype in VALUE_DTYPES:
         return dtype
     if dtype.kind in "bui":
@@ -60,7 +67,12 @@ def stored_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     asks, refuses them.
     """
     dtype = np.dtype(dtype)
-    return dtype if dtype.name in ML_DTYPES else value_dtype(dtype)
+    return dtype if is_narrow(dtype) else value_dtype(dtype)
+
+
+def is_narrow(dtype: DTypeLike) -> bool:
+    """Return whether a dtype has 16 bits: kept in matrices, but computed with by few kernels."""
+    return np.dtype(dtype).name in ML_DTYPES
 
 
 def index_dtype(largest: int, *dtypes: DTypeLike) -> np.dtype[Any]:
@@ -75,4 +87,9 @@ def index_dtype(largest: int, *dtypes: DTypeLike) -> np.dtype[Any]:
 
 def common_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
     """Return the value dtype that an expression over ``dtypes`` is computed in."""
+    return _common_dtype(*map(np.dtype, dtypes))
+
+
+@cache
+def _common_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
     return value_dtype(np.result_type(*(value_dtype(d) for d in dtypes)))

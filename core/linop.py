@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .executor import Array, Executor
 
 
+_COMPLEX = (complex, np.complexfloating)
+
+
 class LinOp(ABC):
     """A linear map from vectors of length ``shape[1]`` to vectors of length ``shape[0]``.
 
@@ -128,7 +131,11 @@ class LinOp(ABC):
     def _in_common_dtype(
         self, block: Array, alpha: complex = 1.0, beta: complex = 0.0
     ) -> tuple[LinOp, Array]:
-        scalars = [np.complex64] if any(np.iscomplexobj(s) for s in (alpha, beta)) else []
+        scalars = (
+            [np.complex64]
+            if any(isinstance(s, complex | np.complexfloating) for s in (alpha, beta))
+            else []
+        )
         dtype = common_dtype(self.dtype, block.dtype, *scalars)
         if block.dtype != dtype:
             block = block.astype(dtype)

@@ -24,6 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 ARRAY_KINDS = frozenset({"T", "R", "I", "u8", "i32", "i64"})
@@ -42,22 +43,22 @@ class Parameter:
     intent: str
     dims: tuple[str, ...]
 
-    @property
+    @cached_property
     def is_array(self) -> bool:
         """Whether the argument is an array of the executor."""
         return self.kind in ARRAY_KINDS and bool(self.dims)
 
-    @property
+    @cached_property
     def is_scalar(self) -> bool:
         """Whether the argument is a number handed over by value."""
         return not self.dims
 
-    @property
+    @cached_property
     def is_status(self) -> bool:
         """Whether the argument is the stopping status of the columns."""
         return self.kind == "Status"
 
-    @property
+    @cached_property
     def is_matrix(self) -> bool:
         """Whether the argument is a matrix in some format."""
         return bool(self.dims) and not self.is_array and not self.is_status

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,12 +15,12 @@ from numpy.typing import DTypeLike
 
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
 from ...core.executor import Array, Executor
-from ...core.iteration import Iteration
+from ...core.iteration import Iteration, Replay
 from ...core.operation import Operation, Parameter
 from ..unified.wrappers import SimtKernel, is_block
 from . import launch
 from .device import GpuDevice
-from .errors import translated
+from .errors import Here
 from .thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -158,11 +159,9 @@ class GpuExecutor(Executor):
 
         return cupy
 
-    @contextmanager
-    def _here(self, what: str, nbytes: int = 0) -> Iterator[None]:
+    def _here(self, what: str, nbytes: int = 0) -> Here:
         """Make the device current and translate what the driver says."""
-        with translated(self.name, what, nbytes), self.device.handle:
-            yield
+        return Here(self.device.handle, self.name, what, nbytes)
 
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return an uninitialized, C-contiguous array."""
@@ -266,7 +265,7 @@ class GpuExecutor(Executor):
                 iteration.program = self.make_program(iteration)
             iteration.program.run(limit)
 
-    def record(self, iteration: Iteration) -> Tape:
+    def record(self, iteration: Iteration | Replay) -> Tape:
         """Return the operations of one iteration, none of them run."""
         from .tape import Tape
 
@@ -360,12 +359,20 @@ def address(array: Any) -> int:
 def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: Any) -> list[Any]:
     """Return arguments as the wrappers of :mod:`..unified.wrappers` take them."""
     flat: list[Any] = []
+    real, is_pair = _parts(dtype)
     for parameter, argument in zip(parameters, arguments, strict=True):
-        if parameter.is_status:
+        if parameter.is_scalar:
+            kind = parameter.kind
+            if kind in ("T", "R"):
+                if kind == "T" and is_pair:
+                    flat += (real(argument.real), real(argument.imag))
+                else:
+                    flat.append(real(argument.real))
+            else:
+                flat.append(np.int32(argument) if kind == "i32" else int(argument))
+        elif parameter.is_status:
             flat += [address(getattr(argument, name)) for name in argument.FIELDS]
             flat += [argument.capacity, argument.shape[0]]
-        elif parameter.is_scalar:
-            flat += scalar(parameter.kind, argument, dtype)
         elif isinstance(argument, int):  # an address
             flat.append(argument)
         elif isinstance(argument, At):
@@ -375,6 +382,12 @@ def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: An
             if is_block(parameter):
                 flat.append(row_distance(argument))
     return flat
+
+
+@cache
+def _parts(dtype: Any) -> tuple[Any, bool]:
+    """Return what makes the parts of a number, and whether it has two."""
+    return real_dtype(dtype).type, np.dtype(dtype).kind == "c"
 
 
 def row_distance(block: Any) -> int:

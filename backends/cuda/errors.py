@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Any
 
 from ...core.errors import DeviceError, OutOfDeviceMemory, WollemiError
 
@@ -30,28 +29,44 @@ def human(nbytes: float) -> str:
     raise AssertionError
 
 
-@contextmanager
-def translated(where: str, what: str, nbytes: int = 0) -> Iterator[None]:
-    """Raise what CUDA and CuPy raise as OutOfDeviceMemory or DeviceError.
+class Here:
+    """A device that is the current one within a block, and raises what it says in our words.
+
+    A class, because a product of a small matrix is over in the time of a few generators.
 
     Parameters
     ----------
+    device : cupy.cuda.Device
+        The device.
     where : str
         The executor's name.
     what : str
-        What was being done.
+        What is being done.
     nbytes : int
-        How much memory it asked for, if that is known.
+        How much memory it asks for, if that is known.
     """
-    try:
-        yield
-    except WollemiError:
-        raise
-    except Exception as error:
-        made = translate(error, where, what, nbytes)
-        if made is None:
+
+    __slots__ = ("device", "nbytes", "what", "where")
+
+    def __init__(self, device: Any, where: str, what: str, nbytes: int = 0) -> None:
+        self.device, self.where, self.what, self.nbytes = device, where, what, nbytes
+
+    def __enter__(self) -> None:
+        try:
+            self.device.__enter__()
+        except Exception as error:
+            self._translate(error)
             raise
-        raise made from error
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self.device.__exit__(kind, error, trace)
+        if isinstance(error, Exception) and not isinstance(error, WollemiError):
+            self._translate(error)
+
+    def _translate(self, error: Exception) -> None:
+        made = translate(error, self.where, self.what, self.nbytes)
+        if made is not None:
+            raise made from error
 
 
 def translate(error: Exception, where: str, what: str, nbytes: int = 0) -> DeviceError | None:

@@ -1,5 +1,7 @@
 """Why CUDA cannot be used, and what its errors become: each a line that says what to do."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from wollemi.backends.cuda import BACKEND, availability, errors
@@ -68,7 +70,7 @@ class CUDARuntimeError(Exception):
 def test_no_memory_says_how_much_and_where():
     with (
         pytest.raises(OutOfDeviceMemory, match=r"cuda:0: no memory left: 3 GiB for allocation"),
-        errors.translated("cuda:0", "allocation", 3 << 30),
+        errors.Here(nullcontext(), "cuda:0", "allocation", 3 << 30),
     ):
         raise OutOfMemoryError("3221225472 bytes")
 
@@ -76,7 +78,7 @@ def test_no_memory_says_how_much_and_where():
 def test_a_fault_of_a_kernel_says_that_the_process_is_lost():
     with (
         pytest.raises(DeviceError, match=r"csr.spmv failed.*not its own; the process must be"),
-        errors.translated("cuda:0", "csr.spmv"),
+        errors.Here(nullcontext(), "cuda:0", "csr.spmv"),
     ):
         raise CUDARuntimeError(700, "cudaErrorIllegalAddress")
 
@@ -87,7 +89,7 @@ def test_the_runtime_may_be_out_of_memory_too():
 
 
 def test_errors_of_others_pass():
-    with pytest.raises(KeyError), errors.translated("cuda:0", "anything"):
+    with pytest.raises(KeyError), errors.Here(nullcontext(), "cuda:0", "anything"):
         raise KeyError("x")
 
 
