@@ -14,7 +14,7 @@ from ..simt import ml, ml_calls, ml_choice
 from ..simt.ml_calls import Adapter
 from ..simt.ml_extra import Algorithm, Facts
 from ..unified.wrappers import SimtKernel
-from .sddmm_tile import Tile
+from .sddmm_tile import Tile, TileMma
 
 edge_rows = SimtKernel(
     "edge_rows",
@@ -35,8 +35,7 @@ class TwoSteps(Algorithm):
     #: Density from which the rule takes it.
     from_density: ClassVar[float] = SAME_FROM_DENSITY
 
-    def __init__(self) -> None:
-        self.tile = Tile()
+    tiles: ClassVar[tuple[Tile, ...]] = (Tile(), TileMma())
 
     def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it does not do here."""
@@ -46,10 +45,13 @@ class TwoSteps(Algorithm):
 
     def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why two steps are faster, or None."""
-        if facts.density < self.from_density or self.tile.objection(to, A, facts):
+        if facts.density < self.from_density:
             return None
-        why = self.tile.reason(to, A, facts)
-        return why and f"{why}, stored, and multiplied by D"
+        for tile in self.tiles:
+            if not tile.objection(to, A, facts):
+                why = tile.reason(to, A, facts)
+                return why and f"{why}, stored, and multiplied by D"
+        return None
 
     def plan(self, to: Adapter, A: Any, facts: Facts) -> str:
         """Return the name of the kernel for one pass."""

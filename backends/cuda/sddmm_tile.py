@@ -1,4 +1,4 @@
-"""Sampled products by dense tiles on Hopper's tensor cores, for patterns that are not very sparse.
+"""Sampled products by dense tiles on tensor cores, for patterns that are not very sparse.
 
 A tile of 128 x 128 sums costs the same whatever is sampled of it; from some 3 % of them on that is
 less than a dot product for each. float32 is multiplied as two halves of 16 bits, three products of
@@ -50,9 +50,17 @@ tile_sddmm = SimtKernel(
     block=512,
     variants=(),
 )
+tile_mma = SimtKernel(
+    "tile_mma",
+    "tile_mma.hpp",
+    tile_sddmm.signature,
+    "{KP}, {PARTS}, {STAGES}, {U}, {VALUED}, {T}, {I}",
+    block=512,
+    variants=(),
+)
 sddmm_if_wide = SimtKernel(
     "sddmm_if_wide",
-    "tile_sddmm.hpp",
+    "tile_sample.hpp",
     f"verdict: in i32[l], {ml.csr_sddmm.signature}",
     ml.csr_sddmm.template,
     block=ml.csr_sddmm.block,
@@ -156,22 +164,42 @@ def source(kernel: SimtKernel, value: str, index: str, **constants: int) -> str:
     )
 
 
-def shared_bytes(width: int, parts: int, itemsize: int) -> int:
-    """Return the shared memory of a block: barriers, two tiles of B, sums, and what is known."""
+def shared_bytes(width: int, parts: int, itemsize: int, stages: int = 2) -> int:
+    """Return the shared memory of a block: barriers, tiles of B, sums, and what is known."""
     known = 2 * 2 * (HALF * itemsize + 4 * HALF + 4 * TILE)
-    return 128 + 2 * parts * TILE * width * 2 + TILE * (TILE + 8) * 4 + known
+    return 128 + stages * parts * TILE * width * 2 + TILE * (TILE + 8) * 4 + known
+
+
+class Multiplier(NamedTuple):
+    """A kernel of tiles, its shared memory, and what else it is made for."""
+
+    kernel: SimtKernel
+    shared: int
+    constants: dict[str, int]
 
 
 class Tile(Algorithm):
-    """Dense tiles on tensor cores, sampled as they come."""
+    """Dense tiles on tensor cores in Hopper's words, sampled as they come."""
 
     name: ClassVar[str] = "tile"
+    #: Density from which tiles are faster, by the columns of ``C`` up to which it holds.
+    from_density: ClassVar[tuple[tuple[float, float], ...]] = FROM_DENSITY
+
+    def missing(self, device: Any) -> str | None:
+        """Return what a device lacks."""
+        if device.capability != (9, 0):
+            return "it is made of words of compute capability 9.0"
+        return None
+
+    def kernel(self, device: Any, width: int, parts: int, itemsize: int) -> Multiplier:
+        """Return what multiplies tiles of such a width."""
+        return Multiplier(tile_sddmm, shared_bytes(width, parts, itemsize), {})
 
     def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why tiles do not do here."""
-        device = to.executor.device
-        if device.capability != (9, 0):
-            return "it is made of words of compute capability 9.0"
+        missing = self.missing(to.executor.device)
+        if missing:
+            return missing
         if facts.dtype not in ("float32", "float16", "bfloat16"):
             return f"tensor cores have no {facts.dtype}"
         if facts.columns < 1:
@@ -189,7 +217,7 @@ class Tile(Algorithm):
     def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why tiles are faster, or None."""
         m, n = A.shape
-        enough = next(density for most, density in FROM_DENSITY if facts.columns <= most)
+        enough = next(density for most, density in self.from_density if facts.columns <= most)
         if facts.density < enough or m * n < FEW_TILES * TILE * TILE:
             return None
         return f"{facts.density:.1%} of the places are entries: dense tiles are sampled"
@@ -243,15 +271,16 @@ class Tile(Algorithm):
                 )  # fmt: skip
                 before = beta if first == 0 else 1.0
                 valued = int(weights is not None) + 2 * int(before != 0)
+                multiplier = self.kernel(to.executor.device, width, parts, index.itemsize)
                 launch(
-                    to, tile_sddmm, min(units, many),
+                    to, multiplier.kernel, min(units, many),
                     (
                         state.tiles, units, state.blocks, state.places, to.address(state.codes),
                         place_values, at_C, at_B, scale_C, scale_B, sum(padded) // 8, wide, verdict,
                         place_S, alpha, before,
                     ),
-                    dtype, index, shared=shared_bytes(width, parts, index.itemsize),
-                    KP=width, PARTS=parts, VALUED=valued,
+                    dtype, index, shared=multiplier.shared, KP=width, PARTS=parts,
+                    **multiplier.constants, VALUED=valued,
                     U=min(state.ahead, MOST_AHEAD_READ if valued else MOST_AHEAD),
                 )  # fmt: skip
             if parts == 2:
@@ -288,6 +317,28 @@ class Tile(Algorithm):
             ),
             dtype, A.indices.dtype, **constants,
         )  # fmt: skip
+
+
+class TileMma(Tile):
+    """The same in the words that all tensor cores from compute capability 8.0 on have."""
+
+    name: ClassVar[str] = "tile-mma"
+
+    def missing(self, device: Any) -> str | None:
+        """Return what a device lacks."""
+        if device.capability < (8, 0):
+            return "it is made of words of compute capability 8.0"
+        need = shared_bytes(WIDTHS[2][-1], 2, 8, 1)
+        if device.shared_bytes < need:
+            return f"it needs {need} bytes of shared memory, and there are {device.shared_bytes}"
+        return None
+
+    def kernel(self, device: Any, width: int, parts: int, itemsize: int) -> Multiplier:
+        """Return what multiplies tiles of such a width: with two of them in memory if they fit."""
+        two = shared_bytes(width, parts, itemsize)
+        if two <= device.shared_bytes:
+            return Multiplier(tile_mma, two, {"STAGES": 2})
+        return Multiplier(tile_mma, shared_bytes(width, parts, itemsize, 1), {"STAGES": 1})
 
 
 def sorted_rows(xp: Any, A: Any) -> bool:

@@ -84,7 +84,7 @@ class Entry(Algorithm):
 class Tiles(NamedTuple):
     """Entries by panels of columns and tiles of rows; see ``sddmm_sm_l2.hpp``."""
 
-    count: int
+    many: int
     first_entry: Array
     first_row: Array
     rows: Array
@@ -117,9 +117,9 @@ class SmL2(Algorithm):
         kept, each, operands = sampled_operands(to, A, values, C, B, S)
         to.launch(
             sm_l2_sddmm,
-            state.count * batch * sm_l2_sddmm.block,
+            state.many * batch * sm_l2_sddmm.block,
             (
-                state.count, k, batch, state.first_entry, state.first_row, state.rows, state.local,
+                state.many, k, batch, state.first_entry, state.first_row, state.rows, state.local,
                 state.order, A.indices, *operands, alpha, beta,
             ),
             C.dtype,

@@ -64,7 +64,7 @@ def test_tiles_have_every_entry_once_and_keep_their_bounds(width: int) -> None:
     tiles = make_tiles(np, A, width)
     assert np.array_equal(np.sort(tiles.order), np.arange(A.nnz))
     rows = np.repeat(np.arange(700), lengths)
-    for t in range(tiles.count):
+    for t in range(tiles.many):
         entries = slice(tiles.first_entry[t], tiles.first_entry[t + 1])
         of_tile = tiles.rows[tiles.first_row[t] : tiles.first_row[t + 1]]
         order = tiles.order[entries]
@@ -76,7 +76,7 @@ def test_tiles_have_every_entry_once_and_keep_their_bounds(width: int) -> None:
 
 def test_a_pattern_without_entries_has_no_tiles() -> None:
     A = wl.Csr((np.ones(0), np.ones(0, int), np.zeros(4, int)), shape=(3, 5), executor="reference")
-    assert make_tiles(np, A, 2).count == 0
+    assert make_tiles(np, A, 2).many == 0
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])

@@ -87,6 +87,22 @@ def test_nvrtc_compiles_them_for_hopper(value: str, index: str) -> None:
     assert compiler.compile_source(text, "sm_90a")
 
 
+@pytest.mark.parametrize(
+    ("value", "index"), [("f4", "i4"), ("f4", "i8"), ("f2", "i4"), ("b2", "i8")]
+)
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+def test_nvrtc_compiles_them_for_all_tensor_cores(
+    value: str, index: str, architecture: str
+) -> None:
+    pytest.importorskip("cuda.bindings.nvrtc")
+    compiler = pytest.importorskip("wollemi.backends.cuda.compiler")
+    parts = 2 if value == "f4" else 1
+    for stages, width in enumerate(sddmm_tile.WIDTHS[parts]):
+        constants = {"KP": width, "PARTS": parts, "STAGES": 1 + stages % 2, "U": 2}
+        text = sddmm_tile.source(sddmm_tile.tile_mma, value, index, **constants, VALUED=stages)
+        assert compiler.compile_source(text, architecture)
+
+
 def test_a_block_fits_a_multiprocessor_of_hopper() -> None:
     for parts, widths in sddmm_tile.WIDTHS.items():
         for width in widths:
@@ -118,27 +134,32 @@ def samples(
     return have, want * np.asarray(A.data, np.float64)
 
 
+TILES = ("tile", "tile-mma")
+
+
 @pytest.mark.gpu
+@pytest.mark.parametrize("kernel", TILES)
 @pytest.mark.parametrize("index", ["int32", "int64"])
 @pytest.mark.parametrize("k", [1, 3, 32, 64, 100, 128, 200, 300])
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (70, 129), (300, 1000), (1000, 333)])
-def test_float32_is_float32(gpu: Any, m: int, n: int, k: int, index: str) -> None:
+def test_float32_is_float32(gpu: Any, m: int, n: int, k: int, index: str, kernel: str) -> None:
     rng = np.random.default_rng(k)
     A = pattern(m, n, 0.2, index)
     C, B = (rng.standard_normal((rows, k)).astype(np.float32) for rows in (m, n))
-    have, want = samples(gpu, A, C, B, "tile")
+    have, want = samples(gpu, A, C, B, kernel)
     assert np.linalg.norm(have - want) < 1e-6 * np.linalg.norm(want)
-    again, _ = samples(gpu, A, C, B, "tile")
+    again, _ = samples(gpu, A, C, B, kernel)
     np.testing.assert_array_equal(have, again)
     columns = np.asfortranarray(C)  # rows that are no neighbours
-    have, _ = samples(gpu, A, columns, B, "tile")
+    have, _ = samples(gpu, A, columns, B, kernel)
     assert np.linalg.norm(have - want) < 1e-6 * np.linalg.norm(want)
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("kernel", TILES)
 @pytest.mark.parametrize("power", [-37, -18, -8, 0, 8, 18])
 @pytest.mark.parametrize("positive", [False, True])
-def test_float32_of_any_size_is_float32(gpu: Any, power: int, positive: bool) -> None:
+def test_float32_of_any_size_is_float32(gpu: Any, power: int, positive: bool, kernel: str) -> None:
     rng = np.random.default_rng(7)
     A = pattern(300, 500, 0.2, "int32")
     C, B = (rng.standard_normal((rows, 128)).astype(np.float32) for rows in (300, 500))
@@ -146,7 +167,7 @@ def test_float32_of_any_size_is_float32(gpu: Any, power: int, positive: bool) ->
         C, B = np.abs(C), np.abs(B)
     C *= np.float32(10.0) ** rng.integers(-5, 6, (300, 1)).astype(np.float32)
     B *= np.float32(10.0) ** np.float32(power)
-    have, want = samples(gpu, A, C, B, "tile")
+    have, want = samples(gpu, A, C, B, kernel)
     sizes = np.linalg.norm(np.asarray(C, float), axis=1)[
         np.repeat(np.arange(300), np.diff(A.indptr))
     ]
@@ -156,36 +177,39 @@ def test_float32_of_any_size_is_float32(gpu: Any, power: int, positive: bool) ->
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("kernel", TILES)
 @pytest.mark.parametrize("strange", [np.inf, -np.inf, np.nan, 3e38, 1e-30])
-def test_what_halves_cannot_hold_is_left_to_floats(gpu: Any, strange: float) -> None:
+def test_what_halves_cannot_hold_is_left_to_floats(gpu: Any, strange: float, kernel: str) -> None:
     rng = np.random.default_rng(8)
     A = pattern(200, 300, 0.2, "int32")
     C, B = (rng.standard_normal((rows, 40)).astype(np.float32) for rows in (200, 300))
     C[5, 7] = strange
     B[9] = 0.0
     with np.errstate(invalid="ignore", over="ignore"):
-        tile, _ = samples(gpu, A, C, B, "tile")
+        tile, _ = samples(gpu, A, C, B, kernel)
         plain, _ = samples(gpu, A, C, B, "row-split")
     np.testing.assert_array_equal(tile, plain)
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("kernel", TILES)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("k", [1, 64, 100, 256])
-def test_numbers_of_16_bits(gpu: Any, dtype: str, k: int) -> None:
+def test_numbers_of_16_bits(gpu: Any, dtype: str, k: int, kernel: str) -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
     T = np.dtype(getattr(ml_dtypes, dtype, dtype))
     rng = np.random.default_rng(9)
     A = pattern(300, 400, 0.2, "int32")
     A = wl.Csr((np.ones(A.nnz, T), A.indices, A.indptr), shape=A.shape, executor=REFERENCE)
     C, B = (rng.standard_normal((rows, k)).astype(T) for rows in (300, 400))
-    have, want = samples(gpu, A, C, B, "tile")
+    have, want = samples(gpu, A, C, B, kernel)
     unit = 2.0**-11 if dtype == "float16" else 2.0**-8
     assert np.all(np.abs(have.astype(float) - want) <= unit * (np.abs(want) + 0.01 * k))
 
 
 @pytest.mark.gpu
-def test_batches_factors_and_what_was_there(gpu: Any) -> None:
+@pytest.mark.parametrize("name", TILES)
+def test_batches_factors_and_what_was_there(gpu: Any, name: str) -> None:
     from wollemi.core.operations import ml as operations
 
     rng = np.random.default_rng(10)
@@ -193,7 +217,7 @@ def test_batches_factors_and_what_was_there(gpu: Any) -> None:
     C, B = (rng.standard_normal((2, rows, 136)).astype(np.float32) for rows in (260, 300))
     S, values = (rng.standard_normal((2, A.nnz)).astype(np.float32) for _ in range(2))
     results = []
-    for executor, kernel in ((wl.executor("reference"), "auto"), (gpu, "tile")):
+    for executor, kernel in ((wl.executor("reference"), "auto"), (gpu, name)):
         given = [executor.from_host(x) for x in (values, C[:, :, :130], B[:, :, 3:133], S.copy())]
         executor.run(operations.csr_sddmm, A.to(executor), *given, 0.75, -0.5, kernel)
         results.append(np.asarray(executor.to_host(given[-1])))
