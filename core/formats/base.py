@@ -9,7 +9,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import is_complex, value_dtype
+from ..dtypes import is_complex, is_narrow, value_dtype
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ..linop import LinOp
 from ..registry import executor as executor_by_name
@@ -209,7 +209,10 @@ class Matrix(LinOp):
 
     def to_dense(self) -> np.ndarray[Any, Any]:
         """Return a NumPy array of all entries; duplicates are added up."""
-        return np.asarray(self.asformat("csr").to_scipy().toarray())
+        entries = self.asformat("csr")
+        if is_narrow(self.dtype):  # SciPy adds up none of 16 bits
+            return np.asarray(entries.astype(np.float32).to_dense().astype(self.dtype))
+        return np.asarray(entries.to_scipy().toarray())
 
     def diagonal(self) -> Any:
         """Return the main diagonal as a native array of length ``min(shape)``."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dtypes import index_dtype
+import numpy as np
+
+from ..dtypes import index_dtype, is_narrow
 from ..errors import InvalidArgument
 from ..operations import structure
 from .base import Matrix
@@ -69,7 +71,14 @@ def _csc_to_csr(matrix: Csc) -> Csr:
 
 
 def _coo_to_csr(matrix: Coo) -> Csr:
-    indptr, indices, data = matrix.executor.run(structure.coo_to_csr, matrix)
+    executor, entries = matrix.executor, matrix
+    if is_narrow(matrix.dtype):
+        # kernels move no values of 16 bits: where each was goes in its stead, exact in float64
+        places = executor.from_host(np.arange(matrix.nnz, dtype=np.float64))
+        entries = Coo._from_arrays(executor, matrix.shape, places, matrix.row, matrix.col)
+    indptr, indices, data = executor.run(structure.coo_to_csr, entries)
+    if entries is not matrix:
+        data = matrix.data[data.astype(np.int64)]
     return Csr._from_arrays(matrix.executor, matrix.shape, data, indices, indptr)
 
 
@@ -249,8 +258,6 @@ def _csr_to_sellp(matrix: Csr, slice_size: int = SLICE_SIZE, window: int = WINDO
 
 
 def _csr_to_hybrid(matrix: Csr, width: int | None = None) -> Hybrid:
-    import numpy as np
-
     executor = matrix.executor
     if width is None:
         lengths = np.diff(executor.to_host(matrix.indptr))

@@ -82,12 +82,12 @@ class Csc(Matrix):
     def _rows_and_order(self) -> tuple[Csr, Array]:
         if self._by_rows is None:
             from ..operations import structure
-            from .csr import Csr
+            from .csr import Csr, rearranged
 
             transposed = Csr._from_arrays(
                 self.executor, self.shape[::-1], self.data, self.indices, self.indptr
             )
-            indptr, indices, data, order = self.executor.run(structure.csr_transpose, transposed)
+            indptr, indices, data, order = rearranged(transposed, structure.csr_transpose)
             made = Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
             self._by_rows = (made, order)
         return self._by_rows

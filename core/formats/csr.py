@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import is_complex, stored_dtype
+from ..dtypes import is_complex, is_narrow, stored_dtype
 from ..operations import matrix as operations
 from ..operations import ml as ml_operations
 from ..operations import structure
@@ -18,6 +18,7 @@ from .base import Matrix, checked_shape, converted, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
+    from ..operation import Operation
     from .csc import Csc
 
 
@@ -158,8 +159,7 @@ class Csr(Matrix):
         ``A.data[order]``.
         """
         if "transposed" not in self._pattern:
-            zeros = self.executor.zeros((self.nnz,), np.float32)
-            pattern = Csr._from_arrays(self.executor, self.shape, zeros, self.indices, self.indptr)
+            pattern = without_values(self)
             indptr, indices, data, order = self.executor.run(structure.csr_transpose, pattern)
             made = Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
             self._pattern["transposed"] = (made, order)
@@ -186,14 +186,14 @@ class Csr(Matrix):
 
     def transpose(self) -> Csr:
         """Return the transpose by compressed rows, sorted."""
-        indptr, indices, data, _ = self.executor.run(structure.csr_transpose, self)
+        indptr, indices, data, _ = rearranged(self, structure.csr_transpose)
         return Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
 
     def sort(self) -> Self:
         """Return this matrix with the columns of each row in rising order; itself if they are."""
         if self.has_sorted_indices:
             return self
-        indices, data, _ = self.executor.run(structure.csr_sort, self)
+        indices, data, _ = rearranged(self, structure.csr_sort)
         return self._from_arrays(self.executor, self.shape, data, indices, self.indptr)
 
     def sum_duplicates(self) -> Csr:
@@ -203,6 +203,8 @@ class Csr(Matrix):
             indptr, indices, data = self.executor.run(structure.csr_sum_duplicates, matrix)
             return Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
         return matrix
+            if is_narrow(self.dtype):
+                return matrix.astype(np.float32).sum_duplicates().astype(self.dtype)
 
     @property
     def has_sorted_indices(self) -> bool:
@@ -230,6 +232,8 @@ class Csr(Matrix):
         d = self.executor.allocate((min(self.shape),), self.dtype)
         self.executor.run(operations.csr_diagonal, self, d)
         return d
+        if is_narrow(self.dtype):
+            return self.astype(np.float32).diagonal().astype(self.dtype)
 
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.csr_array``; it shares memory with a matrix on a CPU."""
@@ -242,6 +246,24 @@ class Csr(Matrix):
 def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csr:
     data, indices, indptr = validate_compressed(
         triple, shape, rows_first=True, values=validate.stored_values
+def without_values(A: Csr) -> Csr:
+    """Return a matrix of the same pattern whose values are zeros that every kernel takes."""
+    zeros = A.executor.zeros((A.nnz,), np.float32)
+    return Csr._from_arrays(A.executor, A.shape, zeros, A.indices, A.indptr)
+
+
+def rearranged(A: Csr, operation: Operation) -> tuple[Array, ...]:
+    """Return what an operation makes that puts entries into another order, which comes last.
+
+    Its kernels take no values of 16 bits: those follow the order afterwards.
+    """
+    if not is_narrow(A.dtype):
+        found: tuple[Array, ...] = A.executor.run(operation, A)
+        return found
+    *arrays, _, order = A.executor.run(operation, without_values(A))
+    return *arrays, A.data[order], order
+
+
     )
     if shape is None:
         shape = (indptr.size - 1, int(indices.max()) + 1 if indices.size else 0)
