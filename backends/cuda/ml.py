@@ -16,11 +16,17 @@ from ..simt.ml_extra import Algorithm
 from ..unified.wrappers import SimtKernel
 from . import launch
 from .base import CODES, GpuExecutor, flatten
+from .fusedmm_steps import StepsOrPass, TwoSteps
 from .sddmm_tile import Tile as SampledTiles
+from .sddmm_tile import TileMma
 from .table import kernel
 
 #: What only NVIDIA's GPUs run, in the order in which the rule asks for a reason.
-EXTRA: Mapping[str, tuple[Algorithm, ...]] = {"spmm": (), "sddmm": (SampledTiles(),), "fusedmm": ()}
+EXTRA: Mapping[str, tuple[Algorithm, ...]] = {
+    "spmm": (),
+    "sddmm": (SampledTiles(), TileMma()),
+    "fusedmm": (TwoSteps(), StepsOrPass()),
+}
 
 
 class Adapter(ml_calls.Adapter):
