@@ -1,4 +1,4 @@
-"""``make bench``: every benchmark with its usual cases, into a folder.
+"""``make bench``: every suite, into a folder, and the report that people read.
 
 The harness is in the package (``wollemi bench``), so that an installed wheel has it too.
 """
@@ -10,26 +10,38 @@ import typer
 
 from wollemi.cli import main
 
-SUITES = ("spmv", "solve")
-
 
 def everything(
     executor: Annotated[str, typer.Option(help="reference, omp, omp:4, cuda, ...")] = "omp",
-    out: Annotated[Path, typer.Option(help="Where the records and pictures go.")] = Path(
+    out: Annotated[Path, typer.Option(help="Where records and report go.")] = Path(
         "benchmarks/out"
     ),
+    suite: Annotated[list[str] | None, typer.Option(help="Only this; may be repeated.")] = None,
+    scale: Annotated[int | None, typer.Option(help="Divide the sizes of suites.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Seconds of a contest.")] = None,
+    against: Annotated[list[str] | None, typer.Option(help="Only this peer.")] = None,
 ) -> None:
-    """Run all suites; ends with 1 if any result of ours was wrong."""
+    """Run the suites; ends with 1 if any result of ours was wrong."""
     out.mkdir(parents=True, exist_ok=True)
-    statuses = []
-    for suite in SUITES:
-        name = f"{suite}-{executor.replace(':', '-')}"
-        files = ["--json", str(out / f"{name}.jsonl"), "--plot", str(out / f"{name}.png")]
-        try:
-            main(["bench", suite, "--executor", executor, *files])
-        except SystemExit as end:
-            statuses.append(end.code)
-    raise typer.Exit(1 if any(statuses) else 0)
+    name = executor.replace(":", "-")
+    records = out / f"{name}.jsonl"
+    options = ["--executor", executor, "--json", str(records)]
+    for option, value in (("--scale", scale), ("--budget", budget)):
+        options += [] if value is None else [option, str(value)]
+    for peer in against or ():
+        options += ["--against", peer]
+    status = ran("bench", "suite", *(suite or ["all"]), *options)
+    status = ran("bench", "report", str(records), "--out", str(out / name)) or status
+    raise typer.Exit(status)
+
+
+def ran(*words: str) -> int:
+    """Return with what status a command ends."""
+    try:
+        main([*words])
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.bench import solve, spmv
+from wollemi.bench import case, ml, solve, spmv, suites
+from wollemi.bench.cases import Case
 from wollemi.bench.contest import Contest, Settings
 from wollemi.bench.problem import entrants
 from wollemi.bench.worker import Stations
@@ -133,6 +135,84 @@ def test_long_solves_count_their_iterations_and_have_their_true_residual(tmp_pat
     assert 5 < records["scipy"]["iterations"] < 200  # it ends where rho has come down to rounding
 
 
+def test_a_suite_has_its_name_and_its_paper_on_its_records(tmp_path, capsys, monkeypatch):
+    def tiny(scale, iterations):
+        return [suites.Job("sddmm", (f"uniform:{scale},{scale},200",), {"columns": (32, 512)})]
+
+    small = replace(suites.suite("sddmm-study"), jobs=tiny)
+    monkeypatch.setitem(suites.SUITES, "sddmm-study", small)
+    options = ("--scale", "64", "--executor", "reference", "--json", tmp_path / "r.jsonl", *QUICK)
+    assert run("bench", "suite", "sddmm-study", *options) == 0
+    records = results(tmp_path / "r.jsonl")
+    assert {r["suite"] for r in records} == {"sddmm-study"}
+    assert {r["benchmark"] for r in records} == {"sddmm/32", "sddmm/512"}
+    ours = [r for r in records if r["ours"]]
+    assert all("Nisa" in r["paper"]["source"] and r["paper"]["hardware"] for r in ours)
+    assert all(r["trouble"] == "" for r in ours)
+    assert "sddmm/512" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", suites.SUITES)
+def test_every_suite_has_cases_that_there_are(name):
+    for scale in (1, 8, 64):
+        for job in suites.suite(name).jobs(scale, 30):
+            assert all(isinstance(one, Case) for one in suites.chosen(job))
+            assert job.operation in ("spmv", "solve", "overhead", *ml.OPERATIONS)
+
+
+def test_the_72_cases_are_72():
+    (spmm, *_) = suites.suite("esimd-72").jobs(1, 30)
+    assert len(spmm.names) * len(spmm.options["columns"]) == 72
+
+
+def test_a_case_that_cannot_be_had_is_a_failed_record(monkeypatch):
+    def broken(job, on, *rest):
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(suites, "measured", broken)
+    with Stations(own_process=False) as stations:
+        records = list(suites.run("growth", wl.ReferenceExecutor(), [], stations))
+    assert len(records) == 16  # four jobs over four sizes
+    assert {r.trouble for r in records} == {"failed: MemoryError: too large"}
+    assert all(r.suite == "growth" for r in records)
+
+
+def test_growth_is_measured_over_sizes(tmp_path):
+    options = ("--grow", "--executor", "reference", "--json", tmp_path / "r.jsonl", *QUICK)
+    assert run("bench", "spmv", "stencil5:32", *options) == 0
+    ours = [r for r in results(tmp_path / "r.jsonl") if r["ours"]]
+    assert [r["case"] for r in ours] == ["stencil5:4", "stencil5:8", "stencil5:16", "stencil5:32"]
+    assert [r["size"] for r in ours] == [r["entries"] for r in ours]
+    assert {r["family"] for r in ours} == {"stencil5"}
+
+
+def test_half_precision_is_measured(tmp_path):
+    options = ("--dtype", "float16", "--columns", "8", "--json", tmp_path / "r.jsonl", *QUICK)
+    assert run("bench", "spmm", "pruned:16,24,70", "--executor", "omp", *options) == 0
+    ours, scipy = results(tmp_path / "r.jsonl")
+    assert (ours["dtype"], ours["trouble"]) == ("float16", "")
+    assert scipy["trouble"] == "absent: has no half precision here"
+
+
+@pytest.mark.parametrize("operation", ["spmm", "fusedmm"])
+@pytest.mark.parametrize("off", [0.0, 0.01])
+def test_large_products_are_checked_by_probes(monkeypatch, operation, off):
+    monkeypatch.setattr(ml, "MOST_MULTIPLICATIONS", 100)
+    problem = ml.Dense(operation, case("pruned:40,30,60").matrix("float32"), 8)
+    (offer,) = problem.ours(wl.ReferenceExecutor())
+    result = offer.make()()
+    assert problem.wrong(result) == ""
+    result[17, 3] += off
+    assert bool(problem.wrong(result)) == bool(off)
+
+
+def test_what_is_sampled_densely_is_what_is_gathered(monkeypatch):
+    S = case("pruned:40,30,60").matrix("float32")
+    dense = ml.Dense("sddmm", S, 8)._expected
+    monkeypatch.setattr(ml, "DENSE_SHARE", 2.0)
+    assert np.allclose(dense, ml.Dense("sddmm", S, 8)._expected, rtol=1e-14)
+
+
 def test_a_roofline_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     options = ("--executor", "reference", "--plot", tmp_path / "roof.png", *QUICK)
@@ -150,6 +230,8 @@ def test_a_roofline_is_drawn(tmp_path):
         (("spmv", "stencil5:4", "--format", "magic"), "magic"),
         (("solve", "--method", "magic"), "no method is called"),
         (("spmv", "stencil5:4", "--against", "magic"), "no peer of omp"),
+        (("suite", "magic"), "no suite is called"),
+        (("spmm", "--dtype", "int8"), "expected float32 or float16"),
     ],
 )
 def test_bad_input_ends_with_2_and_one_line(capsys, words, complaint):

@@ -25,32 +25,25 @@ class Meter(Protocol):
 
 
 class ProcessMeter:
-    """The resident set of this process, less what it has without a problem.
+    """The resident set of this process."""
 
-    Parameters
-    ----------
-    idle : int or None
-        What that is in bytes.
-    """
-
-    def __init__(self, idle: int | None) -> None:
-        self._idle = idle
-        self._works = False
+    def __init__(self) -> None:
+        self._before: int | None = None
 
     def reset(self) -> None:
         """Begin anew."""
+        self._before = resident()
         try:
             _CLEAR.write_text(_RESET_PEAK)
         except OSError:
-            return
-        self._works = True
+            self._before = None
 
     def peak(self) -> int | None:
-        """Return the high-water mark of the resident set, less what it had when idle."""
+        """Return by how much its high-water mark exceeds what it was before."""
         highest = _status("VmHWM")
-        if not self._works or highest is None or self._idle is None:
+        if self._before is None or highest is None:
             return None
-        return max(highest - self._idle, 0)
+        return max(highest - self._before, 0)
 
 
 class NoMeter:
@@ -65,7 +58,7 @@ class NoMeter:
 
 
 class PoolMeter:
-    """The pool of CuPy: what it took from the device, less what it held before."""
+    """The pool of CuPy: what it takes from the device beyond what it held before."""
 
     def __init__(self) -> None:
         self._before = 0
@@ -83,6 +76,26 @@ class PoolMeter:
         import cupy
 
         return int(cupy.get_default_memory_pool().total_bytes()) - self._before
+
+
+class TorchMeter:
+    """PyTorch's own account of the device's memory."""
+
+    def __init__(self) -> None:
+        self._before = 0
+
+    def reset(self) -> None:
+        """Begin anew."""
+        import torch
+
+        torch.cuda.reset_peak_memory_stats()
+        self._before = int(torch.cuda.memory_allocated())
+
+    def peak(self) -> int | None:
+        """Return the most bytes of tensors, less what there was before."""
+        import torch
+
+        return int(torch.cuda.max_memory_allocated()) - self._before
 
 
 def resident() -> int | None:

@@ -1,73 +1,46 @@
-"""``wollemi bench spmm|sddmm|fusedmm``: the kernels of machine learning, float32."""
+"""``wollemi bench spmm|sddmm|fusedmm``: the kernels of machine learning."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..core.errors import InvalidArgument, UnsupportedDtype, UnsupportedOperation
 from ..core.executor import Executor
 from ..core.formats import Csr
 from ..core.ml import fusedmm, sddmm, spmm
 from ..core.operation import Cost
 from ..core.operations import ml as operations
 from .cases import SEED, Case
-from .cases import case as case_called
 from .clocks import capture_by_cupy
 from .contest import Contest, Settings
-from .peers import Peer
+from .peers import Absent, Peer
 from .problem import OURS, Facts, Offer, Problem, entrants, offer_of
 from .report import Record, Subject, records_of
 from .worker import Stations
 
-#: Recurrent networks of Zubair and Bauinger (2023): gates x width, width, sparsity; with 32 and 128
-#: columns 72 cases.
-ESIMD = tuple(
-    f"weights:{gates * width},{width},{percent}"
-    for gates in (1, 3, 4)
-    for width in (1024, 2048, 4096, 8192)
-    for percent in (70, 80, 90)
-)
+OPERATIONS = ("spmm", "sddmm", "fusedmm")
 
-#: Graphs of any skew, and none, in the spirit of Huang et al. (2021).
-GRAPHS = (
-    "rmat:14,200000",
-    "rmat:16,1000000",
-    "rmat:18,4000000",
-    "uniform:20000,20000,200000",
-    "uniform:200000,200000,2000000",
-    "pruned:2048,2048,90",
-)
+#: What is measured when nothing is named.
+DEFAULT_CASES = ("weights:4096,4096,98", "weights:4096,4096,90", "weights:4096,4096,70")
+DEFAULT_COLUMNS = (32, 128)
 
-#: Pruned layers as in DLMC, besides the files of it that are here.
-LAYERS = tuple(
-    f"pruned:{rows},{columns},{percent}"
-    for rows, columns in ((512, 512), (2048, 512), (512, 2048), (2048, 1024))
-    for percent in (70, 90, 95, 98)
-)
+#: With more multiplications than this a product is checked by its products with random vectors:
+#: SciPy takes a second for 2^29 of them.
+MOST_MULTIPLICATIONS = 1 << 27
 
-SUITES: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
-    "square": (("weights:4096,4096,98", "weights:4096,4096,90", "weights:4096,4096,70"), (32, 128)),
-    "esimd-72": (ESIMD, (32, 128)),
-    "dgsparse": (GRAPHS, (1, 2, 4, 8, 32, 64, 128)),
-    "dlmc": (LAYERS, (32, 128, 256)),
-    "k-sweep": (("rmat:16,1000000", "weights:4096,4096,99"), (32, 128, 256, 512)),
-}
+#: Random vectors of that check.
+PROBES = 2
 
-#: Where tests and benchmarks find real matrices.
-FOLDER = "WOLLEMI_MATRICES"
+#: Kernels with this in their names round float32 to TF32, with so much.
+TF32, TF32_EPS = "tf32", 2.0**-10
 
-
-def suite(name: str) -> tuple[list[Case], tuple[int, ...]]:
-    """Return the cases of a suite and the numbers of columns; DLMC's files that are here join."""
-    names, columns = SUITES[name]
-    folder = os.environ.get(FOLDER)
-    files = sorted(Path(folder).glob("dlmc_*.smtx*")) if folder and name == "dlmc" else []
-    return [case_called(str(n)) for n in (*files, *names)], columns
+#: With this share of entries, sampling the whole dense product is faster than gathering rows.
+DENSE_SHARE = 0.02
 
 
 class Dense(Problem):
@@ -83,29 +56,43 @@ class Dense(Problem):
         Of the dense operands.
     every_kernel : bool
         Offer all our algorithms too.
+    dtype : {"float32", "float16"}
+        Of values, operands and result; sums are in float32.
     """
 
     def __init__(
-        self, operation: str, S: sp.csr_array, columns: int, every_kernel: bool = False
+        self,
+        operation: str,
+        S: sp.csr_array,
+        columns: int,
+        every_kernel: bool = False,
+        dtype: str = "float32",
     ) -> None:
         rng = np.random.default_rng(SEED)
-        self.operation, self.S, self.columns = operation, S, columns
+        self.operation, self.columns, self.dtype = operation, columns, np.dtype(dtype)
+        self.S = sp.csr_array((self._rounded(S.data), S.indices, S.indptr), shape=S.shape)
         self.every_kernel = every_kernel
         m, n = S.shape
         shapes = {"spmm": (n,), "sddmm": (m, n), "fusedmm": (m, n, n)}[operation]
-        self.operands = [rng.standard_normal((rows, columns)).astype(np.float32) for rows in shapes]
+        self.operands = [rng.standard_normal((rows, columns)).astype(self.dtype) for rows in shapes]
+        self._probes: Any = None
+        if operation != "sddmm" and S.nnz * columns > MOST_MULTIPLICATIONS:
+            self._probes = rng.standard_normal((columns, PROBES))
         self._expected: Any
-        self._expected, size = self.expected()
-        # a sum of n terms loses at most n eps
-        terms = int(np.diff(S.indptr).max(initial=0)) + columns
-        self._bound: Any = terms * np.finfo(np.float32).eps * size + 1e-30
+        self._bound: Any
+        self._size: Any
+        self._expected, self._bound, self._size = self.expected()
+
+    def _rounded(self, data: Any) -> Any:
+        """Return values that the dtype has exactly, in single precision, as SciPy wants them."""
+        return data.astype(self.dtype).astype(np.float32)
 
     def ours(self, executor: Executor) -> list[Offer]:
         """Return our call into one and the same array, by the chosen kernel and by others."""
-        A = Csr(self.S, executor=executor)
+        A = Csr(self.S, executor=executor).astype(self.dtype)
         dense = [executor.from_host(x) for x in self.operands]
         shape = (A.nnz,) if self.operation == "sddmm" else (A.shape[0], self.columns)
-        out = executor.zeros(shape, np.float32)
+        out = executor.zeros(shape, self.dtype)
         kernels = ["auto"]
         if self.every_kernel:
             kernels += kernels_of(A, self.operation, self.columns)
@@ -115,6 +102,10 @@ class Dense(Problem):
         function: Any = {"spmm": spmm, "sddmm": sddmm, "fusedmm": fusedmm}[self.operation]
 
         def make() -> Callable[[], Any]:
+            try:
+                A.plan_for(self.operation, self.columns, kernel)
+            except (InvalidArgument, UnsupportedDtype, UnsupportedOperation) as error:
+                raise Absent(str(error)) from error
             return lambda: function(A, *dense, out=out, kernel=kernel)
 
         def facts() -> Facts:
@@ -130,6 +121,7 @@ class Dense(Problem):
             make,
             A.executor.synchronize,
             A.executor.to_host,
+            wrong=partial(self.wrong, eps=TF32_EPS) if TF32 in kernel else None,
             facts=facts,
             capture=capture_by_cupy,
         )
@@ -148,43 +140,82 @@ class Dense(Problem):
         calls = peer.ml(self.operation, self.S, self.operands)
         return [offer_of(peer, call, name) for name, call in calls.items()]
 
-    def wrong(self, result: Any) -> str:
-        """Return by how much a result is off, if it is."""
-        if result.shape != self._expected.shape:
-            return f"shape {result.shape}, expected {self._expected.shape}"
-        far = np.abs(result - self._expected) - self._bound
-        return "" if not far.size or far.max() <= 0 else f"off by {far.max():.2g} too much"
+    def wrong(self, result: Any, eps: float = 0.0) -> str:
+        """Return by how much a result is off, if it is.
+
+        Parameters
+        ----------
+        result : array
+            As it came.
+        eps : float
+            What factors may be rounded to besides.
+        """
+        shape = (self.S.nnz,) if self.operation == "sddmm" else (self.S.shape[0], self.columns)
+        if result.shape != shape:
+            return f"shape {result.shape}, expected {shape}"
+        got = result.astype(np.float64)
+        if self._probes is not None:
+            got = got @ self._probes
+        far = np.abs(got - self._expected) - self._bound - 2 * eps * self._size
+        # what is not a number is not within the bound either
+        return "" if np.all(far <= 0) else f"off by {np.max(far):.2g} too much"
 
     def forget(self) -> None:
         """Let go of the expected result."""
-        self._expected = self._bound = None
+        self._expected = self._bound = self._size = None
 
-    def expected(self) -> tuple[Any, Any]:
-        """Return the result in float64, and the sums of absolute values behind it."""
-        wide = [x.astype(np.float64) for x in self.operands]
+    def expected(self) -> tuple[Any, Any, Any]:
+        """Return the result in float64, by how much it may be off, and sums of absolute values.
+
+        A sum of n terms loses at most n eps of the sum of their absolute values, and rounding to
+        the dtype its own eps. Large products are those with the probes instead.
+        """
+        terms = int(np.diff(self.S.indptr).max(initial=0)) + self.columns
+        eps, own = np.finfo(np.float32).eps, 2 * np.finfo(self.dtype).eps
+        last = [self.operands[-1].astype(np.float64)]
+        last.append(np.abs(last[0]))
         if self.operation == "spmm":
-            S = self.S.astype(np.float64)
-            return S @ wide[0], abs(S) @ np.abs(wide[0])
-        rows = np.repeat(np.arange(self.S.shape[0]), np.diff(self.S.indptr))
-        values, sizes = np.empty(self.S.nnz), np.empty(self.S.nnz)
-        for start in range(0, self.S.nnz, 1 << 18):
-            part = slice(start, start + (1 << 18))
-            left, right = wide[0][rows[part]], wide[1][self.S.indices[part]]
+            factors = [self.S.astype(np.float64), abs(self.S).astype(np.float64)]
+        else:
+            values, sizes = self._sampled()
+            if self.operation == "sddmm":
+                return values, terms * eps * sizes + own * np.abs(values) + 1e-30, sizes
+            factors = [self._with(values), self._with(sizes)]
+        if self._probes is None:
+            value, size = (A @ B for A, B in zip(factors, last, strict=True))
+        else:
+            probes = (self._probes, np.abs(self._probes))
+            value, size = (A @ (B @ v) for A, B, v in zip(factors, last, probes, strict=True))
+            return value, (terms * eps + own) * size + 1e-30, size
+        return value, terms * eps * size + own * np.abs(value) + 1e-30, size
+
+    def _with(self, values: Any) -> sp.csr_array:
+        return sp.csr_array((values, self.S.indices, self.S.indptr), shape=self.S.shape)
+
+    def _sampled(self) -> tuple[Any, Any]:
+        """Return ``C D^T`` where there are entries, and the sums of absolute values behind it."""
+        S = self.S
+        C, D = (x.astype(np.float64) for x in self.operands[:2])
+        rows = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
+        values, sizes = np.empty(S.nnz), np.empty(S.nnz)
+        if S.nnz > DENSE_SHARE * S.shape[0] * S.shape[1]:
+            step = max(1, (1 << 22) // S.shape[1])
+            for start in range(0, S.shape[0], step):
+                at = slice(S.indptr[start], S.indptr[min(start + step, S.shape[0])])
+                where = rows[at] - start, S.indices[at]
+                values[at] = (C[start : start + step] @ D.T)[where]
+                sizes[at] = (np.abs(C[start : start + step]) @ np.abs(D).T)[where]
+            return values, sizes
+        for first in range(0, S.nnz, 1 << 18):
+            part = slice(first, first + (1 << 18))
+            left, right = C[rows[part]], D[S.indices[part]]
             values[part] = np.einsum("ek,ek->e", left, right)
             sizes[part] = np.einsum("ek,ek->e", np.abs(left), np.abs(right))
-        if self.operation == "sddmm":
-            return values, sizes
-        P, Q = (
-            sp.csr_array((v, self.S.indices, self.S.indptr), shape=self.S.shape)
-            for v in (values, sizes)
-        )
-        return P @ wide[2], Q @ np.abs(wide[2])
+        return values, sizes
 
 
 def kernels_of(A: Csr, operation: str, columns: int) -> list[str]:
     """Return the names of the algorithms that the executor has for an operation."""
-    from ..core.errors import InvalidArgument
-
     try:
         A.plan_for(operation, columns, "?")
     except InvalidArgument as error:
@@ -202,6 +233,7 @@ def run(
     *,
     columns: Sequence[int],
     every_kernel: bool = False,
+    dtype: str = "float32",
     settings: Settings | None = None,
 ) -> Iterator[Record]:
     """Yield the records of each case and number of columns as soon as they are there.
@@ -222,6 +254,8 @@ def run(
         Of the dense operands.
     every_kernel : bool
         Time all our algorithms too; what the rule lost is 1 over the least of their times.
+    dtype : {"float32", "float16"}
+        Of all operands.
     settings : Settings, optional
         How long to measure.
     """
@@ -229,7 +263,7 @@ def run(
     for case in cases:
         S = case.matrix("float32")
         for k in columns:
-            problem = Dense(operation, S, k, every_kernel)
+            problem = Dense(operation, S, k, every_kernel, dtype)
             contest = Contest(problem, entrants(executor, peers))
             outcomes, bandwidth = contest.run(stations, settings)
             subject = Subject.of(f"{operation}/{k}", case, problem, executor, settings, stations)

@@ -16,6 +16,7 @@ import scipy.sparse.linalg as sla
 from ..core.errors import InvalidArgument
 from ..core.executor import Executor
 from .clocks import Capture
+from .memory import Meter, NoMeter
 
 #: A dense matrix of this many entries is still compared with: 1 GB in float32.
 DENSE_ENTRIES = 1 << 28
@@ -78,6 +79,10 @@ class Peer(ABC):
         """Return by name what computes spmm, sddmm or fusedmm."""
         raise Absent(f"its {operation} is not compared")
 
+    def meter(self) -> Meter:
+        """Return what sees the memory that it takes of a GPU."""
+        return NoMeter()
+
     def synchronize(self) -> None:  # noqa: B027  on a CPU there is nothing to wait for
         """Wait for what was submitted."""
 
@@ -94,6 +99,12 @@ def version_of(*names: str) -> str:
         except PackageNotFoundError:
             continue
     raise Absent(f"not installed: pip install {names[0]}")
+
+
+def no_halves(operands: Sequence[np.ndarray[Any, Any]]) -> None:
+    """Raise Absent for operands in half precision."""
+    if operands[0].dtype.itemsize < np.dtype(np.float32).itemsize:
+        raise Absent("has no half precision here")
 
 
 class SciPy(Peer):
@@ -113,6 +124,7 @@ class SciPy(Peer):
         self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
     ) -> dict[str, Callable[[], Any]]:
         """Return ``S @ B``, and the product with all zeros where it fits."""
+        no_halves(operands)
         if operation != "spmm":
             raise Absent(f"has no {operation}")
         B = operands[0]
@@ -187,6 +199,7 @@ class Mkl(Peer):
         self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
     ) -> dict[str, Callable[[], Any]]:
         """Return ``S @ B`` into one and the same array."""
+        no_halves(operands)
         if operation != "spmm":
             raise Absent(f"has no {operation}")
         product = self._library().dot_product_mkl
@@ -222,6 +235,7 @@ class Torch(Peer):
         self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
     ) -> dict[str, Callable[[], Any]]:
         """Return torch.sparse.mm, sampled_addmm, or the one after the other."""
+        no_halves(operands)
         import torch
 
         torch.set_num_threads(self.threads)
@@ -316,6 +330,7 @@ class Numba(Peer):
         self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
     ) -> dict[str, Callable[[], Any]]:
         """Return spmm, sddmm, or the one after the other, into the same arrays."""
+        no_halves(operands)
         kernels = self._kernels()
         values = S.data if operation == "spmm" else np.empty_like(S.data)
         out = np.empty((S.shape[0], operands[-1].shape[1]), S.dtype)
@@ -352,6 +367,10 @@ def peers(executor: Executor, names: Sequence[str] | None = None) -> list[Peer]:
         from .peers_gpu import CuPy, Jax, TorchGpu, Warp
 
         known = [CuPy(), TorchGpu(), Warp(), Jax()]
+    elif executor.backend == "dpcpp":
+        from .peers_omp import Omp
+
+        known.insert(0, Omp(threads))
     for name in names or ():
         if name not in [peer.name for peer in known]:
             listed = ", ".join(peer.name for peer in known)

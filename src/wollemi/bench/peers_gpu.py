@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .clocks import capture_by_cupy, capture_by_torch
+from .memory import Meter, PoolMeter, TorchMeter
 from .peers import DENSE_ENTRIES, Absent, Peer, version_of
 
 
@@ -48,9 +50,12 @@ class CuPy(Peer):
         if operation != "spmm":
             raise Absent(f"has no {operation}")
         matrix, B = self._placed(S), cupy.asfortranarray(cupy.asarray(operands[0]))
-        calls: dict[str, Callable[[], Any]] = {"cupy": lambda: cusparse.spmm(matrix, B)}
+        calls: dict[str, Callable[[], Any]] = {}
+        if B.dtype == S.dtype:  # its matrices have no half precision
+            calls["cupy"] = lambda: cusparse.spmm(matrix, B)
         if S.shape[0] * S.shape[1] <= DENSE_ENTRIES:
-            D, rows = matrix.toarray(), cupy.asarray(operands[0])
+            rows = cupy.asarray(operands[0])
+            D = matrix.toarray().astype(rows.dtype)
             out = cupy.empty((S.shape[0], rows.shape[1]), rows.dtype)
             calls["dense (cupy)"] = lambda: cupy.matmul(D, rows, out=out)
         return calls
@@ -72,8 +77,16 @@ class CuPy(Peer):
             raise Absent(f"has no {method}")
         function = getattr(namespace, method)
         matrix, vector = self._placed(S), cupy.asarray(b)
-        extra = {"restart": restart} if method == "gmres" else {}
-        return lambda: function(matrix, vector, tol=0.0, maxiter=iterations, **extra)[0]
+        more: dict[str, Any] = {"maxiter": iterations}
+        if method == "gmres":
+            more["restart"] = restart
+        # it was called tol before CuPy 14
+        more["rtol" if "rtol" in signature(function).parameters else "tol"] = 0.0
+        return lambda: function(matrix, vector, **more)[0]
+
+    def meter(self) -> Meter:
+        """Return what sees CuPy's pool."""
+        return PoolMeter()
 
     def synchronize(self) -> None:
         """Wait for the device."""
@@ -96,12 +109,13 @@ class TorchGpu(Peer):
         """Return PyTorch's version."""
         return version_of("torch")
 
-    def _placed(self, S: sp.csr_array) -> tuple[Any, Any]:
+    def _placed(self, S: sp.csr_array, dtype: Any = None) -> tuple[Any, Any]:
         import torch
 
         if not torch.cuda.is_available():
             raise Absent("is a build without CUDA, or sees no GPU")
-        parts = [torch.from_numpy(np.array(a)).cuda() for a in (S.indptr, S.indices, S.data)]
+        arrays = (S.indptr, S.indices, S.data.astype(dtype or S.dtype))
+        parts = [torch.from_numpy(np.array(a)).cuda() for a in arrays]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that sparse CSR is in beta
             return torch, torch.sparse_csr_tensor(*parts, size=S.shape)
@@ -116,7 +130,7 @@ class TorchGpu(Peer):
         self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
     ) -> dict[str, Callable[[], Any]]:
         """Return torch.sparse.mm, sampled_addmm, or the one after the other."""
-        torch, tensor = self._placed(S)
+        torch, tensor = self._placed(S, operands[0].dtype)
         dense = [torch.from_numpy(x).cuda() for x in operands]
         if operation == "spmm":
             return {"torch": lambda: torch.sparse.mm(tensor, dense[0])}
@@ -127,6 +141,10 @@ class TorchGpu(Peer):
         if operation == "sddmm":
             return {"torch": lambda: sampled().values()}
         return {"torch": lambda: torch.sparse.mm(sampled(), dense[2])}
+
+    def meter(self) -> Meter:
+        """Return what sees PyTorch's memory."""
+        return TorchMeter()
 
     def synchronize(self) -> None:
         """Wait for the device."""

@@ -71,6 +71,8 @@ class Offer:
         As those of :class:`~.timing.Contender`.
     check : callable or None
         Returns what computes the result that is checked, if that is not what is timed.
+    wrong : callable or None
+        As :meth:`Problem.wrong`, for one that is right in another sense than the others.
     facts : callable
         Called once after a call; must not be timed.
     finish : callable
@@ -86,6 +88,7 @@ class Offer:
     synchronize: Callable[[], None] = field(default=lambda: None)
     to_host: Callable[[Any], Any] = np.asarray
     check: Callable[[], Callable[[], Any]] | None = None
+    wrong: Callable[[Any], str] | None = None
     facts: Callable[[], Facts] = Facts
     finish: Callable[[Any, Facts], None] = field(default=lambda result, facts: None)
     capture: Capture | None = None

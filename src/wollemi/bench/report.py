@@ -202,7 +202,7 @@ class Subject:
             case=case.name,
             executor=executor.name,
             format=problem.format,
-            dtype=str(S.dtype),
+            dtype=str(getattr(problem, "dtype", S.dtype)),
             rows=int(S.shape[0]),
             columns=int(S.shape[1]),
             entries=int(S.nnz),

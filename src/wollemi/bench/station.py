@@ -40,7 +40,7 @@ class Station:
     def __init__(self) -> None:
         self._problem: Problem | None = None
         self._contenders: dict[str, tuple[Contender, Offer, Facts]] = {}
-        self._meter: Meter = NoMeter()
+        self._problem_bytes = 0
 
     def load(self, problem: Problem) -> None:
         """Take up a problem and forget the one before."""
@@ -61,17 +61,32 @@ class Station:
         # whatever a library raises belongs into the report: the other contenders go on
         except Exception as error:
             return [Ready(entrant.name, _failed(error), Facts())]
-        gc.collect()
-        self._meter = self._make_meter(entrant)
-        self._meter.reset()
         if not all(ready.trouble for ready in checked.values()):
-            for offer in self._problem.offers(entrant):
-                ready = checked[offer.name]
-                if not ready.trouble:
-                    checked[offer.name] = self._take(offer, ready.facts, entrant.gpu)
+            self._take_all(entrant, checked)
         return list(checked.values())
 
-    def _make_meter(self, entrant: Entrant) -> Meter:
+    def _take_all(self, entrant: Entrant, checked: dict[str, Ready]) -> None:
+        """Make what is timed, and see what that takes of time and memory."""
+        assert self._problem is not None
+        gc.collect()
+        meter = self._meter(entrant)
+        meter.reset()
+        offers = self._problem.offers(entrant)
+        placed = meter.peak()
+        for offer in offers:
+            ready = checked[offer.name]
+            if ready.trouble:
+                continue
+            meter.reset()
+            taken = checked[offer.name] = self._take(offer, ready.facts, entrant.gpu)
+            own = meter.peak()
+            if placed is not None and own is not None:
+                taken.facts.peak_memory = self._problem_bytes + placed + own
+
+    def _meter(self, entrant: Entrant) -> Meter:
+        """Return what sees the memory of an entrant; in a shared process nothing does."""
+        if entrant.peer is not None and entrant.gpu:
+            return entrant.peer.meter()
         return PoolMeter() if entrant.gpu else NoMeter()
 
     def _checked(self, offer: Offer) -> Ready:
@@ -80,7 +95,7 @@ class Station:
         try:
             result = offer.to_host((offer.check or offer.make)()())
             offer.synchronize()
-            wrong = self._problem.wrong(result)
+            wrong = (offer.wrong or self._problem.wrong)(result)
             facts = offer.facts()
         except Absent as error:
             return Ready(offer.name, f"absent: {error}", Facts())
@@ -89,7 +104,7 @@ class Station:
         return Ready(offer.name, f"wrong: {wrong}" if wrong else "", facts)
 
     def _take(self, offer: Offer, facts: Facts, gpu: bool) -> Ready:
-        """Make what is timed, and see what that takes."""
+        """Make what is timed."""
         offer.synchronize()
         began = time.perf_counter()
         try:
@@ -115,7 +130,6 @@ class Station:
     def finish(self, name: str) -> Facts:
         """Return what is known of a contender after it was timed."""
         contender, offer, facts = self._contenders[name]
-        facts.peak_memory = self._meter.peak()
         try:
             offer.finish(contender.to_host(contender.call()), facts)
         except Exception as error:
@@ -124,7 +138,7 @@ class Station:
 
     def clear(self) -> None:
         """Forget problem and contenders."""
-        self._problem, self._meter = None, NoMeter()
+        self._problem = None
         self._contenders.clear()
         gc.collect()
 

@@ -22,7 +22,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .memory import Meter, ProcessMeter, resident
+from .memory import Meter, ProcessMeter
 from .problem import Entrant, Facts, Problem
 from .settle import settle
 from .station import Ready, Station
@@ -46,9 +46,8 @@ class HostStation(Station):
     def open(self, path: str) -> None:
         """Take up the problem in a file."""
         self.clear()
-        self._empty = resident()
         self._problem = unpack(Path(path))
-        self._loaded = resident()
+        self._problem_bytes = matrix_bytes(self._problem)
 
     def prepare(self, entrant: Entrant) -> list[Ready]:
         """Make, check and make again what an entrant offers; its threads sleep afterwards."""
@@ -64,16 +63,20 @@ class HostStation(Station):
         finally:
             settle()
 
-    def _make_meter(self, entrant: Entrant) -> Meter:
-        """Return what sees memory beyond that of libraries, which were loaded for the check."""
-        if entrant.gpu:
-            return super()._make_meter(entrant)
-        now = resident()
-        if self._problem is not None:
-            self._problem.forget()
-        if self._empty is None or self._loaded is None or now is None:
-            return ProcessMeter(None)
-        return ProcessMeter(self._empty + max(now - self._loaded, 0))
+    def _take_all(self, entrant: Entrant, checked: dict[str, Ready]) -> None:
+        """Make what is timed; what results were compared with is of no more use here."""
+        assert self._problem is not None
+        self._problem.forget()
+        super()._take_all(entrant, checked)
+
+    def _meter(self, entrant: Entrant) -> Meter:
+        return super()._meter(entrant) if entrant.gpu else ProcessMeter()
+
+
+def matrix_bytes(problem: Problem) -> int:
+    """Return the bytes of a problem's matrix in CSR."""
+    S = problem.S
+    return int(S.data.nbytes + S.indices.nbytes + S.indptr.nbytes)
 
 
 class Worker:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -35,6 +35,7 @@ Plot = Annotated[Path | None, typer.Option("--plot", help="Draw the roofline.")]
 Dtype = Annotated[str, typer.Option(help="float32, float64, complex64 or complex128.")]
 Batches = Annotated[int, typer.Option(help="Rounds in which every contender has its turn.", min=1)]
 Budget = Annotated[float, typer.Option(help="Seconds that a contest may take, about.")]
+Grow = Annotated[bool, typer.Option("--grow", help="Each case over sizes, up to its own.")]
 Cold = Annotated[bool, typer.Option("--cold", help="Empty the caches before each call.")]
 Against = Annotated[
     list[str] | None, typer.Option("--against", help="Only this peer; may be repeated.")
@@ -54,23 +55,19 @@ def spmv(
     plot: Plot = None,
     batches: Batches = 15,
     budget: Budget = 20.0,
+    grow: Grow = False,
     cold: Cold = False,
     against: Against = None,
     one_process: OneProcess = False,
 ) -> None:
     """Time a sparse matrix times a vector."""
-    from ..bench import case, spmv
+    from ..bench import spmv
     from ..bench.contest import Settings
 
-    chosen = [case(name) for name in cases or spmv.DEFAULT_CASES]
-    Csr(np.eye(1), executor="reference").asformat(format)  # raises if there is no such format
     settings = Settings(batches=batches, budget=budget, cold=cold)
-
-    def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
-        return spmv.run(
-            chosen, where, peers, stations, format=format, dtype=dtype, settings=settings
-        )
-
+    Csr(np.eye(1), executor="reference").asformat(format)  # raises if there is no such format
+    options = {"format": format, "dtype": dtype}
+    measure = _measure("spmv", cases or spmv.DEFAULT_CASES, options, grow, settings)
     _report(measure, executor, json, plot, against, one_process)
 
 
@@ -87,33 +84,30 @@ def solve(
     plot: Plot = None,
     batches: Batches = 7,
     budget: Budget = 20.0,
+    grow: Grow = False,
     cold: Cold = False,
     against: Against = None,
     one_process: OneProcess = False,
 ) -> None:
     """Time iterations of solvers, and what an iteration costs on 100 unknowns."""
-    from ..bench import case, solve
+    from ..bench import solve
     from ..bench.contest import Settings
     from ..solvers.choose import METHODS
 
     for name in method or ():
         if name not in METHODS:
             raise InvalidArgument(f"no method is called {name!r}; known: {', '.join(METHODS)}")
-    chosen = [case(name) for name in cases or solve.DEFAULT_CASES]
     settings = Settings(batches=batches, budget=budget, cold=cold)
+    options = {
+        "methods": method or solve.DEFAULT_METHODS,
+        "iterations": iterations,
+        "dtype": dtype,
+    }
+    solves = _measure("solve", cases or solve.DEFAULT_CASES, options, grow, settings)
 
     def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
         yield from solve.overhead(where, stations, settings)
-        yield from solve.run(
-            chosen,
-            where,
-            peers,
-            stations,
-            methods=method or solve.DEFAULT_METHODS,
-            iterations=iterations,
-            dtype=dtype,
-            settings=settings,
-        )
+        yield from solves(where, peers, stations)
 
     _report(measure, executor, json, plot, against, one_process)
 
@@ -121,9 +115,7 @@ def solve(
 Columns = Annotated[
     list[int] | None, typer.Option(help="Columns of the dense operands; may be repeated.", min=1)
 ]
-Suite = Annotated[
-    str | None, typer.Option(help="A set of cases: square, esimd-72, dgsparse, dlmc, k-sweep.")
-]
+LearningDtype = Annotated[str, typer.Option(help="float32 or float16.")]
 EveryKernel = Annotated[bool, typer.Option("--every-kernel", help="Time all our algorithms.")]
 
 
@@ -131,9 +123,10 @@ EveryKernel = Annotated[bool, typer.Option("--every-kernel", help="Time all our 
 def spmm(
     cases: Cases = None,
     executor: ExecutorName = "omp",
-    suite: Suite = None,
     columns: Columns = None,
     every_kernel: EveryKernel = False,
+    dtype: LearningDtype = "float32",
+    grow: Grow = False,
     json: Json = None,
     plot: Plot = None,
     batches: Batches = 15,
@@ -146,7 +139,7 @@ def spmm(
     from ..bench.contest import Settings
 
     settings = Settings(batches=batches, budget=budget, cold=cold)
-    measure = _ml("spmm", cases, suite, columns, every_kernel, settings)
+    measure = _ml("spmm", cases, columns, every_kernel, dtype, grow, settings)
     _report(measure, executor, json, plot, against, one_process)
 
 
@@ -154,9 +147,10 @@ def spmm(
 def sddmm(
     cases: Cases = None,
     executor: ExecutorName = "omp",
-    suite: Suite = None,
     columns: Columns = None,
     every_kernel: EveryKernel = False,
+    dtype: LearningDtype = "float32",
+    grow: Grow = False,
     json: Json = None,
     plot: Plot = None,
     batches: Batches = 15,
@@ -169,7 +163,7 @@ def sddmm(
     from ..bench.contest import Settings
 
     settings = Settings(batches=batches, budget=budget, cold=cold)
-    measure = _ml("sddmm", cases, suite, columns, every_kernel, settings)
+    measure = _ml("sddmm", cases, columns, every_kernel, dtype, grow, settings)
     _report(measure, executor, json, plot, against, one_process)
 
 
@@ -177,9 +171,10 @@ def sddmm(
 def fusedmm(
     cases: Cases = None,
     executor: ExecutorName = "omp",
-    suite: Suite = None,
     columns: Columns = None,
     every_kernel: EveryKernel = False,
+    dtype: LearningDtype = "float32",
+    grow: Grow = False,
     json: Json = None,
     plot: Plot = None,
     batches: Batches = 15,
@@ -192,39 +187,86 @@ def fusedmm(
     from ..bench.contest import Settings
 
     settings = Settings(batches=batches, budget=budget, cold=cold)
-    measure = _ml("fusedmm", cases, suite, columns, every_kernel, settings)
+    measure = _ml("fusedmm", cases, columns, every_kernel, dtype, grow, settings)
     _report(measure, executor, json, plot, against, one_process)
 
 
 def _ml(
     operation: str,
-    cases: list[str] | None,
-    suite: str | None,
+    names: list[str] | None,
     columns: list[int] | None,
     every_kernel: bool,
+    dtype: str,
+    grow: bool,
     settings: Settings,
 ) -> Measure:
-    from ..bench import case, ml
+    from ..bench import ml
 
-    if suite is not None and suite not in ml.SUITES:
-        raise InvalidArgument(f"no suite is called {suite!r}; known: {', '.join(ml.SUITES)}")
-    chosen, usual = ml.suite(suite or "square")
-    if cases:
-        chosen = [case(name) for name in cases]
+    if dtype not in ("float32", "float16"):
+        raise InvalidArgument(f"--dtype: expected float32 or float16, got {dtype!r}")
+    options = {
+        "columns": columns or ml.DEFAULT_COLUMNS,
+        "every_kernel": every_kernel,
+        "dtype": dtype,
+    }
+    return _measure(operation, names or ml.DEFAULT_CASES, options, grow, settings)
+
+
+def _measure(
+    operation: str, names: Sequence[str], options: dict[str, Any], grow: bool, settings: Settings
+) -> Measure:
+    """Return what measures an operation on cases, which are looked up now."""
+    from ..bench import suites
+
+    job = suites.Job(operation, tuple(names), options, grow=grow)
+    chosen = suites.chosen(job)
 
     def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
-        return ml.run(
-            operation,
-            chosen,
-            where,
-            peers,
-            stations,
-            columns=columns or usual,
-            every_kernel=every_kernel,
-            settings=settings,
-        )
+        return suites.measured(job, chosen, where, peers, stations, settings)
 
     return measure
+
+
+@bench.command()
+def suite(
+    names: Annotated[
+        list[str], typer.Argument(help="Such as usual, growth, ginkgo-port, dgsparse; or all.")
+    ],
+    executor: ExecutorName = "omp",
+    scale: Annotated[
+        int | None, typer.Option(help="Divide the sizes; 1 is those of the paper.", min=1)
+    ] = None,
+    iterations: Annotated[int | None, typer.Option(help="Of a solve.", min=1)] = None,
+    json: Json = None,
+    plot: Plot = None,
+    batches: Annotated[int | None, typer.Option(help="Rounds.", min=1)] = None,
+    budget: Annotated[float | None, typer.Option(help="Seconds of a contest, about.")] = None,
+    against: Against = None,
+    one_process: OneProcess = False,
+) -> None:
+    """Measure named suites: what is usual, growth, or the tables of papers."""
+    from ..bench import suites
+    from ..bench.contest import BUDGET, Settings
+
+    chosen = list(suites.SUITES) if names == ["all"] else names
+    for name in chosen:
+        suites.suite(name)  # raises if there is none
+    settings = None
+    if batches or budget:
+        settings = Settings(batches=batches or suites.BATCHES, budget=budget or BUDGET)
+
+    def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
+        for name in chosen:
+            yield from suites.run(
+                name, where, peers, stations, scale=scale, iterations=iterations, settings=settings
+            )
+
+    _report(measure, executor, json, plot, against, one_process)
+
+
+def _contest(record: Record) -> tuple[str, ...]:
+    """Return what the records of one contest have in common."""
+    return record.suite, record.benchmark, record.case, record.dtype, record.caches
 
 
 def _report(
@@ -253,7 +295,7 @@ def _report(
     out = console()
     with stations_for(where, own_process=False if one_process else None) as stations:
         measured = measure(where, peers, stations)
-        for _, contest in groupby(measured, key=lambda r: (r.benchmark, r.case)):
+        for _, contest in groupby(measured, key=_contest):
             records = list(contest)
             for record in records:
                 report.add(record)
