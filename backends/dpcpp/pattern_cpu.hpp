@@ -9,10 +9,10 @@ namespace wl {
 // As the omp backend has measured it for its own.
 constexpr i64 PATTERN_AHEAD = 1024;
 
-// `rows` neighbouring rows of L entries at the same offsets.
+// `rows` neighbouring rows of L entries at the same offsets, from row `first`; x is that of it.
 template <int L, class T>
-WL_DEVICE void pattern_run(i64 rows, const i32* offsets, const T* data, const T* x, T* y, i64 y_ld,
-                           T alpha, T beta) {
+WL_DEVICE void pattern_run(i64 rows, const i32* offsets, const T* data, const T* x, i64 first,
+                           const one_column<T>& y) {
   const T* x_at[L];
   for (int e = 0; e < L; ++e)
     x_at[e] = x + offsets[e];
@@ -24,7 +24,7 @@ WL_DEVICE void pattern_run(i64 rows, const i32* offsets, const T* data, const T*
         prefetch_eight(data + e + PATTERN_AHEAD);
       multiply_add(sums[e % 2], data[e], x_at[e][row]);
     }
-    store(y[row * y_ld], sums[0] + sums[1], alpha, beta);
+    y.put(first + row, sums[0] + sums[1]);
   }
 }
 
@@ -41,6 +41,8 @@ WL_DEVICE void csr_patterns(const item& it, i64 parts, const i64* cut_row, const
                             const i32* run_end, const i32* run_pattern, const i32* pattern_ptr,
                             const i32* offsets, i64 k, const I* indptr, const T* values,
                             mat<const T> x, mat<T> y, T alpha, T beta) {
+  const T zero{};
+  const one_column<T> column(y, alpha, beta, &zero);
   for (i64 p = it.block(); p < parts; p += it.blocks()) {
     i64 row = cut_row[p];
     const i64 last = cut_row[p + 1];
@@ -49,13 +51,12 @@ WL_DEVICE void csr_patterns(const item& it, i64 parts, const i64* cut_row, const
       const i64 rows = (run_end[run] < last ? run_end[run] : last) - row;
       const i32 id = run_pattern[run], length = pattern_ptr[id + 1] - pattern_ptr[id];
       const i32* const at = offsets + pattern_ptr[id];
-      T* const of_y = &y(row, 0);
       if (k == 1 && x.ld == 1) {
         const T* const of_x = x.data + row;
         switch (length) {
 #define WL_PATTERN_RUN(L)                                                                          \
   case L:                                                                                          \
-    pattern_run<L>(rows, at, data, of_x, of_y, y.ld, alpha, beta);                                 \
+    pattern_run<L>(rows, at, data, of_x, row, column);                                             \
     break
           WL_PATTERN_RUN(2);
           WL_PATTERN_RUN(3);
@@ -72,7 +73,7 @@ WL_DEVICE void csr_patterns(const item& it, i64 parts, const i64* cut_row, const
             T sum{};
             for (i32 e = 0; e < length; ++e)
               multiply_add(sum, data[r * length + e], of_x[r + at[e]]);
-            store(of_y[r * y.ld], sum, alpha, beta);
+            column.put(row + r, sum);
           }
         }
       } else {

@@ -51,6 +51,23 @@ WL_DEVICE T row_dot(const T* data, const I* indices, i64 n, const T* x) {
   return even + odd;
 }
 
+// Where the sums of rows go in one column: y = alpha sum + beta y. Where beta is 0, a zero of ours
+// takes the place of y: a branch would become a load that is always done, and waited for.
+template <class T>
+struct one_column {
+  T* y;
+  i64 ld;
+  const T* old;
+  i64 old_ld;
+  T alpha, beta;
+
+  WL_DEVICE one_column(mat<T> of_y, T a, T b, const T* zero)
+      : y(of_y.data), ld(of_y.ld), old(b == T(0) ? zero : of_y.data),
+        old_ld(b == T(0) ? 0 : of_y.ld), alpha(a), beta(b) {}
+
+  WL_DEVICE void put(i64 row, T sum) const { y[row * ld] = alpha * sum + beta * old[row * old_ld]; }
+};
+
 // Calls body.template operator()<W>(c) on tiles that cover columns [0, k), widest first: sums of so
 // many columns stay in registers while the entries of a row are read.
 template <int W = 8, class Body>
@@ -114,6 +131,8 @@ template <class T, class I>
 WL_DEVICE void csr_parts(const item& it, i64 parts, const i64* cut_row, const i64* cut_entry, i64 k,
                          const I* indptr, const I* indices, const T* data, mat<const T> x, mat<T> y,
                          T alpha, T beta, T* carry) {
+  const T zero{};
+  const one_column<T> column(y, alpha, beta, &zero);
   for (i64 p = it.block(); p < parts; p += it.blocks()) {
     i64 row = cut_row[p], at = cut_entry[p];
     const i64 last = cut_row[p + 1], end = cut_entry[p + 1];
@@ -124,10 +143,18 @@ WL_DEVICE void csr_parts(const item& it, i64 parts, const i64* cut_row, const i6
       csr_row(at, end, indices, data, k, x, carry + p * k, alpha, T(0));
       continue;
     }
-    for (; row < last; ++row) {
-      const i64 next = indptr[row + 1];
-      csr_row(at, next, indices, data, k, x, &y(row, 0), alpha, beta);
-      at = next;
+    if (k == 1 && x.ld == 1) {
+      for (; row < last; ++row) {
+        const i64 next = indptr[row + 1];
+        column.put(row, row_dot(data + at, indices + at, next - at, x.data));
+        at = next;
+      }
+    } else {
+      for (; row < last; ++row) {
+        const i64 next = indptr[row + 1];
+        csr_row(at, next, indices, data, k, x, &y(row, 0), alpha, beta);
+        at = next;
+      }
     }
     if (at < end)
       csr_row(at, end, indices, data, k, x, &y(row, 0), alpha, beta);
