@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -166,7 +167,7 @@ class GpuExecutor(Executor):
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return an uninitialized, C-contiguous array."""
         dtype = np.dtype(dtype)
-        with self._here("allocation", int(np.prod(shape, dtype=np.int64)) * dtype.itemsize):
+        with self._here("allocation", prod(shape) * dtype.itemsize):
             return self.xp.empty(shape, dtype)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
