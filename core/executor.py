@@ -13,7 +13,7 @@ from .errors import ExecutorMismatch, UnsupportedOperation
 from .operation import KernelTable, Operation
 
 if TYPE_CHECKING:
-    from .iteration import Iteration
+    from .iteration import Iteration, Replay
 
 Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, ...
 
@@ -84,6 +84,10 @@ class Executor(ABC):
     def to_host(self, array: Array) -> np.ndarray:
         """Return a NumPy array with the contents of a native one; it may share memory."""
 
+    def to_host_together(self, *arrays: Array) -> list[np.ndarray]:
+        """Return what :meth:`to_host` does for each; on a device, one wait for all."""
+        return [self.to_host(array) for array in arrays]
+
     @abstractmethod
     def copy(self, array: Array) -> Array:
         """Return a C-contiguous native copy of a native array."""
@@ -137,6 +141,10 @@ class Executor(ABC):
             if self.to_host(status.running)[0] == 0:
                 break
             iteration.body()
+
+    def play(self, replay: Replay) -> None:
+        """Run what does not repeat by itself, perhaps from a record of it."""
+        replay.body()
 
     _observer: Callable[..., Any] | None = None  # set by the profiler while it watches
 

@@ -31,3 +31,22 @@ class Iteration:
     status: Status
     resident: bool = True
     program: Any = field(default=None, repr=False)
+
+
+@dataclass(eq=False)
+class Replay:
+    """Operations that are run now and then, the same on the same arrays each time.
+
+    Parameters
+    ----------
+    body : callable
+        Runs them through ``executor.run``.
+    resident : bool
+        As for :class:`Iteration`.
+    program : object
+        What an executor made of ``body``.
+    """
+
+    body: Callable[[], None]
+    resident: bool = True
+    program: Any = field(default=None, repr=False)

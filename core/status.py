@@ -113,4 +113,9 @@ class Status:
 
     def read(self, member: str) -> np.ndarray[Any, Any]:
         """Return a host copy of a member."""
-        return np.array(self.executor.to_host(getattr(self, member)))
+        return self.read_together(member)[0]
+
+    def read_together(self, *members: str) -> list[np.ndarray[Any, Any]]:
+        """Return host copies of several members, after one wait."""
+        found = self.executor.to_host_together(*(getattr(self, member) for member in members))
+        return [np.array(array) for array in found]

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.dtypes import common_dtype
 from ..core.errors import ShapeMismatch
 from ..core.executor import same_executor
-from ..core.iteration import Iteration
+from ..core.iteration import Iteration, Replay
 from ..core.linop import LinOp
 from ..core.loggers import Logger, Progress
 from ..core.operations import vector
@@ -179,6 +179,9 @@ class KrylovSolver(LinOp):
             self.allocate(work)
             resident = work.A.resident and (M is None or M.resident)
             work.iteration = Iteration(lambda: self.iterate(work), work.status, resident)
+            work.beginning = Replay(lambda: self.initialize(work), resident)
+            work.ending = Replay(lambda: self.finish(work), resident)
+            work.verifying = Replay(work.verify, work.A.resident)
             self._workspaces[key] = work
         return self._workspaces[key]
 

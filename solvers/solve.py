@@ -16,7 +16,6 @@ from ..core.dtypes import common_dtype, real_dtype
 from ..core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
 from ..core.loggers import Logger, Snapshot
 from ..core.operands import as_block, like
-from ..core.operations import status as status_operations
 from ..core.operations import vector
 from ..core.result import Result
 from ..core.status import Stop
@@ -68,6 +67,7 @@ class Solve:
         self._place_start(start)
         self._set_limits()
         self.final = np.zeros(self.work.k, np.uint8)
+        self.ended, self.running = np.zeros(self.work.k, np.uint8), self.work.k
         self.norm = np.zeros(self.work.k)
         self.iterations = np.zeros(self.work.k, np.int64)
         self.history: list[list[float]] = [[] for _ in range(self.work.k)]
@@ -168,12 +168,13 @@ class Solve:
     def _verify(self, first: bool = False) -> None:
         """Compute the true residual and decide which columns are done."""
         work, status = self.work, self.work.status
-        ended = np.zeros(work.k, np.uint8) if first else status.read("stop")
-        before = self.norm
-        status.arm(self.final)
-        self._residual(work.r)
-        self.executor.run(status_operations.start, work.r, status)
-        found, norm = status.read("stop"), status.read("norm").astype(np.float64)
+        ended, before = self.ended, self.norm
+        if first or np.any(ended != self.final):
+            status.arm(self.final)
+        self.executor.copy_into(work.r, self.b)
+        self.executor.play(work.verifying)
+        found, norm = status.read_together("stop", "norm")
+        norm = norm.astype(np.float64)
         undecided = self.final == Stop.RUNNING
         self.norm = np.where(undecided, norm, before)
         if first:
@@ -188,6 +189,7 @@ class Solve:
             )
         if np.any(self.final != found):
             status.arm(self.final)
+        self.running = int(np.count_nonzero(self.final == Stop.RUNNING))
 
     def _judge(self, found: Stop, ended: Stop, progress: bool, column: int) -> Stop:
         """Return the verdict on a column, RUNNING if it deserves another cycle.
@@ -206,7 +208,7 @@ class Solve:
 
     def _cycle(self) -> None:
         solver, work = self.solver, self.work
-        solver.initialize(work)
+        self.executor.play(work.beginning)
         left = self._left()
         if solver.cycle is not None:
             left = min(left, solver.cycle)
@@ -216,11 +218,11 @@ class Solve:
                 self.executor.drive(work.iteration, batch)
                 left -= batch
                 self._record()
-                if self.executor.to_host(work.status.running)[0] == 0 or self._asked_to_stop():
+                if self.running == 0 or self._asked_to_stop():
                     break
         finally:
             # also on Ctrl-C: what was reached is worth having
-            solver.finish(work)
+            self.executor.play(work.ending)
         if not solver.keeps_iterate:
             self._callback_stops()
 
@@ -245,8 +247,11 @@ class Solve:
     def _record(self) -> None:
         """Take the norms of the last drive out of the ring."""
         status = self.work.status
-        iterations = status.read("iterations")
-        ring = self.executor.to_host(status.history)
+        # All at once, because each wait for a device costs as much as an iteration or two.
+        iterations, ring, running, self.ended = status.read_together(
+            "iterations", "history", "running", "stop"
+        )
+        self.running = int(running[0])
         for column in np.flatnonzero(iterations > self.iterations):
             rows = np.arange(self.iterations[column], iterations[column]) % status.capacity
             norms = ring[rows, column].astype(np.float64) / self.scale[column]
@@ -264,7 +269,7 @@ class Solve:
             limit=self.count,
             norm=np.array([h[-1] for h in self.history]),
             threshold=self.threshold,
-            running=int(self.executor.to_host(self.work.status.running)[0]),
+            running=self.running,
         )
         for logger in self.loggers:
             if event == "start" or snapshot.iteration % logger.every == 0:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.dtypes import real_dtype
-from ..core.iteration import Iteration
+from ..core.iteration import Iteration, Replay
 from ..core.linop import LinOp
+from ..core.operations import status as status_operations
 from ..core.status import Status
 
 if TYPE_CHECKING:
@@ -26,12 +27,17 @@ class Workspace:
         The stopping status of the columns.
     iteration : Iteration
         What the executor drives.
+    beginning, ending, verifying : Replay
+        What it plays around a cycle.
     """
 
     A: LinOp
     M: LinOp | None
     status: Status
     iteration: Iteration
+    beginning: Replay
+    ending: Replay
+    verifying: Replay
 
     def __init__(self, A: LinOp, M: LinOp | None, columns: int) -> None:
         self.A, self.M = A, M
@@ -45,6 +51,11 @@ class Workspace:
 
         def __getattr__(self, name: str) -> Array: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def verify(self) -> None:
+        """Make the true residual of what is the right-hand side in ``r``, and judge it."""
+        self.A._apply(self.x, self.r, -1.0, 1.0)
+        self.executor.run(status_operations.start, self.r, self.status)
 
     def vectors(self, *names: str) -> None:
         """Make blocks of shape (n, k)."""

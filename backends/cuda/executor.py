@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
-from ...core.iteration import Iteration
-from .base import GpuExecutor
+import numpy as np
+
+from ...core.executor import Array
+from ...core.iteration import Iteration, Replay
+from .base import GpuExecutor, Scratch
 from .device import CudaDevice, device
 from .table import kernel
 from .thresholds import NVIDIA
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
+
+
+class _Pinned(threading.local):
+    """Memory of the host that the device copies to without a detour, one piece for a thread."""
+
+    memory: Any = None
+
+    def bytes(self, xp: Any, nbytes: int) -> np.ndarray[Any, Any]:
+        if self.memory is None or self.memory.mem.size < nbytes:
+            self.memory = xp.cuda.alloc_pinned_memory(max(nbytes, 1 << 14))
+        return np.frombuffer(self.memory, np.uint8, nbytes)
+
+
+class Played:
+    """Operations as a graph: one launch for all of their kernels."""
+
+    def __init__(self, executor: GpuExecutor, replay: Replay) -> None:
+        self.executor, self.scratch = executor, Scratch()
+        self.graph: Any = None
+        if not executor.record(replay):
+            return
+        with executor.preparing(self.scratch, dry=True):
+            replay.body()
+        stream = executor.xp.cuda.Stream(non_blocking=True)
+        with stream, executor.preparing(self.scratch, dry=False):
+            stream.begin_capture()
+            try:
+                replay.body()
+            finally:
+                self.graph = stream.end_capture()
+
+    def run(self) -> None:
+        """Launch it."""
+        if self.graph is not None:
+            self.graph.launch(self.executor.xp.cuda.get_current_stream())
 
 
 class CudaExecutor(GpuExecutor):
@@ -47,11 +86,46 @@ class CudaExecutor(GpuExecutor):
 
         require(device)
         super().__init__(device)
+        self._pinned = _Pinned()
 
     @property
     def device(self) -> CudaDevice:
         """Facts and loaded kernels of the GPU."""
         return device(self.ordinal)
+
+    def play(self, replay: Replay) -> None:
+        """Run what does not repeat by itself, from the second time on as a graph."""
+        if not replay.resident or self.observed:
+            replay.body()
+        elif replay.program is None:
+            # The first time there are plans to be made.
+            replay.body()
+            replay.program = False
+        else:
+            with self._here("a solver's steps between its cycles"):
+                if not replay.program:
+                    replay.program = Played(self, replay)
+                replay.program.run()
+
+    def to_host_together(self, *arrays: Array) -> list[np.ndarray[Any, Any]]:
+        """Return NumPy copies of contiguous arrays, after the work that makes them."""
+        places = np.cumsum([0, *(-(-int(a.nbytes) // 16) * 16 for a in arrays)])
+        with self._here("copy to the host"):
+            cuda, room = self.xp.cuda, self._pinned.bytes(self.xp, int(places[-1]))
+            stream = cuda.get_current_stream()
+            for array, begin in zip(arrays, places, strict=False):
+                cuda.runtime.memcpyAsync(
+                    room.ctypes.data + int(begin),
+                    array.data.ptr,
+                    array.nbytes,
+                    cuda.runtime.memcpyDeviceToHost,
+                    stream.ptr,
+                )
+            stream.synchronize()
+        return [
+            room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape).copy()
+            for array, begin in zip(arrays, map(int, places), strict=False)
+        ]
 
     def make_program(self, iteration: Iteration) -> Any:
         """Return one kernel for everything, or a graph whose condition the device sets."""

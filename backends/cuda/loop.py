@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,26 +12,48 @@ import numpy as np
 from ...core.errors import DeviceError
 from ...core.status import Status
 from ..unified.wrappers import LARGEST_SUM
-from . import fused, launch, packed
+from . import fused, launch, packed, selection
 from .base import CODES, Scratch, address
+from .device import CudaDevice
 from .executor import CudaExecutor
-from .tape import Call, Meetings, Step, Tape, delayed, is_contiguous, meetings, meetings_delayed
+from .rounds import Act, Plan, acts_of, all_vectors, plan, row_arrays
+from .tape import Step, Tape, is_contiguous
+from .together import (
+    Shape,
+    carried_vectors,
+    matrices_of,
+    matrix_bytes,
+    pattern_bytes,
+    posts_of_many,
+    posts_of_sums,
+    small_bytes,
+    together,
+)
 
 #: Work-items of a block of the one kernel: as few as give each of a system's rows to one of them.
-SMALL_BLOCK, LARGE_BLOCK = 256, 1024
+SMALL_BLOCK, LARGE_BLOCK = 256, 512
 #: Blocks of a cluster: as many multiprocessors as share one barrier in hardware.
 CLUSTER = 16
 #: Rows that a work-item of a cluster may have: with two, at 32^3, it took 8.8 microseconds an
 #: iteration of CG and a whole grid 7.7; at 16^3 4.5 and 6.9 (H200).
-CLUSTER_ROWS = 1
-#: Rows up to which a step is delayed: beyond, twice the gathers cost more than a meeting.
-DELAYED_ROWS = 1 << 18
+CLUSTER_ROWS = 2
+CLUSTER_BLOCK = 1024
+#: Rows of a work-item of a grid at most: it keeps its part of all vectors in registers.
+MOST_ROWS = 8
+#: Rows up to which gathers form what they gather: beyond, more gathers cost more than a meeting.
+FORMING_ROWS = 1 << 17
 #: Rows of a matrix that one work-item has in a product of the one kernel.
 LONGEST_ROW = 64
 #: Share of the L2 cache that a system may take for the one kernel to be chosen.
 CACHE_SHARE = 0.75
-#: Words of the meetings: two rooms of eight words for every block.
-ROOM = 16
+#: Registers of a work-item that are not for its parts of vectors.
+OTHER_REGISTERS = 104
+#: Registers of a multiprocessor.
+REGISTERS = 1 << 16
+#: Shared memory that kernels take without being told.
+STATIC_SHARED = 8 << 10
+#: Vectors of a basis for which a block has room for inner products.
+LONGEST_BASIS = 129
 
 _LOOP_SOURCE = r"""
 using i64 = long long;
@@ -58,8 +82,9 @@ def make_program(executor: CudaExecutor, tape: Tape, status: Status) -> Any:
         if parameter.is_matrix:
             prepare(argument)
     steps = tape.steps()
-    if fits_one_kernel(executor, tape, steps):
-        return Together(executor, steps, status)
+    acts = acts_of(steps)
+    if acts is not None and fits_one_kernel(executor, tape, acts):
+        return Together(executor, acts, status)
     return Graph(executor, tape, steps, status)
 
 
@@ -72,85 +97,68 @@ def prepare(matrix: Any) -> None:
         _ = matrix.plan
 
 
-def fits_one_kernel(executor: CudaExecutor, tape: Tape, steps: list[Step]) -> bool:
+def fits_one_kernel(executor: CudaExecutor, tape: Tape, acts: list[Act]) -> bool:
     """Return whether a small system can be solved by one kernel."""
-    if tape.columns != {1} or any(step.other is not None for step in steps):
+    if tape.columns != {1}:
+        return False
+    bases = {address(act.arnoldi.basis) for act in acts if act.arnoldi is not None}
+    if any(int(a.shape[0]) > LONGEST_BASIS for p, a in tape.arrays() if len(p.dims) == 3):
         return False
     arrays = {address(a): int(a.nbytes) for p, a in tape.arrays() if p.is_array}
+    # A basis is read once or twice an iteration, from wherever it is.
+    nbytes = sum(size for where, size in arrays.items() if where not in bases)
     values = {a.dtype for p, a in tape.arrays() if p.is_array and p.kind == "T"}
-    nbytes = sum(arrays.values())
-    seen: set[int] = set()
-    for step in steps:
-        if step.product is None:
-            continue
-        if not all(is_contiguous(v) for v in step.product[1][1:3]):
-            return False
-        matrix = step.product[1][0]
+    vectors = [a for act in acts for _, a in row_arrays(act.rows)]
+    vectors += [v for act in acts if act.product is not None for v in act.product[1][1:3]]
+    rows = {int(v.shape[0]) for v in vectors}
+    if len(rows) != 1 or not all(is_contiguous(v) for v in vectors):
+        return False
+    if max(rows) > MOST_ROWS * LARGE_BLOCK * executor.device.multiprocessors:
+        return False
+    for matrix in matrices_of(acts):
         values.add(matrix.dtype)
         state = matrix.plan.state
+        if matrix.plan.statistics.longest > LONGEST_ROW:
+            return False
         if isinstance(state, packed.Packed):
             if state.target is not None:
                 return False  # rows would not belong to the same work-item in every step
-            size = state.nbytes
-        elif matrix.plan.statistics.longest > LONGEST_ROW:
-            return False
+            nbytes += state.nbytes
         else:
-            size = matrix.nbytes
-        nbytes += 0 if id(matrix) in seen else size
-        seen.add(id(matrix))
+            nbytes += matrix.nbytes
     return len(values) == 1 and nbytes <= CACHE_SHARE * executor.device.cache_bytes
 
 
 class Together:
     """One kernel for all iterations, on a cluster of blocks or on a grid that is there at once."""
 
-    def __init__(self, executor: CudaExecutor, steps: list[Step], status: Status) -> None:
+    def __init__(self, executor: CudaExecutor, acts: list[Act], status: Status) -> None:
         device = executor.device
         self.executor = executor
-        self.steps = steps  # with them the arrays live on
-        rows = max(int(v.shape[0]) for s in steps for c in s.calls for v in _blocks(c))
-        self.value = next(CODES[v.dtype] for s in steps for c in s.calls for v in _blocks(c))
-        self.spare: Any = None
-        if delayed(steps) and rows <= DELAYED_ROWS:
-            product = steps[0].product
-            assert product is not None
-            self.spare = executor.xp.zeros_like(product[1][1])
-        plan = meetings(steps) if self.spare is None else meetings_delayed(steps)
-        #: Meetings of a round: a launch takes that many numbers for each.
-        self.meetings = plan.count + sum(step.has_sum for step in steps)
-        self.cluster = 0
-        if device.capability >= (9, 0) and rows <= CLUSTER * LARGE_BLOCK * CLUSTER_ROWS:
-            self.cluster = CLUSTER
-            self.block = SMALL_BLOCK
-            while self.block < LARGE_BLOCK and rows > self.block * CLUSTER:
-                self.block *= 2
-            self.blocks = CLUSTER
-            self._load(plan, status)
-            if not device.holds_cluster(self.function, CLUSTER, self.block):
-                self.cluster = 0
-        if not self.cluster:
-            few = rows <= SMALL_BLOCK * device.multiprocessors
-            self.block = SMALL_BLOCK if few else LARGE_BLOCK
-            self.blocks = max(1, min(-(-rows // self.block), device.multiprocessors))
-            self._load(plan, status)
-        self.posts = executor.xp.zeros(self.blocks * ROOM, np.uint64)
-        self.values.append(address(self.posts))
+        self.acts = acts  # with them the arrays live on
+        vectors = [a for act in acts for _, a in row_arrays(act.rows)]
+        rows = int(vectors[0].shape[0])
+        value = CODES[vectors[0].dtype]
+        places = {address(a): a for act in acts for a in all_vectors(act)}
+        for bare in shapes(device, acts, rows):
+            planned = plan(acts, forming=not bare.cluster and rows <= FORMING_ROWS)
+            spares = {w: executor.xp.zeros_like(places[w]) for w in sorted(planned.doubled)}
+            shape = with_shared(device, planned, bare)
+            made = together(planned, status, value, shape, spares, warp=device.warp)
+            self.function = loaded(device, made.kernel)
+            self.shape, self.shared, self.spares = shape, made.shared, spares
+            #: Meetings of a round: a launch takes that many numbers for each.
+            self.meetings = planned.count
+            if made.shared:
+                device.allow_shared(self.function, made.shared)
+            if not shape.cluster or device.holds_cluster(
+                self.function, shape.cluster, shape.block, made.shared
+            ):
+                break
+        words = posts_of_sums(self.shape) + posts_of_many(acts, self.shape)
+        self.posts = executor.xp.zeros(words, np.uint64)
+        self.values = [*made.kernel.values, address(self.posts)]
         self.number = 0
-
-    def _load(self, plan: Meetings, status: Status) -> None:
-        device = self.executor.device
-        kernel = fused.all_together(
-            self.steps,
-            plan,
-            status,
-            self.value,
-            warp=device.warp,
-            block=self.block,
-            cluster=self.cluster,
-            spare=self.spare,
-        )
-        self.function = device.function(kernel.symbol, lambda: kernel.source)
-        self.values = list(kernel.values)
 
     def run(self, limit: int) -> None:
         """Run at most ``limit`` iterations."""
@@ -159,18 +167,56 @@ class Together:
             self.posts.fill(0)
             self.number = 0
         arguments = [*self.values, np.uint32(self.number), limit]
-        cooperative = not self.cluster
-        self.function((self.blocks,), (self.block,), arguments, 0, None, cooperative)
+        shape, cooperative = self.shape, not self.shape.cluster
+        self.function((shape.blocks,), (shape.block,), arguments, self.shared, None, cooperative)
         self.number += used
 
 
-def _blocks(call: Call) -> list[Any]:
-    operation, arguments = call
-    return [
-        argument
-        for parameter, argument in zip(operation.parameters, arguments, strict=True)
-        if parameter.is_array and len(parameter.dims) == 2
-    ]
+def loaded(device: CudaDevice, kernel: fused.Kernel) -> Any:
+    """Return a kernel that can be launched."""
+    return device.function(kernel.symbol, lambda: kernel.source)
+
+
+def shapes(device: CudaDevice, acts: list[Act], rows: int) -> Iterator[Shape]:
+    """Yield how a kernel may be launched, the best first; the last is always possible."""
+    each = 1 if any(act.arnoldi for act in acts) else CLUSTER_ROWS
+    if device.capability >= (9, 0) and rows <= CLUSTER * CLUSTER_BLOCK * each:
+        block = SMALL_BLOCK
+        while block < CLUSTER_BLOCK and rows > block * CLUSTER:
+            block *= 2
+        yield Shape(block, CLUSTER, -(-rows // (block * CLUSTER)), CLUSTER)
+    block = SMALL_BLOCK if rows <= SMALL_BLOCK * device.multiprocessors else LARGE_BLOCK
+    blocks = max(1, min(-(-rows // block), device.multiprocessors))
+    yield Shape(block, blocks, -(-rows // (block * blocks)))
+
+
+def with_shared(device: CudaDevice, planned: Plan, shape: Shape) -> Shape:
+    """Return a shape with what it keeps in shared memory.
+
+    Vectors for which there are no registers come first, because registers that are spilled go to
+    the L2 cache in every meeting; then the basis of GMRES, then matrices.
+    """
+    acts, slots = planned.acts, shape.rows * shape.block
+    room = device.shared_bytes - STATIC_SHARED
+    kept = [v for act in acts for v in all_vectors(act)]
+    itemsize = max(int(v.dtype.itemsize) for v in kept)
+    each = slots * itemsize
+    matrices = sum(matrix_bytes(matrix, slots) for matrix in matrices_of(acts))
+    patterns = sum(pattern_bytes(matrix, slots) for matrix in matrices_of(acts))
+    bases = [act.arnoldi for act in acts if act.arnoldi is not None]
+    room -= sum(small_bytes(arnoldi, shape, device.warp) for arnoldi in bases)
+    free = max(REGISTERS // shape.block - OTHER_REGISTERS, 0)
+    registers = shape.rows * itemsize // 4
+    wanted = max(0, -(-(len(carried_vectors(planned)) * registers - free) // registers))
+    if bases:
+        size = int(bases[0].basis.shape[0])
+        basis = max(0, min(size, (room - patterns) // each))
+        # A matrix is read once an iteration, a vector of the basis twice.
+        whole = basis == size and size * each + matrices <= room
+        return replace(shape, basis=basis, matrices=whole)
+    if matrices > room:
+        return replace(shape, vectors=min(wanted, max(room - patterns, 0) // each))
+    return replace(shape, matrices=True, vectors=min(wanted, (room - matrices) // each))
 
 
 class Graph:
@@ -211,7 +257,7 @@ class Graph:
         if step.product is None or step.rows is None:
             return None
         plan = step.product[1][0].plan
-        shares = plan.kernel == "stream" or isinstance(plan.state, packed.Packed)
+        shares = plan.kernel in ("stream", "subwarp") or isinstance(plan.state, packed.Packed)
         state = plan.state
         if not shares or (state is not None and (state.pieces or state.empty_rows is not None)):
             return None
@@ -233,9 +279,10 @@ class Graph:
         assert step.product is not None
         matrix, _, y, _, _ = step.product[1]
         block = STREAM_BLOCK if matrix.plan.kernel == "stream" else launch.BLOCK
-        function = executor.device.function(kernel.symbol, lambda: kernel.source)
+        function = loaded(executor.device, kernel)
         resident = executor.device.resident_blocks(function, block)
-        blocks = max(1, min(-(-int(y.shape[0]) // block), resident))
+        lanes = selection.lanes(matrix.plan.statistics) if matrix.plan.kernel == "subwarp" else 1
+        blocks = max(1, min(-(-int(y.shape[0]) * lanes // block), resident))
         scratch = executor.scratch(blocks * LARGEST_SUM)
         executor.launch(function, blocks, [*kernel.values, *scratch], block)
 

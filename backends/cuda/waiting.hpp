@@ -1,14 +1,41 @@
 // Blocks that wait for one another: all of a grid at once on the device, one a multiprocessor (a
-// cooperative launch).
+// cooperative launch), or a cluster.
 //
-// What a block has to say goes out in words of 4 bytes with the number of the meeting beside each,
-// in one store of 8 bytes; whoever waits reads until it sees that number. So a sum over the grid
-// takes a write and a read, without atomics, and all blocks add up the same numbers in the same
-// order.
+// What a block has to say goes out in words of 4 bytes with the number of the meeting beside each;
+// whoever waits reads until it sees that number. So a sum over the grid takes a write and a read,
+// without atomics, and all blocks add up the same numbers in the same order.
 #pragma once
 #include "spmv.hpp"
 
 namespace wl {
+
+constexpr int WAVES = WL_BLOCK / WL_WARP;
+static_assert(WAVES <= WL_WARP, "a wave can hold what all waves have to say");
+
+// The sum over the block, in the lanes of the first wave; the others have what is of no use. A
+// block-wide barrier has been passed.
+template <class S>
+WL_DEVICE S sum_in_first_wave(const item& it, S value, S* of_wave) {
+  value = sum_of_lanes<WL_WARP>(it, value);
+  if (lane_of(it) == 0)
+    of_wave[wave_of(it)] = value;
+  it.barrier();
+  if (wave_of(it) == 0)
+    value = sum_of_lanes<WL_WARP>(it, lane_of(it) < WAVES ? of_wave[lane_of(it)] : S{});
+  return value;
+}
+
+// Two sums that share a meeting.
+template <class A, class B>
+struct both {
+  A first;
+  B second;
+  WL_DEVICE both& operator+=(const both& o) {
+    first += o.first;
+    second += o.second;
+    return *this;
+  }
+};
 
 #if defined(WL_CLUSTER)
 // A cluster of blocks (compute capability 9.0) meets in hardware, and its blocks write into one
@@ -34,21 +61,51 @@ WL_DEVICE void write_there(const void* place, int there, u32 word) {
                : "memory");
 }
 
-template <bool PUBLISH, class S>
-WL_DEVICE S sum_of_grid(const item& it, meeting& m, S value) {
-  WL_SHARED(words_of<S>, heard, 2 * WL_CLUSTER);
-  words_of<S>* const room = heard + (m.number++ & 1) * WL_CLUSTER;
-  value = sum_of_block(it, value);
-  if (it.thread() < WL_CLUSTER) {
-    const auto said = __builtin_bit_cast(words_of<S>, value);
-    for (int w = 0; w < int(sizeof(S) / sizeof(i32)); ++w)
-      write_there(&room[it.block()].word[w], it.thread(), u32(said.word[w]));
-  }
+template <class S>
+WL_DEVICE void tell_all(const item& it, S* place, const S& value) {
+  const auto said = __builtin_bit_cast(words_of<S>, value);
+  for (int w = 0; w < int(sizeof(S) / sizeof(i32)); ++w)
+    write_there(reinterpret_cast<const i32*>(place) + w, lane_of(it), u32(said.word[w]));
+}
+
+template <bool PUBLISH, class R, class S, class F>
+WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish) {
+  WL_SHARED(S, of_wave, WAVES);
+  WL_SHARED(S, heard, 2 * WL_CLUSTER);
+  S* const room = heard + (m.number++ & 1) * WL_CLUSTER;
+  value = sum_in_first_wave(it, value, of_wave);
+  if (it.thread() < WL_CLUSTER)
+    tell_all(it, &room[it.block()], value);
   meet();
-  S sum = __builtin_bit_cast(S, room[0]);
-  for (int b = 1; b < WL_CLUSTER; ++b)
-    sum += __builtin_bit_cast(S, room[b]);
-  return sum;
+  if (it.thread() == 0) {
+    S sum = room[0];
+    for (int b = 1; b < WL_CLUSTER; ++b)
+      sum += room[b];
+    finish(sum);
+  }
+  it.barrier();
+}
+
+// totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many.
+template <class T>
+WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts, T* totals,
+                           T* heard, u64*) {
+  it.barrier();
+  for (i64 i = wave_of(it); i < many; i += WAVES) {
+    const T value =
+        sum_of_lanes<WL_WARP>(it, lane_of(it) < WAVES ? parts[i * WAVES + lane_of(it)] : T{});
+    if (lane_of(it) < WL_CLUSTER)
+      tell_all(it, &heard[i * WL_CLUSTER + it.block()], value);
+  }
+  ++m.number;
+  meet();
+  for (i64 i = wave_of(it); i < many; i += WAVES) {
+    const T total = sum_of_lanes<WL_WARP>(
+        it, lane_of(it) < WL_CLUSTER ? heard[i * WL_CLUSTER + lane_of(it)] : T{});
+    if (lane_of(it) == 0)
+      totals[i] = total;
+  }
+  it.barrier();
 }
 
 WL_DEVICE void wait_for_all(const item&, meeting&) { meet(); }
@@ -62,92 +119,217 @@ struct meeting {
   u32 number;
 
   // The room of the next meeting: LARGEST words a block.
-  static constexpr int LARGEST = 8;
+  static constexpr int LARGEST = 16;
   WL_DEVICE u64* room(const item& it) {
     ++number;
     return posts + (number & 1) * it.blocks() * LARGEST;
   }
 };
 
-WL_DEVICE void post(u64* place, u32 word, u32 number) {
-  const u64 both = u64(number) << 32 | word;
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(both) : "memory");
+// fence() would be sequentially consistent, which costs more and is not needed.
+WL_DEVICE void release_or_acquire() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
+// Words in pairs, each word with its number.
+struct numbered {
+  u64 first, second;
+};
+template <class S>
+constexpr int pairs_of = (sizeof(S) / sizeof(i32) + 1) / 2;
+
+WL_DEVICE numbered look(const u64* place) {
+  numbered found;
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(found.first), "=l"(found.second)
+               : "l"(place)
+               : "memory");
+  return found;
 }
-WL_DEVICE u32 await_post(const u64* place, u32 number) {
-  u64 both;
-  do {
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(both) : "l"(place) : "memory");
-  } while (u32(both >> 32) != number);
-  return u32(both);
+WL_DEVICE bool has_come(const numbered& found, u32 number) {
+  return u32(found.first >> 32) == number && u32(found.second >> 32) == number;
 }
 
-// The sum over the grid, in every work-item. With PUBLISH, what work-items wrote before is seen by
-// all after.
-template <bool PUBLISH, class S>
-WL_DEVICE S sum_of_grid(const item& it, meeting& m, S value) {
-  constexpr int words = sizeof(S) / sizeof(u32);
-  static_assert(words <= meeting::LARGEST, "a sum fits the room");
+template <class S>
+WL_DEVICE void post(u64* place, const S& value, u32 number) {
+  constexpr int words = sizeof(S) / sizeof(i32);
+  const auto said = __builtin_bit_cast(words_of<S>, value);
+  for (int p = 0; p < pairs_of<S>; ++p) {
+    const u64 first = u64(number) << 32 | u32(said.word[2 * p]);
+    const u64 second = u64(number) << 32 | (2 * p + 1 < words ? u32(said.word[2 * p + 1]) : 0u);
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(place + 2 * p), "l"(first),
+                 "l"(second)
+                 : "memory");
+  }
+}
+
+// The sum of what all blocks posted side by side, in each of W lanes of a wave; of nothing for
+// lanes that have none. What has not come is looked for all at once: one after the other, each
+// would take a way to the cache and back.
+template <int W, class S>
+WL_DEVICE S sum_of_posts(const item& it, const u64* room, u32 number, bool any = true) {
+  constexpr int words = sizeof(S) / sizeof(i32), pairs = pairs_of<S>;
+  constexpr int ahead = (pairs > 1 ? 80 : 160) / W; // blocks of a grid are 132 or fewer
+  S sum{};
+  for (i64 first = lane_of(it) % W; any && first < it.blocks(); first += ahead * W) {
+    numbered found[ahead][pairs];
+    bool come[ahead];
+#pragma unroll
+    for (int u = 0; u < ahead; ++u)
+      come[u] = first + u * W >= it.blocks();
+    bool all;
+    do {
+#pragma unroll
+      for (int u = 0; u < ahead; ++u)
+        if (!come[u])
+#pragma unroll
+          for (int p = 0; p < pairs; ++p)
+            found[u][p] = look(room + ((first + u * W) * pairs + p) * 2);
+      all = true;
+#pragma unroll
+      for (int u = 0; u < ahead; ++u)
+        if (!come[u]) {
+          come[u] = true;
+#pragma unroll
+          for (int p = 0; p < pairs; ++p)
+            come[u] = come[u] && has_come(found[u][p], number);
+          all = all && come[u];
+        }
+    } while (!all);
+#pragma unroll
+    for (int u = 0; u < ahead; ++u)
+      if (first + u * W < it.blocks()) {
+        words_of<S> said;
+#pragma unroll
+        for (int p = 0; p < pairs; ++p) {
+          said.word[2 * p] = i32(u32(found[u][p].first));
+          if (2 * p + 1 < words)
+            said.word[2 * p + 1] = i32(u32(found[u][p].second));
+        }
+        sum += __builtin_bit_cast(S, said);
+      }
+  }
+  return sum_of_lanes<W>(it, sum);
+}
+
+// Eight bytes of a sum: one double or two floats.
+template <class R>
+struct unit {
+  R value[8 / sizeof(R)];
+  WL_DEVICE unit& operator+=(const unit& o) {
+    for (int i = 0; i < int(8 / sizeof(R)); ++i)
+      value[i] += o.value[i];
+    return *this;
+  }
+};
+// The sum over the grid goes to `finish`, in one work-item of every block, whose writes its block
+// sees after. With PUBLISH, what work-items wrote before is seen by all after. S consists of
+// numbers R, which waves add up eight bytes each: one wave with all of them had no registers left
+// for what it keeps of the vectors.
+template <bool PUBLISH, class R, class S, class F>
+WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish) {
+  constexpr int words = sizeof(S) / sizeof(i32), units = pairs_of<S>;
+  static_assert(2 * units <= meeting::LARGEST && units <= WAVES, "a sum fits the room");
+  WL_SHARED(S, of_wave, WAVES);
+  WL_SHARED(unit<R>, heard, units);
   u64* const room = m.room(it);
-  value = sum_of_block(it, value);
+  value = sum_in_first_wave(it, value, of_wave);
   if (it.thread() == 0) {
     if constexpr (PUBLISH)
-      fence();
+      release_or_acquire();
     const auto said = __builtin_bit_cast(words_of<S>, value);
-    for (int w = 0; w < words; ++w)
-      post(room + it.block() * meeting::LARGEST + w, u32(said.word[w]), m.number);
+    for (int u = 0; u < units; ++u) {
+      const words_of<unit<R>> two{{said.word[2 * u], 2 * u + 1 < words ? said.word[2 * u + 1] : 0}};
+      post(room + (u * it.blocks() + it.block()) * 2, two, m.number);
+    }
   }
-  S heard{};
-  for (i64 b = it.thread(); b < it.blocks(); b += WL_BLOCK) {
-    words_of<S> said;
-    for (int w = 0; w < words; ++w)
-      said.word[w] = i32(await_post(room + b * meeting::LARGEST + w, m.number));
-    heard += __builtin_bit_cast(S, said);
+  const int mine = wave_of(it);
+  if (mine < units) {
+    const unit<R> total =
+        sum_of_posts<WL_WARP, unit<R>>(it, room + mine * it.blocks() * 2, m.number);
+    if constexpr (PUBLISH)
+      release_or_acquire();
+    if (lane_of(it) == 0)
+      heard[mine] = total;
   }
-  if constexpr (PUBLISH)
-    fence();
-  return sum_of_block(it, heard);
+  if constexpr (units > 1)
+    it.barrier();
+  if (it.thread() == 0) {
+    words_of<S> total;
+    for (int u = 0; u < units; ++u) {
+      const auto two = __builtin_bit_cast(words_of<unit<R>>, heard[u]);
+      total.word[2 * u] = two.word[0];
+      if (2 * u + 1 < words)
+        total.word[2 * u + 1] = two.word[1];
+    }
+    finish(__builtin_bit_cast(S, total));
+  }
+  it.barrier();
+}
+
+// totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many. Another meeting
+// lies between two of these: they share a room. W lanes have a sum.
+template <class T>
+WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts, T* totals, T*,
+                           u64* room) {
+  constexpr int distance = 2 * pairs_of<T>, W = WAVES > WL_WARP / 2 ? WL_WARP : WL_WARP / 2;
+  constexpr int at_once = WL_WARP / W;
+  const int lane = lane_of(it) % W;
+  const i64 mine = wave_of(it) * at_once + lane_of(it) / W;
+  ++m.number;
+  it.barrier();
+  for (i64 first = 0; first < many; first += WAVES * at_once) {
+    const i64 i = first + mine;
+    const T value = sum_of_lanes<W>(it, i < many && lane < WAVES ? parts[i * WAVES + lane] : T{});
+    if (i < many && lane == 0)
+      post(room + (i * it.blocks() + it.block()) * distance, value, m.number);
+  }
+  for (i64 first = 0; first < many; first += WAVES * at_once) {
+    const i64 i = first + mine;
+    const T total = sum_of_posts<W, T>(it, room + (i < many ? i : 0) * it.blocks() * distance,
+                                       m.number, i < many);
+    if (i < many && lane == 0)
+      totals[i] = total;
+  }
+  it.barrier();
 }
 
 // Everything that was written before is seen by all after.
 WL_DEVICE void wait_for_all(const item& it, meeting& m) {
   u64* const room = m.room(it);
   it.barrier();
-  if (it.thread() == 0) {
-    fence();
-    post(room + it.block() * meeting::LARGEST, 0, m.number);
+  if (wave_of(it) == 0) {
+    if (lane_of(it) == 0) {
+      release_or_acquire();
+      post(room + it.block() * 2, 0, m.number);
+    }
+    sum_of_posts<WL_WARP, i32>(it, room, m.number);
+    release_or_acquire();
   }
-  for (i64 b = it.thread(); b < it.blocks(); b += WL_BLOCK)
-    await_post(room + b * meeting::LARGEST, m.number);
-  fence();
   it.barrier();
 }
 
 WL_DEVICE void begin_meetings() {}
 #endif
 
-// The functor of a step that others follow in the same kernel: every block finishes its own copy of
-// the column.
-template <bool PUBLISH, class F>
-struct then_together {
-  F f;
-  meeting& m;
-  typename F::column_state state;
-  typename F::sum sum;
+// ---------------------------------------------------------------- rows that stay with work-items
 
-  WL_DEVICE then_together(const F& functor, meeting& all)
-      : f(functor), m(all), state(functor.column(0)), sum{} {}
-  WL_DEVICE void row(i64 i) {
-    if (state.active)
-      sum += f(i, 0, state);
-  }
-  WL_DEVICE void close(const item& it) {
-    if constexpr (has_sum<F>) {
-      sum = sum_of_grid<PUBLISH>(it, m, sum);
-      if (it.thread() == 0 && state.active)
-        f.finish(0, sum);
-      it.barrier();
-    }
-  }
+// A work-item has the same rows in every step, ROWS of them at most, and keeps their elements of
+// all vectors: f(r, row) for the r-th.
+template <int ROWS, class F>
+WL_DEVICE void each_kept(const item& it, i64 n, const F& f) {
+  const i64 first = it.block() * WL_BLOCK + it.thread(), step = it.blocks() * WL_BLOCK;
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r)
+    if (first + r * step < n)
+      f(r, first + r * step);
+}
+
+// Where a work-item's elements of a vector are: in registers (an array that is only indexed by
+// constants, DISTANCE 1), or in shared memory beside those of the others.
+template <class T, int DISTANCE>
+struct kept {
+  static constexpr int distance = DISTANCE;
+  T* data;
+  WL_DEVICE T& operator[](int r) const { return data[r * DISTANCE]; }
 };
 
 // A function of the row as something to be indexed.
@@ -161,55 +343,157 @@ WL_DEVICE by_index<L> indexed(const L& function) {
   return {function};
 }
 
-// A row of a vector that is formed while it is gathered is stored before anything else is done with
-// it.
-template <class T, class V, class E>
-struct storing {
-  T* target;
-  const V& values;
-  E after;
-  WL_DEVICE void row(i64 i) {
-    target[i] = values[i];
-    after.row(i);
-  }
-  WL_DEVICE void close(const item& it) { after.close(it); }
-};
-template <class T, class V, class E>
-WL_DEVICE storing<T, V, E> stored(T* target, const V& values, const E& after) {
-  return {target, values, after};
-}
-
-// target = source, each work-item its own rows.
+// Loads of a vector's elements at once.
 template <class T>
-struct copying {
-  T* target;
-  const T* source;
-  WL_DEVICE void row(i64 i) { target[i] = source[i]; }
-  WL_DEVICE void close(const item&) {}
+constexpr int loads_of = sizeof(T) > 8 ? 4 : 8;
+
+// The rows of a matrix in shared memory, of WIDTH entries at most; a missing one has column -1.
+template <int ROWS, int WIDTH, class T>
+struct kept_matrix {
+  static constexpr int slots = ROWS * WL_BLOCK;
+  T* values;
+  i32* columns;
+
+  template <class I>
+  WL_DEVICE void load(const item& it, i64 n, const I* indptr, const I* indices,
+                      const T* data) const {
+    each_kept<ROWS>(it, n, [&](int r, i64 row) {
+      const i64 begin = indptr[row], end = indptr[row + 1];
+      const int slot = r * WL_BLOCK + it.thread();
+#pragma unroll 4
+      for (int j = 0; j < WIDTH; ++j) {
+        const bool there = begin + j < end;
+        values[j * slots + slot] = there ? data[begin + j] : T(0);
+        columns[j * slots + slot] = there ? i32(indices[begin + j]) : -1;
+      }
+    });
+  }
+
+  // All gathers of a few entries before the first use.
+  template <int SOURCES, class X>
+  WL_DEVICE T times(const item& it, int r, i64, const X& x) const {
+    constexpr int most = loads_of<T> / SOURCES, parts = (WIDTH + most - 1) / most;
+    constexpr int count = (WIDTH + parts - 1) / parts;
+    const int slot = r * WL_BLOCK + it.thread();
+    T sum{};
+#pragma unroll 1
+    for (int part = 0; part < parts; ++part) {
+      T gathered[count];
+#pragma unroll
+      for (int u = 0; u < count; ++u) {
+        const int j = part * count + u;
+        const i32 column = j < WIDTH ? columns[j * slots + slot] : -1;
+        gathered[u] = column >= 0 ? x[column] : T(0);
+      }
+#pragma unroll
+      for (int u = 0; u < count; ++u) {
+        const int j = part * count + u;
+        if (j < WIDTH)
+          sum += values[j * slots + slot] * gathered[u];
+      }
+    }
+    return sum;
+  }
 };
 
-template <class E>
-WL_DEVICE void each_row(const item& it, i64 n, E after) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n; i += step)
-    after.row(i);
-  after.close(it);
-}
+// The rows of a packed matrix where they are, a lane a row.
+template <int CODE, int WIDTH, class T>
+struct packed_matrix {
+  const i64* slice_ptr;
+  const u8* codes;
+  const T* values;
+  const i32* offsets;
+  i64 pattern_width;
 
-// A work-item a row, as the other steps have them; for rows that are short and in the caches.
-template <class T, class I, class X, class E>
-WL_DEVICE void csr_rows(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
-                        const X& x, T* y, T alpha, T beta, E after) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
+  template <int SOURCES, class X>
+  WL_DEVICE T times(const item&, int, i64 row, const X& x) const {
+    constexpr int most = loads_of<T> / SOURCES;
+    constexpr int parts = WIDTH ? (WIDTH + most - 1) / most : 1;
+    constexpr int count = WIDTH ? (WIDTH + parts - 1) / parts : most;
+    const i64 slice = row / WL_WARP;
+    const i64 base = WIDTH ? slice * (WIDTH * WL_WARP) : slice_ptr[slice];
+    const int width = WIDTH ? WIDTH : int((slice_ptr[slice + 1] - base) / WL_WARP);
+    const i32* const offset = CODE == PATTERN ? offsets + codes[row] * pattern_width : nullptr;
+    T sum{};
+#pragma unroll
+    for (int j = 0; j < width; j += count)
+      sum += packed_part<CODE, count>(codes, values, base + row % WL_WARP, offset, j, width,
+                                      i32(row), x);
+    return sum;
+  }
+};
+
+// The same where rows of a pattern share their offsets: those are in shared memory, and the numbers
+// of the rows' patterns too, so that a gather waits for nothing else.
+template <int ROWS, int WIDTH, class T>
+struct pattern_matrix {
+  const i64* slice_ptr;
+  const T* values;
+  i64 pattern_width;
+  u8* patterns;
+  i32* offsets;
+
+  WL_DEVICE void load(const item& it, i64 n, const u8* codes, const i32* table, i64 count) const {
+    each_kept<ROWS>(it, n,
+                    [&](int r, i64 row) { patterns[r * WL_BLOCK + it.thread()] = codes[row]; });
+    for (i64 i = it.thread(); i < count; i += WL_BLOCK)
+      offsets[i] = table[i];
+  }
+
+  template <int SOURCES, class X>
+  WL_DEVICE T times(const item& it, int r, i64 row, const X& x) const {
+    constexpr int most = loads_of<T> / SOURCES;
+    constexpr int parts = WIDTH ? (WIDTH + most - 1) / most : 1;
+    constexpr int count = WIDTH ? (WIDTH + parts - 1) / parts : most;
+    const i64 slice = row / WL_WARP;
+    const i64 base = WIDTH ? slice * (WIDTH * WL_WARP) : slice_ptr[slice];
+    const int width = WIDTH ? WIDTH : int((slice_ptr[slice + 1] - base) / WL_WARP);
+    const i32* const offset = offsets + patterns[r * WL_BLOCK + it.thread()] * pattern_width;
+    T sum{};
+#pragma unroll
+    for (int j = 0; j < width; j += count)
+      sum += packed_part<PATTERN, count>(nullptr, values, base + row % WL_WARP, offset, j, width,
+                                         i32(row), x);
+    return sum;
+  }
+};
+
+// The rows of a CSR matrix where they are.
+template <class T, class I>
+struct csr_matrix {
+  const I* indptr;
+  const I* indices;
+  const T* data;
+
+  template <int SOURCES, class X>
+  WL_DEVICE T times(const item&, int, i64 row, const X& x) const {
     T sum{};
 #pragma unroll 4
-    for (I e = indptr[i]; e < indptr[i + 1]; ++e)
+    for (I e = indptr[row]; e < indptr[row + 1]; ++e)
       sum += data[e] * x[indices[e]];
-    store(y[i], sum, alpha, beta);
-    after.row(i);
+    return sum;
   }
-  after.close(it);
+};
+
+// y = alpha A x + beta y on the rows that are kept. All sums before the first store. Each element
+// of x is made of SOURCES numbers.
+template <int ROWS, int SOURCES, class T, class A, class X, class Y>
+WL_DEVICE void multiply(const item& it, i64 n, const A& a, const X& x, const Y& y, T alpha,
+                        T beta) {
+  T sums[ROWS];
+  each_kept<ROWS>(it, n,
+                  [&](int r, i64 row) { sums[r] = a.template times<SOURCES>(it, r, row, x); });
+  each_kept<ROWS>(it, n, [&](int r, i64) { store(y[r], sums[r], alpha, beta); });
+}
+
+// A functor on the rows that are kept; its sum over them.
+template <int ROWS, class F>
+WL_DEVICE typename F::sum visit(const item& it, i64 n, const F& f,
+                                const typename F::column_state& state) {
+  typename F::sum sum{};
+  if (state.active)
+    each_kept<ROWS>(it, n, [&](int r, i64) { sum += f(r, 0, state); });
+  return sum;
 }
 
 } // namespace wl

@@ -220,11 +220,24 @@ WL_DEVICE void rotate_column(i64 c, i64 j, const H& given, const C& cosines, con
   const R below = after[c] <= epsilon<T> * before[c] ? R(0) : after[c];
   after[c] = below;
   T above = given(0);
-  for (i64 i = 0; i < j; ++i) {
-    T next = given(i + 1);
-    turn(above, next, cosines(i), sines(i));
-    turned(i) = above;
-    above = next;
+  // One rotation waits for the other, but not for its loads: what is turned may be what is given.
+  constexpr int ahead = 4;
+  for (i64 first = 0; first < j; first += ahead) {
+    T nexts[ahead], sines_of[ahead];
+    R cosines_of[ahead];
+#pragma unroll
+    for (int u = 0; u < ahead; ++u)
+      if (first + u < j)
+        nexts[u] = given(first + u + 1), sines_of[u] = sines(first + u),
+        cosines_of[u] = cosines(first + u);
+#pragma unroll
+    for (int u = 0; u < ahead; ++u)
+      if (first + u < j) {
+        T next = nexts[u];
+        turn(above, next, cosines_of[u], sines_of[u]);
+        turned(first + u) = above;
+        above = next;
+      }
   }
   R co = R(1);
   T si = T(0);

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wollemi.backends.cuda import loop, packed
+from wollemi.backends.cuda import loop, packed, rounds
 from wollemi.core.errors import DeviceError
 from wollemi.core.operations import matrix
 
 from .fake_cuda import fake_csr, vectors
-from .test_cuda_tape import bicgstab_tape, cg_tape, tape
+from .test_cuda_tape import bicgstab_tape, cg_tape, gmres_tape, tape
 
 
 class FakeRuntime:
@@ -85,7 +85,7 @@ def fake_executor(log: list[Any]) -> Any:
         Stream=lambda non_blocking: FakeStream(log, next(names)),
         Event=lambda disable_timing: FakeEvent(),
     )
-    device = SimpleNamespace(cache_bytes=60 << 20)
+    device = SimpleNamespace(cache_bytes=60 << 20, multiprocessors=132)
     return SimpleNamespace(xp=SimpleNamespace(cuda=cuda), device=device)
 
 
@@ -160,7 +160,8 @@ def test_what_the_driver_refuses_is_a_device_error(monkeypatch):
 
 
 def fits(calls: Any) -> bool:
-    return loop.fits_one_kernel(fake_executor([]), calls, calls.steps())
+    acts = rounds.acts_of(calls.steps())
+    return acts is not None and loop.fits_one_kernel(fake_executor([]), calls, acts)
 
 
 def test_small_systems_of_one_column_fit_one_kernel():
@@ -182,10 +183,20 @@ def test_rows_must_stay_with_their_work_items():
 
 def test_long_rows_do_not_fit_one_work_item():
     calls = cg_tape(rows=1000)
-    calls[0][1][0].plan.statistics.longest = 1000
+    calls[0][1][0].plan.statistics = SimpleNamespace(longest=1000)
     assert not fits(calls)
 
 
 def test_a_matrix_counts_once_however_often_it_is_applied():
     rows = (60 << 20) // 3 // 84  # a third of the cache: twice would not fit beside the vectors
     assert fits(bicgstab_tape(rows=rows))
+
+
+def test_the_basis_of_gmres_need_not_fit_the_cache():
+    assert fits(gmres_tape(rows=64**3))
+    assert not fits(gmres_tape(rows=64**3, size=200))
+    assert not fits(gmres_tape(rows=128**3))
+
+
+def test_rows_that_work_items_cannot_keep_are_left_to_a_graph():
+    assert not fits(gmres_tape(rows=8 * 1024 * 132 + 1))

@@ -73,6 +73,31 @@ def cgs_tape(rows: int = 100, dtype: Any = np.float64):
     )
 
 
+def gmres_tape(rows: int = 100, dtype: Any = np.float64, size: int = 31, jacobi: bool = False):
+    A, status = fake_csr(rows, dtype), FakeStatus(dtype)
+    real = np.zeros(1, dtype).real.dtype
+    v, w, z = vectors(3, rows, dtype)
+    basis, hessenberg = FakeArray((size, rows, 1), dtype), FakeArray((size, size, 1), dtype)
+    h, g, sine = (FakeArray((size, 1), dtype) for _ in range(3))
+    cosine = FakeArray((size, 1), real)
+    (before, after), (count, step) = cells(2, real), cells(2, np.int64)
+    preconditioned = [(vector.scale_rows, (FakeArray((rows,), dtype), v, z, 1.0, 0.0))]
+    return tape.Tape(
+        [
+            *(preconditioned if jacobi else []),
+            (matrix.csr_spmv, (A, z if jacobi else v, w, 1.0, 0.0)),
+            (gmres.project, (basis, w, h, before, step, status)),
+            (gmres.subtract, (basis, w, h, after, step, status)),
+            (gmres.again, (basis, w, h, before, after, step, status)),
+            (
+                gmres.rotate,
+                (h, after, before, hessenberg, cosine, sine, g, count, step, status),
+            ),
+            (gmres.append, (w, after, v, basis, step, status)),
+        ]
+    )
+
+
 def names(steps: list[tape.Step]) -> list[list[str]]:
     return [[operation.name for operation, _ in step.calls] for step in steps]
 
@@ -95,35 +120,6 @@ def test_what_changes_the_gathered_vector_waits_for_the_product():
     assert names(calls.steps()) == [["csr.spmv"], ["vector.axpby"]]
 
 
-def test_cg_meets_three_times_and_publishes_nothing_by_a_sum():
-    plan = tape.meetings(cg_tape().steps())
-    assert plan.before == (True, False, False)
-    assert plan.publish == (False, False, False)
-
-
-def test_bicgstab_publishes_the_half_residual_with_its_norm():
-    steps = bicgstab_tape().steps()
-    plan = tape.meetings(steps)
-    gathered = [step.gathers is not None for step in steps]
-    assert names(steps)[2] == ["bicgstab.half"]
-    assert plan.publish[2]
-    assert plan.before == (False, True, False, False, False)
-    assert gathered == [False, True, False, True, False]
-
-
-def test_a_product_after_a_write_of_its_vector_waits_for_all():
-    A, (x, y, z) = fake_csr(10), vectors(3, 10)
-    steps = tape.Tape(
-        [
-            (matrix.csr_spmv, (A, x, y, 1.0, 0.0)),
-            (matrix.csr_spmv, (A, y, z, 1.0, 0.0)),
-            (vector.axpby, (z, x, 1.0, 1.0)),
-        ]
-    ).steps()
-    # x is gathered by the first, so its new value waits too
-    assert tape.meetings(steps).before == (True, True)
-
-
 def test_an_operation_that_is_not_on_rows_stands_alone():
     w = vectors(1, 10)[0]
     basis, h = FakeArray((3, 10, 1), np.float64), FakeArray((3, 1), np.float64)
@@ -132,72 +128,15 @@ def test_an_operation_that_is_not_on_rows_stands_alone():
     assert calls.steps()[0].other is not None
 
 
+@pytest.mark.parametrize("chosen", ["stream", "subwarp"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("make", [cg_tape, bicgstab_tape, cgs_tape])
-def test_shared_kernels_compile(make, dtype):
+def test_shared_kernels_compile(make, dtype, chosen):
     calls = make(dtype=dtype)
     steps = calls.steps()
     for step in steps:
         if step.product and step.rows:
+            step.product[1][0].plan.kernel = chosen
             kernel = fused.product_and_rows(step, warp=32, block=128)
             assert compile_source(kernel.source, "sm_90", kernel.symbol)
             assert kernel.source.count(kernel.symbol) == 1
-    status = next(a for p, a in calls.arrays() if p.is_status)
-    value = np.dtype(dtype).str[1:]
-    for block, cluster in ((256, 0), (1024, 0), (512, 16)):
-        kernel = fused.all_together(
-            steps, tape.meetings(steps), status, value, warp=32, block=block, cluster=cluster
-        )
-        assert compile_source(kernel.source, "sm_90", kernel.symbol)
-
-
-def test_a_preconditioned_iteration_is_one_kernel_too():
-    calls = cg_tape(jacobi=True)
-    steps = calls.steps()
-    status = next(a for p, a in calls.arrays() if p.is_status)
-    kernel = fused.all_together(steps, tape.meetings(steps), status, "f8", warp=32, block=256)
-    assert compile_source(kernel.source, "sm_80", kernel.symbol)
-
-
-def test_an_array_is_one_argument_however_often_it_occurs():
-    steps = cg_tape().steps()
-    status = next(a for p, a in cg_tape().arrays() if p.is_status)
-    kernel = fused.all_together(steps, tape.meetings(steps), status, "f8", warp=32, block=256)
-    pointers = [v for v in kernel.values if isinstance(v, int) and v >= 1 << 20]
-    assert len(pointers) == len(set(pointers))
-
-
-def test_the_direction_of_cg_is_left_to_the_next_product():
-    steps = cg_tape().steps()
-    assert tape.delayed(steps)
-    plan = tape.meetings_delayed(steps)
-    assert plan.before == (False, False) and plan.publish == (False, True)
-    assert tape.delayed(cg_tape(jacobi=True).steps())
-
-
-def test_directions_that_the_product_would_spoil_are_not_delayed():
-    assert not tape.delayed(bicgstab_tape().steps())
-    assert not tape.delayed(cgs_tape().steps())
-    calls = bicgstab_tape()
-    rotated = tape.Tape([*calls[1:], calls[0]])  # v is written by the product and read by p
-    assert not tape.delayed(rotated.steps())
-
-
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
-@pytest.mark.parametrize("cluster", [0, 16])
-def test_a_delayed_direction_compiles(dtype, cluster):
-    for jacobi in (False, True):
-        calls = cg_tape(dtype=dtype, jacobi=jacobi)
-        steps = calls.steps()
-        status = next(a for p, a in calls.arrays() if p.is_status)
-        kernel = fused.all_together(
-            steps,
-            tape.meetings_delayed(steps),
-            status,
-            np.dtype(dtype).str[1:],
-            warp=32,
-            block=256,
-            cluster=cluster,
-            spare=vectors(1, 100, dtype)[0],
-        )
-        assert compile_source(kernel.source, "sm_90", kernel.symbol)

@@ -1,0 +1,228 @@
+// An iteration of GMRES for one right-hand side, on rows that stay with work-items (waiting.hpp).
+//
+// Of a vector of the basis a work-item needs its own rows alone, so that the first vectors can be
+// in shared memory, and nobody waits for those that are not. All blocks do the small problem, each
+// for itself.
+#pragma once
+#include "gmres.hpp"
+#include "waiting.hpp"
+
+namespace wl {
+
+// The first SHARED vectors of the basis are in shared memory while the kernel runs.
+template <int ROWS, int SHARED, class T>
+struct kept_basis {
+  T* mine; // [i][r][work-item]
+  T* all;  // [i][n]
+  i64 n;
+
+  WL_DEVICE T& own(const item& it, i64 i, int r) const {
+    return mine[(i * ROWS + r) * WL_BLOCK + it.thread()];
+  }
+  WL_DEVICE T get(const item& it, i64 i, int r, i64 row) const {
+    return i < SHARED ? own(it, i, r) : all[i * n + row];
+  }
+  template <class V>
+  WL_DEVICE void keep(const item& it, i64 i, const V& v) const {
+    each_kept<ROWS>(it, n, [&](int r, i64 row) {
+      if (i < SHARED)
+        own(it, i, r) = v[r];
+      else
+        all[i * n + row] = v[r];
+    });
+  }
+  // What an earlier launch left: vectors 0 .. last.
+  WL_DEVICE void load(const item& it, i64 last) const {
+    each_kept<ROWS>(it, n, [&](int r, i64 row) {
+      for (i64 i = 0; i <= last && i < SHARED; ++i)
+        own(it, i, r) = all[i * n + row];
+    });
+  }
+  // For whoever goes on: vectors first .. last.
+  WL_DEVICE void leave(const item& it, i64 first, i64 last) const {
+    each_kept<ROWS>(it, n, [&](int r, i64 row) {
+      for (i64 i = first; i <= last && i < SHARED; ++i)
+        all[i * n + row] = own(it, i, r);
+    });
+  }
+};
+
+// N sums over a wave at the price of little more than one: lanes hand over halves of what they
+// have. Lane l < N ends up with sum folded<N>(l).
+template <int N, class T>
+WL_DEVICE T fold(const item& it, T (&sums)[N]) {
+  const int lane = lane_of(it);
+#pragma unroll
+  for (int half = N / 2; half > 0; half /= 2) {
+    const int mask = N / 2 / half;
+    const bool upper = lane & mask;
+#pragma unroll
+    for (int u = 0; u < half; ++u) {
+      const T give = upper ? sums[u] : sums[u + half], keep = upper ? sums[u + half] : sums[u];
+      sums[u] = keep + shuffle_xor(it, give, mask);
+    }
+  }
+  T sum = sums[0];
+#pragma unroll
+  for (int mask = N; mask < WL_WARP; mask *= 2)
+    sum += shuffle_xor(it, sum, mask);
+  return sum;
+}
+template <int N>
+WL_DEVICE int folded(int lane) {
+  int sum = 0;
+  for (int half = N / 2, mask = 1; half > 0; half /= 2, mask *= 2)
+    sum += lane & mask ? half : 0;
+  return sum;
+}
+
+// The small arrays of a block, in shared memory: s numbers each, parts s for every wave.
+template <class T>
+struct small_arrays {
+  T *h, *correction, *sines, *g;
+  real_t<T>* cosines;
+  T *parts, *heard;
+  u64* posts;
+};
+
+// Bytes of the basis that a work-item loads for each of its rows before it goes on.
+constexpr int LOADED = 32;
+
+// parts[i][wave] of <basis_i, w> for i <= j, and of <w, w> for i = j + 1 if that is < many.
+template <int ROWS, class T, class B>
+WL_DEVICE void project_kept(const item& it, i64 j, i64 many, const B& basis, const T* w, T* parts) {
+  constexpr int at_once = LOADED / sizeof(T);
+  for (i64 i = 0; i < many; i += at_once) {
+    T sums[at_once] = {};
+    each_kept<ROWS>(it, basis.n, [&](int r, i64 row) {
+      T others[at_once];
+#pragma unroll
+      for (int u = 0; u < at_once; ++u)
+        others[u] = i + u <= j ? basis.get(it, i + u, r, row) : i + u < many ? w[r] : T(0);
+#pragma unroll
+      for (int u = 0; u < at_once; ++u)
+        sums[u] += conj(others[u]) * w[r];
+    });
+    const T sum = fold(it, sums);
+    const i64 mine = i + folded<at_once>(lane_of(it));
+    if (lane_of(it) < at_once && mine < many)
+      parts[mine * WAVES + wave_of(it)] = sum;
+  }
+}
+
+// w -= sum_i h_i basis_i for i <= j; returns the part of |w|^2.
+template <int ROWS, class T, class B>
+WL_DEVICE real_t<T> subtract_kept(const item& it, i64 j, const B& basis, T* w, const T* h) {
+  constexpr int at_once = LOADED / sizeof(T);
+  real_t<T> sum{};
+  each_kept<ROWS>(it, basis.n, [&](int r, i64 row) {
+    T value = w[r];
+    for (i64 i = 0; i <= j; i += at_once) {
+      T others[at_once];
+#pragma unroll
+      for (int u = 0; u < at_once; ++u)
+        others[u] = i + u <= j ? basis.get(it, i + u, r, row) : T(0);
+#pragma unroll
+      for (int u = 0; u < at_once; ++u)
+        value -= (i + u <= j ? h[i + u] : T(0)) * others[u];
+    }
+    w[r] = value;
+    sum += square(value);
+  });
+  return sum;
+}
+
+// Lines 4 to 8 of the iteration: w is made orthogonal to the basis, a second time where it lost
+// digits, and the new column of the Hessenberg matrix is turned. `publish` stores what others will
+// gather. Two meetings, four where the second time is needed.
+template <int ROWS, class T, class B, class P>
+WL_DEVICE void orthogonalize(const item& it, meeting& m, i64 j, const B& basis, T* w,
+                             const small_arrays<T>& a, real_t<T>* before, real_t<T>* after,
+                             i64* count, i64* step, const status_of<T>& status, const P& publish) {
+  using R = real_t<T>;
+  project_kept<ROWS>(it, j, j + 2, basis, w, a.parts);
+  add_up_many(it, m, j + 2, a.parts, a.h, a.heard, a.posts);
+  const R length = square_root(real(a.h[j + 1]));
+  const auto rotate = [&] {
+    rotate_column<T>(0, j, strided<T>{a.h, 1}, strided<R>{a.cosines, 1}, strided<T>{a.sines, 1},
+                     strided<T>{a.h, 1}, after, before, mat<R>{a.cosines, 1}, mat<T>{a.sines, 1},
+                     mat<T>{a.g, 1}, count, status);
+    *step = j + 1;
+  };
+  R sum = subtract_kept<ROWS>(it, j, basis, w, a.h);
+  publish();
+  add_up<true, R>(it, m, sum, [&](R total) {
+    *before = length;
+    *after = square_root(total);
+    if (!lost_digits(*after, length))
+      rotate();
+  });
+  // The same in all blocks: who has turned the column has counted the step.
+  if (*step == j + 1)
+    return;
+  project_kept<ROWS>(it, j, j + 1, basis, w, a.parts);
+  add_up_many(it, m, j + 1, a.parts, a.correction, a.heard, a.posts);
+  sum = subtract_kept<ROWS>(it, j, basis, w, a.correction);
+  for (i64 i = it.thread(); i <= j; i += WL_BLOCK)
+    a.h[i] += a.correction[i];
+  publish();
+  add_up<true, R>(it, m, sum, [&](R total) {
+    *after = square_root(total);
+    rotate();
+  });
+}
+
+// What the new column changed, for whoever goes on after this launch.
+template <class T>
+WL_DEVICE void write_column(const item& it, i64 s, i64 j, const small_arrays<T>& a, T* hessenberg,
+                            real_t<T>* cosine, T* sine, T* g) {
+  for (i64 i = it.thread(); i <= j; i += WL_BLOCK)
+    hessenberg[i * s + j] = a.h[i];
+  if (it.thread() == 0) {
+    cosine[j] = a.cosines[j];
+    sine[j] = a.sines[j];
+    g[j] = a.g[j];
+    g[j + 1] = a.g[j + 1];
+  }
+}
+template <class T>
+WL_DEVICE void read_columns(const item& it, i64 s, const small_arrays<T>& a,
+                            const real_t<T>* cosine, const T* sine, const T* g) {
+  for (i64 i = it.thread(); i < s; i += WL_BLOCK) {
+    a.cosines[i] = cosine[i];
+    a.sines[i] = sine[i];
+    a.g[i] = g[i];
+  }
+}
+
+// v = w / |w|, or 0 where |w| is 0, as a functor over rows.
+template <class T>
+struct gmres_appending {
+  mat<T> v;
+  mat<const T> w;
+  const real_t<T>* length;
+  status_of<T> status;
+  using sum = none;
+  struct column_state {
+    bool active, small;
+    real_t<T> length, inverse;
+  };
+
+  WL_DEVICE column_state column(i64 c) const {
+    using R = real_t<T>;
+    // Where it and what it divides are far from the ends of the range, a quotient is a product.
+    const R size = length[c], inverse = R(1) / size;
+    constexpr R least = sizeof(R) == 8 ? R(0x1p-500) : R(0x1p-60f);
+    return {status.is_running(c), !(size > least && inverse > least), size, inverse};
+  }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state& s) const {
+    if (!s.small)
+      v(i, c) = w(i, c) * T(s.inverse);
+    else
+      v(i, c) = s.length == real_t<T>(0) ? T(0) : w(i, c) / s.length;
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+} // namespace wl
