@@ -16,17 +16,23 @@ from ..simt.ml_extra import Algorithm
 from ..unified.wrappers import SimtKernel
 from . import launch
 from .base import CODES, GpuExecutor, flatten
+from .dense import DenseProduct
 from .fusedmm_steps import StepsOrPass, TwoSteps
+from .one_column import OneColumn
 from .sddmm_tile import Tile as SampledTiles
 from .sddmm_tile import TileMma
+from .slab import Slab
 from .table import kernel
 
 #: What only NVIDIA's GPUs run, in the order in which the rule asks for a reason.
 EXTRA: Mapping[str, tuple[Algorithm, ...]] = {
-    "spmm": (),
+    "spmm": (Slab(), DenseProduct()),
     "sddmm": (SampledTiles(), TileMma()),
     "fusedmm": (TwoSteps(), StepsOrPass()),
 }
+
+#: What AMD's have, too.
+SHARED: Mapping[str, tuple[Algorithm, ...]] = {"spmm": (OneColumn(),)}
 
 
 class Adapter(ml_calls.Adapter):
@@ -59,7 +65,8 @@ class Adapter(ml_calls.Adapter):
     def extra(self, operation: str) -> Sequence[Algorithm]:
         """Return what NVIDIA's GPUs have besides; AMD's share this module and have none of it."""
         own = EXTRA[operation] if self.executor.kernels.backend == "cuda" else ()
-        return (*own, *super().extra(operation))
+        of_all = SHARED.get(operation, ())
+        return (*own, *of_all, *super().extra(operation))
 
     def launch(
         self,

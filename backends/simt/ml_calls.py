@@ -145,7 +145,11 @@ def make_plan(to: Adapter, A: Any, operation: str, columns: int, kernel: str, dt
         if reason:
             return Plan(algorithm.name, reason, statistics, algorithm.plan(to, A, facts))
     if kernel == "auto":
-        choice = ml_choice.choose(operation, statistics, to.waves)
+        choice = ml_choice.choose(operation, statistics, to.waves, columns)
+        for algorithm in extra:
+            if algorithm.name == choice.kernel:
+                state = algorithm.plan(to, A, facts)
+                return Plan(choice.kernel, choice.reason, statistics, state)
     else:
         names = [algorithm.name for algorithm in extra]
         choice = ml_choice.asked(operation, kernel, to.executor.name, names)

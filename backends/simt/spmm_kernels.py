@@ -39,14 +39,19 @@ csr_spmm_shares = SimtKernel(
     "C: inout T[l], C_ld: i64, C_step: i64, alpha: T, beta: T, lines: i64, partial: out u8[l]",
     "{L}, {V}, {E}, {A}, {SEGMENTS}, {WHOLE}, {T}, {I}",
     variants=(),
-    resident=4,
+    # R-MAT 2^16, 32 columns: eb-pr 38, with blocks of 256 43.
+    block=64,
+    resident=16,
 )
 
 #: Lanes of a row where groups of them share one: four groups of a wave of 32.
 SHARING_LANES = 8
-#: Entries of a share, of a group and of a wave.
-GROUP_SHARE = 64
-WAVE_SHARE = 256
+#: Entries of a share of a group of lanes, and of one of a wave, from so many entries of the matrix
+#: on: there should be shares for all waves. Measured as what is in :mod:`.ml_choice`: R-MAT 2^14,
+#: 32 columns, eb-sr, 32 / 64 / 128 entries: 13 / 17 / 29 microseconds; 2^18, 64 columns: 187 / 179
+#: / 174. R-MAT 2^14, 2 columns, eb-pr, 128 / 256 / 512: 8.3 / 11 / 16; 2^18: 49 / 44 / 48.
+GROUP_SHARES = {0: 32, 500_000: 64, 2_000_000: 128}
+WAVE_SHARES = {0: 128, 500_000: 256}
 
 
 class Launch(NamedTuple):
@@ -144,7 +149,8 @@ def by_rows(
         C.dtype,
         A.indices.dtype,
         **made.constants,
-        A=ml.steps_ahead(*made.shape),
+        # R-MAT 2^20, 128 columns: four rows ahead 1500, eight 1580; a uniform matrix 59 and 53.
+        A=min(ml.steps_ahead(*made.shape), 4 if items.lines else ml.IN_FLIGHT),
         ROWS=int(own),
         WHOLE=made.whole,
     )  # fmt: skip
@@ -318,15 +324,17 @@ class EntriesInTurn(_Anywhere):
     name: ClassVar[str] = "eb-sr"
     segments: ClassVar[bool] = False
 
-    def share(self) -> int:
+    def share(self, nnz: int) -> int:
         """Return how many entries a share has."""
-        return GROUP_SHARE
+        shares = WAVE_SHARES if self.segments else GROUP_SHARES
+        return next(share for least, share in reversed(shares.items()) if nnz >= least)
 
     def plan(self, to: Adapter, A: Any, facts: Facts) -> Shares:
         """Return the shares, made once for a pattern."""
-        key = ("shares", self.share())
+        share = self.share(A.nnz)
+        key = ("shares", share)
         if key not in A._pattern:
-            A._pattern[key] = deal_out(to.executor.xp, A.indptr, A.nnz, self.share())
+            A._pattern[key] = deal_out(to.executor.xp, A.indptr, A.nnz, share)
         found: Shares = A._pattern[key]
         return found
 
@@ -340,10 +348,6 @@ class EntriesReduced(EntriesInTurn):
 
     name: ClassVar[str] = "eb-pr"
     segments: ClassVar[bool] = True
-
-    def share(self) -> int:
-        """Return how many entries a share has."""
-        return WAVE_SHARE
 
 
 NAMED: dict[str, tuple[Algorithm, ...]] = {

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.simt import ml, spmm_kernels
+from wollemi.backends.simt import ml, ml_choice, spmm_kernels
 from wollemi.backends.simt.spmm_kernels import csr_spmm_shares, deal_out
 from wollemi.core.operations import ml as operations
+from wollemi.core.statistics import RowStatistics
 
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
@@ -31,8 +32,8 @@ def wave(request: Any) -> LockstepExecutor:
 
 @pytest.fixture(autouse=True)
 def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spmm_kernels, "GROUP_SHARE", 20)
-    monkeypatch.setattr(spmm_kernels, "WAVE_SHARE", 70)
+    monkeypatch.setattr(spmm_kernels, "GROUP_SHARES", {0: 20})
+    monkeypatch.setattr(spmm_kernels, "WAVE_SHARES", {0: 70})
 
 
 @pytest.fixture
@@ -110,3 +111,58 @@ def test_nvrtc_compiles_shares(pair: tuple[str, str], segments: int) -> None:
         constants = {"L": lanes, "V": vectors, "E": each, "A": ml.steps_ahead(lanes, vectors)}
         constants |= {"SEGMENTS": segments, "WHOLE": int(each == 0)}
         assert compile_source(program("CUDA", csr_spmm_shares, *pair, 32, **constants), "sm_90")
+
+
+@emulated
+@pytest.mark.parametrize(
+    ("dtype", "index"), [k for k in KINDS if k[0] in ("float32", "complex128")]
+)
+def test_one_column_is_what_a_vector_is(wave: Any, rng: Any, dtype: str, index: str) -> None:
+    T, A = dtype_called(dtype), pattern_of(dtype, index).to(wave)
+    assert A.plan_for("spmm", 1).kernel == "spmv"
+    x = wave.from_host(numbers(rng, (N,), T))
+    for column in (x, x[:, None], wave.from_host(numbers(rng, (N, 3), T))[:, 1:2]):
+        np.testing.assert_array_equal(
+            np.ravel(wave.to_host(wl.spmm(A, column))), np.ravel(wave.to_host(A @ column))
+        )
+    values = np.array(wave.to_host(A.data))[::-1].copy()
+    B = np.array(wave.to_host(x))[:, None]
+    want = wl.spmm(A.to("reference"), B, values=values)
+    np.testing.assert_allclose(wl.spmm(A, B, values=values), want, rtol=1e-4, atol=1e-5)
+
+
+def statistics(rows: int, mean: float, longest: int) -> RowStatistics:
+    return RowStatistics(rows, rows, int(rows * mean), mean, mean / 3, longest, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "mean", "longest", "columns", "kernel"),
+    [
+        (262_144, 15.3, 13_478, 2, "eb-pr"),
+        (262_144, 15.3, 13_478, 32, "eb-sr"),
+        (262_144, 15.3, 13_478, 128, "balanced"),
+        (16_384, 12.2, 1838, 4, "balanced"),
+        (16_384, 12.2, 1838, 128, "eb-sr"),
+        (20_000, 10.0, 25, 2, "row-split"),
+        (20_000, 10.0, 25, 32, "rb-sr"),
+        (200_000, 10.0, 28, 4, "eb-pr"),
+        (200_000, 10.0, 28, 64, "eb-sr"),
+        (2048, 205.0, 1141, 32, "balanced"),
+        (8192, 164.0, 220, 32, "row-split"),
+        (20_000, 10.0, 300, 32, "row-split"),
+    ],
+)
+def test_the_rule_chooses_what_was_measured_best(
+    rows: int, mean: float, longest: int, columns: int, kernel: str
+) -> None:
+    assert ml_choice.choose("spmm", statistics(rows, mean, longest), 8448, columns).kernel == kernel
+
+
+@emulated
+def test_what_the_rule_chooses_is_what_runs(wave: Any) -> None:
+    A = wl.Csr(np.eye(50, dtype=np.float32), executor=wave)
+    plan = A.plan_for("spmm", 32)
+    assert plan.kernel == "rb-sr"
+    assert "groups of lanes" in plan.reason
+    B = np.arange(1600, dtype=np.float32).reshape(50, 32)
+    np.testing.assert_array_equal(wl.spmm(A, B), B)
