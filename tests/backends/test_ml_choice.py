@@ -25,6 +25,7 @@ def uniform(n: int, density: float) -> RowStatistics:
         ("sddmm", 4096, 0.1, 128, "panels"),
         ("sddmm", 16384, 0.01, 128, "panels"),
         ("fusedmm", 4096, 0.1, 128, "panels"),
+        ("fusedmm", 4096, 0.1, 32, "balanced"),
         ("fusedmm", 4096, 0.002, 128, "balanced"),
         ("fusedmm", 0, 0.0, 0, "balanced"),
     ],
