@@ -161,7 +161,7 @@ def test_every_suite_has_cases_that_there_are(name):
 
 
 def test_the_72_cases_are_72():
-    (spmm, *_) = suites.suite("esimd-72").jobs(1, 30)
+    spmm = suites.suite("esimd-72").jobs(1, 30)[0]
     assert len(spmm.names) * len(spmm.options["columns"]) == 72
 
 
@@ -175,6 +175,22 @@ def test_a_case_that_cannot_be_had_is_a_failed_record(monkeypatch):
     assert len(records) == 16  # four jobs over four sizes
     assert {r.trouble for r in records} == {"failed: MemoryError: too large"}
     assert all(r.suite == "growth" for r in records)
+
+
+def test_what_there_was_no_time_for_is_recorded_as_skipped(tmp_path):
+    options = ("--minutes", "0", "--executor", "reference", "--json", tmp_path / "r.jsonl")
+    assert run("bench", "suite", "all", *options, *QUICK) == 0
+    records = results(tmp_path / "r.jsonl")
+    assert {r["suite"] for r in records} == set(suites.SUITES)
+    assert {r["trouble"] for r in records} == {"skipped: the time was up"}
+
+
+def test_suites_share_the_time_by_their_weights():
+    names = ["usual", "growth", "ginkgo-port"]
+    shares = dict(suites.shares(names, 80.0))
+    assert shares["usual"] == pytest.approx(30.0, abs=0.1)  # 3 of 8
+    assert shares["growth"] == pytest.approx(80.0 / 5, abs=0.1)  # nothing was used
+    assert shares["ginkgo-port"] == pytest.approx(80.0, abs=0.1)
 
 
 def test_growth_is_measured_over_sizes(tmp_path):

@@ -62,7 +62,7 @@ class Record:
         Bandwidths measured in the same rounds, in bytes per second; of a copy, read and written
         bytes together.
     trouble : str
-        Why it was not timed: ``absent``, ``wrong`` or ``failed``, and more.
+        Why it was not timed: ``absent``, ``wrong``, ``failed`` or ``skipped``, and more.
     notes : list of str
         What else is worth knowing, such as why this kernel was chosen.
     suite : str

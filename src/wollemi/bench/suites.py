@@ -6,6 +6,7 @@ A suite is divided by a scale, so that it fits the machine: at 1 it has the size
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,11 +21,15 @@ from .peers import Peer
 from .problem import GPUS, OURS
 from .report import Record
 from .standins import MODELS
+from .timing import BATCH_SECONDS
 from .worker import Stations
 
 #: Where tests and benchmarks find real matrices.
 FOLDER = "WOLLEMI_MATRICES"
 
+
+#: Seconds of a batch where there are many contests.
+SHORT = 0.01
 
 #: Rounds of a contest of a suite, if its budget lasts for them.
 BATCHES = 7
@@ -67,8 +72,12 @@ class Suite:
         The usual scale there.
     iterations : int
         Of a solve, at scale 1.
-    budget : float
-        Seconds that a contest may take after its warm-up.
+    budget, batch_seconds : float
+        Of a contest, and of a batch.
+    weight : float
+        Its share of the time, where that is limited.
+    without : tuple of str
+        Peers that are not asked: each call is compiled anew for each matrix.
     paper : dict or None
         What each record says of the paper: see :class:`~.report.Record`.
     """
@@ -79,6 +88,9 @@ class Suite:
     gpu: int = 1
     iterations: int = solve.ITERATIONS
     budget: float = 2.0
+    batch_seconds: float = BATCH_SECONDS
+    weight: float = 1.0
+    without: tuple[str, ...] = ()
     paper: dict[str, Any] | None = None
 
     def scale(self, executor: Executor) -> int:
@@ -133,7 +145,12 @@ def _esimd(scale: int, iterations: int) -> list[Job]:
         for width in (1024, 2048, 4096, 8192)
         for percent in (70, 80, 90)
     )
-    return [Job(operation, names, {"columns": (32, 128)}) for operation in ml.OPERATIONS]
+    sparsest = tuple(name for name in names if name.endswith(",90"))
+    return [
+        Job("spmm", names, {"columns": (32, 128)}),
+        Job("sddmm", sparsest, {"columns": (32, 128)}),
+        Job("fusedmm", sparsest, {"columns": (32, 128)}),
+    ]
 
 
 def _dgsparse(scale: int, iterations: int) -> list[Job]:
@@ -147,7 +164,7 @@ def _dgsparse(scale: int, iterations: int) -> list[Job]:
         f"uniform:{200_000 // scale},{200_000 // scale},{2_000_000 // scale}",
         "pruned:2048,2048,90",
     )
-    columns = (1, 2, 4, 8, 16, 32, 64, 128)
+    columns = (1, 2, 4, 8, 32, 128)
     return [Job("spmm", names, {"columns": columns, "every_kernel": True})]
 
 
@@ -182,8 +199,10 @@ def _paper(source: str, hardware: str, figure: str, **value: Any) -> dict[str, A
 
 
 SUITES = {
-    "usual": Suite("what one wants to know first: products, solvers, kernels of learning", _usual),
-    "growth": Suite("times over sizes", _growth),
+    "usual": Suite(
+        "what one wants to know first: products, solvers, kernels of learning", _usual, weight=3.0
+    ),
+    "growth": Suite("times over sizes", _growth, budget=1.0, without=("jax",)),
     "ginkgo-port": Suite(
         "stand-ins of ten SuiteSparse matrices: SpMV in CSR and COO, then long solves",
         _ginkgo,
@@ -191,6 +210,8 @@ SUITES = {
         gpu=8,
         iterations=1000,
         budget=1.0,
+        weight=4.0,
+        without=("jax",),
         paper=_paper(
             "Tsai, Cojean, Anzt: Porting a sparse linear algebra math library to Intel GPUs, 2021",
             "Intel Gen9 and Gen12 GPUs",
@@ -203,6 +224,8 @@ SUITES = {
         cpu=16,
         gpu=4,
         budget=0.2,
+        batch_seconds=SHORT,
+        weight=3.0,
         paper=_paper(
             "Zubair, Bauinger: Performance Optimization of Deep Learning Sparse Matrix Kernels "
             "on Intel Max Series GPU, 2023",
@@ -216,6 +239,7 @@ SUITES = {
         cpu=8,
         gpu=1,
         budget=0.3,
+        batch_seconds=SHORT,
         paper=_paper(
             "Huang, Dai, Wang, Yang: Efficient Sparse Matrix Kernels based on Adaptive "
             "Workload-Balancing and Parallel-Reduction, 2021",
@@ -231,6 +255,7 @@ SUITES = {
         cpu=4,
         gpu=1,
         budget=0.3,
+        batch_seconds=SHORT,
         paper=_paper(
             "TCA-SpMM, Electronics 13(20), 3981, 2024",
             "NVIDIA GPUs with tensor cores",
@@ -243,6 +268,7 @@ SUITES = {
         cpu=8,
         gpu=1,
         budget=0.3,
+        batch_seconds=SHORT,
         paper=_paper(
             "Nisa, Sukumaran-Rajam, Kurt, Hong, Sadayappan: Sampled Dense Matrix Multiplication "
             "for High-Performance Machine Learning, 2018",
@@ -269,6 +295,7 @@ def run(
     scale: int | None = None,
     iterations: int | None = None,
     settings: Settings | None = None,
+    seconds: float | None = None,
 ) -> Iterator[Record]:
     """Yield the records of a suite as soon as they are there.
 
@@ -285,16 +312,23 @@ def run(
         GMRES.
     settings : Settings, optional
         How long to measure.
+    seconds : float, optional
+        No contest is begun later than this: what is left is recorded as skipped.
     """
+    began = time.monotonic()
     named = suite(name)
     scale = named.scale(executor) if scale is None else scale
     if iterations is None:
         iterations = max(solve.ITERATIONS, named.iterations // scale)
     for job in named.jobs(scale, iterations):
-        how = settings or Settings(batches=BATCHES, budget=named.budget)
+        how = settings or Settings(BATCHES, named.batch_seconds, named.budget)
         how = replace(how, cold=job.cold)
+        asked = [peer for peer in peers if peer.name not in named.without]
         for on in [[one] for one in chosen(job)] or [[]]:
-            found = _kept_going(job, on, executor, peers, stations, how)
+            if seconds is not None and time.monotonic() - began > seconds:
+                found = iter([_untimed(job, on, executor, "skipped: the time was up")])
+            else:
+                found = _kept_going(job, on, executor, asked, stations, how)
             for record in found:
                 yield replace(record, suite=name, paper=named.paper if record.ours else None)
 
@@ -305,19 +339,33 @@ def _kept_going(job: Job, on: Sequence[Case], executor: Executor, *where: Any) -
         yield from measured(job, on, executor, *where)
     # a matrix that does not fit, or cannot be read: the rest of the suite goes on
     except Exception as error:
-        yield Record(
-            benchmark=job.operation,
-            case=on[0].name if on else "",
-            executor=executor.name,
-            format="csr",
-            dtype="",
-            rows=0,
-            columns=0,
-            entries=0,
-            contender=OURS,
-            ours=True,
-            trouble=f"failed: {type(error).__name__}: {error}",
-        )
+        yield _untimed(job, on, executor, f"failed: {type(error).__name__}: {error}")
+
+
+def _untimed(job: Job, on: Sequence[Case], executor: Executor, trouble: str) -> Record:
+    return Record(
+        benchmark=job.operation,
+        case=on[0].name if on else "",
+        executor=executor.name,
+        format="csr",
+        dtype="",
+        rows=0,
+        columns=0,
+        entries=0,
+        contender=OURS,
+        ours=True,
+        trouble=trouble,
+        family=on[0].family if on else "",
+    )
+
+
+def shares(names: Sequence[str], seconds: float) -> Iterator[tuple[str, float]]:
+    """Yield suites with the seconds that each may take; what one leaves goes to those after it."""
+    began = time.monotonic()
+    for place, name in enumerate(names):
+        weights = [suite(other).weight for other in names[place:]]
+        left = seconds - (time.monotonic() - began)
+        yield name, max(0.0, left * weights[0] / sum(weights))
 
 
 def chosen(job: Job) -> list[Case]:

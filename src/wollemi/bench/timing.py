@@ -27,6 +27,9 @@ BATCHES = 15
 #: Fewer batches than this make no median worth printing, however long they take.
 FEWEST_BATCHES = 3
 
+#: A batch has at most so many calls, and until it lasts long enough they are multiplied by this.
+MOST_CALLS, CALIBRATION_STEP = 1 << 20, 16
+
 #: With cold caches the flush before each call takes most of the time.
 COLD_CALLS = 3
 
@@ -236,6 +239,7 @@ def _calibrate(contender: Timed, batch_seconds: float) -> tuple[int, float]:
     calls = 1
     while True:
         each = contender.batch(calls, warm=calls > 1)
-        if calls * each >= batch_seconds / 2 or calls >= 1 << 20:
-            return max(1, round(calls * min(batch_seconds / max(calls * each, 1e-9), 2.0))), each
-        calls *= 2
+        wanted = max(1, round(batch_seconds / max(each, 1e-9)))
+        if calls * each >= batch_seconds / 2 or calls >= MOST_CALLS:
+            return min(wanted, 2 * calls), each
+        calls = min(wanted, CALIBRATION_STEP * calls, MOST_CALLS)
