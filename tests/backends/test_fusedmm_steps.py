@@ -10,15 +10,16 @@ import pytest
 import wollemi as wl
 from wollemi.backends.cuda import ml as cuda_ml
 from wollemi.backends.cuda.fusedmm_steps import StepsOrPass, TwoSteps, edge_rows
+from wollemi.backends.simt import ml_choice
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import ml as operations
 
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
 from .needs import tool
-from .test_ml import dtype_called, numbers
+from .test_ml import assert_near, dtype_called, numbers, wide
 from .test_ml_compile import program
-from .test_ml_waves import BATCH, REFERENCE, M, N, pattern_of
+from .test_ml_waves import BATCH, REAL, REFERENCE, M, N, pattern_of
 
 EDGES = ("identity", "sigmoid", "softmax")
 emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
@@ -73,7 +74,7 @@ def gpu() -> Any:
 @pytest.mark.gpu
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("same", [False, True])
-@pytest.mark.parametrize("kernel", ["auto", "two-steps", "row-split"])
+@pytest.mark.parametrize("kernel", ["auto", "two-steps", "row-split", "balanced"])
 def test_a_gpu_does_the_same_by_any_name(gpu: Any, edge: str, same: bool, kernel: str) -> None:
     rng = np.random.default_rng(14)
     mask = rng.random((2304, 2100)) < 0.1
@@ -104,3 +105,28 @@ def test_samples_of_16_bits_are_not_stored_between(gpu: Any) -> None:
     ones = gpu.from_host(np.ones((1, 8), np.float16))
     with pytest.raises(InvalidArgument, match="float16"):
         wl.fusedmm(A, ones, ones, ones, kernel="two-steps")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kernel", ml_choice.KERNELS["fusedmm"])
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize(("dtype", "index"), REAL)
+@pytest.mark.parametrize(("k", "p"), [(0, 4), (1, 1), (8, 64), (64, 64), (128, 128), (600, 272)])
+@pytest.mark.parametrize("same", [False, True])
+def test_one_pass_on_a_gpu_equals_the_reference(
+    gpu: Any, dtype: str, index: str, k: int, p: int, edge: str, kernel: str, same: bool
+) -> None:
+    if same and k != p:
+        pytest.skip("D cannot be B")
+    rng = np.random.default_rng(16)
+    T, A = dtype_called(dtype), pattern_of(dtype, index)
+    C, B, D, values = (numbers(rng, (BATCH, *s), T) for s in ((M, k), (N, k), (N, p), (A.nnz,)))
+    D = B if same else D
+    want = np.full((BATCH, M, p), np.nan, T)
+    REFERENCE.run(operations.csr_fusedmm, A, values, C, B, D, want, 0.75, edge, "auto")
+    given = [gpu.from_host(x) for x in (values, C, B)]
+    given.append(given[-1] if same else gpu.from_host(D))
+    E = gpu.from_host(np.full(want.shape, np.nan, T))
+    gpu.run(operations.csr_fusedmm, A.to(gpu), *given, E, 0.75, edge, kernel)
+    size = (1 + 2 * k) * (k if edge == "identity" else 1) * np.ones(want.shape) * A.nnz / 4
+    assert_near(gpu.to_host(E), wide(want), size, T, A.nnz)

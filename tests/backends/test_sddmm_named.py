@@ -14,6 +14,7 @@ from wollemi.backends.simt.ml_extra import Facts
 from wollemi.backends.simt.sddmm_flat import Flat, flat_sddmm
 from wollemi.backends.simt.sddmm_named import ENTRIES, ROWS, entry_sddmm, make_tiles, sm_l2_sddmm
 from wollemi.backends.unified import wrappers
+from wollemi.bench.generators import rmat
 from wollemi.core.operations import ml as operations
 from wollemi.core.statistics import RowStatistics
 
@@ -22,7 +23,7 @@ from .lockstep.executor import WIDTHS, LockstepExecutor
 from .needs import tool
 from .test_ml import dtype_called, numbers
 from .test_ml_compile import program
-from .test_ml_waves import BATCH, REAL, M, N, assert_same, pattern_of
+from .test_ml_waves import BATCH, REAL, REFERENCE, M, N, assert_same, pattern_of
 
 NAMES = ("flat", "entry", "sm-l2")
 emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
@@ -119,3 +120,48 @@ def facts(rows: int, nnz: int, longest: int, columns: int, dtype: str = "float32
 def test_waves_have_entries_where_rows_are_long_or_narrow(given: Facts, chosen: bool) -> None:
     to = SimpleNamespace(waves=8448)
     assert (Flat().reason(to, None, given) is not None) == chosen
+
+
+# ---- on a GPU
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Any:
+    return wl.executor("cuda")
+
+
+EVERY = ("row-split", "subwarp", *NAMES)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(("dtype", "index"), REAL)
+@pytest.mark.parametrize("k", [0, 1, 30, 32, 64, 128, 256, 520])
+def test_a_gpu_equals_the_reference(
+    gpu: Any, rng: Any, dtype: str, index: str, k: int, name: str
+) -> None:
+    T, A = dtype_called(dtype), pattern_of(dtype, index)
+    C, B, S, values = (numbers(rng, (BATCH, *s), T) for s in ((M, k), (N, k), (A.nnz,), (A.nnz,)))
+    assert_same(gpu, operations.csr_sddmm, A, S, values, C, B, S, 0.75, -0.5, name)
+    S[...] = np.nan
+    assert_same(gpu, operations.csr_sddmm, A, S, None, C, B, S, 0.75, 0.0, name)
+    one = slice(0, 1)  # one block, whose rows follow one another
+    S = S[one].copy()
+    assert_same(gpu, operations.csr_sddmm, A, S, None, C[one], B[one], S, 1.0, 0.0, name)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("k", [32, 128])
+def test_a_gpu_repeats_samples_of_a_graph_bit_for_bit(gpu: Any, name: str, k: int) -> None:
+    graph = wl.Csr(rmat(12, 60_000), executor=REFERENCE).astype(np.float32)
+    A = graph.to(gpu)
+    rng = np.random.default_rng(15)
+    C, B = (gpu.from_host(rng.standard_normal((1 << 12, k)).astype(np.float32)) for _ in range(2))
+    first = gpu.to_host(wl.sddmm(A, C, B, kernel=name).data)
+    again = gpu.to_host(wl.sddmm(A, C, B, kernel=name).data)
+    np.testing.assert_array_equal(first, again)
+    rows = np.repeat(np.arange(1 << 12), np.diff(np.asarray(graph.indptr)))
+    wide = [gpu.to_host(x).astype(np.float64) for x in (C, B)]
+    want = np.einsum("ek,ek->e", wide[0][rows], wide[1][np.asarray(graph.indices)])
+    assert np.linalg.norm(first - want) < 1e-6 * np.linalg.norm(want)
