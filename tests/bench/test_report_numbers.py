@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from wollemi.bench.page import numbers
+from wollemi.bench.page import numbers, rows
 from wollemi.bench.page.numbers import Series, Spread
 from wollemi.bench.results import bouts, read
 
@@ -146,3 +146,27 @@ def test_runs_on_one_device_are_one_place_and_others_are_others(tmp_path):
         ("A processor, 2 threads (omp)", "a-processor-2-threads-omp", 2),
         ("NVIDIA H200 (cuda)", "nvidia-h200-cuda", 2),
     ]
+
+
+def test_long_series_are_folded_until_a_picture_fits():
+    few, some, many = (Series("", name, "csr", "float64", "warm") for name in "abc")
+    cases = {few: 3, some: 10, many: 40}
+
+    def groups(fold, lines=2):
+        return {
+            str(s): [("all", 2)] if s in fold else [(str(i), lines) for i in range(n)]
+            for s, n in cases.items()
+        }
+
+    assert rows.folded(cases, groups) == {many}
+    assert rows.folded(cases, lambda fold: groups(fold, lines=9)) == {many, some}
+
+
+def test_rows_lie_below_each_other_and_under_their_headings():
+    placed = rows.Rows({"one": [("a", 1), ("b", 3)], "two": [("a", 1)]})
+    tops = [placed.tops[key] for key in (("one", "a"), ("one", "b"), ("two", "a"))]
+    ends = [top + lines for top, lines in zip(tops, (1, 3, 1), strict=True)]
+    assert all(end < top for end, top in zip(ends, tops[1:], strict=False))
+    assert [text for _, text in placed.headings] == ["one", "two"]
+    assert placed.headings[1][0] > ends[1]
+    assert placed.height > ends[2]

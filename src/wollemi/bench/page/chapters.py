@@ -19,7 +19,8 @@ from .numbers import (
     versus,
 )
 from .papers import papers
-from .parts import Answer, Chapter
+from .parts import Answer, Chapter, Table
+from .rows import cases_text
 from .series import every_contest
 
 #: How the clocks of a record are called, after "by".
@@ -60,7 +61,7 @@ def _chapter(place: Place, slug: str) -> Chapter:
         _where(place),
         [
             Answer("How close to the hardware's limit?", _limits(place.bouts)),
-            Answer("How much faster than what I use today?", _faster(compared)),
+            Answer("How much faster than what I use today?", table=_faster(compared)),
             Answer("How does it grow?", _slopes(curves)),
         ],
         [section for section in told if section.parts],
@@ -116,34 +117,36 @@ def _limits(bouts: Sequence[Bout]) -> list[tuple[str, str]]:
     for root, held in sections.roots_of(b for b in bouts if b.key.caches == "warm").items():
         shares = [b.ours.floor_share for b in held if b.ours and b.ours.floor_share]
         if shares:
-            of = f"of the floor, {root}: the median of {_cases(len(shares))}"
+            of = f"of the floor, {root}: the median of {cases_text(len(shares))}"
             span = f", {min(shares):.2f} to {max(shares):.2f}" if len(shares) > 1 else ""
             found.append((f"{np.median(shares):.2f}", of + span))
     return found
 
 
-def _cases(number: int) -> str:
-    return f"{number} case" + ("s" if number != 1 else "")
-
-
 # ---- how much faster
 
 
-def _faster(found: Sequence[Versus]) -> list[tuple[str, str]]:
-    """Return the mean over all cases of a kind of operation, for each peer."""
-    ratios: dict[tuple[str, str], list[float]] = {}
+def _faster(found: Sequence[Versus]) -> Table | None:
+    """Return the means over all cases of a kind of operation, a column for each peer."""
+    ratios: dict[str, dict[str, list[float]]] = {}
     for one in found:
         if one.series.caches == "warm":
-            place = sections.root_of(one.series.benchmark), one.peer
-            ratios.setdefault(place, []).extend(s.median for s in one.ratios.values())
-    return [
-        (
-            ratio_text(geometric_mean(each)),
-            f"times as fast as {peer}, {root}: the mean of {_cases(len(each))}"
-            + (f", {ratio_text(min(each))} to {ratio_text(max(each))}" if len(each) > 1 else ""),
-        )
-        for (root, peer), each in ratios.items()
+            row = ratios.setdefault(sections.root_of(one.series.benchmark), {})
+            row.setdefault(one.peer, []).extend(s.median for s in one.ratios.values())
+    if not ratios:
+        return None
+    peers = list(dict.fromkeys(one.peer for one in found))
+    rows = [
+        (root, *(_mean(row[peer]) if peer in row else "" for peer in peers))
+        for root, row in ratios.items()
     ]
+    caption = "wollemi is so many times as fast: the geometric mean of the cases, least and most"
+    return Table(caption, ("", *peers), rows)
+
+
+def _mean(ratios: Sequence[float]) -> str:
+    span = f" ({ratio_text(min(ratios))} to {ratio_text(max(ratios))})" if len(ratios) > 1 else ""
+    return ratio_text(geometric_mean(ratios)) + span
 
 
 # ---- how it grows

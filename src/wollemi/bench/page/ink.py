@@ -144,15 +144,15 @@ def ratio_text(ratio: float) -> str:
 
 
 def short(case: str) -> str:
-    """Return a case's name without the folders of a file.
+    """Return a case's name; of a file neither folder nor endings.
 
     Examples
     --------
     >>> from wollemi.bench.page.ink import short
-    >>> short("/data/matrices/dlmc_rn50.smtx.gz"), short("stencil7:100")
-    ('dlmc_rn50', 'stencil7:100')
+    >>> short("/data/matrices/dlmc_rn50.smtx.gz"), short("like:rajat31/32")
+    ('dlmc_rn50', 'like:rajat31/32')
     """
-    name = case.rpartition("/")[2]
+    name = case
     for ending in (".gz", ".mtx", ".smtx", ".npz"):
         name = name.removesuffix(ending)
-    return name
+    return name if name == case else name.rpartition("/")[2]

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..results import Run
 from .chapters import chapters
 from .html import pictures, save
-from .parts import Chapter, Picture, Section, Table
+from .parts import Answer, Chapter, Picture, Section, Table
 
 #: In the pictures' metadata: which records they were drawn from.
 MADE_FROM = "Source"
@@ -41,15 +41,16 @@ def text(runs: Sequence[Run], images: str = "img") -> str:
     parts = [INTRODUCTION]
     for chapter in chapters(runs):
         parts.append(f"## {chapter.title}\n")
-        parts += [_answer(a.question, a.figures) for a in chapter.answers if a.figures]
+        parts += [_answer(a) for a in chapter.answers if a.figures or a.table]
         parts += [_section(section, images) for section in chapter.sections]
         parts.append("### Where it was measured\n")
         parts.append("\n".join(f"- {_plain(line)}" for line in chapter.where) + "\n")
     return "\n".join(part for part in parts if part)
 
 
-def _answer(question: str, figures: Iterable[tuple[str, str]]) -> str:
-    lines = [f"**{question}**", "", *(f"- **{figure}** {of}" for figure, of in figures)]
+def _answer(answer: Answer) -> str:
+    lines = [f"**{answer.question}**", "", *(f"- **{f}** {of}" for f, of in answer.figures)]
+    lines += table(answer.table) if answer.table else []
     return "\n".join(lines) + "\n"
 
 
@@ -65,12 +66,12 @@ def _section(section: Section, images: str) -> str:
             lines += [*table(part), ""]
     left = [p.caption for p in section.parts if p not in shown]
     if left:
-        lines += [f"More rows than fit here, in the files: {'; '.join(map(str, left))}.", ""]
+        lines += [f"In the files alone: {'; '.join(map(str, left))}.", ""]
     return "\n".join(lines)
 
 
 def _fits(table: Table) -> bool:
-    return not table.long or len(table.rows) <= MOST_ROWS
+    return not table.long or (len(table.rows) <= MOST_ROWS and not table.again)
 
 
 def table(shown: Table) -> list[str]:

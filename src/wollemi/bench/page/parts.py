@@ -26,6 +26,8 @@ class Table:
         How many columns from the left are words; numbers come after them.
     long : bool
         Whether it lists everything, for who looks something up.
+    again : bool
+        Whether another table has the gist of it.
     """
 
     caption: str
@@ -33,6 +35,7 @@ class Table:
     rows: Sequence[tuple[str, ...]]
     words: int = 1
     long: bool = False
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,13 @@ class Answer:
         The question.
     figures : list of (str, str)
         A figure and what it is of.
+    table : Table or None
+        Figures that are better read side by side.
     """
 
     question: str
-    figures: list[tuple[str, str]]
+    figures: list[tuple[str, str]] = field(default_factory=list)
+    table: Table | None = None
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..results import Bout
+from ..results import Bout, is_ours
 from .ink import (
     HATCHES,
     INKS,
@@ -28,8 +28,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Lines of more cases than this cannot be read.
+#: Lines that a picture may have: two hands high on a screen.
+MOST_LINES = 75
+
+#: Cases that may have a row each.
 MOST_CASES = 14
+
+#: By heading, the labels of rows and how many lines each takes.
+Groups = Mapping[str, Sequence[tuple[str, int]]]
 
 
 class Rows:
@@ -37,11 +43,11 @@ class Rows:
 
     Parameters
     ----------
-    groups : mapping of str to sequence of (str, int)
-        By heading, the rows' labels and how many lines each takes.
+    groups : Groups
+        What is to be placed.
     """
 
-    def __init__(self, groups: Mapping[str, Sequence[tuple[str, int]]]) -> None:
+    def __init__(self, groups: Groups) -> None:
         self.headings: list[tuple[float, str]] = []
         self.labels: list[tuple[float, str]] = []
         self.tops: dict[tuple[str, str], float] = {}
@@ -81,6 +87,31 @@ class Rows:
         return figure, axes
 
 
+def folded(
+    cases: Mapping[Series, int], groups: Callable[[Collection[Series]], Groups]
+) -> set[Series]:
+    """Return which series have one row for all their cases, so that a picture can be read.
+
+    Parameters
+    ----------
+    cases : mapping of Series to int
+        How many cases each has; those of most are folded first.
+    groups : callable
+        Takes what is folded and returns what is to be placed.
+    """
+    found = {series for series, number in cases.items() if number > MOST_CASES}
+    for series in sorted(cases, key=lambda series: -cases[series]):
+        if Rows(groups(found)).height <= MOST_LINES:
+            break
+        found.add(series)
+    return found
+
+
+def cases_text(number: int) -> str:
+    """Return a number of cases in words."""
+    return f"{number} case" + ("s" if number != 1 else "")
+
+
 # ---- share of the floor
 
 
@@ -96,31 +127,29 @@ def floors(bouts: Sequence[Bout]) -> Figure:
     shown = {series: held for series, held in shown.items() if held}
     records = [r for held in shown.values() for bout in held for r in bout.records if r.floor_share]
     looks = looks_of(records)
-    # the marks of many cases would hide each other: a line for each kernel and each peer
-    lanes = {
-        series: list(dict.fromkeys(who(r) for b in held for r in b.records if r.floor_share))
-        for series, held in shown.items()
-        if len(held) > MOST_CASES
-    }
-    rows = Rows(
-        {
-            str(series): [(f"{len(held)} cases", len(lanes[series]))]
-            if series in lanes
+
+    def groups(fold: Collection[Series]) -> Groups:
+        return {
+            str(series): [(cases_text(len(held)), 2)]
+            if series in fold
             else [(bout.key.case, 1) for bout in held]
             for series, held in shown.items()
         }
-    )
+
+    fold = folded({series: len(held) for series, held in shown.items()}, groups)
+    rows = Rows(groups(fold))
     figure, axes = rows.figure(0.19)
     for series, held in shown.items():
         for bout in held:
+            label = cases_text(len(held)) if series in fold else bout.key.case
             for record in bout.records:
                 if record.floor_share:
-                    name, many = who(record), series in lanes
-                    label = f"{len(held)} cases" if many else bout.key.case
-                    lane = lanes[series].index(name) if many else 0
+                    # of many cases others lie below ours, which would hide them
+                    lane = series in fold and not is_ours(record)
                     y = rows.tops[str(series), label] + lane + 0.5
-                    mark(axes, record, record.floor_share, y, looks[name])
-    axes.set_xlim(0, None)
+                    mark(axes, record, record.floor_share, y, looks[who(record)])
+    axes.set_xscale("log")
+    plain_ticks(axes.xaxis)
     axes.set_xlabel("share of the floor: the least time that the bytes take, over the time taken")
     legend_of_marks(figure, looks, loc="outside upper left", ncols=4)
     return figure
@@ -143,25 +172,29 @@ def speedups(found: Sequence[Versus], peers: Sequence[str]) -> Figure:
     panels: dict[Series, list[Versus]] = {}
     for one in found:
         panels.setdefault(one.series, []).append(one)
-    groups: dict[str, list[tuple[str, int]]] = {}
-    for series, shown in panels.items():
-        cases = list(dict.fromkeys(case for versus in shown for case in versus.ratios))
-        many = len(cases) > MOST_CASES
-        groups[str(series)] = [
-            (label, len(shown) if many else sum(label in v.ratios for v in shown))
-            for label in ([f"{len(cases)} cases"] if many else cases)
-        ]
-    rows = Rows(groups)
+    cases = {s: dict.fromkeys(c for v in shown for c in v.ratios) for s, shown in panels.items()}
+
+    def groups(fold: Collection[Series]) -> Groups:
+        return {
+            str(series): [(cases_text(len(cases[series])), len(shown))]
+            if series in fold
+            else [(case, sum(case in v.ratios for v in shown)) for case in cases[series]]
+            for series, shown in panels.items()
+        }
+
+    fold = folded({series: len(named) for series, named in cases.items()}, groups)
+    placed = groups(fold)
+    rows = Rows(placed)
     figure, axes = rows.figure(0.165)
     for series, shown in panels.items():
-        for label, _ in groups[str(series)]:
+        for label, _ in placed[str(series)]:
             y = rows.tops[str(series), label] + 0.5
             for versus in shown:
                 look = _look(peers, versus.peer)
-                if label in versus.ratios:
-                    _bar(axes, y, versus.ratios[label], look)
-                elif label not in {case for v in shown for case in v.ratios}:
+                if series in fold:
                     _bar_of_many(axes, y, versus, look)
+                elif label in versus.ratios:
+                    _bar(axes, y, versus.ratios[label], look)
                 else:
                     continue
                 y += 1

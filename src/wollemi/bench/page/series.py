@@ -45,7 +45,9 @@ def _table(series: Series, held: Sequence[Bout]) -> Table:
     ]
     rows = [(short(bout.key.case), *(cell(bout) for _, cell in filled)) for bout in held]
     words = 2 if filled and filled[0][0] == "kernel" else 1
-    return Table(str(series), ("", *(name for name, _ in filled)), rows, words=words, long=True)
+    again = any(bout.ours and bout.ours.paper for bout in held)
+    head = ("", *(name for name, _ in filled))
+    return Table(str(series), head, rows, words=words, long=True, again=again)
 
 
 def _away(record: Record) -> bool:
