@@ -244,8 +244,8 @@ SUITES = {
             "Huang, Dai, Wang, Yang: Efficient Sparse Matrix Kernels based on Adaptive "
             "Workload-Balancing and Parallel-Reduction, 2021",
             "NVIDIA GPUs",
-            "loss of the rule against the best kernel, on average over a device's matrices: 5 to",
-            value=12,
+            "loss of the rule against the best kernel, on average over a device's matrices",
+            value="5 to 12",
             unit="%",
         ),
     ),
