@@ -9,6 +9,7 @@ from ...core.status import Status
 from ..simt import kernels as simt
 from . import templates
 from .array import UsmArray
+from .devices import CPU_LANES
 from .table import kernel
 
 if TYPE_CHECKING:
@@ -24,20 +25,24 @@ def _launch(
     dtype: Any,
     **constants: Any,
 ) -> None:
-    cpu = executor.one_item_groups
-    executor.launch(
-        templates.GMRES_CPU.get(which, which) if cpu else which,
-        templates.CPU_GMRES if cpu else templates.GPU_GMRES,
-        grid,
-        arguments,
-        dtype,
-        **constants,
-    )
+    own = templates.GMRES_CPU.get(which)
+    if not executor.one_item_groups:
+        family = templates.GPU_GMRES
+    elif own is None:
+        family = templates.CPU_GMRES_SMALL
+    else:
+        which, family = own, templates.CPU_GMRES
+    executor.launch(which, family, grid, arguments, dtype, **constants)
 
 
-def _rows(executor: DpcppExecutor, n: int, k: int) -> tuple[int, int]:
-    """Return the grid of work-items that take sums of columns."""
-    return executor.grid(n * k) if executor.one_item_groups else executor.map_grid(n, k)
+def _elements(executor: DpcppExecutor, n: int, k: int) -> tuple[int, int]:
+    """Return the grid of work-items that share elements one by one."""
+    return executor.map_grid(n, k) if executor.one_item_groups else executor.grid(n * k)
+
+
+def _room(grid: tuple[int, int], s: int, k: int) -> int:
+    """Return how many sums a projection needs room for, with the corrections before them."""
+    return s * k + grid[0] * (s + 1) * max(k, CPU_LANES)
 
 
 def _columns(executor: DpcppExecutor, k: int) -> tuple[int, int]:
@@ -61,7 +66,7 @@ def start(
     s, n, k = basis.shape
     # without columns too, for the sake of the step
     arguments = (s, n, k, r, v, basis, g, count, step, status)
-    _launch(executor, simt.gmres_start, executor.grid(max(n, s) * k), arguments, r.dtype)
+    _launch(executor, simt.gmres_start, _elements(executor, max(n, s), k), arguments, r.dtype)
 
 
 @kernel(operations.project)
@@ -124,9 +129,9 @@ def _project(
 ) -> int:
     """Launch the projection; return the address of the corrections that a repetition makes."""
     s, n, k = basis.shape
-    grid = _rows(executor, n, k)
+    grid = executor.map_grid(n, k)
     item = w.dtype.itemsize
-    scratch = executor.launcher.scratch(s * k * item + grid[0] * (s + 1) * k * item)
+    scratch = executor.launcher.scratch(_room(grid, s, k) * item)
     arguments = (
         s, n, k, basis, w, h, scratch, before, after, step, status, scratch + s * k * item,
         executor.launcher.counter,
@@ -147,10 +152,10 @@ def _subtract(
     status: Status,
 ) -> None:
     s, n, k = basis.shape
-    grid = _rows(executor, n, k)
+    grid = executor.map_grid(n, k)
     # sized as for the projection, whose corrections at the beginning are still to be read
     item = w.dtype.itemsize
-    scratch = executor.launcher.scratch(s * k * item + grid[0] * (s + 1) * k * item)
+    scratch = executor.launcher.scratch(_room(grid, s, k) * item)
     arguments = (
         s, n, k, basis, w, h, before, after, step, status, scratch + s * k * item,
         executor.launcher.counter,
@@ -192,7 +197,7 @@ def append(
     """Make the next vector of the basis, and count the step."""
     s, n, k = basis.shape
     arguments = (s, n, k, w, after, v, basis, step, status, executor.launcher.counter)
-    _launch(executor, simt.gmres_append, executor.grid(n * k), arguments, w.dtype)
+    _launch(executor, simt.gmres_append, _elements(executor, n, k), arguments, w.dtype)
 
 
 @kernel(operations.solve)
@@ -214,4 +219,4 @@ def combine(
     s, n, k = basis.shape
     if n * k:
         arguments = (s, n, k, basis, y, count, u)
-        _launch(executor, simt.gmres_combine, executor.grid(n * k), arguments, u.dtype)
+        _launch(executor, simt.gmres_combine, _elements(executor, n, k), arguments, u.dtype)

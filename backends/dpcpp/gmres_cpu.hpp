@@ -1,108 +1,220 @@
-// The long loops of restarted GMRES on CPU devices: a work-group is one work-item with rows of its
-// own. What is a few numbers a column (rotate, solve) is the text of backends/simt.
+// The long loops of restarted GMRES on CPU devices. What is a few numbers a column (rotate, solve)
+// is the text of backends/simt.
 //
-// Rows go in tiles that stay in the first-level cache while all basis vectors pass by; a basis is
-// read from memory once a call.
+// Elements go in tiles that stay in the first-level cache while all basis vectors pass by, a few at
+// a time; a basis is read from memory once a call.
 #pragma once
 #include "gmres.hpp"
-#include "rows_cpu.hpp"
+#include "lanes_cpu.hpp"
+#include "products.hpp"
 
 namespace wl {
 
-// A third of a first-level cache of 48 KB, in rows of float64.
-constexpr i64 BASIS_ROWS = 2048;
+// A third of a first-level cache of 48 KB, in elements of float64.
+constexpr i64 TILE = 2048;
 
-// sum_r conj(v[r v_ld]) w[r w_ld] in sixteen parts.
-template <class T>
-WL_DEVICE T dot_of_rows(i64 rows, const T* v, i64 v_ld, const T* w, i64 w_ld) {
-  T sums[TOGETHER] = {};
-  i64 r = 0;
-  if (v_ld == 1 && w_ld == 1)
-    for (; r + TOGETHER <= rows; r += TOGETHER)
+// Basis vectors that pass by together: w is loaded once for so many.
+constexpr int AT_ONCE = 4;
+
+// What one lane has of a basis and of a vector w, in one column c. If FLAT, `e` counts elements of
+// blocks without gaps, which neighbouring lanes share; else rows, and the lane is alone in its
+// column.
+template <bool FLAT, class T>
+struct lane_share {
+  i64 begin, end, step; // of e
+  i64 lane, c, k;
+  const T* basis;
+  i64 between; // from a basis vector to the next
+  mat<T> w;
+
+  // Where its sum is among those of a basis vector.
+  WL_DEVICE i64 slot() const { return FLAT ? lane : c; }
+  WL_DEVICE i64 in_basis(i64 e) const { return FLAT ? e + lane : e * k + c; }
+  WL_DEVICE T& of_w(i64 e) const { return w.data[FLAT ? e + lane : e * w.ld + c]; }
+
+  // Calls body(first, last) for tiles of whole steps.
+  template <class Body>
+  WL_DEVICE void for_tiles(const Body& body) const {
+    const i64 tile = TILE / step * step;
+    for (i64 first = begin; first < end; first += tile)
+      body(first, first + tile < end ? first + tile : end);
+  }
+
+  // Calls body(e) for a tile, all lanes together but for the last time.
+  template <class Body>
+  WL_DEVICE void for_elements(i64 first, i64 last, const Body& body) const {
+    i64 e = first;
+    for (; e + step <= last; e += step)
+      body(e);
+    if (e + (FLAT ? lane : 0) < last)
+      body(e);
+  }
+
+  // sums[g distance] += <v_g, w> for G vectors from v on.
+  template <int G>
+  WL_DEVICE void dots(i64 first, i64 last, const T* v, T* sums, i64 distance) const {
+    T part[G] = {};
+    for_elements(first, last, [&](i64 e) {
+      const T value = of_w(e);
 #pragma unroll
-      for (int l = 0; l < TOGETHER; ++l)
-        multiply_add(sums[l], conj(v[r + l]), w[r + l]);
-  for (; r < rows; ++r)
-    multiply_add(sums[0], conj(v[r * v_ld]), w[r * w_ld]);
-  for (int half = TOGETHER / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; ++l)
-      sums[l] += sums[l + half];
-  return sums[0];
+      for (int g = 0; g < G; ++g)
+        part[g] += conj(v[g * between + in_basis(e)]) * value;
+    });
+#pragma unroll
+    for (int g = 0; g < G; ++g)
+      sums[g * distance] += part[g];
+  }
+
+  // sums[i distance] += <v_i, w> for i < count.
+  WL_DEVICE void all_dots(i64 first, i64 last, i64 count, T* sums, i64 distance) const {
+    i64 i = 0;
+    for (; i + AT_ONCE <= count; i += AT_ONCE)
+      dots<AT_ONCE>(first, last, basis + i * between, sums + i * distance, distance);
+    for (; i < count; ++i)
+      dots<1>(first, last, basis + i * between, sums + i * distance, distance);
+  }
+
+  // |w|^2
+  WL_DEVICE real_t<T> square_of_w(i64 first, i64 last) const {
+    real_t<T> sum{};
+    for_elements(first, last, [&](i64 e) { sum += square(of_w(e)); });
+    return sum;
+  }
+
+  // w += sum of factor(g) v_g for G vectors from v on.
+  template <int G, class Factor>
+  WL_DEVICE void add(i64 first, i64 last, const T* v, const Factor& factor) const {
+    T factors[G];
+#pragma unroll
+    for (int g = 0; g < G; ++g)
+      factors[g] = factor(g);
+    for_elements(first, last, [&](i64 e) {
+      T sum = of_w(e);
+#pragma unroll
+      for (int g = 0; g < G; ++g)
+        multiply_add(sum, factors[g], v[g * between + in_basis(e)]);
+      of_w(e) = sum;
+    });
+  }
+
+  // w += sum of factor(i) v_i for i < count.
+  template <class Factor>
+  WL_DEVICE void add_all(i64 first, i64 last, i64 count, const Factor& factor) const {
+    i64 i = 0;
+    for (; i + AT_ONCE <= count; i += AT_ONCE)
+      add<AT_ONCE>(first, last, basis + i * between, [&](int g) { return factor(i + g); });
+    for (; i < count; ++i)
+      add<1>(first, last, basis + i * between, [&](int) { return factor(i); });
+  }
+};
+
+// How the sums of a work-group lie: `width` slots for each basis vector, of which column c has
+// slots c, c + k, ... below `used`.
+struct slots {
+  i64 width, used;
+  bool flat;
+
+  WL_DEVICE slots(i64 k, i64 ld)
+      : width(k < LANES ? LANES : k), used(k), flat(k <= LANES && ld == k) {
+    if (flat)
+      used = LANES / k * k;
+  }
+
+  // The sum of column c over all work-groups, whose sums are `distance` apart.
+  template <class S>
+  WL_DEVICE S total(i64 blocks, i64 distance, const S* sums, i64 c, i64 k) const {
+    S sum{};
+    for (i64 b = 0; b < blocks; ++b)
+      for (i64 l = c; l < used; l += k)
+        sum += sums[b * distance + l];
+    return sum;
+  }
+};
+
+// Calls body(share) for all columns that this lane has a part in.
+template <class T, class Body>
+WL_DEVICE void for_shares(const item& it, i64 n, i64 k, const T* basis, mat<T> w,
+                          const Body& body) {
+  const rows_of rows(it, n);
+  const i64 lane = own_lane(), step = slots(k, w.ld).used;
+  if (k == 1 && w.ld == 1) {
+    // apart, because all that depends on the column is the same in all lanes
+    body(lane_share<true, T>{rows.begin, rows.end, LANES, lane, 0, 1, basis, n, w});
+  } else if (slots(k, w.ld).flat) {
+    if (lane < step)
+      body(lane_share<true, T>{rows.begin * k, rows.end * k, step, lane, lane % k, k, basis, n * k,
+                               w});
+  } else {
+    for (i64 c = lane; c < k; c += LANES)
+      body(lane_share<false, T>{rows.begin, rows.end, 1, lane, c, k, basis, n * k, w});
+  }
 }
 
-// w -= factor v over some rows.
-template <class T>
-WL_DEVICE void subtract_rows(i64 rows, T factor, const T* v, i64 v_ld, T* w, i64 w_ld) {
-  if (v_ld == 1 && w_ld == 1) {
-#pragma clang loop vectorize(assume_safety)
-    for (i64 r = 0; r < rows; ++r)
-      multiply_add(w[r], -factor, v[r]);
-  } else {
-    for (i64 r = 0; r < rows; ++r)
-      multiply_add(w[r * w_ld], -factor, v[r * v_ld]);
-  }
+// Calls body(row, c, e) for the elements that this lane has of n rows and k columns without gaps.
+template <class Body>
+WL_DEVICE void for_all(const item& it, i64 n, i64 k, const Body& body) {
+  const rows_of rows(it, n);
+  const i64 end = rows.end * k;
+  for (i64 e = rows.begin * k + own_lane(); e < end; e += LANES)
+    body(k == 1 ? e : e / k, k == 1 ? 0 : e % k, e);
 }
 
 template <class T>
 WL_DEVICE void gmres_start_cpu(const item& it, i64 s, i64 n, i64 k, mat<const T> r, mat<T> v,
                                T* basis, mat<T> g, i64* count, i64* step, status_of<T> status) {
-  const share mine(it, n);
-  for (i64 row = mine.begin; row < mine.end; ++row)
-    for (i64 c = 0; c < k; ++c) {
-      const T value = status.is_running(c) ? r(row, c) / status.norm[c] : T(0);
-      v(row, c) = basis[row * k + c] = value;
-    }
+  for_all(it, n, k, [&](i64 row, i64 c, i64 e) {
+    const T value = status.is_running(c) ? r(row, c) / status.norm[c] : T(0);
+    v(row, c) = basis[e] = value;
+  });
   if (it.block() != 0)
     return;
-  for (i64 i = 0; i < s; ++i)
-    for (i64 c = 0; c < k; ++c)
-      g(i, c) = i == 0 ? T(status.norm[c]) : T(0);
-  for (i64 c = 0; c < k; ++c)
+  for (i64 i = own_lane(); i < s * k; i += LANES)
+    g(i / k, i % k) = i < k ? T(status.norm[i]) : T(0);
+  for (i64 c = own_lane(); c < k; c += LANES)
     count[c] = 0;
-  *step = 0;
+  if (own_lane() == 0)
+    *step = 0;
 }
 
-// As gmres_project of backends/simt; `partials` has room for (s + 1) k sums a work-group.
+// As gmres_project of backends/simt; `partials` has room for (s + 1) `width` sums a work-group.
 template <int REPEAT, class T>
 WL_DEVICE void gmres_project_cpu(const item& it, i64 s, i64 n, i64 k, const T* basis,
                                  mat<const T> w, mat<T> h, T* correction, real_t<T>* before,
                                  const real_t<T>* after, const i64* step, status_of<T> status,
                                  T* partials, i32* counter) {
-  const i64 j = *step, vectors = j + 1, sums = vectors + (REPEAT ? 0 : 1);
-  const share mine(it, n);
-  T* const own = partials + it.block() * (s + 1) * k;
-  for (i64 i = 0; i < sums * k; ++i)
-    own[i] = T(0);
-  for (i64 first = mine.begin; first < mine.end; first += BASIS_ROWS) {
-    const i64 rows = mine.end - first < BASIS_ROWS ? mine.end - first : BASIS_ROWS;
-    for (i64 c = 0; c < k; ++c) {
-      if (!takes_part(status, c, REPEAT, before, after))
-        continue;
-      const T* const of_w = &w(first, c);
-      for (i64 i = 0; i < vectors; ++i)
-        own[i * k + c] += dot_of_rows(rows, basis + (i * n + first) * k + c, k, of_w, w.ld);
+  const i64 vectors = *step + 1, sums = vectors + (REPEAT ? 0 : 1);
+  const slots lie(k, w.ld);
+  const i64 distance = (s + 1) * lie.width;
+  T* const own = partials + it.block() * distance;
+  const mat<T> same{const_cast<T*>(w.data), w.ld};
+  for_shares<T>(it, n, k, basis, same, [&](const auto& share) {
+    if (!takes_part(status, share.c, REPEAT, before, after))
+      return;
+    T* const mine = own + share.slot();
+    for (i64 i = 0; i < sums; ++i)
+      mine[i * lie.width] = T(0);
+    share.for_tiles([&](i64 first, i64 last) {
+      share.all_dots(first, last, vectors, mine, lie.width);
       if constexpr (!REPEAT)
-        own[vectors * k + c] += dot_of_rows(rows, of_w, w.ld, of_w, w.ld);
-    }
-  }
+        mine[vectors * lie.width] += T(share.square_of_w(first, last));
+    });
+  });
   if (!is_last_block(it, counter))
     return;
-  for (i64 i = 0; i < sums; ++i)
-    for (i64 c = 0; c < k; ++c) {
-      if (!takes_part(status, c, REPEAT, before, after))
-        continue;
-      T total{};
-      for (i64 b = 0; b < it.blocks(); ++b)
-        total += partials[(b * (s + 1) + i) * k + c];
-      if (i == vectors) {
-        before[c] = square_root(real(total));
-      } else if constexpr (REPEAT) {
-        correction[i * k + c] = total;
-        h(i, c) += total;
-      } else {
-        h(i, c) = total;
-      }
+  for (i64 e = own_lane(); e < sums * k; e += LANES) {
+    const i64 i = k == 1 ? e : e / k, c = k == 1 ? 0 : e % k;
+    if (!takes_part(status, c, REPEAT, before, after))
+      continue;
+    const T total = lie.total(it.blocks(), distance, partials + i * lie.width, c, k);
+    if (i == vectors) {
+      before[c] = square_root(real(total));
+    } else if constexpr (REPEAT) {
+      correction[i * k + c] = total;
+      h(i, c) += total;
+    } else {
+      h(i, c) = total;
     }
+  }
 }
 
 template <int REPEAT, class T>
@@ -110,69 +222,52 @@ WL_DEVICE void gmres_subtract_cpu(const item& it, i64 s, i64 n, i64 k, const T* 
                                   mat<const T> h, const real_t<T>* before, real_t<T>* after,
                                   const i64* step, status_of<T> status, real_t<T>* partials,
                                   i32* counter) {
-  const i64 j = *step;
-  const share mine(it, n);
-  real_t<T>* const own = partials + it.block() * k;
-  for (i64 c = 0; c < k; ++c)
-    own[c] = real_t<T>(0);
-  for (i64 first = mine.begin; first < mine.end; first += BASIS_ROWS) {
-    const i64 rows = mine.end - first < BASIS_ROWS ? mine.end - first : BASIS_ROWS;
-    for (i64 c = 0; c < k; ++c) {
-      if (!takes_part(status, c, REPEAT, before, after))
-        continue;
-      T* const of_w = &w(first, c);
-      for (i64 i = 0; i <= j; ++i)
-        subtract_rows(rows, h(i, c), basis + (i * n + first) * k + c, k, of_w, w.ld);
-      own[c] += real(dot_of_rows<T>(rows, of_w, w.ld, of_w, w.ld));
-    }
-  }
+  const i64 vectors = *step + 1;
+  const slots lie(k, w.ld);
+  real_t<T>* const own = partials + it.block() * lie.width;
+  for_shares<T>(it, n, k, basis, w, [&](const auto& share) {
+    if (!takes_part(status, share.c, REPEAT, before, after))
+      return;
+    real_t<T> sum{};
+    share.for_tiles([&](i64 first, i64 last) {
+      share.add_all(first, last, vectors, [&](i64 i) { return -h(i, share.c); });
+      sum += share.square_of_w(first, last);
+    });
+    own[share.slot()] = sum;
+  });
   if (!is_last_block(it, counter))
     return;
-  for (i64 c = 0; c < k; ++c) {
-    if (!takes_part(status, c, REPEAT, before, after))
-      continue;
-    real_t<T> total{};
-    for (i64 b = 0; b < it.blocks(); ++b)
-      total += partials[b * k + c];
-    after[c] = square_root(total);
-  }
+  for (i64 c = own_lane(); c < k; c += LANES)
+    if (takes_part(status, c, REPEAT, before, after))
+      after[c] = square_root(lie.total(it.blocks(), lie.width, partials, c, k));
 }
 
 template <class T>
 WL_DEVICE void gmres_append_cpu(const item& it, i64 s, i64 n, i64 k, mat<const T> w,
                                 const real_t<T>* after, mat<T> v, T* basis, i64* step,
                                 status_of<T> status, i32* counter) {
-  const share mine(it, n);
   const i64 j = *step;
   T* const next = basis + (j + 1) * n * k;
-  for (i64 c = 0; c < k; ++c) {
+  for_all(it, n, k, [&](i64 row, i64 c, i64 e) {
     if (!status.is_running(c))
-      continue;
+      return;
     const real_t<T> length = after[c];
-    for (i64 row = mine.begin; row < mine.end; ++row) {
-      const T value = length == real_t<T>(0) ? T(0) : w(row, c) / length;
-      v(row, c) = next[row * k + c] = value;
-    }
-  }
+    v(row, c) = next[e] = length == real_t<T>(0) ? T(0) : w(row, c) / length;
+  });
   // every work-group has read the step by then
-  if (is_last_block(it, counter))
+  if (is_last_block(it, counter) && own_lane() == 0)
     *step = j + 1;
 }
 
 template <class T>
 WL_DEVICE void gmres_combine_cpu(const item& it, i64 s, i64 n, i64 k, const T* basis,
                                  mat<const T> y, const i64* count, mat<T> u) {
-  const share mine(it, n);
-  for (i64 first = mine.begin; first < mine.end; first += BASIS_ROWS) {
-    const i64 rows = mine.end - first < BASIS_ROWS ? mine.end - first : BASIS_ROWS;
-    for (i64 c = 0; c < k; ++c) {
-      T* const of_u = &u(first, c);
-      for (i64 r = 0; r < rows; ++r)
-        of_u[r * u.ld] = T(0);
-      for (i64 i = 0; i < count[c]; ++i)
-        subtract_rows(rows, -y(i, c), basis + (i * n + first) * k + c, k, of_u, u.ld);
-    }
-  }
+  for_shares<T>(it, n, k, basis, u, [&](const auto& share) {
+    share.for_tiles([&](i64 first, i64 last) {
+      share.for_elements(first, last, [&](i64 e) { share.of_w(e) = T(0); });
+      share.add_all(first, last, count[share.c], [&](i64 i) { return y(i, share.c); });
+    });
+  });
 }
 
 } // namespace wl

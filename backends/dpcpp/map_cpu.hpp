@@ -1,34 +1,18 @@
 // The launcher of functors on CPU devices: a work-group is the lanes of a vector register and has
 // rows of its own.
 //
-// The driver's compiler makes one stream of vector instructions of a work-group, as long as its
-// work-items do not speak to each other: sub-groups are emulated at up to 300 times the cost. Loops
-// within a work-item it leaves scalar, because nothing tells it that blocks do not overlap. So
-// neighbouring work-items take neighbouring elements, and the last work-group to come adds up what
-// each of them found, in their order: results repeat bit for bit.
+// The last work-group to come adds up what each of them found, in their order: results repeat bit
+// for bit.
 #pragma once
-#include "lanes.hpp"
+#include "lanes_cpu.hpp"
 
 namespace wl {
-
-constexpr i64 LANES = WL_BLOCK;
 
 // Rows that all strips of columns visit while they are in the first-level cache.
 constexpr i64 TILE_ROWS = 64;
 
 template <class F>
 constexpr bool has_sum = !same<typename F::sum, none>::value;
-
-// The rows of a work-group. They begin where a cache line does, if the block does.
-struct rows_of {
-  i64 begin, end;
-  WL_DEVICE rows_of(const item& it, i64 n) {
-    const i64 groups = (n + LANES - 1) / LANES;
-    begin = groups * it.block() / it.blocks() * LANES;
-    end = groups * (it.block() + 1) / it.blocks() * LANES;
-    end = end < n ? end : n;
-  }
-};
 
 // One column of rows that are neighbours: lane l has rows l, l + LANES, ...
 template <class Strides, class F>
@@ -98,7 +82,7 @@ template <class Strides, class F>
 WL_DEVICE void map(const item& it, const F& f, i64 n, i64 k, void* partials, i32* counter) {
   using S = typename F::sum;
   const rows_of rows(it, n);
-  const i64 lane = i64(this_item::get_nd_item<1>().get_local_id(0));
+  const i64 lane = own_lane();
   const bool one = k == 1 && Strides::have(f, 1);
   const bool flat = one || (!Strides::by_row && k <= LANES && Strides::have(f, k));
   // sums of a work-group; of column c they are c, c + k, ...

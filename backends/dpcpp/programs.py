@@ -21,10 +21,10 @@ from ...core.operation import Operation
 from ..unified import wrappers
 from ..unified.wrappers import SimtKernel
 from . import functors
-from .devices import Facts
+from .devices import CPU_LANES, Facts
 from .place import Place
 from .shim import build_program, last_error, shim
-from .templates import Family
+from .templates import IN_LANES, Family
 
 FOLDERS = (*wrappers.FOLDERS, Path(__file__).parent)
 
@@ -109,7 +109,7 @@ class Programs:
             group = operation.group
             texts = [wrapper(one, value, index) for one in wrappers.maps_of(group)]
             headers = [launcher, f"{group}.hpp"]
-            self._compile(f"{group} for {value}", headers, texts, self.facts.map_block)
+            self._compile(f"{group} for {value}", headers, texts)
             found = self._kernels[name]
         return found
 
@@ -129,7 +129,7 @@ class Programs:
             texts = [wrappers.simt_wrapper(one, value, index, **given) for one, given in family]
             headers = list(dict.fromkeys(one.header for one, _ in family))
             what = f"{', '.join(headers)} for {value}, {index}"
-            self._compile(what, headers, texts, self.facts.block)
+            self._compile(what, headers, texts)
             found = self._kernels[name]
         return found
 
@@ -156,11 +156,10 @@ class Programs:
             ]
         )
 
-    def _compile(
-        self, what: str, headers: Iterable[str], wrapper_texts: Iterable[str], block: int
-    ) -> None:
+    def _compile(self, what: str, headers: list[str], wrapper_texts: Iterable[str]) -> None:
         entries = list(wrapper_texts)
-        text = self.text(headers, entries, block)
+        in_lanes = not set(headers).isdisjoint(IN_LANES)
+        text = self.text(headers, entries, CPU_LANES if in_lanes else self.facts.block)
         program = build_program(
             self.place.address, text, OPTIONS, f"the kernels of {what} on {self.facts.name}"
         )

@@ -54,6 +54,9 @@ _GMRES = (
     simt.gmres_append,
     simt.gmres_combine,
 )
+#: Headers whose kernels want work-groups of ``devices.CPU_LANES`` work-items on a CPU, and not one.
+IN_LANES = ("map_cpu.hpp", "gmres_cpu.hpp")
+
 #: By the kernel of GPUs, the kernel of CPUs with the same arguments.
 GMRES_CPU = {k: replace(k, name=f"{k.name}_cpu", header="gmres_cpu.hpp") for k in _GMRES}
 
@@ -65,7 +68,8 @@ def _family(*kernels: SimtKernel) -> Family:
 CPU_CSR = _family(csr_parts, csr_carry, csr_patterns, csr_diagonal_cpu)
 CPU_FORMATS = _family(ell_cpu, sellp_cpu, bsr_cpu)
 CPU_DENSE = _family(dense_cpu)
-CPU_GMRES = _family(*GMRES_CPU.values(), simt.gmres_rotate, simt.gmres_solve)
+CPU_GMRES = _family(*GMRES_CPU.values())
+CPU_GMRES_SMALL = _family(simt.gmres_rotate, simt.gmres_solve)
 
 #: Lanes of a CSR row that are chosen from: each more is half a second of compiling.
 GPU_LANES = (1, 4, 16)
