@@ -23,13 +23,16 @@ from .sddmm_tile import Tile as SampledTiles
 from .sddmm_tile import TileMma
 from .slab import Slab
 from .table import kernel
+from .tensor import TensorCores
+from .tensor_tca import Tca, TcaTf32
 
 #: What only NVIDIA's GPUs run, in the order in which the rule asks for a reason.
 EXTRA: Mapping[str, tuple[Algorithm, ...]] = {
-    "spmm": (Slab(), DenseProduct()),
+    "spmm": (Slab(), DenseProduct(), TensorCores(), Tca(), TcaTf32()),
     "sddmm": (SampledTiles(), TileMma()),
     "fusedmm": (TwoSteps(), StepsOrPass()),
 }
+
 
 #: What AMD's have, too.
 SHARED: Mapping[str, tuple[Algorithm, ...]] = {"spmm": (OneColumn(),)}

@@ -197,6 +197,10 @@ class Matrix(LinOp):
         if is_complex(values.dtype) and not is_complex(self.dtype):
             raise InvalidMatrix(f"update_values: complex values do not fit a {self.dtype} matrix")
         self.executor.copy_into(self.data, values.astype(self.dtype))
+        self._tell_sharers()
+
+    def _tell_sharers(self) -> None:
+        """Let all matrices that hold this array of values know that it has new ones."""
         for matrix in self._sharers or (self,):
             matrix._values_changed()
 

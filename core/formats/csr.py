@@ -90,6 +90,8 @@ class Csr(Matrix):
         self._plan: Plan | None = None
         # What is known of the pattern; matrices of the same pattern and other values share it.
         self._pattern: dict[Any, Any] = {}
+        # Copies of the values that kernels keep in an order of theirs, by the kernels' names.
+        self._copies: dict[str, Any] = {}
 
     def _with_data(self, data: Array) -> Self:
         made = super()._with_data(data)
@@ -97,8 +99,9 @@ class Csr(Matrix):
         return made
 
     def _values_changed(self) -> None:
-        if self._plan is not None:
-            self._plan.update_values(self)
+        for derived in (self._plan, *self._copies.values()):
+            if derived is not None:
+                derived.update_values(self)
 
     @property
     def plan(self) -> Plan:
@@ -200,11 +203,11 @@ class Csr(Matrix):
         """Return this matrix, sorted, with entries of one place added up; zeros stay."""
         matrix = self.sort()
         if matrix.has_duplicates:
+            if is_narrow(self.dtype):
+                return matrix.astype(np.float32).sum_duplicates().astype(self.dtype)
             indptr, indices, data = self.executor.run(structure.csr_sum_duplicates, matrix)
             return Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
         return matrix
-            if is_narrow(self.dtype):
-                return matrix.astype(np.float32).sum_duplicates().astype(self.dtype)
 
     @property
     def has_sorted_indices(self) -> bool:
@@ -229,11 +232,11 @@ class Csr(Matrix):
 
     def diagonal(self) -> Array:
         """Return the main diagonal as a native array of length ``min(shape)``."""
+        if is_narrow(self.dtype):
+            return self.astype(np.float32).diagonal().astype(self.dtype)
         d = self.executor.allocate((min(self.shape),), self.dtype)
         self.executor.run(operations.csr_diagonal, self, d)
         return d
-        if is_narrow(self.dtype):
-            return self.astype(np.float32).diagonal().astype(self.dtype)
 
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.csr_array``; it shares memory with a matrix on a CPU."""
@@ -243,9 +246,6 @@ class Csr(Matrix):
         return csr_array(tuple(host), shape=self.shape)
 
 
-def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csr:
-    data, indices, indptr = validate_compressed(
-        triple, shape, rows_first=True, values=validate.stored_values
 def without_values(A: Csr) -> Csr:
     """Return a matrix of the same pattern whose values are zeros that every kernel takes."""
     zeros = A.executor.zeros((A.nnz,), np.float32)
@@ -264,6 +264,9 @@ def rearranged(A: Csr, operation: Operation) -> tuple[Array, ...]:
     return *arrays, A.data[order], order
 
 
+def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csr:
+    data, indices, indptr = validate_compressed(
+        triple, shape, rows_first=True, values=validate.stored_values
     )
     if shape is None:
         shape = (indptr.size - 1, int(indices.max()) + 1 if indices.size else 0)

@@ -76,7 +76,7 @@ def sddmm(
     executor.run(operations.csr_sddmm, A, values, *arrays, result.array, alpha, beta, kernel)
     given = result.give(left.from_host and batched)
     if isinstance(out, Csr):
-        out._values_changed()
+        out._tell_sharers()
         return out
     return given if batched or out is not None else A._with_data(given)
 

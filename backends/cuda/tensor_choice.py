@@ -1,0 +1,78 @@
+"""When the tensor cores win, and how their work is dealt."""
+
+from __future__ import annotations
+
+from ..simt.ml_extra import Facts
+from .tensor_kernels import tile_shape
+
+# Estimates in microseconds, from products of 8192 x 8192 on an H200 (2026-11-21, graph replays) of
+# 5, 10, 20 and 30 % with 32 and 128 columns; benchmarks/results/ml-h200.md has them.
+
+#: Bringing values of B and A to where they are read, the first steps, and the last sums.
+LAUNCHES = 9.0
+#: What every place of a matrix costs for each panel of so many columns: it does not matter how
+#: many of them are entries.
+PLACE = {
+    "float32": {32: 6.1e-7, 64: 8.5e-7, 128: 1.45e-6},
+    "float16": {32: 4.3e-7, 64: 4.4e-7, 128: 5.7e-7},
+}
+#: What every entry costs row-split, and besides that for every column.
+ENTRY = {"float32": (3.1e-6, 1.9e-7), "float16": (2.4e-6, 1.4e-7)}
+#: By how much they have to be faster.
+MARGIN = 1.05
+
+
+def shares(tiles: int, steps: int, multiprocessors: int) -> int:
+    """Return how many blocks of threads share the steps of all tiles.
+
+    Examples
+    --------
+    >>> shares(64, 128, 132)
+    128
+    >>> shares(43, 128, 132), shares(100, 128, 132), shares(1, 2, 132)
+    (129, 132, 2)
+    """
+    whole = tiles * max(1, multiprocessors // tiles)
+    # Shares that end where tiles end leave fewer parts to be added up.
+    if whole <= multiprocessors < whole * 1.07:
+        return min(whole, tiles * steps)
+    return min(multiprocessors, tiles * steps)
+
+
+def with_tensor_cores(facts: Facts) -> float:
+    """Return how many microseconds tensor cores should take."""
+    kind = "float32" if facts.dtype == "float32" else "float16"
+    width = tile_shape(facts.dtype, facts.columns).columns
+    panels = -(-facts.columns // width)
+    return LAUNCHES + PLACE[kind][width] * facts.statistics.rows * facts.statistics.columns * panels
+
+
+def row_split(facts: Facts) -> float:
+    """Return how many microseconds a wave for every row should take."""
+    of_entry, of_column = ENTRY["float32" if facts.dtype == "float32" else "float16"]
+    return 2.0 + facts.statistics.nnz * (of_entry + of_column * facts.columns)
+
+
+def reason(facts: Facts) -> str | None:
+    """Return why tensor cores are the right choice, or None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> def weights(density, columns):
+    ...     nnz = int(density * 8192**2)
+    ...     rows = RowStatistics(8192, 8192, nnz, density * 8192, 27.0, 930, 0.0)
+    ...     return Facts(rows, columns, "float32", np.dtype(np.int32))
+    >>> print(reason(weights(0.3, 128)))
+    with 30.0% of the entries tensor cores should take 106 microseconds and rows one by one 554
+    >>> reason(weights(0.02, 128)) is None
+    True
+    """
+    mine, others = with_tensor_cores(facts), row_split(facts)
+    if mine * MARGIN > others:
+        return None
+    return (
+        f"with {facts.density:.1%} of the entries tensor cores should take {mine:.0f} "
+        f"microseconds and rows one by one {others:.0f}"
+    )

@@ -1,0 +1,108 @@
+"""The pattern of a matrix as kernels of the tensor cores read it: masks, and an order of values.
+
+Rows are cut into blocks of 64 and columns into steps of 64. Which of the 4096 places of a block's
+step are entries is told by a mask of 32 bits for each of 128 lanes; ``tensor_tiles.hpp`` says which
+places a lane has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+#: Rows of a block, and columns of a step of it.
+TILE = 64
+#: Lanes that share a step.
+LANES = 128
+#: Bytes of the masks of a step, and of where the values of each lane begin.
+META = LANES * 4 + LANES * 2
+#: Values of a step are padded to a multiple of so many.
+UNIT = 8
+#: Bits of ``order`` that are the row in a block.
+ROW_BITS = 6
+PADDING = 2**32 - 1
+
+
+class TilePattern(NamedTuple):
+    """A pattern for tensor cores.
+
+    Attributes
+    ----------
+    blocks, steps : int
+        How many blocks of rows there are, and steps of columns.
+    masks : array of uint8, shape (blocks, steps, 768)
+        The masks of each step, uint32, then where each lane's values begin, uint16.
+    starts : array of int32, shape (blocks * steps + 1,)
+        Where the values of each step begin, in units of eight.
+    order : array of uint32, shape (8 * starts[-1],)
+        For each value its row in the block, and 64 times its number in the block's entries.
+    most : int
+        The most units of a step.
+    """
+
+    blocks: int
+    steps: int
+    masks: Any
+    starts: Any
+    order: Any
+    most: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(int(a.nbytes) for a in (self.masks, self.starts, self.order))
+
+
+def place_of(row: Any, column: Any) -> Any:
+    """Return the place of entries in their step: 32 times the lane, and the bit of its mask."""
+    lane = row % TILE // 16 * 32 + row % 8 * 4 + column % 8 // 2
+    bit = column % TILE // 16 * 8 + column % 16 // 8 * 4 + row % 16 // 8 * 2 + column % 2
+    return lane * 32 + bit
+
+
+def tile_pattern(xp: Any, indptr: Any, indices: Any, columns: int) -> TilePattern | None:
+    """Return the pattern of compressed rows in tiles; None if a place comes twice.
+
+    Parameters
+    ----------
+    xp : module
+        NumPy, or what has its functions for the arrays of a device.
+    indptr, indices : array
+        Of the matrix; rows need not be sorted.
+    columns : int
+        Of the matrix.
+    """
+    rows, nnz = int(indptr.size) - 1, int(indices.size)
+    blocks, steps = max(1, -(-rows // TILE)), max(1, -(-columns // TILE))
+    begin = indptr.astype(np.int64)
+    row = xp.searchsorted(begin[1:], xp.arange(nnz), side="right")
+    column = indices.astype(np.int64)
+    key = (row // TILE * steps + column // TILE) * (TILE * TILE) + place_of(row, column)
+    sequence = xp.argsort(key)
+    key = key[sequence]
+    if nnz and bool((key[1:] == key[:-1]).any()):
+        return None
+    lane = key // 32
+    of_lane = xp.bincount(lane, minlength=blocks * steps * LANES).reshape(-1, LANES)
+    # sums of different powers of two are what "or" is, and exact
+    power = xp.left_shift(np.int64(1), key % 32).astype(np.float64)
+    mask = xp.bincount(lane, weights=power, minlength=blocks * steps * LANES)
+    offset = xp.cumsum(of_lane, axis=1) - of_lane
+    masks = xp.empty((blocks * steps, META), np.uint8)
+    masks[:, : LANES * 4] = mask.astype(np.uint32).reshape(-1, LANES).view(np.uint8)
+    masks[:, LANES * 4 :] = offset.astype(np.uint16).view(np.uint8)
+    count = of_lane.sum(axis=1)
+    units = (count + UNIT - 1) // UNIT
+    starts = xp.zeros(blocks * steps + 1, np.int64)
+    xp.cumsum(units, out=starts[1:])
+    first = xp.cumsum(count) - count
+    step = key // (TILE * TILE)
+    order = xp.full(int(starts[-1]) * UNIT, PADDING, np.uint32)
+    in_block = sequence - begin[row[sequence] // TILE * TILE]
+    number = in_block << ROW_BITS | row[sequence] % TILE
+    order[starts[step] * UNIT + xp.arange(nnz) - first[step]] = number.astype(np.uint32)
+    most = int(units.max()) if units.size else 0
+    return TilePattern(
+        blocks, steps, masks.reshape(blocks, steps, META), starts.astype(np.int32), order, most
+    )

@@ -1,0 +1,208 @@
+// Hopper's own words: barriers that count bytes, copies of whole arrays, and products of tiles that
+// run beside the warps which asked for them (compute capability 9.0a alone).
+#pragma once
+#include "narrow.hpp"
+
+namespace wl {
+
+WL_DEVICE u32 shared_address(const void* place) { return u32(__cvta_generic_to_shared(place)); }
+
+// ---------------------------------------------------------------- barriers in shared memory
+
+WL_DEVICE void barrier_init(u32 barrier, u32 arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+// Makes what was initialized known to the engine that copies.
+WL_DEVICE void barriers_are_ready() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+WL_DEVICE void arrive(u32 barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+WL_DEVICE void arrive_expecting(u32 barrier, u32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+WL_DEVICE void wait_for(u32 barrier, u32 parity) {
+  u32 done = 0;
+  while (!done)
+    asm volatile("{.reg .pred p;\n"
+                 " mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 " selp.u32 %0, 1, 0, p;}"
+                 : "=r"(done)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+}
+
+// Barriers of two warpgroups by number: one waits until the other has come.
+WL_DEVICE void named_wait(int barrier) {
+  asm volatile("bar.sync %0, 256;" ::"r"(barrier) : "memory");
+}
+WL_DEVICE void named_arrive(int barrier) {
+  asm volatile("bar.arrive %0, 256;" ::"r"(barrier) : "memory");
+}
+
+// Copies 16-byte units to shared memory; the barrier learns how many bytes have come.
+WL_DEVICE void copy_to_shared(u32 to, const void* from, u32 bytes, u32 barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+               "[%3];" ::"r"(to),
+               "l"(from), "r"(bytes), "r"(barrier)
+               : "memory");
+}
+
+// ---------------------------------------------------------------- what was copied
+
+// The entries that the lowest eight bits of a mask say, one after the other from `at` on; others
+// are 0. One piece of text, as between several the compiler copied registers.
+#define WL_BIT(e) " and.b32 bit, %9, " #e ";\n setp.ne.u32 p" #e ", bit, 0;\n"
+#define WL_LOAD(TYPE, SIZE, i, e)                                                                  \
+  " mov.u32 %" #i ", 0;\n @p" #e " ld.shared." TYPE " %" #i ", [at];\n"                            \
+  " @p" #e " add.u32 at, at, " SIZE ";\n"
+#define WL_UNPACK(TYPE, SIZE)                                                                      \
+  asm volatile("{.reg .pred p1, p2, p4, p8, p16, p32, p64, p128;\n .reg .u32 bit, at;\n"           \
+               " mov.u32 at, %8;\n" WL_BIT(1) WL_BIT(2) WL_BIT(4) WL_BIT(8) WL_BIT(16) WL_BIT(32)  \
+                   WL_BIT(64) WL_BIT(128) WL_LOAD(TYPE, SIZE, 0, 1) WL_LOAD(TYPE, SIZE, 1, 2)      \
+                       WL_LOAD(TYPE, SIZE, 2, 4) WL_LOAD(TYPE, SIZE, 3, 8)                         \
+                           WL_LOAD(TYPE, SIZE, 4, 16) WL_LOAD(TYPE, SIZE, 5, 32)                   \
+                               WL_LOAD(TYPE, SIZE, 6, 64) WL_LOAD(TYPE, SIZE, 7, 128) "}"          \
+               : "=&r"(x[0]), "=&r"(x[1]), "=&r"(x[2]), "=&r"(x[3]), "=&r"(x[4]), "=&r"(x[5]),     \
+                 "=&r"(x[6]), "=&r"(x[7])                                                          \
+               : "r"(at), "r"(mask))
+template <class Word>
+WL_DEVICE void unpack(u32 mask, u32 at, u32 (&x)[8]) {
+  if constexpr (sizeof(Word) == 4)
+    WL_UNPACK("u32", "4");
+  else
+    WL_UNPACK("u16", "2");
+}
+#undef WL_UNPACK
+#undef WL_LOAD
+#undef WL_BIT
+WL_DEVICE u32 shared_word(u32 at) {
+  u32 word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(at));
+  return word;
+}
+WL_DEVICE u32 shared_short(u32 at) {
+  u32 word;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=r"(word) : "r"(at));
+  return word;
+}
+WL_DEVICE float2 shared_pair(u32 at) {
+  float2 pair;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(pair.x), "=f"(pair.y) : "r"(at));
+  return pair;
+}
+
+// ---------------------------------------------------------------- registers of a warpgroup
+
+template <int Registers>
+WL_DEVICE void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+WL_DEVICE void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+// ---------------------------------------------------------------- products of tiles
+
+// Where a k16 x n tile of B begins: cores of 8 columns x 8 rows of 16 bits, 128 bytes each, whose
+// rows are its columns; the second half of k follows the first, the next 8 columns follow both.
+WL_DEVICE u64 tile_descriptor(u32 address) {
+  return u64((address & 0x3ffffu) >> 4) | u64(128 >> 4) << 16 | u64(256 >> 4) << 32;
+}
+
+WL_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+WL_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Waits for all but the last groups of products that were committed.
+template <int Groups>
+WL_DEVICE void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
+}
+
+// Products that run read their registers until they are waited for: what is named here after that
+// has stayed where it was.
+template <int Count>
+WL_DEVICE void keep(u32 (&held)[Count]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i)
+    asm volatile("" : "+r"(held[i])::"memory");
+}
+template <int Count>
+WL_DEVICE void keep(float (&held)[Count]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i)
+    asm volatile("" : "+f"(held[i])::"memory");
+}
+
+// d (64 x N, or nothing if not `add`) += a b, where a warp of the four has 16 rows of a (64 x 16)
+// in four registers a lane.
+#define WL_8(d, i)                                                                                 \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),      \
+      "+f"(d[i + 6]), "+f"(d[i + 7])
+#define WL_16(d, i) WL_8(d, i), WL_8(d, i + 8)
+#define WL_32(d, i) WL_16(d, i), WL_16(d, i + 16)
+#define WL_64(d, i) WL_32(d, i), WL_32(d, i + 32)
+#define WL_WGMMA(N, TYPE, LIST, A, DESCRIPTOR, ADD, ...)                                           \
+  asm volatile("{.reg .pred p;\n setp.ne.u32 p, " ADD ", 0;\n"                                     \
+               " wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" LIST "}, {" A \
+               "}, " DESCRIPTOR ", p, 1, 1, 0;}"                                                   \
+               : __VA_ARGS__                                                                       \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add))
+#define WL_R0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define WL_R16 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define WL_R32 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define WL_R48 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define WL_R64 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define WL_R80 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define WL_R96                                                                                     \
+  "%96, %97, %98, %99, %100, %101, %102, %103, "                                                   \
+  "%104, %105, %106, %107, %108, %109, %110, %111"
+#define WL_R112                                                                                    \
+  "%112, %113, %114, %115, %116, %117, %118, %119, "                                               \
+  "%120, %121, %122, %123, %124, %125, %126, %127"
+
+template <int N, class T>
+struct tile_product;
+#define WL_TILE_PRODUCT(N, T, TYPE, LIST, A, DESCRIPTOR, ADD, ...)                                 \
+  template <>                                                                                      \
+  struct tile_product<N, T> {                                                                      \
+    WL_DEVICE static void add(float* d, const u32* a, u64 b, u32 add) {                            \
+      WL_WGMMA(N, TYPE, LIST, A, DESCRIPTOR, ADD, __VA_ARGS__);                                    \
+    }                                                                                              \
+  }
+WL_TILE_PRODUCT(32, half, "f16", WL_R0, "%16, %17, %18, %19", "%20", "%21", WL_16(d, 0));
+WL_TILE_PRODUCT(64, half, "f16", WL_R0 ", " WL_R16, "%32, %33, %34, %35", "%36", "%37",
+                WL_32(d, 0));
+WL_TILE_PRODUCT(128, half, "f16", WL_R0 ", " WL_R16 ", " WL_R32 ", " WL_R48, "%64, %65, %66, %67",
+                "%68", "%69", WL_64(d, 0));
+WL_TILE_PRODUCT(256, half, "f16",
+                WL_R0 ", " WL_R16 ", " WL_R32 ", " WL_R48 ", " WL_R64 ", " WL_R80 ", " WL_R96
+                      ", " WL_R112,
+                "%128, %129, %130, %131", "%132", "%133", WL_64(d, 0), WL_64(d, 64));
+WL_TILE_PRODUCT(32, bfloat, "bf16", WL_R0, "%16, %17, %18, %19", "%20", "%21", WL_16(d, 0));
+WL_TILE_PRODUCT(64, bfloat, "bf16", WL_R0 ", " WL_R16, "%32, %33, %34, %35", "%36", "%37",
+                WL_32(d, 0));
+WL_TILE_PRODUCT(128, bfloat, "bf16", WL_R0 ", " WL_R16 ", " WL_R32 ", " WL_R48,
+                "%64, %65, %66, %67", "%68", "%69", WL_64(d, 0));
+WL_TILE_PRODUCT(256, bfloat, "bf16",
+                WL_R0 ", " WL_R16 ", " WL_R32 ", " WL_R48 ", " WL_R64 ", " WL_R80 ", " WL_R96
+                      ", " WL_R112,
+                "%128, %129, %130, %131", "%132", "%133", WL_64(d, 0), WL_64(d, 64));
+#undef WL_R0
+#undef WL_R16
+#undef WL_R32
+#undef WL_R48
+#undef WL_R64
+#undef WL_R80
+#undef WL_R96
+#undef WL_R112
+#undef WL_TILE_PRODUCT
+#undef WL_WGMMA
+#undef WL_64
+#undef WL_32
+#undef WL_16
+#undef WL_8
+
+} // namespace wl
