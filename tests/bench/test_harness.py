@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import os
 import sys
 import time
 from dataclasses import replace
@@ -18,6 +19,7 @@ from wollemi.bench import Contender, Contest, Report, Timing, case, interleave, 
 from wollemi.bench.bandwidth import Streams
 from wollemi.bench.contest import Outcome, Settings
 from wollemi.bench.flush import HostFlush, cache_bytes
+from wollemi.bench.load import Neighbours
 from wollemi.bench.peers import Absent, Mkl, Numba, Peer, PyAmg, SciPy, Torch, peers
 from wollemi.bench.peers_numba import kernels
 from wollemi.bench.problem import Facts, Offer, Problem, entrants
@@ -277,6 +279,29 @@ def test_a_problem_travels_with_its_arrays(tmp_path):
     assert (made.S != problem.S).nnz == 0
     assert np.array_equal(made.x, problem.x)
     assert made.x.flags.writeable and made.S.data.flags.writeable
+
+
+def test_a_busy_neighbour_is_noted(monkeypatch):
+    monkeypatch.setattr("wollemi.bench.load.Neighbours._others", lambda self: self._seen)
+    neighbours = Neighbours.__new__(Neighbours)
+    neighbours._began, neighbours._before, neighbours._seen = time.perf_counter() - 10, 3.0, 18.0
+    (note,) = neighbours.note()
+    assert "other programs used 1.5 of" in note
+    neighbours._seen = 3.1
+    assert neighbours.note() == []
+    neighbours._seen = None
+    assert neighbours.note() == []
+
+
+def test_what_we_do_ourselves_is_no_neighbour():
+    def burn():
+        end = time.process_time() + 0.2
+        while time.process_time() < end:
+            pass
+
+    ours, nobody = Neighbours([os.getpid()]), Neighbours([])
+    burn()
+    assert ours.cores() < nobody.cores()
 
 
 def test_threads_that_sleep_are_settled_and_those_that_spin_are_not(monkeypatch):

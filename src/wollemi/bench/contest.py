@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.executor import Executor
 from .bandwidth import Streams
+from .load import Neighbours
 from .problem import GPUS, OURS, Entrant, Facts, Offer, Problem
 from .station import Ready, Seat
 from .timing import BATCH_SECONDS, BATCHES, Lost, Timing, interleave
@@ -95,6 +96,7 @@ class Contest:
         sound = [(station, ready.name) for station, ready in held if not ready.trouble]
         streams = [(station, ready.name) for station, ready in memory if not ready.trouble]
         lost: dict[str, str] = {}
+        neighbours = Neighbours(stations.processes())
         times = interleave(
             [Seat(station, name) for station, name in (*sound, *streams)],
             batches=settings.batches,
@@ -103,6 +105,7 @@ class Contest:
             cold=settings.cold,
             lost=lost,
         )
+        disturbed = neighbours.note()
         troubles |= {name: f"failed: {reason}" for name, reason in lost.items()}
         bandwidth, reads = _bandwidth([ready for _, ready in memory], times)
         cost = held[0][1].facts.cost
@@ -114,6 +117,7 @@ class Contest:
                 if cost is not None and reads is not None:
                     share = float(np.median(cost.bytes / np.array(timing.samples) / reads))
             outcomes.append(Outcome(ready.name, timing, troubles[ready.name], facts, share))
+        outcomes[0].facts.notes.extend(disturbed)
         for station in dict.fromkeys(station for station, _ in (*held, *memory)):
             station.clear()
         return outcomes, bandwidth

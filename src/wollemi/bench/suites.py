@@ -200,7 +200,7 @@ def _paper(source: str, hardware: str, figure: str, **value: Any) -> dict[str, A
 
 SUITES = {
     "usual": Suite(
-        "what one wants to know first: products, solvers, kernels of learning", _usual, weight=3.0
+        "what one wants to know first: products, solvers, kernels of learning", _usual, weight=4.0
     ),
     "growth": Suite("times over sizes", _growth, budget=1.0, without=("jax",)),
     "ginkgo-port": Suite(

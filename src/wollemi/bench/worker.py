@@ -108,6 +108,11 @@ class Worker:
             )
             self._connection = Connection(os.dup(ours.fileno()))
 
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, if it runs."""
+        return None if self._process is None else self._process.pid
+
     def _ask(self, verb: str, *arguments: Any) -> Any:
         self.start()
         assert self._connection is not None and self._process is not None
@@ -213,6 +218,11 @@ class Stations:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def processes(self) -> list[int]:
+        """Return the numbers of this process and of those that it started."""
+        pids = (worker.pid for worker in self._workers.values())
+        return [os.getpid(), *(pid for pid in pids if pid is not None)]
 
     def close(self) -> None:
         """End all processes."""
