@@ -1,6 +1,7 @@
 // What a half tile of sums is sampled by, for tiles that any tensor cores made.
 #pragma once
 #include "sddmm.hpp"
+#include "mma_words.hpp"
 #include "tile_pack.hpp"
 
 namespace wl {
@@ -27,9 +28,14 @@ struct tile_memory {
   static constexpr int B = 128, sums = B + 2 * of_B, known = sums + 2 * of_sums;
 };
 
-WL_DEVICE void warpgroup_barrier(int which) {
-  asm volatile("bar.sync %0, 128;" ::"r"(which + 1) : "memory");
+// What is read by many.
+template <class T>
+WL_DEVICE T read_again(const T* place) {
+  return load_pack<T, 1>(place).at[0];
 }
+
+// The barriers of the two warpgroups that multiply and of the two that sample.
+WL_DEVICE void warpgroup_barrier(int which) { meet<128>(which + 1); }
 
 // What a sampling warpgroup wants to know of its half of a tile, one ahead of what it samples.
 template <class I>
@@ -69,8 +75,8 @@ WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 t
   int begin = 0, end = 0, next_begin = 0, next_end = 0;
   const auto where = [&](i64 u) { // the list of the half tile of u
     const i64 at = number(u < last ? u : last - 1);
-    next_begin = __ldg(blocks + at);
-    next_end = __ldg(blocks + at + 1);
+    next_begin = read_again(blocks + at);
+    next_end = read_again(blocks + at + 1);
   };
   const auto ask = [&](i64 u) { // for the half tile whose list is known
     begin = next_begin;
@@ -80,11 +86,11 @@ WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 t
       if (begin + i < end)
         coming[i] = of_block(begin + i);
     if (t < TILE / 2)
-      place = __ldg(places + number(u) * (TILE / 2) + t);
+      place = read_again(places + number(u) * (TILE / 2) + t);
     if constexpr (PARTS == 2) {
       if (t < TILE / 2)
-        of_row = __ldg(scale_C + u / tiles * TILE + group * (TILE / 2) + t);
-      of_column = __ldg(scale_B + u % tiles * TILE + t);
+        of_row = read_again(scale_C + u / tiles * TILE + group * (TILE / 2) + t);
+      of_column = read_again(scale_B + u % tiles * TILE + t);
     }
   };
   where(first);
@@ -168,7 +174,7 @@ WL_DEVICE bool tiles_are_refused(const item& it, i64 words, const i32* wide, i32
   bool any = false;
   for (i64 i = it.thread(); i < words; i += WL_BLOCK)
     any = any || wide[i] != 0;
-  any = __syncthreads_or(any);
+  any = any_of_block(any);
   if (it.block() == 0 && it.thread() == 0)
     *verdict = any;
   return any;

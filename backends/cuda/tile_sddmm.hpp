@@ -39,10 +39,10 @@ WL_DEVICE void tile_multiply(const item& it, int group, i64 first, i64 last, i64
 #pragma unroll
         for (int s = 0; s < steps; ++s) {
           const u32* const of_16 = of_C + (part * places::of_part + s * places::of_16) / 2;
-          a[part][s][0] = __ldg(of_16);
-          a[part][s][1] = __ldg(of_16 + 64); // 8 rows below
-          a[part][s][2] = __ldg(of_16 + 32); // 8 columns on
-          a[part][s][3] = __ldg(of_16 + 96);
+          a[part][s][0] = read_again(of_16);
+          a[part][s][1] = read_again(of_16 + 64); // 8 rows below
+          a[part][s][2] = read_again(of_16 + 32); // 8 columns on
+          a[part][s][3] = read_again(of_16 + 96);
         }
     }
     wait_for(came + 8 * buffer, (turn >> 1) & 1);
@@ -72,7 +72,7 @@ WL_DEVICE void tile_multiply(const item& it, int group, i64 first, i64 last, i64
     wgmma_wait<0>();
     keep(d);
     warpgroup_barrier(group); // all four warps have used this tile
-    if (t == 0 && atomicAdd(used + buffer, 1) == 1) {
+    if (t == 0 && count_up(used + buffer) == 1) {
       used[buffer] = 0;
       if (u + 2 < last) {
         arrive_expecting(came + 8 * buffer, mem::of_B);
@@ -83,9 +83,9 @@ WL_DEVICE void tile_multiply(const item& it, int group, i64 first, i64 last, i64
     float* const mine = sums + (warp * 16 + lane / 4) * TILE_LD + lane % 4 * 2;
 #pragma unroll
     for (int j = 0; j < TILE / 8; ++j) {
-      *reinterpret_cast<float2*>(mine + j * 8) = make_float2(d[j * 4], d[j * 4 + 1]);
-      *reinterpret_cast<float2*>(mine + 8 * TILE_LD + j * 8) =
-          make_float2(d[j * 4 + 2], d[j * 4 + 3]);
+      *reinterpret_cast<pack<float, 2>*>(mine + j * 8) = {{d[j * 4], d[j * 4 + 1]}};
+      *reinterpret_cast<pack<float, 2>*>(mine + 8 * TILE_LD +
+                                         j * 8) = {{d[j * 4 + 2], d[j * 4 + 3]}};
     }
     arrive(left);
   }
@@ -99,7 +99,7 @@ WL_DEVICE void tile_sddmm(const item& it, i64 tiles, i64 units, const i32* block
                           const float* scale_C, const float* scale_B, i64 words, const i32* wide,
                           i32* verdict, T* sampled, held_t<T> alpha, held_t<T> beta) {
   using mem = tile_memory<KP, PARTS>;
-  extern __shared__ __align__(128) unsigned char bytes[];
+  WL_DYNAMIC_SHARED(bytes);
   const u32 memory = shared_address(bytes);
   int* const used = reinterpret_cast<int*>(bytes + 64);
   if constexpr (PARTS == 2)

@@ -1,0 +1,61 @@
+// What tensor cores are told from compute capability 8.0 on, and how warps of a block that do
+// different things wait for one another.
+#pragma once
+#include "packs.hpp"
+
+namespace wl {
+
+// The memory of the block that a launch asks for.
+#define WL_DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
+
+WL_DEVICE u32 shared_place(const void* place) { return u32(__cvta_generic_to_shared(place)); }
+
+// Waits until so many threads have come to, or passed, a barrier of the sixteen.
+template <int Threads>
+WL_DEVICE void meet(int barrier) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(Threads) : "memory");
+}
+template <int Threads>
+WL_DEVICE void pass(int barrier) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(Threads) : "memory");
+}
+
+WL_DEVICE bool any_of_block(bool mine) { return __syncthreads_or(mine); }
+
+// What a counter in shared memory was before one was added.
+WL_DEVICE int count_up(int* counter) { return atomicAdd(counter, 1); }
+
+WL_DEVICE void copy_16_bytes(u32 to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+WL_DEVICE void copies_are_a_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits for all but the last groups of copies.
+template <int Groups>
+WL_DEVICE void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
+}
+
+// Four cores of 8 x 8 numbers of 16 bits, of which each lane names a row.
+WL_DEVICE void load_cores(u32 (&b)[4], u32 row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+               : "r"(row)
+               : "memory");
+}
+
+// d (16 x 8) += a (16 x 16) b (16 x 8)
+template <class H>
+WL_DEVICE void add_product(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1);
+#define WL_MMA(H, TYPE)                                                                            \
+  template <>                                                                                      \
+  WL_DEVICE void add_product<H>(float (&d)[4], const u32(&a)[4], u32 b0, u32 b1) {                 \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE                            \
+                 ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                  \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                  \
+  }
+WL_MMA(half, "f16")
+WL_MMA(bfloat, "bf16")
+#undef WL_MMA
+
+} // namespace wl
