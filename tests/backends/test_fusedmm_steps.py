@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import wollemi as wl
 from wollemi.backends.cuda import ml as cuda_ml
 from wollemi.backends.cuda.fusedmm_steps import StepsOrPass, TwoSteps, edge_rows
 from wollemi.backends.simt import ml_choice
+from wollemi.backends.simt.ml_extra import Facts
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import ml as operations
+from wollemi.core.statistics import RowStatistics
 
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
@@ -61,6 +64,35 @@ def test_nvrtc_compiles_them(architecture: str) -> None:
         for value, index in (("f4", "i4"), ("f8", "i8")):
             source = program("CUDA", edge_rows, value, index, 32, EDGE=edge)
             assert module.compile_source(source, architecture, edge_rows.name)
+
+
+@pytest.mark.parametrize(
+    ("density", "columns", "dtype", "chosen"),
+    [
+        (0.02, 128, "float32", None),
+        (0.05, 128, "float32", "steps-or-pass"),
+        (0.10, 128, "float32", "two-steps"),
+        (0.10, 32, "float32", "steps-or-pass"),
+        (0.30, 32, "float32", "two-steps"),
+        (0.30, 128, "float16", None),
+        (0.30, 128, "float64", None),
+    ],
+)
+def test_the_rule_takes_what_was_measured_best(
+    density: float, columns: int, dtype: str, chosen: str | None
+) -> None:
+    nnz = int(density * 8192**2)
+    rows = RowStatistics(8192, 8192, nnz, nnz / 8192, 27.0, nnz // 8000, 0.0)
+    facts = Facts(rows, columns, dtype, np.dtype(np.int32))
+    device = SimpleNamespace(capability=(9, 0), shared_bytes=227 * 1024)
+    to = SimpleNamespace(executor=SimpleNamespace(device=device, xp=np), waves=8448)
+    A = SimpleNamespace(shape=(8192, 8192), _pattern={"sorted rows": True})
+    names = [
+        algorithm.name
+        for algorithm in cuda_ml.EXTRA["fusedmm"]
+        if not algorithm.objection(to, A, facts) and algorithm.reason(to, A, facts)
+    ]
+    assert (names[0] if names else None) == chosen
 
 
 @pytest.fixture(scope="module")
