@@ -24,6 +24,7 @@ WL_DEVICE void sm_l2_sddmm(const item& it, i64 tiles, i64 k, i64 batch, const I*
   using S = held_t<T>;
   using P = pack<T, E>;
   constexpr int slice = SM_L2_SLICE / int(sizeof(T)), each = slice / E, groups = WL_BLOCK / L;
+  static_assert(each % L == 0, "lanes have equal parts of a slice");
   WL_SHARED(P, kept, SM_L2_ROWS * each);
   WL_SHARED(S, sums, SM_L2_ENTRIES);
   const int group = it.thread() / L, l = it.thread() % L;
@@ -47,8 +48,10 @@ WL_DEVICE void sm_l2_sddmm(const item& it, i64 tiles, i64 k, i64 batch, const I*
         const P* const of_C = kept + local[begin + own] * each;
         S dot{};
 #pragma unroll
-        for (int c = l; c < each; c += L)
+        for (int v = 0; v < each / L; ++v) {
+          const int c = v * L + l;
           dot = dot_pack<T, E>(dot, of_C[c], load_part<0, T, E>(c0 + c * E < k, of_B, c0 + c * E));
+        }
         dot = sum_of_lanes<L>(it, dot);
         if (l == 0 && at + group < count)
           sums[own] += dot;

@@ -141,9 +141,9 @@ def test_samples_of_16_bits_are_not_stored_between(gpu: Any) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("kernel", ml_choice.KERNELS["fusedmm"])
-@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize("edge", ["identity", "softmax"])
 @pytest.mark.parametrize(("dtype", "index"), REAL)
-@pytest.mark.parametrize(("k", "p"), [(0, 4), (1, 1), (8, 64), (64, 64), (128, 128), (600, 272)])
+@pytest.mark.parametrize(("k", "p"), [(0, 4), (30, 30), (128, 128), (600, 272)])
 @pytest.mark.parametrize("same", [False, True])
 def test_one_pass_on_a_gpu_equals_the_reference(
     gpu: Any, dtype: str, index: str, k: int, p: int, edge: str, kernel: str, same: bool
