@@ -84,6 +84,8 @@ MOST_HEADS = 1 << 30
 FROM_DENSITY = ((32, 0.08), (64, 0.05), (128, 0.035), (np.inf, 0.04))
 #: Tiles that fill the device.
 FEW_TILES = 264
+#: Bytes of memory for each entry while lists are made: ten arrays of int64.
+BYTES_TO_PLAN = 80
 
 
 class Lists(NamedTuple):
@@ -219,6 +221,8 @@ class Tile(Algorithm):
         m, n = A.shape
         enough = next(density for most, density in self.from_density if facts.columns <= most)
         if facts.density < enough or m * n < FEW_TILES * TILE * TILE:
+            return None
+        if A.nnz * BYTES_TO_PLAN > to.executor.free_memory():
             return None
         return f"{facts.density:.1%} of the places are entries: dense tiles are sampled"
 

@@ -85,8 +85,9 @@ def test_the_rule_takes_what_was_measured_best(
     rows = RowStatistics(8192, 8192, nnz, nnz / 8192, 27.0, nnz // 8000, 0.0)
     facts = Facts(rows, columns, dtype, np.dtype(np.int32))
     device = SimpleNamespace(capability=(9, 0), shared_bytes=227 * 1024)
-    to = SimpleNamespace(executor=SimpleNamespace(device=device, xp=np), waves=8448)
-    A = SimpleNamespace(shape=(8192, 8192), _pattern={"sorted rows": True})
+    executor = SimpleNamespace(device=device, xp=np, free_memory=lambda: 1 << 35)
+    to = SimpleNamespace(executor=executor, waves=8448)
+    A = SimpleNamespace(shape=(8192, 8192), nnz=nnz, _pattern={"sorted rows": True})
     names = [
         algorithm.name
         for algorithm in cuda_ml.EXTRA["fusedmm"]
