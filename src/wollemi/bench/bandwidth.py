@@ -16,14 +16,15 @@ from ..core.executor import Array, Executor
 from ..core.operation import Cost, Operation
 from ..core.operations import vector
 from .clocks import capture_by_cupy
+from .flush import cache_bytes
 from .peers import Absent, Peer
 from .problem import Facts, Offer, Problem
 
 #: Below this many bytes a call's own overhead hides the memory.
 FEWEST_BYTES = 1 << 20
 
-#: Above this many bytes every cache is left behind.
-MOST_BYTES = 1 << 30
+#: This many bytes, or so many times the last cache, leave every cache behind.
+MANY_BYTES, TIMES_CACHE = 1 << 28, 8
 
 #: Columns of the blocks that are read: kernels of one column may be another text.
 COLUMNS = 1
@@ -42,7 +43,8 @@ class Streams(Problem):
     """
 
     def __init__(self, nbytes: int) -> None:
-        self.nbytes = min(max(nbytes, FEWEST_BYTES), MOST_BYTES)
+        most = max(MANY_BYTES, TIMES_CACHE * cache_bytes())
+        self.nbytes = min(max(nbytes, FEWEST_BYTES), most)
         self.S = sp.csr_array((0, 0))
 
     def ours(self, executor: Executor) -> list[Offer]:
