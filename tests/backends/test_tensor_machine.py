@@ -166,15 +166,15 @@ def matrix(indptr: Any, indices: Any, data: Any, n: int) -> Any:
     return D
 
 
-#: Tiles that end where a share does, tiles that are cut, and shares with several of them.
-SHARES = (1, 2, 3, 5)
+SHAPES = [
+    *(("float32", shape) for shape in kernels.SHAPES["float32"]),
+    ("float16", kernels.SHAPES["float16"][0]),
+]
 
 
-@pytest.mark.parametrize("shares", SHARES)
-@pytest.mark.parametrize(
-    ("dtype", "shape"),
-    [(d, s) for d in ("float32", "float16") for s in kernels.SHAPES[d]],
-)
+# One share has tiles whole, others cut them; one with two warpgroups below the last row of one.
+@pytest.mark.parametrize("shares", [1, 3])
+@pytest.mark.parametrize(("dtype", "shape"), SHAPES)
 def test_products_are_right_and_end(dtype: str, shape: kernels.Shape, shares: int) -> None:
     m, n, k = 64 * shape.groups + 70, 200, shape.columns + 5
     indptr, indices, data, B, C = case(dtype, m, n, k, 0.15, shares)
@@ -190,3 +190,22 @@ def test_products_are_right_and_end(dtype: str, shape: kernels.Shape, shares: in
         )  # fmt: skip
         assert verdict == 0
         assert (np.abs(made.astype(np.float64) - want) <= most * size + 2.0**-24).all()
+
+
+def test_what_halves_cannot_hold_is_multiplied_entry_by_entry() -> None:
+    shape, m, n, k = kernels.SHAPES["float32"][0], 70, 90, 9
+    for where in ("infinity in B", "NaN in A", "a wide row"):
+        indptr, indices, data, B, C = case("float32", m, n, k, 0.2, 3)
+        if where == "infinity in B":
+            B[indices[0], 3] = np.inf
+        else:
+            data[5] = np.nan if where == "NaN in A" else 1e-12
+        with np.errstate(invalid="ignore"):
+            entries = data[:, None] * B[indices]
+            want = np.add.reduceat(entries, indptr[:-1]) * (np.diff(indptr) > 0)[:, None]
+        verdict = multiply(
+            "float32", indptr, indices, data, B, C, 1.0, 0.0, shape=shape, shares=2, stages=2,
+            schedule=1,
+        )  # fmt: skip
+        assert verdict == 1, where
+        np.testing.assert_allclose(C, want, rtol=1e-5, atol=1e-5)
