@@ -12,6 +12,7 @@ sparse product has them: see ``dense.hpp``. Products of float32 are in float32, 
 from __future__ import annotations
 
 import ctypes
+import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -49,23 +50,24 @@ dense_mend = SimtKernel(
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 #: The dtypes that the rule takes it for: of float32, tensor cores decode what is not zero in half
-#: of the time.
-CHOSEN = ("float16", "bfloat16", "float64")
+#: of the time, and of float64 it has not been timed.
+CHOSEN = ("float16", "bfloat16")
 
-# Measured on an H200; how long products take is estimated from them.
-#: Bytes per second of rows of ``B`` that row-split adds up: 8192 x 8192, 2 %, 128 columns of
-#: float16, 343 MB in 35 microseconds.
+# Measured on an H200 with 8192 x 8192 in float16; how long products take is estimated from them.
+#: Bytes per second of rows of ``B`` that row-split adds up: 2 %, 128 columns, 343 MB in 36
+#: microseconds; 10 %, 256 columns, 3436 MB in 297.
 SPARSE_RATE = 10.5e12
-#: Bytes per second of a dense matrix: 134 MB of float16 in 36.
+#: Bytes per second of a dense matrix: the library alone with 128 columns, 134 MB in 36.
 DENSE_RATE = 4.0e12
-#: Operations per second of dense products: 8192 x 8192 x 256 of float16 in 44 microseconds.
-DENSE_FLOPS = {2: 7.8e14, 8: 5.0e13}
-#: What a product costs besides, and mending it.
+#: Operations per second of dense products: the library alone with 256 columns, in 44.
+DENSE_FLOPS = 7.8e14
+#: What a product costs besides, and mending it (estimated: a launch that reads the result).
 LAUNCH, MEND = 2e-6, 3e-6
 #: By how much it has to be faster.
 MARGIN = 1.1
-#: Fewer columns are left to kernels that decode tiles.
-LEAST_COLUMNS = 64
+#: Fewer columns are left to kernels that decode tiles: with 64 they take 39 to 41 at any density,
+#: and the library alone 37.
+LEAST_COLUMNS = 96
 #: The part of the free memory that a copy may take.
 MEMORY = 0.25
 
@@ -91,12 +93,11 @@ class DenseProduct(Algorithm):
         statistics, columns = facts.statistics, facts.columns
         if facts.dtype not in CHOSEN or columns < LEAST_COLUMNS:
             return None
-        item = {"float64": 8}.get(facts.dtype, 2)
-        places = statistics.rows * statistics.columns
-        sparse = LAUNCH + statistics.nnz * columns * item / SPARSE_RATE
-        multiplied = 2 * places * columns / DENSE_FLOPS[item]
-        dense = LAUNCH + MEND + max(places * item / DENSE_RATE, multiplied)
-        if dense * MARGIN > sparse or places * item > MEMORY * to.executor.free_memory():
+        places, nbytes = statistics.rows * statistics.columns, 2
+        sparse = LAUNCH + statistics.nnz * columns * nbytes / SPARSE_RATE
+        multiplied = 2 * places * columns / DENSE_FLOPS
+        dense = LAUNCH + MEND + max(places * nbytes / DENSE_RATE, multiplied)
+        if dense * MARGIN > sparse or places * nbytes > MEMORY * to.executor.free_memory():
             return None
         return (
             f"with {facts.density:.1%} of the entries the dense product should take "
@@ -248,27 +249,33 @@ def multiply(executor: Any, A: Array, B: Array, C: Array, alpha: float) -> None:
         cublas.CUBLAS_COMPUTE_64F if double else cublas.CUBLAS_COMPUTE_32F,
         cublas.CUBLAS_GEMM_DEFAULT,
     )  # fmt: skip
-    library = _cublas()
-    if library is None:
+    stream = get_current_stream().ptr
+    if runtime.streamIsCapturing(stream):
+        _multiply_captured(executor, stream, arguments)
+    else:
         cublas.gemmEx(*arguments)
-        return
+
+
+def _multiply_captured(executor: Any, stream: int, arguments: tuple[Any, ...]) -> None:
+    """Call the library that CuPy has loaded: CuPy itself refuses to while a graph is captured."""
     P, N = ctypes.c_void_p, ctypes.c_int
-    kinds_of = (P, N, N, N, N, N, P, P, N, N, P, N, N, P, P, N, N, N, N)
-    status = library.cublasSetStream_v2(P(handle), P(get_current_stream().ptr))
-    status = status or library.cublasGemmEx(
-        *(t(a) for t, a in zip(kinds_of, arguments, strict=True))
-    )
+    kinds = (P, N, N, N, N, N, P, P, N, N, P, N, N, P, P, N, N, N, N)
+    given = [kind(argument) for kind, argument in zip(kinds, arguments, strict=True)]
+    library = _cublas()
+    status = library.cublasSetStream_v2(given[0], P(stream)) or library.cublasGemmEx(*given)
     if status:
         raise DeviceError(f"{executor.name}: cublasGemmEx failed with status {status}")
 
 
 @cache
-def _cublas() -> ctypes.CDLL | None:
-    """Return the library that CuPy has loaded: CuPy itself calls it only outside of graphs."""
+def _cublas() -> ctypes.CDLL:
     for version in (13, 12, 11):
         with suppress(OSError):
-            return ctypes.CDLL(f"libcublas.so.{version}")
-    return None
+            return ctypes.CDLL(f"libcublas.so.{version}", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+    raise DeviceError(
+        "the dense product cannot be captured: CuPy's libcublas was not found among the loaded "
+        'libraries; ask for another kernel, such as kernel="row-split"'
+    )
 
 
 def _distance(block: Array) -> int:
