@@ -112,7 +112,8 @@ class PackedCopy:
 
     def update_values(self, matrix: Any) -> None:
         """Pack the matrix's new values."""
-        pack_values(self.to, matrix, self.pattern, matrix.data, matrix.dtype, self.place)
+        with self.to.executor.device.handle:  # of several GPUs another one may be the current
+            pack_values(self.to, matrix, self.pattern, matrix.data, matrix.dtype, self.place)
 
 
 class Tiling(NamedTuple):
