@@ -119,7 +119,8 @@ class Contest:
             outcomes.append(Outcome(ready.name, timing, troubles[ready.name], facts, share))
         outcomes[0].facts.notes.extend(disturbed)
         for station in dict.fromkeys(station for station, _ in (*held, *memory)):
-            station.clear()
+            if station is not None:
+                station.clear()
         return outcomes, bandwidth
 
     def _memory(self, stations: Stations, ours: Facts) -> list[tuple[Any, Ready]]:

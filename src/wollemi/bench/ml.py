@@ -60,6 +60,8 @@ class Dense(Problem):
         Of values, operands and result; sums are in float32.
     """
 
+    kind = "ml"
+
     def __init__(
         self,
         operation: str,

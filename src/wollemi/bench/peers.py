@@ -73,6 +73,10 @@ class Peer(ABC):
         """Whether iterations of a method can be counted."""
         return False
 
+    def has(self, kind: str) -> bool:
+        """Whether it takes part in a kind of contest at all: ``spmv``, ``solve`` or ``ml``."""
+        return getattr(type(self), kind) is not getattr(Peer, kind)
+
     def ml(
         self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
     ) -> dict[str, Callable[[], Any]]:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ..core.executor import Executor
 from ..core.operation import Cost
 from .clocks import Capture
-from .peers import Peer
+from .peers import Absent, Peer
 
 #: What our contenders' names begin with.
 OURS = "wollemi"
@@ -128,10 +128,25 @@ class Problem(ABC):
         The matrix.
     format : str
         Of our matrix.
+    kind : str
+        What it asks of peers, ``spmv``, ``solve`` or ``ml``; "" if that is nothing of the kind.
     """
 
     S: sp.csr_array
     format: str = "csr"
+    kind: str = ""
+
+    def lacking(self, entrant: Entrant) -> str:
+        """Return why an entrant need not even be asked, or ""."""
+        if entrant.peer is None:
+            return ""
+        try:
+            entrant.peer.version()
+        except Absent as error:
+            return str(error)
+        if self.kind and not entrant.peer.has(self.kind):
+            return f"its {self.kind} is not compared"
+        return ""
 
     @abstractmethod
     def ours(self, executor: Executor) -> list[Offer]:
@@ -159,7 +174,6 @@ class Problem(ABC):
         if entrant.peer is None:
             assert entrant.executor is not None
             return self.ours(entrant.executor)
-        entrant.peer.version()
         return self.theirs(entrant.peer)
 
 

@@ -81,6 +81,8 @@ class Solve(Problem):
         That are timed.
     """
 
+    kind = "solve"
+
     def __init__(self, method: str, S: sp.csr_array, iterations: int) -> None:
         self.method, self.S = method, S
         self.iterations = whole_cycles(method, iterations)
@@ -223,6 +225,8 @@ def stubborn(unknowns: int) -> sp.csr_array:
 
 class Overhead(Problem):
     """Short and long solves by CG with hardly any work in an iteration."""
+
+    kind = "solve"
 
     def __init__(self) -> None:
         self.S = stubborn(UNKNOWNS)

@@ -37,6 +37,8 @@ class Product(Problem):
         Formats in which ours is timed besides.
     """
 
+    kind = "spmv"
+
     def __init__(self, S: sp.csr_array, format: str = "csr", others: Sequence[str] = ()) -> None:
         self.S, self.format, self.others = S, format, tuple(others)
         self.x = random_vector(S.shape[1], S.dtype)

@@ -234,28 +234,37 @@ class Stations:
     def prepare(
         self, problem: Problem, entrants: Sequence[Entrant]
     ) -> Iterator[tuple[Any, list[Ready]]]:
-        """Yield, for each entrant, its station and what became of its offers."""
-        if not self.own_process:
-            for entrant in entrants:
-                station = Station()
-                station.load(problem)
-                yield station, station.prepare(entrant)
-            return
-        for entrant in entrants:  # libraries are loaded side by side
-            self._workers.setdefault(entrant.name, Worker(self._threads)).start()
+        """Yield, for each entrant, its station and what became of its offers.
+
+        Who has nothing of the kind has no station.
+        """
         path = Path(self._folder.name) / "problem"
-        pack(problem, path)
+        asked = [entrant for entrant in entrants if not problem.lacking(entrant)]
+        if self.own_process:
+            for entrant in asked:  # libraries are loaded side by side
+                self._workers.setdefault(entrant.name, Worker(self._threads)).start()
+            pack(problem, path)
         try:
             for entrant in entrants:
-                worker = self._workers[entrant.name]
-                try:
-                    worker.open(str(path))
-                    ready = worker.prepare(entrant)
-                except Lost as error:
-                    ready = [Ready(entrant.name, f"failed: {error}", Facts())]
-                yield worker, ready
+                if entrant in asked:
+                    yield self._prepared(problem, path, entrant)
+                else:
+                    trouble = f"absent: {problem.lacking(entrant)}"
+                    yield None, [Ready(entrant.name, trouble, Facts())]
         finally:
             path.unlink(missing_ok=True)
+
+    def _prepared(self, problem: Problem, path: Path, entrant: Entrant) -> tuple[Any, list[Ready]]:
+        if not self.own_process:
+            station = Station()
+            station.load(problem)
+            return station, station.prepare(entrant)
+        worker = self._workers[entrant.name]
+        try:
+            worker.open(str(path))
+            return worker, worker.prepare(entrant)
+        except Lost as error:
+            return worker, [Ready(entrant.name, f"failed: {error}", Facts())]
 
 
 def pack(problem: Problem, path: Path) -> None:
