@@ -131,7 +131,7 @@ def _by_plan(
         k = x.shape[1]
         executor.launch(
             simt.csr_subwarp,
-            templates.GPU_CSR,
+            templates.gpu_csr(executor.facts.wave),
             executor.grid(A.shape[0] * state),
             (A.shape[0], k, A.indptr, A.indices, A.data, x, y, alpha, beta),
             x.dtype,
@@ -257,7 +257,7 @@ def _rows(
     cpu = executor.one_item_groups
     executor.launch(
         on_cpu if cpu else on_gpu,
-        templates.CPU_FORMATS if cpu else templates.GPU_CSR,
+        templates.CPU_FORMATS if cpu else templates.gpu_csr(executor.facts.wave),
         executor.grid(int(A.data.size) * k if cpu else m * k),
         arguments,
         A.data.dtype,
@@ -287,7 +287,7 @@ def bsr_spmv(
         return
     executor.launch(
         simt.bsr_subwarp,
-        templates.GPU_CSR,
+        templates.gpu_csr(executor.facts.wave),
         executor.grid(m * templates.BSR_LANES),
         (m, k, r, c, *matrix),
         x.dtype,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 
 from ..simt import kernels as simt
 from ..unified.wrappers import SimtKernel
@@ -76,12 +77,18 @@ GPU_LANES = (1, 4, 16)
 #: Lanes of a row of blocks.
 BSR_LANES = 4
 
-GPU_CSR: Family = (
-    *((simt.csr_subwarp, {"W": lanes}) for lanes in GPU_LANES),
-    (simt.ell_rows, {}),
-    (simt.sellp_rows, {}),
-    (simt.bsr_subwarp, {"W": BSR_LANES, "C": 0}),
-)
+
+@cache
+def gpu_csr(wave: int) -> Family:
+    """Return the products of CSR and its likes, for waves of so many lanes."""
+    return (
+        *((simt.csr_subwarp, {"W": lanes}) for lanes in GPU_LANES if lanes <= wave),
+        (simt.ell_rows, {}),
+        (simt.sellp_rows, {}),
+        (simt.bsr_subwarp, {"W": BSR_LANES, "C": 0}),
+    )
+
+
 GPU_DIAGONAL = _family(simt.csr_diagonal)
 GPU_DENSE = _family(simt.dense_rows)
 GPU_GMRES = _family(*_GMRES, simt.gmres_rotate, simt.gmres_solve)

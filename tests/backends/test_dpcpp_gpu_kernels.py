@@ -35,16 +35,18 @@ ONE, FEW = (next(b for b in BLOCKS if b.columns == k) for k in (1, 9))
 ROWS = 37
 
 
-@pytest.fixture(scope="module", params=[16])
-def gpu(request: pytest.FixtureRequest) -> wl.Executor:
+def _with_sub_groups_of(width: int) -> wl.Executor:
     from wollemi.backends.dpcpp.devices import facts, select
     from wollemi.backends.dpcpp.executor import DpcppExecutor
 
     device = select("cpu")
-    adapted = dataclasses.replace(
-        facts(device), kind="gpu", sub_groups=(request.param,), largest_block=64
-    )
+    adapted = dataclasses.replace(facts(device), kind="gpu", sub_groups=(width,), largest_block=64)
     return DpcppExecutor(device, adapted)
+
+
+@pytest.fixture(scope="module")
+def gpu() -> wl.Executor:
+    return _with_sub_groups_of(16)
 
 
 @pytest.mark.parametrize("block", [ONE, FEW], ids=str)
@@ -56,3 +58,15 @@ def test_equals_the_reference(
     pattern = largest if any(p.is_matrix for p in operation.parameters) else None
     call = make(operation, block, ROWS, pattern, np.float64, np.int32, rng)
     assert_equals_reference(call, gpu, rng)
+
+
+@pytest.mark.parametrize(("width", "lanes"), [(8, 4), (32, 16)])
+def test_products_are_right_with_sub_groups_of_other_widths(
+    width: int, lanes: int, rng: np.random.Generator
+) -> None:
+    executor = _with_sub_groups_of(width)
+    dense = np.where(rng.random((40, 30)) < 0.6, rng.standard_normal((40, 30)), 0.0)
+    A, x = wl.Csr(dense).to(executor), rng.standard_normal(30)
+    assert A.plan.kernel == f"subwarp_{lanes}"
+    np.testing.assert_allclose(A @ x, dense @ x, rtol=1e-12)
+    np.testing.assert_allclose(A.asformat("coo") @ x, dense @ x, rtol=1e-12)
