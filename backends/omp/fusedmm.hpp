@@ -175,7 +175,7 @@ void fusedmm(const Fusedmm<S, I>& o, int threads) {
           },
           [&](i64 row, i64 entry) {
             prefetch_some(o.indices + entry);
-            prefetch_some(C.row(row));
+            prefetch_row(C.row(row), o.k);
           });
       if (gathers)
         for (i64 row = part.first; row < part.last; ++row)

@@ -219,6 +219,14 @@ bool add_panels(PatternPlan& plan, const I* indptr, const I* indices, i64 n, i64
   return true;
 }
 
+// Asks for the lines of a row, or of as much of it as is worth asking for.
+template <class T>
+inline void prefetch_row(const T* row, i64 count) {
+  constexpr i64 kMostBytes = 512;
+  for (i64 byte = 0; byte < std::min(count * i64(sizeof(T)), kMostBytes); byte += 64)
+    __builtin_prefetch(reinterpret_cast<const char*>(row) + byte);
+}
+
 // Asks for the lines of the first 32 elements from `address` on.
 template <class T>
 inline void prefetch_some(const T* address) {

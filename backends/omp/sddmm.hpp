@@ -27,7 +27,7 @@ public:
 
   // sums[g] = <row, B[indices[g]]>, g < G.
   template <int G, class I>
-  void dots(const Operand<T>& B, const I* indices, T* sums) const {
+  [[gnu::always_inline]] void dots(const Operand<T>& B, const I* indices, T* sums) const {
     constexpr int L = kLanesOf<T>;
     wide<T> part[G] = {};
     const T* b[G];
@@ -47,13 +47,7 @@ public:
           part[g] += c * load<T>(b[g] + r * L);
       }
     }
-    if constexpr (G >= 4) {
-      for (int g = 0; g < G; g += 4)
-        save<T, 4>(sums + g, sums_of<T, L>(part + g));
-    } else {
-      for (int g = 0; g < G; ++g)
-        sums[g] = sum_of<T, L>(part[g]);
-    }
+    save_sums<T, L, G>(sums, part);
   }
 
   template <class I>
@@ -155,7 +149,7 @@ void sddmm(const Sddmm<S, I>& o, int threads) {
           },
           [&](i64 row, i64 entry) {
             prefetch_some(o.indices + entry);
-            prefetch_some(C.row(row));
+            prefetch_row(C.row(row), o.k);
           });
     });
   });

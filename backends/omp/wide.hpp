@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "half.hpp"
 #include "types.hpp"
@@ -73,30 +74,54 @@ inline T sum_of(wide<T, L> v) {
   }
 }
 
-// The sums of the lanes of four vectors; the additions are those of sum_of. One by one they cost
-// more than the products that they end.
-template <class T, int L>
-inline wide<T, 4> sums_of(const wide<T, L>* v) {
-  if constexpr (L > 4) {
-    wide<T, L / 2> halves[4];
-    for (int i = 0; i < 4; ++i) {
-      wide<T, L / 2> low, high;
-      std::memcpy(&low, v + i, sizeof(low));
-      std::memcpy(&high, reinterpret_cast<const char*>(v + i) + sizeof(low), sizeof(high));
-      halves[i] = low + high;
-    }
-    return sums_of<T, L / 2>(halves);
-  } else if constexpr (L == 4) {
-    using Mask = wide<typename detail::integer_of<T>::type, 4>;
-    const auto pair = [](wide<T, 4> a, wide<T, 4> b) {
-      return __builtin_shuffle(a, b, Mask{0, 4, 1, 5}) + __builtin_shuffle(a, b, Mask{2, 6, 3, 7});
-    };
-    const wide<T, 4> left = pair(v[0], v[1]), right = pair(v[2], v[3]);
-    return __builtin_shuffle(left, right, Mask{0, 1, 4, 5}) +
-           __builtin_shuffle(left, right, Mask{2, 3, 6, 7});
+namespace detail {
+
+// Of two vectors that hold sums of 2 D lanes each, side by side: the lower D lanes of all of them,
+// those of `a` and of `b` in turn, plus the upper ones.
+template <class T, int L, int D, int... lane>
+[[gnu::always_inline]] inline wide<T, L> halves_of(const wide<T, L>& a, const wide<T, L>& b,
+                                                   std::integer_sequence<int, lane...>) {
+  using Mask = wide<typename integer_of<T>::type, L>;
+  return __builtin_shuffle(a, b, Mask{lane / D % 2 * L + lane / D / 2 * 2 * D + lane % D...}) +
+         __builtin_shuffle(a, b, Mask{lane / D % 2 * L + lane / D / 2 * 2 * D + lane % D + D...});
+}
+
+// The same of one vector; its lower half is the result.
+template <class T, int L, int D, int... lane>
+[[gnu::always_inline]] inline wide<T, L> halves_of(const wide<T, L>& a,
+                                                   std::integer_sequence<int, lane...>) {
+  using Mask = wide<typename integer_of<T>::type, L>;
+  return __builtin_shuffle(a, Mask{(lane / D * 2 * D + lane % D) % L...}) +
+         __builtin_shuffle(a, Mask{(lane / D * 2 * D + lane % D + D) % L...});
+}
+
+template <class T, int L, int D, int G>
+[[gnu::always_inline]] inline void fold(wide<T, L>* v) {
+  constexpr std::make_integer_sequence<int, L> lanes;
+  if constexpr (G > 1) {
+#pragma GCC unroll 8
+    for (int g = 0; g < G / 2; ++g)
+      v[g] = halves_of<T, L, D>(v[g], v[g + G / 2], lanes);
   } else {
-    return wide<T, 4>{sum_of<T, L>(v[0]), sum_of<T, L>(v[1]), sum_of<T, L>(v[2]),
-                      sum_of<T, L>(v[3])};
+    v[0] = halves_of<T, L, D>(v[0], lanes);
+  }
+  if constexpr (D > 1)
+    fold<T, L, D / 2, (G > 1 ? G / 2 : 1)>(v);
+}
+
+} // namespace detail
+
+// to[g] = the sum of the lanes of v[g], g < G; the additions are those of sum_of. One by one they
+// cost more than the products that they end.
+template <class T, int L, int G>
+[[gnu::always_inline]] inline void save_sums(T* to, wide<T, L> (&v)[G]) {
+  if constexpr (G == 1 || G > L) {
+#pragma GCC unroll 8
+    for (int g = 0; g < G; ++g)
+      to[g] = sum_of<T, L>(v[g]);
+  } else {
+    detail::fold<T, L, L / 2, G>(v);
+    std::memcpy(to, v, G * sizeof(T));
   }
 }
 
