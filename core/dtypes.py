@@ -87,7 +87,7 @@ def index_dtype(largest: int, *dtypes: DTypeLike) -> np.dtype[Any]:
 
 def common_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
     """Return the value dtype that an expression over ``dtypes`` is computed in."""
-    return _common_dtype(*map(np.dtype, dtypes))
+    return _common_dtype(*(np.dtype(d) for d in dtypes))
 
 
 @cache

@@ -29,8 +29,8 @@ app = typer.Typer(
 )
 for command in (info, solve, kernels):
     app.command()(command)
-for command in (compare, report):
-    bench.command()(command)
+for reader in (compare, report):
+    bench.command()(reader)
 app.add_typer(bench, name="bench")
 
 
