@@ -135,6 +135,7 @@ def test_a_contender_of_ours_that_fails_now_is_a_regression(compared):
         ({"seconds": None, "trouble": "failed: no"}, {}, Kind.MENDED),
         ({"seconds": None, "trouble": "absent: no"}, {}, Kind.APPEARED),
         ({}, {"seconds": None, "trouble": "absent: no"}, Kind.VANISHED),
+        ({}, {"seconds": None, "trouble": "skipped: the time was up"}, Kind.VANISHED),
         ({}, {"seconds": None, "trouble": "failed: no"}, Kind.FAILED),
         ({}, {"method": "graph"}, Kind.OTHERWISE),
         ({}, {"process": "own"}, Kind.OTHERWISE),

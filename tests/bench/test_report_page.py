@@ -81,6 +81,17 @@ def test_a_failure_stands_in_the_table_of_its_contest_too(runs):
     assert re.search(r"\| stencil7:1000 \| rows \| .* \| wrong \|", said)
 
 
+def test_what_was_skipped_and_what_was_disturbed_is_told(tmp_path):
+    late = {"benchmark": "spmm", "case": "late", "trouble": "skipped: the time was up"}
+    busy = record(notes=["not alone: other programs used 1.4 of 2 cores"])
+    text = markdown.text(read(write(tmp_path / "r.jsonl", [busy, record(seconds=None, **late)])))
+    said = section(text, "What failed, and who was absent")
+    assert "| spmm late | the time was up |" in said
+    assert "Every contender that was there gave the right result." in said
+    assert "late" not in section(text, "Every contest")
+    assert "Other programs ran during 1 of 2 contests." in text
+
+
 def test_a_papers_figure_stands_beside_ours_with_both_machines(runs):
     said = section(markdown.text(runs), "The papers' tables")
     assert "*ginkgo-port: Somebody (2020), Table 2*" in said

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from ..core.errors import InvalidArgument
 from .report import Record, seconds_text
-from .results import Bout, Key, Run, bouts, is_ours
+from .results import Bout, Key, Run, bouts, is_ours, left_out
 
 #: A change of less than this share is none, however sure it is.
 TOLERANCE = 0.05
@@ -196,12 +196,12 @@ def _judge(
 
 
 def _trouble(old: Record, new: Record) -> Kind:
-    if old.seconds and new.trouble.startswith("absent"):
+    if old.seconds and left_out(new):
         return Kind.VANISHED
     if old.seconds:
         return Kind.FAILED
     if new.seconds:
-        return Kind.APPEARED if old.trouble.startswith("absent") else Kind.MENDED
+        return Kind.APPEARED if left_out(old) else Kind.MENDED
     return Kind.SAME
 
 

@@ -57,6 +57,11 @@ def is_ours(record: Record) -> bool:
     return record.ours or named_as_ours(record.contender)
 
 
+def left_out(record: Record) -> bool:
+    """Whether a contender did not take part: absent, or skipped because the time was up."""
+    return record.trouble.startswith(("absent", "skipped"))
+
+
 @dataclass
 class Run:
     """A run: where it took place, and what was measured.

@@ -23,6 +23,9 @@ from .parts import Answer, Chapter, Table
 from .rows import cases_text
 from .series import every_contest
 
+#: What a note begins with that says of other programs on the machine.
+NOT_ALONE = "not alone"
+
 #: How the clocks of a record are called, after "by".
 CLOCKS = {
     "wall": "the host's clock over a batch of calls",
@@ -101,6 +104,11 @@ def _where(place: Place) -> list[str]:
     bare = sum(not record.samples for record in records)
     if bare:
         lines.append(f"Of {bare} of {len(records)} times only the median was kept, no spread.")
+    disturbed = sum(
+        any(n.startswith(NOT_ALONE) for r in b.records for n in r.notes) for b in place.bouts
+    )
+    if disturbed:
+        lines.append(f"Other programs ran during {disturbed} of {len(place.bouts)} contests.")
     processes = {record.process for record in records}
     if processes == {"own"}:
         lines.append("Every contender had a process to itself.")

@@ -56,8 +56,6 @@ def _answer(answer: Answer) -> str:
 
 def _section(section: Section, images: str) -> str:
     shown = [p for p in section.parts if isinstance(p, Picture) or _fits(p)]
-    if not shown:
-        return ""
     lines = [f"### {section.title}", "", section.text, ""]
     for part in shown:
         if isinstance(part, Picture):
@@ -97,8 +95,16 @@ def file_of(picture: Picture) -> str:
 
 
 def digest(runs: Sequence[Run]) -> str:
-    """Return what tells records from others."""
-    lines = [json.dumps([run.environment, [asdict(r) for r in run.records]]) for run in runs]
+    """Return what tells records from others; a new field that none of them has changes nothing."""
+    lines = [
+        json.dumps(
+            [
+                run.environment,
+                [{k: v for k, v in asdict(r).items() if v or v is False} for r in run.records],
+            ]
+        )
+        for run in runs
+    ]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ..report import Record, seconds_text
-from ..results import Bout
+from ..results import Bout, left_out
 from .growth import growth
 from .ink import ratio_text, short
 from .numbers import Growth, Place, Versus, loss, series_of
@@ -251,7 +251,13 @@ def trouble(place: Place) -> Section:
         (str(bout.key), record.contender, record.trouble)
         for bout in place.bouts
         for record in bout.records
-        if record.trouble and not record.trouble.startswith("absent")
+        if record.trouble and not left_out(record)
+    ]
+    skipped = [
+        (str(bout.key), record.trouble.removeprefix("skipped: "))
+        for bout in place.bouts
+        for record in bout.records
+        if record.trouble.startswith("skipped")
     ]
     absent: dict[str, list[str]] = {}
     missed: dict[str, int] = {}
@@ -274,6 +280,8 @@ def trouble(place: Place) -> Section:
             for name, reasons in absent.items()
         ]
         parts.append(Table("Absent", ("peer", "why", "contests"), rows, words=2))
+    if skipped:
+        parts.append(Table("Skipped", ("", "why"), skipped, words=2))
     said = "" if failed else "Every contender that was there gave the right result. "
     text = said + "Results are compared with the reference before anything is timed."
     return Section("What failed, and who was absent", text, parts)

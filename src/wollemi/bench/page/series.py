@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ..report import Record, seconds_text
-from ..results import Bout
+from ..results import Bout, left_out
 from .ink import ratio_text, short
 from .numbers import Series, Spread, kernel_of, series_of, times_ours
 from .parts import Section, Table
@@ -14,7 +14,8 @@ from .parts import Section, Table
 
 def every_contest(bouts: Sequence[Bout]) -> Section:
     """Return a table for each series: ours with its spread, and how many times that others take."""
-    tables = [_table(series, held) for series, held in series_of(bouts).items()]
+    took_place = [bout for bout in bouts if not all(map(left_out, bout.records))]
+    tables = [_table(series, held) for series, held in series_of(took_place).items()]
     text = (
         "Medians with their quartiles; others as multiples of ours, with the quartiles over the "
         "rounds. A word stands where a contender was not timed."
@@ -24,7 +25,9 @@ def every_contest(bouts: Sequence[Bout]) -> Section:
 
 def _table(series: Series, held: Sequence[Bout]) -> Table:
     others = list(
-        dict.fromkeys(r.contender for b in held for r in b.records if not r.ours and not _away(r))
+        dict.fromkeys(
+            r.contender for b in held for r in b.records if not r.ours and not left_out(r)
+        )
     )
     clocks = {b.ours.method for b in held if b.ours and b.ours.seconds}
     columns: list[tuple[str, Callable[[Bout], str]]] = [
@@ -48,10 +51,6 @@ def _table(series: Series, held: Sequence[Bout]) -> Table:
     again = any(bout.ours and bout.ours.paper for bout in held)
     head = ("", *(name for name, _ in filled))
     return Table(str(series), head, rows, words=words, long=True, again=again)
-
-
-def _away(record: Record) -> bool:
-    return record.trouble.startswith("absent")
 
 
 def short_name(contender: str) -> str:
