@@ -13,7 +13,7 @@ SHARED = {"unified", "simt"}
 SHARED_BASES = {"hip": {"cuda"}}
 # Run by the build, outside of the package.
 BUILD_SCRIPTS = {Path("backends/omp/generate.py")}
-OPTIONAL = ("cupy", "dpctl", "torch", "matplotlib", "cuda", "pandas", "sparse_dot_mkl")
+OPTIONAL = ("cupy", "dpctl", "torch", "matplotlib", "jinja2", "cuda", "pandas", "sparse_dot_mkl")
 
 
 def modules(folder: str) -> list[Path]:
