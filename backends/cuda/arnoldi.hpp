@@ -9,7 +9,8 @@
 
 namespace wl {
 
-// The first SHARED vectors of the basis are in shared memory while the kernel runs.
+// The first SHARED vectors of the basis are in shared memory while the kernel runs. Rows beyond the
+// last are 0 there, and elsewhere the last one stands for them: loads wait for no condition.
 template <int ROWS, int SHARED, class T>
 struct kept_basis {
   T* mine; // [i][r][work-item]
@@ -19,24 +20,25 @@ struct kept_basis {
   WL_DEVICE T& own(const item& it, i64 i, int r) const {
     return mine[(i * ROWS + r) * WL_BLOCK + it.thread()];
   }
-  WL_DEVICE T get(const item& it, i64 i, int r, i64 row) const {
-    return i < SHARED ? own(it, i, r) : all[i * n + row];
+  WL_DEVICE i64 row(const item& it, int r) const {
+    return (r * it.blocks() + it.block()) * WL_BLOCK + it.thread();
   }
+  WL_DEVICE bool has(const item& it, int r) const { return row(it, r) < n; }
   template <class V>
   WL_DEVICE void keep(const item& it, i64 i, const V& v) const {
-    each_kept<ROWS>(it, n, [&](int r, i64 row) {
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
       if (i < SHARED)
-        own(it, i, r) = v[r];
-      else
-        all[i * n + row] = v[r];
-    });
+        own(it, i, r) = has(it, r) ? v[r] : T(0);
+      else if (has(it, r))
+        all[i * n + row(it, r)] = v[r];
   }
   // What an earlier launch left: vectors 0 .. last.
   WL_DEVICE void load(const item& it, i64 last) const {
-    each_kept<ROWS>(it, n, [&](int r, i64 row) {
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
       for (i64 i = 0; i <= last && i < SHARED; ++i)
-        own(it, i, r) = all[i * n + row];
-    });
+        own(it, i, r) = has(it, r) ? all[i * n + row(it, r)] : T(0);
   }
   // For whoever goes on: vectors first .. last.
   WL_DEVICE void leave(const item& it, i64 first, i64 last) const {
@@ -44,6 +46,30 @@ struct kept_basis {
       for (i64 i = first; i <= last && i < SHARED; ++i)
         all[i * n + row] = own(it, i, r);
     });
+  }
+
+  // f(i, parts) for vectors 0 .. j, COUNT at a time from i, with parts[u][r] of vector i + u; what
+  // is beyond j repeats vector j. All loads before the first use.
+  template <int COUNT, class F>
+  WL_DEVICE void visit(const item& it, i64 j, const F& f) const {
+    T parts[COUNT][ROWS];
+    const i64 near = j + 1 < SHARED ? j + 1 : SHARED;
+    for (i64 i = 0; i < near; i += COUNT) {
+#pragma unroll
+      for (int u = 0; u < COUNT; ++u)
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+          parts[u][r] = own(it, i + u < near ? i + u : near - 1, r);
+      f(i, near, parts);
+    }
+    for (i64 i = SHARED; i <= j; i += COUNT) {
+#pragma unroll
+      for (int u = 0; u < COUNT; ++u)
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+          parts[u][r] = all[(i + u <= j ? i + u : j) * n + (has(it, r) ? row(it, r) : n - 1)];
+      f(i, j + 1, parts);
+    }
   }
 };
 
@@ -85,50 +111,54 @@ struct small_arrays {
   u64* posts;
 };
 
-// Bytes of the basis that a work-item loads for each of its rows before it goes on.
-constexpr int LOADED = 32;
+// Vectors of the basis of which a work-item loads its rows before it goes on.
+template <class T>
+constexpr int at_once = sizeof(T) > 8 ? 2 : 4;
 
-// parts[i][wave] of <basis_i, w> for i <= j, and of <w, w> for i = j + 1 if that is < many.
+// parts[i][wave] of <basis_i, w> for i <= j, and of <w, w> for i = j + 1.
 template <int ROWS, class T, class B>
-WL_DEVICE void project_kept(const item& it, i64 j, i64 many, const B& basis, const T* w, T* parts) {
-  constexpr int at_once = LOADED / sizeof(T);
-  for (i64 i = 0; i < many; i += at_once) {
-    T sums[at_once] = {};
-    each_kept<ROWS>(it, basis.n, [&](int r, i64 row) {
-      T others[at_once];
+WL_DEVICE void project_kept(const item& it, i64 j, const B& basis, const T* w, T* parts) {
+  constexpr int count = at_once<T>;
+  basis.template visit<count>(it, j, [&](i64 i, i64 end, const T(&others)[count][ROWS]) {
+    T sums[count] = {};
 #pragma unroll
-      for (int u = 0; u < at_once; ++u)
-        others[u] = i + u <= j ? basis.get(it, i + u, r, row) : i + u < many ? w[r] : T(0);
+    for (int u = 0; u < count; ++u)
 #pragma unroll
-      for (int u = 0; u < at_once; ++u)
-        sums[u] += conj(others[u]) * w[r];
-    });
+      for (int r = 0; r < ROWS; ++r)
+        sums[u] += conj(others[u][r]) * w[r];
     const T sum = fold(it, sums);
-    const i64 mine = i + folded<at_once>(lane_of(it));
-    if (lane_of(it) < at_once && mine < many)
+    const i64 mine = i + folded<count>(lane_of(it));
+    if (lane_of(it) < count && mine < end)
       parts[mine * WAVES + wave_of(it)] = sum;
-  }
+  });
+  real_t<T> own{};
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r)
+    own += square(w[r]);
+  own = sum_of_lanes<WL_WARP>(it, own);
+  if (lane_of(it) == 0)
+    parts[(j + 1) * WAVES + wave_of(it)] = T(own);
 }
 
 // w -= sum_i h_i basis_i for i <= j; returns the part of |w|^2.
 template <int ROWS, class T, class B>
 WL_DEVICE real_t<T> subtract_kept(const item& it, i64 j, const B& basis, T* w, const T* h) {
-  constexpr int at_once = LOADED / sizeof(T);
-  real_t<T> sum{};
-  each_kept<ROWS>(it, basis.n, [&](int r, i64 row) {
-    T value = w[r];
-    for (i64 i = 0; i <= j; i += at_once) {
-      T others[at_once];
+  constexpr int count = at_once<T>;
+  basis.template visit<count>(it, j, [&](i64 i, i64 end, const T(&others)[count][ROWS]) {
 #pragma unroll
-      for (int u = 0; u < at_once; ++u)
-        others[u] = i + u <= j ? basis.get(it, i + u, r, row) : T(0);
+    for (int u = 0; u < count; ++u) {
+      const T factor = i + u < end ? h[i + u] : T(0);
 #pragma unroll
-      for (int u = 0; u < at_once; ++u)
-        value -= (i + u <= j ? h[i + u] : T(0)) * others[u];
+      for (int r = 0; r < ROWS; ++r)
+        w[r] -= factor * others[u][r];
     }
-    w[r] = value;
-    sum += square(value);
   });
+  real_t<T> sum{};
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    w[r] = basis.has(it, r) ? w[r] : T(0);
+    sum += square(w[r]);
+  }
   return sum;
 }
 
@@ -140,7 +170,10 @@ WL_DEVICE void orthogonalize(const item& it, meeting& m, i64 j, const B& basis, 
                              const small_arrays<T>& a, real_t<T>* before, real_t<T>* after,
                              i64* count, i64* step, const status_of<T>& status, const P& publish) {
   using R = real_t<T>;
-  project_kept<ROWS>(it, j, j + 2, basis, w, a.parts);
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r)
+    w[r] = basis.has(it, r) ? w[r] : T(0);
+  project_kept<ROWS>(it, j, basis, w, a.parts);
   add_up_many(it, m, j + 2, a.parts, a.h, a.heard, a.posts);
   const R length = square_root(real(a.h[j + 1]));
   const auto rotate = [&] {
@@ -160,7 +193,7 @@ WL_DEVICE void orthogonalize(const item& it, meeting& m, i64 j, const B& basis, 
   // The same in all blocks: who has turned the column has counted the step.
   if (*step == j + 1)
     return;
-  project_kept<ROWS>(it, j, j + 1, basis, w, a.parts);
+  project_kept<ROWS>(it, j, basis, w, a.parts);
   add_up_many(it, m, j + 1, a.parts, a.correction, a.heard, a.posts);
   sum = subtract_kept<ROWS>(it, j, basis, w, a.correction);
   for (i64 i = it.thread(); i <= j; i += WL_BLOCK)

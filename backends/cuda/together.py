@@ -447,7 +447,8 @@ class _Text:
         rounds = "".join(lines)
         return f"""\
   struct copies {{{members} }};
-  __shared__ copies s;
+  WL_SHARED(copies, of_block, 1);
+  copies& s = of_block[0];
 {room}  const wl::item it{{}};
   const bool first = it.block() == 0;
   if (it.thread() == 0) {{

@@ -113,6 +113,40 @@ WL_DEVICE void wait_for_all(const item&, meeting&) { meet(); }
 // Nobody writes to a block that has not begun.
 WL_DEVICE void begin_meetings() { meet(); }
 
+#elif defined(WL_LOCKSTEP)
+// Emulated blocks run one after the other: there is but one, which hears what it says.
+struct meeting {
+  u64* posts;
+  u32 number;
+};
+
+template <bool PUBLISH, class R, class S, class F>
+WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish) {
+  WL_SHARED(S, of_wave, WAVES);
+  ++m.number;
+  value = sum_in_first_wave(it, value, of_wave);
+  if (it.thread() == 0)
+    finish(value);
+  it.barrier();
+}
+
+template <class T>
+WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts, T* totals, T*,
+                           u64*) {
+  ++m.number;
+  it.barrier();
+  for (i64 i = wave_of(it); i < many; i += WAVES) {
+    const T total =
+        sum_of_lanes<WL_WARP>(it, lane_of(it) < WAVES ? parts[i * WAVES + lane_of(it)] : T{});
+    if (lane_of(it) == 0)
+      totals[i] = total;
+  }
+  it.barrier();
+}
+
+WL_DEVICE void wait_for_all(const item& it, meeting&) { it.barrier(); }
+WL_DEVICE void begin_meetings() {}
+
 #else
 struct meeting {
   u64* posts; // two rooms, so that nobody's words are overwritten before all have read them
@@ -161,15 +195,15 @@ WL_DEVICE void post(u64* place, const S& value, u32 number) {
   }
 }
 
-// The sum of what all blocks posted side by side, in each of W lanes of a wave; of nothing for
-// lanes that have none. What has not come is looked for all at once: one after the other, each
-// would take a way to the cache and back.
-template <int W, class S>
-WL_DEVICE S sum_of_posts(const item& it, const u64* room, u32 number, bool any = true) {
-  constexpr int words = sizeof(S) / sizeof(i32), pairs = pairs_of<S>;
-  constexpr int ahead = (pairs > 1 ? 80 : 160) / W; // blocks of a grid are 132 or fewer
+// The sum of what all blocks posted side by side, in each lane of a wave. What has not come is
+// looked for all at once: one after the other, each would take a way to the cache and back. (Half
+// the lanes for each of two sums took so many registers that others were spilled.)
+template <class S>
+WL_DEVICE S sum_of_posts(const item& it, const u64* room, u32 number) {
+  constexpr int words = sizeof(S) / sizeof(i32), pairs = pairs_of<S>, W = WL_WARP;
+  constexpr int ahead = pairs > 1 ? 2 : 5; // an H200 has 132 multiprocessors
   S sum{};
-  for (i64 first = lane_of(it) % W; any && first < it.blocks(); first += ahead * W) {
+  for (i64 first = lane_of(it); first < it.blocks(); first += ahead * W) {
     numbered found[ahead][pairs];
     bool come[ahead];
 #pragma unroll
@@ -243,8 +277,7 @@ WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish) {
   }
   const int mine = wave_of(it);
   if (mine < units) {
-    const unit<R> total =
-        sum_of_posts<WL_WARP, unit<R>>(it, room + mine * it.blocks() * 2, m.number);
+    const unit<R> total = sum_of_posts<unit<R>>(it, room + mine * it.blocks() * 2, m.number);
     if constexpr (PUBLISH)
       release_or_acquire();
     if (lane_of(it) == 0)
@@ -266,27 +299,22 @@ WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish) {
 }
 
 // totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many. Another meeting
-// lies between two of these: they share a room. W lanes have a sum.
+// lies between two of these: they share a room.
 template <class T>
 WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts, T* totals, T*,
                            u64* room) {
-  constexpr int distance = 2 * pairs_of<T>, W = WAVES > WL_WARP / 2 ? WL_WARP : WL_WARP / 2;
-  constexpr int at_once = WL_WARP / W;
-  const int lane = lane_of(it) % W;
-  const i64 mine = wave_of(it) * at_once + lane_of(it) / W;
+  constexpr int distance = 2 * pairs_of<T>;
   ++m.number;
   it.barrier();
-  for (i64 first = 0; first < many; first += WAVES * at_once) {
-    const i64 i = first + mine;
-    const T value = sum_of_lanes<W>(it, i < many && lane < WAVES ? parts[i * WAVES + lane] : T{});
-    if (i < many && lane == 0)
+  for (i64 i = wave_of(it); i < many; i += WAVES) {
+    const T value =
+        sum_of_lanes<WL_WARP>(it, lane_of(it) < WAVES ? parts[i * WAVES + lane_of(it)] : T{});
+    if (lane_of(it) == 0)
       post(room + (i * it.blocks() + it.block()) * distance, value, m.number);
   }
-  for (i64 first = 0; first < many; first += WAVES * at_once) {
-    const i64 i = first + mine;
-    const T total = sum_of_posts<W, T>(it, room + (i < many ? i : 0) * it.blocks() * distance,
-                                       m.number, i < many);
-    if (i < many && lane == 0)
+  for (i64 i = wave_of(it); i < many; i += WAVES) {
+    const T total = sum_of_posts<T>(it, room + i * it.blocks() * distance, m.number);
+    if (lane_of(it) == 0)
       totals[i] = total;
   }
   it.barrier();
@@ -301,7 +329,7 @@ WL_DEVICE void wait_for_all(const item& it, meeting& m) {
       release_or_acquire();
       post(room + it.block() * 2, 0, m.number);
     }
-    sum_of_posts<WL_WARP, i32>(it, room, m.number);
+    sum_of_posts<i32>(it, room, m.number);
     release_or_acquire();
   }
   it.barrier();

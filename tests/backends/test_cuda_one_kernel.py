@@ -16,7 +16,7 @@ pytestmark = pytest.mark.gpu
 SOLVERS = {"Cg": {}, "Bicgstab": {}, "Cgs": {}, "Gmres": {"restart": 11}}
 DTYPES = ("float32", "float64", "complex64", "complex128")
 #: One block, a cluster, a grid, several rows for a work-item, and neither a multiple of a wave.
-EDGES = (1, 2, 5, 16, 26, 57)
+EDGES = (1, 2, 5, 16, 26, 47)
 
 
 def cuda(device: int = 0) -> Any:
