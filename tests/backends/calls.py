@@ -32,6 +32,7 @@ CHOICES = {
     "edge": ("identity", "sigmoid", "softmax"),
     "operation": ("spmm", "sddmm", "fusedmm"),
     "kernel": ("auto",),
+    "dtype": ("float32", "float64", "float16"),
 }
 
 
