@@ -105,7 +105,8 @@ class Contest:
             cold=settings.cold,
             lost=lost,
         )
-        disturbed = neighbours.note()
+        # who uses the host's cores does not slow a GPU
+        disturbed = [] if self.entrants[0].gpu else neighbours.note()
         troubles |= {name: f"failed: {reason}" for name, reason in lost.items()}
         bandwidth, reads = _bandwidth([ready for _, ready in memory], times)
         cost = held[0][1].facts.cost
