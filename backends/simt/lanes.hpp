@@ -146,6 +146,20 @@ WL_DEVICE T shuffle(T value, int from) {
     words.word[i] = shuffle_word(words.word[i], from);
   return __builtin_bit_cast(T, words);
 }
+// The value of lane `from` of my group of W neighbouring lanes. Told apart from any other lane,
+// because one instruction does it on CUDA where `from` is known to the compiler.
+template <int W, class T>
+WL_DEVICE T of_group(const item& it, T value, int from) {
+#if defined(WL_CUDA)
+  auto words = __builtin_bit_cast(words_of<T>, value);
+#pragma unroll
+  for (int i = 0; i < int(sizeof(T) / sizeof(i32)); ++i)
+    words.word[i] = __shfl_sync(0xffffffffu, words.word[i], from, W);
+  return __builtin_bit_cast(T, words);
+#else
+  return shuffle(value, lane_of(it) / W * W + from);
+#endif
+}
 template <class T>
 WL_DEVICE T shuffle_xor(const item& it, T value, int mask) {
   return shuffle(value, lane_of(it) ^ mask);

@@ -80,21 +80,6 @@ WL_DEVICE void add_words(held_t<T>* sums, held_t<T> factor, const words_in<T, E>
   }
 }
 
-// The value of lane `from` of my group of L lanes. Told apart from any other lane, because one
-// instruction does it where `from` is known to the compiler.
-template <int L, class X>
-WL_DEVICE X of_group(const item& it, X value, int from) {
-#if defined(WL_CUDA)
-  auto words = __builtin_bit_cast(words_of<X>, value);
-#pragma unroll
-  for (int i = 0; i < int(sizeof(X) / sizeof(i32)); ++i)
-    words.word[i] = __shfl_sync(0xffffffffu, words.word[i], from, L);
-  return __builtin_bit_cast(X, words);
-#else
-  return shuffle(value, lane_of(it) / L * L + from);
-#endif
-}
-
 // sums += factor row
 template <class T, int E>
 WL_DEVICE void add_pack(held_t<T>* sums, held_t<T> factor, const pack<T, E>& row) {

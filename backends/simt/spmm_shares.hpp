@@ -51,6 +51,7 @@ WL_DEVICE void csr_spmm_shares(const item& it, i64 nnz, i64 share, i64 k, i64 ba
   using S = held_t<T>;
   constexpr int own = SEGMENTS ? WL_WARP : L, side = own / L, shares_each = WL_WARP / own,
                 width = L * V * E;
+  [[maybe_unused]] constexpr int turns = L / A > 8 ? 1 : L / A;
   const i64 tiles = (k + width - 1) / width, shares = (nnz + share - 1) / share,
             units = (shares + shares_each - 1) / shares_each;
   const i64 u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
@@ -84,7 +85,7 @@ WL_DEVICE void csr_spmm_shares(const item& it, i64 nnz, i64 share, i64 k, i64 ba
     // Bit i: the row ends with entry i of these.
     const u64 marks = own == WL_WARP ? votes : votes >> (lane - mine) & ((u64(1) << own % 64) - 1);
     const int left = end - begin - p < own ? int(end - begin - p) : own;
-#pragma unroll
+#pragma unroll turns
     for (int s = 0; s < L; s += A) {
       words_in<T, E> row[A][V];
 #pragma unroll
