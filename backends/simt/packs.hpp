@@ -80,6 +80,16 @@ WL_DEVICE void add_words(held_t<T>* sums, held_t<T> factor, const words_in<T, E>
   }
 }
 
+// How many of so many turns that hand out entries are unrolled: all, where a lane that is known
+// saves an instruction, unless the text becomes too long for compilers.
+WL_DEVICE constexpr int unrolled(int turns) {
+#if defined(WL_CUDA)
+  return turns > 8 ? 1 : turns;
+#else
+  return turns ? 1 : 0;
+#endif
+}
+
 // sums += factor row
 template <class T, int E>
 WL_DEVICE void add_pack(held_t<T>* sums, held_t<T> factor, const pack<T, E>& row) {

@@ -24,8 +24,7 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
                         held_t<T> alpha, held_t<T> beta, i64 lines, u8* partial) {
   using S = held_t<T>;
   constexpr int own = ROWS ? L : WL_WARP, side = own / L, rows = WL_WARP / own, width = L * V * E;
-  [[maybe_unused]] constexpr int turns =
-      L / A > 8 ? 1 : L / A; // more are too long a text for compilers
+  [[maybe_unused]] constexpr int turns = unrolled(L / A);
   const i64 tiles = (k + width - 1) / width, shares = (items + rows - 1) / rows;
   const i64 u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
   if (u >= shares * tiles * batch)

@@ -51,7 +51,7 @@ WL_DEVICE void csr_spmm_shares(const item& it, i64 nnz, i64 share, i64 k, i64 ba
   using S = held_t<T>;
   constexpr int own = SEGMENTS ? WL_WARP : L, side = own / L, shares_each = WL_WARP / own,
                 width = L * V * E;
-  [[maybe_unused]] constexpr int turns = L / A > 8 ? 1 : L / A;
+  [[maybe_unused]] constexpr int turns = unrolled(L / A);
   const i64 tiles = (k + width - 1) / width, shares = (nnz + share - 1) / share,
             units = (shares + shares_each - 1) / shares_each;
   const i64 u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
