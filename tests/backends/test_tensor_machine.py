@@ -7,9 +7,6 @@ shared memory when they are waited for: what is missing a barrier fails here.
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,26 +45,9 @@ def kernel_of(kernel: SimtKernel, value: str, **constants: int) -> tuple[Any, An
         "LOCKSTEP", [kernel.header], [wrapper], block=kernel.block, folders=(HERE, *kernels.TEXT)
     )
     symbol = kernel.symbol(value, "i4", **constants)
-    found = ctypes.CDLL(str(built(source, symbol)))
+    found = ctypes.CDLL(str(build.built(source, symbol, HERE / "machine.hpp", FLAGS)))
     found.lockstep_error.restype = ctypes.c_char_p
     return getattr(found, symbol), found
-
-
-def built(source: str, name: str) -> Path:
-    """Return the library of a program, compiled by whichever process needs it first."""
-    machine = (HERE / "machine.hpp").read_text(encoding="utf-8")
-    text = "\0".join([source, machine, *FLAGS])
-    build.BUILT.mkdir(parents=True, exist_ok=True)
-    path = build.BUILT / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
-    if not path.exists():
-        with tempfile.TemporaryDirectory(dir=build.BUILT) as folder:
-            cpp, made = Path(folder) / "a.cpp", Path(folder) / "a.so"
-            cpp.write_text(source, encoding="utf-8")
-            command = [str(build.compiler()), *FLAGS, str(cpp), "-o", str(made)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr[:4000]
-            made.rename(path)
-    return path
 
 
 def run(

@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -52,7 +53,7 @@ class Library:
 
     def __init__(self, source: str, name: str) -> None:
         self.name = name
-        self._library = ctypes.CDLL(str(_built(source, name)))
+        self._library = ctypes.CDLL(str(built(source, name, HERE / "lockstep.hpp", FLAGS)))
         self._library.lockstep_error.restype = ctypes.c_char_p
 
     def run(self, symbol: str, blocks: int, *arguments: object, schedule: int = 0) -> None:
@@ -81,10 +82,26 @@ class Library:
             raise WaveError(f"{symbol} in {self.name}, schedule {schedule}: {error}")
 
 
-def _built(source: str, name: str) -> Path:
-    """Return the library of a source, made by whichever process needs it first."""
-    header = (HERE / "lockstep.hpp").read_text(encoding="utf-8")
-    text = "\0".join([source, header, *FLAGS, _version()])
+def built(source: str, name: str, header: Path, flags: Sequence[str]) -> Path:
+    """Return the library of a source, made by whichever process needs it first.
+
+    Parameters
+    ----------
+    source : str
+        The whole program.
+    name : str
+        What its file is called.
+    header : Path
+        What the program includes and does not hold.
+    flags : sequence of str
+        Of the compiler.
+    """
+    command = [str(compiler()), *flags]
+    if "clang" not in command[0]:
+        # Else g++ makes what is static in an inline function one for all libraries of a process:
+        # the memory that a block shares, which has another size in each of them.
+        command.append("-fno-gnu-unique")
+    text = "\0".join([source, header.read_text(encoding="utf-8"), *command, _version()])
     BUILT.mkdir(parents=True, exist_ok=True)
     stem = BUILT / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     library = stem.with_suffix(".so")
@@ -94,7 +111,7 @@ def _built(source: str, name: str) -> Path:
             cpp = stem.with_suffix(".cpp")
             cpp.write_text(source, encoding="utf-8")
             unfinished = stem.with_suffix(".part")
-            command = [str(compiler()), *FLAGS, str(cpp), "-o", str(unfinished)]
+            command += [str(cpp), "-o", str(unfinished)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise AssertionError(f"{' '.join(command)}\n{done.stderr[:4000]}")
@@ -102,7 +119,6 @@ def _built(source: str, name: str) -> Path:
     return library
 
 
-@cache
 def _version() -> str:
     command = [str(compiler()), "--version"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import subprocess
 from functools import cache
 from pathlib import Path
 
 from wollemi.backends.unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
 
-from ..lockstep.build import compiler
+from ..lockstep.build import built
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-BUILT = ROOT / "build" / "warpgroups"
 #: Words are found here before they are found where GPUs are told them.
 TEXT = (HERE, *FOLDERS, ROOT / "backends" / "cuda")
 FLAGS = (
@@ -38,18 +35,7 @@ class Stuck(AssertionError):
 
 @cache
 def _library(source: str, name: str) -> ctypes.CDLL:
-    machine = (HERE / "machine.hpp").read_text(encoding="utf-8")
-    key = hashlib.sha256("\0".join([source, machine, *FLAGS]).encode()).hexdigest()[:16]
-    BUILT.mkdir(parents=True, exist_ok=True)
-    library = BUILT / f"{name}-{key}.so"
-    if not library.exists():
-        cpp, unfinished = library.with_suffix(".cpp"), library.with_suffix(f".{id(source)}.part")
-        cpp.write_text(source, encoding="utf-8")
-        command = [str(compiler()), *FLAGS, str(cpp), "-o", str(unfinished)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr[:4000]}"
-        unfinished.rename(library)
-    loaded = ctypes.CDLL(str(library))
+    loaded = ctypes.CDLL(str(built(source, name, HERE / "machine.hpp", FLAGS)))
     loaded.lockstep_error.restype = ctypes.c_char_p
     return loaded
 
