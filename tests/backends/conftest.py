@@ -4,6 +4,7 @@
 """
 
 import os
+from functools import cache
 
 import pytest
 
@@ -12,6 +13,7 @@ import wollemi as wl
 GPUS = {"cuda", "hip"}
 
 
+@cache
 def executor_names() -> list[str]:
     """Return the names of the executors to be held against the reference."""
     named = os.environ.get("WOLLEMI_TEST_EXECUTORS")
