@@ -11,6 +11,8 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.core.stopping import Iterations, RelativeResidual
 
+from .needs import cuda
+
 pytestmark = pytest.mark.gpu
 
 SOLVERS = {"Cg": {}, "Bicgstab": {}, "Cgs": {}, "Gmres": {"restart": 11}}
@@ -24,13 +26,6 @@ CASES = [
     (47, "float64", True),
     (52, "float64", False),
 ]
-
-
-def cuda(device: int = 0) -> Any:
-    here = [line.name for line in wl.available_executors() if line.available]
-    if f"cuda:{device}" not in here:
-        pytest.skip(f"there is no cuda:{device}")
-    return wl.executor(f"cuda:{device}")
 
 
 def stencil(edge: int, dtype: str) -> sp.csr_matrix:

@@ -19,7 +19,7 @@ from wollemi.core.statistics import RowStatistics
 
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
-from .needs import tool
+from .needs import cuda, tool
 from .test_ml import assert_near, dtype_called, numbers, wide
 from .test_ml_compile import program
 from .test_ml_waves import BATCH, REAL, REFERENCE, M, N, pattern_of
@@ -98,7 +98,7 @@ def test_the_rule_takes_what_was_measured_best(
 
 @pytest.fixture(scope="module")
 def gpu() -> Any:
-    executor = wl.executor("cuda")
+    executor: Any = cuda()
     if executor.device.capability != (9, 0):
         pytest.skip("tiles are made of words of compute capability 9.0")
     return executor

@@ -22,7 +22,7 @@ from wollemi.core.statistics import RowStatistics
 from .amd.compilers import WITHOUT_HIPRTC, compile_with_hiprtc, has_hiprtc, width
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
-from .needs import tool
+from .needs import cuda, tool
 from .test_ml import dtype_called, numbers
 from .test_ml_compile import OF_HIPRTC, program
 from .test_ml_waves import BATCH, REAL, REFERENCE, M, N, assert_same, pattern_of
@@ -145,7 +145,7 @@ def test_waves_have_entries_where_rows_are_long_or_narrow(given: Facts, chosen: 
 
 @pytest.fixture(scope="module")
 def gpu() -> Any:
-    return wl.executor("cuda")
+    return cuda()
 
 
 EVERY = ("row-split", "subwarp", *NAMES)

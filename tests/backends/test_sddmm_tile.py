@@ -12,6 +12,8 @@ from wollemi.backends.cuda import sddmm_tile
 from wollemi.backends.cuda.sddmm_tile import BLOCK, HALF, TILE, make_lists, sorted_rows
 from wollemi.core.errors import InvalidArgument
 
+from .needs import cuda
+
 REFERENCE = "reference"
 
 
@@ -114,7 +116,7 @@ def test_a_block_fits_a_multiprocessor_of_hopper() -> None:
 
 @pytest.fixture(scope="module")
 def gpu() -> Any:
-    executor = wl.executor("cuda")
+    executor: Any = cuda()
     if executor.device.capability != (9, 0):
         pytest.skip("tiles are made of words of compute capability 9.0")
     return executor
