@@ -18,7 +18,7 @@ from wollemi.core.statistics import RowStatistics
 
 from .lockstep.build import Library, compiler
 from .lockstep.executor import LockstepExecutor
-from .needs import tool
+from .needs import cuda, tool
 from .test_ml import assert_near, dtype_called, numbers, wide
 
 emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
@@ -164,9 +164,7 @@ def test_nvrtc_compiles_it() -> None:
 
 @pytest.mark.gpu
 def test_it_can_be_captured() -> None:
-    if "cuda:0" not in [line.name for line in wl.available_executors() if line.available]:
-        pytest.skip("there is no cuda:0")
-    executor = wl.executor("cuda:0")
+    executor: Any = cuda()
     rng = np.random.default_rng(6)
     A, _ = matrix(rng, np.dtype("float16"), "int32", executor)
     B, out = (executor.from_host(numbers(rng, (r, 16), A.dtype)) for r in (37, 13))
@@ -188,10 +186,9 @@ def test_it_can_be_captured() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("beta", [0.0, -0.5])
 def test_the_library_multiplies_what_waves_mend(dtype: str, beta: float) -> None:
-    if "cuda:0" not in [line.name for line in wl.available_executors() if line.available]:
-        pytest.skip("there is no cuda:0")
+    executor: Any = cuda()
     rng, T = np.random.default_rng(5), dtype_called(dtype)
-    A, _ = matrix(rng, T, "int32", wl.executor("cuda:0"))
+    A, _ = matrix(rng, T, "int32", executor)
     H = A.to("reference")
     S = sp.csr_array((wide(H.data), H.indices, H.indptr), shape=H.shape)
     B, C = numbers(rng, (37, 70), T), numbers(rng, (13, 70), T)

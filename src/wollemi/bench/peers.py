@@ -211,10 +211,51 @@ class Mkl(Peer):
         return {"mkl": lambda: product(S, operands[0], out=out, out_scalar=0.0)}
 
 
-class Torch(Peer):
-    """PyTorch on the CPU, CSR."""
+class TorchTensors(Peer):
+    """PyTorch over CSR tensors, wherever :meth:`_sent` puts them."""
 
     name = "torch"
+
+    def _library(self) -> Any:
+        """Return PyTorch, ready to compute; raises Absent if it cannot."""
+        import torch
+
+        return torch
+
+    def _sent(self, array: np.ndarray[Any, Any]) -> Any:
+        """Return a tensor of an array."""
+        return self._library().from_numpy(array)
+
+    def _tensor(self, S: sp.csr_array, dtype: Any) -> Any:
+        parts = [self._sent(np.array(a)) for a in (S.indptr, S.indices, S.data.astype(dtype))]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that sparse CSR is in beta
+            return self._library().sparse_csr_tensor(*parts, size=S.shape)
+
+    def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
+        """Return the product of a CSR tensor and a vector."""
+        tensor, vector = self._tensor(S, S.dtype), self._sent(x)
+        return lambda: tensor @ vector
+
+    def ml(
+        self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
+    ) -> dict[str, Callable[[], Any]]:
+        """Return torch.sparse.mm, sampled_addmm, or the one after the other."""
+        sparse, tensor = self._library().sparse, self._tensor(S, operands[0].dtype)
+        dense = [self._sent(x) for x in operands]
+        if operation == "spmm":
+            return {"torch": lambda: sparse.mm(tensor, dense[0])}
+
+        def sampled() -> Any:
+            return sparse.sampled_addmm(tensor, dense[0], dense[1].t(), beta=0.0)
+
+        if operation == "sddmm":
+            return {"torch": lambda: sampled().values()}
+        return {"torch": lambda: sparse.mm(sampled(), dense[2])}
+
+
+class Torch(TorchTensors):
+    """PyTorch on the CPU, CSR."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -223,40 +264,17 @@ class Torch(Peer):
         """Return PyTorch's version."""
         return f"{version_of('torch')}, {self.threads} threads"
 
-    def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
-        """Return the product of a CSR tensor and a vector."""
-        import torch
-
+    def _library(self) -> Any:
+        torch = super()._library()
         torch.set_num_threads(self.threads)
-        parts = (torch.from_numpy(np.array(a)) for a in (S.indptr, S.indices, S.data))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that sparse CSR is in beta
-            tensor = torch.sparse_csr_tensor(*parts, size=S.shape)
-        vector = torch.from_numpy(x)
-        return lambda: tensor @ vector
+        return torch
 
     def ml(
         self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
     ) -> dict[str, Callable[[], Any]]:
         """Return torch.sparse.mm, sampled_addmm, or the one after the other."""
         no_halves(operands)
-        import torch
-
-        torch.set_num_threads(self.threads)
-        parts = (torch.from_numpy(np.array(a)) for a in (S.indptr, S.indices, S.data))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that sparse CSR is in beta
-            tensor = torch.sparse_csr_tensor(*parts, size=S.shape)
-        dense = [torch.from_numpy(x) for x in operands]
-        if operation == "spmm":
-            return {"torch": lambda: torch.sparse.mm(tensor, dense[0])}
-
-        def sampled() -> Any:
-            return torch.sparse.sampled_addmm(tensor, dense[0], dense[1].t(), beta=0.0)
-
-        if operation == "sddmm":
-            return {"torch": lambda: sampled().values()}
-        return {"torch": lambda: torch.sparse.mm(sampled(), dense[2])}
+        return super().ml(operation, S, operands)
 
 
 class PyAmg(Peer):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 
 from .clocks import capture_by_cupy, capture_by_torch
 from .memory import Meter, PoolMeter, TorchMeter
-from .peers import DENSE_ENTRIES, Absent, Peer, version_of
+from .peers import DENSE_ENTRIES, Absent, Peer, TorchTensors, version_of
 
 
 class CuPy(Peer):
@@ -99,48 +98,23 @@ class CuPy(Peer):
         return result.get()
 
 
-class TorchGpu(Peer):
+class TorchGpu(TorchTensors):
     """PyTorch on a GPU, CSR: cuSPARSE behind other names."""
 
-    name = "torch"
     capture = staticmethod(capture_by_torch)
 
     def version(self) -> str:
         """Return PyTorch's version."""
         return version_of("torch")
 
-    def _placed(self, S: sp.csr_array, dtype: Any = None) -> tuple[Any, Any]:
-        import torch
-
+    def _library(self) -> Any:
+        torch = super()._library()
         if not torch.cuda.is_available():
             raise Absent("is a build without CUDA, or sees no GPU")
-        arrays = (S.indptr, S.indices, S.data.astype(dtype or S.dtype))
-        parts = [torch.from_numpy(np.array(a)).cuda() for a in arrays]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that sparse CSR is in beta
-            return torch, torch.sparse_csr_tensor(*parts, size=S.shape)
+        return torch
 
-    def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
-        """Return the product of a CSR tensor and a vector."""
-        torch, tensor = self._placed(S)
-        vector = torch.from_numpy(x).cuda()
-        return lambda: tensor @ vector
-
-    def ml(
-        self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
-    ) -> dict[str, Callable[[], Any]]:
-        """Return torch.sparse.mm, sampled_addmm, or the one after the other."""
-        torch, tensor = self._placed(S, operands[0].dtype)
-        dense = [torch.from_numpy(x).cuda() for x in operands]
-        if operation == "spmm":
-            return {"torch": lambda: torch.sparse.mm(tensor, dense[0])}
-
-        def sampled() -> Any:
-            return torch.sparse.sampled_addmm(tensor, dense[0], dense[1].t(), beta=0.0)
-
-        if operation == "sddmm":
-            return {"torch": lambda: sampled().values()}
-        return {"torch": lambda: torch.sparse.mm(sampled(), dense[2])}
+    def _sent(self, array: np.ndarray[Any, Any]) -> Any:
+        return super()._sent(array).cuda()
 
     def meter(self) -> Meter:
         """Return what sees PyTorch's memory."""
