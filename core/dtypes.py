@@ -15,6 +15,8 @@ VALUE_DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64,
 # Arrays of it are those of the package ml_dtypes.
 ML_DTYPES = ("float16", "bfloat16")
 INDEX_DTYPES = tuple(np.dtype(t) for t in (np.int32, np.int64))
+#: For the question that every product asks: a set answers sooner than a tuple.
+COMPUTED = frozenset(VALUE_DTYPES)
 
 _REAL: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.complex64): np.dtype(np.float32),
@@ -55,7 +57,7 @@ def _value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype.kind in "bui":
         return np.dtype(np.float64)
     names = ", ".join(map(str, VALUE_DTYPES))
-    if dtype.name in ML_DTYPES:
+    if name_of(dtype) in ML_DTYPES:
         names += "; only spmm, sddmm and fusedmm compute with 16 bits"
     raise UnsupportedDtype(f"values of dtype {dtype} are not supported; convert to one of {names}")
 
@@ -72,7 +74,13 @@ def stored_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 def is_narrow(dtype: DTypeLike) -> bool:
     """Return whether a dtype has 16 bits: kept in matrices, but computed with by few kernels."""
-    return np.dtype(dtype).name in ML_DTYPES
+    return name_of(np.dtype(dtype)) in ML_DTYPES
+
+
+@cache
+def name_of(dtype: np.dtype[Any]) -> str:
+    """Return the name of a dtype; NumPy takes a microsecond to put it together, each time."""
+    return dtype.name
 
 
 def index_dtype(largest: int, *dtypes: DTypeLike) -> np.dtype[Any]:

@@ -119,24 +119,23 @@ class LinOp(ABC):
         """
         if out is None and beta != 0:
             raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
-        block = as_block(self.executor, x, self.shape[1], "x")
+        executor, (rows, columns) = self.executor, self.shape
+        block = as_block(executor, x, columns, "x")
         operator, block = self._in_common_dtype(block, alpha, beta)
         if out is None:
-            result = self.executor.allocate((self.shape[0], block.shape[1]), operator.dtype)
+            result = executor.allocate((rows, block.shape[1]), block.dtype)
             operator._apply(block, result, alpha, 0.0)
-            return like(self.executor, result, x)
+            return like(executor, result, x)
         self._apply_into(operator, block, x, out, alpha, beta)
         return out
 
     def _in_common_dtype(
         self, block: Array, alpha: complex = 1.0, beta: complex = 0.0
     ) -> tuple[LinOp, Array]:
-        scalars = (
-            [np.complex64]
-            if any(isinstance(s, complex | np.complexfloating) for s in (alpha, beta))
-            else []
-        )
-        dtype = common_dtype(self.dtype, block.dtype, *scalars)
+        scalars = isinstance(alpha, _COMPLEX) or isinstance(beta, _COMPLEX)
+        if not scalars and block.dtype == self.dtype:
+            return self, block
+        dtype = common_dtype(self.dtype, block.dtype, *([np.complex64] if scalars else []))
         if block.dtype != dtype:
             block = block.astype(dtype)
         return (self if self.dtype == dtype else self.astype(dtype)), block
@@ -162,13 +161,19 @@ class LinOp(ABC):
             out[...] = self.executor.to_host(target)
 
     def __matmul__(self, other: Any) -> Any:
+        if getattr(other, "ndim", 0):  # most often an array, and this tells it soonest
+            return self.apply(other)
         if isinstance(other, LinOp):
-            from .lazy import Product
-
-            return Product(self, other)
+            return self._after(other)
         if isinstance(other, Number) or np.ndim(other) == 0:
             raise InvalidArgument("@ needs a vector, a block or an operator; scale with *")
         return self.apply(other)
+
+    def _after(self, other: LinOp) -> LinOp:
+        """Return the operator that applies ``other`` and then this one."""
+        from .lazy import Product
+
+        return Product(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
         if np.ndim(other) == 2:

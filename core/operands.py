@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .dtypes import value_dtype
+from .dtypes import COMPUTED, value_dtype
 from .errors import ExecutorMismatch, InvalidArgument, ShapeMismatch
 
 if TYPE_CHECKING:
@@ -84,16 +84,18 @@ def as_block(executor: Executor, array: object, rows: int, what: str) -> Array:
 
     No copy is made of a native array unless its columns are not neighbours.
     """
-    block = native(executor, array, what)
-    if block.ndim not in (1, 2) or block.shape[0] != rows:
+    block = array if executor.owns(array) else native(executor, array, what)
+    dimensions = block.ndim
+    if dimensions not in (1, 2) or block.shape[0] != rows:
         raise ShapeMismatch(
             f"{what}: expected shape ({rows},) or ({rows}, k), got {tuple(block.shape)}"
         )
-    dtype = value_dtype(block.dtype)
-    if block.dtype != dtype:
-        block = block.astype(dtype)
-    if block.ndim == 1:
-        block = block.reshape(rows, 1) if block.strides[0] == dtype.itemsize else block[:, None]
+    if block.dtype not in COMPUTED:
+        block = block.astype(value_dtype(block.dtype))
+    if dimensions == 1:
+        if block.strides[0] == block.itemsize:
+            return block.reshape(rows, 1)
+        block = block[:, None]
     return block if has_block_layout(block) else executor.copy(block)
 
 
@@ -110,14 +112,15 @@ def has_block_layout(block: Array) -> bool:
 
 def dimensions(array: Any) -> int:
     """Return how many dimensions an array or a sequence has."""
-    return int(array.ndim) if hasattr(array, "ndim") else np.ndim(array)
+    found = getattr(array, "ndim", None)
+    return np.ndim(array) if found is None else int(found)
 
 
 def like(executor: Executor, block: Array, given: object) -> Array:
     """Return ``block`` with the dimensions of ``given``, as NumPy if that was the host's."""
     if dimensions(given) == 1:
-        block = block.reshape(block.shape[0]) if block.shape[1] == 1 else block[:, 0]
-    if is_host(given) and not executor.owns(given):
+        block = block.reshape(-1) if block.shape[1] == 1 else block[:, 0]
+    if not executor.owns(given) and is_host(given):
         return executor.to_host(block)
     return block
 

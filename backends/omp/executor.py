@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -143,5 +144,6 @@ class OmpExecutor(Executor):
 def _aligned(make: Callable[..., Any], shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     dtype = np.dtype(dtype)
     memory = make(math.prod(shape) * dtype.itemsize + CACHE_LINE, np.uint8)
-    offset = -memory.__array_interface__["data"][0] % CACHE_LINE
-    return np.ndarray(shape, dtype, memory, offset)
+    # An array's own words for its address take 1 microsecond, and these a fifth of it.
+    begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    return np.ndarray(shape, dtype, memory, -begin % CACHE_LINE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.dtypes import ML_DTYPES
+from ...core.dtypes import is_narrow, name_of
 from ...core.errors import InvalidArgument, UnsupportedDtype
 from ...core.executor import Array, Executor
 from ...core.operation import KernelTable
@@ -62,7 +62,7 @@ def _partition(executor: Executor, A: Any, choice: Choice) -> Any:
 def _numbers(array: Array | None) -> Array | None:
     if array is None:
         return None
-    as_numbers = _AS_NUMBERS.get(array.dtype.name)
+    as_numbers = _AS_NUMBERS.get(name_of(array.dtype))
     return array if as_numbers is None else array.view(as_numbers)
 
 
@@ -96,7 +96,7 @@ def _owns(A: Any, values: Array) -> bool:
     """Return whether all values are those of ``A``, in a dtype that csr.spmv takes."""
     return (
         values.dtype == A.dtype
-        and values.dtype.name not in ML_DTYPES
+        and not is_narrow(values.dtype)
         and values.ctypes.data == A.data.ctypes.data
         and (values.shape[0] == 1 or values.strides[0] == 0)
     )

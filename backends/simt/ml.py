@@ -7,6 +7,7 @@ hundred of them with all dtypes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from ..unified.wrappers import SimtKernel
@@ -24,7 +25,7 @@ csr_spmm = SimtKernel(
     "spmm.hpp",
     f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('B')}, {_operand('C', 'inout')}, "
     "alpha: T, beta: T, lines: i64, partial: out u8[l]",
-    "{L}, {V}, {E}, {A}, {ROWS}, {WHOLE}, {T}, {I}",
+    "{L}, {V}, {E}, {A}, {WAVES}, {WHOLE}, {T}, {I}",
     variants=(),
     # Small blocks leave when their rows are done: R-MAT 1571, blocks of 128 1586, of 256 1677.
     block=64,
@@ -32,6 +33,14 @@ csr_spmm = SimtKernel(
     # 53.7 and 62.8. 48 registers leave four loads in flight: 20.9.
     resident=16,
 )
+
+
+@cache
+def team_spmm(waves: int, wave: int) -> SimtKernel:
+    """Return ``csr_spmm`` for blocks of so many waves, which have a row together."""
+    return replace(csr_spmm, block=waves * wave, resident=csr_spmm.resident * 2 // waves)
+
+
 spmm_join = SimtKernel(
     "spmm_join",
     "spmm.hpp",
@@ -213,6 +222,7 @@ def item_bytes(value: str) -> int:
     return int(value[1:])
 
 
+@cache
 def value_code(dtype: Any) -> str:
     """Return the code of a value dtype, 16-bit ones included."""
     return "b2" if dtype.name == "bfloat16" else str(dtype.str[1:])

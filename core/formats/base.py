@@ -224,12 +224,13 @@ class Matrix(LinOp):
 
     # ---- arithmetic between matrices is done at once, not lazily
 
-    def __matmul__(self, other: Any) -> Any:
+    def _after(self, other: LinOp) -> LinOp:
+        """Return the product with another operator; that of matrices is a matrix."""
         if isinstance(other, Matrix):
             from .arithmetic import matmul
 
             return matmul(self, other)
-        return super().__matmul__(other)
+        return super()._after(other)
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Matrix):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import is_complex, is_narrow, stored_dtype
+from ..dtypes import is_complex, is_narrow, name_of, stored_dtype
 from ..operations import matrix as operations
 from ..operations import ml as ml_operations
 from ..operations import structure
@@ -138,13 +138,13 @@ class Csr(Matrix):
         >>> A.plan_for("spmm", 32).kernel
         'entries'
         """
-        name = self.dtype.name if dtype is None else stored_dtype(dtype).name
+        name = name_of(self.dtype if dtype is None else stored_dtype(dtype))
         key = ("plan", operation, columns, kernel, name)
-        if key not in self._pattern:
-            self._pattern[key] = self.executor.run(
+        found: Plan | None = self._pattern.get(key)
+        if found is None:
+            found = self._pattern[key] = self.executor.run(
                 ml_operations.csr_ml_plan, self, operation, columns, kernel, name
             )
-        found: Plan = self._pattern[key]
         return found
 
     @property

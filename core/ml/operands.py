@@ -6,11 +6,12 @@ Here is where what users hand over becomes one, and where results take the shape
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ..dtypes import ML_DTYPES, stored_dtype
+from ..dtypes import ML_DTYPES, is_narrow, name_of, stored_dtype
 from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch, UnsupportedDtype
 from ..executor import Array, Executor
 from ..formats import Csr, Matrix
@@ -47,17 +48,21 @@ class Operand:
         self, executor: Executor, given: Any, rows: int, what: str, *, vector: bool = False
     ) -> None:
         self.what = what
-        self.from_host = is_host(given) and not executor.owns(given)
-        array = _native(executor, given, what)
-        self.ndim = array.ndim
+        array = self._take(executor, given)
+        self.ndim = dimensions = array.ndim
         allowed = (1, 2, 3) if vector else (2, 3)
-        axis = 1 if array.ndim == 3 else 0
-        if array.ndim not in allowed or array.shape[axis] != rows:
+        axis = 1 if dimensions == 3 else 0
+        if dimensions not in allowed or array.shape[axis] != rows:
             forms = f"({rows},), " * vector + f"({rows}, k) or (b, {rows}, k)"
             raise ShapeMismatch(f"{what}: expected shape {forms}, got {tuple(array.shape)}")
-        if array.ndim == 1:
+        if dimensions == 1:
             array = array[:, None]
-        self.batch = array if array.ndim == 3 else array[None]
+        self.batch = array if dimensions == 3 else array[None]
+
+    def _take(self, executor: Executor, given: Any) -> Array:
+        owned = executor.owns(given)
+        self.from_host = not owned and is_host(given)
+        return given if owned else _native(executor, given, self.what)
 
     @property
     def columns(self) -> int:
@@ -69,6 +74,9 @@ class Operand:
         batch = self.batch if self.batch.dtype == dtype else self.batch.astype(dtype)
         if batch.shape[2] > 1 and batch.strides[2] != dtype.itemsize:
             batch = executor.copy(batch)
+        return self._for_all(executor, batch, blocks)
+
+    def _for_all(self, executor: Executor, batch: Array, blocks: int) -> Array:
         if batch.shape[0] == blocks:
             return batch
         if batch.shape[0] != 1:
@@ -78,8 +86,37 @@ class Operand:
         return executor.xp.broadcast_to(batch, (blocks, *batch.shape[1:]))
 
 
+class Values(Operand):
+    """Values of the entries of a matrix, or of a batch of matrices of one pattern.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where they must live.
+    given : array, shape (nnz,) or (b, nnz)
+        What the user handed over.
+    count : int
+        How many entries there are.
+    """
+
+    def __init__(self, executor: Executor, given: Any, count: int) -> None:
+        self.what = "values"
+        array = self._take(executor, given)
+        if array.ndim not in (1, 2) or array.shape[-1] != count:
+            raise ShapeMismatch(
+                f"values: expected shape ({count},) or (b, {count}), got {tuple(array.shape)}"
+            )
+        self.ndim = array.ndim + 1  # as of an operand of one column
+        self.batch = array if array.ndim == 2 else array[None]
+
+    def cast(self, executor: Executor, dtype: np.dtype[Any], blocks: int) -> Array:
+        """Return them in ``dtype``, shape ``(blocks, nnz)``; one block serves for all."""
+        batch = self.batch if self.batch.dtype == dtype else self.batch.astype(dtype)
+        return self._for_all(executor, batch, blocks)
+
+
 def _native(executor: Executor, given: Any, what: str) -> Array:
-    if isinstance(given, np.ndarray) and given.dtype.name in ML_DTYPES:
+    if isinstance(given, np.ndarray) and is_narrow(given.dtype):
         return executor.from_host(given)  # bfloat16 is a number that NumPy does not know as one
     return native(executor, given, what)
 
@@ -92,10 +129,15 @@ def common_type(what: str, *arrays: Array, real: bool = False) -> np.dtype[Any]:
     UnsupportedDtype
         For complex numbers where only real ones make sense.
     """
-    dtypes = [stored_dtype(array.dtype) for array in arrays]
-    if {"float16", "bfloat16"} <= {dtype.name for dtype in dtypes}:
+    return _common_type(what, real, *[array.dtype for array in arrays])
+
+
+@cache
+def _common_type(what: str, real: bool, *given: np.dtype[Any]) -> np.dtype[Any]:
+    dtypes = [stored_dtype(dtype) for dtype in given]
+    if set(ML_DTYPES) <= {name_of(dtype) for dtype in dtypes}:
         dtype = np.dtype(np.float32)  # neither holds the other
-        dtypes = [dtype, *(d for d in dtypes if d.name not in ML_DTYPES)]
+        dtypes = [dtype, *(d for d in dtypes if not is_narrow(d))]
     dtype = stored_dtype(np.result_type(*dtypes))
     if real and dtype.kind == "c":
         raise UnsupportedDtype(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ShapeMismatch
 from ..operations import ml as operations
-from .operands import Operand, Result, _native, as_csr, blocks_of, common_type
+from .operands import Operand, Result, Values, as_csr, blocks_of, common_type
 
 
 def spmm(
@@ -57,23 +56,18 @@ def spmm(
     A = as_csr(A)
     executor, (m, n) = A.executor, A.shape
     dense = Operand(executor, B, n, "B", vector=True)
-    given = A.data if values is None else _native(executor, values, "values")
-    if given.ndim not in (1, 2) or given.shape[-1] != A.nnz:
-        raise ShapeMismatch(
-            f"values: expected shape ({A.nnz},) or (b, {A.nnz}), got {tuple(given.shape)}"
-        )
-    weights = Operand(executor, given[..., None], A.nnz, "values")
+    weights = Values(executor, A.data if values is None else values, A.nnz)
     blocks, batched = blocks_of(dense, weights)
     scalars = [executor.zeros((1,), "complex64") for s in (alpha, beta) if isinstance(s, complex)]
-    dtype = common_type("spmm", given, dense.batch, *scalars)
+    dtype = common_type("spmm", weights.batch, dense.batch, *scalars)
     k = dense.columns
     shape = (blocks, m, k) if batched else (m,) if dense.ndim == 1 else (m, k)
     block = dense.cast(executor, dtype, blocks)
-    result = Result(executor, out, shape, (blocks, m, k), dtype, beta, block, given)
+    result = Result(executor, out, shape, (blocks, m, k), dtype, beta, block, weights.batch)
     executor.run(
         operations.csr_spmm,
         A,
-        weights.cast(executor, dtype, blocks)[..., 0],
+        weights.cast(executor, dtype, blocks),
         block,
         result.array,
         alpha,
