@@ -8,8 +8,9 @@ import numpy as np
 
 from .dtypes import common_dtype, is_complex, value_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
+from .formats.base import checked_shape
 from .linop import LinOp
-from .operands import as_block, native
+from .operands import as_block, native, to_host
 from .operations import vector
 from .registry import executor as executor_by_name
 from .registry import get_default_executor
@@ -58,7 +59,9 @@ class LinearOperator(LinOp):
         dtype: Any = None,
         executor: Executor | str | None = None,
     ) -> None:
-        self.shape = (int(shape[0]), int(shape[1]))
+        self.shape = checked_shape(shape)
+        if not callable(matvec):
+            raise InvalidArgument(f"matvec: expected a callable, got {type(matvec).__name__}")
         self.dtype = common_dtype(np.float64 if dtype is None else dtype)
         self.executor = get_default_executor() if executor is None else executor_by_name(executor)
         self._matvec, self._rmatvec = matvec, rmatvec
@@ -71,7 +74,12 @@ class LinearOperator(LinOp):
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         if self._matmat is not None and x.shape[1] != 1:
-            self._combine(self._matmat(x), y, alpha, beta)
+            mapped = native(self.executor, self._matmat(x), "the result of matmat")
+            if tuple(mapped.shape) != tuple(y.shape):
+                raise ShapeMismatch(
+                    f"matmat returned shape {tuple(mapped.shape)}, expected {tuple(y.shape)}"
+                )
+            self._combine(mapped, y, alpha, beta)
             return
         for c in range(x.shape[1]):
             mapped = native(self.executor, self._matvec(x[:, c]), "the result of matvec")
@@ -145,13 +153,24 @@ class LinearOperator(LinOp):
         )
 
 
+class _OnHost:
+    """A callable that takes NumPy arrays alone, given those of any executor."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, x: Array) -> Any:
+        return self.function(to_host(x))
+
+
 def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     """Return ``operator`` as a LinOp.
 
     Parameters
     ----------
     operator : LinOp, matrix, ``scipy.sparse.linalg.LinearOperator`` or dense array
-        What to wrap. A sparse matrix of SciPy, CuPy or PyTorch becomes a :class:`wollemi.Csr`.
+        What to wrap. A sparse matrix of SciPy, CuPy or PyTorch becomes a :class:`wollemi.Csr`;
+        operators of SciPy get and give NumPy arrays, wherever the executor keeps its own.
     executor : Executor or str, optional
         Where a matrix without a home goes; the default executor by default.
 
@@ -164,10 +183,11 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
         value_dtype(operator.dtype)  # 16-bit matrices are for spmm, sddmm and fusedmm alone
         return operator
     if hasattr(operator, "matvec") and not hasattr(operator, "tocsr"):
+        scipys = any(base.__module__.startswith("scipy.") for base in type(operator).__mro__)
+        callables = (operator.matvec, getattr(operator, "rmatvec", None))
         return LinearOperator(
             operator.shape,
-            operator.matvec,
-            getattr(operator, "rmatvec", None),
+            *(_OnHost(f) if scipys and f is not None else f for f in callables),
             dtype=getattr(operator, "dtype", None) or np.float64,
             executor=executor,
         )
