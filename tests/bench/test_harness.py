@@ -20,6 +20,7 @@ from wollemi.bench.bandwidth import Streams
 from wollemi.bench.contest import Outcome, Settings
 from wollemi.bench.flush import HostFlush, cache_bytes
 from wollemi.bench.load import Neighbours
+from wollemi.bench.measure import run
 from wollemi.bench.peers import Absent, Mkl, Numba, Peer, PyAmg, SciPy, Torch, peers
 from wollemi.bench.peers_numba import kernels
 from wollemi.bench.problem import Facts, Offer, Problem, entrants
@@ -33,7 +34,7 @@ from wollemi.bench.report import (
     table,
 )
 from wollemi.bench.settle import settle
-from wollemi.bench.timing import Lost
+from wollemi.bench.timing import Lost, Pace
 from wollemi.bench.worker import Stations, pack, unpack
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operation import Cost
@@ -80,10 +81,10 @@ def test_quick_calls_are_timed_in_batches():
     assert times["quick"].calls > 100
 
 
-def test_a_long_call_is_not_made_twice_to_be_warm(monkeypatch):
-    monkeypatch.setattr("wollemi.bench.timing.LONG", 1e-3)
+def test_a_long_call_is_not_made_twice_to_be_warm():
     made = []
-    long = Contender("long", lambda: made.append(1) or time.sleep(5e-3))
+    pace = Pace(batch=0.03, warm_up=0.01, long=1e-3)
+    long = Contender("long", lambda: made.append(1) or time.sleep(5e-3), pace=pace)
     interleave([long], batches=4, batch_seconds=1e-3)
     assert len(made) == 1 + 4
 
@@ -263,7 +264,7 @@ def test_a_crash_is_a_record_and_the_others_go_on(planted):
     ]
     with Stations(own_process=True) as stations:
         for _ in range(2):  # and what crashed is there again in the next contest
-            held = spmv.run([case("stencil5:6")], REFERENCE, peers, stations, settings=QUICK)
+            held = run(spmv.tasks([case("stencil5:6")]), REFERENCE, peers, stations, QUICK)
             by_name = {record.contender: record for record in held}
             assert by_name["crashing"].trouble == "failed: its process ended with SIGSEGV"
             assert by_name["leaving"].trouble == "failed: its process ended with status 3"
@@ -379,7 +380,7 @@ class Missing(Peer):
 def test_a_cheating_peer_is_caught_and_a_missing_one_named():
     peers = [SciPy(), Cheating(), Missing()]
     with Stations(own_process=False) as stations:
-        held = spmv.run([case("stencil5:6")], REFERENCE, peers, stations, settings=QUICK)
+        held = run(spmv.tasks([case("stencil5:6")]), REFERENCE, peers, stations, QUICK)
         by_name = {record.contender: record for record in held}
     assert by_name["wollemi"].seconds and by_name["wollemi"].times_ours == 1.0
     assert by_name["scipy"].seconds and by_name["scipy"].times_ours

@@ -7,7 +7,8 @@ A case is named by a string: ``stencil7:100``, ``rmat:18,4000000``, ``like:therm
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,11 +37,14 @@ class Case:
         Makes it.
     family : str
         The generator's name, or "" for a file.
+    path : Path or None
+        Of a file: others may have its name in other folders.
     """
 
     name: str
-    build: Callable[[], Csr]
+    build: Callable[[], Csr] = field(compare=False)
     family: str = ""
+    path: Path | None = None
 
     def matrix(self, dtype: str = "float64") -> Csr:
         """Return the matrix with values of ``dtype``; a complex matrix stays complex."""
@@ -130,11 +134,11 @@ def case(name: str) -> Case:
     if family == LIKE and sizes:
         return Case(name, standins.standin(sizes), f"{LIKE}:{sizes.partition('/')[0]}")
     if family == COLLECTION and sizes:
-        return Case(name, lambda: _read(suitesparse.file(sizes)))
+        return Case(name, partial(_read_of_collection, sizes))
     generator = CASES.get(family)
     if generator is None:
         if name.endswith(ENDINGS):
-            return Case(_short(name), lambda: _read(Path(name)))
+            return Case(_short(name), partial(_read, Path(name)), path=Path(name))
         known = ", ".join((*CASES, f"{LIKE}:...", f"{COLLECTION}:..."))
         raise InvalidArgument(
             f"no case is called {name!r}; known: {known}, and matrix files and folders"
@@ -151,11 +155,15 @@ def case(name: str) -> Case:
 
 def _generated(family: str, numbers: tuple[int, ...]) -> Case:
     name = f"{family}:{','.join(map(str, numbers))}"
-    return Case(name, lambda: CASES[family].build(*numbers), family)
+    return Case(name, partial(CASES[family].build, *numbers), family)
 
 
 def _read(path: Path) -> Csr:
     return compressed(io.read(path, executor="reference").to_scipy())
+
+
+def _read_of_collection(name: str) -> Csr:
+    return _read(suitesparse.file(name))
 
 
 def _short(name: str) -> str:
@@ -199,11 +207,21 @@ def grown(name: str) -> list[Case]:
         If it is a matrix of one size.
     """
     one = case(name)
-    if one.family.startswith(LIKE + ":"):
-        what, _, divisor = name.partition("/")
-        return [case(f"{what}/{round(int(divisor or 1) / factor)}") for factor in GROWTH]
-    generator = CASES.get(one.family)
-    if generator is None:
+    if not _has_sizes(one):
         raise InvalidArgument(f"{name}: only generated cases have other sizes")
+    return [divided(one, factor) for factor in GROWTH]
+
+
+def divided(one: Case, factor: float) -> Case:
+    """Return a case with about ``factor`` times the entries, or itself if it has one size."""
+    if not _has_sizes(one):
+        return one
+    if one.family.startswith(LIKE + ":"):
+        what, _, divisor = one.name.partition("/")
+        return case(f"{what}/{round(int(divisor or 1) / factor)}")
     numbers = tuple(int(word) for word in one.name.partition(":")[2].split(","))
-    return [_generated(one.family, generator.scaled(numbers, factor)) for factor in GROWTH]
+    return _generated(one.family, CASES[one.family].scaled(numbers, factor))
+
+
+def _has_sizes(one: Case) -> bool:
+    return one.family in CASES or one.family.startswith(LIKE + ":")

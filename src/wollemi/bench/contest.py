@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from ..core.executor import Executor
 from .bandwidth import Streams
+from .gauge import rates_of
 from .load import Neighbours
 from .problem import GPUS, OURS, Entrant, Facts, Offer, Problem
 from .station import Ready, Seat
-from .timing import BATCH_SECONDS, BATCHES, Lost, Timing, interleave
+from .timing import BATCH_SECONDS, BATCHES, Lost, Timing, interleave, pace_of
 from .worker import Stations
 
 #: Seconds that a contest may take after its warm-up.
@@ -91,14 +92,18 @@ class Contest:
         held: list[tuple[Any, Ready]] = []
         for station, offers in stations.prepare(self.problem, self.entrants):
             held += ((station, ready) for ready in offers)
-        memory = self._memory(stations, held[0][1].facts)
+        gpu = self.entrants[0].gpu
+        memory = [] if gpu else self._memory(stations, held[0][1].facts)
         troubles = {ready.name: ready.trouble for _, ready in held}
-        sound = [(station, ready.name) for station, ready in held if not ready.trouble]
-        streams = [(station, ready.name) for station, ready in memory if not ready.trouble]
+        timed = [
+            Seat(station, ready.name, pace_of(ready.facts.method, gpu))
+            for station, ready in (*held, *memory)
+            if not ready.trouble
+        ]
         lost: dict[str, str] = {}
         neighbours = Neighbours(stations.processes())
         times = interleave(
-            [Seat(station, name) for station, name in (*sound, *streams)],
+            timed,
             batches=settings.batches,
             batch_seconds=settings.batch_seconds,
             budget=settings.budget,
@@ -106,10 +111,14 @@ class Contest:
             lost=lost,
         )
         # who uses the host's cores does not slow a GPU
-        disturbed = [] if self.entrants[0].gpu else neighbours.note()
+        disturbed = [] if gpu else neighbours.note()
         troubles |= {name: f"failed: {reason}" for name, reason in lost.items()}
-        bandwidth, reads = _bandwidth([ready for _, ready in memory], times)
         cost = held[0][1].facts.cost
+        bandwidth, reads = rates_of([ready for _, ready in memory], times)
+        if gpu and cost is not None and self.entrants[0].executor is not None:
+            executor = self.entrants[0].executor
+            bandwidth = stations.gauge.rates(executor, cost.bytes, settings.cold)
+            reads = bandwidth.get("read")
         outcomes = []
         for station, ready in held:
             timing, facts, share = times.get(ready.name), ready.facts, None
@@ -129,27 +138,9 @@ class Contest:
         executor = self.entrants[0].executor
         if ours.cost is None or executor is None:
             return []
-        entrant = Entrant("memory", executor=executor, gpu=executor.backend in GPUS)
+        entrant = Entrant("memory", executor=executor)
         ((station, offers),) = stations.prepare(Streams(ours.cost.bytes), [entrant])
         return [(station, ready) for ready in offers]
-
-
-def _bandwidth(
-    streams: Sequence[Ready], times: Mapping[str, Timing]
-) -> tuple[dict[str, float], Any]:
-    """Return the best bandwidth of each kind, and of reads that of every round."""
-    found: dict[str, float] = {}
-    reads: Any = None
-    for ready in streams:
-        cost, timing = ready.facts.cost, times.get(ready.name)
-        if cost is None or timing is None:
-            continue
-        kind = ready.name.partition(":")[0]
-        rates = cost.bytes / np.array(timing.samples)
-        found[kind] = max(float(np.median(rates)), found.get(kind, 0.0))
-        if kind == "read":
-            reads = rates if reads is None else np.maximum(reads, rates)
-    return found, reads
 
 
 def _facts(station: Any, ready: Ready) -> Facts:

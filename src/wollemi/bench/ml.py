@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,11 +17,9 @@ from ..core.operation import Cost
 from ..core.operations import ml as operations
 from .cases import SEED, Case
 from .clocks import capture_by_cupy
-from .contest import Contest, Settings
 from .peers import Absent, Peer
-from .problem import OURS, Facts, Offer, Problem, entrants, offer_of
-from .report import Record, Subject, records_of
-from .worker import Stations
+from .problem import OURS, Facts, Offer, Problem, offer_of
+from .task import Task
 
 OPERATIONS = ("spmm", "sddmm", "fusedmm")
 
@@ -30,8 +28,8 @@ DEFAULT_CASES = ("weights:4096,4096,98", "weights:4096,4096,90", "weights:4096,4
 DEFAULT_COLUMNS = (32, 128)
 
 #: With more multiplications than this a product is checked by its products with random vectors:
-#: SciPy takes a second for 2^29 of them.
-MOST_MULTIPLICATIONS = 1 << 27
+#: SciPy takes 30 ms for 2^24 of them.
+MOST_MULTIPLICATIONS = 1 << 24
 
 #: Random vectors of that check.
 PROBES = 2
@@ -226,19 +224,15 @@ def kernels_of(A: Csr, operation: str, columns: int) -> list[str]:
     return []
 
 
-def run(
+def tasks(
     operation: str,
     cases: Sequence[Case],
-    executor: Executor,
-    peers: Sequence[Peer],
-    stations: Stations,
     *,
     columns: Sequence[int],
     every_kernel: bool = False,
     dtype: str = "float32",
-    settings: Settings | None = None,
-) -> Iterator[Record]:
-    """Yield the records of each case and number of columns as soon as they are there.
+) -> list[Task]:
+    """Return the contest of each case and number of columns.
 
     Parameters
     ----------
@@ -246,27 +240,20 @@ def run(
         What is measured.
     cases : sequence of Case
         The matrices.
-    executor : Executor
-        Where ours run.
-    peers : sequence of Peer
-        Who else runs.
-    stations : Stations
-        Where all are timed.
     columns : sequence of int
         Of the dense operands.
     every_kernel : bool
         Time all our algorithms too; what the rule lost is 1 over the least of their times.
     dtype : {"float32", "float16"}
         Of all operands.
-    settings : Settings, optional
-        How long to measure.
     """
-    settings = settings or Settings()
-    for case in cases:
-        S = case.matrix("float32")
-        for k in columns:
-            problem = Dense(operation, S, k, every_kernel, dtype)
-            contest = Contest(problem, entrants(executor, peers))
-            outcomes, bandwidth = contest.run(stations, settings)
-            subject = Subject.of(f"{operation}/{k}", case, problem, executor, settings, stations)
-            yield from records_of(subject, outcomes, bandwidth)
+    return [
+        Task(
+            f"{operation}/{k}",
+            case,
+            partial(Dense, operation, columns=k, every_kernel=every_kernel, dtype=dtype),
+            "float32",
+        )
+        for case in cases
+        for k in columns
+    ]

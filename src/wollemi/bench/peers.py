@@ -40,11 +40,14 @@ class Peer(ABC):
         On a GPU: what captures its calls for replay.
     host_clock : bool
         On a GPU: calls wait by themselves, on streams of their own.
+    keeps_kernels : bool
+        On a GPU: it compiles kernels and keeps them on disk.
     """
 
     name: str
     capture: Capture | None = None
     host_clock: bool = False
+    keeps_kernels: bool = False
 
     @abstractmethod
     def version(self) -> str:

@@ -20,6 +20,7 @@ class CuPy(Peer):
 
     name = "cupy"
     capture = staticmethod(capture_by_cupy)
+    keeps_kernels = True
 
     def version(self) -> str:
         """Return CuPy's version."""
@@ -135,6 +136,7 @@ class Warp(Peer):
     """NVIDIA Warp's solvers over its block-sparse rows, with blocks of one entry."""
 
     name = "warp"
+    keeps_kernels = True
 
     def version(self) -> str:
         """Return Warp's version."""

@@ -130,11 +130,17 @@ class Problem(ABC):
         Of our matrix.
     kind : str
         What it asks of peers, ``spmv``, ``solve`` or ``ml``; "" if that is nothing of the kind.
+    per : int
+        Iterations in a call: times, bytes and flops of records are those of one.
+    notes : sequence of str
+        What records say of it.
     """
 
     S: sp.csr_array
     format: str = "csr"
     kind: str = ""
+    per: int = 1
+    notes: Sequence[str] = ()
 
     def lacking(self, entrant: Entrant) -> str:
         """Return why an entrant need not even be asked, or ""."""
@@ -162,6 +168,10 @@ class Problem(ABC):
 
     def forget(self) -> None:  # noqa: B027  some need no arrays for that
         """Let go of what :meth:`wrong` compares with: everything was checked."""
+
+    def concluded(self, outcomes: list[Any]) -> list[Any]:
+        """Return what records are made of: outcomes, the first of them ours."""
+        return outcomes
 
     def offers(self, entrant: Entrant) -> list[Offer]:
         """Return what an entrant offers.

@@ -59,8 +59,8 @@ class Record:
     bytes, flops : int or None
         What the operation cannot do without.
     read, triad, copy : float or None
-        Bandwidths measured in the same rounds, in bytes per second; of a copy, read and written
-        bytes together.
+        Bandwidths measured in the same rounds, of a GPU once for each size in the same run, in
+        bytes per second; of a copy, read and written bytes together.
     trouble : str
         Why it was not timed: ``absent``, ``wrong``, ``failed`` or ``skipped``, and more.
     notes : list of str
@@ -193,7 +193,6 @@ class Subject:
         executor: Executor,
         settings: Settings,
         stations: Stations,
-        per: int = 1,
     ) -> Subject:
         """Return what is known before anything is measured."""
         S = problem.S
@@ -209,7 +208,7 @@ class Subject:
             caches="cold" if settings.cold else "warm",
             process="own" if stations.own_process else "shared",
             family=case.family,
-            per=per,
+            per=problem.per,
         )
 
 

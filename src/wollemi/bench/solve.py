@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,14 +16,13 @@ from ..core.profiler import profile
 from ..core.result import Result
 from ..core.stopping import Iterations
 from ..solvers.choose import METHODS
-from .cases import Case, stencil5
-from .contest import Contest, Outcome, Settings
+from .cases import SEED, Case, stencil5
+from .contest import Outcome
 from .peers import Peer, SciPy
-from .problem import OURS, Facts, Offer, Problem, entrants, offer_of
-from .report import Record, Subject, records_of
+from .problem import OURS, Facts, Offer, Problem, offer_of
 from .spmv import random_vector
+from .task import Task
 from .timing import Timing
-from .worker import Stations
 
 DEFAULT_CASES = ("stencil7:100",)
 DEFAULT_METHODS = ("cg", "bicgstab", "cgs", "gmres")
@@ -38,6 +37,10 @@ ITERATIONS = 30
 #: Two correct implementations differ by rounding that the recurrence has grown: by 6e-5 after 30
 #: iterations of BiCGSTAB on a million unknowns, whose path depends on it, by 1e-12 of CG.
 AGREEMENT = {"cg": 1e-6, "gmres": 1e-6, "bicgstab": 1e-2, "cgs": 1e-2}
+
+#: Where two right sides that differ by an ulp lead SciPy this share of it apart, rounding has told
+#: programs apart: sums in other orders are off by more ulps than that.
+DETERMINED = 1e-2
 
 #: The overhead is the slope between solves of so many iterations, on so many unknowns.
 FEW, MANY = 100, 1100
@@ -85,11 +88,42 @@ class Solve(Problem):
 
     def __init__(self, method: str, S: sp.csr_array, iterations: int) -> None:
         self.method, self.S = method, S
-        self.iterations = whole_cycles(method, iterations)
-        #: Later iterates of correct programs differ by rounding.
-        self.compared = min(self.iterations, whole_cycles(method, ITERATIONS))
+        self.per = self.iterations = whole_cycles(method, iterations)
+        self.counted = min(self.iterations, whole_cycles(method, ITERATIONS))
         self.b = random_vector(S.shape[0], S.dtype)
-        self._expected: Any = SciPy().solve(method, S, self.b, self.compared, RESTART)()
+        self._expected: Any
+        self._expected, self.compared = self.determined()
+        cycles = f", restart {RESTART}" if method == "gmres" else ""
+        self.notes = [f"{self.iterations} iterations{cycles}"]
+        if self.compared < self.counted:
+            self.notes.append(
+                f"compared after {self.compared} iterations: "
+                "SciPy's later ones depend on the last bits of b"
+            )
+
+    def determined(self) -> tuple[Any, int]:
+        """Return SciPy's last iterate that means something, and which one it is.
+
+        Rounding grows from iteration to iteration, with some methods and matrices until nothing of
+        an iterate is left that another correct program must have too. So SciPy solves for a right
+        side in which every number is off by an ulp as well, and fewer iterations are compared until
+        both agree much better than two programs have to.
+        """
+        signs = np.random.default_rng(SEED).choice((-1.0, 1.0), self.b.shape)
+        nudged = (self.b * (1.0 + np.finfo(self.b.dtype).eps * signs)).astype(self.b.dtype)
+        compared = self.counted
+        while True:
+            x, other = (self.iterate(SciPy(), b, compared)() for b in (self.b, nudged))
+            if compared == 1 or _apart(other, x) <= DETERMINED * AGREEMENT[self.method]:
+                return x, compared
+            compared = max(1, compared // 2)
+
+    def iterate(
+        self, peer: Peer, b: Any, iterations: int, tick: Callable[..., None] | None = None
+    ) -> Callable[[], Any]:
+        """Return what does so many iterations with a library, in cycles that are no longer."""
+        restart = min(RESTART, iterations)
+        return peer.solve(self.method, self.S, b, iterations, restart, tick)
 
     def ours(self, executor: Executor) -> list[Offer]:
         """Return our solver."""
@@ -110,8 +144,8 @@ class Solve(Problem):
             return exactly(fixed_solve(self.method, A, b, self.compared), self.compared)
 
         def facts() -> Facts:
-            each = iteration_cost(self.method, A, b, self.compared)
-            times = self.iterations / self.compared
+            each = iteration_cost(self.method, A, b, self.counted)
+            times = self.iterations / self.counted
             cost = Cost(round(each.bytes * times), round(each.flops * times))
             return Facts(cost, kernel=A.plan.kernel)
 
@@ -136,29 +170,26 @@ class Solve(Problem):
 
     def theirs(self, peer: Peer) -> list[Offer]:
         """Return a library's solver."""
-
-        def call(iterations: int, tick: Callable[..., None] | None = None) -> Callable[[], Any]:
-            return peer.solve(self.method, self.S, self.b, iterations, RESTART, tick)
-
-        timed = call(self.iterations)
+        timed = self.iterate(peer, self.b, self.iterations)
 
         def finish(x: Any, facts: Facts) -> None:
             facts.residual = self.residual(x)
             facts.iterations = self.iterations
-            if self.iterations > self.compared and peer.counts(self.method):
+            if self.iterations > self.counted and peer.counts(self.method):
                 ticks: list[None] = []
-                call(self.iterations, lambda *_: ticks.append(None))()
+                self.iterate(peer, self.b, self.iterations, lambda *_: ticks.append(None))()
                 facts.iterations = len(ticks)
 
         extra: dict[str, Any] = (
-            {} if self.compared == self.iterations else {"check": lambda: call(self.compared)}
+            {}
+            if self.compared == self.iterations
+            else {"check": lambda: self.iterate(peer, self.b, self.compared)}
         )
         return [offer_of(peer, timed, finish=finish, capture=None, host_clock=True, **extra)]
 
     def wrong(self, x: Any) -> str:
         """Return by how much an iterate is off, if it is."""
-        size = float(np.linalg.norm(self._expected))
-        difference = float(np.linalg.norm(x - self._expected)) / (size or 1.0)
+        difference = _apart(x, self._expected)
         if difference <= AGREEMENT[self.method]:
             return ""
         return f"differs from SciPy's iterate by {difference:.1e} of its norm"
@@ -172,37 +203,28 @@ class Solve(Problem):
         return float(np.linalg.norm(self.b - self.S @ x) / np.linalg.norm(self.b))
 
 
-def run(
+def _apart(x: Any, expected: Any) -> float:
+    """Return by how much of its norm something differs from what is expected."""
+    return float(np.linalg.norm(x - expected) / (np.linalg.norm(expected) or 1.0))
+
+
+def tasks(
     cases: Sequence[Case],
-    executor: Executor,
-    peers: Sequence[Peer],
-    stations: Stations,
     *,
     methods: Sequence[str] = DEFAULT_METHODS,
     iterations: int = ITERATIONS,
     dtype: str = "float64",
-    settings: Settings | None = None,
-) -> Iterator[Record]:
-    """Yield the records of each case and method as soon as they are there.
+) -> list[Task]:
+    """Return the contest of each case and method.
 
     Seconds are those of one iteration: of a whole solve, the true residuals at its ends included,
     divided by its iterations.
     """
-    settings = settings or Settings()
-    for case in cases:
-        S = case.matrix(dtype)
-        for method in methods:
-            problem = Solve(method, S, iterations)
-            contest = Contest(problem, entrants(executor, peers))
-            outcomes, bandwidth = contest.run(stations, settings)
-            count = problem.iterations
-            subject = Subject.of(
-                f"solve/{method}", case, problem, executor, settings, stations, per=count
-            )
-            outcomes[0].facts.notes.insert(
-                0, f"{count} iterations" + (f", restart {RESTART}" * (method == "gmres"))
-            )
-            yield from records_of(subject, outcomes, bandwidth)
+    return [
+        Task(f"solve/{method}", case, partial(Solve, method, iterations=iterations), dtype)
+        for case in cases
+        for method in methods
+    ]
 
 
 def iteration_cost(method: str, A: Csr, b: Any, iterations: int) -> Cost:
@@ -224,13 +246,17 @@ def stubborn(unknowns: int) -> sp.csr_array:
 
 
 class Overhead(Problem):
-    """Short and long solves by CG with hardly any work in an iteration."""
+    """Short and long solves by CG with hardly any work in an iteration.
+
+    What is recorded is the slope between them: what a solve costs at its ends is not in it.
+    """
 
     kind = "solve"
+    notes = (f"slope between {FEW} and {MANY} iterations",)
 
-    def __init__(self) -> None:
-        self.S = stubborn(UNKNOWNS)
-        self.b = random_vector(self.S.shape[0], self.S.dtype)
+    def __init__(self, S: sp.csr_array) -> None:
+        self.S = S
+        self.b = random_vector(S.shape[0], S.dtype)
 
     def ours(self, executor: Executor) -> list[Offer]:
         """Return a short solve and a long one."""
@@ -264,27 +290,22 @@ class Overhead(Problem):
         """Return whether there are numbers: iterates of such a system agree in no digit."""
         return "" if np.all(np.isfinite(result)) else "not finite"
 
+    def concluded(self, outcomes: list[Outcome]) -> list[Outcome]:
+        """Return what an iteration takes."""
+        found = {outcome.name: outcome for outcome in outcomes}
+        slopes = []
+        for name in (OURS, SciPy.name):
+            few, many = (found.get(f"{name} {count}", Outcome(name)) for count in (FEW, MANY))
+            timing = None
+            if few.timing is not None and many.timing is not None:
+                each = np.subtract(many.timing.samples, few.timing.samples) / (MANY - FEW)
+                timing = Timing(tuple(map(float, each)), many.timing.calls)
+            trouble = few.trouble or many.trouble
+            slopes.append(Outcome(name, timing, trouble, Facts(method="slope")))
+        return slopes
 
-def overhead(
-    executor: Executor, stations: Stations, settings: Settings | None = None
-) -> Iterator[Record]:
-    """Yield what a CG iteration costs when there is hardly any work in it.
 
-    The slope between short and long solves: what a solve costs at its ends is not in it.
-    """
-    settings = settings or Settings()
-    problem = Overhead()
-    contest = Contest(problem, entrants(executor, [SciPy()]))
-    found = {outcome.name: outcome for outcome in contest.run(stations, settings)[0]}
-    outcomes = []
-    for name in (OURS, SciPy.name):
-        few, many = (found.get(f"{name} {count}", Outcome(name)) for count in (FEW, MANY))
-        timing, facts = None, Facts(method="slope")
-        if few.timing is not None and many.timing is not None:
-            slopes = np.subtract(many.timing.samples, few.timing.samples) / (MANY - FEW)
-            timing = Timing(tuple(map(float, slopes)), many.timing.calls)
-        outcomes.append(Outcome(name, timing, few.trouble or many.trouble, facts))
-    outcomes[0].facts.notes.append(f"slope between {FEW} and {MANY} iterations")
-    case = Case(f"stubborn:{UNKNOWNS}", lambda: problem.S)
-    subject = Subject.of("overhead/cg", case, problem, executor, settings, stations)
-    yield from records_of(subject, outcomes, {})
+def overhead() -> list[Task]:
+    """Return the contest that tells what a CG iteration costs with hardly any work in it."""
+    case = Case(f"stubborn:{UNKNOWNS}", partial(stubborn, UNKNOWNS))
+    return [Task("overhead/cg", case, Overhead, peers=(SciPy(),))]

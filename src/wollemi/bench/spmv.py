@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,9 @@ from ..core.formats import Csr
 from ..core.operation import OPERATIONS
 from .cases import SEED, Case
 from .clocks import capture_by_cupy
-from .contest import Contest, Settings
 from .peers import Peer
-from .problem import OURS, Facts, Offer, Problem, entrants, offer_of
-from .report import Record, Subject, records_of
-from .worker import Stations
+from .problem import OURS, Facts, Offer, Problem, offer_of
+from .task import Task
 
 #: What is measured when nothing is named: bandwidth alone, more reuse of x, and irregular rows.
 DEFAULT_CASES = ("stencil5:1000", "stencil7:100", "stencil27:80", "rmat:18,4000000")
@@ -100,42 +99,26 @@ class Product(Problem):
         self._expected = self._bound = None
 
 
-def run(
+def tasks(
     cases: Sequence[Case],
-    executor: Executor,
-    peers: Sequence[Peer],
-    stations: Stations,
     *,
     format: str = "csr",
     others: Sequence[str] = (),
     dtype: str = "float64",
-    settings: Settings | None = None,
-) -> Iterator[Record]:
-    """Yield the records of each case as soon as they are there.
+) -> list[Task]:
+    """Return the contest of each case.
 
     Parameters
     ----------
     cases : sequence of Case
         The matrices.
-    executor : Executor
-        Where ours run.
-    peers : sequence of Peer
-        Who else runs.
-    stations : Stations
-        Where all are timed.
     format, dtype : str
         Of our matrix; peers take CSR of that dtype.
     others : sequence of str
         Formats in which ours is timed besides.
-    settings : Settings, optional
-        How long to measure.
     """
-    settings = settings or Settings()
-    for case in cases:
-        problem = Product(case.matrix(dtype), format, others)
-        outcomes, bandwidth = Contest(problem, entrants(executor, peers)).run(stations, settings)
-        subject = Subject.of("spmv", case, problem, executor, settings, stations)
-        yield from records_of(subject, outcomes, bandwidth)
+    make = partial(Product, format=format, others=tuple(others))
+    return [Task("spmv", case, make, dtype) for case in cases]
 
 
 def random_vector(n: int, dtype: Any) -> np.ndarray[Any, Any]:

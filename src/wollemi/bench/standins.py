@@ -60,7 +60,7 @@ def standin(text: str) -> Callable[[], Csr]:
     if not (divisor or "1").isdecimal() or int(divisor or 1) < 1:
         raise InvalidArgument(f"like:{text}: expected a divisor of its rows as in like:{name}/8")
     model = MODELS[name]
-    return lambda: model.make(model, max(64, model.rows // int(divisor or 1)))
+    return partial(model.make, model, max(64, model.rows // int(divisor or 1)))
 
 
 def _finished(rows: np.ndarray, columns: np.ndarray, n: int, symmetric: bool = True) -> Csr:

@@ -12,7 +12,7 @@ from .flush import flush
 from .memory import Meter, NoMeter, PoolMeter
 from .peers import Absent
 from .problem import Entrant, Facts, Offer, Problem
-from .timing import Contender
+from .timing import Contender, Pace, pace_of
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,13 @@ class Station:
         clock = clock_of(call, gpu=gpu and not offer.host_clock, capture=offer.capture)
         facts.method = clock.method
         contender = Contender(
-            offer.name, call, offer.synchronize, offer.to_host, clock, lambda: flush(gpu)()
+            offer.name,
+            call,
+            offer.synchronize,
+            offer.to_host,
+            clock,
+            lambda: flush(gpu)(),
+            pace_of(clock.method, gpu),
         )
         self._contenders[offer.name] = contender, offer, facts
         return Ready(offer.name, "", facts)
@@ -140,14 +146,24 @@ class Station:
         """Forget problem and contenders."""
         self._problem = None
         self._contenders.clear()
-        gc.collect()
+        collect()
+
+
+def collect() -> None:
+    """Free what nobody has any more, and look no more at what is left.
+
+    That is mostly what libraries consist of: a tenth of a second for each look, and PyTorch looks
+    before each graph that it captures.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 class Seat:
     """A contender at a station, wherever the station is."""
 
-    def __init__(self, station: Any, name: str) -> None:
-        self.station, self.name = station, name
+    def __init__(self, station: Any, name: str, pace: Pace) -> None:
+        self.station, self.name, self.pace = station, name, pace
 
     def batch(self, calls: int, *, warm: bool = True, cold: bool = False) -> float:
         """Return the seconds per call of so many calls; raises Lost if it fails."""

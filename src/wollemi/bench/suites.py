@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import InvalidArgument
 from ..core.executor import Executor
-from . import ml, solve, spmv
+from . import ahead, ml, solve, spmv
 from .cases import Case, cases, grown
 from .contest import Settings
+from .measure import held
 from .peers import Peer
-from .problem import GPUS, OURS
+from .problem import GPUS, OURS, Problem
 from .report import Record
 from .standins import MODELS
+from .task import Maker, Task
 from .timing import BATCH_SECONDS
 from .worker import Stations
 
@@ -33,6 +36,9 @@ SHORT = 0.01
 
 #: Rounds of a contest of a suite, if its budget lasts for them.
 BATCHES = 7
+
+#: Seconds of a contest on a GPU: what nine contenders take if one of them needs 20 ms a call.
+GPU_BUDGET = 2.0
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,11 @@ class Suite:
     def scale(self, executor: Executor) -> int:
         """Return the usual scale on an executor."""
         return self.gpu if executor.backend in GPUS else self.cpu
+
+    def settings(self, executor: Executor) -> Settings:
+        """Return how long its contests take; a GPU's batches are so short that all have time."""
+        budget = GPU_BUDGET if executor.backend in GPUS else self.budget
+        return Settings(BATCHES, self.batch_seconds, budget)
 
 
 def _usual(scale: int, iterations: int) -> list[Job]:
@@ -296,6 +307,7 @@ def run(
     iterations: int | None = None,
     settings: Settings | None = None,
     seconds: float | None = None,
+    helpers: ahead.Helpers | None = None,
 ) -> Iterator[Record]:
     """Yield the records of a suite as soon as they are there.
 
@@ -314,49 +326,118 @@ def run(
         How long to measure.
     seconds : float, optional
         No contest is begun later than this: what is left is recorded as skipped.
+    helpers : Helpers, optional
+        Processes that make the next problems meanwhile.
     """
     began = time.monotonic()
+    named = suite(name)
+    how = settings or named.settings(executor)
+    asked = [peer for peer in peers if peer.name not in named.without]
+    work = planned(name, executor, scale, iterations)
+    tasks = [task for _, task in work]
+    problems = Maker().problems(tasks) if helpers is None else ahead.problems(tasks, helpers)
+    sizes: dict[str, Size] = {}
+    for job, task in work:
+        if seconds is not None and time.monotonic() - began > seconds:
+            found = [_untimed(task, executor, "skipped: the time was up", sizes)]
+        else:
+            found = _kept_going(
+                task, next(problems), executor, asked, stations, replace(how, cold=job.cold)
+            )
+        sizes[task.case.name] = found[0].rows, found[0].columns, found[0].entries
+        for record in found:
+            yield replace(
+                record,
+                suite=name,
+                paper=named.paper if record.ours else None,
+                size=record.entries if job.grow else None,
+            )
+
+
+def planned(
+    name: str, executor: Executor, scale: int | None = None, iterations: int | None = None
+) -> list[tuple[Job, Task]]:
+    """Return the contests of a suite, those of a matrix one after the other."""
     named = suite(name)
     scale = named.scale(executor) if scale is None else scale
     if iterations is None:
         iterations = max(solve.ITERATIONS, named.iterations // scale)
+    by_matrix: dict[tuple[Case, str], list[tuple[Job, Task]]] = {}
     for job in named.jobs(scale, iterations):
-        how = settings or Settings(BATCHES, named.batch_seconds, named.budget)
-        how = replace(how, cold=job.cold)
-        asked = [peer for peer in peers if peer.name not in named.without]
-        for on in [[one] for one in chosen(job)] or [[]]:
-            if seconds is not None and time.monotonic() - began > seconds:
-                found = iter([_untimed(job, on, executor, "skipped: the time was up")])
-            else:
-                found = _kept_going(job, on, executor, asked, stations, how)
-            for record in found:
-                yield replace(record, suite=name, paper=named.paper if record.ours else None)
+        for task in tasks_of(job):
+            by_matrix.setdefault((task.case, task.dtype), []).append((job, task))
+    return [one for those in by_matrix.values() for one in those]
 
 
-def _kept_going(job: Job, on: Sequence[Case], executor: Executor, *where: Any) -> Iterator[Record]:
-    """Yield the records of a job on a case; if it cannot be held, one that says so."""
+def _kept_going(
+    task: Task, problem: Problem | Exception, executor: Executor, *where: Any
+) -> list[Record]:
+    """Return the records of a contest; if it cannot be held, one that says so."""
     try:
-        yield from measured(job, on, executor, *where)
+        if isinstance(problem, Exception):
+            raise problem
+        return held(task, problem, executor, *where)
     # a matrix that does not fit, or cannot be read: the rest of the suite goes on
     except Exception as error:
-        yield _untimed(job, on, executor, f"failed: {type(error).__name__}: {error}")
+        return [_untimed(task, executor, f"failed: {type(error).__name__}: {error}", {})]
 
 
-def _untimed(job: Job, on: Sequence[Case], executor: Executor, trouble: str) -> Record:
+#: Rows, columns and entries.
+Size = tuple[int, int, int]
+
+
+def _untimed(task: Task, executor: Executor, trouble: str, sizes: Mapping[str, Size]) -> Record:
+    """Return a record without a time; with sizes if the matrix was there in another contest."""
+    rows, columns, entries = sizes.get(task.case.name, (0, 0, 0))
     return Record(
-        benchmark=job.operation,
-        case=on[0].name if on else "",
+        benchmark=task.benchmark,
+        case=task.case.name,
         executor=executor.name,
         format="csr",
-        dtype="",
-        rows=0,
-        columns=0,
-        entries=0,
+        dtype=task.dtype,
+        rows=rows,
+        columns=columns,
+        entries=entries,
         contender=OURS,
         ours=True,
         trouble=trouble,
-        family=on[0].family if on else "",
+        family=task.case.family,
     )
+
+
+def several(
+    names: Sequence[str],
+    executor: Executor,
+    peers: Sequence[Peer],
+    stations: Stations,
+    seconds: float,
+    **options: Any,
+) -> Iterator[Record]:
+    """Yield the records of suites, which share so many seconds.
+
+    Kernels of a GPU are compiled first, and its problems made by other processes; where contenders
+    are timed on a CPU they have it to themselves.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the suites.
+    executor, peers, stations, options
+        As for :func:`run`.
+    seconds : float
+        No contest is begun later than this.
+    """
+    began = time.monotonic()
+    with ExitStack() as ended:
+        helpers = None
+        if executor.backend in GPUS:
+            sizes = {key: options.get(key) for key in ("scale", "iterations")}
+            tasks = [task for name in names for _, task in planned(name, executor, **sizes)]
+            ahead.rehearse(tasks, executor, peers)
+            helpers = ended.enter_context(ahead.Helpers(ahead.spare_cores(ahead.MOST_MAKERS)))
+        for name, share in shares(names, seconds - (time.monotonic() - began)):
+            where = (executor, peers, stations)
+            yield from run(name, *where, **options, seconds=share, helpers=helpers)
 
 
 def shares(names: Sequence[str], seconds: float) -> Iterator[tuple[str, float]]:
@@ -375,24 +456,12 @@ def chosen(job: Job) -> list[Case]:
     return cases(list(job.names))
 
 
-def measured(
-    job: Job,
-    on: Sequence[Case],
-    executor: Executor,
-    peers: Sequence[Peer],
-    stations: Stations,
-    settings: Settings,
-) -> Iterator[Record]:
-    """Yield the records of a job on cases."""
-    who: tuple[Any, ...] = (executor, peers, stations)
-    found: Iterator[Record]
+def tasks_of(job: Job) -> list[Task]:
+    """Return the contests of a job."""
     if job.operation == "overhead":
-        found = solve.overhead(executor, stations, settings)
-    elif job.operation == "spmv":
-        found = spmv.run(on, *who, settings=settings, **job.options)
-    elif job.operation == "solve":
-        found = solve.run(on, *who, settings=settings, **job.options)
-    else:
-        found = ml.run(job.operation, on, *who, settings=settings, **job.options)
-    for record in found:
-        yield replace(record, size=record.entries) if job.grow else record
+        return solve.overhead()
+    if job.operation == "spmv":
+        return spmv.tasks(chosen(job), **job.options)
+    if job.operation == "solve":
+        return solve.tasks(chosen(job), **job.options)
+    return ml.tasks(job.operation, chosen(job), **job.options)

@@ -14,13 +14,6 @@ from .clocks import Clock, Wall
 #: A batch lasts at least this long, in seconds: several time slices of a scheduler.
 BATCH_SECONDS = 0.03
 
-#: A call that takes this long, in seconds, needs no other before it to be warm.
-LONG = 0.25
-
-#: Before a batch there are calls for this long, in seconds: threads wake up, and others' data leave
-#: the caches. On two cores of an EPYC the second call was as fast as all later ones.
-WARM_UP = 0.01
-
 #: Batches per contender: enough for quartiles, few enough for a suite of cases.
 BATCHES = 15
 
@@ -34,6 +27,43 @@ MOST_CALLS, CALIBRATION_STEP = 1 << 20, 16
 COLD_CALLS = 3
 
 
+@dataclass(frozen=True)
+class Pace:
+    """How long the parts of a timing last, in seconds.
+
+    Attributes
+    ----------
+    batch : float
+        A batch has as many calls as last this long.
+    warm_up : float
+        Before a batch there are calls for this long, so that threads wake up and others' data leave
+        the caches.
+    long : float
+        A call that takes this long needs no other before it to be warm.
+    """
+
+    batch: float
+    warm_up: float
+    long: float
+
+
+#: By the clock of a host. On two cores of an EPYC the second call was as fast as all later ones.
+HOST = Pace(BATCH_SECONDS, warm_up=0.01, long=0.25)
+
+#: By the host's clock, while a GPU works: no scheduler has a say in it.
+WAITED = Pace(batch=0.01, warm_up=1e-3, long=5e-3)
+
+#: By the clock of the device, which knows nothing of the host and is read to half a microsecond.
+DEVICE = Pace(batch=2e-3, warm_up=1e-3, long=5e-3)
+
+
+def pace_of(method: str, gpu: bool) -> Pace:
+    """Return the pace that fits a clock, by its name in records."""
+    if method in ("events", "graph"):
+        return DEVICE
+    return WAITED if gpu else HOST
+
+
 class Lost(Exception):
     """A contender that failed while it was timed; the message says how."""
 
@@ -44,6 +74,10 @@ class Timed(Protocol):
     @property
     def name(self) -> str:
         """What to call it."""
+
+    @property
+    def pace(self) -> Pace:
+        """How long to time it."""
 
     def batch(self, calls: int, *, warm: bool = True, cold: bool = False) -> float:
         """Return the seconds per call of so many calls.
@@ -73,6 +107,8 @@ class Contender:
         By what its time is taken.
     flush : callable
         Empties the caches.
+    pace : Pace
+        How long to time it.
     """
 
     name: str
@@ -81,6 +117,7 @@ class Contender:
     to_host: Callable[[Any], Any] = np.asarray
     clock: Clock = field(default_factory=Wall)
     flush: Callable[[], None] = field(default=lambda: None)
+    pace: Pace = HOST
 
     def batch(self, calls: int, *, warm: bool = True, cold: bool = False) -> float:
         """Return the seconds per call of so many calls.
@@ -117,7 +154,7 @@ class Contender:
         while True:
             self.call()
             self.synchronize()
-            if time.perf_counter() - began > WARM_UP:
+            if time.perf_counter() - began > self.pace.warm_up:
                 return
 
 
@@ -170,7 +207,8 @@ def interleave(
     batches : int
         Rounds.
     batch_seconds : float
-        Each batch makes as many calls as last this long.
+        Each batch makes as many calls as last this long, or as the contender's pace says if that
+        is shorter.
     budget : float, optional
         Rounds stop after this many seconds, but not before there are three.
     cold : bool
@@ -213,8 +251,9 @@ def interleave(
         if cold:
             calls[contender.name], warm[contender.name] = COLD_CALLS, False
         else:
-            calls[contender.name], seconds = _calibrate(contender, batch_seconds)
-            warm[contender.name] = seconds < LONG
+            wanted = min(batch_seconds, contender.pace.batch)
+            calls[contender.name], seconds = _calibrate(contender, wanted)
+            warm[contender.name] = seconds < contender.pace.long
         samples[contender.name] = []
 
     def measure(contender: Timed) -> None:

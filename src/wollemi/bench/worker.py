@@ -22,10 +22,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..core.executor import Executor
+from .gauge import Gauge
 from .memory import Meter, ProcessMeter
-from .problem import Entrant, Facts, Problem
+from .peers import Peer
+from .problem import Entrant, Facts, Problem, entrants
 from .settle import settle
 from .station import Ready, Station
+from .task import Maker, Task
 from .timing import Lost
 
 #: Seconds without an answer after which a process is given up.
@@ -48,6 +52,21 @@ class HostStation(Station):
         self.clear()
         self._problem = unpack(Path(path))
         self._problem_bytes = matrix_bytes(self._problem)
+
+    def make(self, tasks: Sequence[Task], paths: Sequence[Path]) -> None:
+        """Make the problems of tasks and write each into a file, which appears when it is whole."""
+        for made, path in zip(Maker().problems(tasks), paths, strict=True):
+            pack(made, path.with_suffix(".part"))
+            path.with_suffix(".part").rename(path)
+
+    def rehearse(self, tasks: Sequence[Task], executor: Executor, peers: Sequence[Peer]) -> None:
+        """Make whoever takes part in smaller tasks ready, which compiles what they need."""
+        for made in Maker().problems(task.smaller() for task in tasks):
+            if isinstance(made, Problem):
+                for entrant in entrants(executor, peers):
+                    if not made.lacking(entrant):
+                        self.load(made)
+                        super().prepare(entrant)
 
     def prepare(self, entrant: Entrant) -> list[Ready]:
         """Make, check and make again what an entrant offers; its threads sleep afterwards."""
@@ -113,7 +132,8 @@ class Worker:
         """The number of the process, if it runs."""
         return None if self._process is None else self._process.pid
 
-    def _ask(self, verb: str, *arguments: Any) -> Any:
+    def ask(self, verb: str, *arguments: Any) -> Any:
+        """Return the answer; raises Lost if there is none."""
         self.start()
         assert self._connection is not None and self._process is not None
         try:
@@ -140,35 +160,35 @@ class Worker:
 
     def open(self, path: str) -> None:
         """Take up the problem in a file."""
-        self._ask("open", path)
+        self.ask("open", path)
 
     def prepare(self, entrant: Entrant) -> list[Ready]:
         """Make, check and make again what an entrant offers."""
-        ready: list[Ready] = self._ask("prepare", entrant)
+        ready: list[Ready] = self.ask("prepare", entrant)
         return ready
 
     def batch(self, name: str, calls: int, warm: bool, cold: bool) -> float:
         """Return the seconds per call of a batch."""
-        return float(self._ask("batch", name, calls, warm, cold))
+        return float(self.ask("batch", name, calls, warm, cold))
 
     def finish(self, name: str) -> Facts:
         """Return what is known of a contender after it was timed."""
-        facts: Facts = self._ask("finish", name)
+        facts: Facts = self.ask("finish", name)
         return facts
 
     def clear(self) -> None:
         """Forget problem and contenders; a process that cannot is ended."""
         if self._process is not None:
             with suppress(Lost):
-                self._ask("clear")
+                self.ask("clear")
 
-    def stop(self) -> None:
-        """End the process."""
+    def stop(self, patience: float = 2.0) -> None:
+        """End the process, which has so many seconds to do so by itself."""
         if self._connection is not None:
             self._connection.close()
         if self._process is not None:
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=2.0)
+                self._process.wait(timeout=patience)
             if self._process.poll() is None:
                 self._process.kill()
                 self._process.wait()
@@ -206,6 +226,7 @@ class Stations:
         self.own_process = own_process
         self._threads = threads
         self._workers: dict[str, Worker] = {}
+        self.gauge = Gauge()
         self._folder = tempfile.TemporaryDirectory(prefix="wollemi-bench-")
 
     def __enter__(self) -> Self:
@@ -267,8 +288,8 @@ class Stations:
             return worker, [Ready(entrant.name, f"failed: {error}", Facts())]
 
 
-def pack(problem: Problem, path: Path) -> None:
-    """Write a problem with its arrays."""
+def pack(problem: Problem | Exception, path: Path) -> None:
+    """Write a problem with its arrays, or why there is none."""
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(problem, protocol=5, buffer_callback=buffers.append)
     raw = [buffer.raw() for buffer in buffers]
@@ -278,8 +299,8 @@ def pack(problem: Problem, path: Path) -> None:
             file.write(part)
 
 
-def unpack(path: Path) -> Problem:
-    """Return the problem that was written.
+def unpack(path: Path) -> Any:
+    """Return what was written.
 
     NumPy allocates the arrays, so that they lie as those of any program: in huge pages, too.
     """
@@ -290,8 +311,7 @@ def unpack(path: Path) -> Problem:
             memory = np.empty(length, np.uint8)
             file.readinto(memory)  # type: ignore[arg-type]
             buffers.append(memory)
-    problem: Problem = pickle.loads(head, buffers=buffers)
-    return problem
+    return pickle.loads(head, buffers=buffers)
 
 
 def serve(connection: Connection) -> None:

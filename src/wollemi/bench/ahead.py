@@ -1,0 +1,141 @@
+"""Work of the host that is done in other processes while a GPU is measured, or before it is.
+
+None of it is on cores that the measuring process uses, and what a device's events and replays say
+does not depend on the host. Where contenders are timed on a CPU nothing is done meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import groupby
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
+
+from ..core.executor import Executor
+from .peers import Peer
+from .problem import Problem
+from .task import Task
+from .timing import Lost
+from .worker import Worker, unpack
+
+#: Processes that make problems ahead: with six the H200 of a host with 16 cores never waits long.
+MOST_MAKERS = 6
+
+#: Processes in a rehearsal: each has a context on the GPU.
+MOST_REHEARSING = 12
+
+#: Files in memory, where there are such.
+SHARED_MEMORY = Path("/dev/shm")
+
+#: Seconds between looks for a problem.
+PAUSE = 2e-3
+
+
+class Helpers:
+    """Processes that do what they are asked, one thing at a time each.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._idle: SimpleQueue[Worker] = SimpleQueue()
+        self._workers = [Worker() for _ in range(count)]
+        for worker in self._workers:
+            self._idle.put(worker)
+        # a thread waits for each answer
+        self._threads = ThreadPoolExecutor(count)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def submit(self, verb: str, *arguments: Any) -> Future[Any]:
+        """Return the answer to come of whoever is idle first."""
+
+        def asked() -> Any:
+            worker = self._idle.get()
+            try:
+                return worker.ask(verb, *arguments)
+            finally:
+                self._idle.put(worker)
+
+        return self._threads.submit(asked)
+
+    def close(self) -> None:
+        """End the processes; what was not begun is forgotten."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.stop(patience=0.0)
+
+
+def spare_cores(most: int) -> int:
+    """Return how many processes there may be beside the one that measures."""
+    return max(1, min(most, len(os.sched_getaffinity(0)) // 2))
+
+
+def grouped(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Return tasks that follow one another and share a matrix together."""
+    return [list(group) for _, group in groupby(tasks, key=lambda task: (task.case, task.dtype))]
+
+
+def problems(tasks: Sequence[Task], helpers: Helpers) -> Iterator[Problem | Exception]:
+    """Yield the problem of each task, or why there is none; the next ones are made meanwhile.
+
+    Tasks that follow one another and share a matrix are made by one process.
+    """
+    home = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
+    groups = grouped(tasks)
+    with TemporaryDirectory(prefix="wollemi-bench-", dir=home) as folder:
+        submitted: list[tuple[Future[Any], list[Path]]] = []
+        for place in range(len(groups)):
+            # each file is memory, so that no more are made than are soon needed
+            while len(submitted) < min(len(groups), place + helpers.count + 1):
+                number = len(submitted)
+                paths = [Path(folder) / f"{number}-{i}" for i in range(len(groups[number]))]
+                submitted.append((helpers.submit("make", groups[number], paths), paths))
+            future, paths = submitted[place]
+            for path in paths:
+                yield _awaited(path, future)
+
+
+def _awaited(path: Path, future: Future[Any]) -> Problem | Exception:
+    while not path.exists():
+        if future.done():
+            if path.exists():
+                break
+            return future.exception() or Lost("nothing was made")  # type: ignore[return-value]
+        time.sleep(PAUSE)
+    try:
+        return unpack(path)
+    finally:
+        path.unlink()
+
+
+def rehearse(tasks: Sequence[Task], executor: Executor, peers: Sequence[Peer]) -> None:
+    """Have smaller tasks done once, side by side, so that kernels are compiled before.
+
+    Compilers keep what they made on disk: it takes minutes, and one process would do it one after
+    the other.
+    """
+    keeping = [peer for peer in peers if peer.keeps_kernels]
+    with Helpers(spare_cores(MOST_REHEARSING)) as helpers:
+        done = [helpers.submit("rehearse", group, executor, keeping) for group in grouped(tasks)]
+        for future in done:
+            future.exception()  # who cannot do it now says so when it is measured
