@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +11,11 @@ import pytest
 
 from wollemi.backends.cuda import sddmm_tile
 from wollemi.backends.cuda.sddmm_tile import TILE, WIDTHS, make_lists
+from wollemi.backends.unified.wrappers import SimtKernel, program, simt_wrapper
 
-from .lockstep.build import compiler
+from .lockstep.build import TEXT, Library, compiler
 from .needs import tool
 from .test_sddmm_tile import pattern
-from .warpgroups.build import run
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
@@ -49,6 +50,28 @@ def place(array: Any) -> ctypes.c_void_p:
 
 def long(number: int) -> ctypes.c_longlong:
     return ctypes.c_longlong(number)
+
+
+@cache
+def library(kernel: SimtKernel, value: str, **constants: int) -> Library:
+    """Return a kernel with int32 indices."""
+    wrapper = simt_wrapper(kernel, value, "i4", **constants)
+    source = program("LOCKSTEP", [kernel.header], [wrapper], block=kernel.block, folders=TEXT)
+    return Library(source, kernel.name)
+
+
+def run(
+    kernel: SimtKernel,
+    value: str,
+    blocks: int,
+    arguments: tuple[object, ...],
+    *,
+    schedule: int = 0,
+    **constants: int,
+) -> None:
+    """Run a kernel with int32 indices."""
+    symbol = kernel.symbol(value, "i4", **constants)
+    library(kernel, value, **constants).run(symbol, blocks, *arguments, schedule=schedule)
 
 
 def sample(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,39 +22,19 @@ from .needs import tool
 
 pytestmark = tool(build.compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
-HERE = Path(__file__).parent / "hopper"
-FLAGS = (
-    "-O1",
-    "-std=c++17",
-    "-shared",
-    "-fPIC",
-    "-Wall",
-    "-Werror",
-    "-Wno-unknown-pragmas",
-    f"-I{HERE}",
-    '-DWL_LOCKSTEP_HEADER="machine.hpp"',
-)
-
 
 @cache
-def kernel_of(kernel: SimtKernel, value: str, **constants: int) -> tuple[Any, Any]:
-    """Return the entry of a kernel, and the library that it is in."""
+def library(kernel: SimtKernel, value: str, **constants: int) -> build.Library:
+    """Return a kernel with int32 indices."""
     wrapper = simt_wrapper(kernel, value, "i4", **constants)
-    source = program(
-        "LOCKSTEP", [kernel.header], [wrapper], block=kernel.block, folders=(HERE, *kernels.TEXT)
-    )
-    symbol = kernel.symbol(value, "i4", **constants)
-    found = ctypes.CDLL(str(build.built(source, symbol, HERE / "machine.hpp", FLAGS)))
-    found.lockstep_error.restype = ctypes.c_char_p
-    return getattr(found, symbol), found
+    source = program("LOCKSTEP", [kernel.header], [wrapper], block=kernel.block, folders=build.TEXT)
+    return build.Library(source, kernel.symbol(value, "i4", **constants))
 
 
 def run(
     kernel: SimtKernel, blocks: int, arguments: Any, value: str, schedule: int, **constants: int
 ) -> None:
-    """Run a kernel on arrays of the host."""
-    entry, found = kernel_of(kernel, value, **constants)
-    found.lockstep_schedule(schedule)
+    """Run a kernel on arrays of the host; schedules are orders of chance."""
     given: list[Any] = []
     for parameter, argument in zip(kernel.parameters, arguments, strict=True):
         if not parameter.is_scalar:
@@ -64,9 +43,8 @@ def run(
             given.append(ctypes.c_float(argument))
         else:
             given.append(ctypes.c_longlong(argument))
-    entry(ctypes.c_int(blocks), *given)
-    error = found.lockstep_error().decode()
-    assert not error, f"{kernel.name}, schedule {schedule}: {error}"
+    symbol = kernel.symbol(value, "i4", **constants)
+    library(kernel, value, **constants).run(symbol, blocks, *given, schedule=8 + schedule)
 
 
 def aligned(nbytes: int) -> Any:

@@ -17,18 +17,16 @@ from wollemi.backends.unified import wrappers
 
 HERE = Path(__file__).parent
 BUILT = HERE.parents[2] / "build" / "lockstep"
-# -O0 because places in the text are told apart by their addresses; see lockstep.hpp.
-FLAGS = (
-    "-O0",
-    "-std=c++17",
-    "-shared",
-    "-fPIC",
-    "-Wall",
-    "-Werror",
-    "-Wno-unknown-pragmas",  # unroll
-    f"-I{HERE}",
-    '-DWL_LOCKSTEP_HEADER="lockstep.hpp"',
-)
+#: Where text for GPUs is looked for: words that only a GPU has are found in ``words`` first.
+TEXT = (HERE / "words", *wrappers.FOLDERS, HERE.parents[2] / "backends" / "cuda")
+COMMON = ("-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror")
+# -O0 because places in the text are told apart by their addresses; see machine.hpp. Else g++ makes
+# what is static in an inline function one for all libraries of a process: the memory that a block
+# shares, which has another size in each of them.
+FLAGS = ("-O0", *COMMON, "-Wno-unknown-pragmas", '-DWL_LOCKSTEP_HEADER="machine.hpp"')
+OF_GCC = ("-fno-gnu-unique",)
+# A fortified longjmp knows of no other stack.
+OF_MACHINE = ("-O2", *COMMON, "-U_FORTIFY_SOURCE")
 
 
 class WaveError(AssertionError):
@@ -53,8 +51,8 @@ class Library:
 
     def __init__(self, source: str, name: str) -> None:
         self.name = name
-        self._library = ctypes.CDLL(str(built(source, name, HERE / "lockstep.hpp", FLAGS)))
-        self._library.lockstep_error.restype = ctypes.c_char_p
+        self._machine = machine()
+        self._library = ctypes.CDLL(str(_library(source, name)))
 
     def run(self, symbol: str, blocks: int, *arguments: object, schedule: int = 0) -> None:
         """Run a kernel.
@@ -68,50 +66,55 @@ class Library:
         arguments
             Values of ctypes.
         schedule : int
-            The order of what has no order: bit 0 reverses lanes, 1 waves, 2 blocks.
+            The order of what has no order: bit 0 reverses lanes, 1 waves, 2 blocks. From 8 on, a
+            random order of waves and of copies.
 
         Raises
         ------
         WaveError
-            If lanes did not meet where they have to.
+            If work-items did not meet where they have to.
         """
-        self._library.lockstep_schedule(schedule)
+        self._machine.lockstep_schedule(schedule)
         getattr(self._library, symbol)(ctypes.c_int(blocks), *arguments)
-        error = self._library.lockstep_error().decode()
+        error = self._machine.lockstep_error().decode()
         if error:
             raise WaveError(f"{symbol} in {self.name}, schedule {schedule}: {error}")
 
 
-def built(source: str, name: str, header: Path, flags: Sequence[str]) -> Path:
-    """Return the library of a source, made by whichever process needs it first.
+@cache
+def machine() -> ctypes.CDLL:
+    """Return what runs programs: one for all of them, and compiled once."""
+    found = ctypes.CDLL(str(_machine_path()))
+    found.lockstep_error.restype = ctypes.c_char_p
+    return found
 
-    Parameters
-    ----------
-    source : str
-        The whole program.
-    name : str
-        What its file is called.
-    header : Path
-        What the program includes and does not hold.
-    flags : sequence of str
-        Of the compiler.
-    """
+
+@cache
+def _machine_path() -> Path:
+    source = (HERE / "machine.cpp").read_text(encoding="utf-8")
+    return _built(source, "machine", [*OF_MACHINE, f"-I{HERE}"])
+
+
+def _library(source: str, name: str) -> Path:
+    gcc = () if "clang" in str(compiler()) else OF_GCC
+    return _built(source, name, [*FLAGS, *gcc, f"-I{HERE}"], [str(_machine_path())])
+
+
+def _built(source: str, name: str, flags: Sequence[str], needs: Sequence[str] = ()) -> Path:
+    """Return the library of a source, made by whichever process needs it first."""
     command = [str(compiler()), *flags]
-    if "clang" not in command[0]:
-        # Else g++ makes what is static in an inline function one for all libraries of a process:
-        # the memory that a block shares, which has another size in each of them.
-        command.append("-fno-gnu-unique")
-    text = "\0".join([source, header.read_text(encoding="utf-8"), *command, _version()])
-    BUILT.mkdir(parents=True, exist_ok=True)
-    stem = BUILT / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    stem = BUILT / f"{name}-{_digest(source, _header(), *command, *needs, _version())}"
     library = stem.with_suffix(".so")
+    if library.exists():
+        return library
+    BUILT.mkdir(parents=True, exist_ok=True)
     with stem.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not library.exists():
             cpp = stem.with_suffix(".cpp")
             cpp.write_text(source, encoding="utf-8")
             unfinished = stem.with_suffix(".part")
-            command += [str(cpp), "-o", str(unfinished)]
+            command += ["-o", str(unfinished), str(cpp), *needs]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise AssertionError(f"{' '.join(command)}\n{done.stderr[:4000]}")
@@ -119,6 +122,16 @@ def built(source: str, name: str, header: Path, flags: Sequence[str]) -> Path:
     return library
 
 
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+@cache
+def _header() -> str:
+    return (HERE / "machine.hpp").read_text(encoding="utf-8")
+
+
+@cache
 def _version() -> str:
     command = [str(compiler()), "--version"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,135 @@
+// What kernel text finds in place of a GPU: the words of a block that machine.cpp runs. There is no
+// standard header here: hundreds of programs include this one, and parsing them took longer than
+// the kernels.
+//
+// Compile with -O0: at higher levels one place of the text may become several places of the code,
+// or several one, and places are told apart by their return addresses.
+#pragma once
+
+#define __shared__
+#define __align__(bytes) __attribute__((aligned(bytes)))
+
+extern "C" {
+float fmaf(float, float, float) noexcept;
+float fmaxf(float, float) noexcept;
+}
+
+struct int2 {
+  int x, y;
+};
+struct float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+
+namespace wl {
+// The memory that a launch asks for: as much as a block of Hopper can have.
+constexpr int most_shared = 227 * 1024;
+extern unsigned char shared[most_shared];
+} // namespace wl
+
+namespace wl::lockstep {
+
+// ---------------------------------------------------------------- who am I
+
+struct item_now {
+  int thread;
+  long long block, blocks;
+};
+extern item_now now;
+
+inline int thread() { return now.thread; }
+inline long long block() { return now.block; }
+inline long long blocks() { return now.blocks; }
+
+// ---------------------------------------------------------------- meetings
+
+int exchange(int word, int from);
+unsigned long long ballot(bool vote);
+void barrier();
+bool barrier_or(bool vote);
+void meet_wave();
+// One of sixteen barriers: `count` work-items come to it, of which those who meet wait for all.
+void meet(int barrier, int count);
+void pass(int barrier, int count);
+
+// ---------------------------------------------------------------- barriers that count bytes
+
+void counting_init(unsigned barrier, int arrivals);
+void counting_arrive(unsigned barrier, unsigned bytes);
+void counting_wait(unsigned barrier, unsigned parity);
+// The copy arrives later, and the barrier is told then.
+void copy(unsigned to, const void* from, unsigned bytes, unsigned barrier);
+
+// ---------------------------------------------------------------- tensor cores
+
+enum class halves { ieee, bfloat };
+
+// d (16 x 8) += a (16 x 16) b (16 x 8) of a wave, as mma.m16n8k16 deals them out.
+void wave_product(float* d, const unsigned* a, const unsigned* b, halves kind);
+// ldmatrix.x4: four cores of 8 x 8, of which each lane names a row.
+void load_cores(unsigned* b, unsigned row);
+// d (64 x columns) (+)= a (64 x 16) b of a warpgroup, carried out when it is waited for: until then
+// registers are read and written as places.
+void ask_product(float* d, const unsigned* a, unsigned b, int columns, bool add, halves kind);
+void wait_for_products();
+
+// ---------------------------------------------------------------- shared memory
+
+// Each place has garbage in it when a block begins, like the real one. A program is one text: what
+// is static here is its own.
+struct shared_place {
+  void* data;
+  unsigned long bytes;
+  shared_place* next;
+  shared_place(void* data, unsigned long bytes);
+};
+static shared_place* shared_places = nullptr;
+inline shared_place::shared_place(void* data, unsigned long bytes)
+    : data(data), bytes(bytes), next(shared_places) {
+  __builtin_memset(data, 0xcd, bytes);
+  shared_places = this;
+}
+
+template <class T, int N>
+struct shared_array {
+  alignas(16) unsigned char bytes[N * sizeof(T)];
+  shared_place place{bytes, sizeof bytes};
+  T (&cells()) [N] { return *reinterpret_cast<T(*)[N]>(bytes); }
+};
+
+// ---------------------------------------------------------------- launches
+
+void run(long long blocks, int threads, int wave, shared_place* const* places, const void* body,
+         void (*call)(const void*));
+
+#if defined(WL_WARP)
+// Runs the body in every work-item of every block.
+template <class Body>
+void launch(long long blocks, int threads, const Body& body) {
+  run(blocks, threads, WL_WARP, &shared_places, &body,
+      [](const void* it) { (*static_cast<const Body*>(it))(); });
+}
+#endif
+
+} // namespace wl::lockstep
+
+// ---------------------------------------------------------------- words of CUDA
+
+inline __attribute__((always_inline)) int __syncthreads_or(int vote) {
+  return wl::lockstep::barrier_or(vote != 0);
+}
+inline __attribute__((always_inline)) void __syncwarp() { wl::lockstep::meet_wave(); }
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const unsigned long long both = (unsigned long long)(y) << 32 | x;
+  unsigned made = 0;
+  for (int i = 0; i < 4; ++i)
+    made |= unsigned(both >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
+  return made;
+}

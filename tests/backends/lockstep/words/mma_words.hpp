@@ -1,0 +1,45 @@
+// The words of backends/cuda/mma_words.hpp, as machine.cpp carries them out.
+#pragma once
+#include "packs.hpp"
+
+namespace wl {
+
+static const lockstep::shared_place dynamic_shared{shared, sizeof shared};
+
+#define WL_DYNAMIC_SHARED(name) unsigned char* const name = shared
+
+WL_DEVICE u32 shared_place(const void* place) {
+  return u32(static_cast<const unsigned char*>(place) - shared);
+}
+
+template <int Threads>
+WL_DEVICE void meet(int barrier) {
+  lockstep::meet(barrier, Threads);
+}
+template <int Threads>
+WL_DEVICE void pass(int barrier) {
+  lockstep::pass(barrier, Threads);
+}
+
+WL_DEVICE bool any_of_block(bool mine) { return __syncthreads_or(mine); }
+
+WL_DEVICE int count_up(int* counter) { return (*counter)++; }
+
+WL_DEVICE void copy_16_bytes(u32 to, const void* from) { __builtin_memcpy(shared + to, from, 16); }
+WL_DEVICE void copies_are_a_group() {}
+template <int Groups>
+WL_DEVICE void wait_for_copies() {}
+
+WL_DEVICE void load_cores(u32 (&b)[4], u32 row) { lockstep::load_cores(b, row); }
+
+template <class H>
+constexpr lockstep::halves kind_of =
+    __is_same(H, bfloat) ? lockstep::halves::bfloat : lockstep::halves::ieee;
+
+template <class H>
+WL_DEVICE void add_product(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  const u32 b[] = {b0, b1};
+  lockstep::wave_product(d, a, b, kind_of<H>);
+}
+
+} // namespace wl

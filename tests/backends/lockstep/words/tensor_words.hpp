@@ -1,0 +1,72 @@
+// The words of backends/cuda/tensor_words.hpp, as machine.cpp carries them out.
+#pragma once
+#include "mma_words.hpp"
+
+namespace wl {
+
+WL_DEVICE u32 shared_address(const void* place) { return shared_place(place); }
+
+WL_DEVICE void barrier_init(u32 barrier, u32 arrivals) {
+  lockstep::counting_init(barrier, int(arrivals));
+}
+WL_DEVICE void barriers_are_ready() {}
+WL_DEVICE void arrive(u32 barrier) { lockstep::counting_arrive(barrier, 0); }
+WL_DEVICE void arrive_expecting(u32 barrier, u32 bytes) {
+  lockstep::counting_arrive(barrier, bytes);
+}
+WL_DEVICE void wait_for(u32 barrier, u32 parity) { lockstep::counting_wait(barrier, parity); }
+WL_DEVICE void named_wait(int barrier) { lockstep::meet(barrier, 256); }
+WL_DEVICE void named_arrive(int barrier) { lockstep::pass(barrier, 256); }
+
+WL_DEVICE void copy_to_shared(u32 to, const void* from, u32 bytes, u32 barrier) {
+  lockstep::copy(to, from, bytes, barrier);
+}
+
+WL_DEVICE u32 shared_word(u32 at) {
+  u32 word;
+  __builtin_memcpy(&word, shared + at, sizeof word);
+  return word;
+}
+WL_DEVICE u32 shared_short(u32 at) {
+  u16 word;
+  __builtin_memcpy(&word, shared + at, sizeof word);
+  return word;
+}
+WL_DEVICE float2 shared_pair(u32 at) {
+  float2 pair;
+  __builtin_memcpy(&pair, shared + at, sizeof pair);
+  return pair;
+}
+template <class Word>
+WL_DEVICE void unpack(u32 mask, u32 at, u32 (&x)[8]) {
+  for (int e = 0; e < 8; ++e) {
+    const bool there = mask >> e & 1;
+    x[e] = !there ? 0 : sizeof(Word) == 4 ? shared_word(at) : shared_short(at);
+    at += there ? u32(sizeof(Word)) : 0;
+  }
+}
+
+template <int Registers>
+WL_DEVICE void take_registers() {}
+template <int Registers>
+WL_DEVICE void give_registers() {}
+
+WL_DEVICE u64 tile_descriptor(u32 address) { return address >> 4; }
+WL_DEVICE void wgmma_fence() {}
+WL_DEVICE void wgmma_commit() {}
+template <int Groups>
+WL_DEVICE void wgmma_wait() {
+  static_assert(Groups == 0, "the machine runs all products that were asked for");
+  lockstep::wait_for_products();
+}
+template <class R, int Count>
+WL_DEVICE void keep(R (&)[Count]) {}
+
+template <int N, class H>
+struct tile_product {
+  WL_DEVICE static void add(float* d, const u32* a, u64 b, u32 add) {
+    lockstep::ask_product(d, a, u32(b << 4), N, add != 0, kind_of<H>);
+  }
+};
+
+} // namespace wl
