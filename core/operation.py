@@ -63,6 +63,11 @@ class Parameter:
         """Whether the argument is a matrix in some format."""
         return bool(self.dims) and not self.is_array and not self.is_status
 
+    @cached_property
+    def is_block(self) -> bool:
+        """Whether the argument is a block of vectors, whose rows may be any distance apart."""
+        return self.kind in ("T", "R") and len(self.dims) == 2
+
 
 class Cost(NamedTuple):
     """What an operation cannot do without: bytes through memory and floating-point operations."""

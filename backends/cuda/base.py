@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -18,7 +18,7 @@ from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
 from ...core.executor import Array, Executor
 from ...core.iteration import Iteration, Replay
 from ...core.operation import Operation, Parameter
-from ..unified.wrappers import SimtKernel, is_block
+from ..unified.wrappers import SimtKernel
 from . import launch
 from .device import GpuDevice
 from .errors import Here
@@ -109,7 +109,7 @@ class GpuExecutor(Executor):
 
     # ---- identity
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The backend and the number, ``cuda:0``."""
         return f"{self.kernels.backend}:{self.ordinal}"
@@ -153,7 +153,7 @@ class GpuExecutor(Executor):
 
     # ---- memory
 
-    @property
+    @cached_property
     def xp(self) -> Any:
         """CuPy."""
         import cupy
@@ -168,7 +168,7 @@ class GpuExecutor(Executor):
         """Return an uninitialized, C-contiguous array."""
         dtype = np.dtype(dtype)
         with self._here("allocation", prod(shape) * dtype.itemsize):
-            return self.xp.empty(shape, dtype)
+            return self.xp.ndarray(shape, dtype)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a copy of a NumPy array here."""
@@ -197,7 +197,7 @@ class GpuExecutor(Executor):
     def owns(self, array: object) -> bool:
         """Return whether ``array`` is a CuPy array on this device."""
         xp = self.xp
-        return isinstance(array, xp.ndarray) and array.device.id == self.ordinal
+        return isinstance(array, xp.ndarray) and array.data.device_id == self.ordinal
 
     def adopt(self, array: object) -> Array | None:
         """Return another library's array on this device as CuPy's, without a copy, or None."""
@@ -362,26 +362,26 @@ def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: An
     flat: list[Any] = []
     real, is_pair = _parts(dtype)
     for parameter, argument in zip(parameters, arguments, strict=True):
-        if parameter.is_scalar:
+        if parameter.is_array:
+            if isinstance(argument, int):  # an address
+                flat.append(argument)
+            elif isinstance(argument, At):
+                flat += argument
+            else:
+                flat.append(address(argument))
+                if parameter.is_block:
+                    flat.append(row_distance(argument))
+        elif parameter.is_scalar:
             kind = parameter.kind
-            if kind in ("T", "R"):
-                if kind == "T" and is_pair:
-                    flat += (real(argument.real), real(argument.imag))
-                else:
-                    flat.append(real(argument.real))
+            if kind == "T" and is_pair:
+                flat += (real(argument.real), real(argument.imag))
+            elif kind in ("T", "R"):
+                flat.append(real(argument.real))
             else:
                 flat.append(np.int32(argument) if kind == "i32" else int(argument))
-        elif parameter.is_status:
+        else:
             flat += [address(getattr(argument, name)) for name in argument.FIELDS]
             flat += [argument.capacity, argument.shape[0]]
-        elif isinstance(argument, int):  # an address
-            flat.append(argument)
-        elif isinstance(argument, At):
-            flat += argument
-        else:
-            flat.append(address(argument))
-            if is_block(parameter):
-                flat.append(row_distance(argument))
     return flat
 
 
@@ -394,7 +394,8 @@ def _parts(dtype: Any) -> tuple[Any, bool]:
 def row_distance(block: Any) -> int:
     """Return the distance of the rows of a block, in elements."""
     rows, columns = block.shape
-    return int(block.strides[0] // block.itemsize) if rows > 1 else max(int(columns), 1)
+    distance = block.strides[0] // block.itemsize if rows > 1 else columns or 1
+    return int(distance)
 
 
 def scalar(kind: str, value: Any, dtype: Any) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 from ...core.errors import DeviceError
@@ -14,6 +14,7 @@ from ..unified import wrappers
 from ..unified.wrappers import SimtKernel
 from . import launch
 from .compiler import cached_cubin
+from .function import Function
 
 
 class GpuDevice:
@@ -42,7 +43,8 @@ class GpuDevice:
         self.cache_bytes = int(facts["l2CacheSize"])
         self.shared_bytes = int(facts.get("sharedMemPerBlockOptin", 0))
         self.facts: dict[str, Any] = facts
-        self._functions: dict[str, Any] = {}
+        self._functions: dict[str, Function] = {}
+        self._variants: dict[tuple[Any, ...], Function] = {}
         self._modules: dict[str, Any] = {}
         self._shared: dict[int, int] = {}
         self._resident: dict[tuple[int, int], int] = {}
@@ -86,7 +88,7 @@ class GpuDevice:
             module = self._modules.get(key)
             if module is None:
                 module = self._modules[key] = self.load(source, symbol)
-            return self._functions.setdefault(symbol, module.get_function(symbol))
+            return self._functions.setdefault(symbol, Function(module.get_function(symbol)))
 
     def map_function(self, operation: Any, value: str, index: str) -> Any:
         """Return the kernel of a map operation."""
@@ -102,29 +104,36 @@ class GpuDevice:
 
         What is made for constants that its declaration does not list is a program of its own.
         """
+        key = (kernel, value, index, *constants.items())
+        found = self._variants.get(key)
+        if found is None:
+            text = partial(self._simt_text, kernel, value, index, constants)
+            symbol = kernel.symbol(value, index, **constants)
+            found = self._variants[key] = self.function(symbol, text)
+        return found
 
-        def text() -> str:
-            if constants in kernel.variants:
-                group = simt.group_of(kernel)
-                return simt.simt_program(
-                    self.dialect,
-                    group,
-                    value,
-                    index,
-                    warp=self.warp,
-                    defines=self.resident(kernel.resident),
-                )
-            wrapper = wrappers.simt_wrapper(kernel, value, index, **constants)
-            return wrappers.program(
+    def _simt_text(
+        self, kernel: SimtKernel, value: str, index: str, constants: dict[str, int]
+    ) -> str:
+        if constants in kernel.variants:
+            group = simt.group_of(kernel)
+            return simt.simt_program(
                 self.dialect,
-                [kernel.header],
-                [wrapper],
+                group,
+                value,
+                index,
                 warp=self.warp,
-                block=kernel.block,
                 defines=self.resident(kernel.resident),
             )
-
-        return self.function(kernel.symbol(value, index, **constants), text)
+        wrapper = wrappers.simt_wrapper(kernel, value, index, **constants)
+        return wrappers.program(
+            self.dialect,
+            [kernel.header],
+            [wrapper],
+            warp=self.warp,
+            block=kernel.block,
+            defines=self.resident(kernel.resident),
+        )
 
 
 class CudaDevice(GpuDevice):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ class CudaExecutor(GpuExecutor):
         super().__init__(device)
         self._pinned = _Pinned()
 
-    @property
+    @cached_property
     def device(self) -> CudaDevice:
         """Facts and loaded kernels of the GPU."""
         return device(self.ordinal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import log2, sqrt
 from typing import NamedTuple
 
@@ -66,6 +67,7 @@ def lanes_of(mean: float) -> int:
     return count
 
 
+@cache  # every product asks
 def lanes(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> int:
     """Return how many lanes share a row.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.operation import Parameter
 from ...core.status import Status
-from ..unified.wrappers import SimtKernel, is_block
+from ..unified.wrappers import SimtKernel
 
 #: Appends an argument to the flat list of a kernel's.
 Flatten = Callable[[list[Any], Any], None]
@@ -22,7 +22,7 @@ def flattener(parameter: Parameter, value: str) -> Flatten:
         if parameter.kind == "T":
             return _complex if value.startswith("c") else _real
         return _real if parameter.kind == "R" else _integer
-    return _block if is_block(parameter) else _array
+    return _block if parameter.is_block else _array
 
 
 @cache

@@ -28,7 +28,7 @@ def strides(operation: Operation, symbol: str) -> str:
     assert operation.over is not None
     rows = operation.over[0]
     by_row = any(p.is_array and p.dims == (rows,) for p in operation.parameters)
-    blocks = [f"f.{p.name}.ld" for p in operation.parameters if wrappers.is_block(p)]
+    blocks = [f"f.{p.name}.ld" for p in operation.parameters if p.is_block]
     return (
         f"struct {symbol}_strides {{\n"
         f"  static constexpr bool by_row = {str(by_row).lower()};\n"

@@ -180,14 +180,9 @@ def c_arguments(
         return [f"{types[kind]} {name}"], name
     constness = "const " if parameter.intent == "in" else ""
     declared = [f"{constness}{types[parameter.kind]}* {name}"]
-    if is_block(parameter):
+    if parameter.is_block:
         return [*declared, f"wl::i64 {name}_ld"], f"{{{name}, {name}_ld}}"
     return declared, name
-
-
-def is_block(parameter: Parameter) -> bool:
-    """Return whether an argument is two-dimensional: its rows may be any distance apart."""
-    return parameter.kind in ("T", "R") and len(parameter.dims) == 2
 
 
 def map_wrapper(operation: Operation, value: str, index: str = "i4") -> str:
