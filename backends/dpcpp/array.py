@@ -9,6 +9,7 @@ an array of the device again.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -306,8 +307,9 @@ class UsmArray(NDArrayOperatorsMixin):
     def __array_function__(
         self, function: Any, types: Any, arguments: Any, options: dict[str, Any]
     ) -> Any:
-        host = {name: _on_host(value) for name, value in options.items()}
-        return self._back(function(*_on_host(arguments), **host))
+        made = UsmArray._shadow if function in _OF_LAYOUT else UsmArray.asnumpy
+        host = {name: _on_host(value, made) for name, value in options.items()}
+        return self._back(function(*_on_host(arguments, made), **host))
 
     def _back(self, result: Any) -> Any:
         if isinstance(result, tuple):
@@ -378,11 +380,16 @@ def _is_basic(key: Any) -> bool:
     )
 
 
-def _on_host(value: Any) -> Any:
+#: Functions of NumPy that ask for the shape or the dtype alone. With copies of the elements the
+#: ``np.ndim`` of a product of 100^3 rows took 0.8 ms of its 2.7.
+_OF_LAYOUT = frozenset((np.iscomplexobj, np.isrealobj, np.ndim, np.shape, np.size))
+
+
+def _on_host(value: Any, made: Callable[[UsmArray], Any] = UsmArray.asnumpy) -> Any:
     if isinstance(value, UsmArray):
-        return value.asnumpy()
+        return made(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(_on_host(part) for part in value)
+        return type(value)(_on_host(part, made) for part in value)
     return value
 
 

@@ -102,6 +102,36 @@ def test_numpy_functions_give_arrays_of_the_device(device: Any) -> None:
         np.testing.assert_array_equal(result.asnumpy(), expected)
 
 
+@pytest.fixture
+def without_copies(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def copy(*_: Any) -> None:
+        raise AssertionError("elements are copied")
+
+    monkeypatch.setattr(device.place, "copy", copy)
+
+
+@pytest.mark.parametrize("layout", [np.s_[:], np.s_[1:3, ::-2], np.s_[:0]])
+@pytest.mark.parametrize("function", [np.iscomplexobj, np.isrealobj, np.ndim, np.shape, np.size])
+def test_what_numpy_asks_of_the_layout_copies_nothing(
+    device: Any, without_copies: None, function: Any, layout: Any
+) -> None:
+    array = device.allocate(GIVEN.shape, np.complex64)[layout]
+    expected = function(GIVEN.astype(np.complex64)[layout])
+    assert function(array) == expected
+    assert function(**{"x" if "obj" in function.__name__ else "a": array}) == expected
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 1), (6, 3)])
+def test_a_product_copies_nothing(device: Any, request: Any, shape: Any) -> None:
+    A = wl.Csr(GIVEN, executor=device)
+    x, y = device.from_host(np.ones(shape)), device.zeros((4, *shape[1:]), np.float64)
+    A.plan  # noqa: B018  looks at the structure, on the host
+    request.getfixturevalue("without_copies")
+    A.apply(x, out=y)
+    A @ x
+    device.synchronize()
+
+
 def test_nothing_becomes_numpy_silently(device: Any) -> None:
     with pytest.raises(TypeError, match="asnumpy"):
         np.asarray(device.from_host(GIVEN))
