@@ -72,6 +72,8 @@ class Solve:
         self.iterations = np.zeros(self.work.k, np.int64)
         self.history: list[list[float]] = [[] for _ in range(self.work.k)]
         self.period = true_residual_period(solver.stop)
+        self.halt: Stop | None = None
+        self.advanced = False
 
     # ---- before
 
@@ -146,6 +148,8 @@ class Solve:
             while np.any(self.final == Stop.RUNNING):
                 self._cycle()
                 self._verify()
+                if self.halt is not None:
+                    self.final[self.final == Stop.RUNNING] = self.halt
         except KeyboardInterrupt:
             interrupted = True
             self.final[self.final == Stop.RUNNING] = Stop.INTERRUPTED
@@ -218,7 +222,7 @@ class Solve:
                 self.executor.drive(work.iteration, batch)
                 left -= batch
                 self._record()
-                if self.running == 0 or self._asked_to_stop():
+                if self._asked_to_stop() or self.running == 0:
                     break
         finally:
             # also on Ctrl-C: what was reached is worth having
@@ -252,11 +256,12 @@ class Solve:
             "iterations", "history", "running", "stop"
         )
         self.running = int(running[0])
-        for column in np.flatnonzero(iterations > self.iterations):
+        advanced = np.flatnonzero(iterations > self.iterations)
+        for column in advanced:
             rows = np.arange(self.iterations[column], iterations[column]) % status.capacity
             norms = ring[rows, column].astype(np.float64) / self.scale[column]
             self.history[column].extend(norms.tolist())
-        self.iterations = iterations
+        self.iterations, self.advanced = iterations, advanced.size > 0
         self._tell("iteration")
 
     def _tell(self, event: str) -> None:
@@ -276,19 +281,19 @@ class Solve:
                 getattr(logger, event)(snapshot)
 
     def _asked_to_stop(self) -> bool:
-        """Ask the callback, the clock and the true residual whether to go on."""
-        if self.solver.keeps_iterate and self._callback_stops():
+        """Ask the callbacks, the clock and the true residual whether to go on.
+
+        Callbacks see the last iteration too. What has met its tolerance by then is a success
+        whatever they say: the verdict is that of the true residual.
+        """
+        if self.advanced and (
+            (self.solver.keeps_iterate and self._callback_stops()) or self._norm_callback_stops()
+        ):
             return True
-        if self.norm_callback is not None:
-            norms = np.array([h[-1] for h in self.history]) / np.where(
-                self.norm_b > 0, self.norm_b / self.scale, 1.0
-            )
-            if self.norm_callback(norms[0] if np.ndim(self.given) == 1 else norms):
-                self.final[self.final == Stop.RUNNING] = Stop.CALLBACK
-                return True
-        running = self.final == Stop.RUNNING
+        if self.running == 0:
+            return False
         if self.seconds is not None and time.perf_counter() - self.began > self.seconds:
-            self.final[running] = Stop.TIME_LIMIT
+            self.halt = Stop.TIME_LIMIT
             return True
         return (
             self.period is not None and self.solver.keeps_iterate and self._true_residual_passes()
@@ -297,7 +302,18 @@ class Solve:
     def _callback_stops(self) -> bool:
         if self.callback is None or not self.callback(self._shaped(self._solution())):
             return False
-        self.final[self.final == Stop.RUNNING] = Stop.CALLBACK
+        self.halt = Stop.CALLBACK
+        return True
+
+    def _norm_callback_stops(self) -> bool:
+        if self.norm_callback is None:
+            return False
+        norms = np.array([h[-1] for h in self.history]) / np.where(
+            self.norm_b > 0, self.norm_b / self.scale, 1.0
+        )
+        if not self.norm_callback(norms[0] if np.ndim(self.given) == 1 else norms):
+            return False
+        self.halt = Stop.CALLBACK
         return True
 
     def _true_residual_passes(self) -> bool:
@@ -317,7 +333,7 @@ class Solve:
         return like(self.executor, block, self.given)
 
     def _result(self) -> Result:
-        if np.any(np.isin(self.final, (Stop.TIME_LIMIT, Stop.CALLBACK, Stop.INTERRUPTED))):
+        if np.any(self.final == Stop.INTERRUPTED):
             self._residual(self.work.r)
             self.norm = self._column_value(vector.norm, self.work.r)
         one = np.ndim(self.given) == 1

@@ -132,3 +132,26 @@ def test_ctrl_c_gives_what_was_reached(on, solver, rng):
     assert result.residual_norm < result.residuals[0]
     # the solver is as good as before
     assert made.solve(rng.standard_normal(144), x0=None).iterations > 0
+
+
+@pytest.mark.parametrize("name", ["cg", "bicgstab", "cgs"])
+def test_a_callback_sees_the_last_iterate_too(name):
+    S = poisson(6)
+    seen = []
+    x, info = getattr(wl.linalg, name)(S, np.ones(36), callback=lambda x: seen.append(x.copy()))
+    assert info == 0
+    np.testing.assert_array_equal(seen[-1], x)
+
+
+def test_what_has_converged_is_a_success_whatever_the_callback_says():
+    S = poisson(6)
+    b = np.stack([np.linalg.eigh(S.toarray())[1][:, 0], np.arange(36.0)], axis=1)
+    result = wl.solvers.Cg(S).solve(b, callback=lambda x: True)
+    assert result.stops == [Stop.CONVERGED, Stop.CALLBACK]  # one step solves for an eigenvector
+
+
+def test_the_norm_callback_sees_every_iteration():
+    norms = []
+    result = wl.solvers.Cg(poisson(6)).solve(np.ones(36), norm_callback=norms.append)
+    assert len(norms) == result.iterations
+    np.testing.assert_allclose(norms, result.residuals[1:] / 6.0)
