@@ -13,7 +13,7 @@ from .errors import ExecutorMismatch, UnsupportedOperation
 from .operation import KernelTable, Operation
 
 if TYPE_CHECKING:
-    from .iteration import Iteration, Replay
+    from .iteration import Cycles, Iteration, Replay
 
 Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, ...
 
@@ -141,6 +141,16 @@ class Executor(ABC):
             if self.to_host(status.running)[0] == 0:
                 break
             iteration.body()
+
+    def drive_cycles(self, cycles: Cycles, limit: int) -> bool:
+        """Run whole cycles until a column stops, or ``limit`` times, if that can be done unwatched.
+
+        Returns
+        -------
+        bool
+            Whether any were run. If not, as here, the host goes from one to the next itself.
+        """
+        return False
 
     def play(self, replay: Replay) -> None:
         """Run what does not repeat by itself, perhaps from a record of it."""

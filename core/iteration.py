@@ -50,3 +50,33 @@ class Replay:
     body: Callable[[], None]
     resident: bool = True
     program: Any = field(default=None, repr=False)
+
+
+@dataclass(eq=False)
+class Cycles:
+    """Cycles of a solver that restarts, one after the other as long as no column stops.
+
+    Parameters
+    ----------
+    before : Replay
+        Makes the true residual, judges it and begins a cycle.
+    iteration : Iteration
+        What is repeated within a cycle.
+    after : Replay
+        Completes the iterate.
+    length : int
+        Iterations of a cycle.
+    program : object
+        What an executor made of them.
+    """
+
+    before: Replay
+    iteration: Iteration
+    after: Replay
+    length: int
+    program: Any = field(default=None, repr=False)
+
+    @property
+    def resident(self) -> bool:
+        """Whether nothing but executor operations is in them."""
+        return self.before.resident and self.iteration.resident and self.after.resident

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.dtypes import common_dtype
 from ..core.errors import ShapeMismatch
 from ..core.executor import same_executor
-from ..core.iteration import Iteration, Replay
+from ..core.iteration import Cycles, Iteration, Replay
 from ..core.linop import LinOp
 from ..core.loggers import Logger, Progress
 from ..core.operations import vector
@@ -182,8 +182,21 @@ class KrylovSolver(LinOp):
             work.beginning = Replay(lambda: self.initialize(work), resident)
             work.ending = Replay(lambda: self.finish(work), resident)
             work.verifying = Replay(work.verify, work.A.resident)
+            if self.cycle is not None:
+                work.vectors("b")
+                work.reals("begun")
+                before = Replay(lambda: self._restart(work), resident)
+                work.cycles = Cycles(before, work.iteration, work.ending, self.cycle)
             self._workspaces[key] = work
         return self._workspaces[key]
+
+    def _restart(self, work: Workspace) -> None:
+        """Begin a cycle from the true residual, whose norms are kept in ``work.begun``."""
+        run, k = self.executor.run, work.k
+        run(vector.axpby, work.b, work.r, 1.0, 0.0)
+        work.verify()
+        run(vector.axpby, work.status.norm.reshape(k, 1), work.begun.reshape(k, 1), 1.0, 0.0)
+        self.initialize(work)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_workspaces": {}}

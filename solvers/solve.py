@@ -74,6 +74,7 @@ class Solve:
         self.period = true_residual_period(solver.stop)
         self.halt: Stop | None = None
         self.advanced = False
+        self.b_is_in_place = False
 
     # ---- before
 
@@ -147,6 +148,7 @@ class Solve:
             self._tell("start")
             while np.any(self.final == Stop.RUNNING):
                 self._cycle()
+                self._cycles_unwatched()
                 self._verify()
                 if self.halt is not None:
                     self.final[self.final == Stop.RUNNING] = self.halt
@@ -229,6 +231,26 @@ class Solve:
             self.executor.play(work.ending)
         if not solver.keeps_iterate:
             self._callback_stops()
+
+    def _cycles_unwatched(self) -> None:
+        """Let the executor run further cycles, if nobody looks at what is between two of them.
+
+        It stops where a column does, and what it says of a true residual is not the verdict yet.
+        """
+        solver, work = self.solver, self.work
+        watched = self.callback is not None or self._periods() or np.any(self.ended != self.final)
+        if solver.cycle is None or watched:
+            return
+        limit = min(self._left(), work.status.capacity) // solver.cycle
+        if limit < 1:
+            return
+        if not self.b_is_in_place:
+            self.executor.run(vector.axpby, self.b, work.b, 1.0, 0.0)
+            self.b_is_in_place = True
+        if self.executor.drive_cycles(work.cycles, limit):
+            self._record()
+            begun = self.executor.to_host(work.begun).astype(np.float64)
+            self.norm = np.where(self.final == Stop.RUNNING, begun, self.norm)
 
     def _left(self) -> int:
         running = self.final == Stop.RUNNING

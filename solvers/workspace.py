@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.dtypes import real_dtype
-from ..core.iteration import Iteration, Replay
+from ..core.iteration import Cycles, Iteration, Replay
 from ..core.linop import LinOp
 from ..core.operations import status as status_operations
 from ..core.status import Status
@@ -29,6 +29,9 @@ class Workspace:
         What the executor drives.
     beginning, ending, verifying : Replay
         What it plays around a cycle.
+    cycles : Cycles
+        Of a solver that restarts: what it drives while nobody watches. Such a solver has the
+        right-hand sides in ``b`` then, and the norms with which the last cycle began in ``begun``.
     """
 
     A: LinOp
@@ -38,6 +41,7 @@ class Workspace:
     beginning: Replay
     ending: Replay
     verifying: Replay
+    cycles: Cycles
 
     def __init__(self, A: LinOp, M: LinOp | None, columns: int) -> None:
         self.A, self.M = A, M

@@ -1,10 +1,11 @@
-// An iteration of GMRES for one right-hand side, on rows that stay with work-items (waiting.hpp).
+// An iteration of GMRES for one right-hand side, on rows that stay with work-items (kept.hpp).
 //
 // Of a vector of the basis a work-item needs its own rows alone, so that the first vectors can be
 // in shared memory, and nobody waits for those that are not. All blocks do the small problem, each
 // for itself.
 #pragma once
 #include "gmres.hpp"
+#include "kept.hpp"
 #include "waiting.hpp"
 
 namespace wl {
@@ -105,20 +106,22 @@ WL_DEVICE int folded(int lane) {
 // The small arrays of a block, in shared memory: s numbers each, parts s for every wave.
 template <class T>
 struct small_arrays {
-  T *h, *correction, *sines, *g;
+  T *h, *turned, *correction, *sines, *g;
   real_t<T>* cosines;
   T *parts, *heard;
   u64* posts;
 };
 
-// Vectors of the basis of which a work-item loads its rows before it goes on.
-template <class T>
-constexpr int at_once = sizeof(T) > 8 ? 2 : 4;
+// Vectors of the basis of which a work-item loads its ROWS rows before it goes on.
+template <class T, int ROWS>
+constexpr int at_once = ROWS * sizeof(T) > 16  ? 2
+                        : ROWS * sizeof(T) > 8 ? 4
+                                               : 8;
 
 // parts[i][wave] of <basis_i, w> for i <= j, and of <w, w> for i = j + 1.
 template <int ROWS, class T, class B>
 WL_DEVICE void project_kept(const item& it, i64 j, const B& basis, const T* w, T* parts) {
-  constexpr int count = at_once<T>;
+  constexpr int count = at_once<T, ROWS>;
   basis.template visit<count>(it, j, [&](i64 i, i64 end, const T(&others)[count][ROWS]) {
     T sums[count] = {};
 #pragma unroll
@@ -143,7 +146,7 @@ WL_DEVICE void project_kept(const item& it, i64 j, const B& basis, const T* w, T
 // w -= sum_i h_i basis_i for i <= j; returns the part of |w|^2.
 template <int ROWS, class T, class B>
 WL_DEVICE real_t<T> subtract_kept(const item& it, i64 j, const B& basis, T* w, const T* h) {
-  constexpr int count = at_once<T>;
+  constexpr int count = at_once<T, ROWS>;
   basis.template visit<count>(it, j, [&](i64 i, i64 end, const T(&others)[count][ROWS]) {
 #pragma unroll
     for (int u = 0; u < count; ++u) {
@@ -176,20 +179,27 @@ WL_DEVICE void orthogonalize(const item& it, meeting& m, i64 j, const B& basis, 
   project_kept<ROWS>(it, j, basis, w, a.parts);
   add_up_many(it, m, j + 2, a.parts, a.h, a.heard, a.posts);
   const R length = square_root(real(a.h[j + 1]));
+  // One work-item turns the column while others are waited for.
+  const auto turn_earlier = [&] {
+    a.turned[j] = turn_column<T>(j, strided<T>{a.h, 1}, strided<R>{a.cosines, 1},
+                                 strided<T>{a.sines, 1}, strided<T>{a.turned, 1});
+  };
   const auto rotate = [&] {
-    rotate_column<T>(0, j, strided<T>{a.h, 1}, strided<R>{a.cosines, 1}, strided<T>{a.sines, 1},
-                     strided<T>{a.h, 1}, after, before, mat<R>{a.cosines, 1}, mat<T>{a.sines, 1},
-                     mat<T>{a.g, 1}, count, status);
+    close_column<T>(0, j, a.turned[j], a.turned[j], after, before, mat<R>{a.cosines, 1},
+                    mat<T>{a.sines, 1}, mat<T>{a.g, 1}, count, status);
     *step = j + 1;
   };
   R sum = subtract_kept<ROWS>(it, j, basis, w, a.h);
   publish();
-  add_up<true, R>(it, m, sum, [&](R total) {
-    *before = length;
-    *after = square_root(total);
-    if (!lost_digits(*after, length))
-      rotate();
-  });
+  add_up<true, R>(
+      it, m, sum,
+      [&](R total) {
+        *before = length;
+        *after = square_root(total);
+        if (!lost_digits(*after, length))
+          rotate();
+      },
+      turn_earlier);
   // The same in all blocks: who has turned the column has counted the step.
   if (*step == j + 1)
     return;
@@ -199,10 +209,13 @@ WL_DEVICE void orthogonalize(const item& it, meeting& m, i64 j, const B& basis, 
   for (i64 i = it.thread(); i <= j; i += WL_BLOCK)
     a.h[i] += a.correction[i];
   publish();
-  add_up<true, R>(it, m, sum, [&](R total) {
-    *after = square_root(total);
-    rotate();
-  });
+  add_up<true, R>(
+      it, m, sum,
+      [&](R total) {
+        *after = square_root(total);
+        rotate();
+      },
+      turn_earlier);
 }
 
 // What the new column changed, for whoever goes on after this launch.
@@ -210,7 +223,7 @@ template <class T>
 WL_DEVICE void write_column(const item& it, i64 s, i64 j, const small_arrays<T>& a, T* hessenberg,
                             real_t<T>* cosine, T* sine, T* g) {
   for (i64 i = it.thread(); i <= j; i += WL_BLOCK)
-    hessenberg[i * s + j] = a.h[i];
+    hessenberg[i * s + j] = a.turned[i];
   if (it.thread() == 0) {
     cosine[j] = a.cosines[j];
     sine[j] = a.sines[j];

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.executor import Array
-from ...core.iteration import Iteration, Replay
+from ...core.iteration import Cycles, Iteration, Replay
 from .base import GpuExecutor, Scratch
 from .device import CudaDevice, device
 from .table import kernel
@@ -107,6 +107,18 @@ class CudaExecutor(GpuExecutor):
                 if not replay.program:
                     replay.program = Played(self, replay)
                 replay.program.run()
+
+    def drive_cycles(self, cycles: Cycles, limit: int) -> bool:
+        """Run whole cycles as one graph until a column stops, or ``limit`` times."""
+        if not cycles.resident or self.observed:
+            return False
+        with self._here("a solver's cycles"):
+            if cycles.program is None:
+                from .loop import Restarts
+
+                cycles.program = Restarts(self, cycles)
+            cycles.program.run(limit)
+        return True
 
     def to_host_together(self, *arrays: Array) -> list[np.ndarray[Any, Any]]:
         """Return NumPy copies of contiguous arrays, after the work that makes them."""

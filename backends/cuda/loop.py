@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import DeviceError
+from ...core.iteration import Cycles, Replay
 from ...core.status import Status
 from ..unified.wrappers import LARGEST_SUM
 from . import fused, launch, packed, selection
 from .base import CODES, Scratch, address
 from .device import CudaDevice
 from .executor import CudaExecutor
-from .rounds import Act, Plan, acts_of, all_vectors, plan, row_arrays
-from .tape import Step, Tape, is_contiguous
-from .together import (
+from .graphs import GraphBuilder, checked, runtime
+from .room import (
     Shape,
     carried_vectors,
     matrices_of,
@@ -27,8 +26,10 @@ from .together import (
     posts_of_many,
     posts_of_sums,
     small_bytes,
-    together,
 )
+from .rounds import Act, Plan, acts_of, all_vectors, plan, row_arrays
+from .tape import Step, Tape, is_contiguous
+from .together import together
 
 #: Work-items of a block of the one kernel on a grid. At 64^3 CG took 9.8 microseconds an iteration
 #: with 512, 10.4 with 1024 and 17.5 with 256; BiCGSTAB, whose registers 1024 spilled, 60 and not 18
@@ -68,16 +69,20 @@ using condition = unsigned long long;
 // NVRTC knows the setter, but does not declare it.
 extern "C" __device__ __cudart_builtin__ void cudaGraphSetConditional(condition, unsigned int);
 
-extern "C" __global__ void loop_begin(condition handle, const int* running, i64* turns) {
-  cudaGraphSetConditional(handle, *running != 0 && turns[0] < turns[1] ? 1u : 0u);
+__device__ void go_on(condition handle, const int* running, const i64* counts) {
+  cudaGraphSetConditional(handle, *running >= counts[2] && counts[0] < counts[1] ? 1u : 0u);
 }
-extern "C" __global__ void loop_turn(condition handle, const int* running, i64* turns) {
-  const i64 done = ++turns[0];
-  cudaGraphSetConditional(handle, *running != 0 && done < turns[1] ? 1u : 0u);
+extern "C" __global__ void loop_begin(condition handle, const int* running, const i64* counts) {
+  go_on(handle, running, counts);
 }
-extern "C" __global__ void loop_limit(i64* turns, i64 limit) {
-  turns[0] = 0;
-  turns[1] = limit;
+extern "C" __global__ void loop_end(condition handle, const int* running, i64* counts) {
+  ++counts[0];
+  go_on(handle, running, counts);
+}
+extern "C" __global__ void loop_limit(i64* counts, i64 limit, const int* all) {
+  counts[0] = 0;
+  counts[1] = limit;
+  counts[2] = all && *all > 1 ? *all : 1;
 }
 """
 
@@ -163,19 +168,33 @@ class Together:
                 break
         words = posts_of_sums(self.shape) + posts_of_many(acts, self.shape)
         self.posts = executor.xp.zeros(words, np.uint64)
-        self.values = [*made.kernel.values, address(self.posts)]
-        self.number = 0
+        #: The number of the last meeting.
+        self.number = executor.xp.zeros(1, np.uint32)
+        self.values = [*made.kernel.values, address(self.posts), address(self.number)]
+        self._expected = 0
 
     def run(self, limit: int) -> None:
         """Run at most ``limit`` iterations."""
-        used = limit * self.meetings + 4
-        if self.number + used >= 2**32:
+        self.expect(limit)
+        self._launch(limit)
+
+    def expect(self, iterations: int, launches: int = 1) -> None:
+        """See to it that so many iterations, in so many launches, have numbers for meetings."""
+        used = iterations * self.meetings + 4 * launches
+        if self._expected + used >= 2**32:
             self.posts.fill(0)
-            self.number = 0
-        arguments = [*self.values, np.uint32(self.number), limit]
+            self.number.fill(0)
+            self._expected = 0
+        self._expected += used
+
+    def add_to(self, builder: GraphBuilder, limit: int) -> None:
+        """Add a launch for at most ``limit`` iterations to a graph."""
+        builder.part(lambda: self._launch(limit))
+
+    def _launch(self, limit: int) -> None:
         shape, cooperative = self.shape, not self.shape.cluster
-        self.function((shape.blocks,), (shape.block,), arguments, self.shared, None, cooperative)
-        self.number += used
+        given = [*self.values, limit]
+        self.function((shape.blocks,), (shape.block,), given, self.shared, None, cooperative)
 
 
 def loaded(device: CudaDevice, kernel: fused.Kernel) -> Any:
@@ -234,11 +253,7 @@ class Graph:
         self.executor = executor
         self.steps = steps
         self.scratch = Scratch()
-        self.turns = executor.xp.zeros(2, np.int64)
-        device = executor.device
-        running = address(status.running)
-        names = ("loop_begin", "loop_turn", "loop_limit")
-        begin, turn, self._limit = (device.function(name, lambda: _LOOP_SOURCE) for name in names)
+        self.turns = Turns(executor, status)
         self.kernels = [self._kernel(step) for step in steps]
         with executor.preparing(self.scratch, dry=True):
             self._launch_all()
@@ -246,17 +261,8 @@ class Graph:
         last = max(
             (i for i, step in enumerate(steps) if _ends_columns(step)), default=len(steps) - 1
         )
-        builder = GraphBuilder(executor)
-        try:
-            builder.head(lambda handle: begin((1,), (1,), (handle, running, address(self.turns))))
-            with executor.preparing(self.scratch, dry=False):
-                builder.body(lambda handle, fork: self._capture(last, fork, turn, handle, running))
-            self._graph = builder.finish()
-        except BaseException:
-            builder.discard()
-            raise
-        # Not at exit: CUDA is gone by then.
-        weakref.finalize(self, builder.discard).atexit = False
+        self._last = last
+        self._graph = built(self, GraphBuilder(executor), self.add_to)
 
     def _kernel(self, step: Step) -> fused.Kernel | None:
         """Return the kernel of a product and its operation on rows, if they can share one."""
@@ -292,16 +298,122 @@ class Graph:
         scratch = executor.scratch(blocks * LARGEST_SUM)
         executor.launch(function, blocks, [*kernel.values, *scratch], block)
 
-    def _capture(self, last: int, fork: Any, turn: Any, handle: Any, running: int) -> None:
-        for at in range(len(self.steps)):
-            self._launch(at)
-            if at == last:
-                fork(lambda: turn((1,), (1,), (handle, running, address(self.turns))))
+    def add_to(self, builder: GraphBuilder, limit: int | None = None) -> None:
+        """Add the loop to a graph, with a limit that stays or, if None, what :meth:`run` says."""
+        condition = builder.condition()
+
+        def begin() -> None:
+            if limit is not None:
+                self.turns.limit(limit)
+            self.turns.begin(condition)
+
+        def iterate() -> None:
+            with self.executor.preparing(self.scratch, dry=False):
+                for at in range(self._last + 1):
+                    self._launch(at)
+                with builder.beside(lambda: self.turns.end(condition)):
+                    for at in range(self._last + 1, len(self.steps)):
+                        self._launch(at)
+
+        builder.part(begin)
+        builder.repeat(condition, lambda: builder.part(iterate))
+
+    def expect(self, iterations: int, launches: int) -> None:
+        """Nothing: launches of a graph have no need to be counted."""
 
     def run(self, limit: int) -> None:
         """Run at most ``limit`` iterations."""
-        self._limit((1,), (1,), (address(self.turns), limit))
-        checked(_runtime().cudaGraphLaunch(self._graph, _stream(self.executor)))
+        self.turns.limit(limit)
+        launch_graph(self.executor, self._graph)
+
+
+class Restarts:
+    """Whole cycles under a WHILE node."""
+
+    def __init__(self, executor: CudaExecutor, cycles: Cycles) -> None:
+        self.executor, self.scratch = executor, Scratch()
+        self.cycles = cycles
+        self.turns = Turns(executor, cycles.iteration.status, every_column=True)
+        with executor.preparing(self.scratch, dry=True):
+            cycles.before.body()
+            cycles.after.body()
+        self._graph = built(self, GraphBuilder(executor), self._add_to)
+
+    def _add_to(self, builder: GraphBuilder) -> None:
+        condition, cycles = builder.condition(), self.cycles
+
+        def played(replay: Replay) -> None:
+            with self.executor.preparing(self.scratch, dry=False):
+                replay.body()
+
+        def parts() -> None:
+            builder.part(lambda: played(cycles.before))
+            cycles.iteration.program.add_to(builder, cycles.length)
+
+            def end() -> None:
+                played(cycles.after)
+                self.turns.end(condition)
+
+            builder.part(end)
+
+        builder.part(lambda: self.turns.begin(condition))
+        builder.repeat(condition, parts)
+
+    def run(self, limit: int) -> None:
+        """Run at most ``limit`` cycles."""
+        self.cycles.iteration.program.expect(limit * self.cycles.length, limit)
+        self.turns.limit(limit)
+        launch_graph(self.executor, self._graph)
+
+
+class Turns:
+    """How often a part of a graph has run, and whether it runs again."""
+
+    def __init__(self, executor: CudaExecutor, status: Status, every_column: bool = False) -> None:
+        self._running = address(status.running)
+        # Turns taken, the most there may be, and the columns that must be running for another.
+        self._counts = executor.xp.zeros(3, np.int64)
+        self._all = self._running if every_column else 0
+        names = ("loop_limit", "loop_begin", "loop_end")
+        device = executor.device
+        self._limit, self._begin, self._end = (
+            device.function(name, lambda: _LOOP_SOURCE) for name in names
+        )
+
+    def limit(self, turns: int) -> None:
+        """Say how many turns there may be."""
+        self._limit((1,), (1,), (address(self._counts), turns, self._all))
+
+    def begin(self, condition: Any) -> None:
+        """Set a condition before the first turn."""
+        self._set(self._begin, condition)
+
+    def end(self, condition: Any) -> None:
+        """Count a turn and set the condition of the next."""
+        self._set(self._end, condition)
+
+    def _set(self, kernel: Any, condition: Any) -> None:
+        given = (np.uint64(int(condition)), self._running, address(self._counts))
+        kernel((1,), (1,), given)
+
+
+def built(owner: Any, builder: GraphBuilder, add_to: Any) -> Any:
+    """Return the graph of what ``add_to(builder)`` adds; it lives as long as its owner."""
+    try:
+        add_to(builder)
+        graph = builder.finish()
+    except BaseException:
+        builder.discard()
+        raise
+    # Not at exit: CUDA is gone by then.
+    weakref.finalize(owner, builder.discard).atexit = False
+    return graph
+
+
+def launch_graph(executor: CudaExecutor, graph: Any) -> None:
+    """Launch a graph on the current stream."""
+    stream = int(executor.xp.cuda.get_current_stream().ptr)
+    checked(runtime().cudaGraphLaunch(graph, stream))
 
 
 #: Work-items of a block of CSR-stream.
@@ -314,111 +426,3 @@ def _ends_columns(step: Step) -> bool:
         for operation, _ in step.calls
         for parameter in operation.parameters
     )
-
-
-def _runtime() -> Any:
-    from cuda.bindings import runtime
-
-    return runtime
-
-
-def _stream(executor: CudaExecutor) -> int:
-    return int(executor.xp.cuda.get_current_stream().ptr)
-
-
-def checked(result: tuple[Any, ...]) -> Any:
-    """Return what a call of the runtime returned besides its code, or raise DeviceError."""
-    if int(result[0]) != 0:
-        runtime = _runtime()
-        _, text = runtime.cudaGetErrorString(result[0])
-        raise DeviceError(f"{result[0].name}: {text.decode() if text else ''}")
-    return None if len(result) == 1 else result[1] if len(result) == 2 else result[1:]
-
-
-class GraphBuilder:
-    """A graph of a head, and of a body that is repeated while a condition holds.
-
-    The head and the body are captured: they launch kernels as usual, on the stream that is
-    current then.
-    """
-
-    def __init__(self, executor: CudaExecutor) -> None:
-        runtime = _runtime()
-        self._executor = executor
-        self._runtime = runtime
-        self._executable: Any = None
-        self._graph = checked(runtime.cudaGraphCreate(0))
-        self._handle = checked(runtime.cudaGraphConditionalHandleCreate(self._graph, 0, 1))
-        self._stream = executor.xp.cuda.Stream(non_blocking=True)
-
-    @property
-    def handle(self) -> np.uint64:
-        """What kernels set the condition with."""
-        return np.uint64(int(self._handle))
-
-    def head(self, launches: Any) -> None:
-        """Capture what runs once, before; it sets the condition for the first time."""
-        self._capture(self._graph, lambda: launches(self.handle))
-
-    def body(self, launches: Any) -> None:
-        """Capture what is repeated.
-
-        ``launches(handle, fork)`` launches it; ``fork(f)`` captures what f launches beside the
-        rest.
-        """
-        runtime = self._runtime
-        nodes = checked(runtime.cudaGraphGetNodes(self._graph, 16))
-        nodes = [node for node in nodes[0]][: int(nodes[1])]
-        parameters = runtime.cudaGraphNodeParams()
-        parameters.type = runtime.cudaGraphNodeType.cudaGraphNodeTypeConditional
-        parameters.conditional.handle = self._handle
-        parameters.conditional.type = runtime.cudaGraphConditionalNodeType.cudaGraphCondTypeWhile
-        parameters.conditional.size = 1
-        checked(runtime.cudaGraphAddNode(self._graph, nodes, None, len(nodes), parameters))
-        body = parameters.conditional.phGraph_out[0]
-        self._capture(body, lambda: self._with_forks(launches))
-
-    def _with_forks(self, launches: Any) -> None:
-        cuda = self._executor.xp.cuda
-        side = cuda.Stream(non_blocking=True)
-        joins: list[Any] = []
-
-        def fork(launch_beside: Any) -> None:
-            here = cuda.Event(disable_timing=True)
-            here.record(self._stream)
-            side.wait_event(here)
-            with side:
-                launch_beside()
-            done = cuda.Event(disable_timing=True)
-            done.record(side)
-            joins.append(done)
-
-        launches(self.handle, fork)
-        for done in joins:
-            self._stream.wait_event(done)
-
-    def _capture(self, graph: Any, launches: Any) -> None:
-        runtime = self._runtime
-        mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeRelaxed
-        pointer = self._stream.ptr
-        checked(runtime.cudaStreamBeginCaptureToGraph(pointer, graph, None, None, 0, mode))
-        try:
-            with self._stream:
-                launches()
-        finally:
-            ended = runtime.cudaStreamEndCapture(pointer)
-        checked(ended)
-
-    def finish(self) -> Any:
-        """Return the graph, ready to be launched."""
-        self._executable = checked(self._runtime.cudaGraphInstantiate(self._graph, 0))
-        return self._executable
-
-    def discard(self) -> None:
-        """Give back what the graph holds; does nothing the second time."""
-        executable, self._executable = self._executable, None
-        graph, self._graph = self._graph, None
-        if executable is not None:
-            self._runtime.cudaGraphExecDestroy(executable)
-        if graph is not None:
-            self._runtime.cudaGraphDestroy(graph)

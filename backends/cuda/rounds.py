@@ -223,8 +223,8 @@ def plan(acts: list[Act], forming: bool) -> Plan:
     acts : list of Act
         The round.
     forming : bool
-        Whether gathers may form what they gather. It takes more of them, which is cheap where all
-        is in the caches.
+        Whether gathers may form what they gather from several vectors. It takes more of them, which
+        is cheap where all is in the caches.
     """
     deferred = [_is_deferred(acts, at) for at in range(len(acts))]
     meets = [act.has_sum and not late for act, late in zip(acts, deferred, strict=True)]
@@ -285,7 +285,7 @@ def _gather(made: Plan, product: int, forming: bool) -> Gather | None:
             needed = (needed - act.writes) | act.reads
     sources = _sources(acts, tuple(chain), vector)
     start = product - len(between)
-    if chain and (not forming or len(sources) > MOST_SOURCES):
+    if chain and len(sources) > (MOST_SOURCES if forming else 1):
         return None
     if not all(_is_stored_in_time(made, start, source) for source in sources):
         return None

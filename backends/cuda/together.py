@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ...core.dtypes import real_dtype
@@ -10,82 +10,12 @@ from ..unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
 from . import fused, packed
 from .base import CODES
 from .fused import REAL, STATUS, Arguments, Kernel
+from .room import Room, Shape, carried_vectors, in_shared, pattern_bytes, posts_of_sums
 from .rounds import Act, Arnoldi, Gather, Meeting, Plan, row_arrays
 from .tape import Call, address
 
 #: Members of a status that no operation writes but through its other members.
 _READ_ONLY = ("history", "threshold")
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How a kernel is launched, and what it keeps in shared memory.
-
-    Attributes
-    ----------
-    block, blocks : int
-        Work-items of a block, and blocks.
-    rows : int
-        Rows of a work-item at most.
-    cluster : int
-        Blocks of a cluster; 0 for a grid.
-    matrices : bool
-        Whether matrices are in shared memory.
-    basis : int
-        How many vectors of a basis are.
-    vectors : int
-        How many other vectors are.
-    """
-
-    block: int
-    blocks: int
-    rows: int
-    cluster: int = 0
-    matrices: bool = False
-    basis: int = 0
-    vectors: int = 0
-
-
-@dataclass
-class Room:
-    """Shared memory, handed out piece by piece."""
-
-    nbytes: int = 0
-    lines: list[str] = field(default_factory=list)
-
-    def array(self, kind: str, count: int, itemsize: int, name: str) -> str:
-        """Reserve an array and return its name."""
-        self.lines.append(
-            f"  auto* const {name} = reinterpret_cast<{kind}*>(room + {self.nbytes});\n"
-        )
-        self.nbytes += -(-count * itemsize // 16) * 16
-        return name
-
-
-def matrices_of(acts: list[Act]) -> list[Any]:
-    """Return the matrices of all products, each once."""
-    found = {id(a.product[1][0]): a.product[1][0] for a in acts if a.product is not None}
-    return list(found.values())
-
-
-def matrix_bytes(matrix: Any, slots: int) -> int:
-    """Return the shared memory of a block for a matrix, with so many rows."""
-    width = max(int(matrix.plan.statistics.longest), 1)
-    return width * slots * (matrix.dtype.itemsize + 4) + 32
-
-
-def pattern_bytes(matrix: Any, slots: int) -> int:
-    """Return the shared memory for the offsets that rows share; 0 for other matrices."""
-    state = matrix.plan.state
-    if not isinstance(state, packed.Packed) or state.code != packed.PATTERN:
-        return 0
-    return 4 * int(state.offsets.size) + slots + 32
-
-
-def small_bytes(arnoldi: Arnoldi, shape: Shape, warp: int) -> int:
-    """Return the shared memory of a block for GMRES without vectors of the basis."""
-    size, itemsize = int(arnoldi.basis.shape[0]), arnoldi.basis.dtype.itemsize
-    return size * (5 + shape.block // warp + shape.cluster) * itemsize + 8 * 16
 
 
 @dataclass(frozen=True)
@@ -162,7 +92,7 @@ class _Text:
         """Return the whole."""
         lines = [self._act(at, act) for at, act in enumerate(self.plan.acts)]
         body = self._frame(lines)
-        headers = ["waiting.hpp", *fused.STEPS]
+        headers = ["waiting.hpp", "kept.hpp", *fused.STEPS]
         if any(act.arnoldi for act in self.plan.acts):
             headers.append("arnoldi.hpp")
         # One block a multiprocessor may have all registers.
@@ -173,7 +103,7 @@ class _Text:
             launched = (
                 f"__cluster_dims__({self.shape.cluster}) __launch_bounds__({self.shape.block}, 1)"
             )
-        extra = ["wl::u64* posts", "wl::u32 number", "wl::i64 limit"]
+        extra = ["wl::u64* posts", "wl::u32* number", "wl::i64 limit"]
         made = fused.kernel(
             self.arguments, headers, extra, body, self.shape.block, self.warp, defines, launched
         )
@@ -356,7 +286,7 @@ class _Text:
         arguments, room, shape = self.arguments, self.room, self.shape
         real = REAL[arguments.value]
         size, itemsize = int(a.basis.shape[0]), a.basis.dtype.itemsize
-        names = ("h", "correction", "sines", "g")
+        names = ("h", "turned", "correction", "sines", "g")
         small = [room.array(self.real, size, itemsize, f"small_{name}") for name in names]
         real_size = real_dtype(a.basis.dtype).itemsize
         small.append(room.array(real, size, real_size, "small_cosines"))
@@ -459,55 +389,13 @@ class _Text:
       &s.stop, &s.iterations, &s.norm, &s.threshold, first ? {history} : &s.history, &s.running,
       first ? {capacity} : 1, 1}};
 {"".join(self.opening)}  it.barrier();
-  wl::meeting m{{posts, number}};
+  wl::meeting m{{posts, *number}};
   wl::begin_meetings();
   for (wl::i64 round = 0; round < limit && s.running != 0; ++round) {{
 {made}{rounds}  }}
   wl::wait_for_all(it, m);
 {"".join(self.closing)}  {each} {{ {back}}});
   if (first && it.thread() == 0) {{
-{stores}  }}
+{stores}    *number = m.number;
+  }}
 """
-
-
-def carried_vectors(plan: Plan) -> set[int]:
-    """Return the vectors whose values a round takes over from the one before."""
-    carried: set[int] = set()
-    written: set[int] = set()
-    for at, act in enumerate(plan.acts):
-        if at in plan.first:
-            carried |= set(plan.first[at].sources) - written
-        if act.product is not None and act.product[1][4] != 0:
-            carried |= {address(act.product[1][2])} - written
-        if act.product is not None:
-            written |= {address(act.product[1][2])}
-        carried |= act.reads - written
-        written |= act.writes
-    return carried
-
-
-def in_shared(plan: Plan, kinds: dict[int, str], kind: str) -> list[int]:
-    """Return the vectors that may be in shared memory, the least used first."""
-    used: dict[int, int] = {}
-    for act in plan.acts:
-        for where in (*act.reads, *act.writes):
-            used[where] = used.get(where, 0) + 1
-    fixed = {address(act.arnoldi.w) for act in plan.acts if act.arnoldi is not None}
-    flat = {address(a) for act in plan.acts for p, a in row_arrays(act.rows) if len(p.dims) == 1}
-    found = carried_vectors(plan) - fixed - flat
-    return sorted((w for w in found if kinds[w] == kind), key=lambda w: (used.get(w, 0), w))
-
-
-def posts_of_sums(shape: Shape) -> int:
-    """Return the words of meetings for sums: two rooms of sixteen for each block."""
-    return 2 * 16 * shape.blocks
-
-
-def posts_of_many(acts: list[Act], shape: Shape) -> int:
-    """Return the words of the meetings of GMRES for all inner products at once."""
-    sizes = [
-        int(a.arnoldi.basis.shape[0]) * 2 * max(a.arnoldi.basis.dtype.itemsize // 8, 1)
-        for a in acts
-        if a.arnoldi is not None
-    ]
-    return max(sizes, default=0) * shape.blocks

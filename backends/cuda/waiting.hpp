@@ -37,6 +37,11 @@ struct both {
   }
 };
 
+// What a work-item does while it waits, if there is nothing.
+struct idle {
+  WL_DEVICE void operator()() const {}
+};
+
 #if defined(WL_CLUSTER)
 // A cluster of blocks (compute capability 9.0) meets in hardware, and its blocks write into one
 // another's shared memory.
@@ -45,10 +50,11 @@ struct meeting {
   u32 number;
 };
 
+WL_DEVICE void arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+WL_DEVICE void wait_for_others() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 WL_DEVICE void meet() {
-  asm volatile("barrier.cluster.arrive.release;\n"
-               "barrier.cluster.wait.acquire;" ::
-                   : "memory");
+  arrive();
+  wait_for_others();
 }
 
 // What is at `place` in my shared memory, in that of block `there`.
@@ -62,21 +68,25 @@ WL_DEVICE void write_there(const void* place, int there, u32 word) {
 }
 
 template <class S>
-WL_DEVICE void tell_all(const item& it, S* place, const S& value) {
+WL_DEVICE void tell(int there, S* place, const S& value) {
   const auto said = __builtin_bit_cast(words_of<S>, value);
   for (int w = 0; w < int(sizeof(S) / sizeof(i32)); ++w)
-    write_there(reinterpret_cast<const i32*>(place) + w, lane_of(it), u32(said.word[w]));
+    write_there(reinterpret_cast<const i32*>(place) + w, there, u32(said.word[w]));
 }
 
-template <bool PUBLISH, class R, class S, class F>
-WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish) {
+template <bool PUBLISH, class R, class S, class F, class W = idle>
+WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish,
+                      const W& meanwhile = {}) {
   WL_SHARED(S, of_wave, WAVES);
   WL_SHARED(S, heard, 2 * WL_CLUSTER);
   S* const room = heard + (m.number++ & 1) * WL_CLUSTER;
   value = sum_in_first_wave(it, value, of_wave);
   if (it.thread() < WL_CLUSTER)
-    tell_all(it, &room[it.block()], value);
-  meet();
+    tell(it.thread(), &room[it.block()], value);
+  arrive();
+  if (it.thread() == 0)
+    meanwhile();
+  wait_for_others();
   if (it.thread() == 0) {
     S sum = room[0];
     for (int b = 1; b < WL_CLUSTER; ++b)
@@ -86,23 +96,27 @@ WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish) {
   it.barrier();
 }
 
-// totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many.
+// totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many. A sum takes as
+// many lanes as it has numbers, so that a wave has several at once.
 template <class T>
 WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts, T* totals,
                            T* heard, u64*) {
+  constexpr int near = WAVES, far = WL_CLUSTER;
+  static_assert(WL_WARP % near == 0 && WL_WARP % far == 0, "sums divide the wave");
   it.barrier();
-  for (i64 i = wave_of(it); i < many; i += WAVES) {
-    const T value =
-        sum_of_lanes<WL_WARP>(it, lane_of(it) < WAVES ? parts[i * WAVES + lane_of(it)] : T{});
-    if (lane_of(it) < WL_CLUSTER)
-      tell_all(it, &heard[i * WL_CLUSTER + it.block()], value);
+  for (i64 first = 0; first < many; first += WL_BLOCK / near) {
+    const i64 i = first + it.thread() / near;
+    const T value = sum_of_lanes<near>(it, i < many ? parts[i * near + it.thread() % near] : T{});
+    if (i < many)
+      for (int b = it.thread() % near; b < WL_CLUSTER; b += near)
+        tell(b, &heard[i * WL_CLUSTER + it.block()], value);
   }
   ++m.number;
   meet();
-  for (i64 i = wave_of(it); i < many; i += WAVES) {
-    const T total = sum_of_lanes<WL_WARP>(
-        it, lane_of(it) < WL_CLUSTER ? heard[i * WL_CLUSTER + lane_of(it)] : T{});
-    if (lane_of(it) == 0)
+  for (i64 first = 0; first < many; first += WL_BLOCK / far) {
+    const i64 i = first + it.thread() / far;
+    const T total = sum_of_lanes<far>(it, i < many ? heard[i * far + it.thread() % far] : T{});
+    if (i < many && it.thread() % far == 0)
       totals[i] = total;
   }
   it.barrier();
@@ -120,13 +134,16 @@ struct meeting {
   u32 number;
 };
 
-template <bool PUBLISH, class R, class S, class F>
-WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish) {
+template <bool PUBLISH, class R, class S, class F, class W = idle>
+WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish,
+                      const W& meanwhile = {}) {
   WL_SHARED(S, of_wave, WAVES);
   ++m.number;
   value = sum_in_first_wave(it, value, of_wave);
-  if (it.thread() == 0)
+  if (it.thread() == 0) {
+    meanwhile();
     finish(value);
+  }
   it.barrier();
 }
 
@@ -255,11 +272,12 @@ struct unit {
   }
 };
 // The sum over the grid goes to `finish`, in one work-item of every block, whose writes its block
-// sees after. With PUBLISH, what work-items wrote before is seen by all after. S consists of
-// numbers R, which waves add up eight bytes each: one wave with all of them had no registers left
-// for what it keeps of the vectors.
-template <bool PUBLISH, class R, class S, class F>
-WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish) {
+// sees after; the same one calls `meanwhile` before it waits. With PUBLISH, what work-items wrote
+// before is seen by all after. S consists of numbers R, which waves add up eight bytes each: one
+// wave with all of them had no registers left for what it keeps of the vectors.
+template <bool PUBLISH, class R, class S, class F, class W = idle>
+WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish,
+                      const W& meanwhile = {}) {
   constexpr int words = sizeof(S) / sizeof(i32), units = pairs_of<S>;
   static_assert(2 * units <= meeting::LARGEST && units <= WAVES, "a sum fits the room");
   WL_SHARED(S, of_wave, WAVES);
@@ -274,6 +292,7 @@ WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish) {
       const words_of<unit<R>> two{{said.word[2 * u], 2 * u + 1 < words ? said.word[2 * u + 1] : 0}};
       post(room + (u * it.blocks() + it.block()) * 2, two, m.number);
     }
+    meanwhile();
   }
   const int mine = wave_of(it);
   if (mine < units) {
@@ -337,191 +356,5 @@ WL_DEVICE void wait_for_all(const item& it, meeting& m) {
 
 WL_DEVICE void begin_meetings() {}
 #endif
-
-// ---------------------------------------------------------------- rows that stay with work-items
-
-// A work-item has the same rows in every step, ROWS of them at most, and keeps their elements of
-// all vectors: f(r, row) for the r-th.
-template <int ROWS, class F>
-WL_DEVICE void each_kept(const item& it, i64 n, const F& f) {
-  const i64 first = it.block() * WL_BLOCK + it.thread(), step = it.blocks() * WL_BLOCK;
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r)
-    if (first + r * step < n)
-      f(r, first + r * step);
-}
-
-// Where a work-item's elements of a vector are: in registers (an array that is only indexed by
-// constants, DISTANCE 1), or in shared memory beside those of the others.
-template <class T, int DISTANCE>
-struct kept {
-  static constexpr int distance = DISTANCE;
-  T* data;
-  WL_DEVICE T& operator[](int r) const { return data[r * DISTANCE]; }
-};
-
-// A function of the row as something to be indexed.
-template <class L>
-struct by_index {
-  L function;
-  WL_DEVICE auto operator[](i64 i) const { return function(i); }
-};
-template <class L>
-WL_DEVICE by_index<L> indexed(const L& function) {
-  return {function};
-}
-
-// Loads of a vector's elements at once.
-template <class T>
-constexpr int loads_of = sizeof(T) > 8 ? 4 : 8;
-
-// The rows of a matrix in shared memory, of WIDTH entries at most; a missing one has column -1.
-template <int ROWS, int WIDTH, class T>
-struct kept_matrix {
-  static constexpr int slots = ROWS * WL_BLOCK;
-  T* values;
-  i32* columns;
-
-  template <class I>
-  WL_DEVICE void load(const item& it, i64 n, const I* indptr, const I* indices,
-                      const T* data) const {
-    each_kept<ROWS>(it, n, [&](int r, i64 row) {
-      const i64 begin = indptr[row], end = indptr[row + 1];
-      const int slot = r * WL_BLOCK + it.thread();
-#pragma unroll 4
-      for (int j = 0; j < WIDTH; ++j) {
-        const bool there = begin + j < end;
-        values[j * slots + slot] = there ? data[begin + j] : T(0);
-        columns[j * slots + slot] = there ? i32(indices[begin + j]) : -1;
-      }
-    });
-  }
-
-  // All gathers of a few entries before the first use.
-  template <int SOURCES, class X>
-  WL_DEVICE T times(const item& it, int r, i64, const X& x) const {
-    constexpr int most = loads_of<T> / SOURCES, parts = (WIDTH + most - 1) / most;
-    constexpr int count = (WIDTH + parts - 1) / parts;
-    const int slot = r * WL_BLOCK + it.thread();
-    T sum{};
-#pragma unroll 1
-    for (int part = 0; part < parts; ++part) {
-      T gathered[count];
-#pragma unroll
-      for (int u = 0; u < count; ++u) {
-        const int j = part * count + u;
-        const i32 column = j < WIDTH ? columns[j * slots + slot] : -1;
-        gathered[u] = column >= 0 ? x[column] : T(0);
-      }
-#pragma unroll
-      for (int u = 0; u < count; ++u) {
-        const int j = part * count + u;
-        if (j < WIDTH)
-          sum += values[j * slots + slot] * gathered[u];
-      }
-    }
-    return sum;
-  }
-};
-
-// The rows of a packed matrix where they are, a lane a row.
-template <int CODE, int WIDTH, class T>
-struct packed_matrix {
-  const i64* slice_ptr;
-  const u8* codes;
-  const T* values;
-  const i32* offsets;
-  i64 pattern_width;
-
-  template <int SOURCES, class X>
-  WL_DEVICE T times(const item&, int, i64 row, const X& x) const {
-    constexpr int most = loads_of<T> / SOURCES;
-    constexpr int parts = WIDTH ? (WIDTH + most - 1) / most : 1;
-    constexpr int count = WIDTH ? (WIDTH + parts - 1) / parts : most;
-    const i64 slice = row / WL_WARP;
-    const i64 base = WIDTH ? slice * (WIDTH * WL_WARP) : slice_ptr[slice];
-    const int width = WIDTH ? WIDTH : int((slice_ptr[slice + 1] - base) / WL_WARP);
-    const i32* const offset = CODE == PATTERN ? offsets + codes[row] * pattern_width : nullptr;
-    T sum{};
-#pragma unroll
-    for (int j = 0; j < width; j += count)
-      sum += packed_part<CODE, count>(codes, values, base + row % WL_WARP, offset, j, width,
-                                      i32(row), x);
-    return sum;
-  }
-};
-
-// The same where rows of a pattern share their offsets: those are in shared memory, and the numbers
-// of the rows' patterns too, so that a gather waits for nothing else.
-template <int ROWS, int WIDTH, class T>
-struct pattern_matrix {
-  const i64* slice_ptr;
-  const T* values;
-  i64 pattern_width;
-  u8* patterns;
-  i32* offsets;
-
-  WL_DEVICE void load(const item& it, i64 n, const u8* codes, const i32* table, i64 count) const {
-    each_kept<ROWS>(it, n,
-                    [&](int r, i64 row) { patterns[r * WL_BLOCK + it.thread()] = codes[row]; });
-    for (i64 i = it.thread(); i < count; i += WL_BLOCK)
-      offsets[i] = table[i];
-  }
-
-  template <int SOURCES, class X>
-  WL_DEVICE T times(const item& it, int r, i64 row, const X& x) const {
-    constexpr int most = loads_of<T> / SOURCES;
-    constexpr int parts = WIDTH ? (WIDTH + most - 1) / most : 1;
-    constexpr int count = WIDTH ? (WIDTH + parts - 1) / parts : most;
-    const i64 slice = row / WL_WARP;
-    const i64 base = WIDTH ? slice * (WIDTH * WL_WARP) : slice_ptr[slice];
-    const int width = WIDTH ? WIDTH : int((slice_ptr[slice + 1] - base) / WL_WARP);
-    const i32* const offset = offsets + patterns[r * WL_BLOCK + it.thread()] * pattern_width;
-    T sum{};
-#pragma unroll
-    for (int j = 0; j < width; j += count)
-      sum += packed_part<PATTERN, count>(nullptr, values, base + row % WL_WARP, offset, j, width,
-                                         i32(row), x);
-    return sum;
-  }
-};
-
-// The rows of a CSR matrix where they are.
-template <class T, class I>
-struct csr_matrix {
-  const I* indptr;
-  const I* indices;
-  const T* data;
-
-  template <int SOURCES, class X>
-  WL_DEVICE T times(const item&, int, i64 row, const X& x) const {
-    T sum{};
-#pragma unroll 4
-    for (I e = indptr[row]; e < indptr[row + 1]; ++e)
-      sum += data[e] * x[indices[e]];
-    return sum;
-  }
-};
-
-// y = alpha A x + beta y on the rows that are kept. All sums before the first store. Each element
-// of x is made of SOURCES numbers.
-template <int ROWS, int SOURCES, class T, class A, class X, class Y>
-WL_DEVICE void multiply(const item& it, i64 n, const A& a, const X& x, const Y& y, T alpha,
-                        T beta) {
-  T sums[ROWS];
-  each_kept<ROWS>(it, n,
-                  [&](int r, i64 row) { sums[r] = a.template times<SOURCES>(it, r, row, x); });
-  each_kept<ROWS>(it, n, [&](int r, i64) { store(y[r], sums[r], alpha, beta); });
-}
-
-// A functor on the rows that are kept; its sum over them.
-template <int ROWS, class F>
-WL_DEVICE typename F::sum visit(const item& it, i64 n, const F& f,
-                                const typename F::column_state& state) {
-  typename F::sum sum{};
-  if (state.active)
-    each_kept<ROWS>(it, n, [&](int r, i64) { sum += f(r, 0, state); });
-  return sum;
-}
 
 } // namespace wl

@@ -208,17 +208,11 @@ WL_DEVICE void turn(T& above, T& below, real_t<T> cosine, T sine) {
   below = T(cosine) * b - conj(sine) * a;
 }
 
-// The earlier rotations on (h, after), the one that makes `after` 0, and the same on g, for a
-// column. `given` holds the h, the cosines and the sines of the column, `turned` takes the new
-// column of the triangle.
+// The earlier rotations on a new column h. `given` holds the h, the cosines and the sines of the
+// rotations; `turned` takes what is final. Returns what stands on the diagonal then.
 template <class T, class H, class C, class S, class U>
-WL_DEVICE void rotate_column(i64 c, i64 j, const H& given, const C& cosines, const S& sines,
-                             const U& turned, real_t<T>* after, const real_t<T>* before,
-                             mat<real_t<T>> cosine, mat<T> sine, mat<T> g, i64* count,
-                             const status_of<T>& status) {
+WL_DEVICE T turn_column(i64 j, const H& given, const C& cosines, const S& sines, const U& turned) {
   using R = real_t<T>;
-  const R below = after[c] <= epsilon<T> * before[c] ? R(0) : after[c];
-  after[c] = below;
   T above = given(0);
   // One rotation waits for the other, but not for its loads: what is turned may be what is given.
   constexpr int ahead = 4;
@@ -239,6 +233,18 @@ WL_DEVICE void rotate_column(i64 c, i64 j, const H& given, const C& cosines, con
         above = next;
       }
   }
+  return above;
+}
+
+// The rotation of (above, after) that makes `after` 0, kept and done to g as well; `diagonal` takes
+// what is left of `above`.
+template <class T>
+WL_DEVICE void close_column(i64 c, i64 j, T above, T& diagonal, real_t<T>* after,
+                            const real_t<T>* before, mat<real_t<T>> cosine, mat<T> sine, mat<T> g,
+                            i64* count, const status_of<T>& status) {
+  using R = real_t<T>;
+  const R below = after[c] <= epsilon<T> * before[c] ? R(0) : after[c];
+  after[c] = below;
   R co = R(1);
   T si = T(0);
   const R size = magnitude(above);
@@ -249,13 +255,23 @@ WL_DEVICE void rotate_column(i64 c, i64 j, const H& given, const C& cosines, con
   }
   cosine(j, c) = co;
   sine(j, c) = si;
-  turned(j) = T(co) * above + si * T(below);
+  diagonal = T(co) * above + si * T(below);
   T here = g(j, c), next = g(j + 1, c);
   turn(here, next, co, si);
   g(j, c) = here;
   g(j + 1, c) = next;
   count[c] = j + 1;
   status.observe(c, magnitude(next));
+}
+
+// Both.
+template <class T, class H, class C, class S, class U>
+WL_DEVICE void rotate_column(i64 c, i64 j, const H& given, const C& cosines, const S& sines,
+                             const U& turned, real_t<T>* after, const real_t<T>* before,
+                             mat<real_t<T>> cosine, mat<T> sine, mat<T> g, i64* count,
+                             const status_of<T>& status) {
+  const T above = turn_column<T>(j, given, cosines, sines, turned);
+  close_column<T>(c, j, above, turned(j), after, before, cosine, sine, g, count, status);
 }
 
 // Elements so many apart, as a function of their number.

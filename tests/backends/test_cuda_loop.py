@@ -6,10 +6,9 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from wollemi.backends.cuda import loop, packed, rounds
+from wollemi.backends.cuda import graphs, loop, packed, rounds
 from wollemi.core.errors import DeviceError
 from wollemi.core.operations import matrix
 
@@ -40,7 +39,7 @@ class FakeRuntime:
         answers = {
             "cudaGraphCreate": ["outer"],
             "cudaGraphConditionalHandleCreate": [77],
-            "cudaGraphGetNodes": [["head node"], 1],
+            "cudaGraphGetNodes": [["first node"], 1],
             "cudaGraphAddNode": ["loop node"],
             "cudaStreamEndCapture": ["graph"],
             "cudaGraphInstantiate": ["executable"],
@@ -93,7 +92,7 @@ def fake_executor(log: list[Any]) -> Any:
 def driver(monkeypatch: pytest.MonkeyPatch, fails: str = ""):
     log: list[Any] = []
     runtime = FakeRuntime(log, fails)
-    monkeypatch.setattr(loop, "_runtime", lambda: runtime)
+    monkeypatch.setattr(graphs, "runtime", lambda: runtime)
     yield log, fake_executor(log)
 
 
@@ -101,34 +100,60 @@ def calls(log: list[Any], *names: str) -> list[Any]:
     return [entry for entry in log if entry[0] in names]
 
 
-def test_the_loop_hangs_on_the_kernel_that_sets_its_condition_first(monkeypatch):
+def test_a_loop_hangs_on_the_part_that_sets_its_condition_first(monkeypatch):
     with driver(monkeypatch) as (log, executor):
-        builder = loop.GraphBuilder(executor)
-        builder.head(lambda handle: log.append(("begin", handle)))
-        builder.body(lambda handle, fork: log.append(("iteration", handle)))
+        builder = graphs.GraphBuilder(executor)
+        condition = builder.condition()
+        builder.part(lambda: log.append(("begin",)))
+        builder.repeat(condition, lambda: builder.part(lambda: log.append(("iteration",))))
         assert builder.finish() == "executable"
     added = calls(log, "cudaGraphAddNode")[0]
-    assert added[1:5] == ("outer", ["head node"], None, 1)
+    assert added[1:5] == ("outer", ["first node"], None, 1)
     assert added[5].conditional.type == "while"
     assert added[5].conditional.handle == 77
     captured = [entry[2] for entry in calls(log, "cudaStreamBeginCaptureToGraph")]
     assert captured == ["outer", "body"]
-    order = [e[0] for e in log if e[0] in ("begin", "iteration", "cudaGraphInstantiate")]
-    assert order == ["begin", "iteration", "cudaGraphInstantiate"]
-    assert calls(log, "begin")[0][1] == np.uint64(77)
+    names = ("begin", "iteration", "cudaGraphInstantiate")
+    assert calls(log, *names)[:2] == [("begin",), ("iteration",)]
+    assert calls(log, *names)[2][0] == "cudaGraphInstantiate"
 
 
-def test_a_fork_runs_beside_and_is_joined_at_the_end(monkeypatch):
+def test_loops_may_be_within_loops_and_what_follows_waits_for_them(monkeypatch):
     with driver(monkeypatch) as (log, executor):
-        builder = loop.GraphBuilder(executor)
-        builder.head(lambda handle: None)
+        builder = graphs.GraphBuilder(executor)
+        outer = builder.condition()
 
-        def body(handle: Any, fork: Any) -> None:
+        def parts() -> None:
+            inner = builder.condition()
+            builder.part(lambda: None)
+            builder.repeat(inner, lambda: builder.part(lambda: None))
+            builder.part(lambda: None)
+
+        builder.part(lambda: None)
+        builder.repeat(outer, parts)
+        builder.part(lambda: None)
+    created = [entry[1] for entry in calls(log, "cudaGraphConditionalHandleCreate")]
+    assert created == ["outer", "body"]
+    captured = [(entry[2], entry[3]) for entry in calls(log, "cudaStreamBeginCaptureToGraph")]
+    assert captured == [
+        ("outer", None),
+        ("body", None),
+        ("body", None),
+        ("body", ["loop node"]),
+        ("outer", ["loop node"]),
+    ]
+
+
+def test_what_is_captured_beside_the_rest_is_joined_at_the_end(monkeypatch):
+    with driver(monkeypatch) as (log, executor):
+        builder = graphs.GraphBuilder(executor)
+
+        def part() -> None:
             log.append(("update",))
-            fork(lambda: log.append(("condition",)))
-            log.append(("direction",))
+            with builder.beside(lambda: log.append(("condition",))):
+                log.append(("direction",))
 
-        builder.body(body)
+        builder.part(part)
     names = ("update", "condition", "direction", "wait")
     assert calls(log, *names) == [
         ("update",),
@@ -141,9 +166,9 @@ def test_a_fork_runs_beside_and_is_joined_at_the_end(monkeypatch):
 
 def test_a_capture_that_fails_is_ended_and_told(monkeypatch):
     with driver(monkeypatch) as (log, executor):
-        builder = loop.GraphBuilder(executor)
+        builder = graphs.GraphBuilder(executor)
         with pytest.raises(ZeroDivisionError):
-            builder.head(lambda handle: 1 / 0)
+            builder.part(lambda: 1 / 0)
         assert calls(log, "cudaStreamEndCapture")
         builder.discard()
         builder.discard()
@@ -152,9 +177,8 @@ def test_a_capture_that_fails_is_ended_and_told(monkeypatch):
 
 def test_what_the_driver_refuses_is_a_device_error(monkeypatch):
     with driver(monkeypatch, fails="cudaGraphInstantiate") as (_, executor):
-        builder = loop.GraphBuilder(executor)
-        builder.head(lambda handle: None)
-        builder.body(lambda handle, fork: None)
+        builder = graphs.GraphBuilder(executor)
+        builder.part(lambda: None)
         with pytest.raises(DeviceError, match="cudaErrorOfTheTest: as the test wants it"):
             builder.finish()
 

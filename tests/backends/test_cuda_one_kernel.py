@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core.loggers import Logger
 from wollemi.core.stopping import Iterations, RelativeResidual
 
 from .needs import cuda
@@ -90,6 +91,29 @@ def test_a_solve_that_is_looked_at_after_each_iteration_is_the_same(name, rng):
     assert abs(looked.iterations - whole.iterations) <= 1
     assert len(norms) >= looked.iterations - 3  # not where a cycle ends by itself
     np.testing.assert_allclose(looked.residuals[:8], whole.residuals[:8], rtol=1e-10)
+
+
+class Silent(Logger):
+    """Watches, and so lets the host go from one cycle to the next."""
+
+
+@pytest.mark.parametrize("limit", [95, 2000])
+@pytest.mark.parametrize(
+    ("edge", "columns", "jacobi"), [(6, 3, True), (16, 1, False), (34, 1, True)]
+)
+def test_cycles_that_nobody_watches_are_the_same(edge, columns, jacobi, limit, rng):
+    S = stencil(edge, "float64")
+    A = wl.Csr(S, executor=cuda())
+    b = rng.standard_normal((S.shape[0], columns)) * 10.0 ** np.arange(columns)
+    b = A.executor.from_host(b)
+    solver = solver_of("Gmres", A, jacobi, limit)
+    solver.stop = RelativeResidual(1e-15) | Iterations(limit)
+    found, watched = solver.solve(b), solver.solve(b, loggers=[Silent()])
+    assert solver.workspace(b.dtype, columns).cycles.program is not None
+    assert found.stops == watched.stops
+    assert bool((found.x == watched.x).all())
+    np.testing.assert_array_equal(found.residuals, watched.residuals)
+    np.testing.assert_array_equal(found.column_iterations, watched.column_iterations)
 
 
 def test_a_singular_system_ends_as_it_does_on_the_host(rng):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wollemi.backends.cuda import loop, packed, rounds, tape, together
+from wollemi.backends.cuda import loop, packed, room, rounds, tape, together
 from wollemi.backends.cuda.compiler import compile_source
 from wollemi.core.operations import matrix, vector
 
@@ -65,6 +65,12 @@ def test_an_iteration_meets_only_for_its_sums(name, meetings):
 def test_without_forming_all_wait_for_what_is_gathered():
     assert planned(cg_tape(), forming=False).waits == [True, False, False]
     assert planned(bicgstab_tape(), forming=False).waits == [False, True, False, True, False]
+
+
+def test_what_is_formed_from_one_vector_is_always_formed():
+    assert not any(planned(gmres_tape(), forming=False).waits)
+    plan = planned(cg_tape(), forming=False)
+    assert len(plan.later[0].sources) == 1 and not plan.later[0].chain
 
 
 def test_cg_forms_its_direction_from_the_residual_and_the_old_direction():
@@ -131,7 +137,7 @@ def test_an_operation_that_is_not_on_rows_keeps_an_iteration_out_of_one_kernel()
 DEVICE = SimpleNamespace(capability=(9, 0), multiprocessors=132, shared_bytes=232_448, warp=32)
 
 
-def shapes_of(calls: tape.Tape, rows: int) -> list[together.Shape]:
+def shapes_of(calls: tape.Tape, rows: int) -> list[room.Shape]:
     plan = planned(calls)
     return [loop.with_shared(DEVICE, plan, s) for s in loop.shapes(DEVICE, plan.acts, rows)]
 
@@ -166,7 +172,7 @@ def test_the_basis_of_gmres_comes_before_its_matrix():
     assert small.matrices and small.basis == 31
 
 
-def text(calls: tape.Tape, shape: together.Shape) -> together.Made:
+def text(calls: tape.Tape, shape: room.Shape) -> together.Made:
     plan = planned(calls)
     status = next(a for p, a in calls.arrays() if p.is_status)
     value = next(np.dtype(a.dtype).str[1:] for p, a in calls.arrays() if p.kind == "T" and p.dims)
@@ -175,9 +181,9 @@ def text(calls: tape.Tape, shape: together.Shape) -> together.Made:
 
 
 SHAPES = {
-    "grid": together.Shape(512, 132, 4, matrices=False, basis=5),
-    "grid with matrices": together.Shape(256, 128, 1, matrices=True, basis=31),
-    "cluster": together.Shape(256, 16, 2, 16, matrices=True, basis=31),
+    "grid": room.Shape(512, 132, 4, matrices=False, basis=5),
+    "grid with matrices": room.Shape(256, 128, 1, matrices=True, basis=31),
+    "cluster": room.Shape(256, 16, 2, 16, matrices=True, basis=31),
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.backends.cuda import packed, rounds, together
+from wollemi.backends.cuda import packed, room, rounds, together
 from wollemi.backends.cuda.matrix import make_plan
 from wollemi.backends.cuda.tape import address
 from wollemi.core.stopping import Iterations, RelativeResidual
@@ -58,7 +58,7 @@ class OneKernel(LockstepExecutor):
         plan = rounds.plan(acts, self.forming)
         vectors = {address(v): v for act in acts for v in rounds.all_vectors(act)}
         n = next(iter(vectors.values())).shape[0]
-        shape = together.Shape(BLOCK, 1, -(-n // BLOCK), 0, self.matrices, self.basis, self.kept)
+        shape = room.Shape(BLOCK, 1, -(-n // BLOCK), 0, self.matrices, self.basis, self.kept)
         spares = {w: self.zeros(vectors[w].shape, vectors[w].dtype) for w in plan.doubled}
         value = np.dtype(next(iter(vectors.values())).dtype).str[1:]
         made = together.together(plan, iteration.status, value, shape, spares, warp=WARP)
@@ -68,10 +68,13 @@ class OneKernel(LockstepExecutor):
 class Program:
     def __init__(self, executor: OneKernel, built: Library, made: Any, alive: Any) -> None:
         self.executor, self.library, self.made, self.alive = executor, built, made, alive
+        self.number = ctypes.c_uint32(0)
 
     def run(self, limit: int) -> None:
         given = [_c_value(v) for v in self.made.kernel.values]
-        given += [ctypes.c_void_p(0), ctypes.c_uint32(0), ctypes.c_longlong(limit)]
+        number = ctypes.byref(self.number)
+        given += [ctypes.c_void_p(0), ctypes.cast(number, ctypes.c_void_p)]
+        given += [ctypes.c_longlong(limit)]
         schedule = self.executor.launches % 4
         self.library.run(self.made.kernel.symbol, 1, *given, schedule=schedule)
         self.executor.launches += 1

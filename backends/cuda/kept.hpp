@@ -1,0 +1,211 @@
+// Rows that stay with work-items in all steps of a kernel: what they keep of vectors, and matrices
+// that are read by rows.
+#pragma once
+#include "spmv.hpp"
+
+namespace wl {
+
+// A work-item has the same rows in every step, ROWS of them at most, and keeps their elements of
+// all vectors: f(r, row) for the r-th.
+template <int ROWS, class F>
+WL_DEVICE void each_kept(const item& it, i64 n, const F& f) {
+  const i64 first = it.block() * WL_BLOCK + it.thread(), step = it.blocks() * WL_BLOCK;
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r)
+    if (first + r * step < n)
+      f(r, first + r * step);
+}
+
+// Where a work-item's elements of a vector are: in registers (an array that is only indexed by
+// constants, DISTANCE 1), or in shared memory beside those of the others.
+template <class T, int DISTANCE>
+struct kept {
+  static constexpr int distance = DISTANCE;
+  T* data;
+  WL_DEVICE T& operator[](int r) const { return data[r * DISTANCE]; }
+};
+
+// A function of the row as something to be indexed.
+template <class L>
+struct by_index {
+  L function;
+  WL_DEVICE auto operator[](i64 i) const { return function(i); }
+};
+template <class L>
+WL_DEVICE by_index<L> indexed(const L& function) {
+  return {function};
+}
+
+// Loads of a vector's elements at once.
+template <class T>
+constexpr int loads_of = sizeof(T) > 8 ? 4 : 8;
+
+// The rows of a matrix in shared memory, of WIDTH entries at most; a missing one has column -1.
+template <int ROWS, int WIDTH, class T>
+struct kept_matrix {
+  static constexpr int slots = ROWS * WL_BLOCK;
+  T* values;
+  i32* columns;
+
+  template <class I>
+  WL_DEVICE void load(const item& it, i64 n, const I* indptr, const I* indices,
+                      const T* data) const {
+    each_kept<ROWS>(it, n, [&](int r, i64 row) {
+      const i64 begin = indptr[row], end = indptr[row + 1];
+      const int slot = r * WL_BLOCK + it.thread();
+#pragma unroll 4
+      for (int j = 0; j < WIDTH; ++j) {
+        const bool there = begin + j < end;
+        values[j * slots + slot] = there ? data[begin + j] : T(0);
+        columns[j * slots + slot] = there ? i32(indices[begin + j]) : -1;
+      }
+    });
+  }
+
+  // All gathers of a few entries before the first use.
+  template <int SOURCES, class X>
+  WL_DEVICE T times(const item& it, int r, i64, const X& x) const {
+    constexpr int most = loads_of<T> / SOURCES, parts = (WIDTH + most - 1) / most;
+    constexpr int count = (WIDTH + parts - 1) / parts;
+    const int slot = r * WL_BLOCK + it.thread();
+    T sum{};
+#pragma unroll 1
+    for (int part = 0; part < parts; ++part) {
+      T gathered[count];
+#pragma unroll
+      for (int u = 0; u < count; ++u) {
+        const int j = part * count + u;
+        const i32 column = j < WIDTH ? columns[j * slots + slot] : -1;
+        gathered[u] = column >= 0 ? x[column] : T(0);
+      }
+#pragma unroll
+      for (int u = 0; u < count; ++u) {
+        const int j = part * count + u;
+        if (j < WIDTH)
+          sum += values[j * slots + slot] * gathered[u];
+      }
+    }
+    return sum;
+  }
+};
+
+// The rows of a packed matrix where they are, a lane a row.
+template <int CODE, int WIDTH, class T>
+struct packed_matrix {
+  const i64* slice_ptr;
+  const u8* codes;
+  const T* values;
+  const i32* offsets;
+  i64 pattern_width;
+
+  template <int SOURCES, class X>
+  WL_DEVICE T times(const item&, int, i64 row, const X& x) const {
+    constexpr int most = loads_of<T> / SOURCES;
+    constexpr int parts = WIDTH ? (WIDTH + most - 1) / most : 1;
+    constexpr int count = WIDTH ? (WIDTH + parts - 1) / parts : most;
+    const i64 slice = row / WL_WARP;
+    const i64 base = WIDTH ? slice * (WIDTH * WL_WARP) : slice_ptr[slice];
+    const int width = WIDTH ? WIDTH : int((slice_ptr[slice + 1] - base) / WL_WARP);
+    const i32* const offset = CODE == PATTERN ? offsets + codes[row] * pattern_width : nullptr;
+    T sum{};
+#pragma unroll
+    for (int j = 0; j < width; j += count)
+      sum += packed_part<CODE, count>(codes, values, base + row % WL_WARP, offset, j, width,
+                                      i32(row), x);
+    return sum;
+  }
+};
+
+// The same where rows of a pattern share their offsets: those are in shared memory, and the numbers
+// of the rows' patterns too, so that a gather waits for nothing else.
+template <int ROWS, int WIDTH, class T>
+struct pattern_matrix {
+  const i64* slice_ptr;
+  const T* values;
+  i64 pattern_width;
+  u8* patterns;
+  i32* offsets;
+
+  WL_DEVICE void load(const item& it, i64 n, const u8* codes, const i32* table, i64 count) const {
+    each_kept<ROWS>(it, n,
+                    [&](int r, i64 row) { patterns[r * WL_BLOCK + it.thread()] = codes[row]; });
+    for (i64 i = it.thread(); i < count; i += WL_BLOCK)
+      offsets[i] = table[i];
+  }
+
+  // Entries from `begin` on, as in packed_part, but of values that will be read again.
+  template <int COUNT, class X>
+  WL_DEVICE static T part(const T* of_row, const i32* offset, int begin, int width, i32 row,
+                          const X& x) {
+    T entries[COUNT];
+    i32 columns[COUNT];
+#pragma unroll
+    for (int u = 0; u < COUNT; ++u) {
+      const bool there = begin + u < width;
+      entries[u] = there ? of_row[(begin + u) * WL_WARP] : T(0);
+      columns[u] = there ? packed_column<PATTERN>(nullptr, 0, offset, begin + u, row) : -1;
+    }
+    T sum{};
+#pragma unroll
+    for (int u = 0; u < COUNT; ++u)
+      if (columns[u] >= 0)
+        sum += entries[u] * x[columns[u]];
+    return sum;
+  }
+
+  template <int SOURCES, class X>
+  WL_DEVICE T times(const item& it, int r, i64 row, const X& x) const {
+    constexpr int most = loads_of<T> / SOURCES;
+    constexpr int parts = WIDTH ? (WIDTH + most - 1) / most : 1;
+    constexpr int count = WIDTH ? (WIDTH + parts - 1) / parts : most;
+    const i64 slice = row / WL_WARP;
+    const i64 base = WIDTH ? slice * (WIDTH * WL_WARP) : slice_ptr[slice];
+    const int width = WIDTH ? WIDTH : int((slice_ptr[slice + 1] - base) / WL_WARP);
+    const i32* const offset = offsets + patterns[r * WL_BLOCK + it.thread()] * pattern_width;
+    T sum{};
+#pragma unroll
+    for (int j = 0; j < width; j += count)
+      sum += part<count>(values + base + row % WL_WARP, offset, j, width, i32(row), x);
+    return sum;
+  }
+};
+
+// The rows of a CSR matrix where they are.
+template <class T, class I>
+struct csr_matrix {
+  const I* indptr;
+  const I* indices;
+  const T* data;
+
+  template <int SOURCES, class X>
+  WL_DEVICE T times(const item&, int, i64 row, const X& x) const {
+    T sum{};
+#pragma unroll 4
+    for (I e = indptr[row]; e < indptr[row + 1]; ++e)
+      sum += data[e] * x[indices[e]];
+    return sum;
+  }
+};
+
+// y = alpha A x + beta y on the rows that are kept. All sums before the first store. Each element
+// of x is made of SOURCES numbers.
+template <int ROWS, int SOURCES, class T, class A, class X, class Y>
+WL_DEVICE void multiply(const item& it, i64 n, const A& a, const X& x, const Y& y, T alpha,
+                        T beta) {
+  T sums[ROWS];
+  each_kept<ROWS>(it, n,
+                  [&](int r, i64 row) { sums[r] = a.template times<SOURCES>(it, r, row, x); });
+  each_kept<ROWS>(it, n, [&](int r, i64) { store(y[r], sums[r], alpha, beta); });
+}
+
+// A functor on the rows that are kept; its sum over them.
+template <int ROWS, class F>
+WL_DEVICE typename F::sum visit(const item& it, i64 n, const F& f,
+                                const typename F::column_state& state) {
+  typename F::sum sum{};
+  if (state.active)
+    each_kept<ROWS>(it, n, [&](int r, i64) { sum += f(r, 0, state); });
+  return sum;
+}
+
+} // namespace wl
