@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.bench import case, ml, suites
+from wollemi.bench import ml, runs, suites
 from wollemi.bench.cases import Case
 from wollemi.bench.worker import Stations
 from wollemi.cli import main
@@ -133,10 +132,10 @@ def test_a_case_that_cannot_be_had_is_a_failed_record(monkeypatch):
     def broken(*_):
         raise MemoryError("too large")
 
-    monkeypatch.setattr(suites, "held", broken)
-    monkeypatch.setattr(suites.Maker, "problem", lambda self, task: None)
+    monkeypatch.setattr(runs, "held", broken)
+    monkeypatch.setattr(runs.Maker, "problem", lambda self, task: None)
     with Stations(own_process=False) as stations:
-        records = list(suites.run("growth", wl.ReferenceExecutor(), [], stations))
+        records = list(runs.run("growth", wl.ReferenceExecutor(), [], stations))
     assert len(records) == 16  # four jobs over four sizes
     assert {r.trouble for r in records} == {"failed: MemoryError: too large"}
     assert all(r.suite == "growth" for r in records)
@@ -152,7 +151,7 @@ def test_what_there_was_no_time_for_is_recorded_as_skipped(tmp_path):
 
 def test_suites_share_the_time_by_their_weights():
     names = ["usual", "growth", "ginkgo-port"]
-    shares = dict(suites.shares(names, 80.0))
+    shares = dict(runs.shares(names, 80.0))
     assert shares["usual"] == pytest.approx(80.0 * 4 / 9, abs=0.1)
     assert shares["growth"] == pytest.approx(80.0 / 5, abs=0.1)  # nothing was used
     assert shares["ginkgo-port"] == pytest.approx(80.0, abs=0.1)
@@ -173,25 +172,6 @@ def test_half_precision_is_measured(tmp_path):
     ours, scipy = results(tmp_path / "r.jsonl")
     assert (ours["dtype"], ours["trouble"]) == ("float16", "")
     assert scipy["trouble"] == "absent: has no half precision here"
-
-
-@pytest.mark.parametrize("operation", ["spmm", "fusedmm"])
-@pytest.mark.parametrize("off", [0.0, 0.01])
-def test_large_products_are_checked_by_probes(monkeypatch, operation, off):
-    monkeypatch.setattr(ml, "MOST_MULTIPLICATIONS", 100)
-    problem = ml.Dense(operation, case("pruned:40,30,60").matrix("float32"), 8)
-    (offer,) = problem.ours(wl.ReferenceExecutor())
-    result = offer.make()()
-    assert problem.wrong(result) == ""
-    result[17, 3] += off
-    assert bool(problem.wrong(result)) == bool(off)
-
-
-def test_what_is_sampled_densely_is_what_is_gathered(monkeypatch):
-    S = case("pruned:40,30,60").matrix("float32")
-    dense = ml.Dense("sddmm", S, 8)._expected
-    monkeypatch.setattr(ml, "DENSE_SHARE", 2.0)
-    assert np.allclose(dense, ml.Dense("sddmm", S, 8)._expected, rtol=1e-14)
 
 
 def test_a_roofline_is_drawn(tmp_path):

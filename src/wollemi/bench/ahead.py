@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import groupby
@@ -28,7 +29,7 @@ from .worker import Worker, unpack
 MOST_MAKERS = 6
 
 #: Processes in a rehearsal: each has a context on the GPU.
-MOST_REHEARSING = 12
+MOST_REHEARSING = 15
 
 #: Files in memory, where there are such.
 SHARED_MEMORY = Path("/dev/shm")
@@ -85,9 +86,10 @@ class Helpers:
             worker.stop(patience=0.0)
 
 
-def spare_cores(most: int) -> int:
-    """Return how many processes there may be beside the one that measures."""
-    return max(1, min(most, len(os.sched_getaffinity(0)) // 2))
+def spare_cores(most: int, measuring: bool = True) -> int:
+    """Return how many processes there may be: half of the cores are for whoever measures."""
+    cores = len(os.sched_getaffinity(0))
+    return max(1, min(most, cores // 2 if measuring else cores - 1))
 
 
 def grouped(tasks: Sequence[Task]) -> list[list[Task]]:
@@ -131,11 +133,26 @@ def _awaited(path: Path, future: Future[Any]) -> Problem | Exception:
 def rehearse(tasks: Sequence[Task], executor: Executor, peers: Sequence[Peer]) -> None:
     """Have smaller tasks done once, side by side, so that kernels are compiled before.
 
-    Compilers keep what they made on disk: it takes minutes, and one process would do it one after
-    the other.
+    Compilers keep what they made on disk. One process needs minutes for what a run needs; what the
+    first plan needs of CuPy takes 15 s alone.
     """
     keeping = [peer for peer in peers if peer.keeps_kernels]
-    with Helpers(spare_cores(MOST_REHEARSING)) as helpers:
-        done = [helpers.submit("rehearse", group, executor, keeping) for group in grouped(tasks)]
+    with Helpers(spare_cores(MOST_REHEARSING, measuring=False)) as helpers:
+        done = [helpers.submit("rehearse", [task], executor, keeping) for task in varied(tasks)]
         for future in done:
             future.exception()  # who cannot do it now says so when it is measured
+
+
+def varied(tasks: Sequence[Task]) -> list[Task]:
+    """Return tasks in an order in which neighbours need different kernels.
+
+    Those of one benchmark need mostly the same ones, which only the first should have to compile.
+    """
+    seen: Counter[tuple[str, Any]] = Counter()
+    waves = []
+    for task in tasks:
+        kind = task.benchmark, getattr(task.make, "keywords", {}).get("dtype")
+        waves.append(seen[kind])
+        seen[kind] += 1
+    order = sorted(range(len(tasks)), key=lambda i: waves[i])
+    return [tasks[i] for i in order]

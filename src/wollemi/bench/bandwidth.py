@@ -40,36 +40,61 @@ class Streams(Problem):
     ----------
     nbytes : int
         About how many bytes.
+    only : str
+        The one stream that is wanted; "" for all of them.
     """
 
-    def __init__(self, nbytes: int) -> None:
+    def __init__(self, nbytes: int, only: str = "") -> None:
         most = max(MANY_BYTES, TIMES_CACHE * cache_bytes())
         self.nbytes = min(max(nbytes, FEWEST_BYTES), most)
+        self.only = only
         self.S = sp.csr_array((0, 0))
 
     def ours(self, executor: Executor) -> list[Offer]:
         """Return the streams of an executor, and NumPy's where it shares the memory."""
-        nbytes, found = self.nbytes, []
-        one = _ones(executor, nbytes // 8)
-        value = executor.zeros((COLUMNS,), np.float64)
+        return [make(executor) for name, make in self._known(executor) if self.only in ("", name)]
+
+    def _known(self, executor: Executor) -> list[tuple[str, Callable[[Executor], Offer]]]:
+        known: list[tuple[str, Callable[[Executor], Offer]]] = []
         if executor.supports(vector.norm):
-            found.append(_run(executor, "read: norm", vector.norm, one.nbytes, one, value))
-        x, y = _ones(executor, nbytes // 16), _ones(executor, nbytes // 16)
+            known.append(("read: norm", self._norm))
         if executor.supports(vector.dot):
-            found.append(_run(executor, "read: dot", vector.dot, 2 * x.nbytes, x, y, value))
-        found.append(_offer(executor, "copy", 2 * x.nbytes, lambda: executor.copy_into(y, x)))
+            known.append(("read: dot", self._dot))
+        known.append(("copy", self._copy))
         if executor.supports(vector.axpby):
-            # times 0 is not read
-            moved = 2 * x.nbytes
-            found.append(_run(executor, "copy: axpby", vector.axpby, moved, x, y, 1.0, 0.0))
-            x3, y3 = _ones(executor, nbytes // 24), _ones(executor, nbytes // 24)
-            moved = 3 * x3.nbytes
-            found.append(_run(executor, "triad: axpby", vector.axpby, moved, x3, y3, 1e-9, 1.0))
+            known += [("copy: axpby", self._copy_by_axpby), ("triad: axpby", self._triad)]
         if executor.xp is np:
-            v, w = (np.ones(nbytes // 16) for _ in range(2))
-            call = _offer(executor, "read: numpy.dot", 2 * v.nbytes, lambda: np.dot(v, w))
-            found.append(call)
-        return found
+            known.append(("read: numpy.dot", self._numpy_dot))
+        return known
+
+    def _norm(self, executor: Executor) -> Offer:
+        one, value = _ones(executor, self.nbytes // 8), executor.zeros((COLUMNS,), np.float64)
+        return _run(executor, "read: norm", vector.norm, one.nbytes, one, value)
+
+    def _dot(self, executor: Executor) -> Offer:
+        x, y = self._pair(executor)
+        value = executor.zeros((COLUMNS,), np.float64)
+        return _run(executor, "read: dot", vector.dot, 2 * x.nbytes, x, y, value)
+
+    def _copy(self, executor: Executor) -> Offer:
+        x, y = self._pair(executor)
+        return _offer(executor, "copy", 2 * x.nbytes, lambda: executor.copy_into(y, x))
+
+    def _copy_by_axpby(self, executor: Executor) -> Offer:
+        x, y = self._pair(executor)
+        # times 0 is not read
+        return _run(executor, "copy: axpby", vector.axpby, 2 * x.nbytes, x, y, 1.0, 0.0)
+
+    def _triad(self, executor: Executor) -> Offer:
+        x, y = _ones(executor, self.nbytes // 24), _ones(executor, self.nbytes // 24)
+        return _run(executor, "triad: axpby", vector.axpby, 3 * x.nbytes, x, y, 1e-9, 1.0)
+
+    def _numpy_dot(self, executor: Executor) -> Offer:
+        x, y = (np.ones(self.nbytes // 16) for _ in range(2))
+        return _offer(executor, "read: numpy.dot", 2 * x.nbytes, lambda: np.dot(x, y))
+
+    def _pair(self, executor: Executor) -> tuple[Array, Array]:
+        return _ones(executor, self.nbytes // 16), _ones(executor, self.nbytes // 16)
 
     def theirs(self, peer: Peer) -> list[Offer]:
         """Return nothing: the memory is nobody's."""

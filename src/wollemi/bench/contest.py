@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..core.executor import Executor
-from .bandwidth import Streams
-from .gauge import rates_of
 from .load import Neighbours
 from .problem import GPUS, OURS, Entrant, Facts, Offer, Problem
 from .station import Ready, Seat
@@ -93,7 +91,13 @@ class Contest:
         for station, offers in stations.prepare(self.problem, self.entrants):
             held += ((station, ready) for ready in offers)
         gpu = self.entrants[0].gpu
-        memory = [] if gpu else self._memory(stations, held[0][1].facts)
+        cost = held[0][1].facts.cost
+        executor = self.entrants[0].executor
+        memory: list[tuple[Any, Ready]] = []
+        if not gpu and cost is not None and executor is not None:
+            streams = stations.gauge.streams(cost.bytes, settings.cold)
+            ((station, offers),) = stations.prepare(streams, [Entrant("memory", executor)])
+            memory = [(station, ready) for ready in offers]
         troubles = {ready.name: ready.trouble for _, ready in held}
         timed = [
             Seat(station, ready.name, pace_of(ready.facts.method, gpu))
@@ -113,12 +117,14 @@ class Contest:
         # who uses the host's cores does not slow a GPU
         disturbed = [] if gpu else neighbours.note()
         troubles |= {name: f"failed: {reason}" for name, reason in lost.items()}
-        cost = held[0][1].facts.cost
-        bandwidth, reads = rates_of([ready for _, ready in memory], times)
-        if gpu and cost is not None and self.entrants[0].executor is not None:
-            executor = self.entrants[0].executor
-            bandwidth = stations.gauge.rates(executor, cost.bytes, settings.cold)
+        bandwidth: dict[str, float] = {}
+        reads: Any = None
+        if gpu and cost is not None and executor is not None:
+            bandwidth = stations.gauge.of_gpu(executor, cost.bytes, settings.cold)
             reads = bandwidth.get("read")
+        elif cost is not None:
+            found = [ready for _, ready in memory]
+            bandwidth, reads = stations.gauge.note(cost.bytes, settings.cold, found, times)
         outcomes = []
         for station, ready in held:
             timing, facts, share = times.get(ready.name), ready.facts, None
@@ -132,15 +138,6 @@ class Contest:
             if station is not None:
                 station.clear()
         return outcomes, bandwidth
-
-    def _memory(self, stations: Stations, ours: Facts) -> list[tuple[Any, Ready]]:
-        """Return the streams that measure the memory over as many bytes as a call of ours moves."""
-        executor = self.entrants[0].executor
-        if ours.cost is None or executor is None:
-            return []
-        entrant = Entrant("memory", executor=executor)
-        ((station, offers),) = stations.prepare(Streams(ours.cost.bytes), [entrant])
-        return [(station, ready) for ready in offers]
 
 
 def _facts(station: Any, ready: Ready) -> Facts:

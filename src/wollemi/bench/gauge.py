@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,78 @@ from ..core.executor import Executor
 from .bandwidth import FEWEST_BYTES, Streams
 from .problem import Entrant
 from .station import Ready, Seat, Station
-from .timing import BATCHES, Timing, interleave, pace_of
+from .timing import Timing, interleave, pace_of
 
 #: Sizes between a number of bytes and its double that are told apart.
 SIZES = 4
+
+#: Rounds for each of them on a GPU.
+ROUNDS = 7
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was found for a size.
+
+    Attributes
+    ----------
+    rates : dict of str to float
+        Bytes per second of ``read``, ``triad`` and ``copy``.
+    fastest : str
+        The stream that read fastest.
+    """
+
+    rates: dict[str, float]
+    fastest: str
+
+
+class Gauge:
+    """The bandwidth of memories in one run, for each size.
+
+    All streams are timed the first time. Then a host's memory, which it may share with others, is
+    read in the rounds of every contest by the stream that was fastest; that of a GPU is nobody
+    else's, and what was found holds.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, bool], Known] = {}
+
+    def of_gpu(self, executor: Executor, nbytes: int, cold: bool) -> dict[str, float]:
+        """Return the rates of about so many bytes, by now or from before."""
+        key = _size(nbytes), cold
+        if key not in self._known:
+            station = Station()
+            station.load(Streams(key[0]))
+            streams = station.prepare(Entrant("memory", executor=executor, gpu=True))
+            seats = [
+                Seat(station, ready.name, pace_of(ready.facts.method, gpu=True))
+                for ready in streams
+                if not ready.trouble
+            ]
+            times = interleave(seats, batches=ROUNDS, cold=cold, lost={})
+            self.note(nbytes, cold, streams, times)
+            station.clear()
+        return self._known[key].rates
+
+    def streams(self, nbytes: int, cold: bool) -> Streams:
+        """Return what is to be timed beside a call that moves so many bytes."""
+        known = self._known.get((_size(nbytes), cold))
+        return Streams(nbytes, known.fastest if known else "")
+
+    def note(
+        self, nbytes: int, cold: bool, streams: Sequence[Ready], times: Mapping[str, Timing]
+    ) -> tuple[dict[str, float], Any]:
+        """Return the rates and, of reads, that of every round; and remember what was fastest."""
+        rates, reads = rates_of(streams, times)
+        key = _size(nbytes), cold
+        if key in self._known:
+            return self._known[key].rates | rates, reads
+        timed = [ready for ready in streams if ready.name in times]
+        readers = [ready for ready in timed if _kind(ready) == "read"]
+        if readers:
+            fastest = max(readers, key=lambda r: _rates(r, times[r.name]).mean())
+            self._known[key] = Known(rates, fastest.name)
+        return rates, reads
 
 
 def rates_of(streams: Sequence[Ready], times: Mapping[str, Timing]) -> tuple[dict[str, float], Any]:
@@ -23,39 +92,24 @@ def rates_of(streams: Sequence[Ready], times: Mapping[str, Timing]) -> tuple[dic
     found: dict[str, float] = {}
     reads: Any = None
     for ready in streams:
-        cost, timing = ready.facts.cost, times.get(ready.name)
-        if cost is None or timing is None:
+        if ready.name not in times:
             continue
-        kind = ready.name.partition(":")[0]
-        rates = cost.bytes / np.array(timing.samples)
-        found[kind] = max(float(np.median(rates)), found.get(kind, 0.0))
-        if kind == "read":
+        rates = _rates(ready, times[ready.name])
+        found[_kind(ready)] = max(float(np.median(rates)), found.get(_kind(ready), 0.0))
+        if _kind(ready) == "read":
             reads = rates if reads is None else np.maximum(reads, rates)
     return found, reads
 
 
-class Gauge:
-    """The bandwidth of a GPU's memory, measured once for each size.
-
-    Nobody else uses it meanwhile, so that it need not be measured anew beside every contest.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, bool], dict[str, float]] = {}
-
-    def rates(self, executor: Executor, nbytes: int, cold: bool) -> dict[str, float]:
-        """Return bytes per second of ``read``, ``triad`` and ``copy`` of about so many bytes."""
-        step = round(SIZES * math.log2(max(nbytes, FEWEST_BYTES)))
-        if (step, cold) not in self._known:
-            self._known[step, cold] = _measured(executor, round(2 ** (step / SIZES)), cold)
-        return self._known[step, cold]
+def _kind(stream: Ready) -> str:
+    return stream.name.partition(":")[0]
 
 
-def _measured(executor: Executor, nbytes: int, cold: bool) -> dict[str, float]:
-    station = Station()
-    station.load(Streams(nbytes))
-    streams = station.prepare(Entrant("memory", executor=executor, gpu=True))
-    seats = [Seat(station, r.name, pace_of(r.facts.method, True)) for r in streams if not r.trouble]
-    times = interleave(seats, batches=BATCHES, cold=cold, lost={})
-    station.clear()
-    return rates_of(streams, times)[0]
+def _rates(stream: Ready, timing: Timing) -> Any:
+    assert stream.facts.cost is not None
+    return stream.facts.cost.bytes / np.array(timing.samples)
+
+
+def _size(nbytes: int) -> int:
+    """Return one of the sizes that are told apart."""
+    return round(2 ** (round(SIZES * math.log2(max(nbytes, FEWEST_BYTES))) / SIZES))

@@ -40,6 +40,9 @@ TF32, TF32_EPS = "tf32", 2.0**-10
 #: With this share of entries, sampling the whole dense product is faster than gathering rows.
 DENSE_SHARE = 0.02
 
+#: Numbers that are gathered at a time: a megabyte, which a core keeps in its cache.
+GATHERED = 1 << 17
+
 
 class Dense(Problem):
     """One call of spmm, sddmm or fusedmm with random operands.
@@ -206,8 +209,9 @@ class Dense(Problem):
                 values[at] = (C[start : start + step] @ D.T)[where]
                 sizes[at] = (np.abs(C[start : start + step]) @ np.abs(D).T)[where]
             return values, sizes
-        for first in range(0, S.nnz, 1 << 18):
-            part = slice(first, first + (1 << 18))
+        step = max(1, GATHERED // self.columns)
+        for first in range(0, S.nnz, step):
+            part = slice(first, first + step)
             left, right = C[rows[part]], D[S.indices[part]]
             values[part] = np.einsum("ek,ek->e", left, right)
             sizes[part] = np.einsum("ek,ek->e", np.abs(left), np.abs(right))

@@ -18,8 +18,9 @@ from ..core.executor import Executor
 from .clocks import Capture
 from .memory import Meter, NoMeter
 
-#: A dense matrix of this many entries is still compared with: 1 GB in float32.
-DENSE_ENTRIES = 1 << 28
+#: A dense matrix of this many entries is still compared with, 1 GB in float32, if it has no more
+#: zeros than this for each entry: above them nobody would think of it.
+DENSE_ENTRIES, DENSE_ZEROS = 1 << 28, 200
 
 
 class Absent(Exception):
@@ -108,6 +109,12 @@ def version_of(*names: str) -> str:
     raise Absent(f"not installed: pip install {names[0]}")
 
 
+def worth_a_dense_product(S: sp.csr_array) -> bool:
+    """Whether somebody might store all zeros as well."""
+    size = S.shape[0] * S.shape[1]
+    return bool(size <= min(DENSE_ENTRIES, DENSE_ZEROS * S.nnz))
+
+
 def no_halves(operands: Sequence[np.ndarray[Any, Any]]) -> None:
     """Raise Absent for operands in half precision."""
     if operands[0].dtype.itemsize < np.dtype(np.float32).itemsize:
@@ -136,7 +143,7 @@ class SciPy(Peer):
             raise Absent(f"has no {operation}")
         B = operands[0]
         calls: dict[str, Callable[[], Any]] = {"scipy": lambda: S @ B}
-        if S.shape[0] * S.shape[1] <= DENSE_ENTRIES:
+        if worth_a_dense_product(S):
             D = S.toarray()
             calls["dense (numpy)"] = lambda: D @ B
         return calls

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from .clocks import capture_by_cupy, capture_by_torch
 from .memory import Meter, PoolMeter, TorchMeter
-from .peers import DENSE_ENTRIES, Absent, Peer, TorchTensors, version_of
+from .peers import Absent, Peer, TorchTensors, version_of, worth_a_dense_product
 
 
 class CuPy(Peer):
@@ -53,7 +53,7 @@ class CuPy(Peer):
         calls: dict[str, Callable[[], Any]] = {}
         if B.dtype == S.dtype:  # its matrices have no half precision
             calls["cupy"] = lambda: cusparse.spmm(matrix, B)
-        if S.shape[0] * S.shape[1] <= DENSE_ENTRIES:
+        if worth_a_dense_product(S):
             rows = cupy.asarray(operands[0])
             D = matrix.toarray().astype(rows.dtype)
             out = cupy.empty((S.shape[0], rows.shape[1]), rows.dtype)

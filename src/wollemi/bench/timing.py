@@ -274,10 +274,13 @@ def interleave(
 
 
 def _calibrate(contender: Timed, batch_seconds: float) -> tuple[int, float]:
-    """Return how many calls last ``batch_seconds``, and how long one takes."""
+    """Return how many calls last ``batch_seconds``, and how long one takes.
+
+    Batches with ever more calls warm up for one another.
+    """
     calls = 1
     while True:
-        each = contender.batch(calls, warm=calls > 1)
+        each = contender.batch(calls, warm=False)
         wanted = max(1, round(batch_seconds / max(each, 1e-9)))
         if calls * each >= batch_seconds / 2 or calls >= MOST_CALLS:
             return min(wanted, 2 * calls), each

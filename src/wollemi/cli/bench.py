@@ -163,7 +163,7 @@ def suite(
     ] = None,
 ) -> None:
     """Measure named suites: what is usual, growth, or the tables of papers."""
-    from ..bench import suites
+    from ..bench import runs, suites
 
     chosen = list(suites.SUITES) if names == ["all"] else names
     for name in chosen:
@@ -173,7 +173,7 @@ def suite(
     def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
         limit = float("inf") if minutes is None else 60 * minutes
         options = {"scale": scale, "iterations": iterations, "settings": settings}
-        yield from suites.several(chosen, where, peers, stations, limit, **options)
+        yield from runs.several(chosen, where, peers, stations, limit, **options)
 
     _report(measure, how)
 

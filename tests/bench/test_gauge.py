@@ -1,0 +1,81 @@
+"""The memory: all streams once for a size, then what is needed beside a contest."""
+
+from __future__ import annotations
+
+import pytest
+
+import wollemi as wl
+from wollemi.bench import Timing, gauge
+from wollemi.bench.bandwidth import Streams
+from wollemi.bench.gauge import Gauge
+from wollemi.bench.problem import Facts
+from wollemi.bench.station import Ready
+from wollemi.core.operation import Cost
+
+REFERENCE = wl.ReferenceExecutor()
+MEGABYTE = 1 << 20
+
+
+def stream(name):
+    return Ready(name, "", Facts(cost=Cost(MEGABYTE, 0)))
+
+
+def timing(*seconds):
+    return Timing(seconds, 1)
+
+
+@pytest.mark.parametrize("nbytes", [0, 3 << 20])
+def test_streams_move_about_as_many_bytes_as_they_are_asked_to(nbytes):
+    for one in Streams(nbytes).ours(REFERENCE):
+        one.make()()
+        assert 0.9 * max(nbytes, MEGABYTE) <= one.facts().cost.bytes <= max(nbytes, MEGABYTE)
+
+
+def test_after_the_first_contest_of_a_size_only_the_fastest_read_is_timed():
+    seen = Gauge()
+    names = {offer.name for offer in seen.streams(MEGABYTE, False).ours(REFERENCE)}
+    assert {"read: norm", "read: dot", "copy", "triad: axpby", "read: numpy.dot"} <= names
+    times = {"read: dot": timing(1.0, 2.0), "read: norm": timing(0.5, 0.5), "copy": timing(1.0)}
+    rates, reads = seen.note(MEGABYTE, False, [stream(name) for name in times], times)
+    assert rates == {"read": 2 * MEGABYTE, "copy": MEGABYTE}
+    assert list(reads) == [2 * MEGABYTE, 2 * MEGABYTE]
+    (left,) = seen.streams(MEGABYTE + 1000, False).ours(REFERENCE)
+    assert left.name == "read: norm"
+    assert len(seen.streams(2 * MEGABYTE, False).ours(REFERENCE)) == len(names)
+    assert len(seen.streams(MEGABYTE, True).ours(REFERENCE)) == len(names)
+    rates, reads = seen.note(
+        MEGABYTE, False, [stream("read: norm")], {"read: norm": timing(1.0, 4.0)}
+    )
+    assert rates == {"read": MEGABYTE * 0.625, "copy": MEGABYTE}  # the copy from before
+    assert list(reads) == [MEGABYTE, MEGABYTE / 4]
+
+
+def test_where_nothing_could_be_read_there_is_no_rate():
+    assert Gauge().note(MEGABYTE, False, [stream("read: dot")], {}) == ({}, None)
+
+
+def test_the_memory_of_a_gpu_is_measured_once_for_a_size(monkeypatch):
+    asked = []
+
+    class Fake:
+        def load(self, streams):
+            asked.append(streams.nbytes)
+
+        def prepare(self, entrant):
+            return [stream("read: dot"), stream("copy"), Ready("triad", "failed: no", Facts())]
+
+        def clear(self):
+            pass
+
+    def timed(seats, **_):
+        return {seat.name: timing(1e-3) for seat in seats}
+
+    monkeypatch.setattr(gauge, "Station", Fake)
+    monkeypatch.setattr(gauge, "interleave", timed)
+    seen = Gauge()
+    for nbytes in (MEGABYTE, MEGABYTE + 10_000, 100 * MEGABYTE):
+        rates = seen.of_gpu(REFERENCE, nbytes, False)
+        assert rates == {"read": MEGABYTE * 1e3, "copy": MEGABYTE * 1e3}
+    first, second = asked
+    assert first == MEGABYTE
+    assert second == pytest.approx(100 * MEGABYTE, rel=0.1)
