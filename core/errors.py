@@ -60,3 +60,6 @@ class SolveInterrupted(WollemiError, KeyboardInterrupt):
     def __init__(self, message: str, result: object) -> None:
         super().__init__(message)
         self.result = result
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.result)

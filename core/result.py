@@ -16,7 +16,7 @@ from .status import Stop
 _BREAKDOWN_INFO = -10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """The outcome of a solve; unpacks into SciPy's pair ``x, info``.
 
@@ -122,7 +122,9 @@ class Result:
         history = self.residuals.reshape(self.residuals.shape[0], -1)
         many = history.shape[1] > 1
         for column in range(history.shape[1]):
-            axes.semilogy(history[:, column], lw=1.6, label=f"column {column}" if many else None)
+            axes.plot(history[:, column], lw=1.6, label=f"column {column}" if many else None)
+        if np.any(history > 0):
+            axes.set_yscale("log")
         threshold = float(np.max(self.threshold, initial=0.0))
         if threshold > 0:
             axes.axhline(threshold, color="0.4", ls="--", lw=1, label="tolerance")

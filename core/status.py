@@ -45,9 +45,13 @@ _SENTENCES = {
     ),
     Stop.STAGNATED: (
         "stagnated: the true residual no longer falls; the tolerance is below what the "
-        "precision and the conditioning allow: loosen rtol or use a stronger M"
+        "precision and the conditioning allow, or the matrix is singular: loosen rtol or use a "
+        "stronger M"
     ),
-    Stop.NOT_FINITE: "not finite: the iteration overflowed or met NaN; use a stronger M or gmres",
+    Stop.NOT_FINITE: (
+        "not finite: the iteration overflowed or met NaN; if A and M have none, use a stronger M "
+        "or gmres"
+    ),
     Stop.MAX_ITERATIONS: "not converged: the iteration limit was reached; use a stronger M",
     Stop.TIME_LIMIT: "not converged: the time limit was reached",
     Stop.INTERRUPTED: "interrupted",

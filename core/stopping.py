@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -41,15 +42,24 @@ class Criterion(ABC):
         """Return what the criterion comes to for columns of these norms."""
 
     def __or__(self, other: Criterion) -> Criterion:
-        return _Any(self, other)
+        return _Any(self, other) if isinstance(other, Criterion) else NotImplemented
 
     def __and__(self, other: Criterion) -> Criterion:
-        return _All(self, other)
+        return _All(self, other) if isinstance(other, Criterion) else NotImplemented
 
 
 def _positive(name: str, value: float) -> None:
-    if not value >= 0:
+    try:
+        fits = bool(value >= 0)
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
         raise InvalidArgument(f"{name}: expected a number of at least 0, got {value!r}")
+
+
+def _whole(name: str, value: int, least: int) -> None:
+    if not isinstance(value, Real) or not least <= value < float("inf") or value != int(value):
+        raise InvalidArgument(f"{name}: expected an integer >= {least}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,10 @@ class TrueResidual(RelativeResidual):
 
     every: int = 50
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _whole("every", self.every, 1)
+
 
 @dataclass(frozen=True)
 class Iterations(Criterion):
@@ -98,8 +112,7 @@ class Iterations(Criterion):
     count: int
 
     def __post_init__(self) -> None:
-        if self.count != int(self.count) or self.count < 0:
-            raise InvalidArgument(f"iterations: expected an integer >= 0, got {self.count!r}")
+        _whole("iterations", self.count, 0)
 
     def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
         """Return what the criterion comes to for columns of these norms."""

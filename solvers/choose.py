@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..core.errors import InvalidArgument, SolveInterrupted
+from ..core.errors import InvalidArgument, InvalidMatrix, SolveInterrupted
 from ..core.formats import Csr, Matrix
 from ..core.linop import LinOp
 from ..core.loggers import Logger
@@ -172,7 +172,7 @@ def _preconditioner(M: Any, A: LinOp) -> tuple[Any, str]:
         return preconditioner(M, A), ""
     if not isinstance(A, Matrix) or A.shape[0] != A.shape[1]:
         return None, ""
-    diagonal = A.executor.to_host(A.diagonal())
-    if diagonal.size and np.all(diagonal != 0) and np.all(np.isfinite(diagonal)):
+    try:
         return Jacobi(A), "jacobi, the diagonal has no zero"
-    return None, "none, the diagonal has a zero"
+    except InvalidMatrix as error:
+        return None, str(error).partition("; ")[0].replace("Jacobi: ", "none, ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Gmres(KrylovSolver):
 
     def __init__(self, A: Any, M: Any = None, *, restart: int = 20, **settings: Any) -> None:
         super().__init__(A, M, **settings)
-        if restart != int(restart) or restart < 1:
+        if not isinstance(restart, Real) or not restart >= 1 or restart != restart // 1:
             raise InvalidArgument(f"restart: expected an integer of at least 1, got {restart!r}")
         self.restart = int(restart)
         self.cycle = max(min(self.restart, self.shape[0]), 1)

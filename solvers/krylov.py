@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ..core.dtypes import common_dtype
-from ..core.errors import ShapeMismatch
+from ..core.errors import InvalidArgument, ShapeMismatch
 from ..core.executor import same_executor
 from ..core.iteration import Cycles, Iteration, Replay
 from ..core.linop import LinOp
@@ -24,6 +24,7 @@ from ..core.stopping import (
     Iterations,
     RelativeResidual,
 )
+from .preconditioners import preconditioner
 from .workspace import Workspace
 
 if TYPE_CHECKING:
@@ -71,10 +72,15 @@ class KrylovSolver(LinOp):
                 f"{type(self).__name__} needs a square operator, got {rows}x{columns}; for least "
                 "squares solve with A.H @ A"
             )
+        M = preconditioner(M, self.A)
         self.M = None if M is None else as_preconditioner(M, self.A)
         if stop is None:
             stop = RelativeResidual(rtol) | AbsoluteResidual(atol)
             stop = stop | Iterations(10 * max(rows, 1) if maxiter is None else maxiter)
+        elif not isinstance(stop, Criterion):
+            raise InvalidArgument(
+                f"stop: expected a criterion such as wl.stop.RelativeResidual(1e-8), got {stop!r}"
+            )
         elif maxiter is not None:
             stop = stop | Iterations(maxiter)
         self.stop = stop

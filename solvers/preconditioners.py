@@ -23,7 +23,8 @@ class Jacobi(Diagonal):
     Raises
     ------
     InvalidMatrix
-        If the diagonal has a zero or a value that is not finite; names the row.
+        If the diagonal has a value without an inverse: a zero, one that is not finite, or one so
+        small that its inverse overflows; names the row.
 
     Examples
     --------
@@ -41,13 +42,15 @@ class Jacobi(Diagonal):
         if operator.shape[0] != operator.shape[1]:
             raise ShapeMismatch(f"Jacobi needs a square matrix, got {operator.shape}")
         diagonal = np.array(operator.executor.to_host(operator.diagonal()))
-        bad = np.flatnonzero((diagonal == 0) | ~np.isfinite(diagonal))
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            inverse = 1.0 / diagonal
+        bad = np.flatnonzero(~np.isfinite(inverse) | ~np.isfinite(diagonal))
         if bad.size:
             raise InvalidMatrix(
                 f"Jacobi: the diagonal has {diagonal[bad[0]]} in row {bad[0]} "
                 f"({bad.size} such rows); reorder the matrix or use another preconditioner"
             )
-        super().__init__(1.0 / diagonal, executor=operator.executor)
+        super().__init__(inverse, executor=operator.executor)
 
 
 #: What ``M="..."`` may say.

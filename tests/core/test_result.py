@@ -1,5 +1,7 @@
 """What a result tells, and what a profile sees."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,17 @@ def test_a_profile_has_a_line_for_each_operation():
     table = str(seen)
     assert "csr.spmv" in table and "GB/s" in table
     assert [e.seconds for e in seen] == sorted((e.seconds for e in seen), reverse=True)
+
+
+def test_results_are_compared_by_identity():
+    result = wl.solve(np.eye(3), np.ones(3))
+    assert result == result
+    assert result != wl.solve(np.eye(3), np.ones(3))
+    assert len({result, result}) == 1
+
+
+def test_a_solve_of_zero_is_drawn_without_a_warning():
+    result = wl.solve(np.eye(3), np.zeros(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result.plot().canvas.draw()

@@ -39,7 +39,7 @@ def test_a_zero_on_the_diagonal_means_no_jacobi(on):
     S = np.array([[0.0, 1.0], [-1.0, 0.0]])
     result = wl.solve(wl.Csr(S, executor=on), np.array([1.0, 0.0]))
     assert result.converged
-    assert "M: none, the diagonal has a zero" in result.notes
+    assert "M: none, the diagonal has 0.0 in row 0 (2 such rows)" in result.notes
 
 
 def interrupt_on_call(number):
@@ -99,3 +99,10 @@ def test_the_plot_is_written(tmp_path):
     result = wl.solve(poisson(8), np.stack([np.ones(64), np.arange(64.0)], axis=1))
     result.plot(tmp_path / "convergence.png")
     assert (tmp_path / "convergence.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("value", "told"), [(0.0, "0.0"), (1e-320, "1e-320"), (np.nan, "nan")])
+def test_no_preconditioner_is_chosen_where_jacobi_has_none_and_the_notes_say_where(value, told):
+    S = np.array([[2.0, 1.0], [0.0, value]])
+    notes = wl.solve(wl.Csr(S), np.ones(2), maxiter=3).notes
+    assert f"M: none, the diagonal has {told} in row 1 (1 such rows)" in notes

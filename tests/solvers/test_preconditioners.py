@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.preconditioners import Jacobi
 
 
 def test_jacobi_divides_by_the_diagonal():
@@ -66,3 +68,19 @@ def test_operators_without_entries_go_to_gmres():
 def test_symmetric_matrices_with_a_negative_diagonal_go_to_gmres():
     result = wl.solve(np.diag([1.0, -1.0]), np.ones(2))
     assert result.converged and result.solver == "Gmres"
+
+
+@pytest.mark.parametrize("solver", ["Cg", "Bicgstab", "Cgs", "Gmres"])
+def test_solvers_take_preconditioners_by_name(solver):
+    S = sp.diags_array([2.0, 3.0, 4.0]).tocsr()
+    make = getattr(wl.solvers, solver)
+    assert isinstance(make(S, M="jacobi").M, Jacobi)
+    assert make(S, M="none").M is None
+    assert make(S, M="jacobi").solve(np.ones(3)).iterations == 1
+    with pytest.raises(wl.errors.InvalidArgument, match="no preconditioner is called 'ilu'"):
+        make(S, M="ilu")
+
+
+def test_a_diagonal_whose_inverse_overflows_is_refused():
+    with pytest.raises(wl.errors.InvalidMatrix, match="1e-320 in row 1"):
+        Jacobi(np.diag([1.0, 1e-320]))

@@ -1,5 +1,6 @@
 """When solves end, and who may end them."""
 
+import pickle
 import time
 
 import numpy as np
@@ -155,3 +156,36 @@ def test_the_norm_callback_sees_every_iteration():
     result = wl.solvers.Cg(poisson(6)).solve(np.ones(36), norm_callback=norms.append)
     assert len(norms) == result.iterations
     np.testing.assert_allclose(norms, result.residuals[1:] / 6.0)
+
+
+@pytest.mark.parametrize("make", [stop.RelativeResidual, stop.AbsoluteResidual, stop.Time])
+@pytest.mark.parametrize("value", ["legacy", None, -1.0, float("nan")])
+def test_a_tolerance_is_a_number(make, value):
+    with pytest.raises(wl.errors.InvalidArgument, match="expected a number of at least 0"):
+        make(value)
+
+
+@pytest.mark.parametrize("value", ["7", None, -1, 2.5, float("inf"), float("nan")])
+def test_a_count_is_a_whole_number(value):
+    with pytest.raises(wl.errors.InvalidArgument, match="expected an integer >= 0"):
+        stop.Iterations(value)
+
+
+def test_the_true_residual_cannot_be_watched_every_zero_iterations():
+    with pytest.raises(wl.errors.InvalidArgument, match="every: expected an integer >= 1, got 0"):
+        stop.TrueResidual(1e-8, every=0)
+
+
+@pytest.mark.parametrize("given", [1e-8, stop.RelativeResidual])
+def test_what_stops_is_a_criterion(given):
+    with pytest.raises(wl.errors.InvalidArgument, match="stop: expected a criterion"):
+        wl.solvers.Cg(poisson(4), stop=given)
+    with pytest.raises(TypeError):
+        stop.RelativeResidual(1e-8) | given
+
+
+def test_an_interruption_and_its_result_pickle():
+    result = wl.solvers.Cg(poisson(4)).solve(np.ones(16))
+    again = pickle.loads(pickle.dumps(wl.errors.SolveInterrupted("after 3 iterations", result)))
+    assert str(again) == "after 3 iterations"
+    np.testing.assert_array_equal(again.result.x, result.x)
