@@ -134,5 +134,5 @@ def to_host(array: Any) -> np.ndarray[Any, Any]:
     if hasattr(array, "asnumpy"):  # ours of SYCL devices, and dpnp's
         return np.asarray(array.asnumpy())
     if hasattr(array, "detach"):
-        return np.asarray(array.detach().cpu())
+        return np.asarray(array.detach().cpu().resolve_conj().resolve_neg())
     return np.asarray(array)

@@ -217,6 +217,16 @@ def get_default_executor() -> Executor:
     return executor(_Default.current)
 
 
+def executor_owning(array: object, name: str) -> Executor:
+    """Return the executor of an array that lives where ``name`` says.
+
+    That is the default one if the array is native to it; what is the default in name only, not yet
+    used, has no arrays and need not even be installed.
+    """
+    default = _Default.current
+    return default if isinstance(default, Executor) and default.owns(array) else executor(name)
+
+
 def set_default_executor(which: str | Executor) -> None:
     """Make ``which`` the executor of matrices that are made without naming one."""
     _Default.current = executor(which)

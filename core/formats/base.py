@@ -13,7 +13,7 @@ from ..dtypes import is_complex, is_narrow, value_dtype
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ..linop import LinOp
 from ..registry import executor as executor_by_name
-from ..registry import get_default_executor
+from ..registry import executor_owning, get_default_executor
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -289,12 +289,11 @@ def place(executor: Executor | str | None, *arrays: Any) -> Executor:
         return executor_by_name(executor)
     from ..operands import home
 
-    default = get_default_executor()
     for array in arrays:
         name = home(array)
         if name:
-            return default if default.owns(array) else executor_by_name(name)
-    return default
+            return executor_owning(array, name)
+    return get_default_executor()
 
 
 def checked_shape(shape: Any) -> tuple[int, int]:

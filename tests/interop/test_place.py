@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 import wollemi as wl
+from wollemi.core import registry
 from wollemi.core.operands import home
 
 DATA, INDICES, INDPTR = np.array([4.0, 1.0]), np.array([0, 1]), np.array([0, 1, 2])
@@ -45,6 +49,77 @@ def test_an_executor_that_is_asked_for_wins(device):
 def test_the_default_executor_keeps_its_own_arrays(device):
     with wl.default_executor(device):
         assert wl.Diagonal(device.from_host(DATA)).executor is device
+
+
+@pytest.fixture
+def default_not_installed(monkeypatch):
+    """Let the default executor be one that cannot be had."""
+    monkeypatch.setattr(registry._Default, "current", "omp")
+    absent = EntryPoint("omp", "not_installed_anywhere:BACKEND", registry.ENTRY_POINT_GROUP)
+    monkeypatch.setitem(registry._entry_points(), "omp", absent)
+    registry._load.cache_clear()
+    yield
+    registry._load.cache_clear()
+
+
+@pytest.mark.usefixtures("default_not_installed")
+@pytest.mark.parametrize("format", MAKERS)
+def test_arrays_of_a_device_need_no_default_executor(device, format):
+    arrays = (device.from_host(a) for a in (DATA, INDICES, INDPTR))
+    assert MAKERS[format](*arrays).executor.name == device.name
+
+
+@pytest.mark.usefixtures("default_not_installed")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **to: wl.Csr((DATA, INDICES, INDPTR), **to),
+        lambda **to: wl.Csr(sp.csr_array(np.eye(2)), **to),
+        lambda **to: wl.Csr(np.eye(2), **to),
+        lambda **to: wl.Csc((DATA, INDICES, INDPTR), **to),
+        lambda **to: wl.Coo((DATA, (INDICES, INDICES)), **to),
+        lambda **to: wl.Ell(sp.csr_array(np.eye(2)), **to),
+        lambda **to: wl.Sellp(sp.csr_array(np.eye(2)), **to),
+        lambda **to: wl.Hybrid(sp.csr_array(np.eye(2)), **to),
+        lambda **to: wl.Bsr((DATA.reshape(2, 1, 1), INDICES, INDPTR), **to),
+        lambda **to: wl.Bsr(sp.csr_array(np.eye(2)), **to),
+        lambda **to: wl.Dense(np.eye(2), **to),
+        lambda **to: wl.Diagonal(DATA, **to),
+        lambda **to: wl.Identity(2, **to),
+        lambda **to: wl.Permutation(INDICES, **to),
+    ],
+)
+def test_arrays_of_the_host_need_no_default_executor_where_one_is_given(make):
+    A = make(executor="reference")
+    assert (A @ np.ones(2)).shape == (2,)
+
+
+@pytest.mark.usefixtures("default_not_installed")
+def test_arrays_of_the_host_need_the_default_executor_where_none_is_given():
+    with pytest.raises(wl.errors.ExecutorUnavailable, match="omp"):
+        wl.Csr((DATA, INDICES, INDPTR))
+
+
+@pytest.mark.parametrize("format", MAKERS)
+def test_tensors_of_the_host_go_to_the_default_executor(format):
+    arrays = (torch.as_tensor(a) for a in (DATA, INDICES, INDPTR))
+    with wl.default_executor("reference"):
+        assert MAKERS[format](*arrays).executor.name == "reference"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("format", MAKERS)
+def test_a_matrix_of_tensors_lives_where_they_are(format):
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch has no CUDA device")
+    arrays = (torch.as_tensor(a, device="cuda") for a in (DATA, INDICES, INDPTR))
+    assert MAKERS[format](*arrays).executor.name == "cuda:0"
+
+
+def test_a_tensor_that_is_conjugated_lazily_is_read_as_what_it_stands_for():
+    values = torch.tensor([1 + 2j, 3 - 1j]).conj()
+    A = wl.Csr((values, torch.as_tensor(INDICES), torch.as_tensor(INDPTR)), executor="reference")
+    np.testing.assert_array_equal(A.data, [1 - 2j, 3 + 1j])
 
 
 def test_arrays_of_the_host_go_to_the_default_executor():
