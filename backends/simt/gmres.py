@@ -1,0 +1,229 @@
+"""The steps of GMRES: from the arguments of an operation to launches of ``gmres.hpp``.
+
+What differs between backends is said by a subclass of :class:`Steps`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from ...core.executor import Array
+from ...core.operation import KernelTable, Operation
+from ...core.operations import gmres as operations
+from ...core.status import Status
+from ..unified.wrappers import SimtKernel
+from . import kernels
+
+#: How many blocks, in the words of a backend.
+Grid = Any
+
+
+class Steps(ABC):
+    """The steps on one executor.
+
+    ``basis`` has ``s`` vectors of ``n`` rows for each of ``k`` right-hand sides.
+    """
+
+    def __init__(self, executor: Any) -> None:
+        self.executor = executor
+
+    # ---- what a backend says
+
+    @abstractmethod
+    def launch(
+        self,
+        kernel: SimtKernel,
+        grid: Grid,
+        arguments: tuple[Any, ...],
+        dtype: Any,
+        **constants: int,
+    ) -> None:
+        """Launch a kernel on arguments as its signature has them."""
+
+    @abstractmethod
+    def elements(self, rows: int, k: int) -> Grid:
+        """Return the grid of work-items that share elements."""
+
+    @abstractmethod
+    def columns(self, kernel: SimtKernel, k: int) -> Grid:
+        """Return the grid of a work-item a right-hand side."""
+
+    @abstractmethod
+    def projection(self, n: int, k: int) -> Grid:
+        """Return the grid of what adds up inner products with the whole basis."""
+
+    @abstractmethod
+    def subtraction(self, n: int, k: int) -> Grid:
+        """Return the grid of what takes the basis from a block, and adds up its squares."""
+
+    def appending(self, n: int, k: int) -> Grid:
+        """Return the grid of what divides by lengths; all of its blocks are there at once."""
+        return self.elements(n, k)
+
+    @abstractmethod
+    def scratch(self, s: int, n: int, k: int, itemsize: int) -> int:
+        """Return the address of scratch memory.
+
+        There is room for ``s * k`` corrections, and after them for the partial sums of a projection
+        or a subtraction; it is the same memory for both, one after the other.
+        """
+
+    @property
+    @abstractmethod
+    def counter(self) -> int:
+        """The address of a counter that is 0 before each launch."""
+
+    @abstractmethod
+    def at(self, address: int, distance: int) -> Any:
+        """Return a block of vectors in scratch memory as an argument."""
+
+    # ---- the steps
+
+    def start(
+        self, r: Array, v: Array, basis: Array, g: Array, count: Array, step: Array, status: Status
+    ) -> None:
+        """V = basis_0 = r / |r|, g = (|r|, 0, ...), count = 0, step = 0."""
+        s, n, k = basis.shape
+        # Without columns too, for the sake of the step.
+        arguments = (s, n, k, r, v, basis, g, count, step, status)
+        self.launch(kernels.gmres_start, self.elements(max(n, s), k), arguments, r.dtype)
+
+    def project(
+        self, basis: Array, w: Array, h: Array, before: Array, step: Array, status: Status
+    ) -> None:
+        """h_i = <basis_i, w>, before = |w|."""
+        if w.shape[1]:
+            self._project(0, basis, w, h, before, None, step, status)
+
+    def subtract(
+        self, basis: Array, w: Array, h: Array, after: Array, step: Array, status: Status
+    ) -> None:
+        """W -= sum_i h_i basis_i, after = |w|."""
+        if w.shape[1]:
+            self._subtract(0, basis, w, h, None, after, step, status)
+
+    def again(
+        self,
+        basis: Array,
+        w: Array,
+        h: Array,
+        before: Array,
+        after: Array,
+        step: Array,
+        status: Status,
+    ) -> None:
+        """Do the same once more for the columns that lost digits; others cost nothing."""
+        if w.shape[1]:
+            corrections = self._project(1, basis, w, h, before, after, step, status)
+            place = self.at(corrections, w.shape[1])
+            self._subtract(1, basis, w, place, before, after, step, status)
+
+    def _project(
+        self,
+        repeat: int,
+        basis: Array,
+        w: Array,
+        h: Array,
+        before: Array,
+        after: Array | None,
+        step: Array,
+        status: Status,
+    ) -> int:
+        """Launch the projection; return the address of the corrections it makes when repeated."""
+        s, n, k = basis.shape
+        corrections = self.scratch(s, n, k, w.itemsize)
+        partials = corrections + s * k * w.itemsize
+        arguments = (
+            s, n, k, basis, w, h, corrections, before, after, step, status, partials, self.counter,
+        )  # fmt: skip
+        grid = self.projection(n, k)
+        self.launch(kernels.gmres_project, grid, arguments, w.dtype, REPEAT=repeat)
+        return corrections
+
+    def _subtract(
+        self,
+        repeat: int,
+        basis: Array,
+        w: Array,
+        h: Any,
+        before: Array | None,
+        after: Array,
+        step: Array,
+        status: Status,
+    ) -> None:
+        s, n, k = basis.shape
+        corrections = self.scratch(s, n, k, w.itemsize)
+        # The corrections before them are still to be read.
+        partials = corrections + s * k * w.itemsize
+        arguments = (s, n, k, basis, w, h, before, after, step, status, partials, self.counter)
+        grid = self.subtraction(n, k)
+        self.launch(kernels.gmres_subtract, grid, arguments, w.dtype, REPEAT=repeat)
+
+    def rotate(
+        self,
+        h: Array,
+        after: Array,
+        before: Array,
+        hessenberg: Array,
+        cosine: Array,
+        sine: Array,
+        g: Array,
+        count: Array,
+        step: Array,
+        status: Status,
+    ) -> None:
+        """Rotate a column of the Hessenberg matrix, a work-item a right-hand side."""
+        s, k = h.shape
+        if k:
+            arguments = (s, k, h, after, before, hessenberg, cosine, sine, g, count, step, status)
+            grid = self.columns(kernels.gmres_rotate, k)
+            self.launch(kernels.gmres_rotate, grid, arguments, h.dtype)
+
+    def append(
+        self, w: Array, after: Array, v: Array, basis: Array, step: Array, status: Status
+    ) -> None:
+        """V = basis_(j+1) = w / after, step = j + 1."""
+        s, n, k = basis.shape
+        arguments = (s, n, k, w, after, v, basis, step, status, self.counter)
+        self.launch(kernels.gmres_append, self.appending(n, k), arguments, w.dtype)
+
+    def solve(self, hessenberg: Array, g: Array, count: Array, y: Array) -> None:
+        """Solve the triangle, a work-item a right-hand side."""
+        s, k = y.shape
+        if k:
+            arguments = (s, k, hessenberg, g, count, y)
+            grid = self.columns(kernels.gmres_solve, k)
+            self.launch(kernels.gmres_solve, grid, arguments, y.dtype)
+
+    def combine(self, basis: Array, y: Array, count: Array, u: Array) -> None:
+        """U = sum_i y_i basis_i."""
+        s, n, k = basis.shape
+        if n and k:
+            arguments = (s, n, k, basis, y, count, u)
+            self.launch(kernels.gmres_combine, self.elements(n, k), arguments, u.dtype)
+
+
+def register(table: KernelTable, steps: type[Steps]) -> None:
+    """Register the steps as a backend's kernels."""
+    for operation in (
+        operations.start,
+        operations.project,
+        operations.subtract,
+        operations.again,
+        operations.rotate,
+        operations.append,
+        operations.solve,
+        operations.combine,
+    ):
+        table(operation)(_kernel(steps, operation))
+
+
+def _kernel(steps: type[Steps], operation: Operation) -> Callable[..., None]:
+    name = operation.name.removeprefix("gmres.")
+
+    def kernel(executor: Any, *arguments: Any) -> None:
+        getattr(steps(executor), name)(*arguments)
+
+    return kernel
