@@ -35,6 +35,13 @@ def is_complex(dtype: DTypeLike) -> bool:
     return np.dtype(dtype).kind == "c"
 
 
+def _dtype(given: DTypeLike) -> np.dtype[Any]:
+    try:
+        return np.dtype(given)
+    except TypeError:
+        raise UnsupportedDtype(f"not a dtype: {given!r}") from None
+
+
 def value_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the dtype that values of ``dtype`` are computed in.
 
@@ -45,7 +52,7 @@ def value_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     UnsupportedDtype
         For anything that is not a number, and for precisions without kernels.
     """
-    return _value_dtype(np.dtype(dtype))
+    return _value_dtype(_dtype(dtype))
 
 
 # Every product of a vector asks: what a dictionary knows need not be found out again.
@@ -68,7 +75,7 @@ def stored_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     Only the machine-learning kernels compute with those: :func:`value_dtype`, which everything else
     asks, refuses them.
     """
-    dtype = np.dtype(dtype)
+    dtype = _dtype(dtype)
     return dtype if is_narrow(dtype) else value_dtype(dtype)
 
 

@@ -60,9 +60,7 @@ def native(executor: Executor, array: object, what: str) -> Array:
     if executor.owns(array):
         return array
     if is_host(array):
-        if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
-            array = np.from_dlpack(array)
-        host = np.asarray(array)
+        host = _as_numpy(array, what)
         if host.dtype.kind not in "buifc":
             raise InvalidArgument(f"{what}: expected numbers, got an array of dtype {host.dtype}")
         return executor.from_host(host)
@@ -77,6 +75,16 @@ def native(executor: Executor, array: object, what: str) -> Array:
             "move one of them"
         )
     return adopted
+
+
+def _as_numpy(array: Any, what: str) -> np.ndarray[Any, Any]:
+    try:
+        if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
+            return np.from_dlpack(array)
+        return np.asarray(array)
+    # sequences of different lengths; tensors that require gradients
+    except (ValueError, BufferError) as error:
+        raise InvalidArgument(f"{what}: not an array of numbers: {error}") from None
 
 
 def as_block(executor: Executor, array: object, rows: int, what: str) -> Array:
@@ -135,4 +143,4 @@ def to_host(array: Any) -> np.ndarray[Any, Any]:
         return np.asarray(array.asnumpy())
     if hasattr(array, "detach"):
         return np.asarray(array.detach().cpu().resolve_conj().resolve_neg())
-    return np.asarray(array)
+    return _as_numpy(array, "array")

@@ -250,6 +250,8 @@ class Matrix(LinOp):
         if not isinstance(factor, Number):
             return NotImplemented
         scalar = factor.item() if isinstance(factor, np.generic) else factor
+        if not isinstance(scalar, (int, float, complex)):
+            scalar = float(scalar)  # fractions and the like would make objects of the values
         matrix = (
             self.astype(np.result_type(self.dtype, np.complex64))
             if (isinstance(scalar, complex))
@@ -320,7 +322,10 @@ def converted(
         If ``shape`` is not that of the matrix.
     """
     from ..interop import matrix_from
+    from .coo import Coo, is_coordinates
 
+    if is_coordinates(arg):
+        arg, executor = Coo(arg, shape, executor=executor), None
     made = matrix_from(arg, executor).asformat(format, **options)
     if shape is not None and checked_shape(shape) != made.shape:
         raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")

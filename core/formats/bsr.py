@@ -62,6 +62,10 @@ class Bsr(Matrix):
     ) -> None:
         if isinstance(arg, tuple) and len(arg) == 3:
             made = _from_blocks(arg, shape, place(executor, *arg))
+            if blocksize not in (None, made.blocksize):
+                raise InvalidMatrix(
+                    f"blocksize: {blocksize} was given for blocks of {made.blocksize}"
+                )
         else:
             if blocksize is None:
                 blocksize = getattr(arg, "blocksize", None)

@@ -60,7 +60,8 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
-        raise InvalidArgument(f"{format}: {error}") from None
+        unknown = str(error).rpartition(" ")[2]
+        raise InvalidArgument(f"{format} has no option {unknown}") from None
 
 
 # ---- to CSR
@@ -218,7 +219,7 @@ def _csr_to_ell(matrix: Csr, width: int | None = None) -> Ell:
 
 
 def _csr_to_sellp(matrix: Csr, slice_size: int = SLICE_SIZE, window: int = WINDOW) -> Sellp:
-    if slice_size < 1 or window < 1:
+    if not all(isinstance(v, (int, np.integer)) and v >= 1 for v in (slice_size, window)):
         raise InvalidArgument(
             f"sellp: slice_size and window are at least 1, got {slice_size} and {window}"
         )
@@ -279,6 +280,8 @@ def _csr_to_bsr(matrix: Csr, blocksize: tuple[int, int] | None = None) -> Bsr:
     xp, executor = matrix.executor.xp, matrix.executor
     if blocksize is None:
         blocksize = _fitting_blocksize(matrix)
+    if not (isinstance(blocksize, (tuple, list)) and len(blocksize) == 2):
+        raise InvalidArgument(f"bsr: blocksize is (rows, columns), got {blocksize!r}")
     r, c = (int(b) for b in blocksize)
     m, n = matrix.shape
     if r < 1 or c < 1 or m % r or n % c:

@@ -54,9 +54,9 @@ class Coo(Matrix):
         dtype: Any = None,
         executor: Executor | str | None = None,
     ) -> None:
-        if isinstance(arg, tuple) and len(arg) == 2 and len(arg[1]) == 2:
-            row, col = arg[1]
-            made = _from_coordinates(arg[0], row, col, shape, place(executor, arg[0], row, col))
+        if is_coordinates(arg):
+            data, (row, col) = arg
+            made = _from_coordinates(data, row, col, shape, place(executor, data, row, col))
         else:
             made = converted(arg, "coo", shape, executor)
         if dtype is not None:
@@ -85,6 +85,13 @@ class Coo(Matrix):
 
         data, row, col = (self.executor.to_host(a) for a in self._native_arrays())
         return coo_array((data, (row, col)), shape=self.shape)
+
+
+def is_coordinates(arg: Any) -> bool:
+    """Return whether ``arg`` is a pair ``(data, (row, col))``."""
+    if not (isinstance(arg, tuple) and len(arg) == 2):
+        return False
+    return isinstance(arg[1], (tuple, list, np.ndarray)) and len(arg[1]) == 2
 
 
 def _from_coordinates(data: Any, row: Any, col: Any, shape: Any, executor: Executor) -> Coo:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..dtypes import is_complex, is_narrow, name_of, stored_dtype
+from ..errors import InvalidArgument
 from ..operations import matrix as operations
 from ..operations import ml as ml_operations
 from ..operations import structure
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from ..operation import Operation
     from .csc import Csc
 
+#: What has plans that depend on the dense operand.
+_PLANNED = ("spmm", "sddmm", "fusedmm")
+
 
 class Csr(Matrix):
     """A sparse matrix by compressed rows.
@@ -28,10 +32,10 @@ class Csr(Matrix):
     Parameters
     ----------
     arg : matrix or tuple
-        A matrix of SciPy, CuPy or PyTorch, any wollemi matrix, a dense array, or the triple
-        ``(data, indices, indptr)``.
+        A matrix of SciPy, CuPy or PyTorch, any wollemi matrix, a dense array, the triple
+        ``(data, indices, indptr)``, or ``(data, (row, col))``.
     shape : tuple of int, optional
-        Rows and columns; needed with a triple, unless the largest index tells the columns.
+        Rows and columns; needed with a tuple, unless the largest index tells them.
     dtype : dtype, optional
         Of the values; by default that of ``arg`` (integers become float64).
     executor : Executor or str, optional
@@ -142,6 +146,10 @@ class Csr(Matrix):
         key = ("plan", operation, columns, kernel, name)
         found: Plan | None = self._pattern.get(key)
         if found is None:
+            if operation not in _PLANNED:
+                raise InvalidArgument(
+                    f"there is no plan for {operation!r}, only for {', '.join(_PLANNED)}"
+                )
             found = self._pattern[key] = self.executor.run(
                 ml_operations.csr_ml_plan, self, operation, columns, kernel, name
             )

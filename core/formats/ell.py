@@ -18,6 +18,8 @@ class Ell(Matrix):
     ----------
     arg : matrix
         Any matrix.
+    width : int, optional
+        What rows are padded to; the length of the longest by default.
     dtype, executor
         As for :class:`Csr`.
 
@@ -43,11 +45,16 @@ class Ell(Matrix):
     _nnz: int
 
     def __init__(
-        self, arg: Any, *, dtype: Any = None, executor: Executor | str | None = None
+        self,
+        arg: Any,
+        *,
+        width: int | None = None,
+        dtype: Any = None,
+        executor: Executor | str | None = None,
     ) -> None:
         from ..interop import matrix_from
 
-        made = matrix_from(arg, executor).asformat("ell")
+        made = matrix_from(arg, executor).asformat("ell", width=width)
         self._become(made if dtype is None else made.astype(dtype))
 
     def _extra(self) -> dict[str, Any]:

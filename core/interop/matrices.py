@@ -46,6 +46,11 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
         return _from_scipy_like(arg, executor)
     if _torch_layout(arg):
         return _from_torch(arg, executor)
+    if isinstance(arg, tuple):
+        raise InvalidMatrix(
+            f"a tuple of {len(arg)} does not describe this matrix; tuples are (data, indices, "
+            "indptr) for Csr, Csc and Bsr, (data, (row, col)) for Csr, Csc and Coo"
+        )
     return Dense(arg, executor=executor)
 
 

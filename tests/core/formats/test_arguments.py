@@ -1,0 +1,91 @@
+"""What constructors are given: SciPy's tuples, options, and what is none of them."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+import wollemi as wl
+from wollemi.core.errors import InvalidArgument, InvalidMatrix, UnsupportedDtype
+
+DATA, ROW, COL = [1.0, 2.0, 3.0], [0, 1, 1], [1, 0, 1]
+ENTRIES = sp.coo_array((DATA, (ROW, COL)), shape=(2, 2)).toarray()
+
+
+@pytest.mark.parametrize("format", ["Csr", "Csc", "Coo", "Bsr"])
+def test_coordinates_are_taken_by_every_constructor_that_takes_tuples(format):
+    make = getattr(wl, format)
+    np.testing.assert_array_equal(make((DATA, (ROW, COL)), shape=(2, 2)).to_dense(), ENTRIES)
+    np.testing.assert_array_equal(make((DATA, (ROW, COL))).to_dense(), ENTRIES)
+    with pytest.raises(InvalidMatrix, match=r"row\[1\] = 1 is outside"):
+        make((DATA, (ROW, COL)), shape=(1, 2))
+
+
+@pytest.mark.parametrize("format", ["Coo", "Ell", "Sellp", "Hybrid"])
+def test_a_tuple_of_another_format_is_no_dense_matrix(format):
+    with pytest.raises(InvalidMatrix, match="a tuple of 3 does not describe this matrix"):
+        getattr(wl, format)((DATA, ROW, COL))
+
+
+@pytest.mark.parametrize("make", [wl.Csr, wl.Coo, wl.Csc])
+@pytest.mark.parametrize("arg", [(DATA, 3), (DATA,), (3, 4)])
+def test_other_tuples_are_refused_with_the_forms_there_are(make, arg):
+    with pytest.raises(InvalidMatrix, match=r"\(data, \(row, col\)\)"):
+        make(arg)
+
+
+def test_sequences_of_different_lengths_are_refused():
+    with pytest.raises(InvalidArgument, match="not an array of numbers"):
+        wl.Csr(([[1.0], [2.0, 3.0]], [0, 1], [0, 1, 2]))
+    with pytest.raises(InvalidArgument, match="not an array of numbers"):
+        wl.Dense([[1.0], [2.0, 3.0]])
+
+
+def test_ell_takes_a_width():
+    A = wl.Ell(ENTRIES, width=3)
+    assert A.width == 3
+    np.testing.assert_array_equal(A.to_dense(), ENTRIES)
+
+
+@pytest.mark.parametrize("blocksize", [2, (2,), (2, 2, 2)])
+def test_a_block_size_is_two_numbers(blocksize):
+    with pytest.raises(InvalidArgument, match=r"blocksize is \(rows, columns\)"):
+        wl.Bsr(ENTRIES, blocksize=blocksize)
+
+
+def test_a_block_size_must_be_that_of_the_blocks():
+    with pytest.raises(InvalidMatrix, match="was given for blocks of"):
+        wl.Bsr((np.ones((1, 2, 2)), [0], [0, 1]), blocksize=(1, 1))
+
+
+def test_a_slice_is_a_whole_number_of_rows():
+    with pytest.raises(InvalidArgument, match=r"are at least 1, got 2\.5"):
+        wl.Sellp(ENTRIES, slice_size=2.5)
+
+
+def test_an_unknown_option_is_named():
+    with pytest.raises(InvalidArgument, match="ell has no option 'depth'"):
+        wl.Csr(ENTRIES).asformat("ell", depth=3)
+
+
+def test_fractions_scale_as_numbers():
+    half = wl.Csr(ENTRIES) * Fraction(1, 2)
+    assert half.dtype == np.float64
+    np.testing.assert_array_equal(half.to_dense(), ENTRIES / 2)
+
+
+def test_a_dtype_without_a_name_is_refused():
+    with pytest.raises(UnsupportedDtype, match="not a dtype: 'foo'"):
+        wl.Csr(ENTRIES, dtype="foo")
+
+
+def test_a_tensor_that_requires_gradients_is_refused_with_the_remedy():
+    with pytest.raises(InvalidArgument, match="detach"):
+        wl.Csr(ENTRIES) @ torch.ones(2, dtype=torch.float64, requires_grad=True)
+
+
+def test_plans_are_for_operations_that_have_them():
+    with pytest.raises(InvalidArgument, match="only for spmm, sddmm, fusedmm"):
+        wl.Csr(ENTRIES).plan_for("spmv", 4)
