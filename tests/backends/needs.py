@@ -1,19 +1,50 @@
-"""What tests need beside Python: in CI it has to be there, elsewhere its absence skips them."""
+"""What tests need beside Python: in CI it has to be there, elsewhere its absence skips them.
+
+Each reason says what is missing, and where the test does run.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 from functools import cache
+from typing import Any
 
 import pytest
 
 import wollemi as wl
 
+IN_CI = os.environ.get("CI") == "true"
+
 
 def tool(here: bool, why: str) -> pytest.MarkDecorator:
     """Return a mark that skips with the reason where a tool is missing, but not in CI."""
-    missing = not here and os.environ.get("CI") != "true"
-    return pytest.mark.skipif(missing, reason=why)
+    return pytest.mark.skipif(not here and not IN_CI, reason=f"{why}; then this runs, as in CI")
+
+
+def package(name: str, *, in_ci: bool = True) -> Any:
+    """Return a module, or skip the test (at the top of a file, all of them) where it is not.
+
+    Parameters
+    ----------
+    name : str
+        What is imported.
+    in_ci : bool
+        Whether CI has it: its absence is a failure there.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        if in_ci and IN_CI:
+            raise
+        where = "make test installs it and runs this" if in_ci else "this runs where it is"
+        pytest.skip(f"{error}; {where}", allow_module_level=True)
+
+
+def nvrtc() -> Any:
+    """Return the module that compiles for GPUs of NVIDIA, or skip the test; none is needed."""
+    package("cuda.bindings.nvrtc")
+    return package("wollemi.backends.cuda.compiler")
 
 
 @cache
@@ -21,8 +52,17 @@ def _available() -> frozenset[str]:
     return frozenset(line.name for line in wl.available_executors() if line.available)
 
 
-def cuda(device: int = 0) -> wl.Executor:
-    """Return a GPU, or skip the test where it is not."""
-    if f"cuda:{device}" not in _available():
-        pytest.skip(f"there is no cuda:{device}; make test-gpu runs this where there is one")
-    return wl.executor(f"cuda:{device}")
+def cuda(device: int = 0) -> Any:
+    """Return a GPU of NVIDIA, or skip the test where there is none."""
+    name = f"cuda:{device}"
+    if name not in _available():
+        pytest.skip(f"there is no {name}; make test-gpu runs this where there is one")
+    return wl.executor(name)
+
+
+def hopper() -> Any:
+    """Return a GPU of compute capability 9.0, or skip the test where there is none."""
+    executor = cuda()
+    if executor.device.capability != (9, 0):
+        pytest.skip("cuda:0 is no Hopper; make test-gpu runs this where it is one (H100, H200)")
+    return executor

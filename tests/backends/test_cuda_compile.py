@@ -7,8 +7,9 @@ from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 from wollemi.core.errors import KernelCompileError
 
-nvrtc = pytest.importorskip("cuda.bindings.nvrtc")
-compiler = pytest.importorskip("wollemi.backends.cuda.compiler")
+from .needs import nvrtc
+
+compiler = nvrtc()
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 VALUES = tuple(wrappers.VALUE_TYPES)

@@ -11,7 +11,9 @@ import pytest
 
 from wollemi.backends.cuda import function as module
 
-pytest.importorskip("cupy")
+from .needs import package
+
+package("cupy")
 
 
 class Driver:

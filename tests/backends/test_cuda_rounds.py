@@ -14,9 +14,10 @@ from wollemi.backends.cuda.compiler import compile_source
 from wollemi.core.operations import matrix, vector
 
 from .fake_cuda import FakeArray, fake_csr, vectors
+from .needs import nvrtc
 from .test_cuda_tape import bicgstab_tape, cg_tape, cgs_tape, gmres_tape
 
-pytest.importorskip("cuda.bindings.nvrtc")
+nvrtc()
 
 TAPES = {
     "cg": cg_tape,

@@ -12,8 +12,9 @@ from wollemi.backends.cuda.compiler import compile_source
 from wollemi.core.operations import bicgstab, cg, cgs, gmres, matrix, vector
 
 from .fake_cuda import FakeArray, FakeStatus, cells, fake_csr, vectors
+from .needs import nvrtc
 
-pytest.importorskip("cuda.bindings.nvrtc")
+nvrtc()
 
 
 def cg_tape(rows: int = 100, dtype: Any = np.float64, columns: int = 1, jacobi: bool = False):

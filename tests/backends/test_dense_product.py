@@ -18,7 +18,7 @@ from wollemi.core.statistics import RowStatistics
 
 from .lockstep.build import Library, compiler
 from .lockstep.executor import LockstepExecutor
-from .needs import cuda, tool
+from .needs import cuda, nvrtc, tool
 from .test_ml import assert_near, dtype_called, numbers, wide
 
 emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
@@ -153,8 +153,7 @@ def test_other_gpus_say_what_they_have() -> None:
 
 
 def test_nvrtc_compiles_it() -> None:
-    pytest.importorskip("cuda.bindings.nvrtc")
-    compile_source = pytest.importorskip("wollemi.backends.cuda.compiler").compile_source
+    compile_source = nvrtc().compile_source
     for value, index in (("f2", "i4"), ("b2", "i8"), ("f4", "i4"), ("f8", "i8")):
         for target in ("sm_80", "sm_90", "sm_100"):
             assert compile_source(text_of(dense_fill, value, index), target)

@@ -13,6 +13,7 @@ import wollemi as wl
 from wollemi.backends.dpcpp import dlpack
 
 from .dpcpp import needs_dpcpp
+from .needs import package
 
 pytestmark = needs_dpcpp
 
@@ -56,7 +57,7 @@ def test_a_tensor_is_adopted_without_a_copy(device: Any, kind: Any, dtype: str) 
 
 
 def test_bfloat16_is_shared(device: Any) -> None:
-    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    bfloat16 = package("ml_dtypes").bfloat16
     adopted = device.adopt(Tensor(device.from_host(GIVEN.astype(bfloat16))))
     assert adopted.dtype == bfloat16
     np.testing.assert_array_equal(adopted.asnumpy(), GIVEN.astype(bfloat16))
@@ -152,7 +153,7 @@ def test_a_tensor_is_an_operand(device: Any) -> None:
 
 
 def test_dpnp_and_we_share_memory(device: Any) -> None:
-    dpnp = pytest.importorskip("dpnp")
+    dpnp = package("dpnp", in_ci=False)
     theirs = dpnp.arange(24.0, device=device.place.device).reshape(4, 6)[:, ::2]
     ours = device.adopt(theirs)
     np.testing.assert_array_equal(ours.asnumpy(), GIVEN[:, ::2])

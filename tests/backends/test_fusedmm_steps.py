@@ -19,7 +19,7 @@ from wollemi.core.statistics import RowStatistics
 
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
-from .needs import cuda, tool
+from .needs import hopper, nvrtc, tool
 from .test_ml import assert_near, dtype_called, numbers, wide
 from .test_ml_compile import program
 from .test_ml_waves import BATCH, REAL, REFERENCE, M, N, pattern_of
@@ -58,8 +58,7 @@ def test_steps_equal_the_reference(
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
 def test_nvrtc_compiles_them(architecture: str) -> None:
-    pytest.importorskip("cuda.bindings.nvrtc")
-    module = pytest.importorskip("wollemi.backends.cuda.compiler")
+    module = nvrtc()
     for edge in (1, 2):
         for value, index in (("f4", "i4"), ("f8", "i8")):
             source = program("CUDA", edge_rows, value, index, 32, EDGE=edge)
@@ -98,10 +97,7 @@ def test_the_rule_takes_what_was_measured_best(
 
 @pytest.fixture(scope="module")
 def gpu() -> Any:
-    executor: Any = cuda()
-    if executor.device.capability != (9, 0):
-        pytest.skip("tiles are made of words of compute capability 9.0")
-    return executor
+    return hopper()
 
 
 @pytest.mark.gpu
@@ -146,8 +142,10 @@ def test_samples_of_16_bits_are_not_stored_between(gpu: Any) -> None:
 @pytest.mark.parametrize(("dtype", "index"), REAL)
 @pytest.mark.parametrize(
     ("k", "p", "same"),  # D can be B where both have the same width
-    [(0, 4, False), (30, 30, False), (30, 30, True), (128, 128, False), (128, 128, True)]
-    + [(600, 272, False)],
+    [
+        *((0, 4, False), (600, 272, False)),
+        *((k, k, same) for k in (30, 128) for same in (False, True)),
+    ],
 )
 def test_one_pass_on_a_gpu_equals_the_reference(
     gpu: Any, dtype: str, index: str, k: int, p: int, edge: str, kernel: str, same: bool

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import wollemi as wl
 from wollemi.backends.hip.loop import BATCH, Batches
 from wollemi.backends.simt import kernels as simt
 from wollemi.core.operation import OPERATIONS, Operation
@@ -20,6 +19,7 @@ from .amd.compilers import programs
 from .awkward import Block
 from .calls import make
 from .equality import assert_equals_reference, cases
+from .needs import cuda, nvrtc
 from .pairs.executor import LARGEST_BLOCK, PairedExecutor, paired
 from .test_big import MAPS, ONE, THREE
 from .test_big import ROWS as MANY
@@ -29,10 +29,8 @@ from .test_lockstep_equals_reference import INDEX
 
 @pytest.fixture(scope="session")
 def pairs() -> PairedExecutor:
-    try:
-        return PairedExecutor(0)
-    except wl.errors.ExecutorUnavailable as error:
-        pytest.skip(str(error))
+    cuda()
+    return PairedExecutor(0)
 
 
 def test_there_are_barriers_for_all_pairs_of_a_block() -> None:
@@ -40,8 +38,7 @@ def test_there_are_barriers_for_all_pairs_of_a_block() -> None:
 
 
 def test_what_pairs_run_compiles() -> None:
-    compiler = pytest.importorskip("wollemi.backends.cuda.compiler")
-    pytest.importorskip("cuda.bindings.nvrtc")
+    compiler = nvrtc()
     for name, source in programs("f8", "i4", 64):
         if name.startswith(("cg-", "spmv-128")):  # a program of maps and one of waves
             assert compiler.compile_source(paired(source), "sm_90", name)

@@ -19,6 +19,7 @@ from wollemi.core.errors import (
 from wollemi.core.operations import ml as operations
 
 from .conftest import executor_names
+from .needs import package
 
 UNITS = 10
 EDGES = (None, "scaled", "sigmoid", "softmax")
@@ -37,7 +38,7 @@ KERNELS = {
 
 def dtype_called(name: str) -> np.dtype[Any]:
     if name == "bfloat16":
-        return np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+        return np.dtype(package("ml_dtypes").bfloat16)
     return np.dtype(name)
 
 

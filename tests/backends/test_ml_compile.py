@@ -23,7 +23,7 @@ from .amd.compilers import (
     has_hiprtc,
     width,
 )
-from .needs import tool
+from .needs import nvrtc, tool
 
 KERNELS = (ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.spmm_join, ml.fusedmm_join)
 # Dtypes and widths of indices, a pair for each target: differences between targets are few.
@@ -47,16 +47,14 @@ def programs(dialect: str, warp: int, pair: tuple[str, str]) -> Iterator[tuple[s
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
 def test_nvrtc_compiles_every_kind(architecture: str) -> None:
-    pytest.importorskip("cuda.bindings.nvrtc")
-    compiler = pytest.importorskip("wollemi.backends.cuda.compiler")
+    compiler = nvrtc()
     for pair in PAIRS if architecture == "sm_90" else PAIRS[:1]:
         for name, source in programs("CUDA", 32, pair):
             assert compiler.compile_source(source, architecture, name)
 
 
 def test_nvrtc_compiles_products_of_complex_numbers() -> None:
-    pytest.importorskip("cuda.bindings.nvrtc")
-    compiler = pytest.importorskip("wollemi.backends.cuda.compiler")
+    compiler = nvrtc()
     for pair in COMPLEX:
         constants = {"L": 16, "V": 2, "E": 1, "A": 4, "ROWS": 0, "WHOLE": 1}
         source = program("CUDA", ml.csr_spmm, *pair, 32, **constants)

@@ -15,7 +15,7 @@ from wollemi.core.statistics import RowStatistics
 
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
-from .needs import tool
+from .needs import package, tool
 from .test_ml import assert_near, dtype_called, matrix, numbers, wide
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
@@ -179,7 +179,7 @@ def test_infinity_and_nan_stay_where_they_are(wave: Any) -> None:
 
 
 def test_numbers_of_16_bits_are_rounded_as_numpy_does(wave: Any) -> None:
-    pytest.importorskip("ml_dtypes")
+    package("ml_dtypes")
     every = np.arange(2**16, dtype=np.uint16)
     for dtype in ("float16", "bfloat16"):
         T = dtype_called(dtype)

@@ -7,7 +7,9 @@ import pytest
 
 import wollemi as wl
 
-ml_dtypes = pytest.importorskip("ml_dtypes")
+from .needs import package
+
+ml_dtypes = package("ml_dtypes")
 
 #: A row out of order, an empty row, and a value that float16 rounds.
 ENTRIES = np.array([[0.0, -0.1, 3.0], [0.0, 0.0, 0.0], [7.5, 0.0, 2.0], [0.0, 1.0, 0.0]])

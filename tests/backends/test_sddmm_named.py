@@ -22,7 +22,7 @@ from wollemi.core.statistics import RowStatistics
 from .amd.compilers import WITHOUT_HIPRTC, compile_with_hiprtc, has_hiprtc, width
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
-from .needs import cuda, tool
+from .needs import cuda, nvrtc, tool
 from .test_ml import dtype_called, numbers
 from .test_ml_compile import OF_HIPRTC, program
 from .test_ml_waves import BATCH, REAL, REFERENCE, M, N, assert_same, pattern_of
@@ -84,8 +84,7 @@ def test_a_pattern_without_entries_has_no_tiles() -> None:
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
 def test_nvrtc_compiles_them(architecture: str) -> None:
-    pytest.importorskip("cuda.bindings.nvrtc")
-    module = pytest.importorskip("wollemi.backends.cuda.compiler")
+    module = nvrtc()
     for value, index, each in (("f4", "i4", 4), ("f8", "i8", 2), ("f2", "i4", 8), ("b2", "i8", 1)):
         for kernel, constants in (
             (entry_sddmm, {"E": each}),

@@ -12,7 +12,7 @@ from wollemi.backends.cuda import sddmm_tile
 from wollemi.backends.cuda.sddmm_tile import BLOCK, HALF, TILE, make_lists, sorted_rows
 from wollemi.core.errors import InvalidArgument
 
-from .needs import cuda
+from .needs import hopper, nvrtc, package
 
 REFERENCE = "reference"
 
@@ -70,8 +70,7 @@ def test_rows_that_fall_are_not_sorted() -> None:
     ("value", "index"), [("f4", "i4"), ("f4", "i8"), ("f2", "i4"), ("b2", "i8")]
 )
 def test_nvrtc_compiles_them_for_hopper(value: str, index: str) -> None:
-    pytest.importorskip("cuda.bindings.nvrtc")
-    compiler = pytest.importorskip("wollemi.backends.cuda.compiler")
+    compiler = nvrtc()
     parts = 2 if value == "f4" else 1
     for width in sddmm_tile.WIDTHS[parts]:
         for valued in range(4):
@@ -96,8 +95,7 @@ def test_nvrtc_compiles_them_for_hopper(value: str, index: str) -> None:
 def test_nvrtc_compiles_them_for_all_tensor_cores(
     value: str, index: str, architecture: str
 ) -> None:
-    pytest.importorskip("cuda.bindings.nvrtc")
-    compiler = pytest.importorskip("wollemi.backends.cuda.compiler")
+    compiler = nvrtc()
     parts = 2 if value == "f4" else 1
     for stages, width in enumerate(sddmm_tile.WIDTHS[parts]):
         constants = {"KP": width, "PARTS": parts, "STAGES": 1 + stages % 2, "U": 2}
@@ -116,10 +114,7 @@ def test_a_block_fits_a_multiprocessor_of_hopper() -> None:
 
 @pytest.fixture(scope="module")
 def gpu() -> Any:
-    executor: Any = cuda()
-    if executor.device.capability != (9, 0):
-        pytest.skip("tiles are made of words of compute capability 9.0")
-    return executor
+    return hopper()
 
 
 def samples(
@@ -198,7 +193,7 @@ def test_what_halves_cannot_hold_is_left_to_floats(gpu: Any, strange: float, ker
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("k", [1, 64, 100, 256])
 def test_numbers_of_16_bits(gpu: Any, dtype: str, k: int, kernel: str) -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ml_dtypes = package("ml_dtypes")
     T = np.dtype(getattr(ml_dtypes, dtype, dtype))
     rng = np.random.default_rng(9)
     A = pattern(300, 400, 0.2, "int32")

@@ -13,6 +13,7 @@ from wollemi.backends.cuda.slab import Slab, cut_into_slabs, slab_join, slab_spm
 from wollemi.backends.simt.ml_extra import Facts
 from wollemi.core.statistics import RowStatistics
 
+from . import needs
 from .test_ml import assert_near, longest, matrix, numbers, wide
 
 
@@ -44,10 +45,7 @@ def test_every_entry_is_in_the_slab_of_its_column(
 
 @pytest.fixture
 def cuda() -> wl.Executor:
-    here = [line.name for line in wl.available_executors() if line.available]
-    if "cuda:0" not in here:
-        pytest.skip("there is no cuda:0")
-    return wl.executor("cuda:0")
+    return needs.cuda()
 
 
 def facts(density: float, columns: int, dtype: str = "float32", n: int = 8192) -> Facts:
@@ -85,8 +83,7 @@ def test_what_it_cannot_do_is_said() -> None:
 
 
 def test_nvrtc_compiles_it() -> None:
-    pytest.importorskip("cuda.bindings.nvrtc")
-    compile_source = pytest.importorskip("wollemi.backends.cuda.compiler").compile_source
+    compile_source = needs.nvrtc().compile_source
     for target in ("sm_80", "sm_90", "sm_100"):
         for value in ("f4", "f8"):
             assert compile_source(text_of(slab_join, value), target)

@@ -16,7 +16,7 @@ from wollemi.core.statistics import RowStatistics
 
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
-from .needs import tool
+from .needs import nvrtc, tool
 from .test_ml import dtype_called, numbers
 from .test_ml_compile import program
 from .test_ml_waves import BATCH, KINDS, M, N, assert_same, pattern_of
@@ -103,8 +103,7 @@ def test_every_entry_is_added_to_its_row_once(lengths: list[int], share: int) ->
 @pytest.mark.parametrize("pair", [("f4", "i4"), ("f2", "i8"), ("f8", "i4"), ("c8", "i8")])
 @pytest.mark.parametrize("segments", [0, 1])
 def test_nvrtc_compiles_shares(pair: tuple[str, str], segments: int) -> None:
-    pytest.importorskip("cuda.bindings.nvrtc")
-    compile_source = pytest.importorskip("wollemi.backends.cuda.compiler").compile_source
+    compile_source = nvrtc().compile_source
     for lanes, vectors, each in ((1, 1, 1), (8, 1, 0), (8, 4, 0)):
         if pair[0].startswith("c") and not each:
             continue

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import wollemi as wl
 from wollemi.core.errors import InvalidArgument
 
-from .conftest import executor_names
+from . import needs
 
 pytestmark = pytest.mark.gpu
 
@@ -22,22 +22,17 @@ MOST = {"float32": 1e-6, "float16": 2.0**-10, "bfloat16": 2.0**-7, "tf32": 2.0**
 
 @pytest.fixture(scope="module")
 def cuda() -> wl.Executor:
-    names = [name for name in executor_names() if name.startswith("cuda")]
-    if not names:
-        pytest.skip("needs an NVIDIA GPU")
-    return wl.executor(names[0])
+    return needs.cuda()
 
 
 @pytest.fixture(scope="module")
 def hopper(cuda: wl.Executor) -> wl.Executor:
-    if cuda.properties["compute_capability"] != (9, 0):
-        pytest.skip("needs compute capability 9.0")
-    return cuda
+    return needs.hopper()
 
 
 def dtype_called(name: str) -> np.dtype[Any]:
     if name == "bfloat16":
-        return np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+        return np.dtype(needs.package("ml_dtypes").bfloat16)
     return np.dtype(name)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from wollemi.backends.cuda import tensor_kernels as kernels
+from wollemi.backends.cuda.tensor_tca import tca_spmm
 from wollemi.core.errors import KernelCompileError
 
-pytest.importorskip("cuda.bindings.nvrtc")
-compiler = pytest.importorskip("wollemi.backends.cuda.compiler")
+from .needs import nvrtc
 
-from wollemi.backends.cuda import tensor_kernels as kernels  # noqa: E402
-from wollemi.backends.cuda.tensor_tca import tca_spmm  # noqa: E402
+compiler = nvrtc()
 
 CODES = {"float32": "f4", "float16": "f2", "bfloat16": "b2"}
 SHAPES = [(dtype, shape) for dtype, shapes in kernels.SHAPES.items() for shape in shapes]

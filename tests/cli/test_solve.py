@@ -13,6 +13,8 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.cli.console import BAD_INPUT, NOT_CONVERGED, SOLVED
 
+from ..backends.needs import package
+
 REFERENCE = ("--executor", "reference")
 
 
@@ -78,7 +80,7 @@ def test_a_block_of_right_hand_sides_shows_the_worst(wollemi, laplacian, tmp_pat
 
 
 def test_the_convergence_is_drawn(wollemi, laplacian, tmp_path):
-    pytest.importorskip("matplotlib")
+    package("matplotlib")
     ended = wollemi("solve", laplacian, "--plot", tmp_path / "c.png", *REFERENCE)
     assert ended.status == SOLVED
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
@@ -214,7 +216,7 @@ def test_a_bad_option_is_explained_in_one_line(wollemi, laplacian, options, word
 
 
 def test_a_picture_of_an_unknown_kind_is_refused_before_the_solve(wollemi, laplacian):
-    pytest.importorskip("matplotlib")
+    package("matplotlib")
     ended = wollemi("solve", laplacian, "--plot", "c.docx")
     assert ended.status == BAD_INPUT
     assert "c.docx" in ended.complaint

@@ -32,7 +32,7 @@ def device(request):
     try:
         return wl.executor(request.param)
     except wl.errors.ExecutorUnavailable as reason:
-        pytest.skip(str(reason))
+        pytest.skip(f"{reason}; make test-gpu runs this where there is a GPU")
 
 
 @pytest.mark.parametrize("format", MAKERS)
@@ -111,7 +111,7 @@ def test_tensors_of_the_host_go_to_the_default_executor(format):
 @pytest.mark.parametrize("format", MAKERS)
 def test_a_matrix_of_tensors_lives_where_they_are(format):
     if not torch.cuda.is_available():
-        pytest.skip("PyTorch has no CUDA device")
+        pytest.skip("PyTorch has no CUDA device; make test-gpu runs this where it has one")
     arrays = (torch.as_tensor(a, device="cuda") for a in (DATA, INDICES, INDPTR))
     assert MAKERS[format](*arrays).executor.name == "cuda:0"
 

@@ -12,8 +12,10 @@ import pytest
 import wollemi as wl
 from wollemi.core.errors import ExecutorMismatch, InvalidArgument, ShapeMismatch, UnsupportedDtype
 
-torch = pytest.importorskip("torch")
-wt = pytest.importorskip("wollemi.interop.torch")
+from ..backends.needs import package
+
+torch = package("torch")
+wt = package("wollemi.interop.torch")
 
 EDGES = (None, "scaled", "sigmoid", "softmax")
 
@@ -116,7 +118,7 @@ def test_memory_of_a_cpu_is_shared() -> None:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_narrow_dtypes_have_products_and_gradients(A: wl.Csr, dtype: Any) -> None:
     if dtype is torch.bfloat16:
-        pytest.importorskip("ml_dtypes")
+        package("ml_dtypes")
     C, B, D = (leaf(r, 8, seed=r, dtype=dtype) for r in (6, 5, 5))
     E = wt.fusedmm(A, C, B, D, edge="softmax")
     E.float().sum().backward()
@@ -154,3 +156,48 @@ def test_what_does_not_fit_is_refused(A: wl.Csr) -> None:
         wt.spmm(torch.eye(3), torch.ones(3, 3))
     with pytest.raises(ExecutorMismatch):
         wt.spmm(A, torch.ones(5, 3, device="meta"))
+
+
+def test_gradients_of_spmm_and_sddmm_have_gradients(A: wl.Csr) -> None:
+    twice = torch.autograd.gradgradcheck
+    values, C, B = leaf(10), leaf(6, 2), leaf(5, 2)
+    assert twice(lambda v, b: wt.spmm(A, b, values=v), (values, B))
+    assert twice(lambda c, b, v: wt.sddmm(A, c, b, 0.5, values=v), (C, B, values))
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_gradients_of_fusedmm_have_gradients(A: wl.Csr, edge: str | None) -> None:
+    def fused(v: Any, c: Any, b: Any, d: Any) -> Any:
+        return wt.fusedmm(A, c, b, d, edge=edge, alpha=0.7, values=v)
+
+    assert torch.autograd.gradgradcheck(fused, (leaf(10), leaf(6, 2), leaf(5, 2), leaf(5, 3)))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+def test_tensors_that_are_no_real_floats_are_refused(A: wl.Csr, dtype: Any) -> None:
+    values, B = torch.ones(10), torch.ones(5, 2)
+    with pytest.raises(UnsupportedDtype, match="have no gradients here"):
+        wt.spmm(A, B.to(dtype), values=values.to(dtype))
+    with pytest.raises(UnsupportedDtype, match="have no gradients here"):
+        wt.spmm(A, B, values=values * 1j)
+
+
+def test_arrays_are_refused_where_tensors_are_expected(A: wl.Csr) -> None:
+    with pytest.raises(InvalidArgument, match="B: expected a torch tensor, got ndarray"):
+        wt.spmm(A, np.ones((5, 2)))
+    with pytest.raises(InvalidArgument, match="values: expected a torch tensor, got list"):
+        wt.fusedmm(A, leaf(6, 2), leaf(5, 2), leaf(5, 2), values=[1.0] * 10)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (1, 1, 10)])
+def test_values_that_do_not_fit_are_refused_by_all_three(
+    A: wl.Csr, shape: tuple[int, ...]
+) -> None:
+    C, B, D, values = leaf(6, 2), leaf(5, 2), leaf(5, 3), leaf(*shape)
+    for call in (
+        lambda: wt.spmm(A, B, values=values),
+        lambda: wt.sddmm(A, C, B, values=values),
+        lambda: wt.fusedmm(A, C, B, D, values=values),
+    ):
+        with pytest.raises(ShapeMismatch, match=r"values: expected shape \(10,\) or \(b, 10\)"):
+            call()
