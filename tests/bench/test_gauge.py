@@ -6,7 +6,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.bench import Timing, gauge
-from wollemi.bench.bandwidth import Streams
+from wollemi.bench.bandwidth import Streams, within_reason
 from wollemi.bench.gauge import Gauge
 from wollemi.bench.problem import Facts
 from wollemi.bench.station import Ready
@@ -24,11 +24,18 @@ def timing(*seconds):
     return Timing(seconds, 1)
 
 
-@pytest.mark.parametrize("nbytes", [0, 3 << 20])
+@pytest.mark.parametrize("nbytes", [MEGABYTE, 3 * MEGABYTE])
 def test_streams_move_about_as_many_bytes_as_they_are_asked_to(nbytes):
     for one in Streams(nbytes).ours(REFERENCE):
         one.make()()
-        assert 0.9 * max(nbytes, MEGABYTE) <= one.facts().cost.bytes <= max(nbytes, MEGABYTE)
+        assert 0.9 * nbytes <= one.facts().cost.bytes <= nbytes
+
+
+def test_neither_too_few_bytes_are_moved_nor_more_than_leave_the_caches_behind():
+    assert within_reason(0, 0) == MEGABYTE
+    assert within_reason(100 * MEGABYTE, 0) == 100 * MEGABYTE
+    assert within_reason(10_000 * MEGABYTE, 60 * MEGABYTE) == 480 * MEGABYTE
+    assert Gauge().streams(0, False).nbytes == MEGABYTE
 
 
 def test_after_the_first_contest_of_a_size_only_the_fastest_read_is_timed():
@@ -36,7 +43,7 @@ def test_after_the_first_contest_of_a_size_only_the_fastest_read_is_timed():
     names = {offer.name for offer in seen.streams(MEGABYTE, False).ours(REFERENCE)}
     assert {"read: norm", "read: dot", "copy", "triad: axpby", "read: numpy.dot"} <= names
     times = {"read: dot": timing(1.0, 2.0), "read: norm": timing(0.5, 0.5), "copy": timing(1.0)}
-    rates, reads = seen.note(MEGABYTE, False, [stream(name) for name in times], times)
+    rates, reads = seen.note(Streams(MEGABYTE), False, [stream(name) for name in times], times)
     assert rates == {"read": 2 * MEGABYTE, "copy": MEGABYTE}
     assert list(reads) == [2 * MEGABYTE, 2 * MEGABYTE]
     (left,) = seen.streams(MEGABYTE + 1000, False).ours(REFERENCE)
@@ -44,14 +51,14 @@ def test_after_the_first_contest_of_a_size_only_the_fastest_read_is_timed():
     assert len(seen.streams(2 * MEGABYTE, False).ours(REFERENCE)) == len(names)
     assert len(seen.streams(MEGABYTE, True).ours(REFERENCE)) == len(names)
     rates, reads = seen.note(
-        MEGABYTE, False, [stream("read: norm")], {"read: norm": timing(1.0, 4.0)}
+        Streams(MEGABYTE), False, [stream("read: norm")], {"read: norm": timing(1.0, 4.0)}
     )
     assert rates == {"read": MEGABYTE * 0.625, "copy": MEGABYTE}  # the copy from before
     assert list(reads) == [MEGABYTE, MEGABYTE / 4]
 
 
 def test_where_nothing_could_be_read_there_is_no_rate():
-    assert Gauge().note(MEGABYTE, False, [stream("read: dot")], {}) == ({}, None)
+    assert Gauge().note(Streams(MEGABYTE), False, [stream("read: dot")], {}) == ({}, None)
 
 
 def test_the_memory_of_a_gpu_is_measured_once_for_a_size(monkeypatch):

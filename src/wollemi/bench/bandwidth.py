@@ -16,9 +16,8 @@ from ..core.executor import Array, Executor
 from ..core.operation import Cost, Operation
 from ..core.operations import vector
 from .clocks import capture_by_cupy
-from .flush import cache_bytes
 from .peers import Absent, Peer
-from .problem import Facts, Offer, Problem
+from .problem import GPUS, Facts, Offer, Problem
 
 #: Below this many bytes a call's own overhead hides the memory.
 FEWEST_BYTES = 1 << 20
@@ -28,6 +27,14 @@ MANY_BYTES, TIMES_CACHE = 1 << 28, 8
 
 #: Columns of the blocks that are read: kernels of one column may be another text.
 COLUMNS = 1
+
+
+def within_reason(nbytes: int, cache: int) -> int:
+    """Return how many bytes are moved to learn how fast so many are, beyond a cache of that size.
+
+    More of them would only take longer, fewer would be over before they have begun.
+    """
+    return min(max(nbytes, FEWEST_BYTES), max(MANY_BYTES, TIMES_CACHE * cache))
 
 
 class Streams(Problem):
@@ -45,9 +52,7 @@ class Streams(Problem):
     """
 
     def __init__(self, nbytes: int, only: str = "") -> None:
-        most = max(MANY_BYTES, TIMES_CACHE * cache_bytes())
-        self.nbytes = min(max(nbytes, FEWEST_BYTES), most)
-        self.only = only
+        self.nbytes, self.only = nbytes, only
         self.S = sp.csr_array((0, 0))
 
     def ours(self, executor: Executor) -> list[Offer]:
@@ -106,6 +111,8 @@ class Streams(Problem):
 
 
 def _ones(executor: Executor, size: int) -> Array:
+    if executor.backend in GPUS:  # hundreds of megabytes take a second on their way there
+        return executor.xp.ones((size, COLUMNS))
     return executor.from_host(np.ones((size, COLUMNS)))
 
 

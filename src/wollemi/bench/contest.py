@@ -94,6 +94,7 @@ class Contest:
         cost = held[0][1].facts.cost
         executor = self.entrants[0].executor
         memory: list[tuple[Any, Ready]] = []
+        streams = None
         if not gpu and cost is not None and executor is not None:
             streams = stations.gauge.streams(cost.bytes, settings.cold)
             ((station, offers),) = stations.prepare(streams, [Entrant("memory", executor)])
@@ -122,9 +123,9 @@ class Contest:
         if gpu and cost is not None and executor is not None:
             bandwidth = stations.gauge.of_gpu(executor, cost.bytes, settings.cold)
             reads = bandwidth.get("read")
-        elif cost is not None:
+        elif streams is not None:
             found = [ready for _, ready in memory]
-            bandwidth, reads = stations.gauge.note(cost.bytes, settings.cold, found, times)
+            bandwidth, reads = stations.gauge.note(streams, settings.cold, found, times)
         outcomes = []
         for station, ready in held:
             timing, facts, share = times.get(ready.name), ready.facts, None

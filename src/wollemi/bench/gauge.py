@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..core.executor import Executor
-from .bandwidth import FEWEST_BYTES, Streams
+from .bandwidth import Streams, within_reason
+from .flush import cache_bytes
 from .problem import Entrant
 from .station import Ready, Seat, Station
 from .timing import Timing, interleave, pace_of
@@ -51,10 +52,12 @@ class Gauge:
 
     def of_gpu(self, executor: Executor, nbytes: int, cold: bool) -> dict[str, float]:
         """Return the rates of about so many bytes, by now or from before."""
+        nbytes = within_reason(nbytes, int(executor.properties.get("cache", 0)))
         key = _size(nbytes), cold
         if key not in self._known:
             station = Station()
-            station.load(Streams(key[0]))
+            every = Streams(nbytes)
+            station.load(every)
             streams = station.prepare(Entrant("memory", executor=executor, gpu=True))
             seats = [
                 Seat(station, ready.name, pace_of(ready.facts.method, gpu=True))
@@ -62,21 +65,23 @@ class Gauge:
                 if not ready.trouble
             ]
             times = interleave(seats, batches=ROUNDS, cold=cold, lost={})
-            self.note(nbytes, cold, streams, times)
+            rates, _ = self.note(every, cold, streams, times)
             station.clear()
+            return rates
         return self._known[key].rates
 
     def streams(self, nbytes: int, cold: bool) -> Streams:
         """Return what is to be timed beside a call that moves so many bytes."""
+        nbytes = within_reason(nbytes, cache_bytes())
         known = self._known.get((_size(nbytes), cold))
         return Streams(nbytes, known.fastest if known else "")
 
     def note(
-        self, nbytes: int, cold: bool, streams: Sequence[Ready], times: Mapping[str, Timing]
+        self, moved: Streams, cold: bool, streams: Sequence[Ready], times: Mapping[str, Timing]
     ) -> tuple[dict[str, float], Any]:
         """Return the rates and, of reads, that of every round; and remember what was fastest."""
         rates, reads = rates_of(streams, times)
-        key = _size(nbytes), cold
+        key = _size(moved.nbytes), cold
         if key in self._known:
             return self._known[key].rates | rates, reads
         timed = [ready for ready in streams if ready.name in times]
@@ -112,4 +117,4 @@ def _rates(stream: Ready, timing: Timing) -> Any:
 
 def _size(nbytes: int) -> int:
     """Return one of the sizes that are told apart."""
-    return round(2 ** (round(SIZES * math.log2(max(nbytes, FEWEST_BYTES))) / SIZES))
+    return round(2 ** (round(SIZES * math.log2(max(nbytes, 1))) / SIZES))

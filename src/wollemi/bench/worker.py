@@ -44,6 +44,10 @@ THREADS = (
 )
 
 
+#: How long threads of libraries spin after a call: milliseconds, a power of 2 of ticks, and turns.
+SPINNING = {"KMP_BLOCKTIME": "1", "OPENBLAS_THREAD_TIMEOUT": "20", "GOMP_SPINCOUNT": "30000"}
+
+
 class HostStation(Station):
     """A station with a process, and so a memory, of its own."""
 
@@ -198,13 +202,14 @@ class Worker:
 def _environment(threads: int) -> dict[str, str]:
     """Return the environment of a process with so many threads.
 
-    Threads of Intel's OpenMP would spin for 200 ms after a call; a millisecond is more than there
-    is between calls.
+    Threads of Intel's OpenMP would spin for 200 ms after a call, those of OpenBLAS for 100 and of
+    GNU's OpenMP for 9 (on a 2-core EPYC), and nobody is timed meanwhile; a millisecond is more than
+    there is between calls.
     """
     return {
         **os.environ,
         **dict.fromkeys(THREADS, str(threads)),
-        "KMP_BLOCKTIME": os.environ.get("KMP_BLOCKTIME", "1"),
+        **{name: os.environ.get(name, value) for name, value in SPINNING.items()},
         "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
     }
 
