@@ -10,9 +10,9 @@ namespace wl {
 constexpr i64 PATTERN_AHEAD = 1024;
 
 // `rows` neighbouring rows of L entries at the same offsets, from row `first`; x is that of it.
-template <int L, class T>
+template <int L, class T, class Column>
 WL_DEVICE void pattern_run(i64 rows, const i32* offsets, const T* data, const T* x, i64 first,
-                           const one_column<T>& y) {
+                           const Column& y) {
   const T* x_at[L];
   for (int e = 0; e < L; ++e)
     x_at[e] = x + offsets[e];
@@ -25,6 +25,35 @@ WL_DEVICE void pattern_run(i64 rows, const i32* offsets, const T* data, const T*
       multiply_add(sums[e % 2], data[e], x_at[e][row]);
     }
     y.put(first + row, sums[0] + sums[1]);
+  }
+}
+
+// The same for rows of any length.
+template <class T, class Column>
+WL_DEVICE void pattern_run(i64 rows, i32 length, const i32* offsets, const T* data, const T* x,
+                           i64 first, const Column& y) {
+  switch (length) {
+#define WL_PATTERN_RUN(L)                                                                          \
+  case L:                                                                                          \
+    pattern_run<L>(rows, offsets, data, x, first, y);                                              \
+    break
+    WL_PATTERN_RUN(2);
+    WL_PATTERN_RUN(3);
+    WL_PATTERN_RUN(4);
+    WL_PATTERN_RUN(5);
+    WL_PATTERN_RUN(6);
+    WL_PATTERN_RUN(7);
+    WL_PATTERN_RUN(8);
+    WL_PATTERN_RUN(9);
+    WL_PATTERN_RUN(27);
+#undef WL_PATTERN_RUN
+  default:
+    for (i64 r = 0; r < rows; ++r) {
+      T sum{};
+      for (i32 e = 0; e < length; ++e)
+        multiply_add(sum, data[r * length + e], x[r + offsets[e]]);
+      y.put(first + r, sum);
+    }
   }
 }
 
@@ -41,8 +70,6 @@ WL_DEVICE void csr_patterns(const item& it, i64 parts, const i64* cut_row, const
                             const i32* run_end, const i32* run_pattern, const i32* pattern_ptr,
                             const i32* offsets, i64 k, const I* indptr, const T* values,
                             mat<const T> x, mat<T> y, T alpha, T beta) {
-  const T zero{};
-  const one_column<T> column(y, alpha, beta, &zero);
   for (i64 p = it.block(); p < parts; p += it.blocks()) {
     i64 row = cut_row[p];
     const i64 last = cut_row[p + 1];
@@ -53,29 +80,9 @@ WL_DEVICE void csr_patterns(const item& it, i64 parts, const i64* cut_row, const
       const i32* const at = offsets + pattern_ptr[id];
       if (k == 1 && x.ld == 1) {
         const T* const of_x = x.data + row;
-        switch (length) {
-#define WL_PATTERN_RUN(L)                                                                          \
-  case L:                                                                                          \
-    pattern_run<L>(rows, at, data, of_x, row, column);                                             \
-    break
-          WL_PATTERN_RUN(2);
-          WL_PATTERN_RUN(3);
-          WL_PATTERN_RUN(4);
-          WL_PATTERN_RUN(5);
-          WL_PATTERN_RUN(6);
-          WL_PATTERN_RUN(7);
-          WL_PATTERN_RUN(8);
-          WL_PATTERN_RUN(9);
-          WL_PATTERN_RUN(27);
-#undef WL_PATTERN_RUN
-        default:
-          for (i64 r = 0; r < rows; ++r) {
-            T sum{};
-            for (i32 e = 0; e < length; ++e)
-              multiply_add(sum, data[r * length + e], of_x[r + at[e]]);
-            column.put(row + r, sum);
-          }
-        }
+        with_column(y, alpha, beta, [&](const auto& column) {
+          pattern_run(rows, length, at, data, of_x, row, column);
+        });
       } else {
         for (i64 r = 0; r < rows; ++r)
           for_column_tiles(
