@@ -15,7 +15,7 @@ import numpy as np
 
 from .dtypes import common_dtype, is_complex
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
-from .operands import as_block, has_block_layout, is_host, like, native
+from .operands import block_of, has_block_layout, is_host, native
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -120,12 +120,14 @@ class LinOp(ABC):
         if out is None and beta != 0:
             raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
         executor, (rows, columns) = self.executor, self.shape
-        block = as_block(executor, x, columns, "x")
+        given = native(executor, x, "x")
+        block = block_of(executor, given, columns, "x")
         operator, block = self._in_common_dtype(block, alpha, beta)
         if out is None:
             result = executor.allocate((rows, block.shape[1]), block.dtype)
             operator._apply(block, result, alpha, 0.0)
-            return like(executor, result, x)
+            result = result.reshape(rows) if given.ndim == 1 else result
+            return result if given is x or not is_host(x) else executor.to_host(result)
         self._apply_into(operator, block, x, out, alpha, beta)
         return out
 

@@ -92,7 +92,11 @@ def as_block(executor: Executor, array: object, rows: int, what: str) -> Array:
 
     No copy is made of a native array unless its columns are not neighbours.
     """
-    block = array if executor.owns(array) else native(executor, array, what)
+    return block_of(executor, native(executor, array, what), rows, what)
+
+
+def block_of(executor: Executor, block: Array, rows: int, what: str) -> Array:
+    """Return a native array as :func:`as_block` does."""
     dimensions = block.ndim
     if dimensions not in (1, 2) or block.shape[0] != rows:
         raise ShapeMismatch(

@@ -57,6 +57,8 @@ class Plan:
         What the decision was made from.
     state : object
         The backend's own: partition, packed copy.
+    prepared : dict
+        The backend's own, too: what it found out for a product and needs for the next one.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Plan:
         self.reason = reason
         self.statistics = statistics
         self.state = state
+        self.prepared: dict[Any, Any] = {}
 
     def update_values(self, matrix: Any) -> None:
         """Bring a packed copy in line with the matrix's new values; the decision stays."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
+from ...core.errors import WollemiError
 from ...core.executor import Array, Executor
 from ...core.iteration import Iteration, Replay
 from ...core.operation import Operation, Parameter
 from ..unified.wrappers import SimtKernel
 from . import launch
 from .device import GpuDevice
-from .errors import Here
+from .errors import Here, translate
 from .thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -164,11 +165,27 @@ class GpuExecutor(Executor):
         """Make the device current and translate what the driver says."""
         return Here(self.device.handle, self.name, what, nbytes)
 
+    def _guarded(
+        self, what: str, nbytes: int, function: Callable[..., Any], *arguments: Any
+    ) -> Any:
+        """Call a function as within :meth:`_here`; entering that takes as long as a small array."""
+        if not self.device.is_current():
+            with self._here(what, nbytes):
+                return function(*arguments)
+        try:
+            return function(*arguments)
+        except WollemiError:
+            raise
+        except Exception as error:
+            made = translate(error, self.name, what, nbytes)
+            if made is None:
+                raise
+            raise made from error
+
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return an uninitialized, C-contiguous array."""
-        dtype = np.dtype(dtype)
-        with self._here("allocation", prod(shape) * dtype.itemsize):
-            return self.xp.ndarray(shape, dtype)
+        nbytes = prod(shape) * np.dtype(dtype).itemsize
+        return self._guarded("allocation", nbytes, self.xp.ndarray, shape, dtype)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a copy of a NumPy array here."""
@@ -251,8 +268,7 @@ class GpuExecutor(Executor):
         if self._mine.tape is not None:
             self._mine.tape.append((operation, arguments))
             return None
-        with self._here(operation.name):
-            return super().run(operation, *arguments)
+        return self._guarded(operation.name, 0, super().run, operation, *arguments)
 
     def drive(self, iteration: Iteration, limit: int) -> None:
         """Run ``iteration`` on the device until no column runs, or ``limit`` times."""
@@ -344,6 +360,66 @@ class GpuExecutor(Executor):
         flat = flatten(kernel.parameters, arguments, dtype)
         self.launch(function, blocks, flat, kernel.block)
 
+    def prepare_simt(
+        self,
+        kernel: SimtKernel,
+        blocks: int,
+        arguments: Sequence[Any],
+        dtype: Any,
+        index: Any = np.int32,
+        **constants: int,
+    ) -> Prepared:
+        """Return a launch of a kernel of ``backends/simt`` that knows the first arguments."""
+        function = self.device.simt_function(
+            kernel, CODES[np.dtype(dtype)], CODES[np.dtype(index)], **constants
+        )
+        return Prepared(self, function, kernel, blocks, arguments, dtype)
+
+
+class Prepared:
+    """A launch of which all is known but the last arguments.
+
+    Matrices keep it from one product to the next: what a small product costs is finding out these
+    things.
+
+    Parameters
+    ----------
+    executor : GpuExecutor
+        Where it is launched.
+    function : object
+        The loaded kernel.
+    kernel : SimtKernel
+        Its declaration.
+    blocks : int
+        Of the grid.
+    arguments : sequence
+        The first ones; they are kept.
+    dtype : numpy.dtype
+        Of values.
+    """
+
+    __slots__ = ("arguments", "block", "blocks", "dtype", "executor", "function", "head", "others")
+
+    def __init__(
+        self,
+        executor: GpuExecutor,
+        function: Any,
+        kernel: SimtKernel,
+        blocks: int,
+        arguments: Sequence[Any],
+        dtype: Any,
+    ) -> None:
+        self.executor, self.function, self.dtype = executor, function, dtype
+        self.blocks, self.block = blocks, kernel.block
+        count = len(arguments)
+        self.arguments, self.others = arguments, kernel.parameters[count:]
+        self.head = flatten(kernel.parameters[:count], arguments, dtype)
+
+    def __call__(self, *arguments: Any) -> None:
+        """Launch it with the arguments that were not known."""
+        flat = self.head + flatten(self.others, arguments, self.dtype)
+        self.executor.launch(self.function, self.blocks, flat, self.block)
+
 
 class At(NamedTuple):
     """A block of vectors somewhere in scratch memory."""
@@ -363,8 +439,8 @@ def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: An
     real, is_pair = _parts(dtype)
     for parameter, argument in zip(parameters, arguments, strict=True):
         if parameter.is_array:
-            if isinstance(argument, int):  # an address
-                flat.append(argument)
+            if argument is None or isinstance(argument, int):  # nothing, or an address
+                flat.append(argument or 0)
             elif isinstance(argument, At):
                 flat += argument
             else:
@@ -394,8 +470,8 @@ def _parts(dtype: Any) -> tuple[Any, bool]:
 def row_distance(block: Any) -> int:
     """Return the distance of the rows of a block, in elements."""
     rows, columns = block.shape
-    distance = block.strides[0] // block.itemsize if rows > 1 else columns or 1
-    return int(distance)
+    distance: int = block.strides[0] // block.itemsize if rows > 1 else columns or 1
+    return distance
 
 
 def scalar(kind: str, value: Any, dtype: Any) -> list[Any]:

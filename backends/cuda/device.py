@@ -35,6 +35,7 @@ class GpuDevice:
 
         self.ordinal = ordinal
         self.handle = cupy.cuda.Device(ordinal)
+        self._current = cupy.cuda.runtime.getDevice
         facts = cupy.cuda.runtime.getDeviceProperties(ordinal)
         self.name: str = facts["name"].decode()
         self.memory = int(facts["totalGlobalMem"])
@@ -59,6 +60,10 @@ class GpuDevice:
     def identity(self) -> dict[str, Any]:
         """What names the hardware among the executor's properties."""
         raise NotImplementedError
+
+    def is_current(self) -> bool:
+        """Return whether CUDA's calls of this thread mean this device."""
+        return bool(self._current() == self.ordinal)
 
     def load(self, source: str, name: str) -> Any:
         """Return a program as a module, whose ``get_function`` gives what can be launched."""

@@ -110,6 +110,9 @@ class LockstepDevice:
         self.graphs = 0
         self._schedules = count()
 
+    def is_current(self) -> bool:
+        return False
+
     def _launcher(self, library: Library, symbol: str) -> Callable[..., None]:
         def launch(
             blocks: tuple[int], block: tuple[int], arguments: Sequence[Any], shared: int = 0
