@@ -10,7 +10,7 @@ import pytest
 
 from wollemi.backends.unified import wrappers
 
-from .lockstep.build import Library, WaveError, compiler
+from .lockstep.build import TEXT, Library, WaveError, compiler
 from .lockstep.executor import WIDTHS
 from .needs import tool
 
@@ -163,3 +163,92 @@ def test_ballots_have_a_bit_for_every_lane(warp: int) -> None:
     y = run(built(KERNELS + SMALL, warp), "votes", 0)
     assert y[0] == float((2**warp - 4) >> 1)
     assert y[warp] == float((2**warp - 1) >> 1)
+
+
+# What Hopper has besides: a copy that a barrier counts, which the first half of the block passes on
+# to the second; and a product of ones, which is 16 everywhere.
+HOPPER = """
+WL_ENTRY(copies)(WL_GRID const double* x, double* y) { WL_RUN(
+  const wl::u32 memory = wl::shared_address(wl::shared);
+  const wl::u32 came = memory + 1024;
+  const int t = it.thread();
+  if (t == 0)
+    wl::barrier_init(came, 1);
+  it.barrier();
+  if (t == 0) {
+    wl::arrive_expecting(came, 64);
+    wl::copy_to_shared(memory, x, 64, came);
+  }
+  wl::wait_for(came, 0);
+  if (t < 128) {
+    y[t] = reinterpret_cast<const double*>(wl::shared)[t % 8];
+    wl::named_arrive(3);
+  } else {
+    wl::named_wait(3);
+    y[t] = y[t - 128];
+  }) }
+
+WL_ENTRY(products)(WL_GRID const double* x, double* y) { WL_RUN(
+  const int t = it.thread();
+  auto* const halves = reinterpret_cast<wl::u16*>(wl::shared);
+  for (int i = t; i < 16 * 32; i += 256)
+    halves[i] = 0x3c00;
+  it.barrier();
+  wl::u32 a[4] = {0x3c003c00u, 0x3c003c00u, 0x3c003c00u, 0x3c003c00u};
+  float d[16];
+  wl::tile_product<32, wl::half>::add(d, a, wl::tile_descriptor(0), 0);
+  /* meanwhile */
+  wl::wgmma_wait<0>();
+  y[t] = d[t % 16];) }
+"""
+#: The kernel, what is replaced by what, and what is said of it under some order.
+MISTAKES = {
+    "nobody waits for the copy": ("copies", "wl::wait_for(came, 0);", "", "numbers"),
+    "a copy of other bytes": ("copies", "expecting(came, 64)", "expecting(came, 48)", "not come"),
+    "a copy that nobody expects": ("copies", "wl::arrive_expecting(came, 64);", "", "not come"),
+    "an arrival too many": ("copies", "barrier_init(came, 1)", "barrier_init(came, 0)", "more"),
+    "no barrier": ("copies", "wl::barrier_init(came, 1)", "y[0] = 0", "never initialized"),
+    "nobody passes": ("copies", "wl::named_arrive(3);", "", "not come"),
+    "nobody waits for those who pass": ("copies", "wl::named_wait(3);", "", "half full"),
+    "a copy of half a unit": ("copies", "memory, x, 64", "memory, x, 8", "whole units"),
+    "a product is read too early": ("products", "wl::wgmma_wait<0>();", "", "numbers"),
+    "registers change while it runs": ("products", "/* meanwhile */", "a[1] = 0;", "numbers"),
+    "one asks for no product": (
+        "products",
+        "wl::tile_product",
+        "if (t != 5) wl::tile_product",
+        "different products",
+    ),
+}
+
+
+@cache
+def hopper(old: str = "", new: str = "") -> Library:
+    """Return the kernels for Hopper, in which ``old`` was replaced by ``new``."""
+    assert old in HOPPER
+    text = HOPPER.replace(old, new, 1)
+    program = wrappers.program("LOCKSTEP", ["tensor_words.hpp"], [text], block=256, folders=TEXT)
+    return Library(program, "gate")
+
+
+def verdict(library: Library, symbol: str, schedule: int) -> str:
+    """Return what is wrong under a schedule: nothing, numbers, or what the machine says."""
+    x, y = np.arange(1.0, 9.0), np.full(256, np.nan)
+    try:
+        library.run(symbol, 1, *(ctypes.c_void_p(a.ctypes.data) for a in (x, y)), schedule=schedule)
+    except WaveError as error:
+        return str(error)
+    want = np.tile(x, 32) if symbol == "copies" else np.full(256, 16.0)
+    return "" if np.array_equal(y, want) else "numbers"
+
+
+@pytest.mark.parametrize("symbol", ["copies", "products"])
+def test_what_hopper_has_besides_passes(symbol: str) -> None:
+    assert {verdict(hopper(), symbol, s) for s in range(40)} == {""}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_mistakes_with_what_hopper_has_show_under_some_order(what: str) -> None:
+    symbol, old, new, said = MISTAKES[what]
+    verdicts = {verdict(hopper(old, new), symbol, s) for s in range(40)}
+    assert any(said in verdict for verdict in verdicts), verdicts
