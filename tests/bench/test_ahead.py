@@ -54,10 +54,19 @@ def test_a_problem_from_another_process_checks_what_one_from_here_does(helpers):
 
 def test_what_is_not_asked_for_is_not_kept(helpers, monkeypatch, tmp_path):
     monkeypatch.setattr(ahead, "SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(ahead, "ROOM", 0)
     made = ahead.problems(TASKS, helpers)
     next(made)
     made.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_are_in_memory_only_where_there_is_room(monkeypatch, tmp_path):
+    monkeypatch.setattr(ahead, "SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(ahead, "ROOM", 0)
+    assert ahead._home() == tmp_path
+    monkeypatch.setattr(ahead, "ROOM", 1 << 60)
+    assert ahead._home() is None
 
 
 def test_a_process_that_ends_is_an_answer_too():

@@ -7,6 +7,7 @@ does not depend on the host. Where contenders are timed on a CPU nothing is done
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -31,8 +32,8 @@ MOST_MAKERS = 6
 #: Processes in a rehearsal: each has a context on the GPU.
 MOST_REHEARSING = 15
 
-#: Files in memory, where there are such.
-SHARED_MEMORY = Path("/dev/shm")
+#: Files in memory, where there is room for some problems: containers often have 64 MB of it.
+SHARED_MEMORY, ROOM = Path("/dev/shm"), 8 << 30
 
 #: Seconds between looks for a problem.
 PAUSE = 2e-3
@@ -102,9 +103,8 @@ def problems(tasks: Sequence[Task], helpers: Helpers) -> Iterator[Problem | Exce
 
     Tasks that follow one another and share a matrix are made by one process.
     """
-    home = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
     groups = grouped(tasks)
-    with TemporaryDirectory(prefix="wollemi-bench-", dir=home) as folder:
+    with TemporaryDirectory(prefix="wollemi-bench-", dir=_home()) as folder:
         submitted: list[tuple[Future[Any], list[Path]]] = []
         for place in range(len(groups)):
             # each file is memory, so that no more are made than are soon needed
@@ -115,6 +115,13 @@ def problems(tasks: Sequence[Task], helpers: Helpers) -> Iterator[Problem | Exce
             future, paths = submitted[place]
             for path in paths:
                 yield _awaited(path, future)
+
+
+def _home() -> Path | None:
+    """Return the folder for files in memory, or None where it is too small for them."""
+    if SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free >= ROOM:
+        return SHARED_MEMORY
+    return None
 
 
 def _awaited(path: Path, future: Future[Any]) -> Problem | Exception:

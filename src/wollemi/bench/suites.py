@@ -76,7 +76,7 @@ class Suite:
     budget, batch_seconds : float
         Of a contest, and of a batch.
     weight : float
-        Its share of the time, where that is limited.
+        Its share of the time, where that is limited: half a minute or so on two cores.
     without : tuple of str
         Peers that are not asked: each call is compiled anew for each matrix.
     paper : dict or None
@@ -213,7 +213,7 @@ SUITES = {
         cpu=4,
         weight=4.0,
     ),
-    "growth": Suite("times over sizes", _growth, budget=1.0, without=("jax",)),
+    "growth": Suite("times over sizes", _growth, weight=1.5, budget=1.0, without=("jax",)),
     "ginkgo-port": Suite(
         "stand-ins of ten SuiteSparse matrices: SpMV in CSR and COO, then long solves",
         _ginkgo,
@@ -221,7 +221,7 @@ SUITES = {
         gpu=8,
         iterations=1000,
         budget=1.0,
-        weight=4.0,
+        weight=5.0,
         without=("jax",),
         paper=_paper(
             "Tsai, Cojean, Anzt: Porting a sparse linear algebra math library to Intel GPUs, 2021",
@@ -236,7 +236,7 @@ SUITES = {
         gpu=2,
         budget=1.2,
         batch_seconds=SHORT,
-        weight=3.0,
+        weight=6.0,
         paper=_paper(
             "Zubair, Bauinger: Performance Optimization of Deep Learning Sparse Matrix Kernels "
             "on Intel Max Series GPU, 2023",
@@ -249,6 +249,7 @@ SUITES = {
         _dgsparse,
         cpu=8,
         gpu=1,
+        weight=3.0,
         budget=1.2,
         batch_seconds=SHORT,
         paper=_paper(
@@ -265,6 +266,7 @@ SUITES = {
         _dlmc,
         cpu=4,
         gpu=1,
+        weight=2.0,
         budget=1.2,
         batch_seconds=SHORT,
         paper=_paper(
@@ -278,6 +280,7 @@ SUITES = {
         _sddmm,
         cpu=8,
         gpu=1,
+        weight=1.5,
         budget=1.2,
         batch_seconds=SHORT,
         paper=_paper(
