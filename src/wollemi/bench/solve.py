@@ -38,9 +38,10 @@ ITERATIONS = 30
 #: iterations of BiCGSTAB on a million unknowns, whose path depends on it, by 1e-12 of CG.
 AGREEMENT = {"cg": 1e-6, "gmres": 1e-6, "bicgstab": 1e-2, "cgs": 1e-2}
 
-#: Where two right sides that differ by an ulp lead SciPy this share of it apart, rounding has told
-#: programs apart: sums in other orders are off by more ulps than that.
-DETERMINED = 1e-2
+#: Where right sides that differ by an ulp lead SciPy further apart than this share of it, other
+#: programs are no measure any more: sums in other orders are off by hundreds of ulps. CGS on the
+#: stand-in of rajat31 / 8 is 8e-8 of its norm apart after 15 iterations, and all of it after 20.
+DETERMINED = 1e-3
 
 #: The overhead is the slope between solves of so many iterations, on so many unknowns.
 FEW, MANY = 100, 1100
