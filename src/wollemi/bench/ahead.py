@@ -1,7 +1,7 @@
 """Work of the host that is done in other processes while a GPU is measured, or before it is.
 
-None of it is on cores that the measuring process uses, and what a device's events and replays say
-does not depend on the host. Where contenders are timed on a CPU nothing is done meanwhile.
+It takes half of the cores at most, and what a device's events and replays say does not depend on
+the host. Where contenders are timed on a CPU nothing is done meanwhile.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..core.executor import Executor
+from ..core.operation import Cost
+from .bandwidth import Streams
 from .load import Neighbours
 from .problem import GPUS, OURS, Entrant, Facts, Offer, Problem
 from .station import Ready, Seat
@@ -90,15 +92,8 @@ class Contest:
         held: list[tuple[Any, Ready]] = []
         for station, offers in stations.prepare(self.problem, self.entrants):
             held += ((station, ready) for ready in offers)
-        gpu = self.entrants[0].gpu
-        cost = held[0][1].facts.cost
-        executor = self.entrants[0].executor
-        memory: list[tuple[Any, Ready]] = []
-        streams = None
-        if not gpu and cost is not None and executor is not None:
-            streams = stations.gauge.streams(cost.bytes, settings.cold)
-            ((station, offers),) = stations.prepare(streams, [Entrant("memory", executor)])
-            memory = [(station, ready) for ready in offers]
+        gpu, cost = self.entrants[0].gpu, held[0][1].facts.cost
+        streams, memory = self._streams(stations, cost, settings.cold)
         troubles = {ready.name: ready.trouble for _, ready in held}
         timed = [
             Seat(station, ready.name, pace_of(ready.facts.method, gpu))
@@ -120,12 +115,13 @@ class Contest:
         troubles |= {name: f"failed: {reason}" for name, reason in lost.items()}
         bandwidth: dict[str, float] = {}
         reads: Any = None
-        if gpu and cost is not None and executor is not None:
-            bandwidth = stations.gauge.of_gpu(executor, cost.bytes, settings.cold)
-            reads = bandwidth.get("read")
-        elif streams is not None:
+        if streams is not None:
             found = [ready for _, ready in memory]
             bandwidth, reads = stations.gauge.note(streams, settings.cold, found, times)
+        elif cost is not None and self.entrants[0].executor is not None:
+            executor = self.entrants[0].executor
+            bandwidth = stations.gauge.of_gpu(executor, cost.bytes, settings.cold)
+            reads = bandwidth.get("read")
         outcomes = []
         for station, ready in held:
             timing, facts, share = times.get(ready.name), ready.facts, None
@@ -139,6 +135,17 @@ class Contest:
             if station is not None:
                 station.clear()
         return outcomes, bandwidth
+
+    def _streams(
+        self, stations: Stations, cost: Cost | None, cold: bool
+    ) -> tuple[Streams | None, list[tuple[Any, Ready]]]:
+        """Return what measures a host's memory beside us, over as many bytes as we move."""
+        executor = self.entrants[0].executor
+        if self.entrants[0].gpu or cost is None or executor is None:
+            return None, []
+        streams = stations.gauge.streams(cost.bytes, cold)
+        ((station, offers),) = stations.prepare(streams, [Entrant("memory", executor)])
+        return streams, [(station, ready) for ready in offers]
 
 
 def _facts(station: Any, ready: Ready) -> Facts:
