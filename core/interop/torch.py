@@ -52,10 +52,15 @@ def _executor_of(device: torch.device) -> Executor:
     return executor_by_name(f"{device.type}:{device.index or 0}")
 
 
-def _values_of(A: Any, values: Tensor | None) -> Tensor:
-    if values is not None:
-        return values
-    return A.values() if isinstance(A, Tensor) else tensor_of(A.data)
+def _values_of(A: Any, values: Tensor | None, nnz: int) -> Tensor:
+    if values is None:
+        return A.values() if isinstance(A, Tensor) else tensor_of(A.data)
+    _check_tensor("values", values)
+    if values.dim() not in (1, 2) or values.shape[-1] != nnz:
+        raise ShapeMismatch(
+            f"values: expected shape ({nnz},) or (b, {nnz}), got {tuple(values.shape)}"
+        )
+    return values
 
 
 def spmm(A: Any, B: Tensor, *, values: Tensor | None = None, kernel: str = "auto") -> Tensor:
@@ -87,13 +92,8 @@ def spmm(A: Any, B: Tensor, *, values: Tensor | None = None, kernel: str = "auto
     tensor([3., 3.])
     """
     pattern = pattern_of(A)
-    values = _values_of(A, values)
+    values = _values_of(A, values, pattern.nnz)
     _check("B", B, pattern.shape[1])
-    if values.shape[-1] != pattern.nnz or values.dim() > 2:
-        raise ShapeMismatch(
-            f"values: expected shape ({pattern.nnz},) or (b, {pattern.nnz}), "
-            f"got {tuple(values.shape)}"
-        )
     batched = B.dim() == 3 or values.dim() == 2
     (values, B) = _one_dtype(values, B)
     blocks = _blocks(B=B, values=values[..., None])
@@ -140,11 +140,17 @@ def sddmm(
     blocks = _blocks(C=C, B=B)
     out = Sddmm.apply(pattern, kernel, alpha, _spread(C, blocks, 2), _spread(B, blocks, 2))
     if use_values or values is not None:
-        out = out * _values_of(A, values)
+        out = out * _values_of(A, values, pattern.nnz)
     if batched:
         return out
     if isinstance(A, Tensor):
-        return torch.sparse_csr_tensor(A.crow_indices(), A.col_indices(), out[0], size=A.shape)
+        pointers, indices = (
+            A.crow_indices(),
+            A.col_indices(),
+        )  # those of a tensor: known to be right
+        return torch.sparse_csr_tensor(
+            pointers, indices, out[0], size=A.shape, check_invariants=False
+        )
     return out[0]
 
 
@@ -192,7 +198,7 @@ def fusedmm(
     _check("D", D, pattern.shape[1])
     if edge == "scaled":
         edge, alpha = "identity", alpha / max(C.shape[-1], 1) ** 0.5
-    weights = _values_of(A, values) if use_values or values is not None else None
+    weights = _values_of(A, values, pattern.nnz) if use_values or values is not None else None
     batched = any(x.dim() == 3 for x in (C, B, D)) or (weights is not None and weights.dim() == 2)
     if weights is None:
         C, B, D = _one_dtype(C, B, D)
@@ -209,7 +215,16 @@ def fusedmm(
 # ---- shapes and dtypes
 
 
+def _check_tensor(what: str, given: Any) -> None:
+    if not isinstance(given, Tensor):
+        raise InvalidArgument(
+            f"{what}: expected a torch tensor, got {type(given).__name__}; wl.spmm and the others "
+            "take arrays"
+        )
+
+
 def _check(what: str, tensor: Tensor, rows: int, like: Tensor | None = None) -> None:
+    _check_tensor(what, tensor)
     columns = "k" if like is None else like.shape[-1]
     fits = tensor.dim() in (2, 3) and tensor.shape[-2] == rows
     if not fits or (like is not None and tensor.shape[-1] != columns):
@@ -217,14 +232,16 @@ def _check(what: str, tensor: Tensor, rows: int, like: Tensor | None = None) -> 
             f"{what}: expected shape ({rows}, {columns}) or (b, {rows}, {columns}), "
             f"got {tuple(tensor.shape)}"
         )
-    if tensor.is_complex():
-        raise UnsupportedDtype(f"{what}: complex tensors have no gradients here; use wl.spmm")
 
 
 def _one_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
     dtype = tensors[0].dtype
     for tensor in tensors[1:]:
         dtype = torch.promote_types(dtype, tensor.dtype)
+    if not dtype.is_floating_point:
+        raise UnsupportedDtype(
+            f"tensors of {dtype} have no gradients here; convert them to floats, or use wl.spmm"
+        )
     return tuple(tensor.to(dtype) for tensor in tensors)
 
 

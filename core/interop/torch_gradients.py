@@ -2,7 +2,8 @@
 
 Tensors of a CPU are read and written in place, those of a GPU through DLPack. The gradients are the
 same kernels again, on the pattern and on its transpose, which is made once and kept with the
-pattern: nothing ever has the size of a dense ``m x n`` matrix.
+pattern: nothing ever has the size of a dense ``m x n`` matrix. Being these functions, they have
+gradients themselves.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 from ..errors import ExecutorMismatch, UnsupportedDtype
 from ..executor import Array, Executor
@@ -79,21 +79,12 @@ def _spmm(A: Csr, values: Tensor, B: Tensor, kernel: str) -> Tensor:
     return out
 
 
-def _sddmm(
-    A: Csr, values: Tensor | None, C: Tensor, B: Tensor, alpha: float, kernel: str
-) -> Tensor:
+def _sddmm(A: Csr, C: Tensor, B: Tensor, alpha: float, kernel: str) -> Tensor:
     out = torch.empty((C.shape[0], A.nnz), dtype=C.dtype, device=C.device)
     on = A.executor
-    held = None if values is None else _dense(on, values)
-    arguments = (held, _dense(on, C), _dense(on, B), native_of(on, out))
+    arguments = (None, _dense(on, C), _dense(on, B), native_of(on, out))
     on.run(operations.csr_sddmm, A, *arguments, alpha, 0.0, kernel)
     return out
-
-
-def _transposed_spmm(A: Csr, values: Tensor, B: Tensor) -> Tensor:
-    """Return the product with the transpose of the matrix of these values."""
-    transposed, order = A.transposed_pattern()
-    return _spmm(transposed, values[:, tensor_of(order).long()], B, "auto")
 
 
 class Spmm(Function):
@@ -107,13 +98,12 @@ class Spmm(Function):
         return _spmm(A, values, B, kernel)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> Any:
         """Return a gradient for each argument, None where none is asked for."""
         values, B = ctx.saved_tensors
         _, _, of_values, of_B = ctx.needs_input_grad
-        d_values = _sddmm(ctx.A, None, d_out, B, 1.0, "auto") if of_values else None
-        d_B = _transposed_spmm(ctx.A, values, d_out) if of_B else None
+        d_values = _sampled(ctx.A, d_out, B) if of_values else None
+        d_B = _transposed_product(ctx.A, values, d_out) if of_B else None
         return None, None, d_values, d_B
 
 
@@ -125,18 +115,36 @@ class Sddmm(Function):
         """Compute the result."""
         ctx.A, ctx.alpha = A, alpha
         ctx.save_for_backward(C, B)
-        return _sddmm(A, None, C, B, alpha, kernel)
+        return _sddmm(A, C, B, alpha, kernel)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> Any:
         """Return a gradient for each argument, None where none is asked for."""
         C, B = ctx.saved_tensors
         _, _, _, of_C, of_B = ctx.needs_input_grad
         d_s = ctx.alpha * d_out
-        d_C = _spmm(ctx.A, d_s, B, "auto") if of_C else None
-        d_B = _transposed_spmm(ctx.A, d_s, C) if of_B else None
+        d_C = _product(ctx.A, d_s, B) if of_C else None
+        d_B = _transposed_product(ctx.A, d_s, C) if of_B else None
         return None, None, None, d_C, d_B
+
+
+# ---- the functions as gradients are made of them
+
+
+def _product(A: Csr, values: Tensor, B: Tensor) -> Tensor:
+    found: Tensor = Spmm.apply(A, "auto", values, B)
+    return found
+
+
+def _transposed_product(A: Csr, values: Tensor, B: Tensor) -> Tensor:
+    """Return the product with the transpose of the matrix of these values."""
+    transposed, order = A.transposed_pattern()
+    return _product(transposed, values[:, tensor_of(order).long()], B)
+
+
+def _sampled(A: Csr, C: Tensor, B: Tensor) -> Tensor:
+    found: Tensor = Sddmm.apply(A, "auto", 1.0, C, B)
+    return found
 
 
 class Fusedmm(Function):
@@ -165,19 +173,19 @@ class Fusedmm(Function):
         return E
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, d_E: Tensor) -> Any:
         """Return a gradient for each argument, None where none is asked for."""
         A, edge, alpha = ctx.A, ctx.edge, ctx.alpha
         values, C, B, D, E = ctx.saved_tensors
         of_values, of_C, of_B, of_D = ctx.needs_input_grad[4:]
         # What the forward pass did not keep is sampled again: s, then p = f(s).
-        s = _sddmm(A, values, C, B, alpha, "auto")
+        dots = _sampled(A, C, B)
+        s = alpha * dots if values is None else alpha * dots * values
         p = _weights(A, edge, s)
-        d_D = _transposed_spmm(A, p, d_E) if of_D else None
+        d_D = _transposed_product(A, p, d_E) if of_D else None
         if not (of_values or of_C or of_B):
             return (None,) * 7 + (d_D,)
-        d_p = _sddmm(A, None, d_E, D, 1.0, "auto")
+        d_p = _sampled(A, d_E, D)
         if edge == "sigmoid":
             d_s = d_p * p * (1 - p)
         elif edge == "softmax":
@@ -185,10 +193,10 @@ class Fusedmm(Function):
             d_s = p * (d_p - (d_E * E).sum(-1)[:, _rows(A, d_E.device)])
         else:
             d_s = d_p
-        d_values = alpha * d_s * _sddmm(A, None, C, B, 1.0, "auto") if of_values else None
+        d_values = alpha * d_s * dots if of_values else None
         d_dot = alpha * d_s if values is None else alpha * d_s * values
-        d_C = _spmm(A, d_dot, B, "auto") if of_C else None
-        d_B = _transposed_spmm(A, d_dot, C) if of_B else None
+        d_C = _product(A, d_dot, B) if of_C else None
+        d_B = _transposed_product(A, d_dot, C) if of_B else None
         return None, None, None, None, d_values, d_C, d_B, d_D
 
 
@@ -211,7 +219,7 @@ def _weights(A: Csr, edge: str, s: Tensor) -> Tensor:
         wide = s.float() if s.dtype.itemsize < 4 else s
         rows = _rows(A, s.device)
         ends = tensor_of(A.indptr).long()
-        largest = _by_row(wide, "max", ends)[:, rows]
+        largest = _by_row(wide.detach(), "max", ends)[:, rows]  # the result does not depend on it
         powers = torch.exp(wide - largest)
         return (powers / _by_row(powers, "sum", ends)[:, rows]).to(s.dtype)
     return s

@@ -190,10 +190,8 @@ def test_arrays_are_refused_where_tensors_are_expected(A: wl.Csr) -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (1, 1, 10)])
-def test_values_that_do_not_fit_are_refused_by_all_three(
-    A: wl.Csr, shape: tuple[int, ...]
-) -> None:
-    C, B, D, values = leaf(6, 2), leaf(5, 2), leaf(5, 3), leaf(*shape)
+def test_values_that_do_not_fit_are_refused_by_all_three(A: wl.Csr, shape: tuple[int, ...]) -> None:
+    C, B, D, values = leaf(6, 2), leaf(5, 2), leaf(5, 3), torch.ones(shape)
     for call in (
         lambda: wt.spmm(A, B, values=values),
         lambda: wt.sddmm(A, C, B, values=values),

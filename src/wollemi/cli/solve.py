@@ -29,7 +29,7 @@ WRITABLE = (".mtx", ".mtx.gz", ".npy")
 def solve(
     matrix: Annotated[Path, typer.Argument(help="A: .mtx, .mtx.gz, .npz, .npy or .smtx.")],
     right_hand_side: Annotated[
-        Path | None, typer.Argument(metavar="[B]", help="b; A @ ones by default.")
+        Path | None, typer.Argument(metavar="B", help="b; A @ ones by default.")
     ] = None,
     method: Annotated[str, typer.Option(help=f"auto, {', '.join(METHODS)}.")] = "auto",
     precond: Annotated[str, typer.Option(help=f"auto, none, {', '.join(BY_NAME)}.")] = "auto",
