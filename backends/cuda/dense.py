@@ -22,9 +22,10 @@ import numpy as np
 
 from ...core.errors import DeviceError
 from ...core.executor import Array
-from ..simt import ml
+from ..simt import ml, ml_choice
 from ..simt.ml_extra import Algorithm, Facts
 from ..unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
+from . import tensor_choice
 from .base import CODES, flatten
 
 if TYPE_CHECKING:
@@ -54,20 +55,17 @@ DTYPES = ("float16", "bfloat16", "float32", "float64")
 CHOSEN = ("float16", "bfloat16")
 
 # Measured on an H200 with 8192 x 8192 in float16; how long products take is estimated from them.
-#: Bytes per second of rows of ``B`` that row-split adds up: 2 %, 128 columns, 343 MB in 36
-#: microseconds; 10 %, 256 columns, 3436 MB in 297.
-SPARSE_RATE = 10.5e12
 #: Bytes per second of a dense matrix: the library alone with 128 columns, 134 MB in 36.
 DENSE_RATE = 4.0e12
 #: Operations per second of dense products: the library alone with 256 columns, in 44.
 DENSE_FLOPS = 7.8e14
-#: What a product costs besides, and mending it (estimated: a launch that reads the result).
-LAUNCH, MEND = 2e-6, 3e-6
+#: What a product costs besides, and mending it: a launch that reads the result, and every element.
+#: 512 x 512, 2048 x 512, 4096 x 1024 and 8192 x 2048 with 256 columns: 5.3, 7.0, 11.2 and 22.
+LAUNCH, MEND, MENDED = 2e-6, 3e-6, 2.7e-12
 #: By how much it has to be faster.
-MARGIN = 1.1
-#: Fewer columns are left to kernels that decode tiles: with 64 they take 39 to 41 at any density,
-#: and the library alone 37.
-LEAST_COLUMNS = 96
+MARGIN = 1.05
+#: With fewer columns there is little to gain: 32 columns, 2048^2, 80 %, 8.3, rows one by one 10.8.
+LEAST_COLUMNS = 17
 #: The part of the free memory that a copy may take.
 MEMORY = 0.25
 
@@ -94,9 +92,13 @@ class DenseProduct(Algorithm):
         if facts.dtype not in CHOSEN or columns < LEAST_COLUMNS:
             return None
         places, nbytes = statistics.rows * statistics.columns, 2
-        sparse = LAUNCH + statistics.nnz * columns * nbytes / SPARSE_RATE
+        waves = to.waves
+        sparse = ml_choice.estimate(statistics, waves, columns, nbytes) * 1e-6
+        if tensor_choice.reason(facts, waves) and to.executor.device.capability == (9, 0):
+            sparse = tensor_choice.with_tensor_cores(facts) * 1e-6
         multiplied = 2 * places * columns / DENSE_FLOPS
-        dense = LAUNCH + MEND + max(places * nbytes / DENSE_RATE, multiplied)
+        mending = MEND + MENDED * statistics.rows * columns
+        dense = LAUNCH + mending + max(places * nbytes / DENSE_RATE, multiplied)
         if dense * MARGIN > sparse or places * nbytes > MEMORY * to.executor.free_memory():
             return None
         return (

@@ -180,7 +180,7 @@ class TensorCores(Algorithm):
 
     def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it is faster, where it is by measurement and no place comes twice."""
-        reason = tensor_choice.reason(facts)
+        reason = tensor_choice.reason(facts, to.waves)
         return reason if reason and self._pattern(to, A) is not None else None
 
     def plan(self, to: Adapter, A: Any, facts: Facts) -> TilePattern:

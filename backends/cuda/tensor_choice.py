@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from ..simt import ml_choice
 from ..simt.ml_extra import Facts
 from .tensor_kernels import tile_shape
 
-# Estimates in microseconds, from products of 8192 x 8192 on an H200 (2026-11-21, graph replays) of
-# 5, 10, 20 and 30 % with 32 and 128 columns; benchmarks/results/ml-h200.md has them.
+# Estimates in microseconds, from products of 256 x 256 to 8192 x 8192 on an H200 (2026-11-21, graph
+# replays) of 2 to 30 % with 32 to 256 columns; benchmarks/results/ml-h200.md has them.
 
-#: Bringing values of B and A to where they are read, the first steps, and the last sums.
-LAUNCHES = 9.0
-#: What every place of a matrix costs for each panel of so many columns: it does not matter how
+#: Launches, bringing values of B and A to where they are read, the first steps, and the last sums;
+#: and what every place of a matrix costs for each panel of so many columns: it does not matter how
 #: many of them are entries.
-PLACE = {
-    "float32": {32: 6.1e-7, 64: 8.5e-7, 128: 1.45e-6},
-    "float16": {32: 4.3e-7, 64: 4.4e-7, 128: 5.7e-7},
+PANEL = {
+    "float32": {32: (11.2, 5.3e-7), 64: (12.0, 8.3e-7), 128: (12.2, 1.43e-6)},
+    "float16": {32: (9.8, 3.4e-7), 64: (11.0, 4.0e-7), 128: (12.0, 5.6e-7)},
 }
-#: What every entry costs row-split, and besides that for every column.
-ENTRY = {"float32": (3.1e-6, 1.9e-7), "float16": (2.4e-6, 1.4e-7)}
 #: By how much they have to be faster.
 MARGIN = 1.05
 
@@ -44,17 +42,19 @@ def with_tensor_cores(facts: Facts) -> float:
     kind = "float32" if facts.dtype == "float32" else "float16"
     width = tile_shape(facts.dtype, facts.columns).columns
     panels = -(-facts.columns // width)
-    return LAUNCHES + PLACE[kind][width] * facts.statistics.rows * facts.statistics.columns * panels
+    launches, place = PANEL[kind][width]
+    return launches + place * facts.statistics.rows * facts.statistics.columns * panels
 
 
-def row_split(facts: Facts) -> float:
-    """Return how many microseconds a wave for every row should take."""
-    of_entry, of_column = ENTRY["float32" if facts.dtype == "float32" else "float16"]
-    return 2.0 + facts.statistics.nnz * (of_entry + of_column * facts.columns)
-
-
-def reason(facts: Facts) -> str | None:
+def reason(facts: Facts, waves: int) -> str | None:
     """Return why tensor cores are the right choice, or None.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of the product.
+    waves : int
+        That the device holds.
 
     Examples
     --------
@@ -64,12 +64,13 @@ def reason(facts: Facts) -> str | None:
     ...     nnz = int(density * 8192**2)
     ...     rows = RowStatistics(8192, 8192, nnz, density * 8192, 27.0, 930, 0.0)
     ...     return Facts(rows, columns, "float32", np.dtype(np.int32))
-    >>> print(reason(weights(0.3, 128)))
-    with 30.0% of the entries tensor cores should take 106 microseconds and rows one by one 554
-    >>> reason(weights(0.02, 128)) is None
+    >>> print(reason(weights(0.3, 128), 8448))
+    with 30.0% of the entries tensor cores should take 108 microseconds and rows one by one 554
+    >>> reason(weights(0.02, 128), 8448) is None
     True
     """
-    mine, others = with_tensor_cores(facts), row_split(facts)
+    mine = with_tensor_cores(facts)
+    others = ml_choice.estimate(facts.statistics, waves, facts.columns, facts.itemsize)
     if mine * MARGIN > others:
         return None
     return (

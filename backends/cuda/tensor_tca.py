@@ -65,7 +65,7 @@ class Tca(Algorithm):
 
     def plan(self, to: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
         """Return what warps work through: rows, or pieces where some of them are long."""
-        choice = ml_choice.choose("spmm", facts.statistics, to.waves)
+        choice = ml_choice.of_waves(facts.statistics, to.waves, ml_choice.SUMMED_PIECE)
         return to.pieces(A, choice.piece, sampled=False)
 
     def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:

@@ -7,6 +7,7 @@ hundred of them with all dtypes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -182,19 +183,27 @@ def elements(itemsize: int, columns: tuple[int, ...], places: tuple[int, ...]) -
     return each if whole and all(count % each == 0 for count in columns) else 1
 
 
-def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
-    """Yield kernels with constants that every kind of code occurs in, for compilers to see."""
-    for lanes, vectors, each, rows, whole in (
-        (1, 1, 1, 0, 0),
-        (4, 1, 0, 1, 1),
-        (8, 1, 0, 0, 2),
-        (32, 1, 0, 0, 2),
-        (32, 4, 0, 0, 1),
+def samples(wave: int) -> Iterator[tuple[SimtKernel, dict[str, int]]]:
+    """Yield kernels with constants that every kind of code occurs in, for compilers to see.
+
+    Parameters
+    ----------
+    wave : int
+        Lanes of a wave.
+    """
+    for lanes, vectors, each, waves, whole in (
+        (1, 1, 1, 1, 0),
+        (4, 1, 0, 0, 1),
+        (8, 1, 0, 1, 2),
+        (32, 1, 0, 1, 2),
+        (32, 4, 0, 1, 1),
+        (8, 1, 0, 4, 2),
+        (32, 2, 0, 8, 1),
     ):
         ahead = steps_ahead(lanes, vectors)
         yield (
-            csr_spmm,
-            {"L": lanes, "V": vectors, "E": each, "A": ahead, "ROWS": rows, "WHOLE": whole},
+            csr_spmm if waves < 2 else team_spmm(waves, wave),
+            {"L": lanes, "V": vectors, "E": each, "A": ahead, "WAVES": waves, "WHOLE": whole},
         )
     for lanes, vectors, each, whole in ((1, 1, 1, 0), (8, 1, 0, 1), (16, 2, 0, 2), (32, 4, 0, 0)):
         ahead = dots_ahead(lanes, vectors)

@@ -21,6 +21,9 @@ from .dots import dot_constants, dot_kernel, known_of_rows
 from .ml_extra import Algorithm, Facts
 from .spmm_kernels import by_rows
 
+#: What indices of so many bytes can say.
+_LARGEST = {4: 2**31 - 1, 8: 2**63 - 1}
+
 
 class Adapter(ABC):
     """A device as the functions here see it.
@@ -85,7 +88,7 @@ class Adapter(ABC):
     def read(self, array: Array, index: Any) -> tuple[Array, Operand]:
         """Return an operand whose distance of rows fits an index, and what keeps its memory."""
         made = self.operand(array)
-        if abs(made.rows) > np.iinfo(index).max:
+        if abs(made.rows) > _LARGEST[index.itemsize]:
             array = self.executor.copy(array)
             made = self.operand(array)
         return array, made
@@ -145,14 +148,16 @@ def make_plan(to: Adapter, A: Any, operation: str, columns: int, kernel: str, dt
         if reason:
             return Plan(algorithm.name, reason, statistics, algorithm.plan(to, A, facts))
     if kernel == "auto":
-        choice = ml_choice.choose(operation, statistics, to.waves, columns)
+        choice = ml_choice.choose(operation, statistics, to.waves, columns, facts.itemsize)
         for algorithm in extra:
             if algorithm.name == choice.kernel:
                 state = algorithm.plan(to, A, facts)
                 return Plan(choice.kernel, choice.reason, statistics, state)
     else:
         names = [algorithm.name for algorithm in extra]
-        choice = ml_choice.asked(operation, kernel, to.executor.name, names)
+        is_sum = operation == "spmm"
+        piece = ml_choice.summed_piece(statistics, columns) if is_sum else ml_choice.SUMMED_PIECE
+        choice = ml_choice.asked(operation, kernel, to.executor.name, names, piece)
     items = to.pieces(A, choice.piece, sampled=operation == "sddmm")
     return Plan(choice.kernel, choice.reason, statistics, items)
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...core.dtypes import ML_DTYPES
 from ...core.statistics import RowStatistics
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class Facts(NamedTuple):
     columns: int
     dtype: str
     index_dtype: np.dtype[Any]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element of the dense operands."""
+        return 2 if self.dtype in ML_DTYPES else np.dtype(self.dtype).itemsize
 
     @property
     def density(self) -> float:

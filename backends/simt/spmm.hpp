@@ -1,12 +1,15 @@
 // C = alpha A B + beta C, B dense by rows: a wave has a row of A (or a piece of a long one), or
-// each group of its lanes has one.
+// each group of its lanes has one, or the waves of a block have one together.
 #pragma once
 #include "packs.hpp"
 
 namespace wl {
 
-// L lanes have V vectors each of a row of B. ROWS = 0: the WL_WARP / L groups of lanes multiply
-// entries of one row side by side, and add up at the end. ROWS = 1: each has a row of its own.
+// L lanes have V vectors each of a row of B. WAVES = 1: the WL_WARP / L groups of lanes multiply
+// entries of one row side by side, and add up at the end. WAVES = 0: each has a row of its own.
+// More of them are those of a block: they take as many entries as they have lanes in turns, and the
+// first adds up what all have, in their order.
+//
 // Entries are loaded as many at a time as there are lanes for a row, the next before these are
 // multiplied, and handed out by shuffles: loading them where they are used took 21 to 36 % more
 // time. A steps are loaded before the first is added.
@@ -17,18 +20,20 @@ namespace wl {
 //
 // Item i of the list has the entries bounds[i] .. bounds[i + 1] of row target[i], i if there are no
 // targets. A target t < 0 is a piece of a cut row, whose sums go to line -1 - t of `partial`.
-template <int L, int V, int E, int A, int ROWS, int WHOLE, class T, class I>
+template <int L, int V, int E, int A, int WAVES, int WHOLE, class T, class I>
 WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bounds,
                         const I* target, const I* indices, const T* values, i64 values_step,
                         const T* B, i64 B_ld, i64 B_step, T* C, i64 C_ld, i64 C_step,
                         held_t<T> alpha, held_t<T> beta, i64 lines, u8* partial) {
   using S = held_t<T>;
-  constexpr int own = ROWS ? L : WL_WARP, side = own / L, rows = WL_WARP / own, width = L * V * E;
+  static_assert(WAVES < 2 || WL_BLOCK == WAVES * WL_WARP, "the waves of a block");
+  constexpr int own = WAVES ? WL_WARP : L, side = own / L, rows = WL_WARP / own, width = L * V * E;
+  constexpr int stride = WAVES > 1 ? WL_BLOCK : own;
   [[maybe_unused]] constexpr int turns = unrolled(L / A);
   const i64 tiles = (k + width - 1) / width, shares = (items + rows - 1) / rows;
-  const i64 u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
+  const i64 u = WAVES > 1 ? it.block() : it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
   if (u >= shares * tiles * batch)
-    return; // a whole wave
+    return; // a whole wave, or a block
   const unit_of unit(u, shares, tiles);
   // Of the entries that are loaded together, lane l of group g has number l side + g: a group finds
   // those that it multiplies in its own lanes.
@@ -52,15 +57,17 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
   S sums[V * E] = {};
   I column{};
   T value{};
+  const I start = WAVES > 1 ? I(wave_of(it) * WL_WARP) : I(0);
   if (longest > 0) {
-    column = read_once(of_indices + (mine < last ? mine : last));
-    value = read_once(of_values + (mine < last ? mine : last));
+    const I e = start + mine < last ? start + mine : last;
+    column = read_once(of_indices + e);
+    value = read_once(of_values + e);
   }
-  for (I p = 0; p < longest; p += own) {
+  for (I p = start; p < longest; p += stride) {
     I next_column{};
     T next_value{};
-    if (p + own < longest) {
-      const I e = p + own + mine < last ? p + own + mine : last;
+    if (p + stride < longest) {
+      const I e = p + stride + mine < last ? p + stride + mine : last;
       next_column = read_once(of_indices + e);
       next_value = read_once(of_values + e);
     }
@@ -104,6 +111,23 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
       const S other = shuffle_xor(it, sums[e], d);
       sums[e] += other;
     }
+  if constexpr (WAVES > 1) {
+    constexpr int each = V * E; // sums of a lane
+    WL_SHARED(S, others, (WAVES - 1) * each * L);
+    const int wave = wave_of(it), l = lane % L;
+    if (wave > 0 && group == 0)
+#pragma unroll
+      for (int e = 0; e < each; ++e)
+        others[((wave - 1) * each + e) * L + l] = sums[e];
+    it.barrier();
+    if (wave > 0)
+      return;
+#pragma unroll
+    for (int w = 0; w < WAVES - 1; ++w)
+#pragma unroll
+      for (int e = 0; e < each; ++e)
+        sums[e] += others[(w * each + e) * L + l];
+  }
   if (!there || group != 0)
     return;
   const I row = target ? target[i] : I(i);

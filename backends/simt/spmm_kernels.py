@@ -25,7 +25,7 @@ import numpy as np
 from ...core.executor import Array
 from ..unified.wrappers import SimtKernel
 from . import ml
-from .ml_choice import Pieces
+from .ml_choice import Pieces, team_of
 from .ml_extra import Algorithm, Facts
 
 if TYPE_CHECKING:
@@ -50,8 +50,10 @@ SHARING_LANES = 8
 #: on: there should be shares for all waves. Measured as what is in :mod:`.ml_choice`: R-MAT 2^14,
 #: 32 columns, eb-sr, 32 / 64 / 128 entries: 13 / 17 / 29 microseconds; 2^18, 64 columns: 187 / 179
 #: / 174. R-MAT 2^14, 2 columns, eb-pr, 128 / 256 / 512: 8.3 / 11 / 16; 2^18: 49 / 44 / 48.
-GROUP_SHARES = {0: 32, 500_000: 64, 2_000_000: 128}
-WAVE_SHARES = {0: 128, 500_000: 256}
+#: R-MAT 2^15 (0.5 M), 32 columns, eb-sr, 32 / 64: 17 / 20; 2 columns, eb-pr, 64 / 128 / 256: 11.6 /
+#: 10.6 / 12.1, 2^14 (0.2 M) 7.9 / 8.1 / 10.7, 2^16 (1 M) 17.5 / 15.4 / 14.9.
+GROUP_SHARES = {0: 32, 750_000: 64, 2_000_000: 128}
+WAVE_SHARES = {0: 64, 300_000: 128, 750_000: 256}
 
 
 class Launch(NamedTuple):
@@ -87,14 +89,25 @@ class Launch(NamedTuple):
         return {"L": self.shape.lanes, "V": self.shape.vectors, "E": self.each}
 
 
-def prepare(to: Adapter, A: Any, values: Array, B: Array, C: Array, most_lanes: int) -> Launch:
-    """Return how lanes lie over the columns of ``B``, and the arguments that follow from it."""
+def prepare(
+    to: Adapter, A: Any, values: Array, B: Array, C: Array, most_lanes: int, waves: int
+) -> Launch:
+    """Return how lanes lie over the columns of ``B``, and the arguments that follow from it.
+
+    Tiles of columns are halved as long as the ``waves`` of each would leave others idle.
+    """
     k, item = int(C.shape[2]), C.dtype.itemsize
     B, of_B = to.read(B, A.indices.dtype)
     of_C = to.operand(C)
     weights, step = to.weights(values)
     each = vector_elements(item, k, of_B.places(item) + of_C.places(item))
-    shape = ml.row_shape(-(-k // each), most_lanes)
+    vectors = -(-k // each)
+    shape = ml.row_shape(vectors, most_lanes)
+    # 512 x 2048, 95 %, 256 columns, pieces of 64: two vectors a lane 13.4, one 11.8.
+    while (
+        shape.vectors > 1 and waves * -(-vectors // (shape.lanes * shape.vectors)) < to.waves // 2
+    ):
+        shape = ml.Shape(shape.lanes, shape.vectors // 2)
     width = shape.lanes * shape.vectors * each
     return Launch(
         shape,
@@ -131,17 +144,17 @@ def by_rows(
     alpha: complex,
     beta: complex,
     *,
-    own: bool = False,
+    waves: int = 1,
     most_lanes: int = ml.MOST_ROW_LANES,
 ) -> None:
-    """Give waves, or groups of lanes, rows or pieces of them, and add up the pieces."""
+    """Give so many waves, or groups of lanes (0), rows or pieces of them, and add up the pieces."""
     batch, _, k = C.shape
-    made = prepare(to, A, values, B, C, most_lanes)
+    made = prepare(to, A, values, B, C, most_lanes, items.items * batch * max(waves, 1))
     partial = to.lines(batch * items.lines * k, C.dtype)
-    each = to.wave // made.shape.lanes if own else 1
+    each = 1 if waves else to.wave // made.shape.lanes
     to.launch(
-        ml.csr_spmm,
-        -(-items.items // each) * made.tiles * batch * to.wave,
+        ml.csr_spmm if waves < 2 else ml.team_spmm(waves, to.wave),
+        -(-items.items // each) * made.tiles * batch * to.wave * max(waves, 1),
         (
             items.items, k, batch, items.bounds, items.target, A.indices, *made.values,
             *made.operands, alpha, beta, items.lines, partial,
@@ -151,7 +164,7 @@ def by_rows(
         **made.constants,
         # R-MAT 2^20, 128 columns: four rows ahead 1500, eight 1580; a uniform matrix 59 and 53.
         A=min(ml.steps_ahead(*made.shape), 4 if items.lines else ml.IN_FLIGHT),
-        ROWS=int(own),
+        WAVES=waves,
         WHOLE=made.whole,
     )  # fmt: skip
     _join(to, A, items.cut_rows, items.first_line, items.lines, partial, C, alpha, beta)
@@ -261,7 +274,8 @@ def by_shares(
 ) -> None:
     """Give waves, or groups of lanes, shares of entries, and add up the rows that were cut."""
     batch, _, k = C.shape
-    made = prepare(to, A, values, B, C, SHARING_LANES if segments else ml.MOST_ROW_LANES)
+    lanes = SHARING_LANES if segments else ml.MOST_ROW_LANES
+    made = prepare(to, A, values, B, C, lanes, -(-A.nnz // shares.share) * batch)
     partial = to.lines(batch * shares.lines * k, C.dtype)
     each = 1 if segments else to.wave // made.shape.lanes
     if A.nnz:
@@ -298,7 +312,7 @@ class RowsInTurn(_Anywhere):
     """Rows are dealt out, and each group of lanes has one of its own."""
 
     name: ClassVar[str] = "rb-sr"
-    own: ClassVar[bool] = True
+    waves: ClassVar[int] = 0
     most_lanes: ClassVar[int] = ml.MOST_ROW_LANES
 
     def plan(self, to: Adapter, A: Any, facts: Facts) -> Pieces:
@@ -307,15 +321,37 @@ class RowsInTurn(_Anywhere):
 
     def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
         """Multiply."""
-        by_rows(to, A, state, *arguments, own=self.own, most_lanes=self.most_lanes)
+        by_rows(to, A, state, *arguments, waves=self.waves, most_lanes=self.most_lanes)
 
 
 class RowsReduced(RowsInTurn):
     """Rows are dealt out, and groups of few lanes share one."""
 
     name: ClassVar[str] = "rb-pr"
-    own: ClassVar[bool] = False
+    waves: ClassVar[int] = 1
     most_lanes: ClassVar[int] = SHARING_LANES
+
+
+class Team(NamedTuple):
+    """The rows, and how many waves have one together."""
+
+    items: Pieces
+    waves: int
+
+
+class RowTeam(_Anywhere):
+    """Rows are dealt out, and the waves of a block share one."""
+
+    name: ClassVar[str] = "row-team"
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Team:
+        """Return the rows as they are, and at least two waves for each."""
+        team = team_of(facts.statistics, to.waves, facts.columns, facts.itemsize)
+        return Team(to.pieces(A, 0, sampled=False), max(team, 2))
+
+    def run(self, to: Adapter, A: Any, state: Team, *arguments: Any) -> None:
+        """Multiply."""
+        by_rows(to, A, state.items, *arguments, waves=state.waves)
 
 
 class EntriesInTurn(_Anywhere):
@@ -351,5 +387,5 @@ class EntriesReduced(EntriesInTurn):
 
 
 NAMED: dict[str, tuple[Algorithm, ...]] = {
-    "spmm": (RowsInTurn(), RowsReduced(), EntriesInTurn(), EntriesReduced())
+    "spmm": (RowTeam(), RowsInTurn(), RowsReduced(), EntriesInTurn(), EntriesReduced())
 }

@@ -106,6 +106,16 @@ def test_the_copy_of_the_values_is_made_once_and_again_when_they_change(wave: An
     np.testing.assert_allclose(np.array(C[0]), want, rtol=1e-4, atol=1e-5)
 
 
+class Hopper(Adapter):
+    """What the rule asks an H200: how many waves it holds, and whether it has its tensor cores."""
+
+    waves = 8448
+
+    def __init__(self) -> None:
+        super().__init__(LockstepExecutor(32))
+        self.executor.device.capability = (9, 0)
+
+
 def facts(density: float, columns: int, dtype: str, n: int = 8192) -> Facts:
     nnz = int(n * n * density)
     statistics = RowStatistics(n, n, nnz, nnz / n, 1.0, int(2 * nnz / n), 0.0)
@@ -121,18 +131,25 @@ def facts(density: float, columns: int, dtype: str, n: int = 8192) -> Facts:
         (0.10, 32, "float16", False),
         (0.30, 128, "float32", False),
         (0.10, 64, "float16", False),
+        (0.50, 256, "float16", True),
         (0.30, 128, "float64", False),
     ],
 )
 def test_it_is_chosen_where_it_is_faster(
     density: float, columns: int, dtype: str, chosen: bool
 ) -> None:
-    to = Adapter(LockstepExecutor(32))
+    to = Hopper()
     assert bool(DenseProduct().reason(to, None, facts(density, columns, dtype))) == chosen
 
 
+def test_small_weights_are_left_to_rows() -> None:
+    assert DenseProduct().reason(Hopper(), None, facts(0.1, 256, "float16", 512)) is None
+    assert DenseProduct().reason(Hopper(), None, facts(0.3, 256, "float16", 512))
+
+
 def test_it_is_not_chosen_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    to = Adapter(LockstepExecutor(32))
+    to = Hopper()
+    assert DenseProduct().reason(to, None, facts(0.5, 128, "float16"))
     monkeypatch.setattr(to.executor, "free_memory", lambda: 1 << 28)
     assert DenseProduct().reason(to, None, facts(0.5, 128, "float16")) is None
 

@@ -40,7 +40,7 @@ def program(
 
 
 def programs(dialect: str, warp: int, pair: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    for kernel, constants in ml.samples():
+    for kernel, constants in ml.samples(warp):
         name = kernel.symbol(*pair, **ml.sample_variants(kernel, pair[0], constants))
         yield name, program(dialect, kernel, *pair, warp, **constants)
 
@@ -56,7 +56,7 @@ def test_nvrtc_compiles_every_kind(architecture: str) -> None:
 def test_nvrtc_compiles_products_of_complex_numbers() -> None:
     compiler = nvrtc()
     for pair in COMPLEX:
-        constants = {"L": 16, "V": 2, "E": 1, "A": 4, "ROWS": 0, "WHOLE": 1}
+        constants = {"L": 16, "V": 2, "E": 1, "A": 4, "WAVES": 1, "WHOLE": 1}
         source = program("CUDA", ml.csr_spmm, *pair, 32, **constants)
         assert compiler.compile_source(source, "sm_90")
         assert compiler.compile_source(program("CUDA", ml.spmm_join, *pair, 32), "sm_90")

@@ -46,6 +46,7 @@ def wave(request: Any) -> LockstepExecutor:
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ml_choice, "SUMMED_PIECE", PIECE)
+    monkeypatch.setattr(ml_choice, "SUMMED_PIECES", {0: PIECE})
 
 
 @pytest.fixture
@@ -210,7 +211,7 @@ def statistics(rows: int, nnz: int, longest: int) -> RowStatistics:
         (8192, 20_000_000, 2600, "row-split", "row-split"),
         (1 << 20, 22_700_000, 51_099, "balanced", "subwarp"),
         (6, 90_000, 60_000, "balanced", "subwarp"),
-        (100, 2_000, 500, "row-split", "subwarp"),
+        (100, 2_000, 500, "row-team", "subwarp"),
         (8192, 1_342_177, 220, "row-split", "row-split"),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.backends.cuda.ml import Adapter
 from wollemi.backends.simt import ml, ml_choice, spmm_kernels
 from wollemi.backends.simt.spmm_kernels import csr_spmm_shares, deal_out
 from wollemi.core.operations import ml as operations
@@ -21,7 +22,7 @@ from .test_ml import dtype_called, numbers
 from .test_ml_compile import program
 from .test_ml_waves import BATCH, KINDS, M, N, assert_same, pattern_of
 
-SPACE = ("rb-sr", "rb-pr", "eb-sr", "eb-pr")
+SPACE = ("rb-sr", "rb-pr", "eb-sr", "eb-pr", "row-team")
 emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
 
@@ -140,13 +141,23 @@ def statistics(rows: int, mean: float, longest: int) -> RowStatistics:
         (262_144, 15.3, 13_478, 2, "eb-pr"),
         (262_144, 15.3, 13_478, 32, "eb-sr"),
         (262_144, 15.3, 13_478, 128, "balanced"),
-        (16_384, 12.2, 1838, 4, "balanced"),
-        (16_384, 12.2, 1838, 128, "eb-sr"),
-        (20_000, 10.0, 25, 2, "row-split"),
+        (8192, 12.2, 1241, 32, "balanced"),
+        (16_384, 12.2, 1838, 4, "eb-pr"),
+        (16_384, 12.2, 1838, 32, "eb-sr"),
+        (16_384, 12.2, 1838, 128, "balanced"),
+        (5000, 20.0, 41, 2, "row-split"),
+        (5000, 20.0, 41, 8, "row-split"),
+        (20_000, 10.0, 25, 2, "eb-pr"),
         (20_000, 10.0, 25, 32, "rb-sr"),
         (200_000, 10.0, 28, 4, "eb-pr"),
         (200_000, 10.0, 28, 64, "eb-sr"),
-        (2048, 205.0, 1141, 32, "balanced"),
+        (2048, 205.0, 1141, 32, "row-team"),
+        (2048, 205.0, 1141, 128, "balanced"),
+        (256, 25.4, 39, 128, "row-team"),
+        (512, 10.2, 80, 256, "row-team"),
+        (512, 102.0, 912, 256, "balanced"),
+        (4096, 51.0, 440, 256, "balanced"),
+        (64, 3.0, 9, 32, "row-split"),
         (8192, 164.0, 220, 32, "row-split"),
         (20_000, 10.0, 300, 32, "row-split"),
     ],
@@ -159,9 +170,40 @@ def test_the_rule_chooses_what_was_measured_best(
 
 @emulated
 def test_what_the_rule_chooses_is_what_runs(wave: Any) -> None:
-    A = wl.Csr(np.eye(50, dtype=np.float32), executor=wave)
+    n = Adapter(wave).waves + 1
+    A = wl.Csr(np.eye(n, dtype=np.float32), executor=wave)
     plan = A.plan_for("spmm", 32)
     assert plan.kernel == "rb-sr"
     assert "groups of lanes" in plan.reason
-    B = np.arange(1600, dtype=np.float32).reshape(50, 32)
+    B = np.arange(32 * n, dtype=np.float32).reshape(n, 32)
     np.testing.assert_array_equal(wl.spmm(A, B), B)
+
+
+@emulated
+@pytest.mark.parametrize(("columns", "waves"), [(1, 4), (33, 4), (256, 2)])
+def test_few_rows_have_teams_of_waves(wave: Any, rng: Any, columns: int, waves: int) -> None:
+    held = Adapter(wave).waves
+    rows = held // 2 // waves // ml_choice.tiles_of(columns, 4)
+    dense = np.where(rng.random((rows, 300)) < 0.8, rng.uniform(-1, 1, (rows, 300)), 0.0)
+    A = wl.Csr(dense.astype(np.float32), executor=wave)
+    B = rng.uniform(-1, 1, (300, columns)).astype(np.float32)
+    plan = A.plan_for("spmm", columns, "row-team")
+    assert plan.state.waves == waves
+    if columns > 1:
+        chosen = A.plan_for("spmm", columns)
+        assert chosen.kernel == "row-team"
+        assert f"{waves} waves have one together" in chosen.reason
+    np.testing.assert_allclose(
+        wl.spmm(A, B, kernel="row-team"), dense.astype(np.float32) @ B, rtol=1e-4, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("columns", [1, 8, 32, 128, 256, 1000])
+@pytest.mark.parametrize("itemsize", [2, 4, 8, 16])
+def test_more_entries_are_estimated_to_take_longer(columns: int, itemsize: int) -> None:
+    times = [
+        ml_choice.estimate(statistics(2000, mean, 4 * mean), 8448, columns, itemsize)
+        for mean in (1, 10, 100, 1000)
+    ]
+    assert times == sorted(times)
+    assert times[0] >= ml_choice.LAUNCH

@@ -35,16 +35,16 @@ def facts(m: int, n: int, density: float, columns: int, dtype: str = "float32") 
     ],
 )
 def test_weights_are_multiplied_by_what_was_faster(density, columns, chosen) -> None:
-    assert bool(reason(facts(8192, 8192, density, columns))) == chosen
+    assert bool(reason(facts(8192, 8192, density, columns), 8448)) == chosen
 
 
 def test_small_matrices_are_left_to_one_launch() -> None:
-    assert reason(facts(2048, 1024, 0.1, 32)) is None
-    assert reason(facts(512, 512, 0.3, 128)) is None
+    assert reason(facts(2048, 1024, 0.1, 32), 8448) is None
+    assert reason(facts(512, 512, 0.3, 128), 8448) is None
 
 
 def test_graphs_are_left_to_kernels_that_know_zeros() -> None:
-    assert reason(facts(2**20, 2**20, 2e-5, 128)) is None
+    assert reason(facts(2**20, 2**20, 2e-5, 128), 8448) is None
 
 
 @pytest.mark.parametrize("tiles", [1, 7, 43, 64, 100, 131, 132, 133, 1000])
