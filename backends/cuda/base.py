@@ -38,12 +38,12 @@ class Scratch:
         self.buffer: Any = None
         self.counter: Any = None
 
-    def reserve(self, nbytes: int) -> tuple[int, int]:
-        """Return the addresses of ``nbytes`` of memory and of a counter that is 0."""
+    def reserve(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
+        """Return the addresses of ``nbytes`` of memory and of counters that are 0."""
         import cupy
 
-        if self.counter is None:
-            self.counter = cupy.zeros(1, np.int32)
+        if self.counter is None or self.counter.size < counters:
+            self.counter = cupy.zeros(max(counters, 1), np.int32)
         if self.buffer is None or self.buffer.size < nbytes:
             self.buffer = cupy.empty(max(nbytes, 1 << 16), np.uint8)
         return self.buffer.data.ptr, self.counter.data.ptr
@@ -322,13 +322,13 @@ class GpuExecutor(Executor):
         finally:
             self._mine.scratch, self._mine.dry, self._mine.launches = None, False, None
 
-    def scratch(self, nbytes: int) -> tuple[int, int]:
-        """Return the addresses of scratch memory and of a counter, for the next launch."""
+    def scratch(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
+        """Return the addresses of scratch memory and of counters, for the next launch."""
         scratch = self._mine.scratch
         if scratch is None:
             stream = self.xp.cuda.get_current_stream().ptr
             scratch = self._mine.of_stream.setdefault(stream, Scratch())
-        return scratch.reserve(nbytes)
+        return scratch.reserve(nbytes, counters)
 
     def launch(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from ...core.statistics import Plan, RowStatistics, row_statistics
 from ..simt import kernels as simt
 from ..unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
 from . import launch, packed, selection
-from .base import CODES, GpuExecutor, flatten, row_distance
+from .base import CODES, GpuExecutor, Prepared, flatten, row_distance
 from .maps import run_map
+from .shares import Shares
 from .table import kernel
 
 sell_hot = SimtKernel(
@@ -36,7 +37,7 @@ def facts_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
     xp, warp, thresholds = executor.xp, executor.device.warp, executor.thresholds
     length = xp.diff(matrix.indptr.astype(np.int64))
     nnz = matrix.nnz
-    statistics = statistics_of(executor, matrix, length)
+    statistics = statistics_of(executor, matrix.indptr, matrix.shape[1])
     narrow = max(*matrix.shape, nnz) < 2**31
     room = executor.free_memory() if narrow else 0  # packed columns are 32-bit
     facts = selection.Facts(9.9, 9.9, 0, 2**31, 0.0, matrix.dtype.itemsize, room)
@@ -46,12 +47,12 @@ def facts_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
     if facts.padding > thresholds.most_padding:
         order = packed.window_order(xp, length, warp)
         facts = facts._replace(sorted_padding=packed.padding(xp, length[order], warp))
-    if min(facts.padding, facts.sorted_padding) <= thresholds.most_padding:
+    if selection.packs(statistics, facts, thresholds):
         hashes, reach = packed.examine(executor, matrix)
         found = packed.patterns(executor, matrix, hashes, selection.MOST_PATTERNS)
         count = 0 if found is None else int(found[1].size)
         facts = facts._replace(reach=reach, patterns=count)
-    elif nnz >= thresholds.hot_entries and matrix.dtype.kind == "f":
+    elif matrix.dtype.kind == "f" and selection.may_be_hot(statistics, thresholds):
         hot = thresholds.hot_bytes // matrix.dtype.itemsize
         if executor.device.shared_bytes >= thresholds.hot_bytes and matrix.shape[1] > hot:
             facts = facts._replace(hot_share=packed.hot_share(xp, matrix, hot))
@@ -62,14 +63,16 @@ def facts_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
 HOST_ROWS = 1 << 16
 
 
-def statistics_of(executor: GpuExecutor, matrix: Any, length: Array) -> RowStatistics:
+def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStatistics:
     """Return the statistics of the rows; of many, without copying their lengths to the host."""
-    m, nnz = int(length.size), matrix.nnz
+    m = int(indptr.size) - 1
     if m <= HOST_ROWS:
-        return row_statistics(executor, matrix.indptr, matrix.shape[1])
+        return row_statistics(executor, indptr, columns)
+    length = executor.xp.diff(indptr.astype(np.int64))
+    nnz = int(length.sum())
     return RowStatistics(
         rows=m,
-        columns=matrix.shape[1],
+        columns=columns,
         nnz=nnz,
         mean=nnz / m,
         deviation=float(length.std()),
@@ -92,10 +95,12 @@ def make_plan(executor: GpuExecutor, matrix: Any, chosen: str | None = None) -> 
     else:
         name, reason = chosen, "as asked for"
     in_order = facts.padding <= executor.thresholds.most_padding
-    state = None
+    state: Any = None
     if name.startswith("sell"):
         code = {"sell": packed.ABSOLUTE, "sell-near": packed.NEAR, "sell-pattern": packed.PATTERN}
         state = packed.pack_rows(executor, matrix, code[name], in_order=in_order)
+    elif name == "shares":
+        state = shares_of(executor, matrix)
     elif name == "balanced":
         state = packed.pack_pieces(executor, matrix)
     elif name == "balanced-hot":
@@ -124,8 +129,34 @@ def _rows(executor: GpuExecutor, count: int, block: int = launch.BLOCK) -> int:
 
 
 def _subwarp(
+    executor: GpuExecutor, lanes: int, k: int, indptr: Array, indices: Array, data: Array
+) -> Prepared:
+    """Return the launch for blocks of ``k`` columns; it takes ``x, y, alpha, beta``."""
+    m = int(indptr.size) - 1
+    return executor.prepare_simt(
+        simt.csr_subwarp,
+        _rows(executor, m * lanes),
+        (m, k, indptr, indices, data),
+        data.dtype,
+        indices.dtype,
+        W=lanes,
+    )
+
+
+def shares_of(executor: GpuExecutor, matrix: Any) -> Shares:
+    """Return the shares of a CSR matrix; they are the same for any values of one size."""
+    itemsize = matrix.dtype.itemsize
+    key = ("shares", itemsize)
+    if key not in matrix._pattern:
+        nbytes = matrix.nbytes + sum(matrix.shape) * itemsize
+        matrix._pattern[key] = Shares(executor, matrix.indptr, matrix.nnz, itemsize, nbytes)
+    found: Shares = matrix._pattern[key]
+    return found
+
+
+def _shares(
     executor: GpuExecutor,
-    lanes: int,
+    shares: Shares,
     indptr: Array,
     indices: Array,
     data: Array,
@@ -134,27 +165,54 @@ def _subwarp(
     alpha: complex,
     beta: complex,
 ) -> None:
-    m, k = y.shape
-    arguments = (m, k, indptr, indices, data, x, y, alpha, beta)
-    blocks = _rows(executor, m * lanes)
-    executor.launch_simt(simt.csr_subwarp, blocks, arguments, data.dtype, indices.dtype, W=lanes)
+    """Multiply column by column: products of one fill shared memory."""
+    partial, counters = 0, 0
+    if shares.cut:
+        partial, counters = executor.scratch(shares.count * data.itemsize, shares.count)
+    for c in range(y.shape[1]):
+        columns = x[:, c : c + 1], y[:, c : c + 1]
+        arguments = (
+            shares.most, shares.row, shares.entry, indptr, indices, data, *columns, alpha, beta,
+            partial, counters,
+        )  # fmt: skip
+        line = all(row_distance(column) == 1 for column in columns)
+        executor.launch_simt(
+            simt.csr_shares,
+            shares.count,
+            arguments,
+            data.dtype,
+            indices.dtype,
+            LINE=int(line),
+            KEEP=int(line and shares.kept),
+        )
 
 
 @kernel(operations.csr_spmv)
 def csr_spmv(
     executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Run what the plan says for one vector, and sub-warps for several."""
+    """Run what the plan says for one vector; for several sub-warps, if no row is too long."""
     m, k = y.shape
+    plan: Plan = A.plan
+    known = plan.prepared.get(k)
+    if known is not None and known.arguments[-1] is A.data:
+        known(x, y, alpha, beta)
+        return
     if m == 0 or k == 0:
         return
     if A.nnz == 0:
         _scale(executor, y, beta)
         return
-    plan: Plan = A.plan
-    if k > 1 or plan.kernel == "subwarp" or row_distance(x) != 1 or row_distance(y) != 1:
+    line = k == 1 and row_distance(x) == row_distance(y) == 1
+    cut = selection.one_by_one(plan.statistics, k, executor.thresholds)
+    if isinstance(plan.state, Shares) if line else cut:
+        _shares(executor, shares_of(executor, A), A.indptr, A.indices, A.data, x, y, alpha, beta)
+    elif plan.kernel == "subwarp" or not line:
         lanes = selection.lanes(plan.statistics, executor.thresholds)
-        _subwarp(executor, lanes, A.indptr, A.indices, A.data, x, y, alpha, beta)
+        shared_rows = _subwarp(executor, lanes, k, A.indptr, A.indices, A.data)
+        if plan.kernel == "subwarp" and not cut:  # whatever the distances of rows are
+            plan.prepared[k] = shared_rows
+        shared_rows(x, y, alpha, beta)
     elif plan.kernel == "stream":
         arguments = (m, A.indptr, A.indices, A.data, x, y, alpha, beta)
         # Every block has its rows: with a loop the next rows would wait for the last of these.
@@ -271,29 +329,51 @@ def csc_spmv(
     csr_spmv(executor, A.by_rows, x, y, alpha, beta)
 
 
+class CooPlan(NamedTuple):
+    """Where the rows of a Coo begin, and what was chosen for them."""
+
+    indptr: Array
+    statistics: RowStatistics
+    shares: Shares | None
+
+
 @kernel(operations.coo_spmv)
 def coo_spmv(
     executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Find where rows begin, once; then entries are those of a CSR matrix."""
+    """Find where rows begin, once; then entries are those of a CSR matrix that is not packed."""
     m, k = y.shape
     if m == 0 or k == 0:
         return
     if A.nnz == 0:
         _scale(executor, y, beta)
         return
-    indptr = row_pointers(executor, A)
-    lanes = selection.lanes_of(A.nnz / m)
-    _subwarp(executor, lanes, indptr, A.col, A.data, x, y, alpha, beta)
+    plan = coo_plan(executor, A)
+    cut = k > 1 and selection.one_by_one(plan.statistics, k, executor.thresholds)
+    if plan.shares is not None and (k == 1 or cut):
+        _shares(executor, plan.shares, plan.indptr, A.col, A.data, x, y, alpha, beta)
+    else:
+        lanes = selection.lanes(plan.statistics, executor.thresholds)
+        _subwarp(executor, lanes, k, plan.indptr, A.col, A.data)(x, y, alpha, beta)
 
 
-def row_pointers(executor: GpuExecutor, matrix: Any) -> Array:
-    """Return where the rows of a Coo begin; the matrix keeps it."""
+def coo_plan(executor: GpuExecutor, matrix: Any) -> CooPlan:
+    """Return what is known of the rows of a Coo; the matrix keeps it."""
     if matrix._plan is None:
-        xp = executor.xp
-        places = xp.arange(matrix.shape[0] + 1, dtype=matrix.row.dtype)
-        matrix._plan = xp.searchsorted(matrix.row, places).astype(matrix.row.dtype)
-    return matrix._plan
+        xp, thresholds = executor.xp, executor.thresholds
+        m, n = matrix.shape
+        places = xp.arange(m + 1, dtype=matrix.row.dtype)
+        indptr = xp.searchsorted(matrix.row, places).astype(matrix.row.dtype)
+        statistics = statistics_of(executor, indptr, n)
+        choice = selection.unpacked(statistics, executor.free_memory(), thresholds)
+        shares = None
+        if choice.kernel != "subwarp":
+            itemsize = matrix.dtype.itemsize
+            nbytes = matrix.nbytes + (m + n) * itemsize
+            shares = Shares(executor, indptr, matrix.nnz, itemsize, nbytes)
+        matrix._plan = CooPlan(indptr, statistics, shares)
+    plan: CooPlan = matrix._plan
+    return plan
 
 
 # ---- formats with kernels of their own

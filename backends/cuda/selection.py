@@ -15,6 +15,10 @@ MOST_PATTERNS = 256
 MOST_LANES = 32
 #: Microseconds of a launch that does next to nothing.
 LAUNCH = 2.0
+#: Microseconds that the longest row of a packed copy may always be waited for.
+SLACK = 0.5
+#: Bytes of memory that dealing out shares takes for each row.
+ROW_BYTES = 48
 #: Distance from the diagonal that a signed 16-bit step can tell (-32768 marks padding).
 NEAR = 32767
 
@@ -107,15 +111,16 @@ def choose_small(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> 
     Examples
     --------
     >>> from wollemi.core.statistics import RowStatistics
-    >>> choose_small(RowStatistics(17_758, 17_758, 126_150, 7.1, 20.0, 574, 0.0)).kernel
+    >>> choose_small(RowStatistics(2003, 2003, 83_883, 41.9, 20.0, 95, 0.0)).kernel
     'subwarp'
     """
     if statistics.nnz > thresholds.small_entries:
         return None
     mine = _shared_rows(statistics, thresholds)
     packed = thresholds.sell_step * (-(-statistics.longest // thresholds.sell_most) - 1)
+    shares = thresholds.shares + thresholds.share_entry * statistics.nnz
     few = statistics.nnz < thresholds.few_entries
-    if few or mine < min(LAUNCH + packed, LAUNCH + thresholds.balanced) * 0.75 - LAUNCH:
+    if few or mine < min((LAUNCH + packed) * 0.75 - LAUNCH, shares):
         width = lanes(statistics, thresholds)
         return Choice("subwarp", f"small: {width} lanes a row end the longest row soon")
     return None
@@ -134,39 +139,99 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
     small = choose_small(statistics, thresholds)
     if small is not None:
         return small
-    if needs(statistics, facts, thresholds) > facts.room // 2:
-        return _plain(statistics, thresholds, "no memory for a packed copy")
-    padding = min(facts.padding, facts.sorted_padding)
-    if padding <= thresholds.most_padding:
-        if 0 < facts.patterns <= MOST_PATTERNS:
-            return Choice(
-                "sell-pattern", f"regular rows of {facts.patterns} patterns: columns need no bytes"
-            )
-        if facts.reach <= NEAR:
-            return Choice("sell-near", "regular rows near the diagonal: columns take two bytes")
-        return Choice("sell", "regular rows")
-    if statistics.longest <= thresholds.short and statistics.mean < 1:
-        return Choice("subwarp", "almost all rows are empty and none is long: one lane a row")
-    if (
-        statistics.longest > max(thresholds.uneven * statistics.mean, thresholds.many)
-        or statistics.empty > 0.5
-    ):
-        if facts.hot_share >= thresholds.hot_share and statistics.nnz >= thresholds.hot_entries:
+    if needs(statistics, facts, thresholds) <= facts.room // 2:
+        if packs(statistics, facts, thresholds):
+            if 0 < facts.patterns <= MOST_PATTERNS:
+                return Choice(
+                    "sell-pattern",
+                    f"regular rows of {facts.patterns} patterns: columns need no bytes",
+                )
+            if facts.reach <= NEAR:
+                return Choice("sell-near", "regular rows near the diagonal: columns take two bytes")
+            return Choice("sell", "regular rows")
+        if facts.hot_share >= thresholds.hot_share and may_be_hot(statistics, thresholds):
             return Choice(
                 "balanced-hot",
                 f"uneven rows, and {facts.hot_share:.0%} of the entries in the columns that "
                 "shared memory holds",
             )
-        return Choice("balanced", "uneven rows: long ones are cut, equal ones work together")
-    return _plain(statistics, thresholds, "rows of moderate lengths")
+        if (
+            statistics.nnz >= thresholds.sorted_entries
+            and statistics.mean >= thresholds.sorted_mean
+        ):
+            return Choice("balanced", "many entries a row: long rows are cut, equal ones together")
+    return unpacked(statistics, facts.room, thresholds)
 
 
-def _plain(statistics: RowStatistics, thresholds: Thresholds, why: str) -> Choice:
-    uneven = statistics.longest > max(thresholds.uneven * statistics.mean, thresholds.many)
-    counted = statistics.rows < 2**31  # by the kernel, with 32-bit indices
-    if statistics.mean <= thresholds.stream_entries and not uneven and counted:
-        return Choice("stream", f"{why}: short rows, loaded side by side")
-    return Choice("subwarp", f"{why}: {lanes(statistics, thresholds)} lanes a row")
+def packs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether rows are alike: little padding, and none that is waited for at the end."""
+    moved = statistics.nnz * (facts.itemsize + 4) / thresholds.bandwidth
+    further = (statistics.longest - statistics.mean) / thresholds.sell_most
+    return (
+        min(facts.padding, facts.sorted_padding) <= thresholds.most_padding
+        and thresholds.sell_step * further <= thresholds.most_waiting * moved + SLACK
+    )
+
+
+def is_uneven(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether long rows would starve those beside them, or most rows are empty."""
+    return (
+        statistics.longest > max(thresholds.uneven * statistics.mean, thresholds.many)
+        or statistics.empty > 0.5
+    )
+
+
+def may_be_hot(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether sorting x, to have hot columns at hand, can pay."""
+    return (
+        is_uneven(statistics, thresholds)
+        and statistics.nnz >= thresholds.hot_entries
+        and statistics.nnz >= thresholds.hot_mean * statistics.columns
+    )
+
+
+def unpacked(statistics: RowStatistics, room: int, thresholds: Thresholds = NVIDIA) -> Choice:
+    """Return the kernel that reads the arrays as they are.
+
+    Parameters
+    ----------
+    room : int
+        Bytes of memory that are free: finding shares takes some for each row.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> unpacked(RowStatistics(373_376, 373_376, 3_313_614, 8.9, 600.0, 289_063, 0.0), 2**36).kernel
+    'shares'
+    """
+    small = choose_small(statistics, thresholds)
+    if small is not None:
+        return small
+    short = statistics.mean <= thresholds.stream_entries and not is_uneven(statistics, thresholds)
+    counted = statistics.rows < 2**31  # by the kernel of CSR-stream, with 32-bit indices
+    without = ROW_BYTES * statistics.rows > room
+    if short and counted and (without or statistics.nnz >= thresholds.cached_entries):
+        return Choice("stream", "short rows, loaded side by side")
+    if without:
+        width = lanes(statistics, thresholds)
+        return Choice("subwarp", f"no memory to deal rows out: {width} lanes a row")
+    return Choice("shares", "equal shares of entries for all blocks: long rows are cut")
+
+
+def one_by_one(statistics: RowStatistics, columns: int, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether several vectors are better multiplied one after the other, by shares.
+
+    Sub-warps read the matrix once for four of them, and wait for the longest row.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> one_by_one(RowStatistics(373_376, 373_376, 3_313_614, 8.9, 600.0, 289_063, 0.0), 4)
+    True
+    """
+    waits = thresholds.wait * statistics.longest / lanes(statistics, thresholds)
+    alone = LAUNCH + 16 * statistics.nnz / thresholds.bandwidth
+    return waits * -(-columns // 4) > 2 * columns * alone
 
 
 def needs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> int:

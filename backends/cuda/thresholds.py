@@ -18,20 +18,31 @@ class Thresholds(NamedTuple):
         Mean entries of a row up to which CSR-stream is right.
     uneven, many : float, int
         A row this many times the mean, and of at least this many entries, starves those beside it.
-    short : int
-        Entries of a row that a single lane can do without being waited for long.
-    hot_share, hot_entries, hot_bytes : float, int, int
-        Share of the entries that hot columns must have to pay for sorting x, the entries from which
-        that is looked at, and the bytes of shared memory for them.
+    hot_share, hot_entries, hot_mean, hot_bytes : float, int, float, int
+        Share of the entries that hot columns must have to pay for sorting x, the entries and the
+        entries a column from which that is looked at, and the bytes of shared memory for them.
+    sorted_entries, sorted_mean : int, float
+        Entries, and entries a row, from which pieces of rows that are sorted by length find more of
+        x in the caches than shares of rows in order.
+    cached_entries : int
+        Entries from which the matrix comes from memory.
     small_entries : int
         Entries up to which caches hold all, so that a product waits for single loads: then lanes
         are shared out to make the longest row short.
     step, fill, threads : float, float, int
         Microseconds of one more entry of a lane, and of as many work-items as ``threads``, which
         the device holds at once.
-    sell_step, sell_most, balanced : float, int, float
-        Microseconds of one more load of ``sell_most`` entries of the packed kernels, and all of the
-        balanced one's launches, above what a launch of any kernel takes.
+    sell_step, sell_most : float, int
+        Microseconds of one more load of ``sell_most`` entries of the packed kernels.
+    shares, share_entry : float, float
+        Microseconds of shares above what a launch of any kernel takes, and of one more entry, where
+        caches hold all.
+    bandwidth : float
+        Bytes of a matrix that come from memory in a microsecond.
+    most_waiting : float
+        Share of the time of a matrix's bytes that its longest row may be waited for.
+    wait : float
+        Microseconds of one more entry of a lane that comes from memory.
     dense_columns : int
         Vectors up to which a wave a row of a dense matrix reads it from the caches often enough.
     """
@@ -41,17 +52,24 @@ class Thresholds(NamedTuple):
     stream_entries: float
     uneven: float
     many: int
-    short: int
     hot_share: float
     hot_entries: int
+    hot_mean: float
     hot_bytes: int
+    sorted_entries: int
+    sorted_mean: float
+    cached_entries: int
     small_entries: int
     step: float
     fill: float
     threads: int
     sell_step: float
     sell_most: int
-    balanced: float
+    shares: float
+    share_entry: float
+    bandwidth: float
+    most_waiting: float
+    wait: float
     dense_columns: int
 
 
@@ -64,25 +82,39 @@ NVIDIA = Thresholds(
     stream_entries=8.0,
     uneven=8.0,
     many=256,
-    # With a quarter of an entry a row that took 335 microseconds, cut and sorted rows 367 and
-    # cuSPARSE 389 (20 M rows).
-    short=16,
     # An R-MAT graph with 65 % gains 1.24 times (24,000 columns of float64), a circuit with 20 %
     # would lose.
     hot_share=0.4,
     hot_entries=4_000_000,
+    # R-MAT, float64: 22 and 15 entries a column gain (126 for 212 microseconds, 30 for 40), one
+    # loses (101 for 66).
+    hot_mean=8.0,
     # 24,000 float64. The rest of 228 KB is L1.
     hot_bytes=192_000,
+    # Pieces and shares, float64: R-MAT 2^20 of 23 M entries 176 and 212 microseconds, a power law
+    # of 47 M 392 and 399, tetrahedra of 16 M (44 a row) 52 and 57; a circuit of 8 M 72 and 65, one
+    # of 7 M (11 a row) 39 and 32, a block graph of 4 M (19 a row) 33 and 27.
+    sorted_entries=10_000_000,
+    sorted_mean=12.0,
+    # 48 MB of an L2 of 60. Of a circuit of 2.5 M entries shares took 13.7, CSR-stream 15.0.
+    cached_entries=4_000_000,
     # Fitted to graph replays of 30 matrices of 4,000 to 4 M entries, all lanes of 1 to 32, the
-    # packed and the balanced kernels. bcsstk13: 32 lanes 3.0, packed 11.7, 4 lanes 6.9; memplus (a
-    # row of 574): 16 lanes 5.2, balanced 10.4, 4 lanes 12.7; a 7-point stencil 24^3: packed 2.1, 8
-    # lanes 2.5; R-MAT 2^16 (a row of 5,495): balanced 15, 32 lanes 25.
+    # packed kernels and shares. bcsstk13: 32 lanes 2.7, shares 2.5, packed 11.7; memplus (a row of
+    # 574): 16 lanes 5.2, shares 3.5; a 7-point stencil 24^3: packed 2.1, 8 lanes 2.5; R-MAT 2^16 (a
+    # row of 5,431): 32 lanes 18, shares 11.
     small_entries=2_000_000,
     step=0.07,
     fill=1.3,
     threads=270_336,
     sell_step=0.8,
     sell_most=8,
-    balanced=11.0,
+    shares=1.0,
+    share_entry=5e-6,
+    bandwidth=4.2e6,
+    # Of a circuit of 2.5 M entries (a row of 159) slices took 46 and 32 microseconds, shares 14; of
+    # tetrahedra of 16 M (a row of 189) 82 and 78, pieces 52.
+    most_waiting=0.2,
+    # The longest row of a circuit, 289,063 entries, took eight lanes 5,500 microseconds.
+    wait=0.15,
     dense_columns=2,
 )

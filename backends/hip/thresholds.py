@@ -5,8 +5,6 @@ from ..cuda.thresholds import NVIDIA
 #: Nobody has measured an AMD GPU: NVIDIA's numbers stand in, but for what the hardware decides.
 #: `wollemi bench` on one will tell them apart.
 AMD = NVIDIA._replace(
-    # A wave of 64 lanes waits for the longest of 64 rows, not of 32.
-    short=8,
     # 64 KiB of shared memory hold too few columns: that product is NVIDIA's own.
     hot_share=float("inf"),
 )

@@ -27,7 +27,7 @@ from .tolerance import UNITS
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
-KERNELS = ("subwarp", "stream", "sell", "sell-near", "sell-pattern", "balanced")
+KERNELS = ("subwarp", "stream", "shares", "sell", "sell-near", "sell-pattern", "balanced")
 FULL = [pattern for pattern in PATTERNS if pattern.places]
 # Rows of 0 to 300 entries: windows are sorted, long rows cut into several pieces.
 UNEVEN = Pattern(

@@ -170,7 +170,7 @@ class LockstepExecutor(HipExecutor):
         GpuExecutor.__init__(self)
         self.warp = warp
         self._device = LockstepDevice(warp, captures)
-        self._counter = native(np.zeros(1, np.int32))
+        self._counter = native(np.zeros(1 << 12, np.int32))
         self._memory = native(np.zeros(1 << 20, np.uint8))
         self._memory[...] = 0xCD
 
@@ -212,7 +212,7 @@ class LockstepExecutor(HipExecutor):
         return None
 
     def synchronize(self) -> None:
-        assert self._counter[0] == 0, "the last block leaves the counter as it was"
+        assert not self._counter.any(), "the last block leaves a counter as it was"
 
     def free_memory(self) -> int:
         return 1 << 40
@@ -220,9 +220,9 @@ class LockstepExecutor(HipExecutor):
     def _here(self, what: str, nbytes: int = 0) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def scratch(self, nbytes: int) -> tuple[int, int]:
+    def scratch(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
         """Return scratch memory: as on a device, what others left in it."""
-        assert nbytes <= self._memory.size
+        assert nbytes <= self._memory.size and counters <= self._counter.size
         return self._memory.ctypes.data, self._counter.ctypes.data
 
 

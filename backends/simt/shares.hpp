@@ -1,0 +1,130 @@
+// y = alpha A x + beta y for rows of any lengths: blocks have shares of as many entries, whatever
+// rows they are of. beta = 0 does not read y.
+#pragma once
+#include "map_simt.hpp"
+
+namespace wl {
+
+// The sum over groups of `width` neighbouring lanes, a power of two that is one for the wave.
+template <class T>
+WL_DEVICE T sum_of_some_lanes(const item& it, T value, int width) {
+  for (int d = width / 2; d > 0; d /= 2) {
+    const T other = shuffle_xor(it, value, d);
+    value += other;
+  }
+  return value;
+}
+
+template <int KEEP, class T>
+WL_DEVICE T entry(const T* place) {
+  return KEEP ? *place : read_once(place);
+}
+
+// A part of a row that is longer than a share: whoever finds that all parts are there adds them up,
+// in their order. counters[s] is 0 before and after, for the row whose first part is share s.
+template <class T, class I>
+WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T sum, T& y, T alpha,
+                          T beta, T* partial, i32* counters) {
+  WL_SHARED(i32, last, 1);
+  const I start = of_row[0];
+  const i64 first = it.block() - (begin - start) / most;
+  const int parts = int((of_row[1] - start + most - 1) / most), t = it.thread();
+  sum = sum_of_block(it, sum);
+  if (t == 0) {
+    partial[it.block()] = sum;
+    fence();
+    last[0] = fetch_add(counters + first, 1) == parts - 1;
+    if (last[0])
+      counters[first] = 0;
+  }
+  it.barrier();
+  if (last[0] == 0)
+    return; // a whole block
+  fence();
+  sum = T{};
+#pragma unroll 4
+  for (int p = t; p < parts; p += WL_BLOCK)
+    sum += partial[first + p];
+  sum = sum_of_block(it, sum);
+  if (t == 0)
+    store(y, sum, alpha, beta);
+}
+
+// A block takes a share: as many whole rows as fit, or a part of a row that is too long. It loads
+// the entries side by side, whatever row they are of, leaves the products in shared memory, and
+// then groups of lanes add up the rows, the wider the fewer rows there are (CSR-Adaptive,
+// Greathouse and Daga 2014). A row much longer than others of its share goes to a whole wave.
+//
+// Share s has the entries from share_entry[s] to share_entry[s + 1], `most` at most, which is no
+// more than WL_BLOCK * 4 (2 of complex128), and WL_BLOCK rows at most; share_row[s] is its first
+// row, or ~row if it is a part of one. LINE says that elements of x are side by side, and those of
+// y; KEEP that the caches hold the matrix from one product to the next.
+template <int LINE, int KEEP, class T, class I>
+WL_DEVICE void csr_shares(const item& it, i64 most, const I* share_row, const I* share_entry,
+                          const I* indptr, const I* indices, const T* data, mat<const T> x,
+                          mat<T> y, T alpha, T beta, T* partial, i32* counters) {
+  constexpr int each = sizeof(T) > 8 ? 2 : 4, room = WL_BLOCK * each, tail = 64;
+  WL_SHARED(T, products, room);
+  const int t = it.thread();
+  const i64 s = it.block();
+  const I told = share_row[s], next = share_row[s + 1], begin = share_entry[s];
+  const int left = int(share_entry[s + 1] - begin) - t;
+  indices += begin + t;
+  data += begin + t;
+  I columns[each];
+  T values[each];
+#pragma unroll
+  for (int u = 0; u < each; ++u) {
+    const bool mine = u * WL_BLOCK < left;
+    columns[u] = mine ? entry<KEEP>(indices + u * WL_BLOCK) : I(0);
+    values[u] = mine ? entry<KEEP>(data + u * WL_BLOCK) : T(0);
+  }
+  const int rows = told < 0 ? 0 : int((next < 0 ? ~next : next) - told);
+  int width = 1;
+  while (2 * width * rows <= WL_BLOCK && width < WL_WARP)
+    width *= 2;
+  const int r = t / width, lane = t % width;
+  const bool inside = r < rows;
+  const int from = inside ? int(indptr[told + r] - begin) : 0,
+            to = inside ? int(indptr[told + r + 1] - begin) : 0;
+// All gathers before the first product is stored: the compiler cannot know that x is not there.
+#pragma unroll
+  for (int u = 0; u < each; ++u)
+    values[u] = values[u] * (LINE ? x.data[columns[u]] : x(columns[u], 0));
+  if (told < 0) {
+    T sum{};
+#pragma unroll
+    for (int u = 0; u < each; ++u)
+      if (u * WL_BLOCK < left)
+        sum += values[u];
+    join_parts(it, begin, I(most), indptr + ~told, sum, y(~told, 0), alpha, beta, partial,
+               counters);
+    return; // a whole block
+  }
+#pragma unroll
+  for (int u = 0; u < each; ++u)
+    if (u * WL_BLOCK < left)
+      products[u * WL_BLOCK + t] = values[u];
+  it.barrier();
+  const bool waits = width < WL_WARP && to - from > tail * width;
+  T sum{};
+  if (!waits)
+    for (int e = from + lane; e < to; e += width)
+      sum += products[e];
+  sum = sum_of_some_lanes(it, sum, width);
+  if (const u64 waiting = ballot(waits))
+    for (int leader = 0; leader < WL_WARP; leader += width)
+      if (waiting >> leader & 1) {
+        const int stop = shuffle(to, leader);
+        T part{};
+        for (int e = shuffle(from, leader) + lane_of(it); e < stop; e += WL_WARP)
+          part += products[e];
+        part = sum_of_lanes<WL_WARP>(it, part);
+        if (lane_of(it) == leader)
+          sum = part;
+      }
+  if (inside && lane == 0)
+    store(LINE ? y.data[told + r] : y(told + r, 0), sum, alpha, beta);
+}
+
+} // namespace wl
