@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import ML_DTYPES
+from ...core.dtypes import is_narrow
 from ...core.executor import Array
 from ...core.operations import ml as operations
 from ...core.statistics import Plan
@@ -84,7 +84,7 @@ class Adapter(ml_calls.Adapter):
         function = self.executor.device.simt_function(
             kernel, ml.value_code(dtype), CODES[np.dtype(index)], **constants
         )
-        held = np.dtype(np.float32) if dtype.name in ML_DTYPES else dtype
+        held = np.dtype(np.float32) if is_narrow(dtype) else dtype
         flat = flatten(kernel.parameters, arguments, held)
         blocks = launch.row_blocks(items, kernel.block)
         self.executor.launch(function, blocks, flat, kernel.block)
