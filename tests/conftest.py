@@ -1,5 +1,6 @@
 """What every test shares: fixed seeds, and a hypothesis that repeats itself."""
 
+import signal
 import zlib
 
 import hypothesis
@@ -18,6 +19,11 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("wollemi")
+
+# A shell that starts this in the background has it ignore Ctrl-C: solves that are to be interrupted
+# would never end.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> list[str]:
