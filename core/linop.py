@@ -132,7 +132,7 @@ class LinOp(ABC):
         return out
 
     def _in_common_dtype(
-        self, block: Array, alpha: complex = 1.0, beta: complex = 0.0
+        self, block: Array, alpha: Any = 1.0, beta: Any = 0.0
     ) -> tuple[LinOp, Array]:
         scalars = isinstance(alpha, _COMPLEX) or isinstance(beta, _COMPLEX)
         if not scalars and block.dtype == self.dtype:
