@@ -184,10 +184,13 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
         return operator
     if hasattr(operator, "matvec") and not hasattr(operator, "tocsr"):
         scipys = any(base.__module__.startswith("scipy.") for base in type(operator).__mro__)
-        callables = (operator.matvec, getattr(operator, "rmatvec", None))
+        matvec, rmatvec = operator.matvec, getattr(operator, "rmatvec", None)
+        if scipys:
+            matvec, rmatvec = _OnHost(matvec), _OnHost(rmatvec)
         return LinearOperator(
             operator.shape,
-            *(_OnHost(f) if scipys and f is not None else f for f in callables),
+            matvec,
+            rmatvec,
             dtype=getattr(operator, "dtype", None) or np.float64,
             executor=executor,
         )
