@@ -14,8 +14,9 @@ import numpy as np
 from ...core.operations import matrix as operations
 from ...core.statistics import Plan, RowStatistics, row_statistics
 from ..simt import kernels as simt
-from . import templates
+from . import slices, templates
 from .array import UsmArray
+from .devices import CPU_LANES
 from .partition import cuts, find_patterns, is_cut
 from .table import kernel
 
@@ -65,6 +66,14 @@ def csr_plan(executor: DpcppExecutor, A: Any) -> Plan:
     patterns = find_patterns(indptr, executor.to_host(A.indices))
     if patterns is None:
         partition = _partition(executor, indptr)
+        if statistics.nnz >= SERIAL_ENTRIES and slices.suit(statistics):
+            parts = _parts(executor, indptr)
+            return Plan(
+                "slices",
+                f"rows are unequal: {CPU_LANES} of like length advance together, from a copy",
+                statistics,
+                slices.SlicedState.of(executor, A, parts, partition),
+            )
         return Plan("parts", "rows in parts of like size, one core each", statistics, partition)
     row, entry = cuts(indptr, _parts(executor, indptr))
     partition = _placed(executor, row, entry, False)
@@ -125,6 +134,8 @@ def _by_plan(
 ) -> None:
     if isinstance(state, PatternState):
         _patterns(executor, state, A, x, y, alpha, beta)
+    elif isinstance(state, slices.SlicedState):
+        _slices(executor, state, A, x, y, alpha, beta)
     elif isinstance(state, Partition):
         _parts_of_rows(executor, state, A, x, y, alpha, beta)
     else:
@@ -155,6 +166,29 @@ def _patterns(
         templates.CPU_CSR,
         (of.parts, 1),
         (of.parts, of.row, *table, x.shape[1], A.indptr, A.data, x, y, alpha, beta),
+        x.dtype,
+        A.indices.dtype,
+    )
+
+
+def _slices(
+    executor: DpcppExecutor,
+    state: slices.SlicedState,
+    A: Any,
+    x: UsmArray,
+    y: UsmArray,
+    alpha: complex,
+    beta: complex,
+) -> None:
+    if x.shape[1] != 1:  # by rows, an entry is read once for several columns
+        _parts_of_rows(executor, state.by_rows, A, x, y, alpha, beta)
+        return
+    cut, *arrays = state.arrays
+    executor.launch(
+        templates.csr_slices,
+        templates.CPU_SLICES,
+        (state.parts, CPU_LANES),
+        (state.parts, cut, A.shape[0], *arrays, state.values, x, y, alpha, beta),
         x.dtype,
         A.indices.dtype,
     )

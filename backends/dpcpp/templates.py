@@ -38,6 +38,12 @@ csr_patterns = SimtKernel(
     "run_pattern: in i32[l], pattern_ptr: in i32[l], offsets: in i32[l], k: i64, "
     f"indptr: in I[l], values: in T[z], {_BLOCKS}",
 )
+csr_slices = SimtKernel(
+    "csr_slices",
+    "sell_cpu.hpp",
+    "parts: i64, cut: in i64[l], m: i64, slice_ptr: in i64[l], rows: in I[l], lengths: in I[l], "
+    f"indices: in I[z], values: in T[z], {_BLOCKS}",
+)
 csr_diagonal_cpu = replace(simt.csr_diagonal, name="csr_diagonal_cpu", header="rows_cpu.hpp")
 ell_cpu = replace(simt.ell_rows, name="ell_cpu", header="rows_cpu.hpp")
 sellp_cpu = replace(simt.sellp_rows, name="sellp_cpu", header="rows_cpu.hpp")
@@ -56,7 +62,7 @@ _GMRES = (
     simt.gmres_combine,
 )
 #: Headers whose kernels want work-groups of ``devices.CPU_LANES`` work-items on a CPU, and not one.
-IN_LANES = ("map_cpu.hpp", "gmres_cpu.hpp")
+IN_LANES = ("map_cpu.hpp", "gmres_cpu.hpp", "sell_cpu.hpp")
 
 #: By the kernel of GPUs, the kernel of CPUs with the same arguments.
 GMRES_CPU = {k: replace(k, name=f"{k.name}_cpu", header="gmres_cpu.hpp") for k in _GMRES}
@@ -67,6 +73,7 @@ def _family(*kernels: SimtKernel) -> Family:
 
 
 CPU_CSR = _family(csr_parts, csr_carry, csr_patterns, csr_diagonal_cpu)
+CPU_SLICES = _family(csr_slices)
 CPU_FORMATS = _family(ell_cpu, sellp_cpu, bsr_cpu)
 CPU_DENSE = _family(dense_cpu)
 CPU_GMRES = _family(*GMRES_CPU.values())
