@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -57,8 +56,8 @@ def _positive(name: str, value: float) -> None:
         raise InvalidArgument(f"{name}: expected a number of at least 0, got {value!r}")
 
 
-def _whole(name: str, value: int, least: int) -> None:
-    if not isinstance(value, Real) or not least <= value < float("inf") or value != int(value):
+def _whole(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, (int, float, np.integer)) or not least <= value < np.inf or value % 1:
         raise InvalidArgument(f"{name}: expected an integer >= {least}, got {value!r}")
 
 

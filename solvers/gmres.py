@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,8 @@ class Gmres(KrylovSolver):
 
     def __init__(self, A: Any, M: Any = None, *, restart: int = 20, **settings: Any) -> None:
         super().__init__(A, M, **settings)
-        if not isinstance(restart, Real) or not restart >= 1 or restart != restart // 1:
+        asked: Any = restart  # whatever it is annotated as
+        if not isinstance(asked, (int, float, np.integer)) or not 1 <= asked < np.inf or asked % 1:
             raise InvalidArgument(f"restart: expected an integer of at least 1, got {restart!r}")
         self.restart = int(restart)
         self.cycle = max(min(self.restart, self.shape[0]), 1)

@@ -249,7 +249,7 @@ class Matrix(LinOp):
     def __mul__(self, factor: Any) -> Any:
         if not isinstance(factor, Number):
             return NotImplemented
-        scalar = factor.item() if isinstance(factor, np.generic) else factor
+        scalar: Any = factor.item() if isinstance(factor, np.generic) else factor
         if not isinstance(scalar, (int, float, complex)):
             scalar = float(scalar)  # fractions and the like would make objects of the values
         matrix = (
