@@ -15,7 +15,7 @@ import numpy as np
 
 from .dtypes import common_dtype, is_complex
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
-from .operands import block_of, has_block_layout, is_host, native
+from .operands import as_column, block_of, has_block_layout, is_host, native
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -128,7 +128,7 @@ class LinOp(ABC):
             operator._apply(block, result, alpha, 0.0)
             result = result.reshape(rows) if given.ndim == 1 else result
             return result if given is x or not is_host(x) else executor.to_host(result)
-        self._apply_into(operator, block, x, out, alpha, beta)
+        self._apply_into(operator, block, given.ndim, out, alpha, beta)
         return out
 
     def _in_common_dtype(
@@ -143,9 +143,16 @@ class LinOp(ABC):
         return (self if self.dtype == dtype else self.astype(dtype)), block
 
     def _apply_into(
-        self, operator: LinOp, block: Array, x: Any, out: Any, alpha: complex, beta: complex
+        self,
+        operator: LinOp,
+        block: Array,
+        dimensions: int,
+        out: Any,
+        alpha: complex,
+        beta: complex,
     ) -> None:
-        expected = (self.shape[0],) if np.ndim(x) == 1 else (self.shape[0], block.shape[1])
+        rows = self.shape[0]
+        expected = (rows,) if dimensions == 1 else (rows, block.shape[1])
         if tuple(out.shape) != expected:
             raise ShapeMismatch(f"out: expected shape {expected}, got {tuple(out.shape)}")
         if out.dtype != operator.dtype:
@@ -153,13 +160,13 @@ class LinOp(ABC):
                 f"out: expected dtype {operator.dtype} (that of the result), got {out.dtype}"
             )
         target = native(self.executor, out, "out")
-        view = target[:, None] if target.ndim == 1 else target
+        view = as_column(target)
         straight = has_block_layout(view) and not _may_overlap(self.executor, view, block)
         result = view if straight else self.executor.copy(view)
         operator._apply(block, result, alpha, beta)
         if not straight:
             self.executor.copy_into(view, result)
-        if is_host(out) and target is not out and not self.executor.owns(out):
+        if target is not out and is_host(out) and not self.executor.owns(out):
             out[...] = self.executor.to_host(target)
 
     def __matmul__(self, other: Any) -> Any:

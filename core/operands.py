@@ -111,6 +111,15 @@ def block_of(executor: Executor, block: Array, rows: int, what: str) -> Array:
     return block if has_block_layout(block) else executor.copy(block)
 
 
+def as_column(array: Array) -> Array:
+    """Return a view of ``array`` that has two dimensions: a vector is a column."""
+    if array.ndim != 1:
+        return array
+    if array.strides[0] == array.itemsize:  # half of what an index takes CuPy
+        return array.reshape(array.shape[0], 1)
+    return array[:, None]
+
+
 def has_block_layout(block: Array) -> bool:
     """Return whether kernels can take ``block``: neighbouring columns, rows not overlapping."""
     rows, columns = block.shape

@@ -88,5 +88,5 @@ def test_a_cooperative_launch_is_left_to_cupy(launched):
 
 def test_a_number_that_fits_no_slot_is_refused(launched):
     launch, _ = launched
-    with pytest.raises(struct.error, match="range"):
+    with pytest.raises(struct.error):
         launch([ctypes.c_longlong], 1 << 64)
