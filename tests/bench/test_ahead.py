@@ -107,6 +107,14 @@ def test_a_task_is_smaller_where_its_case_has_sizes(tmp_path):
     wl.write(tmp_path / "a.mtx", np.eye(3))
     assert divided(case("stencil5:40"), 1 / 16).name == "stencil5:10"
     assert divided(case("like:thermal2/8"), 1 / 16).name == "like:thermal2/128"
+    (product,), (solver,) = (
+        spmv.tasks([case("stencil5:40")]),
+        solve.tasks([case("stencil5:40")], methods=("cg",)),
+    )
+    assert (product.smaller().case.name, solver.smaller().case.name) == (
+        "stencil5:40",
+        "stencil5:10",
+    )
     file = case(str(tmp_path / "a.mtx"))
     assert divided(file, 1 / 16) is file
 

@@ -140,8 +140,8 @@ def _awaited(path: Path, future: Future[Any]) -> Problem | Exception:
 def rehearse(tasks: Sequence[Task], executor: Executor, peers: Sequence[Peer]) -> None:
     """Have smaller tasks done once, side by side, so that kernels are compiled before.
 
-    Compilers keep what they made on disk. One process needs minutes for what a run needs; what the
-    first plan needs of CuPy takes 15 s alone.
+    Compilers keep what they made on disk. One process needs minutes for what all suites need, 15
+    on the host of an H200 half a minute; what the first plan needs of CuPy takes 15 s alone.
     """
     keeping = [peer for peer in peers if peer.keeps_kernels]
     with Helpers(spare_cores(MOST_REHEARSING, measuring=False)) as helpers:

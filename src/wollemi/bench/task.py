@@ -10,7 +10,7 @@ from .generators import Csr
 from .peers import Peer
 from .problem import Problem
 
-#: For a rehearsal a case has this share of its entries.
+#: For a rehearsal a case has usually this share of its entries.
 REHEARSED = 1 / 16
 
 
@@ -30,6 +30,8 @@ class Task:
         Of the matrix.
     peers : tuple of Peer or None
         Who takes part instead of those that are asked for.
+    rehearsed : float
+        In a rehearsal the case has this share of its entries.
     """
 
     benchmark: str
@@ -37,10 +39,13 @@ class Task:
     make: Callable[[Csr], Problem]
     dtype: str = "float64"
     peers: tuple[Peer, ...] | None = None
+    rehearsed: float = REHEARSED
 
     def smaller(self) -> Task:
         """Return the same with fewer entries, as far as the case has other sizes."""
-        return replace(self, case=divided(self.case, REHEARSED))
+        if self.rehearsed == 1.0:
+            return self
+        return replace(self, case=divided(self.case, self.rehearsed))
 
 
 class Maker:
