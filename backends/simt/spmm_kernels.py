@@ -149,7 +149,9 @@ def by_rows(
 ) -> None:
     """Give so many waves, or groups of lanes (0), rows or pieces of them, and add up the pieces."""
     batch, _, k = C.shape
-    made = prepare(to, A, values, B, C, most_lanes, items.items * batch * max(waves, 1))
+    # 2048 x 1024, 95 %, 256 columns: teams with two vectors a lane 20.3, with one 17.2.
+    rows = items.items * batch if waves < 2 else 0
+    made = prepare(to, A, values, B, C, most_lanes, rows)
     partial = to.lines(batch * items.lines * k, C.dtype)
     each = 1 if waves else to.wave // made.shape.lanes
     to.launch(
