@@ -444,7 +444,7 @@ def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: An
             elif isinstance(argument, At):
                 flat += argument
             else:
-                flat.append(address(argument))
+                flat.append(argument.data.ptr)
                 if parameter.is_block:
                     flat.append(row_distance(argument))
         elif parameter.is_scalar:
