@@ -19,7 +19,7 @@ from ..core.stopping import Criterion
 from .bicgstab import Bicgstab
 from .cg import Cg
 from .cgs import Cgs
-from .gmres import Gmres
+from .gmres import Gmres, checked_restart
 from .krylov import KrylovSolver
 from .preconditioners import Jacobi, preconditioner
 
@@ -100,6 +100,7 @@ def solve(
     >>> result.notes
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
+    restart = checked_restart(restart)  # whether GMRES has its turn or not
     operator = as_linop(A)
     names, why = _methods(method, operator)
     notes = [f"{names[0]}: {why}"]

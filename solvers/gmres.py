@@ -14,6 +14,17 @@ from .krylov import KrylovSolver
 from .workspace import Workspace
 
 
+def checked_restart(restart: Any) -> int:
+    """Return a length of cycles, or raise InvalidArgument."""
+    if (
+        not isinstance(restart, (int, float, np.integer))
+        or not 1 <= restart < np.inf
+        or restart % 1
+    ):
+        raise InvalidArgument(f"restart: expected an integer of at least 1, got {restart!r}")
+    return int(restart)
+
+
 class Gmres(KrylovSolver):
     """Restarted GMRES, for any square operator.
 
@@ -55,10 +66,7 @@ class Gmres(KrylovSolver):
 
     def __init__(self, A: Any, M: Any = None, *, restart: int = 20, **settings: Any) -> None:
         super().__init__(A, M, **settings)
-        asked: Any = restart  # whatever it is annotated as
-        if not isinstance(asked, (int, float, np.integer)) or not 1 <= asked < np.inf or asked % 1:
-            raise InvalidArgument(f"restart: expected an integer of at least 1, got {restart!r}")
-        self.restart = int(restart)
+        self.restart = checked_restart(restart)
         self.cycle = max(min(self.restart, self.shape[0]), 1)
 
     def _remade(self, A: LinOp, M: LinOp | None) -> Gmres:

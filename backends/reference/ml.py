@@ -19,6 +19,16 @@ from .matrix import majors
 from .sums import by_place
 from .table import kernel
 
+#: The names that a caller may ask for.
+KERNELS = ("auto", "entries")
+
+
+def _check(executor: Executor, operation: str, kernel: str) -> None:
+    if kernel not in KERNELS:
+        raise InvalidArgument(
+            f"{operation} has no kernel {kernel!r} on {executor.name}; it has: {', '.join(KERNELS)}"
+        )
+
 
 def wide(array: Array) -> Array:
     """Return ``array`` in the dtype that it is computed in."""
@@ -57,6 +67,7 @@ def csr_spmm(
     kernel: str,
 ) -> None:
     """Add up value times row of B."""
+    _check(executor, "spmm", kernel)
     row = majors(A.indptr)
     for b in range(B.shape[0]):
         entries = wide(values[b])[:, None] * wide(B[b])[A.indices]
@@ -76,6 +87,7 @@ def csr_sddmm(
     kernel: str,
 ) -> None:
     """Take the dot products where there are entries."""
+    _check(executor, "sddmm", kernel)
     row = majors(A.indptr)
     for b in range(C.shape[0]):
         products = dots(A, row, C[b], B[b])
@@ -111,6 +123,7 @@ def csr_fusedmm(
     kernel: str,
 ) -> None:
     """Let f of the sampled products weigh the rows of D."""
+    _check(executor, "fusedmm", kernel)
     row = majors(A.indptr)
     for b in range(C.shape[0]):
         s = dots(A, row, C[b], B[b])
@@ -124,8 +137,5 @@ def csr_ml_plan(
     executor: Executor, A: Any, operation: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
     """Choose the one kernel that there is."""
-    if kernel not in ("auto", "entries"):
-        raise InvalidArgument(
-            f"{operation} has no kernel {kernel!r} on {executor.name}; it has: auto, entries"
-        )
+    _check(executor, operation, kernel)
     return Plan("entries", "the one kernel of this executor", A.row_statistics)

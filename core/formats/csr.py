@@ -133,7 +133,8 @@ class Csr(Matrix):
         Raises
         ------
         InvalidArgument
-            If the executor has no algorithm of that name; the message lists those it has.
+            If the executor has no algorithm of that name; the message lists those it has. If
+            ``columns`` is no number of columns.
 
         Examples
         --------
@@ -149,6 +150,10 @@ class Csr(Matrix):
             if operation not in _PLANNED:
                 raise InvalidArgument(
                     f"there is no plan for {operation!r}, only for {', '.join(_PLANNED)}"
+                )
+            if not isinstance(columns, (int, np.integer)) or columns < 0:
+                raise InvalidArgument(
+                    f"columns: expected how many the dense operand has, got {columns!r}"
                 )
             found = self._pattern[key] = self.executor.run(
                 ml_operations.csr_ml_plan, self, operation, columns, kernel, name

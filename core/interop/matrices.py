@@ -18,7 +18,7 @@ from ..formats.coo import Coo
 from ..formats.csc import Csc
 from ..formats.csr import Csr
 from ..formats.dense import Dense
-from ..operands import is_host
+from ..operands import is_host, to_host
 
 _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
 
@@ -64,11 +64,17 @@ def _placed(executor: Executor, array: Any, dtype: Any = None) -> Any:
     if not executor.owns(array):
         adopted = None if is_host(array) else executor.adopt(array)
         if adopted is None:
-            from ..operands import to_host
-
-            adopted = executor.from_host(np.ascontiguousarray(to_host(array)))
+            adopted = executor.from_host(np.ascontiguousarray(_to_host(array)))
         array = adopted
     return array if dtype is None or array.dtype == dtype else array.astype(dtype)
+
+
+def _to_host(array: Any) -> np.ndarray[Any, Any]:
+    if str(getattr(array, "dtype", "")) == "torch.bfloat16":  # NumPy knows no such numbers
+        from .torch_gradients import numpy_of
+
+        return numpy_of(array.cpu())
+    return to_host(array)
 
 
 def _from_scipy_like(arg: Any, executor: Executor | str | None) -> Matrix:
@@ -117,5 +123,5 @@ def _from_torch(arg: Any, executor: Executor | str | None) -> Matrix:
     where = place(executor, values)
     data, indices, indptr = (_placed(where, a) for a in (values, indices, pointers))
     shape = (int(arg.shape[0]), int(arg.shape[1]))
-    data = _placed(where, data, value_dtype(data.dtype))
+    data = _placed(where, data, cls._held_dtype(data.dtype))
     return cls._from_arrays(where, shape, data, indices, indptr)

@@ -27,9 +27,7 @@ def native_of(executor: Executor, tensor: Tensor) -> Array:
     """Return a tensor's memory as a native array."""
     tensor = tensor.detach()
     if tensor.device.type == "cpu" and executor.xp is np:
-        if tensor.dtype is torch.bfloat16:
-            return tensor.view(torch.uint16).numpy().view(_bfloat16())
-        return tensor.numpy()
+        return numpy_of(tensor)
     adopted = None if tensor.device.type == "cpu" else executor.adopt(tensor)
     if adopted is None:
         raise ExecutorMismatch(
@@ -37,6 +35,13 @@ def native_of(executor: Executor, tensor: Tensor) -> Array:
             "move one of them"
         )
     return adopted
+
+
+def numpy_of(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Return the memory of a CPU's tensor without gradients as a NumPy array."""
+    if tensor.dtype is torch.bfloat16:
+        return tensor.view(torch.uint16).numpy().view(_bfloat16())
+    return tensor.numpy()
 
 
 def tensor_of(array: Array) -> Tensor:

@@ -41,6 +41,19 @@ def test_sparse_tensors_of_torch_are_taken(layout):
     np.testing.assert_array_equal(wl.Csr(tensor).to_dense(), ENTRIES)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_torch_matrices_of_16_bits_stay_so(dtype):
+    A = wl.Csr(torch.from_numpy(ENTRIES).to(dtype).to_sparse_csr(), executor="reference")
+    assert A.dtype.name == str(dtype).removeprefix("torch.")
+    np.testing.assert_array_equal(wl.spmm(A, np.eye(3, dtype=A.dtype)), ENTRIES)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_torch_columns_of_16_bits_are_refused_as_scipys_are(dtype):
+    with pytest.raises(wl.errors.UnsupportedDtype, match="convert to one of"):
+        wl.Csc(torch.from_numpy(ENTRIES).to(dtype).to_sparse_csc())
+
+
 def test_the_values_of_a_torch_matrix_are_shared():
     tensor = torch.from_numpy(ENTRIES).to_sparse_csr()
     A = wl.Csr(tensor, executor="omp")

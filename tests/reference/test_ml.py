@@ -105,3 +105,21 @@ def test_an_entry_that_is_stored_twice_counts_twice() -> None:
     np.testing.assert_array_equal(wl.spmm(A, B), [[6]])
     np.testing.assert_array_equal(wl.sddmm(A, B, B).data, [9, 9])
     np.testing.assert_array_equal(wl.fusedmm(A, B, B, B, edge="softmax"), [[3]])
+
+
+def test_names_that_no_kernel_has_are_refused_with_those_there_are(A: wl.Csr) -> None:
+    B = np.ones((3, 1))
+    for call in (
+        lambda: wl.spmm(A, B, kernel="zz"),
+        lambda: wl.sddmm(A, B, B, kernel="zz"),
+        lambda: wl.fusedmm(A, B, B, B, kernel="zz"),
+    ):
+        with pytest.raises(wl.errors.InvalidArgument, match=r"no kernel 'zz'.*auto, entries"):
+            call()
+    np.testing.assert_array_equal(wl.spmm(A, B, kernel="entries"), wl.spmm(A, B))
+
+
+@pytest.mark.parametrize("columns", [-1, 2.5, "2", None])
+def test_plans_are_for_a_number_of_columns(A: wl.Csr, columns: object) -> None:
+    with pytest.raises(wl.errors.InvalidArgument, match="columns"):
+        A.plan_for("spmm", columns)

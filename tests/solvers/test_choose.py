@@ -95,6 +95,11 @@ def test_unknown_names_are_refused_with_the_known_ones():
         wl.solve(poisson(4), np.ones(16), M="ilu")
 
 
+def test_a_restart_is_checked_whether_gmres_has_its_turn_or_not():
+    with pytest.raises(wl.errors.InvalidArgument, match="restart"):
+        wl.solve(poisson(4), np.ones(16), method="cg", restart=0)
+
+
 def test_the_plot_is_written(tmp_path):
     result = wl.solve(poisson(8), np.stack([np.ones(64), np.arange(64.0)], axis=1))
     result.plot(tmp_path / "convergence.png")
