@@ -207,3 +207,17 @@ def test_more_entries_are_estimated_to_take_longer(columns: int, itemsize: int) 
     ]
     assert times == sorted(times)
     assert times[0] >= ml_choice.LAUNCH
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", (*SPACE, "balanced"))
+@pytest.mark.parametrize(("dtype", "index"), [KINDS[0], *KINDS[3:5]])
+@pytest.mark.parametrize("k", [33, 300])
+def test_gpus_equal_the_reference(
+    cuda: wl.Executor, rng: Any, dtype: str, index: str, k: int, name: str
+) -> None:
+    T, A = dtype_called(dtype), pattern_of(dtype, index)
+    values, B, C = (numbers(rng, (BATCH, *s), T) for s in ((A.nnz,), (N, k), (M, k)))
+    assert_same(cuda, operations.csr_spmm, A, C, values, B, C, 0.75, -0.5, name)
+    C[...] = np.nan
+    assert_same(cuda, operations.csr_spmm, A, C, values, B, C, 0.75, 0.0, name)
