@@ -149,7 +149,7 @@ def shares_of(executor: GpuExecutor, matrix: Any) -> Shares:
     key = ("shares", itemsize)
     if key not in matrix._pattern:
         nbytes = matrix.nbytes + sum(matrix.shape) * itemsize
-        matrix._pattern[key] = Shares(executor, matrix.indptr, matrix.nnz, itemsize, nbytes)
+        matrix._pattern[key] = Shares(executor, matrix.indptr, itemsize, nbytes)
     found: Shares = matrix._pattern[key]
     return found
 
@@ -172,8 +172,8 @@ def _shares(
     for c in range(y.shape[1]):
         columns = x[:, c : c + 1], y[:, c : c + 1]
         arguments = (
-            shares.most, shares.row, shares.entry, indptr, indices, data, *columns, alpha, beta,
-            partial, counters,
+            shares.row, shares.entry, indptr, indices, data, *columns, alpha, beta, partial,
+            counters,
         )  # fmt: skip
         line = all(row_distance(column) == 1 for column in columns)
         executor.launch_simt(
@@ -370,7 +370,7 @@ def coo_plan(executor: GpuExecutor, matrix: Any) -> CooPlan:
         if choice.kernel != "subwarp":
             itemsize = matrix.dtype.itemsize
             nbytes = matrix.nbytes + (m + n) * itemsize
-            shares = Shares(executor, indptr, matrix.nnz, itemsize, nbytes)
+            shares = Shares(executor, indptr, itemsize, nbytes)
         matrix._plan = CooPlan(indptr, statistics, shares)
     plan: CooPlan = matrix._plan
     return plan

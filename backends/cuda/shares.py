@@ -17,9 +17,6 @@ ROOM_BYTES = 4 * 8 * simt.csr_shares.block
 #: Share of the device's cache that a matrix and its vectors may take to stay there. Loads that keep
 #: them gained 16 % at 36 MB and 10 % at 42, lost 1 % at 47 and 6 % at 102 (H200, 60 MB).
 KEPT = 0.75
-#: Shares that each multiprocessor gets at least, as long as they have ``LEAST`` entries.
-EACH = 2
-LEAST = 256
 
 
 def room(itemsize: int) -> int:
@@ -34,8 +31,6 @@ class Shares:
     ----------
     indptr : array
         Where its rows begin; there is one at least.
-    nnz : int
-        Its entries.
     itemsize : int
         Bytes of a value.
     nbytes : int
@@ -43,8 +38,6 @@ class Shares:
 
     Attributes
     ----------
-    most : int
-        How many entries a share has at most.
     count : int
         How many shares there are.
     row, entry : array
@@ -56,12 +49,8 @@ class Shares:
         Whether caches hold the matrix from one product to the next.
     """
 
-    def __init__(
-        self, executor: GpuExecutor, indptr: Any, nnz: int, itemsize: int, nbytes: int
-    ) -> None:
-        wanted = -(-nnz // (EACH * executor.device.multiprocessors))
-        self.most = min(max(wanted, LEAST), room(itemsize))
-        self.row, self.entry = deal(executor.xp, indptr, self.most, simt.csr_shares.block)
+    def __init__(self, executor: GpuExecutor, indptr: Any, itemsize: int, nbytes: int) -> None:
+        self.row, self.entry = deal(executor.xp, indptr, room(itemsize), simt.csr_shares.block)
         self.count = int(self.row.size) - 1
         self.cut = bool((self.row < 0).any())
         self.kept = nbytes <= KEPT * executor.device.cache_bytes

@@ -93,7 +93,7 @@ NVIDIA = Thresholds(
     hot_bytes=192_000,
     # Pieces and shares, float64: R-MAT 2^20 of 23 M entries 176 and 212 microseconds, a power law
     # of 47 M 392 and 399, tetrahedra of 16 M (44 a row) 52 and 57; a circuit of 8 M 72 and 65, one
-    # of 7 M (11 a row) 39 and 32, a block graph of 4 M (19 a row) 33 and 27.
+    # of 7 M (11 a row) 39 and 35, a block graph of 4 M (19 a row) 33 and 27.
     sorted_entries=10_000_000,
     sorted_mean=12.0,
     # 48 MB of an L2 of 60. Of a circuit of 2.5 M entries shares took 13.7, CSR-stream 15.0.
@@ -108,7 +108,7 @@ NVIDIA = Thresholds(
     threads=270_336,
     sell_step=0.8,
     sell_most=8,
-    shares=1.0,
+    shares=1.9,
     share_entry=5e-6,
     bandwidth=4.2e6,
     # Of a circuit of 2.5 M entries (a row of 159) slices took 46 and 32 microseconds, shares 14; of

@@ -35,8 +35,8 @@ csr_stream = SimtKernel(
 csr_shares = SimtKernel(
     "csr_shares",
     "shares.hpp",
-    "most: i64, share_row: in I[l], share_entry: in I[l], indptr: in I[l], indices: in I[z], "
-    f"data: in T[z], {_BLOCKS}, partial: out T[l], counters: inout i32[l]",
+    "share_row: in I[l], share_entry: in I[l], indptr: in I[l], indices: in I[z], data: in T[z], "
+    f"{_BLOCKS}, partial: out T[l], counters: inout i32[l]",
     "{LINE}, {KEEP}, {T}, {I}",
     variants=({"LINE": 0, "KEEP": 0}, {"LINE": 1, "KEEP": 0}, {"LINE": 1, "KEEP": 1}),
     resident=8,

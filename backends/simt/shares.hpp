@@ -55,14 +55,14 @@ WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T su
 // then groups of lanes add up the rows, the wider the fewer rows there are (CSR-Adaptive,
 // Greathouse and Daga 2014). A row much longer than others of its share goes to a whole wave.
 //
-// Share s has the entries from share_entry[s] to share_entry[s + 1], `most` at most, which is no
-// more than WL_BLOCK * 4 (2 of complex128), and WL_BLOCK rows at most; share_row[s] is its first
-// row, or ~row if it is a part of one. LINE says that elements of x are side by side, and those of
-// y; KEEP that the caches hold the matrix from one product to the next.
+// Share s has the entries from share_entry[s] to share_entry[s + 1], WL_BLOCK * 4 at most (2 of
+// complex128), and WL_BLOCK rows at most; share_row[s] is its first row, or ~row if it is a part of
+// one. LINE says that elements of x are side by side, and those of y; KEEP that the caches hold the
+// matrix from one product to the next.
 template <int LINE, int KEEP, class T, class I>
-WL_DEVICE void csr_shares(const item& it, i64 most, const I* share_row, const I* share_entry,
-                          const I* indptr, const I* indices, const T* data, mat<const T> x,
-                          mat<T> y, T alpha, T beta, T* partial, i32* counters) {
+WL_DEVICE void csr_shares(const item& it, const I* share_row, const I* share_entry, const I* indptr,
+                          const I* indices, const T* data, mat<const T> x, mat<T> y, T alpha,
+                          T beta, T* partial, i32* counters) {
   constexpr int each = sizeof(T) > 8 ? 2 : 4, room = WL_BLOCK * each, tail = 64;
   WL_SHARED(T, products, room);
   const int t = it.thread();
@@ -97,7 +97,7 @@ WL_DEVICE void csr_shares(const item& it, i64 most, const I* share_row, const I*
     for (int u = 0; u < each; ++u)
       if (u * WL_BLOCK < left)
         sum += values[u];
-    join_parts(it, begin, I(most), indptr + ~told, sum, y(~told, 0), alpha, beta, partial,
+    join_parts(it, begin, I(room), indptr + ~told, sum, y(~told, 0), alpha, beta, partial,
                counters);
     return; // a whole block
   }
