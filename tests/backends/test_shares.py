@@ -16,7 +16,7 @@ from wollemi.core.operations import matrix as products
 from .calls import numbers
 from .lockstep.build import compiler
 from .lockstep.executor import WIDTHS, LockstepExecutor
-from .needs import tool
+from .needs import cuda, tool
 from .tolerance import UNITS
 
 LENGTHS = {
@@ -96,15 +96,19 @@ def dense(A, data):
     return full
 
 
-@needs_compiler
-@pytest.mark.parametrize("warp", WIDTHS)
-@pytest.mark.parametrize(
-    ("dtype", "index"), [("float64", "int32"), ("float32", "int64"), ("complex128", "int32")]
-)
-@pytest.mark.parametrize("name", ["long-among-short", "one-long-row", "empty-ends", "exactly-full"])
-@pytest.mark.parametrize(("columns", "gap"), [(1, 0), (1, 2), (3, 0)])
-def test_long_rows_and_blocks_of_vectors(rng, name, dtype, index, columns, gap, warp):
-    executor = LockstepExecutor(warp)
+HARD = ["long-among-short", "one-long-row", "empty-ends", "exactly-full"]
+DTYPES = [("float64", "int32"), ("float32", "int64"), ("complex128", "int32")]
+COLUMNS = [(1, 0), (1, 2), (3, 0)]
+
+
+@pytest.fixture
+def always_cut(monkeypatch):
+    """Shares for any vectors: the rule would give these matrices to sub-warps."""
+    monkeypatch.setattr(kernels.selection, "one_by_one", lambda *given: True)
+
+
+def check_products(rng, executor, name, dtype, index, columns, gap):
+    """Compare products with columns that lie in rows with a gap, and repeat them."""
     host = made(rng, LENGTHS[name], 300, dtype, index)
     A = host.to(executor)
     A._plan = kernels.make_plan(executor, A, "shares")
@@ -127,6 +131,41 @@ def test_long_rows_and_blocks_of_vectors(rng, name, dtype, index, columns, gap, 
     terms = abs(alpha) * (size @ abs(x[:, :columns])) + (abs(beta * start) if beta else 0)
     assert (abs(got - expected) <= UNITS * np.finfo(dtype).eps * terms).all()
     np.testing.assert_array_equal(results[0][:, columns:], y[:, columns:])
+
+
+@needs_compiler
+@pytest.mark.usefixtures("always_cut")
+@pytest.mark.parametrize("warp", WIDTHS)
+@pytest.mark.parametrize(("dtype", "index"), DTYPES)
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize(("columns", "gap"), COLUMNS)
+def test_long_rows_and_blocks_of_vectors(rng, name, dtype, index, columns, gap, warp):
+    check_products(rng, LockstepExecutor(warp), name, dtype, index, columns, gap)
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("always_cut")
+@pytest.mark.parametrize(("dtype", "index"), DTYPES)
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize(("columns", "gap"), COLUMNS)
+def test_a_gpu_multiplies_by_shares(rng, name, dtype, index, columns, gap):
+    check_products(rng, cuda(), name, dtype, index, columns, gap)
+
+
+@needs_compiler
+@pytest.mark.parametrize("warp", WIDTHS)
+def test_a_long_row_of_sorted_entries_is_cut_too(rng, warp):
+    executor = LockstepExecutor(warp)
+    host = made(rng, [1, 60_000, 0, 4], 300, "float64")
+    A = host.to(executor).asformat("coo")
+    x = numbers(rng, (300, 1), "float64")
+    y = executor.from_host(np.full((4, 1), np.nan))
+    executor.run(products.coo_spmv, A, executor.from_host(x), y, 1.0, 0.0)
+    executor.synchronize()
+    assert kernels.coo_plan(executor, A).shares.cut
+    terms = dense(host, abs(host.data)) @ abs(x)
+    error = abs(executor.to_host(y) - dense(host, host.data) @ x)
+    assert (error <= UNITS * np.finfo("float64").eps * terms).all()
 
 
 @needs_compiler
