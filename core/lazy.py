@@ -9,6 +9,7 @@ import numpy as np
 from .dtypes import common_dtype
 from .errors import ShapeMismatch
 from .executor import same_executor
+from .factors import number
 from .linop import LinOp
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Scaled(_Composed):
     """An operator times a number."""
 
     def __init__(self, factor: Any, part: LinOp) -> None:
-        self.factor = factor.item() if isinstance(factor, np.generic) else factor
+        self.factor = number(factor, "factor")
         wide = np.dtype(np.complex64) if isinstance(self.factor, complex) else None
         super().__init__(part, dtype=wide)
         self.shape = part.shape

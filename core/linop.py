@@ -14,14 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .dtypes import common_dtype, is_complex
-from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
-from .operands import as_column, block_of, has_block_layout, is_host, native
+from .errors import InvalidArgument, UnsupportedOperation
+from .factors import number
+from .operands import (
+    as_column,
+    block_of,
+    dimensions,
+    has_block_layout,
+    is_host,
+    native,
+    require_out,
+)
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
-
-
-_COMPLEX = (complex, np.complexfloating)
 
 
 class LinOp(ABC):
@@ -36,6 +42,8 @@ class LinOp(ABC):
     executor : Executor
         Where it lives and works.
     """
+
+    ndim = 2
 
     __array_ufunc__ = None  # NumPy and CuPy arrays leave `array @ op` and `scalar * op` to us
 
@@ -109,6 +117,8 @@ class LinOp(ABC):
         ------
         ShapeMismatch, ExecutorMismatch, UnsupportedDtype
             If the operands do not fit.
+        InvalidArgument
+            If a factor is no number, or ``out`` nothing that can be written to.
 
         Examples
         --------
@@ -117,6 +127,7 @@ class LinOp(ABC):
         >>> A.apply(np.array([1.0, 1.0]), alpha=2.0)
         array([4., 8.])
         """
+        alpha, beta = number(alpha, "alpha"), number(beta, "beta")
         if out is None and beta != 0:
             raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
         executor, (rows, columns) = self.executor, self.shape
@@ -131,10 +142,8 @@ class LinOp(ABC):
         self._apply_into(operator, block, given.ndim, out, alpha, beta)
         return out
 
-    def _in_common_dtype(
-        self, block: Array, alpha: Any = 1.0, beta: Any = 0.0
-    ) -> tuple[LinOp, Array]:
-        scalars = isinstance(alpha, _COMPLEX) or isinstance(beta, _COMPLEX)
+    def _in_common_dtype(self, block: Array, alpha: Any, beta: Any) -> tuple[LinOp, Array]:
+        scalars = isinstance(alpha, complex) or isinstance(beta, complex)
         if not scalars and block.dtype == self.dtype:
             return self, block
         dtype = common_dtype(self.dtype, block.dtype, *([np.complex64] if scalars else []))
@@ -153,12 +162,7 @@ class LinOp(ABC):
     ) -> None:
         rows = self.shape[0]
         expected = (rows,) if dimensions == 1 else (rows, block.shape[1])
-        if tuple(out.shape) != expected:
-            raise ShapeMismatch(f"out: expected shape {expected}, got {tuple(out.shape)}")
-        if out.dtype != operator.dtype:
-            raise InvalidArgument(
-                f"out: expected dtype {operator.dtype} (that of the result), got {out.dtype}"
-            )
+        require_out(out, expected, operator.dtype)
         target = native(self.executor, out, "out")
         view = as_column(target)
         straight = has_block_layout(view) and not _may_overlap(self.executor, view, block)
@@ -170,13 +174,31 @@ class LinOp(ABC):
             out[...] = self.executor.to_host(target)
 
     def __matmul__(self, other: Any) -> Any:
-        if getattr(other, "ndim", 0):  # most often an array, and this tells it soonest
+        if isinstance(other, np.ndarray) and other.ndim:  # most often, and soonest told
             return self.apply(other)
-        if isinstance(other, LinOp):
-            return self._after(other)
-        if isinstance(other, Number) or np.ndim(other) == 0:
+        operator = self._beside(other)
+        if operator is not None:
+            return self._after(operator)
+        if dimensions(other) == 0:
             raise InvalidArgument("@ needs a vector, a block or an operator; scale with *")
         return self.apply(other)
+
+    def dot(self, other: Any) -> Any:
+        """Return ``op @ other``, or ``op * other`` for a number: SciPy's name of both."""
+        return self * other if isinstance(other, Number) else self @ other
+
+    def _beside(self, other: Any) -> LinOp | None:
+        """Return ``other`` as an operator that can meet this one, or None if it is none.
+
+        Sparse matrices of other libraries are taken too: those of the host come to this executor.
+        """
+        if isinstance(other, LinOp):
+            return other
+        if hasattr(other, "tocsr") or hasattr(other, "layout"):
+            from .interop import matrix_beside
+
+            return matrix_beside(self.executor, other)
+        return None
 
     def _after(self, other: LinOp) -> LinOp:
         """Return the operator that applies ``other`` and then this one."""
@@ -184,20 +206,41 @@ class LinOp(ABC):
 
         return Product(self, other)
 
+    def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
+        """Return this operator plus ``factor`` times another."""
+        from .lazy import Scaled, Sum
+
+        return Sum(self, other if factor == 1.0 else Scaled(factor, other))
+
     def __rmatmul__(self, other: Any) -> Any:
-        if np.ndim(other) == 2:
+        operator = self._beside(other)
+        if operator is not None:
+            return operator._after(self)
+        if isinstance(other, (list, tuple)):
+            other = np.asarray(other)
+        if dimensions(other) == 2:
             return (self.T @ other.T).T
         return self.T @ other
 
-    def __add__(self, other: Any) -> LinOp:
-        from .lazy import Sum
+    def __add__(self, other: Any) -> Any:
+        operator = self._beside(other)
+        if operator is not None:
+            return self._plus(operator)
+        return self if _is_zero(other) else NotImplemented  # as sum() begins
 
-        return Sum(self, other) if isinstance(other, LinOp) else NotImplemented
+    __radd__ = __add__
 
-    def __sub__(self, other: Any) -> LinOp:
-        from .lazy import Scaled, Sum
+    def __sub__(self, other: Any) -> Any:
+        operator = self._beside(other)
+        if operator is not None:
+            return self._plus(operator, -1.0)
+        return self if _is_zero(other) else NotImplemented
 
-        return Sum(self, Scaled(-1.0, other)) if isinstance(other, LinOp) else NotImplemented
+    def __rsub__(self, other: Any) -> Any:
+        operator = self._beside(other)
+        if operator is not None:
+            return operator._plus(self, -1.0)
+        return -self if _is_zero(other) else NotImplemented
 
     def __mul__(self, factor: Any) -> LinOp:
         from .lazy import Scaled
@@ -249,6 +292,10 @@ class LinOp(ABC):
     def rmatmat(self, x: Any) -> Any:
         """Return ``op.H @ x`` of a block, for ``scipy.sparse.linalg``."""
         return self.H.apply(x)
+
+
+def _is_zero(other: object) -> bool:
+    return isinstance(other, (int, float, complex, np.number)) and bool(other == 0)
 
 
 def _may_overlap(executor: Executor, a: Array, b: Array) -> bool:

@@ -131,6 +131,24 @@ def has_block_layout(block: Array) -> bool:
     )
 
 
+def require_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Raise unless ``out`` is an array that a result of that shape and dtype can be written to.
+
+    Raises
+    ------
+    InvalidArgument, ShapeMismatch
+        Before anything is computed.
+    """
+    if not (hasattr(out, "shape") and hasattr(out, "dtype")):
+        raise InvalidArgument(f"out: expected an array to write to, got {type(out).__name__}")
+    if tuple(out.shape) != shape:
+        raise ShapeMismatch(f"out: expected shape {shape}, got {tuple(out.shape)}")
+    if out.dtype != dtype:
+        raise InvalidArgument(f"out: expected dtype {dtype} (that of the result), got {out.dtype}")
+    if isinstance(out, np.ndarray) and not out.flags.writeable:
+        raise InvalidArgument("out: this array is read-only; pass one that can be written to")
+
+
 def dimensions(array: Any) -> int:
     """Return how many dimensions an array or a sequence has."""
     found = getattr(array, "ndim", None)

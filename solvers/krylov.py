@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ..core.dtypes import common_dtype
-from ..core.errors import InvalidArgument, ShapeMismatch
+from ..core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ..core.executor import same_executor
 from ..core.iteration import Cycles, Iteration, Replay
 from ..core.linop import LinOp
@@ -107,6 +107,20 @@ class KrylovSolver(LinOp):
         """Complete ``work.x`` at the end of a cycle."""
 
     # ---- what users call
+
+    @property
+    def T(self) -> LinOp:
+        """Not built: solvers are made of transposes."""
+        raise UnsupportedOperation(self._no_transpose("T"))
+
+    @property
+    def H(self) -> LinOp:
+        """Not built: solvers are made of transposes."""
+        raise UnsupportedOperation(self._no_transpose("H"))
+
+    def _no_transpose(self, which: str) -> str:
+        name = type(self).__name__
+        return f"{name} has no .{which}: make a solver of the transpose, {name}(A.{which})"
 
     def solve(
         self,

@@ -11,12 +11,17 @@ from numpy.typing import DTypeLike
 
 from ..dtypes import is_complex, is_narrow, value_dtype
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
+from ..factors import number
 from ..linop import LinOp
 from ..registry import executor as executor_by_name
 from ..registry import executor_owning, get_default_executor
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
+    from .bsr import Bsr
+    from .coo import Coo
+    from .csc import Csc
+    from .csr import Csr
 
 M = TypeVar("M", bound="Matrix")
 
@@ -218,9 +223,67 @@ class Matrix(LinOp):
             return np.asarray(entries.astype(np.float32).to_dense().astype(self.dtype))
         return np.asarray(entries.to_scipy().toarray())
 
-    def diagonal(self) -> Any:
-        """Return the main diagonal as a native array of length ``min(shape)``."""
-        return self.asformat("csr").diagonal()
+    def toarray(self) -> np.ndarray[Any, Any]:
+        """Return what :meth:`to_dense` does, by SciPy's name."""
+        return self.to_dense()
+
+    todense = toarray
+
+    def tocsr(self) -> Csr:
+        """Return this matrix as a :class:`wollemi.Csr`; itself if it is one."""
+        return self.asformat("csr")
+
+    def tocsc(self) -> Csc:
+        """Return this matrix as a :class:`wollemi.Csc`; itself if it is one."""
+        return self.asformat("csc")
+
+    def tocoo(self) -> Coo:
+        """Return this matrix as a :class:`wollemi.Coo`; itself if it is one."""
+        return self.asformat("coo")
+
+    def tobsr(self, blocksize: tuple[int, int] | None = None) -> Bsr:
+        """Return this matrix as a :class:`wollemi.Bsr`; itself if it is one of those blocks."""
+        return self.asformat("bsr", blocksize=blocksize)
+
+    # ---- what is read off the entries
+
+    def diagonal(self, k: int = 0) -> Any:
+        """Return the main diagonal, or the ``k``-th one above it, as a native array.
+
+        Diagonals other than the main one are found on the host.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> wl.Csr(np.array([[1.0, 2.0], [3.0, 4.0]])).diagonal(-1)
+        array([3.])
+        """
+        if not isinstance(k, (int, np.integer)):
+            raise InvalidArgument(f"diagonal: expected which one as an integer, got {k!r}")
+        if k == 0:
+            return self._main_diagonal()
+        if is_narrow(self.dtype):  # SciPy adds up none of 16 bits
+            return self.astype(np.float32).diagonal(k).astype(self.dtype)
+        return self.executor.from_host(self.asformat("csr").to_scipy().diagonal(k))
+
+    def _main_diagonal(self) -> Array:
+        return self.asformat("csr")._main_diagonal()
+
+    def count_nonzero(self) -> int:
+        """Return how many entries are not zero once duplicates are added up."""
+        entries: Csr = self.asformat("csr").sum_duplicates()
+        return int(np.count_nonzero(self.executor.to_host(entries.data)))
+
+    def __abs__(self) -> Csr:
+        """Return the absolute values, duplicates added up before, as a Csr with sorted rows."""
+        entries: Csr = self.asformat("csr").sum_duplicates()
+        return entries._with_data(self.executor.xp.abs(entries.data))
+
+    def __getitem__(self, key: Any) -> Any:
+        raise UnsupportedOperation(
+            f"a {type(self).__name__} cannot be indexed: take A.to_scipy()[...], which shares its "
+            "memory where it can, and make a matrix of what that gives"
+        )
 
     # ---- arithmetic between matrices is done at once, not lazily
 
@@ -232,26 +295,18 @@ class Matrix(LinOp):
             return matmul(self, other)
         return super()._after(other)
 
-    def __add__(self, other: Any) -> Any:
+    def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
+        """Return this matrix plus ``factor`` times an operator; with a matrix, a matrix."""
         if isinstance(other, Matrix):
             from .arithmetic import add
 
-            return add(self, other)
-        return super().__add__(other)
-
-    def __sub__(self, other: Any) -> Any:
-        if isinstance(other, Matrix):
-            from .arithmetic import add
-
-            return add(self, other, beta=-1.0)
-        return super().__sub__(other)
+            return add(self, other, beta=factor)
+        return super()._plus(other, factor)
 
     def __mul__(self, factor: Any) -> Any:
         if not isinstance(factor, Number):
             return NotImplemented
-        scalar: Any = factor.item() if isinstance(factor, np.generic) else factor
-        if not isinstance(scalar, (int, float, complex)):
-            scalar = float(scalar)  # fractions and the like would make objects of the values
+        scalar = number(factor, "factor")
         matrix = (
             self.astype(np.result_type(self.dtype, np.complex64))
             if (isinstance(scalar, complex))

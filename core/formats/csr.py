@@ -243,10 +243,9 @@ class Csr(Matrix):
         steps[starts[(starts > 0) & (starts < indices.size)] - 1] = 1
         return steps
 
-    def diagonal(self) -> Array:
-        """Return the main diagonal as a native array of length ``min(shape)``."""
+    def _main_diagonal(self) -> Array:
         if is_narrow(self.dtype):
-            return self.astype(np.float32).diagonal().astype(self.dtype)
+            return self.astype(np.float32)._main_diagonal().astype(self.dtype)
         d = self.executor.allocate((min(self.shape),), self.dtype)
         self.executor.run(operations.csr_diagonal, self, d)
         return d

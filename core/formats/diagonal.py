@@ -63,8 +63,7 @@ class Diagonal(Matrix):
         """The complex conjugate."""
         return self.conj()
 
-    def diagonal(self) -> Array:
-        """Return a copy of the diagonal."""
+    def _main_diagonal(self) -> Array:
         return self.executor.copy(self.data)
 
 

@@ -18,7 +18,7 @@ from ..formats.coo import Coo
 from ..formats.csc import Csc
 from ..formats.csr import Csr
 from ..formats.dense import Dense
-from ..operands import is_host, to_host
+from ..operands import home, is_host, to_host
 
 _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
 
@@ -52,6 +52,16 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
             "indptr) for Csr, Csc and Bsr, (data, (row, col)) for Csr, Csc and Coo"
         )
     return Dense(arg, executor=executor)
+
+
+def matrix_beside(executor: Executor, arg: Any) -> Matrix | None:
+    """Return another library's sparse matrix as one of ours, or None if it is none.
+
+    The host's comes to ``executor``; a device's stays where it is.
+    """
+    if not is_sparse(arg):
+        return None
+    return matrix_from(arg, None if home(getattr(arg, "data", None)) else executor)
 
 
 def _torch_layout(arg: object) -> str:

@@ -11,6 +11,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from ..errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ..executor import Executor
+from ..factors import real_number
 from ..formats import Csr
 from ..ml.fusedmm import EDGES
 from ..registry import executor as executor_by_name
@@ -133,6 +134,7 @@ def sddmm(
         A CSR tensor if ``A`` is one and there is no batch; else values, (nnz,) or (b, nnz).
     """
     pattern = pattern_of(A)
+    alpha = real_number(alpha, "alpha", "sddmm")
     _check("C", C, pattern.shape[0])
     _check("B", B, pattern.shape[1], like=C)
     batched = C.dim() == 3 or B.dim() == 3 or (values is not None and values.dim() == 2)
@@ -190,6 +192,7 @@ def fusedmm(
     Tensor, shape (m, p) or (b, m, p)
     """
     pattern = pattern_of(A)
+    alpha = real_number(alpha, "alpha", "fusedmm")
     edge = "identity" if edge is None else edge
     if edge not in EDGES:
         raise InvalidArgument(f"edge: expected None or one of {', '.join(EDGES)}, got {edge!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InvalidArgument
+from ..factors import real_number
 from ..operations import ml as operations
 from .operands import Operand, Result, as_csr, blocks_of, common_type
 from .sddmm import pattern_values, require_equal_columns
@@ -71,6 +72,7 @@ def fusedmm(
            [3.]])
     """
     A = as_csr(A)
+    alpha = real_number(alpha, "alpha", "fusedmm")
     executor, (m, n) = A.executor, A.shape
     edge = "identity" if edge is None else edge
     if edge not in EDGES:

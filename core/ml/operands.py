@@ -15,7 +15,7 @@ from ..dtypes import ML_DTYPES, is_narrow, name_of, stored_dtype
 from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch, UnsupportedDtype
 from ..executor import Array, Executor
 from ..formats import Csr, Matrix
-from ..operands import is_host, native
+from ..operands import is_host, native, require_out
 
 
 def as_csr(A: Any) -> Csr:
@@ -193,12 +193,7 @@ class Result:
                 raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
             self.array = executor.allocate(batch, dtype)
             return
-        if tuple(out.shape) != shape:
-            raise ShapeMismatch(f"out: expected shape {shape}, got {tuple(out.shape)}")
-        if out.dtype != dtype:
-            raise InvalidArgument(
-                f"out: expected dtype {dtype} (that of the result), got {out.dtype}"
-            )
+        require_out(out, shape, dtype)
         self.target = _native(executor, out, "out")
         neighbours = shape[-1] <= 1 or self.target.strides[-1] == dtype.itemsize
         free = not any(_overlap(self.target, i) for i in inputs)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import InvalidArgument, ShapeMismatch
 from ..executor import Array
+from ..factors import real_number
 from ..formats import Csr
 from ..operations import ml as operations
 from .operands import Operand, Result, as_csr, blocks_of, common_type
@@ -60,6 +61,7 @@ def sddmm(
     array([1., 3., 4.])
     """
     A = as_csr(A)
+    alpha, beta = real_number(alpha, "alpha", "sddmm"), real_number(beta, "beta", "sddmm")
     executor = A.executor
     left, right = Operand(executor, C, A.shape[0], "C"), Operand(executor, B, A.shape[1], "B")
     require_equal_columns(left, right)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..factors import number
 from ..operations import ml as operations
 from .operands import Operand, Result, Values, as_csr, blocks_of, common_type
 
@@ -54,6 +55,7 @@ def spmm(
            [1. , 3.5]])
     """
     A = as_csr(A)
+    alpha, beta = number(alpha, "alpha"), number(beta, "beta")
     executor, (m, n) = A.executor, A.shape
     dense = Operand(executor, B, n, "B", vector=True)
     weights = Values(executor, A.data if values is None else values, A.nnz)

@@ -1,10 +1,14 @@
 """What users call on any operator: products, sums, scalings, transposes, and results in place."""
 
 import pickle
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import scipy.sparse.linalg as spla
+import torch
 
 import wollemi as wl
 from wollemi.core.errors import (
@@ -132,6 +136,11 @@ def test_a_vector_from_the_left(op):
 def test_a_block_from_the_left(op):
     Y = np.array([[1.0, 10.0], [2.0, 3.0]])
     np.testing.assert_array_equal(Y @ op(D), Y @ D)
+
+
+def test_a_list_from_the_left(op):
+    np.testing.assert_array_equal([1, 2] @ op(D), np.array([1, 2]) @ D)
+    np.testing.assert_array_equal([[1, 2], [3, 4]] @ op(D), np.array([[1, 2], [3, 4]]) @ D)
 
 
 def test_from_the_left_nothing_is_conjugated(op):
@@ -458,3 +467,107 @@ def test_an_array_of_another_device_is_refused(op):
 
     with pytest.raises(ExecutorMismatch, match="lives on reference and the array on cuda"):
         op(D).apply(Elsewhere())
+
+
+# ---- what SciPy's users write
+
+
+def test_sparse_matrices_of_scipy_meet_operators_on_either_side(op):
+    A, S = op(D), sp.csr_array(E)
+    for found, expected in (
+        (A @ S.T, D @ E.T),
+        (S.T @ A, E.T @ D),
+        (A + S, D + E),
+        (S + A, D + E),
+        (A - S, D - E),
+        (S - A, E - D),
+    ):
+        assert isinstance(found, wl.LinOp)
+        np.testing.assert_array_equal(found @ np.eye(found.shape[1]), expected)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
+@pytest.mark.parametrize("made", [sp.csr_array, sp.csr_matrix])
+def test_a_product_with_any_format_of_scipy_is_a_matrix_on_the_same_executor(format, made):
+    A = wl.Csr(D, executor="omp")
+    for found in (A @ made(E.T).asformat(format), made(E).asformat(format) @ A.T):
+        assert isinstance(found, wl.Csr)
+        assert found.executor == A.executor
+    np.testing.assert_array_equal(found.toarray(), E @ D.T)
+
+
+def test_sparse_tensors_meet_matrices_too():
+    tensor = torch.from_numpy(E).to_sparse()
+    np.testing.assert_array_equal((wl.Csr(D) + tensor).toarray(), D + E)
+
+
+def test_shapes_must_fit_those_of_scipy_s_matrices(op):
+    with pytest.raises(ShapeMismatch):
+        op(D) @ sp.csr_array(E)
+    with pytest.raises(ShapeMismatch):
+        op(D) + sp.csr_array(E.T)
+
+
+def test_sums_begin_at_zero(op):
+    A, B = op(D), op(E)
+    np.testing.assert_array_equal(sum([A, B]) @ X, (D + E) @ X)
+    assert A + 0 is A and A - 0 is A
+    np.testing.assert_array_equal((0 - A) @ X, -D @ X)
+
+
+@pytest.mark.parametrize("other", [1, 2.0, None, "text"])
+def test_what_is_no_operator_is_not_added(op, other):
+    for call in (lambda A: A + other, lambda A: other + A, lambda A: A - other):
+        with pytest.raises(TypeError, match=r"unsupported operand|concatenate"):
+            call(op(D))
+
+
+def test_dot_multiplies_vectors_blocks_operators_and_numbers(op):
+    A = op(D)
+    np.testing.assert_array_equal(A.dot(X), D @ X)
+    np.testing.assert_array_equal(A.dot(X2), D @ X2)
+    np.testing.assert_array_equal(A.dot(op(E.T)) @ X[:2], D @ E.T @ X[:2])
+    np.testing.assert_array_equal(A.dot(2) @ X, 2 * D @ X)
+    assert A.ndim == 2
+
+
+def test_solvers_say_what_to_do_for_a_transpose():
+    solver = wl.solvers.Cg(wl.Csr(np.eye(2)))
+    with pytest.raises(UnsupportedOperation, match=r"Cg\(A\.T\)"):
+        _ = solver.T
+    with pytest.raises(UnsupportedOperation, match=r"Cg\(A\.H\)"):
+        _ = solver.H
+
+
+# ---- factors and results that cannot be
+
+
+@pytest.mark.parametrize("wrong", [None, "2", [1.0], np.ones(2)])
+@pytest.mark.parametrize("which", ["alpha", "beta"])
+def test_what_is_no_number_is_no_factor(op, which, wrong):
+    out = np.ones(2)
+    with pytest.raises(InvalidArgument, match=f"{which}: expected a number"):
+        op(D).apply(X, out, **{which: wrong})
+    assert out.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("two", [Fraction(2), Decimal(2), np.float32(2), np.array(2), np.int8(2)])
+def test_every_number_is_a_factor(op, two):
+    np.testing.assert_array_equal(op(D).apply(X, alpha=two), 2 * D @ X)
+    if not isinstance(two, np.ndarray):
+        np.testing.assert_array_equal((two * op(D)) @ X, 2 * D @ X)
+
+
+@pytest.mark.parametrize("out", [[0.0, 0.0], (0.0, 0.0), 0.0, "zz"])
+def test_a_result_is_written_to_arrays_alone(op, out):
+    with pytest.raises(InvalidArgument, match="out: expected an array to write to"):
+        op(D).apply(X, out)
+
+
+def test_read_only_results_are_refused_before_they_are_touched(op):
+    out = np.ones(2)
+    view = out[:]
+    view.flags.writeable = False
+    with pytest.raises(InvalidArgument, match="read-only"):
+        op(D).apply(X, view, beta=1.0)
+    assert out.tolist() == [1, 1]

@@ -123,3 +123,44 @@ def test_names_that_no_kernel_has_are_refused_with_those_there_are(A: wl.Csr) ->
 def test_plans_are_for_a_number_of_columns(A: wl.Csr, columns: object) -> None:
     with pytest.raises(wl.errors.InvalidArgument, match="columns"):
         A.plan_for("spmm", columns)
+
+
+@pytest.mark.parametrize("wrong", [None, "2", [1.0]])
+def test_what_is_no_number_is_no_factor(A: wl.Csr, wrong: object) -> None:
+    B = np.ones((3, 1))
+    for call in (
+        lambda: wl.spmm(A, B, alpha=wrong),
+        lambda: wl.sddmm(A, B, B, wrong),
+        lambda: wl.fusedmm(A, B, B, B, alpha=wrong),
+    ):
+        with pytest.raises(wl.errors.InvalidArgument, match="alpha: expected a number"):
+            call()
+
+
+@pytest.mark.parametrize("imaginary", [1j, np.complex64(1j)])
+def test_sampled_products_take_real_factors(A: wl.Csr, imaginary: complex) -> None:
+    B = np.ones((3, 1))
+    for call in (
+        lambda: wl.sddmm(A, B, B, imaginary),
+        lambda: wl.sddmm(A, B, B, 1.0, imaginary, out=np.ones(3)),
+        lambda: wl.fusedmm(A, B, B, B, alpha=imaginary),
+    ):
+        with pytest.raises(wl.errors.UnsupportedDtype, match="real factors"):
+            call()
+
+
+def test_complex_factors_make_products_complex(A: wl.Csr) -> None:
+    B = np.array([[1.0], [2.0], [3.0]])
+    for imaginary in (1j, np.complex64(1j)):
+        np.testing.assert_array_equal(wl.spmm(A, B, alpha=imaginary), [[5j], [0], [6j]])
+
+
+def test_results_are_written_to_arrays_that_can_be_written_to(A: wl.Csr) -> None:
+    B, out = np.ones((3, 1)), np.ones((3, 1))
+    out.flags.writeable = False
+    for given, told in ((out, "read-only"), ([[0.0]] * 3, "expected an array to write to")):
+        with pytest.raises(wl.errors.InvalidArgument, match=told):
+            wl.spmm(A, B, out=given)
+        with pytest.raises(wl.errors.InvalidArgument, match=told):
+            wl.sddmm(A, B, B, out=given[:, 0] if given is out else [0.0] * 3)
+    assert out.tolist() == [[1], [1], [1]]

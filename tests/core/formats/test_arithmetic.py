@@ -92,3 +92,17 @@ def test_shapes_that_do_not_fit_are_named():
         A @ A
     with pytest.raises(ShapeMismatch, match="2x3 and 3x2"):
         A + A.T
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_absolute_values_and_counts_see_duplicates_added_up(format):
+    twice = wl.Coo(([2.0, -2.0, -3.0, 1.0], ([0, 0, 1, 1], [0, 0, 0, 0])), shape=(2, 3))
+    A = twice if format == "coo" else twice.asformat(format)
+    np.testing.assert_array_equal(abs(A).toarray(), [[0, 0, 0], [2, 0, 0]])
+    assert A.count_nonzero() == 1
+
+
+def test_absolute_values_of_complex_numbers_are_real():
+    A = abs(wl.Csr(np.array([[3 + 4j, 0], [0, -1j]], np.complex64)))
+    assert A.dtype == np.float32
+    np.testing.assert_array_equal(A.toarray(), [[5, 0], [0, 1]])

@@ -58,8 +58,42 @@ def test_every_format_has_a_transpose(format, given):
 
 @pytest.mark.parametrize("format", FORMATS)
 @given(entries())
-def test_every_format_knows_its_diagonal(format, given):
-    np.testing.assert_array_equal(coo(given).asformat(format).diagonal(), given.dense().diagonal())
+def test_every_format_knows_its_diagonals(format, given):
+    A = coo(given).asformat(format)
+    np.testing.assert_array_equal(A.diagonal(), given.dense().diagonal())
+    for k in (-2, -1, 1, 2):
+        np.testing.assert_array_equal(A.diagonal(k), given.dense().diagonal(k))
+
+
+def test_diagonals_of_16_bits_and_of_diagonals():
+    A = wl.Csr((np.array([1, 2], np.float16), [1, 1], [0, 2, 2]), shape=(2, 2))
+    assert A.diagonal(1).dtype == np.float16
+    assert A.diagonal(1).tolist() == [3]
+    assert wl.Diagonal([2.0, 3.0]).diagonal(1).tolist() == [0]
+
+
+@pytest.mark.parametrize("k", [None, 0.5, "1"])
+def test_a_diagonal_is_named_by_an_integer(k):
+    with pytest.raises(InvalidArgument, match="integer"):
+        wl.Csr(np.eye(2)).diagonal(k)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_scipy_s_names_of_conversions(format):
+    D = np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])
+    A = wl.Csr(D).asformat(format)
+    for made, cls in (
+        (A.tocsr(), wl.Csr),
+        (A.tocsc(), wl.Csc),
+        (A.tocoo(), wl.Coo),
+        (A.tobsr((2, 1)), wl.Bsr),
+    ):
+        assert type(made) is cls
+        np.testing.assert_array_equal(made.toarray(), D)
+        np.testing.assert_array_equal(made.todense(), D)
+    assert A.tobsr((2, 1)).blocksize == (2, 1)
+    csr = A.tocsr()
+    assert csr.tocsr() is csr
 
 
 @pytest.mark.parametrize("index", ["int32", "int64"])

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 
 import wollemi as wl
-from wollemi.core.errors import InvalidArgument, InvalidMatrix
+from wollemi.core.errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 
 from .strategies import FORMATS, entries
 
@@ -19,6 +19,23 @@ D = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 0.0, 0.0, 0.0], [3.0, 4.0, 5.0, 6.0], 
 @pytest.fixture(params=FORMATS)
 def A(request):
     return wl.Csr(D).asformat(request.param)
+
+
+# ---- what is not built
+
+
+@pytest.mark.parametrize("key", [0, (0, 1), slice(1), (slice(None), 2), [True, False, True, True]])
+def test_indexing_says_where_it_can_be_done(A, key):
+    with pytest.raises(UnsupportedOperation, match=r"A\.to_scipy\(\)\["):
+        A[key]
+
+
+def test_no_matrix_is_a_sequence_of_rows(A):
+    for taken in (list, lambda A: 1.0 in A):
+        with pytest.raises(UnsupportedOperation):
+            taken(A)
+    with pytest.raises(TypeError):
+        len(A)
 
 
 # ---- copies

@@ -1,0 +1,51 @@
+"""The numbers that operands are multiplied by."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import Any
+
+from .errors import InvalidArgument, UnsupportedDtype
+
+#: What most calls are given, and what they all come to: a set answers sooner than a base class.
+_PLAIN = frozenset({int, float, complex})
+
+
+def number(value: Any, what: str) -> Any:
+    """Return a number, an array's scalar or a fraction included, as one of Python's own.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is no number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wollemi.core.factors import number
+    >>> number(np.complex64(2j), "alpha")
+    2j
+    """
+    if type(value) in _PLAIN:
+        return value
+    if getattr(value, "shape", None) == ():
+        value = value.item()
+    if isinstance(value, (int, float, complex)):
+        return value
+    if isinstance(value, Number):  # fractions and the like make objects of arrays
+        return float(value)  # type: ignore[arg-type]
+    raise InvalidArgument(f"{what}: expected a number, got {value!r}")
+
+
+def real_number(value: Any, what: str, operation: str) -> float:
+    """Return what :func:`number` does, for an operation of real numbers.
+
+    Raises
+    ------
+    UnsupportedDtype
+        If it is complex.
+    """
+    found: float | complex = number(value, what)
+    if isinstance(found, complex):
+        raise UnsupportedDtype(f"{what}: {operation} takes real factors, got {found}")
+    return found
