@@ -60,7 +60,12 @@ def pattern_of(dtype: str, index: str) -> wl.Csr:
 
 
 def run(executor: Any, operation: Any, A: wl.Csr, out: Any, *arguments: Any) -> Any:
-    """Return ``out`` after the operation, which is where an argument is ``out`` itself."""
+    """Return ``out`` after the operation, which is where an argument is ``out`` itself.
+
+    The last argument is the name of a kernel; the reference has no such names.
+    """
+    if executor is REFERENCE:
+        arguments = (*arguments[:-1], "auto")
     target = executor.from_host(out.copy())
     given = [
         target if a is out else executor.from_host(a) if isinstance(a, np.ndarray) else a
