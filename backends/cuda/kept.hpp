@@ -133,26 +133,6 @@ struct pattern_matrix {
       offsets[i] = table[i];
   }
 
-  // Entries from `begin` on, as in packed_part, but of values that will be read again.
-  template <int COUNT, class X>
-  WL_DEVICE static T part(const T* of_row, const i32* offset, int begin, int width, i32 row,
-                          const X& x) {
-    T entries[COUNT];
-    i32 columns[COUNT];
-#pragma unroll
-    for (int u = 0; u < COUNT; ++u) {
-      const bool there = begin + u < width;
-      entries[u] = there ? of_row[(begin + u) * WL_WARP] : T(0);
-      columns[u] = there ? packed_column<PATTERN>(nullptr, 0, offset, begin + u, row) : -1;
-    }
-    T sum{};
-#pragma unroll
-    for (int u = 0; u < COUNT; ++u)
-      if (columns[u] >= 0)
-        sum += entries[u] * x[columns[u]];
-    return sum;
-  }
-
   template <int SOURCES, class X>
   WL_DEVICE T times(const item& it, int r, i64 row, const X& x) const {
     constexpr int most = loads_of<T> / SOURCES;
@@ -165,7 +145,8 @@ struct pattern_matrix {
     T sum{};
 #pragma unroll
     for (int j = 0; j < width; j += count)
-      sum += part<count>(values + base + row % WL_WARP, offset, j, width, i32(row), x);
+      sum += packed_part<PATTERN, count>(nullptr, values, base + row % WL_WARP, offset, j, width,
+                                         i32(row), x);
     return sum;
   }
 };

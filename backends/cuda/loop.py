@@ -20,6 +20,7 @@ from .graphs import GraphBuilder, checked, runtime
 from .room import (
     Shape,
     carried_vectors,
+    counts_meetings,
     matrices_of,
     matrix_bytes,
     pattern_bytes,
@@ -168,32 +169,35 @@ class Together:
                 break
         words = posts_of_sums(self.shape) + posts_of_many(acts, self.shape)
         self.posts = executor.xp.zeros(words, np.uint64)
-        #: The number of the last meeting.
-        self.number = executor.xp.zeros(1, np.uint32)
-        self.values = [*made.kernel.values, address(self.posts), address(self.number)]
-        self._expected = 0
+        self.values = [*made.kernel.values, address(self.posts)]
+        #: The number of the last meeting at most, and where the kernel has it if it counts itself.
+        self.number = 0
+        self.counted = executor.xp.zeros(1, np.uint32) if counts_meetings(acts) else None
 
     def run(self, limit: int) -> None:
         """Run at most ``limit`` iterations."""
-        self.expect(limit)
-        self._launch(limit)
+        number = self.expect(limit)
+        self._launch(limit, np.uint32(number) if self.counted is None else address(self.counted))
 
-    def expect(self, iterations: int, launches: int = 1) -> None:
-        """See to it that so many iterations, in so many launches, have numbers for meetings."""
+    def expect(self, iterations: int, launches: int = 1) -> int:
+        """Have numbers for the meetings of so many iterations; return the last one before them."""
         used = iterations * self.meetings + 4 * launches
-        if self._expected + used >= 2**32:
+        if self.number + used >= 2**32:
             self.posts.fill(0)
-            self.number.fill(0)
-            self._expected = 0
-        self._expected += used
+            if self.counted is not None:
+                self.counted.fill(0)
+            self.number = 0
+        self.number += used
+        return self.number - used
 
     def add_to(self, builder: GraphBuilder, limit: int) -> None:
         """Add a launch for at most ``limit`` iterations to a graph."""
-        builder.part(lambda: self._launch(limit))
+        assert self.counted is not None
+        builder.part(lambda: self._launch(limit, address(self.counted)))
 
-    def _launch(self, limit: int) -> None:
+    def _launch(self, limit: int, number: Any) -> None:
         shape, cooperative = self.shape, not self.shape.cluster
-        given = [*self.values, limit]
+        given = [*self.values, number, limit]
         self.function((shape.blocks,), (shape.block,), given, self.shared, None, cooperative)
 
 
@@ -319,7 +323,7 @@ class Graph:
         builder.repeat(condition, lambda: builder.part(iterate))
 
     def expect(self, iterations: int, launches: int) -> None:
-        """Nothing: launches of a graph have no need to be counted."""
+        """Nothing: the kernels of a graph do not meet."""
 
     def run(self, limit: int) -> None:
         """Run at most ``limit`` iterations."""

@@ -10,7 +10,15 @@ from ..unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
 from . import fused, packed
 from .base import CODES
 from .fused import REAL, STATUS, Arguments, Kernel
-from .room import Room, Shape, carried_vectors, in_shared, pattern_bytes, posts_of_sums
+from .room import (
+    Room,
+    Shape,
+    carried_vectors,
+    counts_meetings,
+    in_shared,
+    pattern_bytes,
+    posts_of_sums,
+)
 from .rounds import Act, Arnoldi, Gather, Meeting, Plan, row_arrays
 from .tape import Call, address
 
@@ -76,6 +84,7 @@ class _Text:
         self.opening: list[str] = []
         self.closing: list[str] = []
         self.matrices: dict[int, str] = {}
+        self.counts = counts_meetings(plan.acts)
 
     def _arrays(self, act: Act) -> list[tuple[Any, str]]:
         types = {"T": self.real, "R": REAL[self.arguments.value], "u8": "wl::u8"}
@@ -103,7 +112,7 @@ class _Text:
             launched = (
                 f"__cluster_dims__({self.shape.cluster}) __launch_bounds__({self.shape.block}, 1)"
             )
-        extra = ["wl::u64* posts", "wl::u32* number", "wl::i64 limit"]
+        extra = ["wl::u64* posts", f"wl::u32{'*' * self.counts} number", "wl::i64 limit"]
         made = fused.kernel(
             self.arguments, headers, extra, body, self.shape.block, self.warp, defines, launched
         )
@@ -389,13 +398,13 @@ class _Text:
       &s.stop, &s.iterations, &s.norm, &s.threshold, first ? {history} : &s.history, &s.running,
       first ? {capacity} : 1, 1}};
 {"".join(self.opening)}  it.barrier();
-  wl::meeting m{{posts, *number}};
+  wl::meeting m{{posts, {"*" * self.counts}number}};
   wl::begin_meetings();
   for (wl::i64 round = 0; round < limit && s.running != 0; ++round) {{
 {made}{rounds}  }}
   wl::wait_for_all(it, m);
 {"".join(self.closing)}  {each} {{ {back}}});
   if (first && it.thread() == 0) {{
-{stores}    *number = m.number;
+{stores}{"    *number = m.number;" if self.counts else ""}
   }}
 """

@@ -200,6 +200,16 @@ WL_DEVICE R hypotenuse(R a, R b) {
   return magnitude(complex<R>(a, b));
 }
 
+// a / size, where size = |a| > 0.
+template <class R>
+WL_DEVICE R sign(R a, R) {
+  return a < R(0) ? R(-1) : R(1);
+}
+template <class R>
+WL_DEVICE complex<R> sign(complex<R> a, R size) {
+  return a / size;
+}
+
 // (above, below) turned by a rotation of a real cosine.
 template <class T>
 WL_DEVICE void turn(T& above, T& below, real_t<T> cosine, T sine) {
@@ -214,25 +224,35 @@ template <class T, class H, class C, class S, class U>
 WL_DEVICE T turn_column(i64 j, const H& given, const C& cosines, const S& sines, const U& turned) {
   using R = real_t<T>;
   T above = given(0);
-  // One rotation waits for the other, but not for its loads: what is turned may be what is given.
+  const auto one = [&](i64 i, T next, R co, T si) {
+    turn(above, next, co, si);
+    turned(i) = above;
+    above = next;
+  };
+  // One rotation waits for the other, but not for its loads, which are a few ahead. What is turned
+  // may be what is given.
   constexpr int ahead = 4;
-  for (i64 first = 0; first < j; first += ahead) {
-    T nexts[ahead], sines_of[ahead];
-    R cosines_of[ahead];
+  T nexts[ahead], sines_of[ahead];
+  R cosines_of[ahead];
+  const auto ask = [&](i64 i, int u) {
+    nexts[u] = given(i + 1), sines_of[u] = sines(i), cosines_of[u] = cosines(i);
+  };
+  if (j >= ahead)
 #pragma unroll
     for (int u = 0; u < ahead; ++u)
-      if (first + u < j)
-        nexts[u] = given(first + u + 1), sines_of[u] = sines(first + u),
-        cosines_of[u] = cosines(first + u);
+      ask(u, u);
+  i64 first = 0;
+  for (; first + ahead <= j; first += ahead)
 #pragma unroll
-    for (int u = 0; u < ahead; ++u)
-      if (first + u < j) {
-        T next = nexts[u];
-        turn(above, next, cosines_of[u], sines_of[u]);
-        turned(first + u) = above;
-        above = next;
-      }
-  }
+    for (int u = 0; u < ahead; ++u) {
+      const T next = nexts[u], si = sines_of[u];
+      const R co = cosines_of[u];
+      const i64 later = first + ahead + u;
+      ask(later < j ? later : j - 1, u);
+      one(first + u, next, co, si);
+    }
+  for (; first < j; ++first)
+    one(first, given(first + 1), cosines(first), sines(first));
   return above;
 }
 
@@ -251,7 +271,7 @@ WL_DEVICE void close_column(i64 c, i64 j, T above, T& diagonal, real_t<T>* after
   if (below != R(0)) {
     const R length = hypotenuse(size, below);
     co = size / length;
-    si = size == R(0) ? T(1) : (above / size) * T(below / length);
+    si = size == R(0) ? T(1) : sign(above, size) * T(below / length);
   }
   cosine(j, c) = co;
   sine(j, c) = si;

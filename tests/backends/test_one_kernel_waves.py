@@ -68,12 +68,12 @@ class OneKernel(LockstepExecutor):
 class Program:
     def __init__(self, executor: OneKernel, built: Library, made: Any, alive: Any) -> None:
         self.executor, self.library, self.made, self.alive = executor, built, made, alive
-        self.number = ctypes.c_uint32(0)
+        self.number, self.counts = ctypes.c_uint32(0), room.counts_meetings(alive[0])
 
     def run(self, limit: int) -> None:
         given = [_c_value(v) for v in self.made.kernel.values]
-        number = ctypes.byref(self.number)
-        given += [ctypes.c_void_p(0), ctypes.cast(number, ctypes.c_void_p)]
+        number = ctypes.cast(ctypes.byref(self.number), ctypes.c_void_p)
+        given += [ctypes.c_void_p(0), number if self.counts else self.number]
         given += [ctypes.c_longlong(limit)]
         schedule = self.executor.launches % 4
         self.library.run(self.made.kernel.symbol, 1, *given, schedule=schedule)
