@@ -139,10 +139,11 @@ def require_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     InvalidArgument, ShapeMismatch
         Before anything is computed.
     """
-    if not (hasattr(out, "shape") and hasattr(out, "dtype")):
+    found = getattr(out, "shape", None)
+    if found is None:
         raise InvalidArgument(f"out: expected an array to write to, got {type(out).__name__}")
-    if tuple(out.shape) != shape:
-        raise ShapeMismatch(f"out: expected shape {shape}, got {tuple(out.shape)}")
+    if tuple(found) != shape:
+        raise ShapeMismatch(f"out: expected shape {shape}, got {tuple(found)}")
     if out.dtype != dtype:
         raise InvalidArgument(f"out: expected dtype {dtype} (that of the result), got {out.dtype}")
     if isinstance(out, np.ndarray) and not out.flags.writeable:

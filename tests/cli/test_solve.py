@@ -54,6 +54,12 @@ def test_too_few_iterations_are_not_enough(wollemi, laplacian):
     assert "iteration limit" in ended.out
 
 
+def test_cycles_of_no_length_are_bad_input_whatever_the_method(wollemi, laplacian):
+    ended = wollemi("solve", laplacian, "--restart", "0", "--method", "cg", *REFERENCE)
+    assert ended.status == BAD_INPUT
+    assert "restart" in ended.err
+
+
 def test_the_solution_is_written(wollemi, laplacian, tmp_path):
     for name in ("x.mtx", "x.mtx.gz", "x.npy"):
         ended = wollemi("solve", laplacian, "--rtol", "1e-12", "--out", tmp_path / name, *REFERENCE)
