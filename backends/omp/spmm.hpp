@@ -267,8 +267,9 @@ void spmm_tiles(const Spmm<S, I>& o, i64 first, bool packs, int threads) {
   using T = computed_t<S>;
   constexpr int per_element = Spmm<S, I>::per_element;
   constexpr i64 kColumns = R * L / per_element;
-  // The last tile is padded once no narrower register holds it.
-  constexpr bool narrower = R > 1 || L > 4;
+  // The last tile is padded once no narrower register holds it. Two columns have one of their own:
+  // padded to four in a copy they took four times as long as four columns.
+  constexpr bool narrower = R > 1 || L > 2;
   const auto tile = [&](i64 columns) {
     const bool in_place = !packs && columns == kColumns && sizeof(S) == per_element * sizeof(T);
     Operand<T> B{reinterpret_cast<const T*>(o.B.data + first), o.B.ld * per_element};
