@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from wollemi.core.errors import ExecutorUnavailable
-from wollemi.core.registry import backend, backend_names, kernel_tables
+from wollemi.core.registry import backend, backend_names, executor, kernel_tables
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -60,6 +60,20 @@ def test_an_example_runs(example, tmp_path):
     assert done.returncode == 0, done.stderr
     if example.name == "demo.py":
         assert (tmp_path / "convergence.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.gpu
+def test_attention_learns_on_a_gpu_what_it_learns_on_a_cpu(tmp_path):
+    try:
+        executor("cuda")
+    except ExecutorUnavailable as reason:
+        pytest.skip(f"{reason}; make test-gpu runs this where there is a GPU")
+    example = str(ROOT / "examples/graph_attention.py")
+    runs = [run(example, "40", device, folder=tmp_path) for device in ("cpu", "cuda")]
+    assert [done.returncode for done in runs] == [0, 0], "".join(done.stderr for done in runs)
+    cpu, gpu = ([float(loss) for loss in re.findall(r"loss (\S+)", done.stdout)] for done in runs)
+    assert len(cpu) == 5 and cpu[-1] < cpu[0]
+    assert gpu == pytest.approx(cpu, rel=1e-4)
 
 
 def modules_with_examples() -> list[str]:
