@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -354,9 +354,7 @@ class GpuExecutor(Executor):
         **constants: int,
     ) -> None:
         """Launch a kernel of ``backends/simt`` on arguments as its signature has them."""
-        function = self.device.simt_function(
-            kernel, CODES[np.dtype(dtype)], CODES[np.dtype(index)], **constants
-        )
+        function = self._simt_function(kernel, dtype, index, constants)
         flat = flatten(kernel.parameters, arguments, dtype)
         self.launch(function, blocks, flat, kernel.block)
 
@@ -370,10 +368,15 @@ class GpuExecutor(Executor):
         **constants: int,
     ) -> Prepared:
         """Return a launch of a kernel of ``backends/simt`` that knows the first arguments."""
-        function = self.device.simt_function(
+        function = self._simt_function(kernel, dtype, index, constants)
+        return Prepared(self, function, kernel, blocks, arguments, dtype)
+
+    def _simt_function(
+        self, kernel: SimtKernel, dtype: Any, index: Any, constants: Mapping[str, int]
+    ) -> Any:
+        return self.device.simt_function(
             kernel, CODES[np.dtype(dtype)], CODES[np.dtype(index)], **constants
         )
-        return Prepared(self, function, kernel, blocks, arguments, dtype)
 
 
 class Prepared:
