@@ -89,6 +89,24 @@ struct kept_matrix {
   }
 };
 
+// A row of a packed matrix; `offset` is that of its pattern, if it has one.
+template <int CODE, int SOURCES, int WIDTH, class T, class X>
+WL_DEVICE T packed_row(const i64* slice_ptr, const u8* codes, const T* values, const i32* offset,
+                       i64 row, const X& x) {
+  constexpr int most = loads_of<T> / SOURCES;
+  constexpr int parts = WIDTH ? (WIDTH + most - 1) / most : 1;
+  constexpr int count = WIDTH ? (WIDTH + parts - 1) / parts : most;
+  const i64 slice = row / WL_WARP;
+  const i64 base = WIDTH ? slice * (WIDTH * WL_WARP) : slice_ptr[slice];
+  const int width = WIDTH ? WIDTH : int((slice_ptr[slice + 1] - base) / WL_WARP);
+  T sum{};
+#pragma unroll
+  for (int j = 0; j < width; j += count)
+    sum += packed_part<CODE, count>(codes, values, base + row % WL_WARP, offset, j, width, i32(row),
+                                    x);
+  return sum;
+}
+
 // The rows of a packed matrix where they are, a lane a row.
 template <int CODE, int WIDTH, class T>
 struct packed_matrix {
@@ -100,19 +118,8 @@ struct packed_matrix {
 
   template <int SOURCES, class X>
   WL_DEVICE T times(const item&, int, i64 row, const X& x) const {
-    constexpr int most = loads_of<T> / SOURCES;
-    constexpr int parts = WIDTH ? (WIDTH + most - 1) / most : 1;
-    constexpr int count = WIDTH ? (WIDTH + parts - 1) / parts : most;
-    const i64 slice = row / WL_WARP;
-    const i64 base = WIDTH ? slice * (WIDTH * WL_WARP) : slice_ptr[slice];
-    const int width = WIDTH ? WIDTH : int((slice_ptr[slice + 1] - base) / WL_WARP);
     const i32* const offset = CODE == PATTERN ? offsets + codes[row] * pattern_width : nullptr;
-    T sum{};
-#pragma unroll
-    for (int j = 0; j < width; j += count)
-      sum += packed_part<CODE, count>(codes, values, base + row % WL_WARP, offset, j, width,
-                                      i32(row), x);
-    return sum;
+    return packed_row<CODE, SOURCES, WIDTH>(slice_ptr, codes, values, offset, row, x);
   }
 };
 
@@ -135,19 +142,8 @@ struct pattern_matrix {
 
   template <int SOURCES, class X>
   WL_DEVICE T times(const item& it, int r, i64 row, const X& x) const {
-    constexpr int most = loads_of<T> / SOURCES;
-    constexpr int parts = WIDTH ? (WIDTH + most - 1) / most : 1;
-    constexpr int count = WIDTH ? (WIDTH + parts - 1) / parts : most;
-    const i64 slice = row / WL_WARP;
-    const i64 base = WIDTH ? slice * (WIDTH * WL_WARP) : slice_ptr[slice];
-    const int width = WIDTH ? WIDTH : int((slice_ptr[slice + 1] - base) / WL_WARP);
     const i32* const offset = offsets + patterns[r * WL_BLOCK + it.thread()] * pattern_width;
-    T sum{};
-#pragma unroll
-    for (int j = 0; j < width; j += count)
-      sum += packed_part<PATTERN, count>(nullptr, values, base + row % WL_WARP, offset, j, width,
-                                         i32(row), x);
-    return sum;
+    return packed_row<PATTERN, SOURCES, WIDTH>(slice_ptr, nullptr, values, offset, row, x);
   }
 };
 
