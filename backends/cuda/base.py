@@ -73,6 +73,7 @@ class _PerThread(threading.local):
         self.of_stream: dict[int, Scratch] = {}
         self.dry = False
         self.launches: list[Launch] | None = None
+        self.noted: list[Launch] | None = None
         self.entered: list[tuple[Any, Any]] = []
 
 
@@ -322,6 +323,15 @@ class GpuExecutor(Executor):
         finally:
             self._mine.scratch, self._mine.dry, self._mine.launches = None, False, None
 
+    @contextmanager
+    def noting(self) -> Iterator[list[Launch]]:
+        """Note the launches within, which are launched as ever."""
+        self._mine.noted = launches = list[Launch]()
+        try:
+            yield launches
+        finally:
+            self._mine.noted = None
+
     def scratch(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
         """Return the addresses of scratch memory and of counters, for the next launch."""
         scratch = self._mine.scratch
@@ -339,9 +349,12 @@ class GpuExecutor(Executor):
         shared: int = 0,
     ) -> None:
         """Launch a loaded kernel on the current stream."""
-        if self._mine.launches is not None:
-            self._mine.launches.append(Launch(function, (blocks,), (block,), arguments, shared))
-        elif not self._mine.dry:
+        mine = self._mine
+        if mine.noted is not None:
+            mine.noted.append(Launch(function, (blocks,), (block,), arguments, shared))
+        if mine.launches is not None:
+            mine.launches.append(Launch(function, (blocks,), (block,), arguments, shared))
+        elif not mine.dry:
             function((blocks,), (block,), arguments, shared)
 
     def launch_simt(

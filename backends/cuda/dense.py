@@ -68,6 +68,8 @@ MARGIN = 1.05
 LEAST_COLUMNS = 17
 #: The part of the free memory that a copy may take.
 MEMORY = 0.25
+#: Elements from row to row of an operand: cuBLAS counts them in 32 bits.
+LARGEST_DISTANCE = 2**31 - 1
 
 
 class DenseProduct(Algorithm):
@@ -115,8 +117,7 @@ class DenseProduct(Algorithm):
         values, B, C, alpha, beta = arguments
         executor, (batch, m, k), n = to.executor, C.shape, A.shape[1]
         held = np.dtype(np.float64 if C.dtype.itemsize == 8 else np.float32)
-        B, _ = to.read(B, A.indices.dtype)
-        if not _is_rows(B[0]):
+        if not _is_taken(B[0]):
             B = executor.copy(B)
         weights: Any = to.weights(values)[0]
         one = batch == 1 or values.strides[0] == 0
@@ -124,7 +125,7 @@ class DenseProduct(Algorithm):
         for b in range(batch):
             block = dense if dense is not None else _filled(to, A, weights[b], None)
             mine = weights[0] if one else weights[b]
-            in_place = beta == 0 and _is_rows(C[b])
+            in_place = beta == 0 and _is_taken(C[b])
             product = C[b] if in_place else executor.allocate((m, k), held)
             if n:
                 multiply(executor, block, B[b], product, alpha if in_place else 1.0)
@@ -218,9 +219,11 @@ def _has_duplicates(xp: Any, A: Any) -> bool:
     return found
 
 
-def _is_rows(block: Array) -> bool:
-    """Return whether a block has its columns side by side and rows that do not overlap."""
-    return bool(block.shape[0] < 2 or block.strides[0] >= block.shape[1] * block.itemsize)
+def _is_taken(block: Array) -> bool:
+    """Return whether cuBLAS takes a block: rows that do not overlap, at a distance it can count."""
+    own = block.shape[1] * block.itemsize
+    apart = block.shape[0] < 2 or block.strides[0] >= own
+    return bool(apart and _distance(block) <= LARGEST_DISTANCE)
 
 
 def multiply(executor: Any, A: Array, B: Array, C: Array, alpha: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ...core.statistics import Plan
 from ..simt import ml, ml_calls, ml_choice
 from ..simt.ml_extra import Algorithm
 from ..unified.wrappers import SimtKernel
-from . import launch
+from . import launch, repeated
 from .base import CODES, GpuExecutor, flatten
 from .dense import DenseProduct
 from .fusedmm_steps import StepsOrPass, TwoSteps
@@ -43,6 +43,11 @@ class Adapter(ml_calls.Adapter):
 
     executor: GpuExecutor
 
+    def __init__(self, executor: GpuExecutor) -> None:
+        super().__init__(executor)
+        #: The scratch memory that was asked for.
+        self.scratched: set[repeated.Span] = set()
+
     @property
     def wave(self) -> int:
         """Lanes of a wave."""
@@ -59,7 +64,9 @@ class Adapter(ml_calls.Adapter):
 
     def scratch(self, nbytes: int) -> int:
         """Return the address of memory that the launches of one call may use."""
-        return self.executor.scratch(nbytes)[0]
+        begin = self.executor.scratch(nbytes)[0]
+        self.scratched.add(repeated.Span(begin, begin + nbytes))
+        return begin
 
     def cut(self, indptr: Array, piece: int, *, sampled: bool) -> ml_choice.Pieces:
         """Return the list of pieces of rows."""
@@ -70,6 +77,11 @@ class Adapter(ml_calls.Adapter):
         own = EXTRA[operation] if self.executor.kernels.backend == "cuda" else ()
         of_all = SHARED.get(operation, ())
         return (*own, *of_all, *super().extra(operation))
+
+    def repeats(self, operation: str, plan: Plan) -> bool:
+        """Return whether the launches of a plan can be repeated for other operands."""
+        chosen = (a for a in self.extra(operation) if a.name == plan.kernel)
+        return all(algorithm.repeats for algorithm in chosen)
 
     def launch(
         self,
@@ -99,18 +111,58 @@ def csr_ml_plan(
 
 
 @kernel(operations.csr_spmm)
-def csr_spmm(executor: GpuExecutor, *arguments: Any) -> None:
+def csr_spmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
     """Give waves rows or pieces of them."""
-    ml_calls.spmm(Adapter(executor), *arguments)
+    run(executor, "spmm", ml_calls.spmm, A, *arguments)
 
 
 @kernel(operations.csr_sddmm)
-def csr_sddmm(executor: GpuExecutor, *arguments: Any) -> None:
+def csr_sddmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
     """Give waves some entries of a row each."""
-    ml_calls.sddmm(Adapter(executor), *arguments)
+    run(executor, "sddmm", ml_calls.sddmm, A, *arguments)
 
 
 @kernel(operations.csr_fusedmm)
-def csr_fusedmm(executor: GpuExecutor, *arguments: Any) -> None:
+def csr_fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
     """Give waves rows or pieces of them."""
-    ml_calls.fusedmm(Adapter(executor), *arguments)
+    run(executor, "fusedmm", ml_calls.fusedmm, A, *arguments)
+
+
+def run(
+    executor: GpuExecutor, operation: str, function: Callable[..., None], A: Any, *arguments: Any
+) -> None:
+    """Call one of the functions of :mod:`..simt.ml_calls`, or repeat what it launched before.
+
+    Parameters
+    ----------
+    executor : GpuExecutor
+        Of the arrays.
+    operation : {"spmm", "sddmm", "fusedmm"}
+        The kernel, as plans call it.
+    function : callable
+        What runs it, with an adapter before the arguments.
+    A : Csr
+        The pattern.
+    *arguments
+        Arrays, of which the second has the columns that plans are made for, two factors, and
+        the name of an algorithm.
+    """
+    *arrays, one, other, name = arguments
+    of_rows = arrays[1]
+    plan = A.plan_for(operation, of_rows.shape[2], name, of_rows.dtype)
+    addresses = repeated.addresses_of(arrays)
+    layout = repeated.layout_of(arrays, addresses, (one, other))
+    known = plan.prepared.get(layout)
+    if known is not None:
+        known(executor, addresses)
+        return
+    to = Adapter(executor)
+    spans = repeated.spans_of(arrays, addresses) if to.repeats(operation, plan) else None
+    with executor.noting() as launches:
+        function(to, A, *arguments)
+    if spans is None or to.copies or len(to.scratched) > 1:
+        return
+    if len(plan.prepared) >= repeated.MOST_LAYOUTS:
+        plan.prepared.clear()
+    scratch = next(iter(to.scratched), None)
+    plan.prepared[layout] = repeated.Repeated(launches, spans, scratch)

@@ -184,6 +184,7 @@ class Tile(Algorithm):
     """Dense tiles on tensor cores in Hopper's words, sampled as they come."""
 
     name: ClassVar[str] = "tile"
+    repeats: ClassVar[bool] = True
     #: Density from which tiles are faster, by the columns of ``C`` up to which it holds.
     from_density: ClassVar[tuple[tuple[float, float], ...]] = FROM_DENSITY
 
@@ -239,8 +240,7 @@ class Tile(Algorithm):
         item = dtype.itemsize
         batch, m, k = C.shape
         n = B.shape[1]
-        C, of_C = to.read(C, index)
-        B, of_B = to.read(B, index)
+        of_C, of_B = to.read(C, index), to.read(B, index)
         weights, step = to.weights(values)
         parts = 2 if dtype.name == "float32" else 1
         each = ml.elements(item, (k,), of_B.places(item) + of_C.places(item))

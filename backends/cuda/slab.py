@@ -134,6 +134,7 @@ class Slab(Algorithm):
     """A block keeps rows of ``B`` in shared memory and goes through the entries that need them."""
 
     name: ClassVar[str] = "slab"
+    repeats: ClassVar[bool] = True
 
     def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it cannot run here."""

@@ -47,6 +47,7 @@ class Tca(Algorithm):
     """TCA-SpMM of numbers of 16 bits, added up in float32."""
 
     name = "tca"
+    repeats: ClassVar[bool] = True
     dtypes: ClassVar[tuple[str, ...]] = ("float16", "bfloat16")
     remedy: ClassVar[str] = "'tca-tf32' rounds float32 to TF32"
 
@@ -74,8 +75,7 @@ class Tca(Algorithm):
         values, B, C, alpha, beta = arguments
         batch, _, k = C.shape
         index, dtype = A.indices.dtype, C.dtype
-        B, of_B = to.read(B, index)
-        of_C = to.operand(C)
+        of_B, of_C = to.read(B, index), to.operand(C)
         weights, step = to.weights(values)
         item = dtype.itemsize
         tiles = tiles_of(k, item)

@@ -32,10 +32,16 @@ class Adapter(ABC):
     ----------
     executor : Executor
         Of the arrays.
+
+    Attributes
+    ----------
+    copies : list of array
+        What was copied for the launches of a call, so that its memory stays until they are made.
     """
 
     def __init__(self, executor: Any) -> None:
         self.executor = executor
+        self.copies: list[Array] = []
 
     @property
     @abstractmethod
@@ -85,13 +91,16 @@ class Adapter(ABC):
         found: ml_choice.Pieces = A._pattern[key]
         return found
 
-    def read(self, array: Array, index: Any) -> tuple[Array, Operand]:
-        """Return an operand whose distance of rows fits an index, and what keeps its memory."""
+    def read(self, array: Array, index: Any) -> Operand:
+        """Return an operand whose distance of rows fits an index."""
         made = self.operand(array)
         if abs(made.rows) > _LARGEST[index.itemsize]:
-            array = self.executor.copy(array)
-            made = self.operand(array)
-        return array, made
+            made = self.operand(self._copied(array))
+        return made
+
+    def _copied(self, array: Array) -> Array:
+        self.copies.append(self.executor.copy(array))
+        return self.copies[-1]
 
     def operand(self, array: Array) -> Operand:
         """Return a batch ``(b, rows, columns)`` whose columns are neighbours."""
@@ -110,7 +119,7 @@ class Adapter(ABC):
         blocks, count = values.shape
         item = values.dtype.itemsize
         if count > 1 and values.strides[1] != item:
-            values = self.executor.copy(values)
+            values = self._copied(values)
         return values, int(values.strides[0] // item) if blocks > 1 else 0
 
     def lines(self, count: int, dtype: Any) -> int:
@@ -211,8 +220,7 @@ def sddmm(
         return
     items: ml_choice.Pieces = plan.state
     index, dtype = A.indices.dtype, C.dtype
-    C, of_C = to.read(C, index)
-    B, of_B = to.read(B, index)
+    of_C, of_B = to.read(C, index), to.read(B, index)
     weights, step = to.weights(values)
     constants = dot_constants(dtype, k, batch, of_C, of_B)
     to.launch(
@@ -251,9 +259,7 @@ def fusedmm(
     items: ml_choice.Pieces = plan.state
     index, dtype = A.indices.dtype, C.dtype
     item = dtype.itemsize
-    C, of_C = to.read(C, index)
-    B, of_B = to.read(B, index)
-    D, of_D = to.read(D, index)
+    of_C, of_B, of_D = (to.read(array, index) for array in (C, B, D))
     of_E = to.operand(E)
     weights, step = to.weights(values)
     dense = (of_C, of_B, of_D, of_E)

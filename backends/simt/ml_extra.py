@@ -66,6 +66,9 @@ class Algorithm(ABC):
 
     #: What ``kernel=`` calls it.
     name: ClassVar[str]
+    #: Whether all that it does is to launch kernels: on its operands, on what the pattern keeps and
+    #: on scratch memory. Then launches for operands of one layout may be repeated for others.
+    repeats: ClassVar[bool] = False
 
     @abstractmethod
     def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:

@@ -44,6 +44,7 @@ class Flat(Algorithm):
     """A wave has as many entries as it has lanes, of whatever rows."""
 
     name: ClassVar[str] = "flat"
+    repeats: ClassVar[bool] = True
 
     def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return None: it runs everywhere."""
@@ -70,8 +71,7 @@ class Flat(Algorithm):
         values, C, B, S, alpha, beta = arguments
         batch, _, k = C.shape
         index = A.indices.dtype
-        C, of_C = to.read(C, index)
-        B, of_B = to.read(B, index)
+        of_C, of_B = to.read(C, index), to.read(B, index)
         weights, step = to.weights(values)
         distance = int(S.strides[0] // C.dtype.itemsize) if batch > 1 else 0
         constants = dot_constants(C.dtype, k, batch, of_C, of_B)

@@ -52,6 +52,7 @@ class Entry(Algorithm):
     """One work-item for an entry."""
 
     name: ClassVar[str] = "entry"
+    repeats: ClassVar[bool] = True
 
     def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return None: it runs everywhere."""
@@ -69,7 +70,7 @@ class Entry(Algorithm):
         """Give every entry a work-item."""
         values, C, B, S, alpha, beta = arguments
         batch, _, k = C.shape
-        kept, each, operands = sampled_operands(to, A, values, C, B, S)
+        each, operands = sampled_operands(to, A, values, C, B, S)
         to.launch(
             entry_sddmm,
             A.nnz * batch,
@@ -78,7 +79,6 @@ class Entry(Algorithm):
             A.indices.dtype,
             E=each,
         )
-        del kept
 
 
 class Tiles(NamedTuple):
@@ -96,6 +96,7 @@ class SmL2(Algorithm):
     """Tiles that keep their active rows on the chip (Nisa et al. 2018)."""
 
     name: ClassVar[str] = "sm-l2"
+    repeats: ClassVar[bool] = True
 
     def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return None: it runs everywhere."""
@@ -114,7 +115,7 @@ class SmL2(Algorithm):
         """Give every tile a block."""
         values, C, B, S, alpha, beta = arguments
         batch, _, k = C.shape
-        kept, each, operands = sampled_operands(to, A, values, C, B, S)
+        each, operands = sampled_operands(to, A, values, C, B, S)
         to.launch(
             sm_l2_sddmm,
             state.many * batch * sm_l2_sddmm.block,
@@ -127,20 +128,18 @@ class SmL2(Algorithm):
             L=LANES,
             E=each,
         )  # fmt: skip
-        del kept
 
 
 def sampled_operands(
     to: Adapter, A: Any, values: Array | None, C: Array, B: Array, S: Array
-) -> tuple[Any, int, tuple[Any, ...]]:
-    """Return what keeps memory, the elements of a vector, and operands as kernels take them."""
+) -> tuple[int, tuple[Any, ...]]:
+    """Return the elements of a vector, and operands as kernels take them."""
     index, item = A.indices.dtype, C.dtype.itemsize
-    C, of_C = to.read(C, index)
-    B, of_B = to.read(B, index)
+    of_C, of_B = to.read(C, index), to.read(B, index)
     weights, step = to.weights(values)
     each = ml.elements(item, (int(C.shape[2]),), of_B.places(item) + of_C.places(item))
     distance = int(S.strides[0] // item) if S.shape[0] > 1 else 0
-    return (C, B, weights), each, (weights, step, *of_C, *of_B, S, distance)
+    return each, (weights, step, *of_C, *of_B, S, distance)
 
 
 def make_tiles(xp: Any, A: Any, width: int) -> Tiles:

@@ -69,8 +69,6 @@ class Launch(NamedTuple):
         How many times a row's columns are gone through.
     whole : int
         How the columns fit; see ``spmm.hpp``.
-    kept : tuple
-        Arrays whose memory has to stay until the kernel is launched.
     values, operands : tuple
         Arguments.
     """
@@ -79,7 +77,6 @@ class Launch(NamedTuple):
     each: int
     tiles: int
     whole: int
-    kept: tuple[Any, ...]
     values: tuple[Any, ...]
     operands: tuple[Any, ...]
 
@@ -97,8 +94,7 @@ def prepare(
     Tiles of columns are halved as long as the ``waves`` of each would leave others idle.
     """
     k, item = int(C.shape[2]), C.dtype.itemsize
-    B, of_B = to.read(B, A.indices.dtype)
-    of_C = to.operand(C)
+    of_B, of_C = to.read(B, A.indices.dtype), to.operand(C)
     weights, step = to.weights(values)
     each = vector_elements(item, k, of_B.places(item) + of_C.places(item))
     vectors = -(-k // each)
@@ -114,7 +110,6 @@ def prepare(
         each,
         -(-k // width),
         2 if k == width == of_B.rows else int(k % width == 0),
-        (B, weights),
         (weights, step),
         (*of_B, *of_C),
     )
@@ -300,6 +295,8 @@ def by_shares(
 
 class _Anywhere(Algorithm):
     """What runs everywhere; when it should, the rule of all GPUs knows."""
+
+    repeats: ClassVar[bool] = True
 
     def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return None."""
