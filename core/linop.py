@@ -86,6 +86,13 @@ class LinOp(ABC):
     def astype(self, dtype: Any) -> LinOp:
         """Return this operator computing in ``dtype``; itself if it does already."""
 
+    def _multiply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        """Overwrite ``y`` as :meth:`_apply` does, for users: formats may have more than for loops.
+
+        What solvers apply is captured and fused with what follows; what users apply is not.
+        """
+        self._apply(x, y, alpha, beta)
+
     # ---- what users call
 
     def apply(
@@ -136,7 +143,7 @@ class LinOp(ABC):
         operator, block = self._in_common_dtype(block, alpha, beta)
         if out is None:
             result = executor.allocate((rows, block.shape[1]), block.dtype)
-            operator._apply(block, result, alpha, 0.0)
+            operator._multiply(block, result, alpha, 0.0)
             result = result.reshape(rows) if given.ndim == 1 else result
             return result if given is x or not is_host(x) else executor.to_host(result)
         self._apply_into(operator, block, given.ndim, out, alpha, beta)
@@ -167,7 +174,7 @@ class LinOp(ABC):
         view = as_column(target)
         straight = has_block_layout(view) and not _may_overlap(self.executor, view, block)
         result = view if straight else self.executor.copy(view)
-        operator._apply(block, result, alpha, beta)
+        operator._multiply(block, result, alpha, beta)
         if not straight:
             self.executor.copy_into(view, result)
         if target is not out and is_host(out) and not self.executor.owns(out):

@@ -438,7 +438,7 @@ class Prepared:
 
 
 class At(NamedTuple):
-    """A block of vectors somewhere in scratch memory."""
+    """A block of vectors by its address, and the distance of its rows in elements."""
 
     address: int
     distance: int

@@ -17,6 +17,7 @@ from ..unified.wrappers import SimtKernel
 from . import launch, repeated
 from .base import CODES, GpuExecutor, flatten
 from .dense import DenseProduct
+from .few_columns import FewColumns
 from .fusedmm_steps import StepsOrPass, TwoSteps
 from .one_column import OneColumn
 from .sddmm_tile import Tile as SampledTiles
@@ -35,7 +36,7 @@ EXTRA: Mapping[str, tuple[Algorithm, ...]] = {
 
 
 #: What AMD's have, too.
-SHARED: Mapping[str, tuple[Algorithm, ...]] = {"spmm": (OneColumn(),)}
+SHARED: Mapping[str, tuple[Algorithm, ...]] = {"spmm": (OneColumn(), FewColumns())}
 
 
 class Adapter(ml_calls.Adapter):

@@ -61,6 +61,9 @@ LANES, VECTOR_BYTES = 32, 16
 #: 2^18, 8 columns: eb-pr 24 and 64, balanced 27 and 108; 32 columns: eb-pr 42 and 117, eb-sr 30 and
 #: 106.
 SCANNED_COLUMNS = 8
+#: Columns up to which that is so where rows are alike. 7-point stencil of 80^3, float64, 5, 6 and 7
+#: columns: eb-pr 119, 123 and 120, rb-sr 64, 42 and 65; 10 entries a row: 10.3 and 6.4.
+KEPT_COLUMNS = 4
 #: Columns from which a wave has no more than one row at a time, and balanced cuts better: R-MAT
 #: 2^18, 64 columns: eb-sr 174, balanced 207; 128 columns: 328 and 308; 2^14: 21 and 19.
 WIDE_COLUMNS = 128
@@ -229,6 +232,11 @@ def of_few_rows(
     )
 
 
+def is_skewed(statistics: RowStatistics, waves: int) -> bool:
+    """Return whether a wave would still have the longest row when all others are done."""
+    return statistics.longest > max(LONG, FAIR_SHARES * statistics.nnz / waves)
+
+
 def of_space(statistics: RowStatistics, waves: int, columns: int) -> Choice | None:
     """Return the kernel of Huang et al. that sums should take, or None for those of ours.
 
@@ -240,11 +248,13 @@ def of_space(statistics: RowStatistics, waves: int, columns: int) -> Choice | No
     ['eb-pr', 'rb-sr', 'eb-sr']
     """
     nnz, mean = statistics.nnz, statistics.mean
-    skewed = statistics.longest > max(LONG, FAIR_SHARES * nnz / waves)
+    skewed = is_skewed(statistics, waves)
     if mean > SHORT:
         return None
     rows = f"rows have {mean:.0f} entries on average"
-    if columns < SCANNED_COLUMNS or (skewed and columns == SCANNED_COLUMNS):
+    unlike = statistics.longest > UNLIKE * mean
+    few = columns < SCANNED_COLUMNS and (columns <= KEPT_COLUMNS or skewed or unlike)
+    if few or (skewed and columns == SCANNED_COLUMNS):
         # 5,000 rows of 20: row-split 3.9, eb-pr 6.2; 20,000 and 50,000 of 10 and 5: 8.2 and 6.9,
         # 17.3 and 7.6.
         if not skewed and statistics.rows <= waves:
@@ -259,7 +269,7 @@ def of_space(statistics: RowStatistics, waves: int, columns: int) -> Choice | No
             "eb-sr", f"{rows} and {columns} columns: groups of lanes have equal shares", 0
         )
     # 5,000 rows, 8 and 32 columns: row-split 3.8 and 4.9, rb-sr 8.0 and 5.4.
-    if statistics.longest > UNLIKE * mean or statistics.rows <= waves:
+    if unlike or statistics.rows <= waves:
         return None
     return Choice("rb-sr", f"{rows}: groups of lanes have rows of their own", 0)
 

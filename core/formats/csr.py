@@ -185,6 +185,14 @@ class Csr(Matrix):
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.csr_spmv, self, x, y, alpha, beta)
 
+    def _multiply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        if y.shape[1] < 2:
+            self._apply(x, y, alpha, beta)
+            return
+        # Several vectors are a dense matrix: spmm chooses its kernel by how many they are.
+        values, B, C = (array.reshape((1, *array.shape)) for array in (self.data, x, y))
+        self.executor.run(ml_operations.csr_spmm, self, values, B, C, alpha, beta, "auto")
+
     @property
     def T(self) -> Csc:
         """The transpose, which shares this matrix's arrays."""

@@ -25,7 +25,7 @@ EXECUTORS = {
     "cuda": (cuda, [pytest.mark.gpu]),
 }
 NAMES = {
-    "spmm": ("row-split", "balanced", "rb-sr", "rb-pr", "eb-sr", "eb-pr", "row-team"),
+    "spmm": ("row-split", "balanced", "rb-sr", "rb-pr", "eb-sr", "eb-pr", "row-team", "sub-warps"),
     "sddmm": ("row-split", "subwarp", "flat", "entry", "sm-l2"),
     "fusedmm": ("row-split", "balanced"),
 }

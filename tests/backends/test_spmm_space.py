@@ -169,6 +169,30 @@ def test_the_rule_chooses_what_was_measured_best(
 
 
 @emulated
+@pytest.mark.parametrize(("dtype", "index"), [k for k in KINDS if not k[0].endswith("float16")])
+@pytest.mark.parametrize("k", [0, 1, 2, 4, 7])
+def test_lanes_keep_the_sums_of_few_columns(
+    wave: Any, rng: Any, dtype: str, index: str, k: int
+) -> None:
+    T, A = dtype_called(dtype), pattern_of(dtype, index)
+    values, B, C = (numbers(rng, (BATCH, *s), T) for s in ((A.nnz,), (N, k), (M, k)))
+    assert_same(wave, operations.csr_spmm, A, C, values, B, C, 0.75, -0.5, "sub-warps")
+    C[...] = np.nan
+    assert_same(wave, operations.csr_spmm, A, C, values, B, C, 0.75, 0.0, "sub-warps")
+
+
+@emulated
+def test_few_columns_of_rows_that_are_alike_are_kept_by_lanes(wave: Any) -> None:
+    n = Adapter(wave).waves + 1
+    A = wl.Csr(np.eye(n, dtype=np.float32), executor=wave)
+    named = {k: A.plan_for("spmm", k).kernel for k in (1, 2, 4, 5, 8)}
+    assert named == {1: "spmv", 2: "sub-warps", 4: "sub-warps", 5: "rb-sr", 8: "rb-sr"}
+    assert A.plan_for("spmm", 2, dtype="float16").kernel == "eb-pr"
+    with pytest.raises(wl.errors.InvalidArgument, match="not for float16"):
+        A.plan_for("spmm", 2, "sub-warps", "float16")
+
+
+@emulated
 def test_what_the_rule_chooses_is_what_runs(wave: Any) -> None:
     n = Adapter(wave).waves + 1
     A = wl.Csr(np.eye(n, dtype=np.float32), executor=wave)

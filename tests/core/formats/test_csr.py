@@ -208,3 +208,20 @@ def test_the_plan_is_made_once():
     A = wl.Csr(np.eye(3))
     assert A.plan is A.plan
     assert A.plan.statistics.nnz == 3
+
+
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+def test_several_vectors_are_a_dense_matrix_to_users_and_vectors_to_loops(executor: str) -> None:
+    A = wl.Csr(np.array([[2.0, 1.0], [1.0, 3.0]]), executor=executor)
+    B = np.array([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0]])
+    with wl.profile() as seen:
+        product = A @ B
+        vector = A @ B[:, 0].copy()
+    products = {"csr.spmm", "csr.spmv"}
+    assert products <= {entry.operation for entry in seen}
+    assert [entry.calls for entry in seen if entry.operation in products] == [1, 1]
+    np.testing.assert_allclose(product[:, 0], vector)
+    with wl.profile() as seen:
+        solved = wl.solvers.Cg(A).solve(B)
+    assert "csr.spmm" not in {entry.operation for entry in seen}
+    np.testing.assert_allclose(A @ solved.x, B, atol=1e-6)
