@@ -24,6 +24,10 @@ class UnsupportedDtype(WollemiError, TypeError):
     """A dtype that no kernel is made for."""
 
 
+class UnsupportedOperand(WollemiError, TypeError):
+    """Something that an operator of Python's, or a function of NumPy's, has no meaning for here."""
+
+
 class UnsupportedOperation(WollemiError, NotImplementedError):
     """An operation that the executor at hand has no kernel for."""
 

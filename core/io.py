@@ -141,6 +141,11 @@ def write(path: str | Path, matrix: Any) -> None:
 
         host = matrix if hasattr(matrix, "tocsr") else to_host(matrix)
     dense = isinstance(host, np.ndarray)
+    if host.ndim not in (1, 2) or host.dtype.kind not in "buifc":
+        raise InvalidArgument(
+            f"expected a matrix or a vector of numbers, got {type(matrix).__name__} of shape "
+            f"{host.shape} and dtype {host.dtype}"
+        )
     if kind == "npz" and not dense:
         save_npz(path, host)
     elif kind == "npy" and dense:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,15 +19,27 @@ if TYPE_CHECKING:
 
 
 class _Temporary:
-    """A block that a composed operator keeps between applications, one per number of columns."""
+    """Blocks that a composed operator keeps between applications, by their number of columns.
+
+    Each is handed to one application at a time: threads may apply an operator together.
+    """
 
     def __init__(self) -> None:
-        self._blocks: dict[int, Array] = {}
+        self._free: dict[int, list[Array]] = {}
 
-    def get(self, executor: Executor, rows: int, columns: int, dtype: np.dtype[Any]) -> Array:
-        if columns not in self._blocks:
-            self._blocks[columns] = executor.allocate((rows, columns), dtype)
-        return self._blocks[columns]
+    @contextmanager
+    def block(
+        self, executor: Executor, rows: int, columns: int, dtype: np.dtype[Any]
+    ) -> Iterator[Array]:
+        free = self._free.setdefault(columns, [])
+        try:
+            block = free.pop()
+        except IndexError:
+            block = executor.allocate((rows, columns), dtype)
+        try:
+            yield block
+        finally:
+            free.append(block)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Temporary, ()
@@ -46,6 +60,9 @@ class _Composed(LinOp):
 
     def _with_parts(self, *parts: LinOp) -> Self:
         return type(self)(*parts)
+
+    def _private(self) -> Self:
+        return self._with_parts(*(part._private() for part in self.parts))
 
     def to(self, executor: Executor | str) -> Self:
         """Return this operator on another executor; itself if it is there already."""
@@ -100,9 +117,10 @@ class Product(_Composed):
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         left, right = self.parts
-        between = self._between.get(self.executor, right.shape[0], x.shape[1], self.dtype)
-        right._apply(x, between, 1.0, 0.0)
-        left._apply(between, y, alpha, beta)
+        rows, columns = right.shape[0], x.shape[1]
+        with self._between.block(self.executor, rows, columns, self.dtype) as between:
+            right._apply(x, between, 1.0, 0.0)
+            left._apply(between, y, alpha, beta)
 
     @property
     def T(self) -> LinOp:

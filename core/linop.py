@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .dtypes import common_dtype, is_complex
-from .errors import InvalidArgument, UnsupportedOperation
+from .errors import InvalidArgument, UnsupportedOperand, UnsupportedOperation
 from .factors import number
 from .operands import (
     as_column,
@@ -28,6 +28,10 @@ from .operands import (
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
+
+
+#: What NumPy may ask of an operator.
+_FACTS = (np.shape, np.ndim, np.iscomplexobj, np.isrealobj)
 
 
 class LinOp(ABC):
@@ -47,6 +51,17 @@ class LinOp(ABC):
 
     __array_ufunc__ = None  # NumPy and CuPy arrays leave `array @ op` and `scalar * op` to us
 
+    def __array_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        # without this NumPy would go on with an array of one object
+        if function in _FACTS:
+            return function(np.broadcast_to(self.dtype.type(), self.shape))
+        raise UnsupportedOperand(
+            f"numpy.{function.__name__} does not take a {type(self).__name__}: write A @ x for the "
+            "product, and take a matrix as A.to_dense() or A.to_scipy() for the rest"
+        )
+
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     executor: Executor
@@ -65,6 +80,13 @@ class LinOp(ABC):
     def resident(self) -> bool:
         """Whether applying is made of executor operations alone, so that it can be recorded."""
         return True
+
+    def _private(self) -> LinOp:
+        """Return this operator with temporaries of its own.
+
+        A recorded iteration goes on using those that it met, whoever else applies the operator.
+        """
+        return self
 
     @property
     def T(self) -> LinOp:
@@ -205,6 +227,10 @@ class LinOp(ABC):
             from .interop import matrix_beside
 
             return matrix_beside(self.executor, other)
+        if hasattr(other, "matvec"):
+            from .operator import as_linop
+
+            return as_linop(other, self.executor)
         return None
 
     def _after(self, other: LinOp) -> LinOp:
@@ -233,7 +259,7 @@ class LinOp(ABC):
         operator = self._beside(other)
         if operator is not None:
             return self._plus(operator)
-        return self if _is_zero(other) else NotImplemented  # as sum() begins
+        return self if _is_zero(other) else self._no_sum(other)  # zero: as sum() begins
 
     __radd__ = __add__
 
@@ -241,20 +267,42 @@ class LinOp(ABC):
         operator = self._beside(other)
         if operator is not None:
             return self._plus(operator, -1.0)
-        return self if _is_zero(other) else NotImplemented
+        return self if _is_zero(other) else self._no_sum(other)
 
     def __rsub__(self, other: Any) -> Any:
         operator = self._beside(other)
         if operator is not None:
             return operator._plus(self, -1.0)
-        return -self if _is_zero(other) else NotImplemented
+        return -self if _is_zero(other) else self._no_sum(other)
 
-    def __mul__(self, factor: Any) -> LinOp:
+    def _no_sum(self, other: Any) -> Any:
+        if isinstance(other, Number) or hasattr(other, "__array__"):
+            raise UnsupportedOperand(
+                f"the sum of a {type(self).__name__} and a {type(other).__name__} is not taken: "
+                "write it with operators, wl.Dense(x) or 2.0 * wl.Identity(n), or with A.to_dense()"
+            )
+        return NotImplemented
+
+    def __mul__(self, factor: Any) -> Any:
         from .lazy import Scaled
 
-        return Scaled(factor, self) if isinstance(factor, Number) else NotImplemented
+        if isinstance(factor, Number):
+            return Scaled(factor, self)
+        if isinstance(factor, LinOp) or hasattr(factor, "__array__") or hasattr(factor, "tocsr"):
+            raise UnsupportedOperand(
+                f"{type(self).__name__} * {type(factor).__name__} would mean one thing to matrices "
+                "and another to arrays: write A @ x for the product, A.to_scipy().multiply(x) for "
+                "that of the entries"
+            )
+        return NotImplemented
 
     __rmul__ = __mul__
+
+    def __pow__(self, exponent: Any) -> Any:
+        raise UnsupportedOperand(
+            f"{type(self).__name__} ** {exponent!r} would mean one thing to matrices and another "
+            "to arrays: write A @ A for the product, A.to_scipy() ** 2 for that of the entries"
+        )
 
     def __truediv__(self, divisor: Any) -> LinOp:
         return (

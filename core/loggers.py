@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
+
+from .errors import InvalidArgument
 
 if TYPE_CHECKING:
     from .result import Result
@@ -58,6 +61,27 @@ class Logger:
 
     def finish(self, result: Result) -> None:
         """See the outcome."""
+
+
+def checked_loggers(loggers: Any) -> list[Logger]:
+    """Return loggers as a list, if that is what they are.
+
+    Raises
+    ------
+    InvalidArgument
+        If they are no sequence, or one of them does not say when it wants to look.
+    """
+    if not isinstance(loggers, Iterable):
+        raise InvalidArgument(f"loggers: expected a sequence of them, got {loggers!r}")
+    found = list(loggers)
+    for logger in found:
+        every = getattr(logger, "every", None)
+        if not isinstance(every, (int, np.integer)) or every < 1:
+            raise InvalidArgument(
+                f"loggers: expected objects such as wl.loggers.Stream(every=100), whose every is "
+                f"an integer of at least 1, got {logger!r} with every={every!r}"
+            )
+    return found
 
 
 class History(Logger):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .dtypes import COMPUTED, value_dtype
-from .errors import ExecutorMismatch, InvalidArgument, ShapeMismatch
+from .errors import ExecutorMismatch, InvalidArgument, ShapeMismatch, UnsupportedDtype
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -28,7 +28,9 @@ def is_host(array: object) -> bool:
     if isinstance(array, (np.ndarray, np.generic, list, tuple)):
         return True
     device = getattr(array, "__dlpack_device__", None)
-    return device is not None and device()[0] == _DLPACK_CPU
+    if device is None:  # columns of pandas and the like
+        return hasattr(array, "__array__")
+    return bool(device()[0] == _DLPACK_CPU)
 
 
 def home(array: object) -> str:
@@ -58,7 +60,8 @@ def native(executor: Executor, array: object, what: str) -> Array:
         If it lives on another device.
     """
     if executor.owns(array):
-        return array
+        subclass = isinstance(array, np.ndarray) and type(array) is not np.ndarray
+        return np.asarray(array) if subclass else array  # np.matrix has two dimensions always
     if is_host(array):
         host = _as_numpy(array, what)
         if host.dtype.kind not in "buifc":
@@ -66,7 +69,8 @@ def native(executor: Executor, array: object, what: str) -> Array:
         return executor.from_host(host)
     device = getattr(array, "__dlpack_device__", None)
     if device is None:
-        raise InvalidArgument(f"{what}: expected an array, got {type(array).__name__}")
+        dense = "; make it dense with .toarray()" if hasattr(array, "toarray") else ""
+        raise InvalidArgument(f"{what}: expected an array, got {type(array).__name__}{dense}")
     adopted = executor.adopt(array)
     if adopted is None:
         where = _DLPACK_DEVICES.get(device()[0], "another device")
@@ -85,6 +89,10 @@ def _as_numpy(array: Any, what: str) -> np.ndarray[Any, Any]:
     # sequences of different lengths; tensors that require gradients
     except (ValueError, BufferError) as error:
         raise InvalidArgument(f"{what}: not an array of numbers: {error}") from None
+    except RuntimeError:  # of DLPack, for bfloat16 and narrower
+        raise UnsupportedDtype(
+            f"{what}: NumPy has no {array.dtype}; convert the array, or use wollemi.interop.torch"
+        ) from None
 
 
 def as_block(executor: Executor, array: object, rows: int, what: str) -> Array:
@@ -153,6 +161,8 @@ def require_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
 def dimensions(array: Any) -> int:
     """Return how many dimensions an array or a sequence has."""
     found = getattr(array, "ndim", None)
+    if found is None and isinstance(array, (list, tuple)):
+        found = _as_numpy(array, "the operand").ndim
     return np.ndim(array) if found is None else int(found)
 
 

@@ -39,7 +39,11 @@ class Profile:
         return iter(sorted(self.entries.values(), key=lambda e: -e.seconds))
 
     def __getitem__(self, operation: str) -> Entry:
-        return next(e for e in self.entries.values() if e.operation == operation)
+        for entry in self.entries.values():
+            if entry.operation == operation:
+                return entry
+        seen = ", ".join(sorted({name for name, _ in self.entries})) or "nothing"
+        raise KeyError(f"{operation} was not seen; seen: {seen}")
 
     def __str__(self) -> str:
         total = sum(e.seconds for e in self) or 1.0

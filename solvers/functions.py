@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.errors import InvalidArgument
+from ..core.stopping import Iterations
 from .bicgstab import Bicgstab
 from .cg import Cg
 from .cgs import Cgs
@@ -136,7 +137,8 @@ def gmres(
         )
     restart = 20 if restart is None else restart
     solver = Gmres(A, M, restart=restart, rtol=rtol, atol=atol)
-    count = (10 * max(solver.shape[0], 1) if maxiter is None else maxiter) * (solver.cycle or 1)
+    cycles = 10 * max(solver.shape[0], 1) if maxiter is None else Iterations(maxiter).count
+    count = cycles * (solver.cycle or 1)
     solver = Gmres(solver.A, solver.M, restart=restart, rtol=rtol, atol=atol, maxiter=count)
     if callback is None:
         result = solver.solve(b, x0)

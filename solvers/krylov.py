@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ..core.dtypes import common_dtype
-from ..core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
+from ..core.errors import (
+    InvalidArgument,
+    InvalidMatrix,
+    ShapeMismatch,
+    UnsupportedOperation,
+)
 from ..core.executor import same_executor
 from ..core.iteration import Cycles, Iteration, Replay
 from ..core.linop import LinOp
-from ..core.loggers import Logger, Progress
+from ..core.loggers import Logger, Progress, checked_loggers
 from ..core.operations import vector
 from ..core.operator import as_linop
 from ..core.result import Result
@@ -87,7 +92,7 @@ class KrylovSolver(LinOp):
         self.shape = self.A.shape
         self.executor = self.A.executor
         self.dtype = common_dtype(*(op.dtype for op in (self.A, self.M) if op is not None))
-        self._workspaces: dict[tuple[str, int], Workspace] = {}
+        self._workspaces: dict[tuple[str, int], list[Workspace]] = {}
 
     # ---- what a subclass says
 
@@ -142,14 +147,19 @@ class KrylovSolver(LinOp):
             Where to start; zero by default. It is not changed.
         callback : callable, optional
             Called as ``callback(xk)`` after each iteration (GMRES: each cycle, where there is an
-            ``xk``); a true return value ends the solve.
+            ``xk``); returning True ends the solve, anything but a boolean means nothing.
         norm_callback : callable, optional
-            Called with the relative residual norm after each iteration; a true return value ends
-            the solve.
+            Called with the relative residual norm after each iteration; returning True ends the
+            solve.
         progress : bool
             Whether to show a progress bar.
         loggers : sequence of Logger
             Who else watches.
+
+        Notes
+        -----
+        Threads may solve with one solver, and a callback may: solves that overlap work in arrays
+        of their own, which are kept.
 
         Returns
         -------
@@ -163,9 +173,12 @@ class KrylovSolver(LinOp):
         SolveInterrupted
             On Ctrl-C; has the result so far.
         """
-        watchers = [*loggers, *([Progress()] if progress else [])]
         from .solve import Solve
 
+        watchers = [*checked_loggers(loggers), *([Progress()] if progress else [])]
+        for name, function in (("callback", callback), ("norm_callback", norm_callback)):
+            if function is not None and not callable(function):
+                raise InvalidArgument(f"{name}: expected a function, got {function!r}")
         return Solve(self, b, x0, callback, norm_callback, watchers).run()
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -191,24 +204,38 @@ class KrylovSolver(LinOp):
         return type(self)(A, M, stop=self.stop)
 
     def workspace(self, dtype: Any, columns: int) -> Workspace:
-        """Return the arrays for ``columns`` right-hand sides, made when first asked for."""
-        key = (str(np.dtype(dtype)), columns)
-        if key not in self._workspaces:
-            M = None if self.M is None else self.M.astype(dtype)
-            work = Workspace(self.A.astype(dtype), M, columns)
-            self.allocate(work)
-            resident = work.A.resident and (M is None or M.resident)
-            work.iteration = Iteration(lambda: self.iterate(work), work.status, resident)
-            work.beginning = Replay(lambda: self.initialize(work), resident)
-            work.ending = Replay(lambda: self.finish(work), resident)
-            work.verifying = Replay(work.verify, work.A.resident)
-            if self.cycle is not None:
-                work.vectors("b")
-                work.reals("begun")
-                before = Replay(lambda: self._restart(work), resident)
-                work.cycles = Cycles(before, work.iteration, work.ending, self.cycle)
-            self._workspaces[key] = work
-        return self._workspaces[key]
+        """Return the arrays that the next solve of ``columns`` right-hand sides works in."""
+        work = self.take_workspace(dtype, columns)
+        self.give_back(work)
+        return work
+
+    def take_workspace(self, dtype: Any, columns: int) -> Workspace:
+        """Return arrays that no other solve uses, new ones if all are in use."""
+        free = self._workspaces.setdefault((str(np.dtype(dtype)), columns), [])
+        try:
+            return free.pop()  # in one step: threads may ask at the same time
+        except IndexError:
+            return self._new_workspace(dtype, columns)
+
+    def give_back(self, work: Workspace) -> None:
+        """Keep the arrays of a solve for the next one."""
+        self._workspaces.setdefault((str(np.dtype(work.dtype)), work.k), []).append(work)
+
+    def _new_workspace(self, dtype: Any, columns: int) -> Workspace:
+        M = None if self.M is None else self.M.astype(dtype)._private()
+        work = Workspace(self.A.astype(dtype)._private(), M, columns)
+        self.allocate(work)
+        resident = work.A.resident and (M is None or M.resident)
+        work.iteration = Iteration(lambda: self.iterate(work), work.status, resident)
+        work.beginning = Replay(lambda: self.initialize(work), resident)
+        work.ending = Replay(lambda: self.finish(work), resident)
+        work.verifying = Replay(work.verify, work.A.resident)
+        if self.cycle is not None:
+            work.vectors("b")
+            work.reals("begun")
+            before = Replay(lambda: self._restart(work), resident)
+            work.cycles = Cycles(before, work.iteration, work.ending, self.cycle)
+        return work
 
     def _restart(self, work: Workspace) -> None:
         """Begin a cycle from the true residual, whose norms are kept in ``work.begun``."""
@@ -228,7 +255,12 @@ def as_preconditioner(M: Any, A: LinOp) -> LinOp:
         from ..core.operator import LinearOperator
 
         M = LinearOperator(A.shape, M, dtype=A.dtype, executor=A.executor)
-    operator = as_linop(M, A.executor)
+    try:
+        operator = as_linop(M, A.executor)
+    except (InvalidArgument, InvalidMatrix) as error:
+        raise type(error)(
+            f"M: {error}; M is an operator, a function or a name, and a diagonal is wl.Diagonal(d)"
+        ) from None
     if operator.shape != A.shape:
         raise ShapeMismatch(
             f"M is {operator.shape[0]}x{operator.shape[1]} and A is {A.shape[0]}x{A.shape[1]}"

@@ -32,6 +32,9 @@ PROGRESS = 0.5
 #: Norms of b in between are squared without over- or underflow, residuals far below them included.
 SAFE_NORMS = {np.dtype(np.float32): (1e-8, 1e15), np.dtype(np.float64): (1e-100, 1e100)}
 
+#: Of two, as a scale: subnormal numbers ask for more than there is.
+LARGEST_POWER = 1023
+
 #: Iterations between two looks at the clock.
 CLOCK_PERIOD = 20
 
@@ -62,10 +65,8 @@ class Solve:
             raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
         dtype = common_dtype(solver.dtype, block.dtype, *([] if start is None else [start.dtype]))
         self.b = block if block.dtype == dtype else block.astype(dtype)
-        self.work = solver.workspace(dtype, int(block.shape[1]))
-        self._place_right_hand_side()
-        self._place_start(start)
-        self._set_limits()
+        self.start = start
+        self.work = solver.take_workspace(dtype, int(block.shape[1]))
         self.final = np.zeros(self.work.k, np.uint8)
         self.ended, self.running = np.zeros(self.work.k, np.uint8), self.work.k
         self.norm = np.zeros(self.work.k)
@@ -96,7 +97,8 @@ class Solve:
             raise InvalidArgument(f"b has NaN or Inf in column {column}: there is no solution")
         outside = (largest > 0) & ~((self.norm_b >= low) & (self.norm_b <= high))
         if outside.any():
-            self.scale[outside] = 2.0 ** -np.floor(np.log2(largest[outside]))
+            powers = -np.floor(np.log2(largest[outside]))
+            self.scale[outside] = 2.0 ** np.minimum(powers, LARGEST_POWER)
             self.b = self.executor.copy(self.b)
             self._scale_columns(self.b, self.scale)
             self.norm_b = self._column_value(vector.norm, self.b)
@@ -141,6 +143,16 @@ class Solve:
     # ---- the cycles
 
     def run(self) -> Result:
+        """Solve, and leave the workspace to the next."""
+        try:
+            self._place_right_hand_side()
+            self._place_start(self.start)
+            self._set_limits()
+            return self._run()
+        finally:
+            self.solver.give_back(self.work)
+
+    def _run(self) -> Result:
         """Cycle until every column has its verdict."""
         interrupted = False
         try:
@@ -154,6 +166,7 @@ class Solve:
                     self.final[self.final == Stop.RUNNING] = self.halt
         except KeyboardInterrupt:
             interrupted = True
+            self._take_norms()  # of the drive that was cut short
             self.final[self.final == Stop.RUNNING] = Stop.INTERRUPTED
         result = self._result()
         for logger in self.loggers:
@@ -271,6 +284,10 @@ class Solve:
         return periods
 
     def _record(self) -> None:
+        self._take_norms()
+        self._tell("iteration")
+
+    def _take_norms(self) -> None:
         """Take the norms of the last drive out of the ring."""
         status = self.work.status
         # All at once, because each wait for a device costs as much as an iteration or two.
@@ -284,7 +301,6 @@ class Solve:
             norms = ring[rows, column].astype(np.float64) / self.scale[column]
             self.history[column].extend(norms.tolist())
         self.iterations, self.advanced = iterations, advanced.size > 0
-        self._tell("iteration")
 
     def _tell(self, event: str) -> None:
         if not self.loggers:
@@ -322,7 +338,7 @@ class Solve:
         )
 
     def _callback_stops(self) -> bool:
-        if self.callback is None or not self.callback(self._shaped(self._solution())):
+        if self.callback is None or not _says_stop(self.callback(self._shaped(self._solution()))):
             return False
         self.halt = Stop.CALLBACK
         return True
@@ -333,7 +349,7 @@ class Solve:
         norms = np.array([h[-1] for h in self.history]) / np.where(
             self.norm_b > 0, self.norm_b / self.scale, 1.0
         )
-        if not self.norm_callback(norms[0] if np.ndim(self.given) == 1 else norms):
+        if not _says_stop(self.norm_callback(norms[0] if np.ndim(self.given) == 1 else norms)):
             return False
         self.halt = Stop.CALLBACK
         return True
@@ -375,3 +391,8 @@ class Solve:
             solver=type(self.solver).__name__,
             executor=self.executor.name,
         )
+
+
+def _says_stop(answer: Any) -> bool:
+    """Return whether a callback asked to stop: SciPy's may return anything, such as a norm."""
+    return isinstance(answer, (bool, np.bool_)) and bool(answer)

@@ -46,13 +46,9 @@ class Matrix(LinOp):
     ) -> Self:
         """Make a matrix of native arrays that are known to be right, in the order of ``arrays``."""
         matrix = cls.__new__(cls)
-        matrix.executor = executor
-        matrix.shape = shape
-        for name, array in zip(cls.arrays, arrays, strict=True):
-            setattr(matrix, name, array)
-        matrix.dtype = matrix.data.dtype
-        for name, value in extra.items():
-            setattr(matrix, name, value)
+        held = matrix.__dict__  # attributes are checked as they are set: half of the time of A.T
+        held.update(zip(cls.arrays, arrays, strict=True))
+        held.update(extra, executor=executor, shape=shape, dtype=held["data"].dtype)
         matrix._reset()
         return matrix
 
@@ -63,6 +59,21 @@ class Matrix(LinOp):
 
     def _reset(self) -> None:
         """Forget what was derived from the entries."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Take ``A.data = v`` and ``A.data *= 2`` as new values, and keep the pattern as it is.
+
+        Plans, transposes and kernels' own copies were made of what is held.
+        """
+        if name in self.arrays and name in self.__dict__:
+            if name != "data":
+                raise InvalidArgument(
+                    f"{name}: the pattern of a matrix stays as it is; make a new matrix of the "
+                    "other arrays"
+                )
+            self.update_values(value)
+        else:
+            super().__setattr__(name, value)
 
     # The matrices that hold one array of values: what one of them derived from it follows when
     # another takes new ones.
@@ -119,6 +130,10 @@ class Matrix(LinOp):
         """The transpose, a matrix too."""
         raise UnsupportedOperation(f"{type(self).__name__} has no transpose")
 
+    def transpose(self) -> Any:
+        """Return the transpose, by SciPy's name; by compressed rows it is a new matrix of them."""
+        return self.T
+
     # ---- moving and converting
 
     def to(self, executor: Executor | str) -> Self:
@@ -163,6 +178,10 @@ class Matrix(LinOp):
     def conj(self) -> Self:
         """Return the complex conjugate; itself if the values are real."""
         return self._with_data(self.data.conj()) if is_complex(self.dtype) else self
+
+    def conjugate(self) -> Self:
+        """Return what :meth:`conj` does, by its other name."""
+        return self.conj()
 
     def asformat(self, format: str, **options: Any) -> Any:
         """Return this matrix in another format; itself if it is in it already.
@@ -305,7 +324,7 @@ class Matrix(LinOp):
 
     def __mul__(self, factor: Any) -> Any:
         if not isinstance(factor, Number):
-            return NotImplemented
+            return super().__mul__(factor)
         scalar = number(factor, "factor")
         matrix = (
             self.astype(np.result_type(self.dtype, np.complex64))
@@ -381,7 +400,11 @@ def converted(
 
     if is_coordinates(arg):
         arg, executor = Coo(arg, shape, executor=executor), None
-    made = matrix_from(arg, executor).asformat(format, **options)
+    if format == "csr" and isinstance(arg, np.ndarray) and is_narrow(arg.dtype):
+        # Csr alone holds 16-bit values, and a dense array becomes a Dense on its way
+        made = converted(arg.astype(np.float32), format, None, executor).astype(arg.dtype)
+    else:
+        made = matrix_from(arg, executor).asformat(format, **options)
     if shape is not None and checked_shape(shape) != made.shape:
         raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
     return made

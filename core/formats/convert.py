@@ -204,10 +204,17 @@ def _place_in_row(matrix: Csr) -> tuple[Any, Any]:
     return rows, matrix.executor.xp.arange(matrix.nnz) - matrix.indptr[rows]
 
 
+def _check_width(format: str, width: Any) -> None:
+    if not isinstance(width, (int, np.integer)) or width < 0:
+        raise InvalidArgument(f"{format}: the width is an integer of at least 0, got {width!r}")
+
+
 def _csr_to_ell(matrix: Csr, width: int | None = None) -> Ell:
     xp = matrix.executor.xp
     rows, number = _place_in_row(matrix)
     longest = int(number.max()) + 1 if matrix.nnz else 0
+    if width is not None:
+        _check_width("ell", width)
     if width is not None and width < longest:
         raise InvalidArgument(f"ell: a row of {longest} entries does not fit a width of {width}")
     shape = (longest if width is None else width, matrix.shape[0])
@@ -263,8 +270,7 @@ def _csr_to_hybrid(matrix: Csr, width: int | None = None) -> Hybrid:
     if width is None:
         lengths = np.diff(executor.to_host(matrix.indptr))
         width = int(np.quantile(lengths, QUANTILE)) if lengths.size else 0
-    if width < 0:
-        raise InvalidArgument(f"hybrid: the width is at least 0, got {width}")
+    _check_width("hybrid", width)
     rows, number = _place_in_row(matrix)
     common = number < width
 

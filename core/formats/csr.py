@@ -69,6 +69,12 @@ class Csr(Matrix):
     indices: Array
     indptr: Array
 
+    _plan: Plan | None
+    #: What is known of the pattern; matrices of the same pattern and other values share it.
+    _pattern: dict[Any, Any]
+    #: Copies of the values that kernels keep in an order of theirs, by the kernels' names.
+    _copies: dict[str, Any]
+
     def __init__(
         self,
         arg: Any,
@@ -91,11 +97,7 @@ class Csr(Matrix):
         return stored_dtype(dtype)
 
     def _reset(self) -> None:
-        self._plan: Plan | None = None
-        # What is known of the pattern; matrices of the same pattern and other values share it.
-        self._pattern: dict[Any, Any] = {}
-        # Copies of the values that kernels keep in an order of theirs, by the kernels' names.
-        self._copies: dict[str, Any] = {}
+        self.__dict__.update(_plan=None, _pattern={}, _copies={})
 
     def _with_data(self, data: Array) -> Self:
         made = super()._with_data(data)

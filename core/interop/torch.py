@@ -1,4 +1,9 @@
-"""The machine-learning kernels on PyTorch's tensors, with gradients."""
+"""The machine-learning kernels on PyTorch's tensors, with gradients.
+
+``torch.func.grad`` and ``vjp`` take them; forward mode and ``vmap`` do not (batches are an axis).
+``torch.compile`` breaks its graph at them, and is quieter about it where they come as
+``torch.compiler.disable(spmm)``.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +139,7 @@ def sddmm(
         A CSR tensor if ``A`` is one and there is no batch; else values, (nnz,) or (b, nnz).
     """
     pattern = pattern_of(A)
-    alpha = real_number(alpha, "alpha", "sddmm")
+    alpha = _factor(alpha, "sddmm")
     _check("C", C, pattern.shape[0])
     _check("B", B, pattern.shape[1], like=C)
     batched = C.dim() == 3 or B.dim() == 3 or (values is not None and values.dim() == 2)
@@ -192,7 +197,7 @@ def fusedmm(
     Tensor, shape (m, p) or (b, m, p)
     """
     pattern = pattern_of(A)
-    alpha = real_number(alpha, "alpha", "fusedmm")
+    alpha = _factor(alpha, "fusedmm")
     edge = "identity" if edge is None else edge
     if edge not in EDGES:
         raise InvalidArgument(f"edge: expected None or one of {', '.join(EDGES)}, got {edge!r}")
@@ -215,7 +220,15 @@ def fusedmm(
     return out if batched else out[0]
 
 
-# ---- shapes and dtypes
+# ---- factors, shapes and dtypes
+
+
+def _factor(alpha: Any, operation: str) -> float:
+    if isinstance(alpha, Tensor) and alpha.requires_grad:
+        raise InvalidArgument(
+            f"alpha: {operation} has no gradient for it; multiply C by alpha instead, which has one"
+        )
+    return real_number(alpha, "alpha", operation)
 
 
 def _check_tensor(what: str, given: Any) -> None:

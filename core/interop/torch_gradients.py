@@ -96,11 +96,15 @@ class Spmm(Function):
     """Sparse times dense: ``(A, kernel, values, B)``, all tensors in batches."""
 
     @staticmethod
-    def forward(ctx: Any, A: Csr, kernel: str, values: Tensor, B: Tensor) -> Tensor:
+    def forward(A: Csr, kernel: str, values: Tensor, B: Tensor) -> Tensor:
         """Compute the result."""
-        ctx.A = A
-        ctx.save_for_backward(values, B)
         return _spmm(A, values, B, kernel)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Keep what the gradients are made of."""
+        ctx.A, _, values, B = inputs
+        ctx.save_for_backward(values, B)
 
     @staticmethod
     def backward(ctx: Any, d_out: Tensor) -> Any:
@@ -116,11 +120,15 @@ class Sddmm(Function):
     """Sampled products: ``(A, kernel, alpha, C, B)``, all tensors in batches."""
 
     @staticmethod
-    def forward(ctx: Any, A: Csr, kernel: str, alpha: float, C: Tensor, B: Tensor) -> Tensor:
+    def forward(A: Csr, kernel: str, alpha: float, C: Tensor, B: Tensor) -> Tensor:
         """Compute the result."""
-        ctx.A, ctx.alpha = A, alpha
-        ctx.save_for_backward(C, B)
         return _sddmm(A, C, B, alpha, kernel)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Keep what the gradients are made of."""
+        ctx.A, _, ctx.alpha, C, B = inputs
+        ctx.save_for_backward(C, B)
 
     @staticmethod
     def backward(ctx: Any, d_out: Tensor) -> Any:
@@ -157,7 +165,6 @@ class Fusedmm(Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
         A: Csr,
         kernel: str,
         edge: str,
@@ -173,9 +180,13 @@ class Fusedmm(Function):
         held = None if values is None else _dense(on, values)
         arguments = (held, *(_dense(on, x) for x in (C, B, D)), native_of(on, E))
         on.run(operations.csr_fusedmm, A, *arguments, alpha, edge, kernel)
-        ctx.A, ctx.edge, ctx.alpha = A, edge, alpha
-        ctx.save_for_backward(values, C, B, D, E)
         return E
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Keep what the gradients are made of."""
+        ctx.A, _, ctx.edge, ctx.alpha, *tensors = inputs
+        ctx.save_for_backward(*tensors, output)
 
     @staticmethod
     def backward(ctx: Any, d_E: Tensor) -> Any:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
+import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core.errors import InvalidArgument, InvalidMatrix
 
 
 class Copy:
@@ -48,3 +51,36 @@ def test_sampled_products_written_into_a_matrix_reach_its_copies() -> None:
     other._copies["kernel"] = Copy(other)
     wl.sddmm(A, 5 * np.eye(2), np.eye(2), out=S)
     np.testing.assert_array_equal(other._copies["kernel"].values, [5.0, 5.0])
+
+
+def test_assigned_values_are_new_values() -> None:
+    A = matrix()
+    T = A.T
+    A._copies["kernel"] = Copy(A)
+    A.data = [3.0, 4.0]
+    np.testing.assert_array_equal(A._copies["kernel"].values, [3.0, 4.0])
+    A.data *= 2.0
+    np.testing.assert_array_equal(A._copies["kernel"].values, [6.0, 8.0])
+    np.testing.assert_array_equal(T.data, [6.0, 8.0])
+    with pytest.raises(InvalidMatrix, match=r"expected data of shape \(2,\)"):
+        A.data = np.ones(3)
+
+
+def test_scaled_in_place_a_packed_matrix_multiplies_by_the_new_values() -> None:
+    S = sp.random_array((4000, 4000), density=2e-3, rng=0)
+    # rows of many lengths, which kernels pack
+    A, x = (
+        wl.Csr(sp.vstack([S, np.ones((1, 4000))])),
+        np.random.default_rng(0).standard_normal(4000),
+    )
+    before = A @ x
+    A.data *= 2.0
+    np.testing.assert_array_equal(A @ x, 2.0 * before)
+
+
+@pytest.mark.parametrize("format", ["csr", "coo", "ell", "sellp"])
+def test_the_pattern_stays_as_it_is(format: str) -> None:
+    A = matrix().asformat(format)
+    name = A.arrays[-1]
+    with pytest.raises(InvalidArgument, match=f"{name}: the pattern of a matrix stays"):
+        setattr(A, name, getattr(A, name))

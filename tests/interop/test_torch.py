@@ -199,3 +199,24 @@ def test_values_that_do_not_fit_are_refused_by_all_three(A: wl.Csr, shape: tuple
     ):
         with pytest.raises(ShapeMismatch, match=r"values: expected shape \(10,\) or \(b, 10\)"):
             call()
+
+
+def test_functional_gradients_are_those_of_autograd(A: wl.Csr) -> None:
+    B, C = leaf(5, 3), leaf(6, 3)
+
+    def energy(B: Any) -> Any:
+        return wt.fusedmm(A, C.detach(), B, B, edge="softmax").pow(2).sum()
+
+    (expected,) = torch.autograd.grad(energy(B), B)
+    torch.testing.assert_close(torch.func.grad(energy)(B.detach()), expected)
+    torch.testing.assert_close(
+        torch.func.vjp(energy, B.detach())[1](torch.tensor(1.0))[0], expected
+    )
+
+
+@pytest.mark.parametrize("function", ["sddmm", "fusedmm"])
+def test_a_factor_that_wants_a_gradient_is_refused(A: wl.Csr, function: str) -> None:
+    operands = (leaf(6, 3), leaf(5, 3), leaf(5, 3))[: 2 if function == "sddmm" else 3]
+    factor = torch.tensor(2.0, requires_grad=True)
+    with pytest.raises(InvalidArgument, match="has no gradient for it"):
+        getattr(wt, function)(A, *operands, alpha=factor)

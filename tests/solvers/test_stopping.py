@@ -131,6 +131,8 @@ def test_ctrl_c_gives_what_was_reached(on, solver, rng):
     assert result.stops == [Stop.INTERRUPTED]
     assert np.all(np.isfinite(result.x))
     assert result.residual_norm < result.residuals[0]
+    assert result.iterations >= 5  # 12 products, of which one came first and one was cut short
+    assert result.residuals.shape == (result.iterations + 1,)
     # the solver is as good as before
     assert made.solve(rng.standard_normal(144), x0=None).iterations > 0
 
@@ -189,3 +191,35 @@ def test_an_interruption_and_its_result_pickle():
     again = pickle.loads(pickle.dumps(wl.errors.SolveInterrupted("after 3 iterations", result)))
     assert str(again) == "after 3 iterations"
     np.testing.assert_array_equal(again.result.x, result.x)
+
+
+@pytest.mark.parametrize("answer", [1.5, np.float64(3.0), np.ones(3), "text", None, False])
+def test_only_true_ends_a_solve(answer):
+    result = wl.solvers.Cg(poisson(6)).solve(np.ones(36), callback=lambda x: answer)
+    assert result.converged
+
+
+@pytest.mark.parametrize("every", [0, -1, 1.5, None, "2"])
+def test_a_logger_looks_every_so_many_iterations(every):
+    with pytest.raises(wl.errors.InvalidArgument, match="an integer of at least 1"):
+        wl.solvers.Cg(poisson(4)).solve(np.ones(16), loggers=[History(every=every)])
+
+
+@pytest.mark.parametrize(
+    ("watching", "message"),
+    [
+        ({"loggers": Stream()}, "loggers: expected a sequence"),
+        ({"loggers": [3]}, "such as wl.loggers.Stream"),
+        ({"callback": 3}, "callback: expected a function, got 3"),
+        ({"norm_callback": "x"}, "norm_callback: expected a function"),
+    ],
+)
+def test_who_watches_is_asked_before_the_solve(watching, message):
+    with pytest.raises(wl.errors.InvalidArgument, match=message):
+        wl.solvers.Cg(poisson(4)).solve(np.ones(16), **watching)
+
+
+@pytest.mark.parametrize("maxiter", [1.5, -1, "a"])
+def test_cycles_of_gmres_are_whole(maxiter):
+    with pytest.raises(wl.errors.InvalidArgument, match="expected an integer >= 0"):
+        wl.linalg.gmres(poisson(4), np.ones(16), maxiter=maxiter)

@@ -89,3 +89,56 @@ def test_a_tensor_that_requires_gradients_is_refused_with_the_remedy():
 def test_plans_are_for_operations_that_have_them():
     with pytest.raises(InvalidArgument, match="only for spmm, sddmm, fusedmm"):
         wl.Csr(ENTRIES).plan_for("spmv", 4)
+
+
+@pytest.mark.parametrize("width", [-1, 2.5, "a"])
+@pytest.mark.parametrize("format", [wl.Ell, wl.Hybrid])
+def test_a_width_is_a_whole_number(format, width):
+    with pytest.raises(InvalidArgument, match="the width is an integer of at least 0"):
+        format(ENTRIES, width=width)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("format", [wl.Csr, wl.Dense, wl.Coo])
+def test_matrices_of_numpy_are_arrays(format):
+    A = format(np.matrix(ENTRIES))
+    np.testing.assert_array_equal(A.to_dense(), ENTRIES)
+    np.testing.assert_array_equal(A @ np.matrix([[1.0], [2.0]]), ENTRIES @ [[1.0], [2.0]])
+
+
+def test_a_dense_array_of_16_bits_becomes_rows_of_16_bits():
+    A = wl.Csr(ENTRIES.astype(np.float16))
+    assert A.dtype == np.float16
+    np.testing.assert_array_equal(A.to_dense(), ENTRIES)
+
+
+class Column:
+    """What a column of pandas is to NumPy."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([1.0, 2.0])
+
+
+def test_what_numpy_takes_for_an_array_is_one():
+    np.testing.assert_array_equal(wl.Csr(ENTRIES) @ Column(), ENTRIES @ [1.0, 2.0])
+
+
+def test_sequences_of_different_lengths_are_no_vectors():
+    with pytest.raises(InvalidArgument, match="not an array of numbers"):
+        wl.Csr(ENTRIES) @ [[1.0], [2.0, 3.0]]
+
+
+def test_sparse_right_hand_sides_are_told_to_be_dense():
+    with pytest.raises(InvalidArgument, match=r"make it dense with .toarray\(\)"):
+        wl.linalg.cg(ENTRIES, sp.coo_array([[1.0], [2.0]]))
+
+
+def test_numbers_that_numpy_lacks_are_named():
+    with pytest.raises(UnsupportedDtype, match=r"NumPy has no torch\.bfloat16"):
+        wl.Csr(ENTRIES) @ torch.ones(2, dtype=torch.bfloat16)
+
+
+@pytest.mark.parametrize("M", [3, np.ones(2)])
+def test_what_is_no_preconditioner_is_named_as_one(M):
+    with pytest.raises((InvalidArgument, InvalidMatrix), match=r"M: .*wl.Diagonal\(d\)"):
+        wl.linalg.cg(ENTRIES, np.ones(2), M=M)
