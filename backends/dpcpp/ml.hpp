@@ -7,7 +7,23 @@
 namespace wl {
 
 // Columns that a lane holds at a time: what is wider takes the row's entries again for each strip.
-constexpr int STRIP = WL_WARP == 1 ? 64 : 4;
+// On CPU devices they are four of the widest vectors.
+template <class T>
+constexpr int STRIP = WL_WARP == 1 ? 256 / int(sizeof(held_t<T>)) : 4;
+
+// The columns of a strip: as many as lanes hold, or fewer on GPUs, where some lanes then have none.
+// On CPU devices their number is known to the compiler, which makes vectors of them.
+template <int N>
+struct exactly {
+  static constexpr int held = N;
+  WL_DEVICE operator i64() const { return N; }
+};
+template <int N>
+struct at_most {
+  static constexpr int held = N;
+  i64 columns;
+  WL_DEVICE operator i64() const { return columns; }
+};
 
 // Blocks of rows of one batch; `step` is the distance of batches and `ld` that of rows.
 template <class T>
@@ -59,30 +75,35 @@ WL_DEVICE held_t<T> dot_of_wave(const item& it, i64 k, const T* a, const T* b) {
 }
 
 // held_l += factor row_l for the columns that this lane has of a strip.
-template <class T>
-WL_DEVICE void add_row(const item& it, i64 columns, held_t<T> factor, const T* row,
-                       held_t<T>* held) {
-  if constexpr (WL_WARP > 1) {
-    for (int s = 0; s < STRIP; ++s) {
-      const i64 c = lane_of(it) + i64(s) * WL_WARP;
-      if (c < columns)
-        multiply_add(held[s], factor, widen(row[c]));
-    }
-  } else if (columns == STRIP) {
-    for (int s = 0; s < STRIP; ++s)
-      multiply_add(held[s], factor, widen(row[s]));
-  } else {
-    for (i64 s = 0; s < columns; ++s)
-      multiply_add(held[s], factor, widen(row[s]));
+template <class T, class N>
+WL_DEVICE void add_row(const item& it, N columns, held_t<T> factor, const T* row, held_t<T>* held) {
+#pragma unroll
+  for (int s = 0; s < N::held; ++s) {
+    const i64 c = lane_of(it) + i64(s) * WL_WARP;
+    if (WL_WARP == 1 || c < columns)
+      multiply_add(held[s], factor, widen(row[c]));
   }
 }
 
+// Calls body(first, columns) for strips of N columns from `first` on, then for narrower ones.
+template <int N, class Body>
+WL_DEVICE void for_narrower(i64 first, i64 k, const Body& body) {
+  for (; first + N <= k; first += N)
+    body(first, exactly<N>{});
+  if constexpr (N > 1)
+    for_narrower<N / 2>(first, k, body);
+}
+
 // Calls body(first, columns) for the strips of k columns.
-template <class Body>
+template <class T, class Body>
 WL_DEVICE void for_strips(i64 k, const Body& body) {
-  constexpr i64 width = i64(STRIP) * WL_WARP;
-  for (i64 first = 0; first < k; first += width)
-    body(first, k - first < width ? k - first : width);
+  if constexpr (WL_WARP == 1) {
+    for_narrower<STRIP<T>>(0, k, body);
+  } else {
+    constexpr i64 width = i64(STRIP<T>) * WL_WARP;
+    for (i64 first = 0; first < k; first += width)
+      body(first, at_most<STRIP<T>>{k - first < width ? k - first : width});
+  }
 }
 
 template <class T, class I>
@@ -92,8 +113,8 @@ WL_DEVICE void spmm_rows(const item& it, i64 m, i64 k, i64 batch, const I* indpt
   const batched<const T> of_B{B, B_ld, B_step};
   const batched<T> of_C{C, C_ld, C_step};
   for_rows(it, m, batch, [&](i64 b, i64 row) {
-    for_strips(k, [&](i64 first, i64 columns) {
-      held_t<T> sums[STRIP] = {};
+    for_strips<T>(k, [&](i64 first, auto columns) {
+      held_t<T> sums[decltype(columns)::held] = {};
       for (i64 e = indptr[row]; e < indptr[row + 1]; ++e)
         add_row(it, columns, widen(values[b * values_step + e]), of_B.row(b, indices[e]) + first,
                 sums);
@@ -142,8 +163,9 @@ WL_DEVICE void fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, cons
   const batched<const T> of_C{C, C_ld, C_step}, of_B{B, B_ld, B_step}, of_D{D, D_ld, D_step};
   const batched<T> of_E{E, E_ld, E_step};
   for_rows(it, m, batch, [&](i64 b, i64 row) {
-    for_strips(p, [&](i64 first, i64 columns) {
-      S held[STRIP] = {}, total{}, largest = -__builtin_huge_valf();
+    for_strips<T>(p, [&](i64 first, auto columns) {
+      constexpr int width = decltype(columns)::held;
+      S held[width] = {}, total{}, largest = -__builtin_huge_valf();
       for (i64 e = indptr[row]; e < indptr[row + 1]; ++e) {
         S s = dot_of_wave<T>(it, k, of_C.row(b, row), of_B.row(b, indices[e])) * alpha;
         if (values)
@@ -152,7 +174,7 @@ WL_DEVICE void fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, cons
         if (edge == SOFTMAX) {
           if (s > largest) {
             const S scale = sycl::exp(largest - s);
-            for (int i = 0; i < STRIP; ++i)
+            for (int i = 0; i < width; ++i)
               held[i] *= scale;
             total *= scale;
             largest = s;
