@@ -225,6 +225,8 @@ class KernelTable:
 
     def __call__(self, operation: Operation) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorate a function to be this backend's kernel of ``operation``."""
+        if not isinstance(operation, Operation):
+            raise TypeError(f"a kernel is that of an Operation, not of {operation!r}")
 
         def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
             self._kernels[operation] = kernel

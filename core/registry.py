@@ -119,14 +119,20 @@ def _load(name: str) -> Backend:
         loaded: Backend = point.load()
     except ImportError as error:
         raise ExecutorUnavailable(
-            f"the {name} backend could not be imported: {error}; "
-            f'install what it needs with: pip install "wollemi[{name}]"'
+            f"the {name} backend could not be imported: {error}; install {_remedy(point)}"
         ) from error
     except Exception as error:  # somebody else's broken backend must not take the others with it
         raise ExecutorUnavailable(
             f"the {name} backend ({point.value}) failed to load: {type(error).__name__}: {error}"
         ) from error
     return loaded
+
+
+def _remedy(point: EntryPoint) -> str:
+    """Say what to install for a backend that cannot be imported."""
+    if point.module.startswith("wollemi."):
+        return f'what it needs with: pip install "wollemi[{point.name}]"'
+    return f"what {point.dist.name if point.dist else point.module} needs"
 
 
 def executor(name: str | Executor) -> Executor:
@@ -173,6 +179,8 @@ def available_executors() -> list[Availability]:
                 )
         except ExecutorUnavailable as error:
             lines.append(Availability(name, False, "", None, str(error)))
+        except Exception as error:  # somebody else's broken backend must not take the others along
+            lines.append(Availability(name, False, "", None, f"{type(error).__name__}: {error}"))
     return lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def told(made):
 
 @pytest.fixture(scope="module")
 def helpers():
-    with ahead.Helpers(2) as some:
+    with closing(ahead.Helpers(2)) as some:
         yield some
 
 
@@ -70,7 +71,7 @@ def test_files_are_in_memory_only_where_there_is_room(monkeypatch, tmp_path):
 
 
 def test_a_process_that_ends_is_an_answer_too():
-    with ahead.Helpers(1) as some:
+    with closing(ahead.Helpers(1)) as some:
         (made,) = ahead.problems([Task("spmv", Case("end", os.abort), spmv.Product)], some)
     assert str(made) == "its process ended with SIGABRT"
 

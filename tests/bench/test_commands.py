@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,8 @@ from wollemi.bench import ml, runs, suites
 from wollemi.bench.cases import Case
 from wollemi.bench.worker import Stations
 from wollemi.cli import main
+
+from ..backends.needs import package
 
 QUICK = ("--batches", "3", "--budget", "0.2", "--one-process", "--against", "scipy")
 
@@ -134,7 +137,7 @@ def test_a_case_that_cannot_be_had_is_a_failed_record(monkeypatch):
 
     monkeypatch.setattr(runs, "held", broken)
     monkeypatch.setattr(runs.Maker, "problem", lambda self, task: None)
-    with Stations(own_process=False) as stations:
+    with closing(Stations(own_process=False)) as stations:
         records = list(runs.run("growth", wl.ReferenceExecutor(), [], stations))
     assert len(records) == 16  # four jobs over four sizes
     assert {r.trouble for r in records} == {"failed: MemoryError: too large"}
@@ -176,7 +179,7 @@ def test_half_precision_is_measured(tmp_path):
 
 
 def test_a_roofline_is_drawn(tmp_path):
-    pytest.importorskip("matplotlib")
+    package("matplotlib")
     options = ("--executor", "reference", "--plot", tmp_path / "roof.png", *QUICK)
     assert run("bench", "spmv", "stencil5:8", "stencil7:5", *options) == 0
     assert (tmp_path / "roof.png").read_bytes().startswith(b"\x89PNG")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ class Toy(Problem):
 
 
 def hold(calls, peers=(), cost=None):
-    with Stations(own_process=False) as stations:
+    with closing(Stations(own_process=False)) as stations:
         return Contest(Toy(calls, cost), entrants(REFERENCE, peers)).run(stations, QUICK)
 
 
@@ -110,7 +111,7 @@ class Missing(Peer):
 
 def test_a_cheating_peer_is_caught_and_a_missing_one_named():
     peers = [SciPy(), Cheating(), Missing()]
-    with Stations(own_process=False) as stations:
+    with closing(Stations(own_process=False)) as stations:
         held = run(spmv.tasks([case("stencil5:6")]), REFERENCE, peers, stations, QUICK)
         by_name = {record.contender: record for record in held}
     assert by_name["wollemi"].seconds and by_name["wollemi"].times_ours == 1.0
@@ -171,7 +172,7 @@ def test_a_crash_is_a_record_and_the_others_go_on(planted):
         planted.Wrong("wrong"),
         planted.Telling("telling"),
     ]
-    with Stations(own_process=True) as stations:
+    with closing(Stations(own_process=True)) as stations:
         for _ in range(2):  # and what crashed is there again in the next contest
             held = run(spmv.tasks([case("stencil5:6")]), REFERENCE, peers, stations, QUICK)
             by_name = {record.contender: record for record in held}

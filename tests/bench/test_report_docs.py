@@ -10,6 +10,8 @@ import pytest
 from wollemi.bench.page import markdown
 from wollemi.bench.results import read
 
+from ..backends.needs import package
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/performance.md"
 RESULTS = sorted((ROOT / "benchmarks/results").glob("*.jsonl"))
@@ -25,7 +27,7 @@ def test_the_performance_page_is_current(runs):
 
 
 def test_the_pictures_were_drawn_from_the_same_records(runs):
-    image = pytest.importorskip("PIL.Image")
+    image = package("PIL.Image")
     named = re.findall(r"\]\((img/performance-[^)]+)\)", PAGE.read_text(encoding="utf-8"))
     assert named
     for name in named:

@@ -13,6 +13,7 @@ from wollemi.bench.page.papers import in_unit
 from wollemi.bench.results import bouts, read
 from wollemi.cli import main
 
+from ..backends.needs import package
 from .made import record, write
 
 PAPER = {
@@ -194,8 +195,8 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("jinja2")
+    package("matplotlib")
+    package("jinja2")
     folder = tmp_path_factory.mktemp("page")
     path = write(folder / "r.jsonl", list(everything()))
     assert run(path, "--out", folder / "out") == 0
@@ -233,8 +234,8 @@ def test_the_same_records_give_the_same_page(page, tmp_path):
 
 
 def test_a_report_of_one_bare_record_is_drawn_too(tmp_path):
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("jinja2")
+    package("matplotlib")
+    package("jinja2")
     bare = record(samples=[], low=None, high=None, bytes=None, flops=None, read=None, triad=None)
     path = write(tmp_path / "r.jsonl", [bare])
     assert run(path, "--out", tmp_path / "out", "--markdown", tmp_path / "p.md") == 0
@@ -242,7 +243,7 @@ def test_a_report_of_one_bare_record_is_drawn_too(tmp_path):
 
 
 def test_pictures_of_an_older_page_are_removed(tmp_path):
-    pytest.importorskip("matplotlib")
+    package("matplotlib")
     (tmp_path / "img").mkdir()
     (tmp_path / "img/performance-old.png").touch()
     (tmp_path / "img/convergence.png").touch()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ REFERENCE = wl.ReferenceExecutor()
 
 def held(problem):
     """Return what became of our solver."""
-    with Stations(own_process=False) as stations:
+    with closing(Stations(own_process=False)) as stations:
         contest = Contest(problem, entrants(REFERENCE, []))
         ((ours,), _) = contest.run(stations, Settings(3, 1e-4, 0.1))
     return ours

@@ -4,11 +4,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import wollemi as wl
 from wollemi.core.executor import Executor
+
+from .made import lazy
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,3 +34,9 @@ def run_python() -> Callable[[str], None]:
         assert done.returncode == 0, done.stderr
 
     return run
+
+
+@pytest.fixture(params=[wl.Csr, lazy], ids=["matrix", "lazy"])
+def op(request: pytest.FixtureRequest) -> Any:
+    """Make an operator of a dense array, as a matrix or as a callable."""
+    return request.param

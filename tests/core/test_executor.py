@@ -240,8 +240,11 @@ def test_an_installed_backend_is_in_the_support_matrix(install):
 
 def test_a_backend_whose_package_is_missing_says_what_to_install(install):
     install("sixth", value="no_such_package.backend:BACKEND")
-    with pytest.raises(ExecutorUnavailable, match=r'pip install "wollemi\[sixth\]"'):
+    with pytest.raises(ExecutorUnavailable, match=r"install what no_such_package\.backend needs"):
         wl.executor("sixth")
+    install("seventh", value="wollemi.backends.seventh:BACKEND")
+    with pytest.raises(ExecutorUnavailable, match=r'pip install "wollemi\[seventh\]"'):
+        wl.executor("seventh")
     (line,) = [line for line in wl.available_executors() if line.name == "sixth"]
     assert not line.available
     assert "no_such_package" in str(line)
@@ -253,6 +256,20 @@ def test_a_broken_backend_does_not_take_the_others_with_it(install):
     assert lines["reference"].available
     assert "AttributeError" in lines["sixth"].reason
     assert registry.kernel_tables()["sixth"] is None
+
+
+def test_a_backend_that_cannot_count_its_devices_does_not_either(install):
+    install(
+        "sixth", Backend("sixth", SixthExecutor, lambda: [1 / 0], lambda: SixthExecutor.kernels)
+    )
+    lines = {line.name: line for line in wl.available_executors()}
+    assert lines["reference"].available
+    assert lines["sixth"].reason == "ZeroDivisionError: division by zero"
+
+
+def test_a_kernel_is_that_of_an_operation():
+    with pytest.raises(TypeError, match=r"not of 'csr\.spmv'"):
+        SixthExecutor.kernels("csr.spmv")
 
 
 def test_a_backend_can_be_registered_in_a_process(monkeypatch):

@@ -12,12 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ..core.executor import Executor
 from .peers import Peer
@@ -56,17 +56,6 @@ class Helpers:
             self._idle.put(worker)
         # a thread waits for each answer
         self._threads = ThreadPoolExecutor(count)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def submit(self, verb: str, *arguments: Any) -> Future[Any]:
         """Return the answer to come of whoever is idle first."""
@@ -144,7 +133,7 @@ def rehearse(tasks: Sequence[Task], executor: Executor, peers: Sequence[Peer]) -
     on the host of an H200 half a minute; what the first plan needs of CuPy takes 15 s alone.
     """
     keeping = [peer for peer in peers if peer.keeps_kernels]
-    with Helpers(spare_cores(MOST_REHEARSING, measuring=False)) as helpers:
+    with closing(Helpers(spare_cores(MOST_REHEARSING, measuring=False))) as helpers:
         done = [helpers.submit("rehearse", [task], executor, keeping) for task in varied(tasks)]
         for future in done:
             future.exception()  # who cannot do it now says so when it is measured

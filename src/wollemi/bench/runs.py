@@ -158,7 +158,8 @@ def several(
             sizes = {key: options.get(key) for key in ("scale", "iterations")}
             tasks = [task for name in names for _, task in planned(name, executor, **sizes)]
             ahead.rehearse(tasks, executor, peers)
-            helpers = ended.enter_context(ahead.Helpers(ahead.spare_cores(ahead.MOST_MAKERS)))
+            helpers = ahead.Helpers(ahead.spare_cores(ahead.MOST_MAKERS))
+            ended.callback(helpers.close)
         for name, share in shares(names, seconds - (time.monotonic() - began)):
             where = (executor, peers, stations)
             yield from run(name, *where, **options, seconds=share, helpers=helpers)

@@ -17,8 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -233,17 +232,6 @@ class Stations:
         self._workers: dict[str, Worker] = {}
         self.gauge = Gauge()
         self._folder = tempfile.TemporaryDirectory(prefix="wollemi-bench-")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def processes(self) -> list[int]:
         """Return the numbers of this process and of those that it started."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
@@ -198,7 +199,8 @@ def _report(measure: Measure, how: How) -> None:
     peers = peers_of(where, how.against)
     report = Report(environment(where, peers), how.json)
     out = console()
-    with stations_for(where, own_process=False if how.one_process else None) as stations:
+    own_process = False if how.one_process else None
+    with closing(stations_for(where, own_process=own_process)) as stations:
         measured = measure(where, peers, stations)
         for _, contest in groupby(measured, key=_contest):
             records = list(contest)

@@ -27,7 +27,9 @@ WRITABLE = (".mtx", ".mtx.gz", ".npy")
 
 
 def solve(
-    matrix: Annotated[Path, typer.Argument(help="A: .mtx, .mtx.gz, .npz, .npy or .smtx.")],
+    matrix: Annotated[
+        Path, typer.Argument(metavar="A", help="A: .mtx, .mtx.gz, .npz, .npy or .smtx.")
+    ],
     right_hand_side: Annotated[
         Path | None, typer.Argument(metavar="B", help="b; A @ ones by default.")
     ] = None,
