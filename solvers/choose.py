@@ -35,6 +35,14 @@ METHODS: dict[str, type[KrylovSolver]] = {
 #: matrices where 30 does not.
 RESTART = 30
 
+#: Numbers in a basis of GMRES, over all columns, up to which it is not restarted: those of 1000
+#: unknowns and one column. On two cores of an EPYC (22 November 2026; rtol 1e-8, milliseconds,
+#: restarted by 30 and not at all) that solves west0067 (40 without success, 0.8) and
+#: dlmc_tf_vd80_ffn2 (340 without success, 65), and is sooner done with recirc_flow (8.7, 3.9) and
+#: pde900 (22, 17). Larger ones that do not converge would pay for it: 1138_bus (180, 1180) and
+#: cryg2500 (530, 13000).
+WHOLE_BASIS = 2**20
+
 #: Why a column that one method gave up on is worth another method.
 _WORTH_ANOTHER = (Stop.INDEFINITE, Stop.BREAKDOWN, Stop.STAGNATED, Stop.NOT_FINITE)
 
@@ -49,7 +57,7 @@ def solve(
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    restart: int = RESTART,
+    restart: int | None = None,
     stop: Criterion | None = None,
     callback: Callable[[Any], Any] | None = None,
     progress: bool = False,
@@ -74,8 +82,8 @@ def solve(
         Stop at ``norm(b - A x) <= max(rtol * norm(b), atol)``, per column.
     maxiter : int, optional
         Iterations at most; ``10 n`` by default.
-    restart : int
-        Cycle length of GMRES.
+    restart : int, optional
+        Cycle length of GMRES; by default 30, or as many as there are unknowns in a small system.
     stop : Criterion, optional
         Replaces ``rtol``, ``atol`` and ``maxiter``; see :mod:`wollemi.stop`.
     callback, progress, loggers
@@ -100,8 +108,9 @@ def solve(
     >>> result.notes
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
-    restart = checked_restart(restart)  # whether GMRES has its turn or not
     operator = as_linop(A)
+    # checked whether GMRES has its turn or not
+    restart = _restart(operator, b) if restart is None else checked_restart(restart)
     names, why = _methods(method, operator)
     notes = [f"{names[0]}: {why}"]
     M, chosen = _preconditioner(M, operator)
@@ -131,6 +140,13 @@ def _solver(name: str, A: LinOp, M: Any, restart: int, settings: dict[str, Any])
     if name == "gmres":
         return Gmres(A, M, restart=restart, **settings)
     return METHODS[name](A, M, **settings)
+
+
+def _restart(A: LinOp, b: Any) -> int:
+    n = A.shape[0]
+    shape: tuple[int, ...] = getattr(b, "shape", ())
+    columns = int(shape[1]) if len(shape) == 2 else 1
+    return max(n, 1) if n * n * columns <= WHOLE_BASIS else RESTART
 
 
 def _methods(method: str, A: LinOp) -> tuple[list[str], str]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.solvers import choose
 
 from .conftest import convection, poisson
 
@@ -93,6 +94,20 @@ def test_unknown_names_are_refused_with_the_known_ones():
         wl.solve(poisson(4), np.ones(16), method="lu")
     with pytest.raises(wl.errors.InvalidArgument, match="none, jacobi"):
         wl.solve(poisson(4), np.ones(16), M="ilu")
+
+
+def test_a_small_system_is_not_restarted():
+    cycle = np.roll(np.eye(67), 1, axis=0)  # GMRES learns nothing before its last step
+    assert wl.solve(cycle, np.eye(67)[0], method="gmres", M="none").iterations == 67
+    restarted = wl.solve(cycle, np.eye(67)[0], method="gmres", M="none", restart=30)
+    assert not restarted.converged
+
+
+def test_a_large_system_is_restarted_and_so_are_many_columns():
+    large, small = wl.Identity(2000), wl.Identity(500)
+    assert choose._restart(large, np.ones(2000)) == choose.RESTART
+    assert choose._restart(small, np.ones((500, 3))) == 500
+    assert choose._restart(small, np.ones((500, 300))) == choose.RESTART
 
 
 def test_a_restart_is_checked_whether_gmres_has_its_turn_or_not():

@@ -39,7 +39,10 @@ def solve(
     rtol: Annotated[float, typer.Option(help="Relative tolerance on the true residual.")] = 1e-5,
     atol: Annotated[float, typer.Option(help="Absolute tolerance on the true residual.")] = 0.0,
     maxiter: Annotated[int | None, typer.Option(help="Iterations at most; 10 n.")] = None,
-    restart: Annotated[int, typer.Option(help="Cycle length of gmres.")] = RESTART,
+    restart: Annotated[
+        int | None,
+        typer.Option(help=f"Cycle length of gmres; {RESTART}, or all of a small system."),
+    ] = None,
     dtype: Annotated[str | None, typer.Option(help=f"{', '.join(DTYPES)}.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the convergence into this file.")] = None,
     out: Annotated[Path | None, typer.Option(help=f"Write x: {', '.join(WRITABLE)}.")] = None,
