@@ -60,8 +60,8 @@ def native(executor: Executor, array: object, what: str) -> Array:
         If it lives on another device.
     """
     if executor.owns(array):
-        subclass = isinstance(array, np.ndarray) and type(array) is not np.ndarray
-        return np.asarray(array) if subclass else array  # np.matrix has two dimensions always
+        # np.matrix has two dimensions always
+        return np.asarray(array) if isinstance(array, np.matrix) else array
     if is_host(array):
         host = _as_numpy(array, what)
         if host.dtype.kind not in "buifc":

@@ -84,6 +84,10 @@ class DenseProduct(Algorithm):
         rows, columns = facts.statistics.rows, facts.statistics.columns
         if max(rows, columns, facts.columns) >= 2**31:
             return "the library counts rows and columns in 32 bits"
+        return None
+
+    def defect(self, to: Adapter, A: Any) -> str | None:
+        """Return that places come twice, if so."""
         if _has_duplicates(to.executor.xp, A):
             return "places come twice: add them up with A.sum_duplicates()"
         return None

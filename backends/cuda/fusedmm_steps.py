@@ -54,6 +54,7 @@ class TwoSteps(Algorithm):
         for tile in self.tiles:
             if not tile.objection(to, A, facts):
                 why = tile.reason(to, A, facts)
+                why = None if why and tile.defect(to, A) else why
                 return why and f"{why}, stored, and multiplied by D"
         return None
 

@@ -35,22 +35,23 @@ sell_hot = SimtKernel(
 def facts_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selection.Facts]:
     """Return what the rule wants to know of a CSR matrix, and no more."""
     xp, warp, thresholds = executor.xp, executor.device.warp, executor.thresholds
-    length = xp.diff(matrix.indptr.astype(np.int64))
-    nnz = matrix.nnz
+    nnz, rows = matrix.nnz, matrix.shape[0]
     statistics = statistics_of(executor, matrix.indptr, matrix.shape[1])
     narrow = max(*matrix.shape, nnz) < 2**31
     room = executor.free_memory() if narrow else 0  # packed columns are 32-bit
-    facts = selection.Facts(9.9, 9.9, 0, 2**31, 0.0, matrix.dtype.itemsize, room)
+    facts = selection.Facts(
+        packed.UNKNOWN, packed.UNKNOWN, 0, 2**31, 0.0, matrix.dtype.itemsize, room
+    )
     if selection.choose_small(statistics, thresholds) is not None or not narrow:
         return statistics, facts
-    facts = facts._replace(padding=packed.padding(xp, length, warp))
-    if facts.padding > thresholds.most_padding:
-        order = packed.window_order(xp, length, warp)
-        facts = facts._replace(sorted_padding=packed.padding(xp, length[order], warp))
+    found = executor.planned(
+        rows, packed.paddings, matrix.indptr, warp=warp, enough=thresholds.most_padding
+    )
+    facts = facts._replace(padding=found[0], sorted_padding=found[1])
     if selection.packs(statistics, facts, thresholds):
         hashes, reach = packed.examine(executor, matrix)
-        found = packed.patterns(executor, matrix, hashes, selection.MOST_PATTERNS)
-        count = 0 if found is None else int(found[1].size)
+        few = packed.patterns(executor, matrix, hashes, selection.MOST_PATTERNS)
+        count = 0 if few is None else int(few[1].size)
         facts = facts._replace(reach=reach, patterns=count)
     elif matrix.dtype.kind == "f" and selection.may_be_hot(statistics, thresholds):
         hot = thresholds.hot_bytes // matrix.dtype.itemsize

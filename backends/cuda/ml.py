@@ -71,7 +71,10 @@ class Adapter(ml_calls.Adapter):
 
     def cut(self, indptr: Array, piece: int, *, sampled: bool) -> ml_choice.Pieces:
         """Return the list of pieces of rows."""
-        return ml_choice.cut_rows(self.executor.xp, indptr, piece, sampled=sampled)
+        made: ml_choice.Pieces = self.executor.planned(
+            int(indptr.size), ml_choice.cut_rows, indptr, piece=piece, sampled=sampled
+        )
+        return made
 
     def extra(self, operation: str) -> Sequence[Algorithm]:
         """Return what NVIDIA's GPUs have besides; AMD's share this module and have none of it."""

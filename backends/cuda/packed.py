@@ -1,7 +1,7 @@
 """Packed copies of CSR matrices: slices of rows of like length, lane beside lane.
 
-A lane of a slice is a row or, where rows are long, a piece of one. The arrays are made on the
-device with CuPy's sorts and prefix sums; the plan that has them belongs to the matrix.
+A lane of a slice is a row or, where rows are long, a piece of one. The arrays are made by
+sorts and prefix sums, of many rows on the device; the plan that has them belongs to the matrix.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ MANY_PIECES = 256
 #: Padding up to which pieces stay in the order of rows within windows; 1.25 moved a quarter more
 #: for a random power-law matrix (424 microseconds, cuSPARSE 382; H200).
 KEEP_ORDER = 1.08
+
+#: Stands for the padding of lanes that nobody asked about.
+UNKNOWN = 9.9
 
 ABSOLUTE, NEAR, PATTERN = range(3)
 NO_OFFSET = -(2**31)
@@ -77,15 +80,11 @@ class Packed:
 
     def pack(self, matrix: Any) -> Packed:
         """Lay out the slices of ``length`` and fill them."""
-        xp = self.executor.xp
+        xp, device = self.executor.xp, self.executor.device
         self.lanes = int(self.length.size)
-        warp = self.executor.device.warp
-        self.slice_ptr = slice_pointers(xp, self.length, warp)
-        total = int(self.slice_ptr[-1])
-        width, slices = int(self.length.max()), self.slice_ptr.size - 1
-        if width <= self.executor.device.known_width and width * warp * slices <= ONE_WIDTH * total:
-            self.width, total = width, width * warp * slices
-            self.slice_ptr = xp.arange(slices + 1, dtype=np.int64) * (width * warp)
+        self.slice_ptr, total, self.width = self.executor.planned(
+            self.lanes, layout, self.length, warp=device.warp, known_width=device.known_width
+        )
         self.values = xp.empty(total, self.dtype)
         if self.code != PATTERN:
             self.codes = xp.empty(total * (4 if self.code == ABSOLUTE else 2), np.uint8)
@@ -129,6 +128,25 @@ def slice_pointers(xp: Any, length: Any, warp: int) -> Any:
     return pointers
 
 
+def layout(xp: Any, length: Any, warp: int, known_width: int) -> tuple[Any, int, int]:
+    """Return where slices begin, what they hold together, and the width of all of them or 0.
+
+    Parameters
+    ----------
+    length : array
+        Of the lanes.
+    known_width : int
+        Up to which kernels are made for a width.
+    """
+    pointers = slice_pointers(xp, length, warp)
+    total, slices = int(pointers[-1]), int(pointers.size) - 1
+    width = int(length.max())
+    one = width * warp * slices
+    if width > known_width or one > ONE_WIDTH * total:
+        return pointers, total, 0
+    return xp.arange(slices + 1, dtype=np.int64) * (width * warp), one, width
+
+
 def window_order(xp: Any, length: Any, warp: int) -> Any:
     """Return rows by falling length within windows; rows of one length keep their order."""
     longest = int(length.max()) if length.size else 0
@@ -142,18 +160,38 @@ def padding(xp: Any, length: Any, warp: int) -> float:
     return float(int(slice_pointers(xp, length, warp)[-1]) / max(nnz, 1))
 
 
+def paddings(xp: Any, indptr: Any, warp: int, enough: float) -> tuple[float, float]:
+    """Return the padding of rows as they come and, if it is more than ``enough``, sorted ones."""
+    length = xp.diff(indptr.astype(np.int64))
+    as_they_come = padding(xp, length, warp)
+    if as_they_come <= enough:
+        return as_they_come, UNKNOWN
+    return as_they_come, padding(xp, length[window_order(xp, length, warp)], warp)
+
+
+def lanes_of_rows(xp: Any, indptr: Any, warp: int, in_order: bool) -> tuple[Any, Any, Any]:
+    """Return the first entries and lengths of lanes that are rows, and which rows they are.
+
+    The rows are None if they are in order, else sorted within windows.
+    """
+    indptr = indptr.astype(np.int64)
+    length = xp.diff(indptr)
+    if in_order:
+        return indptr[:-1], length.astype(np.int32), None
+    order = window_order(xp, length, warp)
+    return indptr[:-1][order], length[order].astype(np.int32), order.astype(np.int32)
+
+
 def pack_rows(executor: GpuExecutor, matrix: Any, code: int, *, in_order: bool) -> Packed:
     """Return a packed copy whose lanes are rows, sorted within windows unless ``in_order``."""
-    xp = executor.xp
     made = Packed(executor, matrix, code)
-    indptr = matrix.indptr.astype(np.int64)
-    length = xp.diff(indptr)
-    made.start = indptr[:-1]
-    if not in_order:
-        order = window_order(xp, length, executor.device.warp)
-        made.target = order.astype(np.int32)
-        made.start, length = made.start[order], length[order]
-    made.length = length.astype(np.int32)
+    made.start, made.length, made.target = executor.planned(
+        matrix.shape[0],
+        lanes_of_rows,
+        matrix.indptr,
+        warp=executor.device.warp,
+        in_order=in_order,
+    )
     if code == PATTERN:
         made.codes, made.offsets, made.pattern_width = _pattern_arrays(
             executor, matrix, made.target
@@ -250,19 +288,21 @@ def examine(executor: GpuExecutor, matrix: Any) -> tuple[Any, int]:
         matrix.dtype,
         matrix.indices.dtype,
     )
-    return hashes, int(reach.max()) if m else 0
+    return hashes, executor.planned(m, largest, reach)
+
+
+def largest(xp: Any, numbers: Any) -> int:
+    """Return the largest of some numbers that are not negative, 0 if there are none."""
+    return int(numbers.max()) if numbers.size else 0
 
 
 def patterns(executor: GpuExecutor, matrix: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
     """Return the pattern of each row and a model row of each; None if there are too many."""
     xp, m = executor.xp, matrix.shape[0]
-    # A look at some rows first: sorting the hashes of all is the larger part of making a plan.
-    if int(xp.unique(hashes[:: max(1, m // 65536)]).size) > most:
+    found: tuple[Any, Any] | None = executor.planned(m, alike, hashes, most=most)
+    if found is None:
         return None
-    distinct, model, pattern = xp.unique(hashes, return_index=True, return_inverse=True)
-    if int(distinct.size) > most:
-        return None
-    pattern, model = pattern.reshape(-1).astype(np.uint8), model.astype(np.int64)
+    pattern, model = found
     wrong = xp.zeros(1, np.int32)
     executor.launch_simt(
         simt.check_patterns,
@@ -272,6 +312,22 @@ def patterns(executor: GpuExecutor, matrix: Any, hashes: Any, most: int) -> tupl
         matrix.indices.dtype,
     )
     return None if int(wrong[0]) else (pattern, model)
+
+
+def alike(xp: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
+    """Return which rows have one hash, and a model of each; None if more than ``most`` differ."""
+    # A look at some rows first: sorting the hashes of all is the larger part of making a plan.
+    if int(xp.unique(hashes[:: max(1, hashes.size // 65536)]).size) > most:
+        return None
+    distinct, model, pattern = xp.unique(hashes, return_index=True, return_inverse=True)
+    if int(distinct.size) > most:
+        return None
+    return pattern.reshape(-1).astype(np.uint8), model.astype(np.int64)
+
+
+def taken(xp: Any, numbers: Any, places: Any) -> Any:
+    """Return the numbers at some places."""
+    return numbers[places]
 
 
 def _pattern_arrays(executor: GpuExecutor, matrix: Any, target: Any) -> tuple[Any, Any, int]:
@@ -291,5 +347,7 @@ def _pattern_arrays(executor: GpuExecutor, matrix: Any, target: Any) -> tuple[An
     table = np.full((len(listed), max(width, 1)), NO_OFFSET, np.int32)
     for line, offsets in zip(table, listed, strict=True):
         line[: len(offsets)] = offsets
-    codes = pattern if target is None else pattern[target]
+    codes = pattern
+    if target is not None:
+        codes = executor.planned(int(target.size), taken, pattern, target)
     return codes, xp.asarray(table), int(table.shape[1])

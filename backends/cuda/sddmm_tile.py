@@ -213,6 +213,10 @@ class Tile(Algorithm):
         lists = 2 * -(-m // TILE) * -(-n // TILE)
         if lists * HALF * facts.index_dtype.itemsize > MOST_HEADS:
             return "the matrix has too many tiles"
+        return None
+
+    def defect(self, to: Adapter, A: Any) -> str | None:
+        """Return that rows are not sorted, if so."""
         if not sorted_rows(to.executor.xp, A):
             return "rows are not sorted: A.sort() returns a matrix whose rows are"
         return None

@@ -50,15 +50,26 @@ class Shares:
     """
 
     def __init__(self, executor: GpuExecutor, indptr: Any, itemsize: int, nbytes: int) -> None:
-        self.row, self.entry = deal(executor.xp, indptr, room(itemsize), simt.csr_shares.block)
+        self.row, self.entry, self.cut = executor.planned(
+            int(indptr.size),
+            deal_and_look,
+            indptr,
+            most=room(itemsize),
+            most_rows=simt.csr_shares.block,
+        )
         self.count = int(self.row.size) - 1
-        self.cut = bool((self.row < 0).any())
         self.kept = nbytes <= KEPT * executor.device.cache_bytes
 
     @property
     def nbytes(self) -> int:
         """Bytes of the lists."""
         return int(self.row.nbytes + self.entry.nbytes)
+
+
+def deal_and_look(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any, bool]:
+    """Return what :func:`deal` does, and whether a row is cut."""
+    row, entry = deal(xp, indptr, most, most_rows)
+    return row, entry, bool((row < 0).any())
 
 
 def deal(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any]:

@@ -7,7 +7,8 @@ an object of a module of that backend, which its ``Adapter.extra`` lists. Then
 - ``kernel="its name"`` runs it, and on a backend that does not list it raises the error that names
   what there is;
 - ``kernel="auto"`` asks those listed in their order for a :meth:`~Algorithm.reason`; the first that
-  has one is chosen, and what it said is the plan's. If none has, the rule of all GPUs chooses;
+  has one, and finds no :meth:`~Algorithm.defect`, is chosen, and what it said is the plan's. If
+  none has, the rule of all GPUs chooses;
 - :meth:`~Algorithm.plan` makes what the plan keeps as its state. Plans are kept with the pattern,
   which matrices with other values share, one for each operation, number of columns, dtype and
   name: a state holds nothing of the values;
@@ -77,6 +78,10 @@ class Algorithm(ABC):
     @abstractmethod
     def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why the rule should choose it, or None; asked where there is no objection."""
+
+    def defect(self, to: Adapter, A: Any) -> str | None:
+        """Return what is wrong with the pattern where only all entries tell: it is asked last."""
+        return None
 
     @abstractmethod
     def plan(self, to: Adapter, A: Any, facts: Facts) -> Any:

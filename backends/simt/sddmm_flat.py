@@ -40,6 +40,18 @@ def rows_of(xp: Any, indptr: Array, nnz: int) -> Array:
     return xp.searchsorted(indptr[1:], xp.arange(nnz, dtype=indptr.dtype), side="right")
 
 
+def narrow_rows_of(xp: Any, indptr: Array, nnz: int) -> Array:
+    """Return the row of every entry, in the dtype of indices."""
+    return rows_of(xp, indptr, nnz).astype(indptr.dtype)
+
+
+def planned_rows(to: Adapter, A: Any) -> Array:
+    """Return the row of every entry of a matrix."""
+    size = max(A.nnz, A.shape[0])
+    made: Array = to.executor.planned(size, narrow_rows_of, A.indptr, nnz=A.nnz)
+    return made
+
+
 class Flat(Algorithm):
     """A wave has as many entries as it has lanes, of whatever rows."""
 
@@ -64,7 +76,7 @@ class Flat(Algorithm):
 
     def plan(self, to: Adapter, A: Any, facts: Facts) -> Array:
         """Return the row of every entry."""
-        return rows_of(to.executor.xp, A.indptr, A.nnz).astype(A.indices.dtype)
+        return planned_rows(to, A)
 
     def run(self, to: Adapter, A: Any, state: Array, *arguments: Any) -> None:
         """Give every wave its share of entries."""

@@ -14,7 +14,7 @@ from ..unified.wrappers import SimtKernel
 from . import ml
 from .dots import itemsize
 from .ml_extra import Algorithm, Facts
-from .sddmm_flat import Flat, rows_of
+from .sddmm_flat import Flat, planned_rows, rows_of
 
 if TYPE_CHECKING:
     from .ml_calls import Adapter
@@ -64,7 +64,7 @@ class Entry(Algorithm):
 
     def plan(self, to: Adapter, A: Any, facts: Facts) -> Array:
         """Return the row of every entry."""
-        return rows_of(to.executor.xp, A.indptr, A.nnz).astype(A.indices.dtype)
+        return planned_rows(to, A)
 
     def run(self, to: Adapter, A: Any, state: Array, *arguments: Any) -> None:
         """Give every entry a work-item."""

@@ -369,7 +369,9 @@ class EntriesInTurn(_Anywhere):
         share = self.share(A.nnz)
         key = ("shares", share)
         if key not in A._pattern:
-            A._pattern[key] = deal_out(to.executor.xp, A.indptr, A.nnz, share)
+            A._pattern[key] = to.executor.planned(
+                max(A.nnz, A.shape[0]), deal_out, A.indptr, nnz=A.nnz, share=share
+            )
         found: Shares = A._pattern[key]
         return found
 

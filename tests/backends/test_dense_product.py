@@ -157,9 +157,8 @@ def test_it_is_not_chosen_where_memory_is_short(monkeypatch: pytest.MonkeyPatch)
 def test_places_that_come_twice_are_refused() -> None:
     executor = LockstepExecutor(32)
     A = wl.Csr(([1.0, 2.0, 3.0], [1, 0, 1], [0, 3]), shape=(1, 2), executor=executor)
-    assert "twice" in (
-        DenseProduct().objection(Adapter(executor), A, facts(0.5, 4, "float32")) or ""
-    )
+    assert "twice" in (DenseProduct().defect(Adapter(executor), A) or "")
+    assert DenseProduct().defect(Adapter(executor), wl.Csr(np.eye(2), executor=executor)) is None
 
 
 def test_other_gpus_say_what_they_have() -> None:
