@@ -84,44 +84,72 @@ private:
   }
 };
 
-// A copy in slices of rows of similar length.
+// A copy in slices of rows of similar length; long rows stay in CSR and are cut.
 template <class T, class I>
 class CsrSell final : public CsrStateOf<T, I> {
 public:
   CsrSell(const CsrArrays<T, I>& A, int parts)
-      : rows_(A.m), lengths_(A.m), slice_ptr_(slice_count(A.m) + 1) {
+      : parts_(parts), rows_(A.m), lengths_(A.m), slice_ptr_(slice_count(A.m) + 1) {
     const I m = static_cast<I>(A.m);
     sell_order(m, A.indptr, rows_.data(), lengths_.data(), slice_ptr_.data());
     const i64 slots = slice_ptr_.data()[slice_count(A.m)];
     indices_ = Huge<I>(slots);
     data_ = Huge<T>(slots);
     sell_fill(m, A.indptr, A.indices, rows_.data(), lengths_.data(), slice_ptr_.data(),
-              indices_.data());
+              indices_.data(), parts_);
     update_values(A);
     bounds_ = balanced_rows(slice_ptr_.data(), slice_count(A.m), parts * kSellSharesPerThread);
+    for (I row = 0; row < m; ++row)
+      if (A.indptr[row + 1] - A.indptr[row] > kCutRow)
+        for (i64 entry = A.indptr[row]; entry < A.indptr[row + 1]; entry += kCutRow)
+          pieces_.push_back({row, entry});
   }
 
+  // The pieces of long rows come first, so that no thread ends with one. They are added in their
+  // order, so the result does not depend on the number of threads.
   void spmv(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, int threads) const override {
+    const int pieces = static_cast<int>(pieces_.size());
     const int shares = static_cast<int>(bounds_.size()) - 1;
     const bool serial = threads == 1 || A.nnz() * o.k < kSerialEntries;
+    Scratch<T> sums(pieces * o.k);
+    T* const sum = sums.data();
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (!serial)
-    for (int share = 0; share < shares; ++share)
-      sell_spmv_slices(static_cast<I>(bounds_[share]), static_cast<I>(bounds_[share + 1]),
-                       static_cast<I>(A.m), slice_ptr_.data(), lengths_.data(), rows_.data(),
-                       indices_.data(), data_.data(), o.x.data, o.x.ld, o.y.data, o.y.ld, o.k,
-                       o.alpha, o.beta);
+    for (int at = 0; at < pieces + shares; ++at)
+      if (at < pieces)
+        piece(A, o, pieces_[at], sum + at * o.k);
+      else
+        slices(A, o, bounds_[at - pieces], bounds_[at - pieces + 1]);
+    for (int at = 0; at < pieces; ++at)
+      for (i64 c = 0; c < o.k; ++c)
+        o.y.data[pieces_[at].row * o.y.ld + c] += sum[at * o.k + c];
   }
 
   void update_values(const CsrArrays<T, I>& A) override {
     sell_fill(static_cast<I>(A.m), A.indptr, A.data, rows_.data(), lengths_.data(),
-              slice_ptr_.data(), data_.data());
+              slice_ptr_.data(), data_.data(), parts_);
   }
 
 private:
+  // Up to kCutRow entries of a long row, from `entry` on.
+  using Piece = CsrCut<I>;
+
+  int parts_;
   Huge<I> rows_, lengths_, indices_;
   Huge<i64> slice_ptr_;
   Huge<T> data_;
   std::vector<i64> bounds_;
+  std::vector<Piece> pieces_;
+
+  static void piece(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, const Piece& from, T* sum) {
+    const i64 end = std::min<i64>(from.entry + kCutRow, A.indptr[from.row + 1]);
+    detail::csr_row(from.entry, end, A.indices, A.data, o.x.data, o.x.ld, sum, o.k, o.alpha, T(0));
+  }
+
+  void slices(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, i64 begin, i64 end) const {
+    sell_spmv_slices(static_cast<I>(begin), static_cast<I>(end), static_cast<I>(A.m), A.n,
+                     slice_ptr_.data(), lengths_.data(), rows_.data(), indices_.data(),
+                     data_.data(), o.x.data, o.x.ld, o.y.data, o.y.ld, o.k, o.alpha, o.beta);
+  }
 };
 
 } // namespace wl

@@ -11,15 +11,13 @@ from .level import native
 #: Entries below which a product is serial.
 SERIAL = 30_000
 
-#: SELL takes 0.95 of CSR's time on R-MAT (deviation / mean 7; 0.90 built for AVX2), 0.93 on the
-#: 5-point stencil, and 1.06 and 1.37 on 27 and 7 points (all three below 0.2), where it also costs
-#: a copy of the matrix. Nothing between was measured.
-SELL_DEVIATION = 1.0
-
-#: A row of SELL belongs to one thread: a longer one would keep the others waiting for more than
-#: SELL gains. CSR cuts it. The longest row of the R-MAT case has 0.4 % of the entries; the bound is
-#: an estimate.
-SELL_LONGEST_SHARE = 0.02
+#: Of the mean length: where rows vary by more, SELL pays for its copy of the matrix. SELL's time by
+#: that of rows, two threads of a Zen 4 (2026-11): R-MAT of 2^14 and 2^18 rows (deviation / mean 4
+#: and 7) 0.7 and 0.65, circuits (0.42 and more) 0.3 to 0.6. Below, ten random columns a row (0.32)
+#: 0.8, but the copy costs sixty products; 14 entries (0.28) 0.9; tetrahedra of 43 and 56 (0.14) as
+#: much. Two cores of a Xeon (Granite Rapids): R-MAT 0.95, 5-point stencil 0.93, 27 and 7 points
+#: 1.06 and 1.37.
+SELL_DEVIATION = 0.35
 
 
 def choose(statistics: RowStatistics) -> Iterator[tuple[str, str]]:
@@ -39,9 +37,8 @@ def choose(statistics: RowStatistics) -> Iterator[tuple[str, str]]:
             "pattern",
             "neighbouring rows repeat their columns, shifted: these are read once a run",
         )
-        irregular = s.deviation > SELL_DEVIATION * s.mean
-        if irregular and s.longest <= SELL_LONGEST_SHARE * s.nnz:
-            yield "sell", "row lengths vary: rows of similar length advance together"
+        if s.deviation > SELL_DEVIATION * s.mean:
+            yield "sell", "row lengths vary: rows of similar length advance together, long ones cut"
     yield "rows", "rows in equal shares of entries, long rows cut"
 
 

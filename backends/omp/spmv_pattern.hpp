@@ -111,19 +111,9 @@ template <class T, class I>
 inline void pattern_run(i64 rows, i64 length, const I* offsets, const T* data, const T* x,
                         T* __restrict y, T alpha, T beta) {
   for (i64 row = 0; row < rows; ++row, data += length) {
-    const T* x_row = x + row;
-    T sums[2] = {};
-    i64 e = 0;
-    for (; e + 8 <= length; e += 8) {
-      prefetch_eight(data + e + kPatternAhead);
-      for (int j = 0; j < 8; ++j)
-        multiply_add(sums[j % 2], data[e + j], x_row[offsets[e + j]]);
-    }
-    if (e < length)
-      prefetch_eight(data + e + kPatternAhead);
-    for (; e < length; ++e)
-      multiply_add(sums[e % 2], data[e], x_row[offsets[e]]);
-    update(y[row], sums[0] + sums[1], alpha, beta);
+    const T sum = dot_by_loads(data, offsets, length, x + row,
+                               [=](i64 e) { prefetch_eight(data + e + kPatternAhead); });
+    update(y[row], sum, alpha, beta);
   }
 }
 
@@ -174,18 +164,6 @@ void pattern_spmv_rows(I row_begin, I row_end, const I* indptr, const RowPattern
     data += rows * length;
     row += static_cast<I>(rows);
   }
-}
-
-// y = alpha * A x + beta * y with up to `threads` threads.
-template <class T, class I>
-void pattern_spmv(I m, const I* indptr, const RowPatterns<I>& patterns, const T* data, const T* x,
-                  i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta, int threads) {
-  const int parts = indptr[m] * k < kSerialEntries ? 1 : threads;
-  const std::vector<I> bounds = balanced_rows(indptr, m, parts);
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int part = 0; part < parts; ++part)
-    pattern_spmv_rows(bounds[part], bounds[part + 1], indptr, patterns, data, x, ldx, y, ldy, k,
-                      alpha, beta);
 }
 
 } // namespace wl

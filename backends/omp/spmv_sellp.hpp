@@ -2,8 +2,11 @@
 // so that eight rows advance together however short they are.
 //
 // Entry e of sorted row i lies at slice_ptr[i / 8] + 8 * e + i % 8; sorted row i is row perm[i] of
-// the matrix and has lengths[i] entries. The slots that pad a slice are never read: zero times an
-// x that is NaN or infinite would spoil the rows they pad.
+// the matrix and has lengths[i] entries. The slots that pad a slice are never added: zero times an
+// x that is NaN or infinite would spoil the rows they pad. They hold column 0, which may be read.
+//
+// A row of more than kCutRow entries is sorted as if it were empty: in a slice it would keep seven
+// lanes waiting, and the other threads at the end. Its pieces are summed from the CSR arrays.
 #pragma once
 
 #include "spmv_csr.hpp"
@@ -23,12 +26,16 @@ constexpr i64 kSellAhead = 512;
 // padding. On R-MAT 16 a thread take 1.91 ms where one takes 2.02; 64 are no better than 16.
 constexpr int kSellSharesPerThread = 16;
 
-// A share's least work: several microseconds, where taking it costs a tenth of one.
-constexpr i64 kSellShareEntries = 8192;
-
 template <class I>
 inline I slice_count(I m) {
   return (m + kSliceHeight - 1) / kSliceHeight;
+}
+
+// The entries of a row that lie in slices.
+template <class I>
+inline I sliced_length(const I* indptr, I row) {
+  const I length = indptr[row + 1] - indptr[row];
+  return length > kCutRow ? 0 : length;
 }
 
 // Fills perm[m] and lengths[m] (rows by falling length, equal ones in order) and
@@ -37,14 +44,14 @@ template <class I>
 void sell_order(I m, const I* indptr, I* perm, I* lengths, i64* slice_ptr) {
   I longest = 0;
   for (I row = 0; row < m; ++row)
-    longest = std::max<I>(longest, indptr[row + 1] - indptr[row]);
+    longest = std::max(longest, sliced_length(indptr, row));
   std::vector<I> place(static_cast<std::size_t>(longest) + 2);
   for (I row = 0; row < m; ++row)
-    ++place[longest - (indptr[row + 1] - indptr[row]) + 1];
+    ++place[longest - sliced_length(indptr, row) + 1];
   for (std::size_t at = 1; at < place.size(); ++at)
     place[at] += place[at - 1];
   for (I row = 0; row < m; ++row) {
-    const I length = indptr[row + 1] - indptr[row];
+    const I length = sliced_length(indptr, row);
     const I i = place[longest - length]++;
     perm[i] = row;
     lengths[i] = length;
@@ -58,23 +65,29 @@ void sell_order(I m, const I* indptr, I* perm, I* lengths, i64* slice_ptr) {
 // Puts CSR entries (indices or data: V) in their slots. New values need only this again.
 template <class V, class I>
 void sell_fill(I m, const I* indptr, const V* entries, const I* perm, const I* lengths,
-               const i64* slice_ptr, V* slots) {
-  std::fill(slots, slots + slice_ptr[slice_count(m)], V(0));
-  for (I i = 0; i < m; ++i) {
-    V* slot = slots + slice_ptr[i / kSliceHeight] + i % kSliceHeight;
-    const V* row = entries + indptr[perm[i]];
-    for (I e = 0; e < lengths[i]; ++e)
-      slot[static_cast<i64>(e) * kSliceHeight] = row[e];
+               const i64* slice_ptr, V* slots, int threads) {
+  constexpr int kSlicesAtATime = 64;
+#pragma omp parallel for schedule(dynamic, kSlicesAtATime) num_threads(threads) if (threads > 1)
+  for (I slice = 0; slice < slice_count(m); ++slice) {
+    std::fill(slots + slice_ptr[slice], slots + slice_ptr[slice + 1], V(0));
+    const I first = slice * kSliceHeight;
+    const int rows = std::min<I>(kSliceHeight, m - first);
+    for (int h = 0; h < rows; ++h) {
+      V* slot = slots + slice_ptr[slice] + h;
+      const V* row = entries + indptr[perm[first + h]];
+      for (I e = 0; e < lengths[first + h]; ++e)
+        slot[static_cast<i64>(e) * kSliceHeight] = row[e];
+    }
   }
 }
 
 namespace detail {
 
-// The dot products with x of the eight rows of a slice, whose lengths do not rise. After the
-// shortest row the rows still going on are the first `active` ones; the columns are still taken in
-// the order they are stored.
+// The dot products with x, of n elements, of the eight rows of a slice, whose lengths do not rise.
+// After the shortest row the rows still going on are the first `active` ones; the columns are still
+// taken in the order they are stored.
 template <class T, class I>
-inline void slice_dot(const T* data, const I* indices, const I* lengths, const T* x, T* sums) {
+inline void slice_dot(const T* data, const I* indices, const I* lengths, const T* x, i64, T* sums) {
   constexpr int H = kSliceHeight;
   const i64 full = static_cast<i64>(lengths[H - 1]) * H;
   // Indexed by constants only, or the compiler would not keep them in registers.
@@ -101,24 +114,48 @@ inline void slice_dot(const T* data, const I* indices, const I* lengths, const T
 
 #if defined(__AVX512F__) && defined(__AVX512VL__)
 
+// Bytes of x for which eight loads beat a gather on a Zen, whose second-level cache has a megabyte.
+// Where x misses, a gather has more of its loads under way. In microseconds, two threads of a Zen 4
+// (2026-11), loads and gathers: x of 200 KB 50 and 76, of 780 KB 154 and 192, but of 2 MB 2880 and
+// 2400, and of 4 MB 3010 and 2000.
+constexpr i64 kLoadedBytes = i64(1) << 20;
+
+template <class I>
+inline __m512d eight_loads(const double* x, const I* c) {
+  return _mm512_set_pd(x[c[7]], x[c[6]], x[c[5]], x[c[4]], x[c[3]], x[c[2]], x[c[1]], x[c[0]]);
+}
+
+// take(mask, columns) is x at the columns of the lanes in `mask`, and anything in the others.
+template <class I, class Take>
+inline __m512d slice_sums(const double* data, const I* indices, const I* lengths, Take&& take) {
+  __m512d sum = _mm512_setzero_pd();
+  int active = kSliceHeight;
+  for (i64 e = 0; e < lengths[0]; ++e) {
+    while (lengths[active - 1] <= e)
+      --active;
+    const i64 p = e * kSliceHeight;
+    prefetch_eight(data + p + kSellAhead);
+    prefetch_eight(indices + p + kSellAhead);
+    const __mmask8 mask = (1u << active) - 1;
+    sum = _mm512_mask3_fmadd_pd(_mm512_maskz_loadu_pd(mask, data + p), take(mask, indices + p), sum,
+                                mask);
+  }
+  return sum;
+}
+
 // g++ 12 makes half-width code of the loop above and keeps its sums in memory: 2.62 ms on
 // R-MAT, built for AVX2, against 2.20 of this.
 template <class I>
 inline void slice_dot(const double* data, const I* indices, const I* lengths, const double* x,
-                      double* sums) {
+                      i64 n, double* sums) {
   static_assert(kSliceHeight == 8, "a slice is one register wide");
-  __m512d sum = _mm512_setzero_pd();
-  int active = 8;
-  for (i64 e = 0; e < lengths[0]; ++e) {
-    while (lengths[active - 1] <= e)
-      --active;
-    const i64 p = e * 8;
-    prefetch_eight(data + p + kSellAhead);
-    prefetch_eight(indices + p + kSellAhead);
-    const __mmask8 mask = (1u << active) - 1;
-    sum = _mm512_mask3_fmadd_pd(_mm512_maskz_loadu_pd(mask, data + p), gather(mask, indices + p, x),
-                                sum, mask);
-  }
+  const bool gathers = gathers_are_fast || n * i64(sizeof(double)) > kLoadedBytes;
+  const __m512d sum =
+      gathers
+          ? slice_sums(data, indices, lengths,
+                       [=](__mmask8 mask, const I* columns) { return gather(mask, columns, x); })
+          : slice_sums(data, indices, lengths,
+                       [=](__mmask8, const I* columns) { return eight_loads(x, columns); });
   _mm512_storeu_pd(sums, sum);
 }
 
@@ -129,9 +166,9 @@ inline void slice_dot(const double* data, const I* indices, const I* lengths, co
 // y = alpha * A x + beta * y for the rows of slices [slice_begin, slice_end); x, y, beta as in
 // csr_spmv_rows.
 template <class T, class I>
-void sell_spmv_slices(I slice_begin, I slice_end, I m, const i64* slice_ptr, const I* lengths,
-                      const I* perm, const I* indices, const T* data, const T* x, i64 ldx, T* y,
-                      i64 ldy, i64 k, T alpha, T beta) {
+void sell_spmv_slices(I slice_begin, I slice_end, I m, i64 n, const i64* slice_ptr,
+                      const I* lengths, const I* perm, const I* indices, const T* data, const T* x,
+                      i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta) {
   constexpr int H = kSliceHeight;
   for (I slice = slice_begin; slice < slice_end; ++slice) {
     const I first = slice * H;
@@ -147,27 +184,10 @@ void sell_spmv_slices(I slice_begin, I slice_end, I m, const i64* slice_ptr, con
       continue;
     }
     T sums[H];
-    detail::slice_dot(data + begin, indices + begin, lengths + first, x, sums);
+    detail::slice_dot(data + begin, indices + begin, lengths + first, x, n, sums);
     for (int h = 0; h < H; ++h)
       detail::update(y[perm[first + h] * ldy], sums[h], alpha, beta);
   }
-}
-
-// y = alpha * A x + beta * y with up to `threads` threads. Each slice is summed by one thread in
-// one order, so the result does not depend on their number.
-template <class T, class I>
-void sell_spmv(I m, const i64* slice_ptr, const I* lengths, const I* perm, const I* indices,
-               const T* data, const T* x, i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta,
-               int threads) {
-  const i64 slices = slice_count(m);
-  const i64 work = slice_ptr[slices] * k;
-  const i64 most = work < kSerialEntries || threads == 1 ? 1 : threads * kSellSharesPerThread;
-  const int shares = static_cast<int>(std::clamp<i64>(work / kSellShareEntries, 1, most));
-  const std::vector<i64> bounds = balanced_rows(slice_ptr, slices, shares);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (shares > 1)
-  for (int share = 0; share < shares; ++share)
-    sell_spmv_slices(static_cast<I>(bounds[share]), static_cast<I>(bounds[share + 1]), m, slice_ptr,
-                     lengths, perm, indices, data, x, ldx, y, ldy, k, alpha, beta);
 }
 
 } // namespace wl

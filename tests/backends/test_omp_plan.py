@@ -53,8 +53,9 @@ def statistics(**changes: Any) -> RowStatistics:
     "given, kernels",
     [
         (statistics(), ["pattern", "rows"]),
-        (statistics(deviation=30.0, longest=900), ["pattern", "sell", "rows"]),
-        (statistics(deviation=30.0, longest=9000), ["pattern", "rows"]),
+        (statistics(deviation=3.4), ["pattern", "rows"]),
+        (statistics(deviation=3.6), ["pattern", "sell", "rows"]),
+        (statistics(deviation=30.0, longest=9000), ["pattern", "sell", "rows"]),
         (statistics(nnz=20_000, deviation=30.0), ["rows"]),
     ],
 )
@@ -67,7 +68,7 @@ def test_the_rule(given: RowStatistics, kernels: list[str]) -> None:
     [
         ("stencil", "pattern"),
         ("power law", "sell"),
-        ("one long row", "rows"),
+        ("one long row", "sell"),
         ("small", "rows"),
         ("empty rows", "rows"),
     ],
@@ -112,6 +113,33 @@ def test_every_kernel_is_right(name: str, kernel: str, dtype: str, index: str) -
         expected = 2 * (matrix @ x.astype("complex128")) - 3 * y
         A._apply(x, y, 2.0, -3.0)
         np.testing.assert_allclose(y, expected, rtol=0, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("name", ["power law", "one long row"])
+def test_sell_repeats_bit_for_bit_with_any_number_of_threads(name: str) -> None:
+    x = np.random.default_rng(3).standard_normal(MATRICES[name].shape[1])
+    results = []
+    for threads in (1, 2, 3, 3):
+        A = wl.Csr(MATRICES[name], executor=wl.executor(f"omp:{threads}"))
+        assert A.plan.kernel == "sell"
+        results.append((A @ x).tobytes())
+    assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize("columns", [20_000, 200_000])  # x in the second-level cache, and larger
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_slots_that_pad_a_slice_add_nothing(columns: int, value: float) -> None:
+    rng = np.random.default_rng(4)
+    lengths = rng.integers(1, 9, 20_000)
+    row = np.repeat(np.arange(lengths.size), lengths)
+    matrix = sp.csr_array(
+        (np.ones(row.size), (row, rng.integers(1, columns, row.size))), (lengths.size, columns)
+    )
+    A = wl.Csr(matrix, executor=EXECUTOR)
+    assert A.plan.kernel == "sell"
+    x = np.ones(columns)
+    x[0] = value  # the column that the padding names, and no row has
+    np.testing.assert_array_equal(A @ x, matrix @ np.ones(columns))
 
 
 @pytest.mark.parametrize("kernel", ["rows", "sell", "pattern"])
