@@ -124,6 +124,14 @@ def write(path: str | Path, matrix: Any) -> None:
     ------
     InvalidArgument
         If the ending is unknown or does not fit.
+
+    Examples
+    --------
+    >>> import tempfile, os, numpy as np, wollemi as wl
+    >>> path = os.path.join(tempfile.mkdtemp(), "b.mtx.gz")
+    >>> wl.write(path, np.array([1.0, 2.0]))
+    >>> wl.io.read_vector(path)
+    array([1., 2.])
     """
     from scipy.io import mmwrite
     from scipy.sparse import save_npz

@@ -178,6 +178,12 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     ------
     UnsupportedDtype
         For a matrix of 16-bit values.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> wl.as_linop(np.eye(2), "reference")
+    <Dense 2x2 float64 on reference>
     """
     if isinstance(operator, LinOp):
         value_dtype(operator.dtype)  # 16-bit matrices are for spmm, sddmm and fusedmm alone

@@ -42,6 +42,16 @@ class Result:
         What solved it, and where.
     notes : list of str
         What was chosen on the way, and why.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> result = wl.solvers.Cg(wl.Csr(np.diag([2.0, 4.0]))).solve(np.array([2.0, 2.0]))
+    >>> result.converged, result.iterations, result.reason
+    (True, 2, 'converged: the true residual meets the tolerance')
+    >>> x, info = result
+    >>> np.round(x, 6), info
+    (array([1. , 0.5]), 0)
     """
 
     x: Any

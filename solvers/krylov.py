@@ -158,8 +158,8 @@ class KrylovSolver(LinOp):
 
         Notes
         -----
-        Threads may solve with one solver, and a callback may: solves that overlap work in arrays
-        of their own, which are kept.
+        On executors of the host threads may solve with one solver, and anywhere a callback may:
+        solves that overlap work in arrays of their own, which are kept.
 
         Returns
         -------

@@ -18,6 +18,12 @@ def OmpExecutor(threads: int | None = None) -> Executor:
     ----------
     threads : int, optional
         How many; all cores that this process may use by default.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> wl.OmpExecutor(threads=2)
+    <OmpExecutor omp:2>
     """
     return backend("omp").make("" if threads is None else str(threads))
 
