@@ -49,7 +49,7 @@ struct fusedmm_entry {
             const Fusedmm<S, I> o{A.m,       A.n,   inner, columns,      A.indptr,
                                   A.indices, given, C[i],  B[i],         D[i],
                                   E[i],      alpha, edge,  same_operand, plan.get()};
-            fusedmm(o, threads_for(nnz * (inner + columns), threads));
+            fusedmm(o, threads_for(nnz, inner + columns, threads));
           }
         });
       });

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.dtypes import is_narrow, name_of
+import numpy as np
+
+from ...core.dtypes import is_narrow
 from ...core.errors import InvalidArgument, UnsupportedDtype
 from ...core.executor import Array, Executor
 from ...core.operation import KernelTable
@@ -12,9 +14,6 @@ from ...core.operations import ml as operations
 from ...core.statistics import Plan
 from .level import native
 from .ml_choice import KERNELS, Choice, choose
-
-#: bfloat16 is no type of NumPy's C API: entries know it as 16-bit numbers.
-_AS_NUMBERS = {"bfloat16": "uint16"}
 
 
 def register(kernel: KernelTable) -> None:
@@ -60,10 +59,8 @@ def _partition(executor: Executor, A: Any, choice: Choice) -> Any:
 
 
 def _numbers(array: Array | None) -> Array | None:
-    if array is None:
-        return None
-    as_numbers = _AS_NUMBERS.get(name_of(array.dtype))
-    return array if as_numbers is None else array.view(as_numbers)
+    """Return bfloat16 as numbers of 16 bits, as which entries know it: NumPy's C API does not."""
+    return array if array is None or array.dtype.kind != "V" else array.view(np.uint16)
 
 
 def csr_spmm(

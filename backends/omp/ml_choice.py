@@ -39,6 +39,12 @@ SPMM_PIECE_BYTES = 3328
 SPMM_PANEL_BYTES = (1 << 15, 3 << 15)
 SPMM_LEAST_PIECE_BYTES = 2048
 
+#: A part of a panel's rows uses each row of B eight times; shorter ones are too few to keep threads
+#: even. Two threads of the Zen 4, microseconds (2026-11-22), without panels and with 128 columns:
+#: 128 x 512, 90 % zeros, 256 columns (13 uses) 39, 61; 256 x 256, 128 columns, 80 % (51 uses) 31,
+#: 34, 70 % (77 uses) 48, 42; 512 x 512, 128 columns, 90 % (51 uses) 70, 71.
+SPMM_PANEL_USES = 64
+
 #: Where a tile of B leaves the second-level cache, panels in the second are better than none. n =
 #: 16384, 128 columns, 1 %: 6.7; 384 5.5, 1024 5.1, 4096 5.0. 4 %: 17.6; 192 7.5, 256 7.2, 512 8.3.
 SPMM_TILE_BYTES = 3 << 19
@@ -57,6 +63,9 @@ SDDMM_PANEL_BYTES = (1 << 18, 1 << 20)
 SDDMM_FITTING_BYTES = 1 << 21
 SDDMM_FITTING_ENTRIES = 44
 SDDMM_ENTRIES = 6
+#: B in half of the second-level cache of a Zen 4, two threads: 4096 x 4096, 32 columns, 10 %,
+#: without 1.35 to 1.58, 64 to 256 KB 1.84 to 2.43 (2026-11-22).
+SDDMM_CACHED_BYTES = 1 << 19
 
 #: fusedmm reads B and D, and its row of E stays in memory anyway: shorter pieces pay. n = 4096, 128
 #: columns, in order 0.2, 0.5, 1, 2, 5, 10 and 30 %: without 1.60, 2.94, 4.99, 9.6, 22.5, 46.5, 156;
@@ -168,11 +177,12 @@ def panels_pay(operation: str, statistics: RowStatistics, columns: int, width: i
         return False
     entries = _entries(s, width)
     if operation == "spmm":
-        wide = columns >= SPMM_PANEL_COLUMNS
-        return wide and entries * _spmm_row_bytes(columns) >= SPMM_LEAST_PIECE_BYTES
+        used = columns >= SPMM_PANEL_COLUMNS and s.nnz >= SPMM_PANEL_USES * s.columns
+        return used and entries * _spmm_row_bytes(columns) >= SPMM_LEAST_PIECE_BYTES
     if operation == "sddmm":
-        fits = FLOAT * s.columns * columns <= SDDMM_FITTING_BYTES
-        return entries >= (SDDMM_FITTING_ENTRIES if fits else SDDMM_ENTRIES)
+        size = FLOAT * s.columns * columns
+        least = SDDMM_FITTING_ENTRIES if size <= SDDMM_FITTING_BYTES else SDDMM_ENTRIES
+        return size > SDDMM_CACHED_BYTES and entries >= least
     fits = 2 * FLOAT * s.columns * columns <= FUSEDMM_FITTING_BYTES
     return not fits and entries >= FUSEDMM_ENTRIES
 

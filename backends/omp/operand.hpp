@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "huge.hpp"
+#include "parallel.hpp"
 #include "wide.hpp"
 
 namespace wl {
@@ -57,9 +58,8 @@ struct Operand {
 // `width`.
 template <class T, class S>
 Operand<T> pack(const S* from, i64 ld, i64 rows, i64 columns, i64 width, T* to, int threads) {
-  constexpr i64 kSerialRows = 512;
 #pragma omp parallel for schedule(static)                                                          \
-    num_threads(threads) if (threads > 1 && rows > kSerialRows)
+    num_threads(threads) if (threads > 1 && rows * width > kSerialElements)
   for (i64 i = 0; i < rows; ++i) {
     const S* const source = from + i * ld;
     T* const target = to + i * width;

@@ -5,8 +5,11 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
+
+#include <omp.h>
 
 #include "types.hpp"
 
@@ -40,5 +43,37 @@ private:
   alignas(64) std::byte small_[kSmall * sizeof(S)];
   std::unique_ptr<S[]> large_;
 };
+
+// Calls body(i) for each i < count, on up to `threads` threads. Each begins with neighbours of its
+// own, the same ones in every call, which it may still have in its cache; who has done his takes
+// from the others, so that nobody waits for one that was stopped.
+template <class Body>
+void for_each_near(i64 count, int threads, Body&& body) {
+  const int queues = static_cast<int>(std::min<i64>(count, threads));
+  if (queues < 2) {
+    for (i64 i = 0; i < count; ++i)
+      body(i);
+    return;
+  }
+  struct alignas(64) Queue {
+    std::atomic<i64> next;
+    i64 end;
+  };
+  const std::unique_ptr<Queue[]> all = std::make_unique<Queue[]>(queues);
+  for (int q = 0; q < queues; ++q) {
+    const Share share(count, q, queues);
+    all[q].next.store(share.begin, std::memory_order_relaxed);
+    all[q].end = share.end;
+  }
+#pragma omp parallel num_threads(queues)
+  {
+    const int own = omp_get_thread_num();
+    for (int turn = 0; turn < queues; ++turn) {
+      Queue& queue = all[(own + turn) % queues];
+      for (i64 i; (i = queue.next.fetch_add(1, std::memory_order_relaxed)) < queue.end;)
+        body(i);
+    }
+  }
+}
 
 } // namespace wl

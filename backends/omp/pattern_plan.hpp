@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "types.hpp"
+#include "parallel.hpp"
 
 namespace wl {
 
@@ -16,10 +16,15 @@ using u16 = std::uint16_t;
 // What a row costs besides its entries, in entries.
 constexpr i64 kPartRowCost = 2;
 
-// A part is worth a parallel loop's turn from here on (about 20 microseconds at 32 columns), and no
-// pattern needs more parts than this for two or for two hundred threads to be even.
-constexpr i64 kPartEntries = 4096;
-constexpr i64 kMostParts = 1024;
+// Entries of a part: 4096 take about 20 microseconds at 32 columns, beside which a part's turn is
+// nothing. Small patterns have shorter ones, so that threads are even; no pattern needs more parts
+// than this for two or for two hundred threads to be even.
+constexpr i64 kPartEntries = 4096, kFewestPartEntries = 512;
+constexpr i64 kEvenParts = 16, kMostParts = 1024;
+
+inline i64 part_entries(i64 cost) {
+  return std::clamp(cost / kEvenParts, kFewestPartEntries, kPartEntries);
+}
 
 // Rows [first, last) of a pattern, or with slot >= 0 the entries [begin, end) of the long row
 // `first`, whose sum goes to that slot.
@@ -95,26 +100,22 @@ struct PatternPlan {
     }
   }
 
-  // Calls body(first, last) for each part, on up to `threads` threads; a piece of a long row is a
-  // part.
+  // Calls body(part) for each part, on up to `threads` threads; a piece of a long row is a part.
   template <class Body>
   void for_parts(int threads, Body&& body) const {
-    const i64 count = static_cast<i64>(parts.size());
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1 && count > 1)
-    for (i64 i = 0; i < count; ++i)
-      body(parts[i]);
+    for_each_near(static_cast<i64>(parts.size()), threads, [&](i64 i) { body(parts[i]); });
   }
 };
 
 // Parts of equal shares of entries, of at least `fewest` if there are so many. Rows longer than a
 // part are cut into pieces.
 template <class I>
-PatternPlan balanced_plan(const I* indptr, i64 m, i64 fewest = kPartEntries) {
+PatternPlan balanced_plan(const I* indptr, i64 m, i64 fewest = 0) {
   PatternPlan plan;
   plan.rows = m;
   plan.entries = indptr[m];
   const i64 cost = plan.entries + kPartRowCost * m;
-  const i64 count = std::clamp(cost / fewest, i64(1), kMostParts);
+  const i64 count = std::clamp(cost / std::max(fewest, part_entries(cost)), i64(1), kMostParts);
   const i64 target = std::max((cost + count - 1) / count, i64(1));
   i64 first = 0, held = 0;
   const auto close = [&](i64 last) {
@@ -149,8 +150,8 @@ PatternPlan even_plan(const I* indptr, i64 m) {
   PatternPlan plan;
   plan.rows = m;
   plan.entries = indptr[m];
-  const i64 count =
-      std::clamp((plan.entries + kPartRowCost * m) / kPartEntries, i64(1), kMostParts);
+  const i64 cost = plan.entries + kPartRowCost * m;
+  const i64 count = std::clamp(cost / part_entries(cost), i64(1), kMostParts);
   for (i64 part = 0; part < count; ++part) {
     const i64 first = m * part / count, last = m * (part + 1) / count;
     if (last > first)
@@ -165,8 +166,7 @@ PatternPlan even_plan(const I* indptr, i64 m) {
 constexpr i64 kPanelReuse = 16, kLeastPanelReuse = 8, kPanelParts = 32;
 
 inline i64 panel_part_entries(i64 nnz, i64 n) {
-  return std::max(std::clamp(nnz / kPanelParts, kLeastPanelReuse * n, kPanelReuse * n),
-                  kPartEntries);
+  return std::clamp(nnz / kPanelParts, kLeastPanelReuse * n, kPanelReuse * n);
 }
 
 // Cuts the rows of a plan into panels of `width` columns; says no if the columns of some row fall,

@@ -33,7 +33,7 @@ struct sddmm_entry {
             const S* const given = values.data ? values[i].data : nullptr;
             const Sddmm<S, I> o{A.m,  A.n,  inner,       A.indptr, A.indices, given,
                                 C[i], B[i], out[i].data, alpha,    beta,      plan.get()};
-            sddmm(o, threads_for(nnz * inner, threads));
+            sddmm(o, threads_for(nnz, inner, threads));
           }
         });
       });

@@ -27,13 +27,13 @@ struct spmm_entry {
         const Batch<const S> B = read.blocks<const S>(2, count, n, k);
         const Batch<S> C = read.blocks<S>(3, count, m, k);
         const Factor alpha = call.scalar<Factor>(4), beta = call.scalar<Factor>(5);
-        const i64 blocks = count, columns = k, products = A.nnz * columns;
-        call.submit(products * blocks, [=](int threads) {
+        const i64 blocks = count, columns = k;
+        call.submit(A.nnz * columns * blocks, [=](int threads) {
           for (i64 i = 0; i < blocks; ++i) {
             const Spmm<S, I> o{{A.n, columns, values[i].data, B[i], C[i], alpha, beta, plan.get()},
                                A.indptr,
                                A.indices};
-            const int used = threads_for(products, threads);
+            const int used = threads_for(A.nnz, columns, threads);
             if constexpr (!Spmm<S, I>::is_complex) {
               if (by_reduction) {
                 spmm_by_reduction(o, used);

@@ -17,12 +17,15 @@ namespace wl {
 constexpr int kPackedRegisters = 4;
 constexpr int kDirectRegisters = 8;
 
-// Packing pays where B has more pages than the first-level TLB has entries and its rows are used
-// often enough: 4096 x 4096, 10 %, 32 columns (512 KB) takes 2.1 ms with B on huge pages and 4.1
-// without. The second number is an estimate: packing reads and writes a row once, each use reads it
-// once.
-constexpr i64 kPackBytes = i64(1) << 16;
-constexpr i64 kPackReuse = 16;
+// Packing pays where B leaves the second-level cache and its rows are used often: a copy on huge
+// pages has fewer of them than the TLB has entries, but other threads read it from the cache of the
+// one that wrote it. Two threads of a Zen 4, in place and packed, microseconds (2026-11-22):
+// 512 x 256, 90 %, 256 columns (256 KB) 76, 103; 2048 x 2048, 98 %, 32 columns (256 KB) 53, 81;
+// 1024 x 1024, 90 %, 128 columns (512 KB) 265, 313; 4096 x 4096, 98 %, 32 columns (512 KB) 250,
+// 306. 12500 rows of 18 entries, 128 columns (6.4 MB) 750, 970. 4096 x 4096, 10 %, 32 columns takes
+// one thread of a Granite Rapids 2.1 ms with B on huge pages and 4.1 without, but that has panels.
+constexpr i64 kPackBytes = i64(1) << 20;
+constexpr i64 kPackReuse = 64;
 
 // Columns of a tile of panels: wide tiles share a value among more products, but leave fewer rows
 // of B in the cache. 4096 x 4096, 10 %, 128 columns of float32, one thread of a Zen 4: 128
@@ -61,13 +64,6 @@ struct SpmmOperands {
 template <class S, class I>
 struct Spmm : SpmmOperands<S> {
   const I *indptr, *indices;
-};
-
-// Rows of a known size without gaps.
-template <class T, i64 W>
-struct Rows {
-  const T* data;
-  const T* row(i64 i) const { return data + i * W; }
 };
 
 // The sum of `count` entries of complex numbers, lanes being real and imaginary parts in turn:
@@ -200,10 +196,10 @@ void spmm_tile(const Spmm<S, I>& o, const Operand<computed_t<S>>& B, i64 first, 
   }
 }
 
-// The same by panels: a panel's rows of the packed B are read from the first-level cache while the
-// sums of a part's rows stay in the second.
+// The same by panels: a panel's rows of B are read from the first-level cache while the sums of a
+// part's rows stay in the second.
 template <int R, class S>
-void spmm_panels(const SpmmOperands<S>& o, const computed_t<S>* B, i64 first, i64 columns,
+void spmm_panels(const SpmmOperands<S>& o, const Operand<computed_t<S>>& B, i64 first, i64 columns,
                  int threads) {
   using T = computed_t<S>;
   constexpr int L = kLanesOf<T>;
@@ -216,8 +212,8 @@ void spmm_panels(const SpmmOperands<S>& o, const computed_t<S>* B, i64 first, i6
         part,
         [&](i64 row, i64 begin, i64 count, const u16* at, i64 first_column) {
           wide<T, L> sum[R];
-          sum_entries<L, R>(o.values + begin, at, count, Rows<T, kWidth>{B + first_column * kWidth},
-                            sum);
+          const Operand<T> of_panel{B.row(first_column), B.ld};
+          sum_entries<L, R>(o.values + begin, at, count, of_panel, sum);
           T* const to = sums + row * kWidth;
           for (int r = 0; r < R; ++r)
             save<T, L>(to + r * L, load<T, L>(to + r * L) + sum[r]);
@@ -228,27 +224,34 @@ void spmm_panels(const SpmmOperands<S>& o, const computed_t<S>* B, i64 first, i6
   });
 }
 
-// Columns [first, first + columns) of B in rows of `width` numbers.
+// Columns [first, first + columns) of B: where they are, or in a copy in rows of `width` numbers,
+// which numbers of 16 bits need in any case.
 template <class S>
-Operand<computed_t<S>> pack_tile(const SpmmOperands<S>& o, i64 first, i64 columns, i64 width,
-                                 int threads) {
+Operand<computed_t<S>> tile_of(const SpmmOperands<S>& o, i64 first, i64 columns, i64 width,
+                               bool packs, int threads) {
   using T = computed_t<S>;
-  T* const room = workspace<T>(0, o.n * width);
-  if constexpr (SpmmOperands<S>::is_complex)
-    return pack(reinterpret_cast<const T*>(o.B.data + first), o.B.ld * 2, o.n, columns * 2, width,
-                room, threads);
-  else
-    return pack(o.B.data + first, o.B.ld, o.n, columns, width, room, threads);
+  constexpr int per_element = SpmmOperands<S>::per_element;
+  if constexpr (same<real_t<S>, T>::value) {
+    const T* const B = reinterpret_cast<const T*>(o.B.data + first);
+    const i64 ld = o.B.ld * per_element;
+    if (!packs)
+      return {B, ld};
+    return pack(B, ld, o.n, columns * per_element, width, workspace<T>(0, o.n * width), threads);
+  } else {
+    return pack(o.B.data + first, o.B.ld, o.n, columns, width, workspace<T>(0, o.n * width),
+                threads);
+  }
 }
 
 // Column tiles of B by panels, the widest first; what is left fills its registers with zeros.
 template <int R, class S>
 void spmm_panel_tiles(const SpmmOperands<S>& o, i64 first, int threads) {
-  constexpr i64 kWidth = R * kLanesOf<computed_t<S>>;
+  using T = computed_t<S>;
+  constexpr i64 kWidth = R * kLanesOf<T>;
   constexpr i64 kColumns = kWidth / SpmmOperands<S>::per_element;
   const auto tile = [&](i64 columns) {
-    const auto B = pack_tile(o, first, columns, kWidth, threads);
-    spmm_panels<R>(o, B.data, first, columns, threads);
+    const bool packs = o.wants_packing() || columns != kColumns;
+    spmm_panels<R>(o, tile_of(o, first, columns, kWidth, packs, threads), first, columns, threads);
     first += columns;
   };
   while (o.k - first >= kColumns)
@@ -271,10 +274,7 @@ void spmm_tiles(const Spmm<S, I>& o, i64 first, bool packs, int threads) {
   // padded to four in a copy they took four times as long as four columns.
   constexpr bool narrower = R > 1 || L > 2;
   const auto tile = [&](i64 columns) {
-    const bool in_place = !packs && columns == kColumns && sizeof(S) == per_element * sizeof(T);
-    Operand<T> B{reinterpret_cast<const T*>(o.B.data + first), o.B.ld * per_element};
-    if (!in_place)
-      B = pack_tile(o, first, columns, i64(R * L), threads);
+    const auto B = tile_of(o, first, columns, i64(R * L), packs || columns != kColumns, threads);
     spmm_tile<L, R>(o, B, first, columns, threads);
     first += columns;
   };

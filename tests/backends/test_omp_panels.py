@@ -55,6 +55,22 @@ def test_the_order_of_a_panels_pieces_does_not_depend_on_threads(
         np.testing.assert_array_equal(other, one)
 
 
+@pytest.mark.parametrize("kernel", ["row-split", "balanced", "panels"])
+@pytest.mark.parametrize("columns", [64, 250])
+def test_an_operand_with_gaps_is_read_in_place_or_copied_where_no_cache_holds_it(
+    rng: np.random.Generator, columns: int, kernel: str
+) -> None:
+    n = 1100  # 77 entries a row: enough uses for a copy of the 1.1 MB of 250 columns
+    dense = (rng.standard_normal((n, n)) * (rng.random((n, n)) < 0.07)).astype(np.float32)
+    C, B = (rng.standard_normal((n, 300)).astype(np.float32)[:, :columns] for _ in range(2))
+    A = wl.Csr(dense, executor="omp:2")
+    got = wl.spmm(A, B, kernel=kernel)
+    np.testing.assert_allclose(got, dense @ B, rtol=0, atol=200 * np.finfo(np.float32).eps)
+    samples = wl.sddmm(A, C, B, kernel=kernel).to_scipy().toarray()
+    want = np.where(dense != 0, C @ B.T, 0)
+    np.testing.assert_allclose(samples, want, rtol=0, atol=1000 * np.finfo(np.float32).eps)
+
+
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_rows_that_no_entry_asks_for_are_not_read(
     rng: np.random.Generator, S: Any, value: float
