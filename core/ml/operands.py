@@ -62,7 +62,9 @@ class Operand:
     def _take(self, executor: Executor, given: Any) -> Array:
         owned = executor.owns(given)
         self.from_host = not owned and is_host(given)
-        return given if owned else _native(executor, given, self.what)
+        if owned and not isinstance(given, np.matrix):  # which has two dimensions always
+            return given
+        return _native(executor, given, self.what)
 
     @property
     def columns(self) -> int:

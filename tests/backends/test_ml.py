@@ -408,3 +408,13 @@ def test_the_plan_says_what_was_chosen(small: wl.Csr) -> None:
     ones = [np.ones((rows, 1), np.float32) for rows in small.shape]
     assert plan is wl.sddmm(small, *ones).plan_for("spmm", 32)
     assert plan is not small.plan_for("spmm", 32, dtype="float64")
+
+
+def test_numpys_old_matrices_are_arrays(executor: wl.Executor) -> None:
+    A = wl.Csr(np.array([[1.0, 0.0], [2.0, 3.0]]), executor=executor)
+    B = np.array([[1.0, 2.0, 0.5], [0.5, -1.0, 1.0]])
+    old = B.view(np.matrix)
+    np.testing.assert_allclose(wl.spmm(A, old), wl.spmm(A, B))
+    np.testing.assert_allclose(wl.fusedmm(A, old, old, old), wl.fusedmm(A, B, B, B))
+    sampled = (wl.sddmm(A, *given).data for given in ((old, old), (B, B)))
+    np.testing.assert_allclose(*map(executor.to_host, sampled))
