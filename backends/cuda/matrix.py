@@ -10,7 +10,7 @@ import numpy as np
 from ...core.executor import Array
 from ...core.operations import matrix as operations
 from ...core.operations import vector
-from ...core.statistics import Plan, RowStatistics, row_statistics
+from ...core.statistics import Plan, RowStatistics
 from ..simt import kernels as simt
 from ..unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
 from . import launch, packed, selection
@@ -60,16 +60,20 @@ def facts_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
     return statistics, facts
 
 
-#: Rows up to which their statistics are taken on the host.
-HOST_ROWS = 1 << 16
-
-
 def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStatistics:
     """Return the statistics of the rows; of many, without copying their lengths to the host."""
+    made: RowStatistics = executor.planned(
+        int(indptr.size), lengths_in_numbers, indptr, columns=columns
+    )
+    return made
+
+
+def lengths_in_numbers(xp: Any, indptr: Array, columns: int) -> RowStatistics:
+    """Return what is known of the rows that ``indptr`` delimits."""
     m = int(indptr.size) - 1
-    if m <= HOST_ROWS:
-        return row_statistics(executor, indptr, columns)
-    length = executor.xp.diff(indptr.astype(np.int64))
+    if m == 0:
+        return RowStatistics(0, columns, 0, 0.0, 0.0, 0, 0.0)
+    length = xp.diff(indptr.astype(np.int64))
     nnz = int(length.sum())
     return RowStatistics(
         rows=m,

@@ -80,7 +80,8 @@ def test_what_the_rule_is_told(monkeypatch: pytest.MonkeyPatch, gpu: Any, make: 
     here = matrix.facts_of(gpu, A)
     monkeypatch.setattr(base, "HOST_NUMBERS", 0)
     there = matrix.facts_of(gpu, A)
-    assert [f._replace(room=0) for f in here[1:]] == [f._replace(room=0) for f in there[1:]]
+    assert here[0] == pytest.approx(there[0], rel=1e-12)
+    assert here[1]._replace(room=0) == there[1]._replace(room=0)
 
 
 @pytest.mark.parametrize(
