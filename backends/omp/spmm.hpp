@@ -267,7 +267,6 @@ void spmm_panel_tiles(const SpmmOperands<S>& o, i64 first, int threads) {
 // Column tiles of B, the widest first.
 template <int R, int L, class S, class I>
 void spmm_tiles(const Spmm<S, I>& o, i64 first, bool packs, int threads) {
-  using T = computed_t<S>;
   constexpr int per_element = Spmm<S, I>::per_element;
   constexpr i64 kColumns = R * L / per_element;
   // The last tile is padded once no narrower register holds it. Two columns have one of their own:
