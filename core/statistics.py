@@ -30,17 +30,24 @@ class RowStatistics(NamedTuple):
 
 def row_statistics(executor: Executor, indptr: Array, columns: int) -> RowStatistics:
     """Return the statistics of the rows that ``indptr`` delimits."""
-    lengths = np.diff(executor.to_host(indptr))
-    if lengths.size == 0:
+    return lengths_in_numbers(np, executor.to_host(indptr), columns)
+
+
+def lengths_in_numbers(xp: Any, indptr: Array, columns: int) -> RowStatistics:
+    """Return the same by ``xp``: NumPy, or what has its functions for ``indptr``."""
+    m = int(indptr.size) - 1
+    if m == 0:
         return RowStatistics(0, columns, 0, 0.0, 0.0, 0, 0.0)
+    length = xp.diff(indptr.astype(np.int64))
+    nnz = int(length.sum())
     return RowStatistics(
-        rows=int(lengths.size),
+        rows=m,
         columns=columns,
-        nnz=int(lengths.sum()),
-        mean=float(lengths.mean()),
-        deviation=float(lengths.std()),
-        longest=int(lengths.max()),
-        empty=float(np.mean(lengths == 0)),
+        nnz=nnz,
+        mean=nnz / m,
+        deviation=float(length.std()),
+        longest=int(length.max()),
+        empty=float((length == 0).mean()),
     )
 
 

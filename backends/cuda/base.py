@@ -7,29 +7,27 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
+from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import WollemiError
 from ...core.executor import Array, Executor
 from ...core.iteration import Iteration, Replay
-from ...core.operation import Operation, Parameter
+from ...core.operation import Operation
 from ..unified.wrappers import SimtKernel
 from . import launch
+from .arguments import CODES, flatten
 from .device import GpuDevice
 from .errors import Here, translate
 from .thresholds import Thresholds
 
 if TYPE_CHECKING:
     from .tape import Tape
-
-CODES = {np.dtype(d): np.dtype(d).str[1:] for d in (*VALUE_DTYPES, *INDEX_DTYPES)}
-
 
 #: Numbers up to which what plans are made of is computed on the host, in some milliseconds.
 HOST_NUMBERS = 1 << 18
@@ -383,11 +381,10 @@ class GpuExecutor(Executor):
     ) -> None:
         """Launch a loaded kernel on the current stream."""
         mine = self._mine
-        if mine.noted is not None:
-            mine.noted.append(Launch(function, (blocks,), (block,), arguments, shared))
-        if mine.launches is not None:
-            mine.launches.append(Launch(function, (blocks,), (block,), arguments, shared))
-        elif not mine.dry:
+        for kept in (mine.noted, mine.launches):
+            if kept is not None:
+                kept.append(Launch(function, (blocks,), (block,), arguments, shared))
+        if mine.launches is None and not mine.dry:
             function((blocks,), (block,), arguments, shared)
 
     def launch_simt(
@@ -468,68 +465,3 @@ class Prepared:
         """Launch it with the arguments that were not known."""
         flat = self.head + flatten(self.others, arguments, self.dtype)
         self.executor.launch(self.function, self.blocks, flat, self.block)
-
-
-class At(NamedTuple):
-    """A block of vectors by its address, and the distance of its rows in elements."""
-
-    address: int
-    distance: int
-
-
-def address(array: Any) -> int:
-    """Return where an array begins; 0 for None."""
-    return 0 if array is None else int(array.data.ptr)
-
-
-def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: Any) -> list[Any]:
-    """Return arguments as the wrappers of :mod:`..unified.wrappers` take them."""
-    flat: list[Any] = []
-    real, is_pair = _parts(dtype)
-    for parameter, argument in zip(parameters, arguments, strict=True):
-        if parameter.is_array:
-            if argument is None or isinstance(argument, int):  # nothing, or an address
-                flat.append(argument or 0)
-            elif isinstance(argument, At):
-                flat += argument
-            else:
-                flat.append(argument.data.ptr)
-                if parameter.is_block:
-                    flat.append(row_distance(argument))
-        elif parameter.is_scalar:
-            kind = parameter.kind
-            if kind == "T" and is_pair:
-                flat += (real(argument.real), real(argument.imag))
-            elif kind in ("T", "R"):
-                flat.append(real(argument.real))
-            else:
-                flat.append(np.int32(argument) if kind == "i32" else int(argument))
-        else:
-            flat += [address(getattr(argument, name)) for name in argument.FIELDS]
-            flat += [argument.capacity, argument.shape[0]]
-    return flat
-
-
-@cache
-def _parts(dtype: Any) -> tuple[Any, bool]:
-    """Return what makes the parts of a number, and whether it has two."""
-    return real_dtype(dtype).type, np.dtype(dtype).kind == "c"
-
-
-def row_distance(block: Any) -> int:
-    """Return the distance of the rows of a block, in elements."""
-    rows, columns = block.shape
-    distance: int = block.strides[0] // block.itemsize if rows > 1 else columns or 1
-    return distance
-
-
-def scalar(kind: str, value: Any, dtype: Any) -> list[Any]:
-    """Return a number as the kernel's arguments: a complex one is two."""
-    if kind == "i32":
-        return [np.int32(value)]
-    if kind not in ("T", "R"):
-        return [int(value)]
-    real = real_dtype(dtype).type
-    if kind == "T" and np.dtype(dtype).kind == "c":
-        return [real(value.real), real(value.imag)]
-    return [real(value.real if isinstance(value, complex) else value)]

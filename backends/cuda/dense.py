@@ -26,7 +26,7 @@ from ..simt import ml, ml_choice
 from ..simt.ml_extra import Algorithm, Facts
 from ..unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
 from . import tensor_choice
-from .base import CODES, flatten
+from .arguments import CODES, flatten
 
 if TYPE_CHECKING:
     from ..simt.ml_calls import Adapter

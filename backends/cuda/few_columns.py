@@ -9,7 +9,7 @@ from ..simt import kernels as simt
 from ..simt import ml_choice
 from ..simt.ml_extra import Algorithm, Facts
 from . import selection
-from .base import At
+from .arguments import At
 
 if TYPE_CHECKING:
     from ..simt.ml_calls import Adapter

@@ -14,7 +14,7 @@ from ...core.operation import Operation, Parameter
 from ...core.status import Status
 from ..unified.wrappers import FOLDERS, INDEX_TYPES, VALUE_TYPES, functor, program
 from . import packed, selection
-from .base import CODES, row_distance, scalar
+from .arguments import CODES, row_distance, scalar
 from .tape import Step, address, is_vector
 
 REAL = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}

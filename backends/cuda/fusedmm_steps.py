@@ -53,8 +53,7 @@ class TwoSteps(Algorithm):
             return None
         for tile in self.tiles:
             if not tile.objection(to, A, facts):
-                why = tile.reason(to, A, facts)
-                why = None if why and tile.defect(to, A) else why
+                why = tile.chosen(to, A, facts)
                 return why and f"{why}, stored, and multiplied by D"
         return None
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..simt.gmres import Steps, register
 from ..unified.wrappers import SimtKernel
-from .base import At
+from .arguments import At
 from .launch import FEW, RESIDENT, Grid, map_grid, row_blocks, tile_groups
 from .table import kernel
 

@@ -13,7 +13,8 @@ from ...core.iteration import Cycles, Replay
 from ...core.status import Status
 from ..unified.wrappers import LARGEST_SUM
 from . import fused, launch, packed, selection
-from .base import CODES, Scratch, address
+from .arguments import CODES, address
+from .base import Scratch
 from .device import CudaDevice
 from .executor import CudaExecutor
 from .graphs import GraphBuilder, checked, runtime

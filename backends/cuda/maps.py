@@ -9,7 +9,8 @@ import numpy as np
 
 from ...core.operation import OPERATIONS, Operation
 from . import launch
-from .base import CODES, GpuExecutor, flatten
+from .arguments import CODES, flatten
+from .base import GpuExecutor
 from .table import kernel
 from .tape import sums_up
 

@@ -10,11 +10,12 @@ import numpy as np
 from ...core.executor import Array
 from ...core.operations import matrix as operations
 from ...core.operations import vector
-from ...core.statistics import Plan, RowStatistics
+from ...core.statistics import Plan, RowStatistics, lengths_in_numbers
 from ..simt import kernels as simt
 from ..unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
 from . import launch, packed, selection
-from .base import CODES, GpuExecutor, Prepared, flatten, row_distance
+from .arguments import CODES, flatten, row_distance
+from .base import GpuExecutor, Prepared
 from .maps import run_map
 from .shares import Shares
 from .table import kernel
@@ -66,24 +67,6 @@ def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStat
         int(indptr.size), lengths_in_numbers, indptr, columns=columns
     )
     return made
-
-
-def lengths_in_numbers(xp: Any, indptr: Array, columns: int) -> RowStatistics:
-    """Return what is known of the rows that ``indptr`` delimits."""
-    m = int(indptr.size) - 1
-    if m == 0:
-        return RowStatistics(0, columns, 0, 0.0, 0.0, 0, 0.0)
-    length = xp.diff(indptr.astype(np.int64))
-    nnz = int(length.sum())
-    return RowStatistics(
-        rows=m,
-        columns=columns,
-        nnz=nnz,
-        mean=nnz / m,
-        deviation=float(length.std()),
-        longest=int(length.max()),
-        empty=float((length == 0).mean()),
-    )
 
 
 def make_plan(executor: GpuExecutor, matrix: Any, chosen: str | None = None) -> Plan:
@@ -464,8 +447,6 @@ def _gemm(
     if executor.dry:
         return
     from cupy.cuda import cublas, device
-
-    from .base import row_distance
 
     m, n = data.shape
     dtype = np.dtype(data.dtype)

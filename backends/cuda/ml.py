@@ -15,7 +15,8 @@ from ..simt import ml, ml_calls, ml_choice
 from ..simt.ml_extra import Algorithm
 from ..unified.wrappers import SimtKernel
 from . import launch, repeated
-from .base import CODES, GpuExecutor, flatten
+from .arguments import CODES, flatten
+from .base import GpuExecutor
 from .dense import DenseProduct
 from .few_columns import FewColumns
 from .fusedmm_steps import StepsOrPass, TwoSteps

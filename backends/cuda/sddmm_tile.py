@@ -21,7 +21,7 @@ from ..simt.ml_calls import Adapter, Operand
 from ..simt.ml_extra import Algorithm, Facts
 from ..simt.sddmm_flat import rows_of
 from ..unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
-from .base import CODES, flatten
+from .arguments import CODES, flatten
 
 _TEXT = (*FOLDERS, Path(__file__).parent)
 

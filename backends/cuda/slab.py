@@ -16,7 +16,7 @@ from ..simt import ml
 from ..simt.ml_extra import Algorithm, Facts
 from ..simt.spmm_kernels import vector_elements
 from ..unified.wrappers import FOLDERS, SimtKernel, program, simt_wrapper
-from .base import flatten
+from .arguments import flatten
 
 if TYPE_CHECKING:
     from ..simt.ml_calls import Adapter

@@ -14,7 +14,7 @@ from ..simt.ml_extra import Algorithm, Facts
 from ..unified.wrappers import SimtKernel
 from . import launch, tensor_choice
 from . import tensor_kernels as kernels
-from .base import CODES, flatten
+from .arguments import CODES, flatten
 from .tensor_pattern import META, TILE, UNIT, TilePattern, tile_pattern
 
 DTYPES = ("float32", "float16", "bfloat16")

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.dtypes import real_dtype
 from ..unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
 from . import fused, packed
-from .base import CODES
+from .arguments import CODES
 from .fused import REAL, STATUS, Arguments, Kernel
 from .room import (
     Room,

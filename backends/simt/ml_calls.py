@@ -147,16 +147,14 @@ def make_plan(to: Adapter, A: Any, operation: str, columns: int, kernel: str, dt
     for algorithm in extra:
         if kernel not in ("auto", algorithm.name):
             continue
-        objection = algorithm.objection(to, A, facts)
         if kernel == "auto":
-            reason = None if objection else algorithm.reason(to, A, facts)
+            reason = algorithm.chosen(to, A, facts)
         else:
+            objection = algorithm.objection(to, A, facts) or algorithm.defect(to, A)
+            if objection:
+                raise InvalidArgument(f"{operation} cannot run {kernel!r}: {objection}")
             reason = "asked for"
         if reason:
-            objection = objection or algorithm.defect(to, A)
-        if objection and kernel != "auto":
-            raise InvalidArgument(f"{operation} cannot run {kernel!r}: {objection}")
-        if reason and not objection:
             return Plan(algorithm.name, reason, statistics, algorithm.plan(to, A, facts))
     if kernel == "auto":
         choice = ml_choice.choose(operation, statistics, to.waves, columns, facts.itemsize)

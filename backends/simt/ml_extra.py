@@ -83,6 +83,13 @@ class Algorithm(ABC):
         """Return what is wrong with the pattern where only all entries tell: it is asked last."""
         return None
 
+    def chosen(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why the rule takes it: the reason, if nothing speaks against it; else None."""
+        if self.objection(to, A, facts):
+            return None
+        reason = self.reason(to, A, facts)
+        return None if reason and self.defect(to, A) else reason
+
     @abstractmethod
     def plan(self, to: Adapter, A: Any, facts: Facts) -> Any:
         """Return what is made once for a pattern."""

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike
 
 from ..dtypes import is_complex, is_narrow, name_of, stored_dtype
 from ..errors import InvalidArgument
+from ..operands import as_batch, to_host
 from ..operations import matrix as operations
 from ..operations import ml as ml_operations
 from ..operations import structure
@@ -192,7 +193,7 @@ class Csr(Matrix):
             self._apply(x, y, alpha, beta)
             return
         # Several vectors are a dense matrix: spmm chooses its kernel by how many they are.
-        values, B, C = (array.reshape((1, *array.shape)) for array in (self.data, x, y))
+        values, B, C = (as_batch(array) for array in (self.data, x, y))
         self.executor.run(ml_operations.csr_spmm, self, values, B, C, alpha, beta, "auto")
 
     @property
@@ -305,8 +306,6 @@ def validate_compressed(
     values: Callable[[Any], np.ndarray[Any, Any]] = validate.values,
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Check ``(data, indices, indptr)`` of compressed rows or columns, as kernels take them."""
-    from ..operands import to_host
-
     data = values(to_host(triple[0]))
     indptr = to_host(triple[2])
     unbounded = int(np.iinfo(np.int64).max)

@@ -15,7 +15,7 @@ from ..dtypes import ML_DTYPES, is_narrow, name_of, stored_dtype
 from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch, UnsupportedDtype
 from ..executor import Array, Executor
 from ..formats import Csr, Matrix
-from ..operands import is_host, native, require_out
+from ..operands import as_batch, is_host, native, require_out
 
 
 def as_csr(A: Any) -> Csr:
@@ -57,7 +57,7 @@ class Operand:
             raise ShapeMismatch(f"{what}: expected shape {forms}, got {tuple(array.shape)}")
         if dimensions == 1:
             array = array[:, None]
-        self.batch = array if dimensions == 3 else _one_block(array)
+        self.batch = array if dimensions == 3 else as_batch(array)
 
     def _take(self, executor: Executor, given: Any) -> Array:
         owned = executor.owns(given)
@@ -109,17 +109,12 @@ class Values(Operand):
                 f"values: expected shape ({count},) or (b, {count}), got {tuple(array.shape)}"
             )
         self.ndim = array.ndim + 1  # as of an operand of one column
-        self.batch = array if array.ndim == 2 else _one_block(array)
+        self.batch = array if array.ndim == 2 else as_batch(array)
 
     def cast(self, executor: Executor, dtype: np.dtype[Any], blocks: int) -> Array:
         """Return them in ``dtype``, shape ``(blocks, nnz)``; one block serves for all."""
         batch = self.batch if self.batch.dtype == dtype else self.batch.astype(dtype)
         return self._for_all(executor, batch, blocks)
-
-
-def _one_block(array: Array) -> Array:
-    """Return an array as a batch of one; an index would take CuPy twice as long."""
-    return array.reshape((1, *array.shape))
 
 
 def _native(executor: Executor, given: Any, what: str) -> Array:

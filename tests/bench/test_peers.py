@@ -39,7 +39,7 @@ def test_peers_that_are_here_compute_the_right_product(peer):
         problem = spmv.Product(case("circuit:300").matrix())
         (offer,) = problem.theirs(peer)
     except Absent as reason:
-        pytest.skip(str(reason))
+        pytest.skip(f"{reason}; this runs where make bench has installed the peers")
     call = offer.make()
     for _ in range(2):  # the second call must not add to the first
         assert problem.wrong(offer.to_host(call())) == ""

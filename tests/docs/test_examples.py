@@ -112,7 +112,7 @@ def test_the_support_matrix_is_current():
     tables = kernel_tables()
     missing = [name for name, table in tables.items() if table is None]
     if missing:
-        pytest.skip(f"not loaded here: {', '.join(missing)}")
+        pytest.skip(f"not loaded here: {', '.join(missing)}; make test installs what these need")
     made = markdown_page(tables)
     kept = (ROOT / "docs/support-matrix.md").read_text()
     assert kept == made, "run: wollemi kernels --markdown > docs/support-matrix.md"

@@ -1,0 +1,80 @@
+"""What a kernel is launched with: numbers and addresses, made of what an operation is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
+from ...core.operation import Parameter
+
+#: How the names of kernels tell dtypes.
+CODES = {np.dtype(d): np.dtype(d).str[1:] for d in (*VALUE_DTYPES, *INDEX_DTYPES)}
+
+
+class At(NamedTuple):
+    """A block of vectors by its address, and the distance of its rows in elements."""
+
+    address: int
+    distance: int
+
+
+def address(array: Any) -> int:
+    """Return where an array begins; 0 for None."""
+    return 0 if array is None else int(array.data.ptr)
+
+
+def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: Any) -> list[Any]:
+    """Return arguments as the wrappers of :mod:`..unified.wrappers` take them."""
+    flat: list[Any] = []
+    real, is_pair = _parts(dtype)
+    for parameter, argument in zip(parameters, arguments, strict=True):
+        if parameter.is_array:
+            if argument is None or isinstance(argument, int):  # nothing, or an address
+                flat.append(argument or 0)
+            elif isinstance(argument, At):
+                flat += argument
+            else:
+                flat.append(argument.data.ptr)
+                if parameter.is_block:
+                    flat.append(row_distance(argument))
+        elif parameter.is_scalar:
+            kind = parameter.kind
+            if kind == "T" and is_pair:
+                flat += (real(argument.real), real(argument.imag))
+            elif kind in ("T", "R"):
+                flat.append(real(argument.real))
+            else:
+                flat.append(np.int32(argument) if kind == "i32" else int(argument))
+        else:
+            flat += [address(getattr(argument, name)) for name in argument.FIELDS]
+            flat += [argument.capacity, argument.shape[0]]
+    return flat
+
+
+@cache
+def _parts(dtype: Any) -> tuple[Any, bool]:
+    """Return what makes the parts of a number, and whether it has two."""
+    return real_dtype(dtype).type, np.dtype(dtype).kind == "c"
+
+
+def row_distance(block: Any) -> int:
+    """Return the distance of the rows of a block, in elements."""
+    rows, columns = block.shape
+    distance: int = block.strides[0] // block.itemsize if rows > 1 else columns or 1
+    return distance
+
+
+def scalar(kind: str, value: Any, dtype: Any) -> list[Any]:
+    """Return a number as the kernel's arguments: a complex one is two."""
+    if kind == "i32":
+        return [np.int32(value)]
+    if kind not in ("T", "R"):
+        return [int(value)]
+    real = real_dtype(dtype).type
+    if kind == "T" and np.dtype(dtype).kind == "c":
+        return [real(value.real), real(value.imag)]
+    return [real(value.real if isinstance(value, complex) else value)]
