@@ -40,6 +40,13 @@ class Criterion(ABC):
     def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
         """Return what the criterion comes to for columns of these norms."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the criterion as a dictionary that :func:`criterion` takes."""
+        name = type(self).__name__
+        if _BY_NAME.get(name) is not type(self):
+            raise InvalidArgument(f"stop: a {name} cannot be written to a file")
+        return {"criterion": name, **vars(self)}
+
     def __or__(self, other: Criterion) -> Criterion:
         return _Any(self, other) if isinstance(other, Criterion) else NotImplemented
 
@@ -134,16 +141,27 @@ class Time(Criterion):
 
 class _Combined(Criterion):
     symbol: str
+    word: str
 
     def __init__(self, *parts: Criterion) -> None:
         self.parts = parts
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the criterion as a dictionary that :func:`criterion` takes."""
+        return {self.word: [part.to_dict() for part in self.parts]}
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash((self.word, self.parts))
 
     def __repr__(self) -> str:
         return f" {self.symbol} ".join(map(repr, self.parts))
 
 
 class _Any(_Combined):
-    symbol = "|"
+    symbol, word = "|", "any"
 
     def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
         """Return what the criterion comes to for columns of these norms."""
@@ -157,7 +175,7 @@ class _Any(_Combined):
 
 
 class _All(_Combined):
-    symbol = "&"
+    symbol, word = "&", "all"
 
     def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
         """Return what the criterion comes to for columns of these norms."""
@@ -177,3 +195,40 @@ def true_residual_period(criterion: Criterion) -> int | None:
         return criterion.every
     periods = [true_residual_period(p) for p in getattr(criterion, "parts", ())]
     return min((p for p in periods if p is not None), default=None)
+
+
+_BY_NAME: dict[str, type[Criterion]] = {
+    kind.__name__: kind
+    for kind in (RelativeResidual, AbsoluteResidual, TrueResidual, Iterations, Time)
+}
+
+
+def criterion(found: Any) -> Criterion:
+    """Return the criterion that a dictionary of :meth:`Criterion.to_dict` describes.
+
+    Raises
+    ------
+    InvalidArgument
+        If it describes none.
+
+    Examples
+    --------
+    >>> from wollemi import stop
+    >>> stop.criterion({"any": [{"criterion": "Iterations", "count": 9}, (stop.Time(1)).to_dict()]})
+    Iterations(count=9) | Time(seconds=1)
+    """
+    if isinstance(found, dict):
+        for kind in (_Any, _All):
+            if set(found) == {kind.word}:
+                return kind(*map(criterion, found[kind.word]))
+        values = dict(found)
+        name = values.pop("criterion", None)
+        if name in _BY_NAME:
+            try:
+                return _BY_NAME[name](**values)
+            except TypeError as error:
+                raise InvalidArgument(f"stop: {error}") from None
+    raise InvalidArgument(
+        'stop: expected {"criterion": name, ...}, {"any": [...]} or {"all": [...]} with a name of '
+        f"{', '.join(_BY_NAME)}; got {found!r}"
+    )

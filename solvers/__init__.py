@@ -3,7 +3,8 @@
 from .bicgstab import Bicgstab
 from .cg import Cg
 from .cgs import Cgs
+from .configuration import from_settings, read_settings
 from .gmres import Gmres
 from .krylov import KrylovSolver
 
-__all__ = ["Bicgstab", "Cg", "Cgs", "Gmres", "KrylovSolver"]
+__all__ = ["Bicgstab", "Cg", "Cgs", "Gmres", "KrylovSolver", "from_settings", "read_settings"]

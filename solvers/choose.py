@@ -16,20 +16,10 @@ from ..core.operator import as_linop
 from ..core.result import Result
 from ..core.status import Stop
 from ..core.stopping import Criterion
-from .bicgstab import Bicgstab
-from .cg import Cg
-from .cgs import Cgs
 from .gmres import Gmres, checked_restart
 from .krylov import KrylovSolver
 from .preconditioners import Jacobi, preconditioner
-
-#: What ``method="..."`` may say.
-METHODS: dict[str, type[KrylovSolver]] = {
-    "cg": Cg,
-    "bicgstab": Bicgstab,
-    "cgs": Cgs,
-    "gmres": Gmres,
-}
+from .registry import SOLVERS
 
 #: Cycle length of GMRES when nothing is known of the matrix: SciPy's 20 stalls on many real
 #: matrices where 30 does not.
@@ -139,7 +129,7 @@ def solve(
 def _solver(name: str, A: LinOp, M: Any, restart: int, settings: dict[str, Any]) -> KrylovSolver:
     if name == "gmres":
         return Gmres(A, M, restart=restart, **settings)
-    return METHODS[name](A, M, **settings)
+    return SOLVERS[name](A, M, **settings)
 
 
 def _restart(A: LinOp, b: Any) -> int:
@@ -152,9 +142,9 @@ def _restart(A: LinOp, b: Any) -> int:
 def _methods(method: str, A: LinOp) -> tuple[list[str], str]:
     """Return the methods to try in order, and why the first."""
     if method != "auto":
-        if method not in METHODS:
+        if method not in SOLVERS:
             raise InvalidArgument(
-                f"no method is called {method!r}; known: auto, {', '.join(METHODS)}"
+                f"no method is called {method!r}; known: auto, {', '.join(SOLVERS)}"
             )
         return [method], "as asked"
     if not isinstance(A, Matrix):

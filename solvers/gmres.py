@@ -8,7 +8,6 @@ import numpy as np
 
 from ..core.dtypes import real_dtype
 from ..core.errors import InvalidArgument
-from ..core.linop import LinOp
 from ..core.operations import gmres, vector
 from .krylov import KrylovSolver
 from .workspace import Workspace
@@ -68,9 +67,6 @@ class Gmres(KrylovSolver):
         super().__init__(A, M, **settings)
         self.restart = checked_restart(restart)
         self.cycle = max(min(self.restart, self.shape[0]), 1)
-
-    def _remade(self, A: LinOp, M: LinOp | None) -> Gmres:
-        return type(self)(A, M, restart=self.restart, stop=self.stop)
 
     def allocate(self, work: Workspace) -> None:
         """Make the basis and the small arrays of the least squares problem."""

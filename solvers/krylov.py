@@ -13,7 +13,6 @@ from ..core.errors import (
     InvalidArgument,
     InvalidMatrix,
     ShapeMismatch,
-    UnsupportedOperation,
 )
 from ..core.executor import same_executor
 from ..core.iteration import Cycles, Iteration, Replay
@@ -22,6 +21,7 @@ from ..core.loggers import Logger, Progress, checked_loggers
 from ..core.operations import vector
 from ..core.operator import as_linop
 from ..core.result import Result
+from ..core.settings import Configurable, Settings, settings_of
 from ..core.status import Stop
 from ..core.stopping import (
     AbsoluteResidual,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Callback = Callable[[Any], Any]
 
 
-class KrylovSolver(LinOp):
+class KrylovSolver(LinOp, metaclass=Configurable):
     """The base of iterative solvers.
 
     A subclass has three parts: ``initialize`` sets up the recurrence from the true residual
@@ -47,8 +47,14 @@ class KrylovSolver(LinOp):
     residual is computed at the start of each, success is claimed only there, and a column whose
     recurrence was wrong goes into another cycle as long as that brings the residual down.
 
-    A solver is an operator, ``solver @ b``, and so can precondition another.
+    A solver is an operator, ``solver @ b``, and so can precondition another. Made without a
+    matrix, ``Cg(rtol=1e-8)``, it is :class:`wollemi.Settings`, whose ``.on(A)`` makes the solver.
     """
+
+    #: The key of its name in dictionaries of settings.
+    ROLE: ClassVar[str] = "solver"
+
+    _options: dict[str, Any]
 
     #: Iterations after which a cycle ends; None if only the status ends it.
     cycle: int | None = None
@@ -114,18 +120,73 @@ class KrylovSolver(LinOp):
     # ---- what users call
 
     @property
+    def settings(self) -> Settings:
+        """The class and the options that this solver was made with, without the matrix."""
+        return settings_of(self)
+
+    def update(self, A: Any = None) -> None:
+        """Follow new values of the matrix, with the plans and the set-up of the pattern kept.
+
+        Parameters
+        ----------
+        A : LinOp or matrix, shape (n, n), optional
+            The operator from now on; by default the one that the solver has, whose values have
+            changed. ``A.update_values(data)`` and ``solver.update()`` keep everything that was
+            recorded; another object has new programs recorded.
+
+        Notes
+        -----
+        A preconditioner that was made of the matrix, by name, by settings or by hand, follows;
+        one without ``update``, such as a function, stays as it is.
+
+        Raises
+        ------
+        ShapeMismatch, ExecutorMismatch
+            If ``A`` does not fit; nothing is changed then.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.diag([2.0, 4.0]))
+        >>> cg = wl.solvers.Cg(A, M="jacobi")
+        >>> A.update_values(np.array([4.0, 8.0]))
+        >>> cg.update()
+        >>> cg @ np.array([4.0, 8.0])
+        array([1., 1.])
+        """
+        operator = self.A if A is None else as_linop(A, self.executor)
+        if operator.shape != self.shape:
+            raise ShapeMismatch(
+                f"{type(self).__name__}.update: expected an operator of {self.shape[0]}x"
+                f"{self.shape[1]}, got {operator.shape[0]}x{operator.shape[1]}"
+            )
+        same_executor("the solver", self.A, operator)
+        follow = getattr(self.M, "update", None)
+        if follow is not None:
+            follow(operator)
+        # A workspace whose operators are others than the solver's holds copies of old values.
+        if operator is not self.A or self._holds_copies():
+            self.A = operator
+            self.dtype = common_dtype(*(op.dtype for op in (self.A, self.M) if op is not None))
+            self._workspaces.clear()
+
+    def _holds_copies(self) -> bool:
+        return any(
+            np.dtype(dtype) != op.dtype
+            for dtype, _ in self._workspaces
+            for op in (self.A, self.M)
+            if op is not None
+        )
+
+    @property
     def T(self) -> LinOp:
-        """Not built: solvers are made of transposes."""
-        raise UnsupportedOperation(self._no_transpose("T"))
+        """A solver of the same settings for the transpose."""
+        return self._remade(self.A.T, None if self.M is None else self.M.T)
 
     @property
     def H(self) -> LinOp:
-        """Not built: solvers are made of transposes."""
-        raise UnsupportedOperation(self._no_transpose("H"))
-
-    def _no_transpose(self, which: str) -> str:
-        name = type(self).__name__
-        return f"{name} has no .{which}: make a solver of the transpose, {name}(A.{which})"
+        """A solver of the same settings for the conjugate transpose."""
+        return self._remade(self.A.H, None if self.M is None else self.M.H)
 
     def solve(
         self,
@@ -201,7 +262,8 @@ class KrylovSolver(LinOp):
         return self._remade(self.A.astype(dtype), None if self.M is None else self.M.astype(dtype))
 
     def _remade(self, A: LinOp, M: LinOp | None) -> Self:
-        return type(self)(A, M, stop=self.stop)
+        made: Self = type(self)(A, **{**self._options, "M": M})
+        return made
 
     def workspace(self, dtype: Any, columns: int) -> Workspace:
         """Return the arrays that the next solve of ``columns`` right-hand sides works in."""

@@ -39,6 +39,7 @@ from .core.registry import (
     set_default_executor,
 )
 from .core.result import Result
+from .core.settings import Settings
 from .executors import (
     CudaExecutor,
     DpcppExecutor,
@@ -72,6 +73,7 @@ __all__ = [
     "ReferenceExecutor",
     "Result",
     "Sellp",
+    "Settings",
     "as_linop",
     "available_executors",
     "default_executor",

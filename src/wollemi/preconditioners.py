@@ -1,5 +1,5 @@
 """Operators that approximate an inverse."""
 
-from .solvers.preconditioners import Jacobi
+from .solvers.preconditioners import Jacobi, Preconditioner
 
-__all__ = ["Jacobi"]
+__all__ = ["Jacobi", "Preconditioner"]

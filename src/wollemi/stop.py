@@ -7,6 +7,7 @@ from .core.stopping import (
     RelativeResidual,
     Time,
     TrueResidual,
+    criterion,
 )
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "RelativeResidual",
     "Time",
     "TrueResidual",
+    "criterion",
 ]

@@ -60,6 +60,21 @@ def test_cycles_of_no_length_are_bad_input_whatever_the_method(wollemi, laplacia
     assert "restart" in ended.err
 
 
+def test_a_file_has_the_solver_and_its_options(wollemi, laplacian, tmp_path):
+    config = tmp_path / "solver.json"
+    config.write_text('{"solver": "gmres", "restart": 40, "M": {"preconditioner": "jacobi"}}')
+    ended = wollemi("solve", laplacian, "--config", config, *REFERENCE)
+    assert ended.status == SOLVED
+    assert "Gmres(restart=40, M=Jacobi()), from" in ended.out.replace("\n", "")
+    ended = wollemi("solve", laplacian, "--config", config, "--precond", "none", *REFERENCE)
+    assert ended.status == BAD_INPUT
+    assert "--precond" in ended.err
+    config.write_text('{"solver": ')
+    ended = wollemi("solve", laplacian, "--config", config, *REFERENCE)
+    assert ended.status == BAD_INPUT
+    assert "line 1" in ended.err
+
+
 def test_the_solution_is_written(wollemi, laplacian, tmp_path):
     for name in ("x.mtx", "x.mtx.gz", "x.npy"):
         ended = wollemi("solve", laplacian, "--rtol", "1e-12", "--out", tmp_path / name, *REFERENCE)

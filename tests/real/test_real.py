@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import wollemi as wl
-from wollemi.solvers.choose import METHODS
+from wollemi.solvers.registry import SOLVERS
 
 from .conftest import FOLDER, real_matrix, scipy_outcomes
 
@@ -34,7 +34,7 @@ def solve(name: str, method: str, m: str, **settings):
     M = wl.preconditioners.Jacobi(A) if m == "jacobi" else None
     extra = {"restart": 30} if method == "gmres" else {}
     b = A @ np.ones(A.shape[1])
-    return A, b, METHODS[method](A, M, rtol=RTOL, **settings, **extra).solve(b)
+    return A, b, SOLVERS[method](A, M, rtol=RTOL, **settings, **extra).solve(b)
 
 
 @pytest.mark.parametrize(("name", "method", "m"), [c for c in SPD + GENERAL if c not in LUCK])

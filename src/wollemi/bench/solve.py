@@ -15,7 +15,7 @@ from ..core.operation import Cost
 from ..core.profiler import profile
 from ..core.result import Result
 from ..core.stopping import Iterations
-from ..solvers.choose import METHODS
+from ..solvers.registry import SOLVERS
 from .cases import SEED, Case, stencil5
 from .contest import Outcome
 from .peers import Peer, SciPy
@@ -56,7 +56,7 @@ def whole_cycles(method: str, iterations: int) -> int:
 def fixed_solve(method: str, A: Csr, b: Any, iterations: int) -> Callable[[], Result]:
     """Return what does so many iterations from zero, or fewer if there is a breakdown."""
     extra: dict[str, Any] = {"restart": RESTART} if method == "gmres" else {}
-    solver = METHODS[method](A, stop=Iterations(iterations), **extra)
+    solver = SOLVERS[method](A, stop=Iterations(iterations), **extra)
     return lambda: solver.solve(b)
 
 

@@ -74,11 +74,11 @@ def solve(
 ) -> None:
     """Time iterations of solvers, and what an iteration costs on 100 unknowns."""
     from ..bench import solve
-    from ..solvers.choose import METHODS
+    from ..solvers.registry import SOLVERS
 
     for name in method or ():
-        if name not in METHODS:
-            raise InvalidArgument(f"no method is called {name!r}; known: {', '.join(METHODS)}")
+        if name not in SOLVERS:
+            raise InvalidArgument(f"no method is called {name!r}; known: {', '.join(SOLVERS)}")
     settings = how.settings(SOLVE_BATCHES, cold)
     options = {
         "methods": method or solve.DEFAULT_METHODS,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,9 +19,12 @@ from ..core.errors import InvalidArgument, SolveInterrupted
 from ..core.formats import Matrix
 from ..core.registry import default_executor, get_default_executor
 from ..core.result import Result
-from ..solvers.choose import METHODS, RESTART
+from ..core.settings import Settings
+from ..solvers import read_settings
+from ..solvers.choose import RESTART
 from ..solvers.choose import solve as solve_system
 from ..solvers.preconditioners import BY_NAME
+from ..solvers.registry import SOLVERS
 from .console import NOT_CONVERGED, SOLVED, console
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -33,7 +38,7 @@ def solve(
     right_hand_side: Annotated[
         Path | None, typer.Argument(metavar="B", help="b; A @ ones by default.")
     ] = None,
-    method: Annotated[str, typer.Option(help=f"auto, {', '.join(METHODS)}.")] = "auto",
+    method: Annotated[str, typer.Option(help=f"auto, {', '.join(SOLVERS)}.")] = "auto",
     precond: Annotated[str, typer.Option(help=f"auto, none, {', '.join(BY_NAME)}.")] = "auto",
     executor: Annotated[str, typer.Option(help="reference, omp, omp:4, cuda, ...")] = "omp",
     rtol: Annotated[float, typer.Option(help="Relative tolerance on the true residual.")] = 1e-5,
@@ -42,6 +47,10 @@ def solve(
     restart: Annotated[
         int | None,
         typer.Option(help=f"Cycle length of gmres; {RESTART}, or all of a small system."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A file of JSON with the solver and its options, in place of those."),
     ] = None,
     dtype: Annotated[str | None, typer.Option(help=f"{', '.join(DTYPES)}.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the convergence into this file.")] = None,
@@ -56,22 +65,26 @@ def solve(
     Exit status: 0 solved, 1 not converged, 2 bad input.
     """
     _check_targets(plot, out)
+    options = {
+        "method": method,
+        "M": precond,
+        "rtol": rtol,
+        "atol": atol,
+        "maxiter": maxiter,
+        "restart": restart,
+    }
+    settings = None if config is None else _read_config(config, options)
     if dtype is not None and dtype not in DTYPES:
         raise InvalidArgument(f"no dtype is called {dtype!r}; known: {', '.join(DTYPES)}")
     with default_executor(executor):
         A, b = read_system(matrix, right_hand_side, dtype)
+        shown = sys.stderr.isatty() and not quiet if progress is None else progress
         try:
-            result = solve_system(
-                A,
-                b,
-                method=method,
-                M=precond,
-                rtol=rtol,
-                atol=atol,
-                maxiter=maxiter,
-                restart=restart,
-                progress=sys.stderr.isatty() and not quiet if progress is None else progress,
-            )
+            if settings is None:
+                result = solve_system(A, b, **options, progress=shown)  # type: ignore[arg-type]
+            else:
+                solved = settings.on(A).solve(b, progress=shown)
+                result = replace(solved, notes=[f"{settings}, from {config}"])
         except SolveInterrupted as interruption:
             result = interruption.result  # type: ignore[assignment]
         if not quiet:
@@ -82,6 +95,18 @@ def solve(
         if plot is not None:
             result.plot(plot)
     raise typer.Exit(SOLVED if result.converged else NOT_CONVERGED)
+
+
+def _read_config(config: Path, options: dict[str, Any]) -> Settings:
+    """Return the settings of a file, unless an option says something else."""
+    defaults = inspect.signature(solve_system).parameters
+    given = [name for name, value in options.items() if value != defaults[name].default]
+    if given:
+        names = ", ".join("--precond" if name == "M" else f"--{name}" for name in given)
+        raise InvalidArgument(
+            f"--config has all options of the solver: write {names} into {config}"
+        )
+    return read_settings(config)
 
 
 def _check_targets(plot: Path | None, out: Path | None) -> None:

@@ -1,0 +1,195 @@
+"""Settings: what a solver or a preconditioner is told before it meets a matrix."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABCMeta
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Self
+
+from .errors import InvalidArgument
+
+#: Parameters of a constructor that say what to work on and where, not how.
+_OPERANDS = ("A", "executor")
+
+
+class Settings:
+    """The class of a solver or a preconditioner and its options: a value, with no matrix in it.
+
+    ``Cg(rtol=1e-8)``, which names no matrix, makes one. Settings print as the call that makes
+    them, compare equal by class and options, and pickle.
+
+    Parameters
+    ----------
+    kind : type
+        What they are settings of.
+    options : mapping
+        The options that were given, by name.
+
+    Raises
+    ------
+    InvalidArgument
+        If ``kind`` has no option of a name.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> settings = wl.solvers.Cg(rtol=1e-8, M=wl.preconditioners.Jacobi())
+    >>> settings
+    Cg(rtol=1e-08, M=Jacobi())
+    >>> settings.on(wl.Csr(np.diag([2.0, 4.0]))) @ np.array([2.0, 2.0])
+    array([1. , 0.5])
+    """
+
+    __slots__ = ("kind", "options")
+
+    kind: type
+    options: Mapping[str, Any]
+
+    def __init__(self, kind: type, options: Mapping[str, Any]) -> None:
+        known = option_names(kind)
+        for name in options:
+            if name not in known:
+                raise InvalidArgument(
+                    f"{kind.__name__} has no option {name!r}; its options: {', '.join(known)}"
+                )
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "options", MappingProxyType(dict(options)))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise InvalidArgument(f"settings are a value: make others with .replace({name}=...)")
+
+    def on(self, A: Any, **operands: Any) -> Any:
+        """Return the solver or the preconditioner for ``A``.
+
+        Parameters
+        ----------
+        A : LinOp, matrix or array
+            What it works on.
+        **operands
+            ``executor=``, where the class takes one.
+        """
+        return self.kind(A, **operands, **self.options)
+
+    def replace(self, **options: Any) -> Self:
+        """Return settings with these options in place of their own."""
+        return type(self)(self.kind, {**self.options, **options})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a dictionary of the types that JSON has.
+
+        The key ``"solver"`` or ``"preconditioner"`` holds the name, the others are the options.
+
+        Raises
+        ------
+        InvalidArgument
+            If an option is nothing that a file can hold, such as an operator or a function.
+
+        Examples
+        --------
+        >>> import wollemi as wl
+        >>> wl.solvers.Cg(rtol=1e-8, M=wl.preconditioners.Jacobi()).to_dict()
+        {'solver': 'cg', 'rtol': 1e-08, 'M': {'preconditioner': 'jacobi'}}
+        """
+        role: str = self.kind.ROLE  # type: ignore[attr-defined]
+        return {role: self.name} | {n: _plain(n, value) for n, value in self.options.items()}
+
+    @property
+    def name(self) -> str:
+        """The name of the class in dictionaries and in ``M="..."``, ``cg``."""
+        return self.kind.__name__.lower()
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"{self.kind.__name__}({given})"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Settings)
+            and self.kind is other.kind
+            and dict(self.options) == dict(other.options)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, tuple(sorted(self.options))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kind, dict(self.options))
+
+
+class Configurable(ABCMeta):
+    """The class of classes that are made of a matrix and options.
+
+    Called without a matrix, such a class gives its :class:`Settings`. Its instances know theirs.
+    """
+
+    def __call__(cls, *arguments: Any, **options: Any) -> Any:
+        """Make an instance, or settings if no matrix is given."""
+        if not arguments and "A" not in options:
+            return Settings(cls, options)
+        made = super().__call__(*arguments, **options)
+        made.__dict__["_options"] = _given(cls, arguments, options)
+        return made
+
+
+def settings_of(made: Any) -> Settings:
+    """Return the settings that an instance of a :class:`Configurable` class was made with.
+
+    Options that are such instances are replaced by their own settings.
+    """
+    options = {
+        name: settings_of(value) if isinstance(type(value), Configurable) else value
+        for name, value in made._options.items()
+    }
+    return Settings(type(made), options)
+
+
+def option_names(kind: type) -> list[str]:
+    """Return the names of the options of a class, its own first."""
+    return [name for name in _parameters(kind) if name not in _OPERANDS]
+
+
+@cache
+def _parameters(kind: type) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a constructor; ``**options`` stands for those of the next class."""
+    found: dict[str, inspect.Parameter] = {}
+    for base in kind.__mro__:
+        init = base.__dict__.get("__init__")
+        if init is None:
+            continue
+        parameters = list(inspect.signature(init).parameters.values())[1:]
+        for parameter in parameters:
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                found.setdefault(parameter.name, parameter)
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    return found
+
+
+@cache
+def _positional(kind: type) -> tuple[str, ...]:
+    init = inspect.signature(kind.__init__)  # type: ignore[misc]
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(p.name for p in list(init.parameters.values())[1:] if p.kind in places)
+
+
+def _given(kind: type, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    named = dict(zip(_positional(kind), arguments, strict=False)) | options
+    return {name: value for name, value in named.items() if name not in _OPERANDS}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, (list, tuple)):
+        return [_plain(name, item) for item in value]
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:  # a scalar of NumPy
+        value = value.item()
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    raise InvalidArgument(
+        f"{name}: a {type(value).__name__} cannot be written to a file; give its settings, such "
+        "as Jacobi(), or its name"
+    )

@@ -1,0 +1,89 @@
+"""Solvers from dictionaries and files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import InvalidArgument
+from ..core.settings import Settings
+from ..core.stopping import criterion
+from .krylov import KrylovSolver
+from .preconditioners import BY_NAME as PRECONDITIONERS
+from .registry import SOLVERS
+
+
+def from_settings(found: Mapping[str, Any]) -> Settings:
+    """Return the settings that a dictionary describes, such as one of :meth:`Settings.to_dict`.
+
+    Parameters
+    ----------
+    found : mapping
+        ``{"solver": name, option: value, ...}``. ``M`` may be a name, or a dictionary
+        with the key ``"preconditioner"`` or ``"solver"``; ``stop`` is a dictionary for
+        :func:`wollemi.stop.criterion`.
+
+    Returns
+    -------
+    Settings
+        ``.on(A)`` makes the solver.
+
+    Raises
+    ------
+    InvalidArgument
+        If nothing has that name, or no such option.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> wl.solvers.from_settings({"solver": "cg", "rtol": 1e-8, "M": {"preconditioner": "jacobi"}})
+    Cg(rtol=1e-08, M=Jacobi())
+    """
+    return _settings("solver", found)
+
+
+def read_settings(path: str | Path) -> Settings:
+    """Return the settings of a solver in a file of JSON; see :func:`from_settings`.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no such file, or it does not describe a solver; the message names the place.
+    """
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidArgument(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidArgument(f"{path}: not a text in UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise InvalidArgument(
+            f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}"
+        ) from None
+    try:
+        return from_settings(found)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{path}: {error}") from None
+
+
+def _settings(role: str, found: Any) -> Settings:
+    if not isinstance(found, Mapping) or role not in found:
+        raise InvalidArgument(f'expected a dictionary with the key "{role}", got {found!r}')
+    kinds: Mapping[str, type] = SOLVERS if role == KrylovSolver.ROLE else PRECONDITIONERS
+    options = dict(found)
+    name = options.pop(role)
+    if name not in kinds:
+        raise InvalidArgument(f"no {role} is called {name!r}; known: {', '.join(kinds)}")
+    return Settings(kinds[name], {key: _option(key, value) for key, value in options.items()})
+
+
+def _option(name: str, value: Any) -> Any:
+    if name == "stop" and value is not None:
+        return criterion(value)
+    if isinstance(value, Mapping):
+        return _settings("solver" if "solver" in value else "preconditioner", value)
+    if isinstance(value, list):
+        return [_option(name, item) for item in value]
+    return value

@@ -1,0 +1,7 @@
+"""Preconditioners: operators that approximate an inverse."""
+
+from .base import Preconditioner
+from .jacobi import Jacobi
+from .names import BY_NAME, preconditioner
+
+__all__ = ["BY_NAME", "Jacobi", "Preconditioner", "preconditioner"]

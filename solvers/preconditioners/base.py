@@ -1,0 +1,135 @@
+"""What all preconditioners share: made of a matrix, refreshed for new values, moved as a whole."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from ...core.errors import InvalidArgument, ShapeMismatch
+from ...core.formats import Matrix
+from ...core.linop import LinOp
+from ...core.operator import as_linop
+from ...core.settings import Configurable, Settings, settings_of
+
+if TYPE_CHECKING:
+    from ...core.executor import Executor
+
+
+class Preconditioner(LinOp, metaclass=Configurable):
+    """The base of operators that approximate the inverse of a matrix.
+
+    A subclass names in :attr:`parts` the attributes that hold what it is made of (operators), and
+    has three methods: :meth:`_setup` makes them of a matrix, :meth:`_refresh` does again what
+    depends on values, :meth:`_apply` applies. Made without a matrix, ``Jacobi()``, it is
+    :class:`wollemi.Settings`.
+
+    Attributes
+    ----------
+    notes : list of str
+        What the set-up had to do that its caller should know: replaced pivots, shifts, fill.
+    """
+
+    #: The key of its name in dictionaries of settings.
+    ROLE: ClassVar[str] = "preconditioner"
+
+    #: Attributes that hold operators made of the matrix.
+    parts: ClassVar[tuple[str, ...]]
+
+    notes: list[str]
+    _options: dict[str, Any]
+
+    def __init__(self, A: Any, *, executor: Executor | str | None = None) -> None:
+        matrix = self._checked(as_linop(A, executor))
+        self.shape, self.dtype, self.executor = matrix.shape, matrix.dtype, matrix.executor
+        self.notes = []
+        self._matrix = matrix
+        self._setup(matrix)
+
+    def _checked(self, A: LinOp) -> Matrix:
+        name = type(self).__name__
+        if not isinstance(A, Matrix):
+            raise InvalidArgument(
+                f"{name} needs a matrix, whose entries it reads; got {type(A).__name__}"
+            )
+        if A.shape[0] != A.shape[1]:
+            raise ShapeMismatch(f"{name} needs a square matrix, got {A.shape[0]}x{A.shape[1]}")
+        return A
+
+    # ---- what a subclass says
+
+    @abstractmethod
+    def _setup(self, A: Matrix) -> None:
+        """Make the parts."""
+
+    def _refresh(self, A: Matrix) -> None:
+        """Make the parts again for new values in the same pattern; by default all of them."""
+        self._setup(A)
+
+    # ---- what users call
+
+    @property
+    def settings(self) -> Settings:
+        """The class and the options that this was made with."""
+        return settings_of(self)
+
+    def update(self, A: Any = None) -> None:
+        """Follow new values of the matrix; what depends on the pattern alone is kept.
+
+        Parameters
+        ----------
+        A : matrix, optional
+            A matrix of the same shape and executor; by default the one that this was made of,
+            whose values have changed.
+
+        Raises
+        ------
+        ShapeMismatch, InvalidMatrix
+            If the matrix does not fit; nothing is changed then.
+        """
+        matrix = self._matrix if A is None else self._checked(as_linop(A, self.executor))
+        if matrix.shape != self.shape:
+            raise ShapeMismatch(
+                f"{type(self).__name__}.update: expected a matrix of {self.shape[0]}x"
+                f"{self.shape[1]}, got {matrix.shape[0]}x{matrix.shape[1]}"
+            )
+        made = copy.copy(self)  # a set-up that fails leaves this one as it was
+        made.notes = []
+        made._refresh(matrix.to(self.executor).astype(self.dtype))
+        made._matrix = matrix
+        self.__dict__.update(made.__dict__)
+
+    @property
+    def resident(self) -> bool:
+        """Whether applying is made of executor operations alone."""
+        return all(part.resident for part in self._operators())
+
+    def _operators(self) -> list[LinOp]:
+        return [getattr(self, name) for name in self.parts]
+
+    def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
+        """Return a copy whose parts were changed, and its matrix with them."""
+        made = copy.copy(self)
+        made.notes = list(self.notes)
+        for name in self.parts:
+            setattr(made, name, change(getattr(self, name)))
+        made._matrix = change(self._matrix)  # type: ignore[assignment]
+        made.executor, made.dtype = made._matrix.executor, made._matrix.dtype
+        return made
+
+    def _private(self) -> Self:
+        return self._remade(lambda part: part._private())
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return this preconditioner on another executor; itself if it is there already."""
+        moved = self._matrix.to(executor)
+        return self if moved is self._matrix else self._remade(lambda part: part.to(executor))
+
+    def astype(self, dtype: Any) -> Self:
+        """Return this preconditioner computing in ``dtype``; itself if it does already."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return self._remade(lambda part: part.astype(dtype))

@@ -1,0 +1,63 @@
+"""Preconditioners by name, as ``M="jacobi"`` and files of settings have them."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ...core.errors import InvalidArgument
+from ...core.linop import LinOp
+from ...core.settings import Settings
+from .base import Preconditioner
+from .jacobi import Jacobi
+
+#: What ``M="..."`` may say.
+BY_NAME: dict[str, type[Preconditioner]] = {"jacobi": Jacobi}
+
+
+def preconditioner(M: Any, A: LinOp) -> Any:
+    """Return the preconditioner for ``A`` that ``M`` describes.
+
+    Parameters
+    ----------
+    M : str, Settings or other
+        A name, with options after a colon (``"ilu:level=1,shift=0.1"``), or settings. What is
+        neither is returned as it is; ``"none"`` gives None.
+    A : LinOp
+        The operator.
+
+    Raises
+    ------
+    InvalidArgument
+        If nothing has that name, or no such option.
+    """
+    if isinstance(M, str):
+        M = parsed(M)
+    if isinstance(M, Settings):
+        return M.on(A)
+    return M
+
+
+def parsed(text: str) -> Settings | None:
+    """Return the settings of ``"name"`` or ``"name:option=value,option=value"``."""
+    name, _, rest = text.partition(":")
+    if name == "none" and not rest:
+        return None
+    if name not in BY_NAME:
+        known = ", ".join(["none", *BY_NAME])
+        raise InvalidArgument(f"no preconditioner is called {name!r}; known: {known}")
+    options = {}
+    for part in filter(None, (part.strip() for part in rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise InvalidArgument(f"M: expected option=value after the colon, got {part!r}")
+        options[key.strip()] = _value(value.strip())
+    return Settings(BY_NAME[name], options)
+
+
+def _value(text: str) -> Any:
+    """Return a number, a boolean or None that is written as in Python, else the text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
