@@ -5,14 +5,10 @@ Nothing here needs a GPU or a driver, so that every source is compiled where the
 
 from __future__ import annotations
 
-import hashlib
-import os
-import tempfile
-from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from ...core.cache import CodeCache
 from ...core.errors import ExecutorUnavailable, KernelCompileError
 
 #: C++17 is what the other three compilers read too. Sums have a fixed order: no fast math.
@@ -88,30 +84,14 @@ def compile_source(source: str, architecture: str, name: str = "wollemi") -> byt
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def cache_folder() -> Path:
-    """Return where compiled kernels are kept: ``$WOLLEMI_CACHE_DIR``, or in the user's cache."""
-    chosen = os.environ.get("WOLLEMI_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "wollemi"
+#: What NVRTC made, on disk.
+CUBINS = CodeCache("cuda", ".cubin")
 
 
 def cached_cubin(source: str, architecture: str, name: str = "wollemi") -> bytes:
     """Return the cubin of a source from the disk, compiling it if it is not there.
 
-    A cache that cannot be written is done without; what is in it is found by a hash of everything
-    that it depends on.
+    It is found by a hash of everything that it depends on.
     """
     key = "\0".join([source, architecture, *OPTIONS, repr(version())])
-    path = cache_folder() / "cuda" / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
-    with suppress(OSError):
-        return path.read_bytes()
-    cubin = compile_source(source, architecture, name)
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Several processes may compile the same: the last one to rename wins, and all are right.
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(cubin)
-        os.replace(file.name, path)
-    return cubin
+    return CUBINS.get(key, lambda: compile_source(source, architecture, name))

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ...core.errors import ExecutorUnavailable
+from . import program_cache
 
 INSTALL = 'pip install "wollemi[dpcpp]"'
 
@@ -51,13 +52,12 @@ def load() -> ModuleType:
 def prepare() -> None:
     """Set what the runtime reads from the environment; what the user set stays.
 
-    ``OCL_ICD_FILENAMES`` names the CPU driver from PyPI. ``SYCL_CACHE_PERSISTENT`` keeps compiled
-    kernels on disk, so that a program costs its 1.5 s once on a machine.
+    ``OCL_ICD_FILENAMES`` names the CPU driver from PyPI; :mod:`.program_cache` says what else.
     """
     driver = installed_file("intel-opencl-rt", CPU_DRIVER)
     if driver is not None:
         os.environ.setdefault("OCL_ICD_FILENAMES", str(driver))
-    os.environ.setdefault("SYCL_CACHE_PERSISTENT", "1")
+    program_cache.prepare()
 
 
 def installed_file(package: str, name: str) -> Path | None:
@@ -111,11 +111,3 @@ def headers() -> Path:
         f"the headers of SYCL, which kernels are compiled with, are not in "
         f"{' or '.join(map(str, dict.fromkeys(folders)))}; they come with intel-sycl-rt: {INSTALL}"
     )
-
-
-def cache_folder() -> Path:
-    """Return the user's own folder for what is built here."""
-    base = os.environ.get("WOLLEMI_CACHE_DIR") or (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wollemi"
-    )
-    return Path(base) / "dpcpp"

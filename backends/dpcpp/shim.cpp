@@ -190,9 +190,6 @@ place& place_at(void* address) { return *static_cast<place*>(address); }
 
 extern "C" {
 
-// Raised whenever a function or the meaning of an argument changes.
-int wl_version() { return 5; }
-
 const char* wl_error() { return last_error.c_str(); }
 
 // An in-order queue for the context and the device of another one; null if there is none.

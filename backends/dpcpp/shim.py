@@ -9,29 +9,24 @@ version of the runtime, into the user's cache.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import platform
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ...core.cache import CodeCache
 from ...core.errors import DeviceError, ExecutorUnavailable, KernelCompileError, OutOfDeviceMemory
-from . import runtime
+from . import program_cache, runtime
 
 SOURCE = Path(__file__).with_name("shim.cpp")
-
-#: What :c:func:`wl_version` must say.
-VERSION = 5
 
 _OUT_OF_MEMORY = 2
 
 _SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
-    "wl_version": (ctypes.c_int, []),
     "wl_error": (ctypes.c_char_p, []),
     "wl_place": (ctypes.c_void_p, [ctypes.c_void_p]),
     "wl_queue": (ctypes.c_void_p, [ctypes.c_void_p]),
@@ -77,6 +72,10 @@ _SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
 }  # fmt: skip
 
 
+#: The library, built by the compiler of this machine.
+LIBRARIES = CodeCache("dpcpp", ".so")
+
+
 @cache
 def shim() -> ctypes.CDLL:
     """Return the library, built if it is not in the cache.
@@ -86,31 +85,23 @@ def shim() -> ctypes.CDLL:
     ExecutorUnavailable
         If it cannot be built here: no compiler, no headers; says what to install.
     """
-    path = built()
+    library, include = runtime.library().resolve(), runtime.headers()
+    facts = library.stat()
+    key = (
+        f"{SOURCE.read_text(encoding='utf-8')}{platform.machine()}{library}{facts.st_size} "
+        f"{facts.st_mtime_ns}"
+    )
     try:
-        loaded = ctypes.CDLL(str(path))
+        loaded = LIBRARIES.load_library(key, lambda folder: _build(library, include, folder))
     except OSError as error:
         raise ExecutorUnavailable(
-            f"{path} does not load ({error}); delete it, and it is built again"
+            f"the link between Python and SYCL could not be written, or does not load ({error}); "
+            "set WOLLEMI_CACHE_DIR to a folder whose programs this machine lets run"
         ) from error
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
-    if loaded.wl_version() != VERSION:
-        raise ExecutorUnavailable(f"{path} is of another version; delete it")
     return loaded
-
-
-def built() -> Path:
-    """Return the path of the library, after building it if need be."""
-    library, include = runtime.library().resolve(), runtime.headers()
-    facts = library.stat()
-    key = f"{SOURCE.read_text(encoding='utf-8')}{library}{facts.st_size}{facts.st_mtime_ns}"
-    name = f"shim-{platform.machine()}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.so"
-    path = runtime.cache_folder() / name
-    if not path.exists():
-        _build(find_compiler(), library, include, path)
-    return path
 
 
 def find_compiler() -> str:
@@ -125,30 +116,20 @@ def find_compiler() -> str:
     )
 
 
-def _build(compiler: str, library: Path, include: Path, target: Path) -> None:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.mkdtemp(dir=target.parent)
-    except OSError as error:
-        raise ExecutorUnavailable(
-            f"{target.parent} cannot be written ({error}); set WOLLEMI_CACHE_DIR to a folder that "
-            "can"
-        ) from error
-    made = Path(scratch) / target.name
+def _build(library: Path, include: Path, folder: Path) -> Path:
+    """Build the library in a folder and return its path."""
+    compiler, made = find_compiler(), folder / "shim.so"
     command = [
         compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-w", str(SOURCE), f"-I{include}",
         str(library), f"-Wl,-rpath,{library.parent}", "-o", str(made),
     ]  # fmt: skip
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise ExecutorUnavailable(
-                f"{compiler} could not build the link between Python and SYCL; it needs C++17 "
-                f"(set CXX to another compiler).\n{' '.join(command)}\n{done.stderr[-4000:]}"
-            )
-        made.replace(target)  # at once: another process may be doing the same
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ExecutorUnavailable(
+            f"{compiler} could not build the link between Python and SYCL; it needs C++17 "
+            f"(set CXX to another compiler).\n{' '.join(command)}\n{done.stderr[-4000:]}"
+        )
+    return made
 
 
 def check(code: int, what: str) -> None:
@@ -174,9 +155,11 @@ def build_program(place: int, source: str, options: Sequence[str], what: str) ->
         With the compiler's log.
     """
     array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    program_cache.check()
     handle = shim().wl_build(place, source.encode(), array, len(options))
     if not handle:
         raise KernelCompileError(f"SYCL refused {what}:\n{last_error()}")
+    program_cache.keep()
     return int(handle)
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ...core.errors import KernelCompileError
 from ..cuda.device import GpuDevice
-
-#: C++17 is what the other three compilers read too.
-OPTIONS = ("-std=c++17",)
+from .compiler import cached_code
 
 
 class HipDevice(GpuDevice):
-    """An AMD GPU; programs are compiled by HIPRTC through CuPy, which keeps them on disk."""
+    """An AMD GPU; programs are compiled by HIPRTC."""
 
     dialect = "HIP"
 
@@ -36,16 +33,11 @@ class HipDevice(GpuDevice):
         return {"architecture": self.architecture}
 
     def load(self, source: str, name: str) -> Any:
-        """Compile a program and return its module."""
-        import cupy
+        """Compile a program, or find it on disk, and return its module."""
+        from cupy.cuda.function import Module
 
-        try:
-            module = cupy.RawModule(code=source, options=OPTIONS)
-            module.compile()
-        except cupy.cuda.compiler.CompileException as error:
-            raise KernelCompileError(
-                f"{name} does not compile for {self.architecture} with HIPRTC:\n{error}"
-            ) from error
+        module = Module()
+        module.load(cached_code(source, self.architecture, name))
         return _Functions(module)
 
 

@@ -40,6 +40,16 @@ def test_compiled_kernels_are_found_on_disk(tmp_path, monkeypatch):
     assert compiler.cached_cubin(source, "sm_90") == first
 
 
+def test_a_damaged_entry_is_compiled_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("WOLLEMI_CACHE_DIR", str(tmp_path))
+    source = 'extern "C" __global__ void k() {}'
+    first = compiler.cached_cubin(source, "sm_90")
+    (entry,) = (tmp_path / "cuda").iterdir()
+    entry.write_bytes(entry.read_bytes()[:100])
+    assert compiler.cached_cubin(source, "sm_90") == first
+
+
+@pytest.mark.filterwarnings("ignore:compiled code is not kept:RuntimeWarning")
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
     blocker = tmp_path / "file"
     blocker.write_text("")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -150,8 +151,29 @@ def test_what_the_compiler_says_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(shim, "SOURCE", tmp_path / "broken.cpp")
     shim.SOURCE.write_text("this is not C++")
     with pytest.raises(wl.errors.ExecutorUnavailable, match=r"broken\.cpp"):
-        shim.built()
+        shim.shim.__wrapped__()
     assert not list(tmp_path.rglob("*.so"))
+
+
+@needs_dpcpp
+def test_a_truncated_link_is_built_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A library that ends too early would end the process: SIGBUS."""
+    shim.shim()  # it is in the cache
+    good = max(shim.LIBRARIES.folder().glob("*.so"), key=lambda path: path.stat().st_mtime)
+    cut = tmp_path / "dpcpp" / good.name
+    cut.parent.mkdir(mode=0o700)
+    cut.write_bytes(good.read_bytes()[:20_000])
+    cut.chmod(0o600)
+    built = []
+
+    def build(library: Path, include: Path, folder: Path) -> Path:
+        built.append(folder)
+        return Path(shutil.copy(good, folder / "shim.so"))
+
+    monkeypatch.setenv("WOLLEMI_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(shim, "_build", build)
+    assert shim.shim.__wrapped__().wl_error() == b""
+    assert len(built) == 1
 
 
 @needs_dpcpp

@@ -14,9 +14,11 @@ from pathlib import Path
 
 from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
+from wollemi.core.cache import CodeCache
 
 HERE = Path(__file__).parent
 BUILT = HERE.parents[2] / "build" / "lockstep"
+LIBRARIES = CodeCache("lockstep", ".so", folder=BUILT)
 #: Where text for GPUs is looked for: words that only a GPU has are found in ``words`` first.
 TEXT = (HERE / "words", *wrappers.FOLDERS, HERE.parents[2] / "backends" / "cuda")
 COMMON = ("-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror")
@@ -103,27 +105,22 @@ def _library(source: str, name: str) -> Path:
 def _built(source: str, name: str, flags: Sequence[str], needs: Sequence[str] = ()) -> Path:
     """Return the library of a source, made by whichever process needs it first."""
     command = [str(compiler()), *flags]
-    stem = BUILT / f"{name}-{_digest(source, _header(), *command, *needs, _version())}"
-    library = stem.with_suffix(".so")
-    if library.exists():
+    key = "\0".join((source, name, _header(), *command, *needs, _version()))
+
+    def build(folder: Path) -> Path:
+        cpp, library = folder / f"{name}.cpp", folder / "built.so"
+        cpp.write_text(source, encoding="utf-8")
+        asked = [*command, "-o", str(library), str(cpp), *needs]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"{' '.join(asked)}\n{done.stderr[:4000]}")
         return library
-    BUILT.mkdir(parents=True, exist_ok=True)
-    with stem.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not library.exists():
-            cpp = stem.with_suffix(".cpp")
-            cpp.write_text(source, encoding="utf-8")
-            unfinished = stem.with_suffix(".part")
-            command += ["-o", str(unfinished), str(cpp), *needs]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise AssertionError(f"{' '.join(command)}\n{done.stderr[:4000]}")
-            unfinished.rename(library)
-    return library
 
-
-def _digest(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    LIBRARIES.folder()
+    lock = BUILT / f"{hashlib.sha256(key.encode()).hexdigest()}.lock"
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        return LIBRARIES.library(key, build)
 
 
 @cache

@@ -1,0 +1,105 @@
+"""Compiled kernels on disk: the SYCL runtime's own cache, in a private folder, checked by us.
+
+The runtime keeps what it compiled under ``SYCL_CACHE_DIR`` and loads it again as it finds it. So
+its folder is one that the user alone can write, and a folder of an entry whose files are not those
+that were there when it was written is removed before the runtime looks at it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+
+from ...core.cache import LIMIT, CodeCache, private_folder
+
+#: By an entry's folder, the checksum of its files.
+_SUMS = CodeCache("dpcpp-sums", ".sum", limit=8 << 20)
+
+#: What an entry is made of: images and the text they were made of; when it was used last changes.
+_PARTS = (".bin", ".src")
+
+_lock = Lock()
+_checked: set[Path] = set()
+
+
+def prepare() -> None:
+    """Tell the runtime where its cache is and how large it may be; what the user set stays.
+
+    A cache keeps compiled kernels, so that a program costs its 1.5 s once on a machine.
+    """
+    os.environ.setdefault("SYCL_CACHE_PERSISTENT", "1")
+    if "SYCL_CACHE_DIR" not in os.environ:
+        try:
+            os.environ["SYCL_CACHE_DIR"] = str(private_folder("dpcpp-programs"))
+        except OSError:
+            os.environ["SYCL_CACHE_PERSISTENT"] = "0"  # nowhere to keep them
+    os.environ.setdefault("SYCL_CACHE_MAX_SIZE", str(LIMIT))
+
+
+def folder() -> Path | None:
+    """Return the runtime's folder, if it is one of ours."""
+    path = Path(os.environ.get("SYCL_CACHE_DIR", ""))
+    with suppress(OSError):
+        if path == private_folder("dpcpp-programs"):
+            return path
+    return None
+
+
+def check() -> None:
+    """Remove the entries that are not as they were written; once in a process."""
+    path = folder()
+    if path is None:
+        return
+    with _lock:
+        if path in _checked:
+            return
+        for entry in _entries(path):
+            if _SUMS.load(str(entry)) != _sum(entry):
+                shutil.rmtree(entry, ignore_errors=True)
+                _SUMS.remove(str(entry))
+        _checked.add(path)
+
+
+def keep() -> None:
+    """Note the checksums of entries that the runtime has written since."""
+    path = folder()
+    if path is None:
+        return
+    with _lock:
+        for entry in _entries(path):
+            being_written = next(entry.glob("*.lock"), None) is not None
+            if not being_written and _SUMS.load(str(entry)) is None:
+                _SUMS.save(str(entry), _sum(entry))
+        _tighten(path)
+
+
+def _tighten(path: Path) -> None:
+    """Take what the runtime wrote from everybody else; its folder is closed to them already."""
+    for place, folders, names in os.walk(path):
+        for name in (*folders, *names):
+            inside = Path(place) / name
+            with suppress(OSError):
+                mode = inside.lstat().st_mode
+                if mode & 0o077 and not inside.is_symlink():
+                    inside.chmod(mode & 0o700)
+
+
+def _entries(path: Path) -> Iterator[Path]:
+    """Yield the folders that have files of the runtime's."""
+    for place, _, names in os.walk(path):
+        if any(name.endswith(_PARTS) for name in names):
+            yield Path(place)
+
+
+def _sum(entry: Path) -> bytes:
+    digest = hashlib.sha256()
+    for path in sorted(entry.iterdir()):
+        if path.name.endswith(_PARTS):
+            content = path.read_bytes() if path.is_file() and not path.is_symlink() else b"\0"
+            digest.update(f"{path.name} {len(content)} ".encode() + content)
+    return digest.digest()

@@ -1,0 +1,55 @@
+"""Kernel text to machine code: HIPRTC by CuPy's binding, with what it made kept on disk."""
+
+from __future__ import annotations
+
+from ...core.cache import CodeCache
+from ...core.errors import KernelCompileError
+
+#: C++17 is what the other three compilers read too.
+OPTIONS = ("-std=c++17",)
+
+#: What HIPRTC made, on disk.
+CODE_OBJECTS = CodeCache("hip", ".hsaco")
+
+
+def compile_source(source: str, architecture: str, name: str) -> bytes:
+    """Return the code object of a source.
+
+    Parameters
+    ----------
+    source : str
+        HIP C++ with no include that is not in it.
+    architecture : str
+        ``gfx90a``.
+    name : str
+        What error messages call the source.
+
+    Raises
+    ------
+    KernelCompileError
+        With the compiler's log.
+    """
+    # CuPy for ROCm gives HIPRTC the names of NVRTC; its machine code is what NVRTC calls PTX.
+    from cupy.cuda import nvrtc
+
+    program = nvrtc.createProgram(source, f"{name}.hip", (), ())
+    try:
+        nvrtc.compileProgram(program, (*OPTIONS, f"--offload-arch={architecture}"))
+        return bytes(nvrtc.getPTX(program))
+    except nvrtc.NVRTCError as error:
+        log = nvrtc.getProgramLog(program)
+        raise KernelCompileError(
+            f"{name} does not compile for {architecture} with HIPRTC: {error}\n{log}"
+        ) from error
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def cached_code(source: str, architecture: str, name: str) -> bytes:
+    """Return the code object of a source from the disk, compiling it if it is not there."""
+    from cupy.cuda import nvrtc, runtime
+
+    # HIPRTC belongs to a release of ROCm, which the runtime's version tells apart
+    versions = f"{nvrtc.getVersion()} {runtime.runtimeGetVersion()}"
+    key = "\0".join([source, architecture, *OPTIONS, versions])
+    return CODE_OBJECTS.get(key, lambda: compile_source(source, architecture, name))
