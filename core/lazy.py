@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .executor import Array, Executor
 
 
-class _Temporary:
+class Temporary:
     """Blocks that a composed operator keeps between applications, by their number of columns.
 
     Each is handed to one application at a time: threads may apply an operator together.
@@ -31,6 +31,7 @@ class _Temporary:
     def block(
         self, executor: Executor, rows: int, columns: int, dtype: np.dtype[Any]
     ) -> Iterator[Array]:
+        """Lend a block of shape (rows, columns) within a ``with`` block; its contents are any."""
         free = self._free.setdefault(columns, [])
         try:
             block = free.pop()
@@ -42,7 +43,7 @@ class _Temporary:
             free.append(block)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Temporary, ()
+        return Temporary, ()
 
 
 class _Composed(LinOp):
@@ -113,7 +114,7 @@ class Product(_Composed):
             )
         super().__init__(left, right)
         self.shape = (left.shape[0], right.shape[1])
-        self._between = _Temporary()
+        self._between = Temporary()
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         left, right = self.parts

@@ -3,5 +3,6 @@
 from .base import Preconditioner
 from .jacobi import Jacobi
 from .names import BY_NAME, preconditioner
+from .polynomial import Polynomial
 
-__all__ = ["BY_NAME", "Jacobi", "Preconditioner", "preconditioner"]
+__all__ = ["BY_NAME", "Jacobi", "Polynomial", "Preconditioner", "preconditioner"]

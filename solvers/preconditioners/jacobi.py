@@ -40,23 +40,10 @@ class Jacobi(Preconditioner):
     inverse: Diagonal
 
     def _setup(self, A: Matrix) -> None:
-        xp = self.executor.xp
-        diagonal = A.diagonal()
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            inverse = 1.0 / diagonal
-            bad = ~(xp.isfinite(inverse) & xp.isfinite(diagonal))
-        count = int(bad.sum())
-        if count:
-            row = int(xp.argmax(bad))
-            raise InvalidMatrix(
-                f"Jacobi: the diagonal has {diagonal[row]} in row {row} ({count} such rows); "
-                "reorder the matrix or use another preconditioner"
-            )
-        self.inverse = Diagonal._from_arrays(self.executor, A.shape, inverse)
+        self.inverse = inverse_diagonal(A, "Jacobi")
 
     def _refresh(self, A: Matrix) -> None:
-        made = type(self)(A)
-        self.inverse.update_values(made.inverse.data)
+        self.inverse.update_values(inverse_diagonal(A, "Jacobi").data)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.inverse._apply(x, y, alpha, beta)
@@ -70,3 +57,26 @@ class Jacobi(Preconditioner):
     def H(self) -> Jacobi:
         """The inverse of the diagonal of the conjugate transpose."""
         return self._remade(lambda part: part.H)
+
+
+def inverse_diagonal(A: Matrix, who: str) -> Diagonal:
+    """Return the inverse of the diagonal, made where the matrix is.
+
+    Raises
+    ------
+    InvalidMatrix
+        In the words of ``who`` asks, if a value has no inverse.
+    """
+    xp = A.executor.xp
+    diagonal = A.diagonal()
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        inverse = 1.0 / diagonal
+        bad = ~(xp.isfinite(inverse) & xp.isfinite(diagonal))
+    count = int(bad.sum())
+    if count:
+        row = int(xp.argmax(bad))
+        raise InvalidMatrix(
+            f"{who}: the diagonal has {diagonal[row]} in row {row} ({count} such rows); reorder "
+            "the matrix or use another preconditioner"
+        )
+    return Diagonal._from_arrays(A.executor, A.shape, inverse)

@@ -10,9 +10,10 @@ from ...core.linop import LinOp
 from ...core.settings import Settings
 from .base import Preconditioner
 from .jacobi import Jacobi
+from .polynomial import Polynomial
 
 #: What ``M="..."`` may say.
-BY_NAME: dict[str, type[Preconditioner]] = {"jacobi": Jacobi}
+BY_NAME: dict[str, type[Preconditioner]] = {"jacobi": Jacobi, "polynomial": Polynomial}
 
 
 def preconditioner(M: Any, A: LinOp) -> Any:

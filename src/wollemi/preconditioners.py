@@ -1,5 +1,5 @@
 """Operators that approximate an inverse."""
 
-from .solvers.preconditioners import Jacobi, Preconditioner
+from .solvers.preconditioners import Jacobi, Polynomial, Preconditioner
 
-__all__ = ["Jacobi", "Preconditioner"]
+__all__ = ["Jacobi", "Polynomial", "Preconditioner"]
