@@ -10,6 +10,7 @@ from typing import Any
 from ..core.errors import InvalidArgument
 from ..core.settings import Settings
 from ..core.stopping import criterion
+from .direct import Direct
 from .krylov import KrylovSolver
 from .preconditioners import BY_NAME as PRECONDITIONERS
 from .registry import SOLVERS
@@ -71,7 +72,9 @@ def read_settings(path: str | Path) -> Settings:
 def _settings(role: str, found: Any) -> Settings:
     if not isinstance(found, Mapping) or role not in found:
         raise InvalidArgument(f'expected a dictionary with the key "{role}", got {found!r}')
-    kinds: Mapping[str, type] = SOLVERS if role == KrylovSolver.ROLE else PRECONDITIONERS
+    kinds: Mapping[str, type] = PRECONDITIONERS
+    if role == KrylovSolver.ROLE:
+        kinds = {**SOLVERS, "direct": Direct}
     options = dict(found)
     name = options.pop(role)
     if name not in kinds:

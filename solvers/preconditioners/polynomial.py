@@ -41,8 +41,8 @@ class Polynomial(Preconditioner):
         series ``sum_i (I - D^-1 A / c)^i D^-1 / c``, which asks only that the series converges.
     bounds : (float, float), optional
         The interval; by default its upper end is 1.05 times what ten steps of the Arnoldi process
-        find, and its lower end that divided by ``30 (degree / 2)^2``, beyond which more of the
-        interval costs more than it gains. The series takes half their sum as ``c``.
+        find, and its lower end half of the smallest that they find, or the upper one divided by
+        ``30 (degree / 2)^2`` if that is larger. The series takes half their sum as ``c``.
 
     Raises
     ------
@@ -68,7 +68,7 @@ class Polynomial(Preconditioner):
     >>> A = wl.Csr(np.array([[4.0, 1.0], [1.0, 4.0]]))
     >>> M = wl.preconditioners.Polynomial(A, degree=3, bounds=(0.75, 1.25))
     >>> np.round(A @ (M @ np.ones(2)), 3)
-    array([0.99, 0.99])
+    array([1.004, 1.004])
     """
 
     parts = ("A", "inverse")
@@ -120,7 +120,7 @@ class Polynomial(Preconditioner):
                 "polynomials need positive ones: use gmres or bicgstab with another M"
             )
         high = MARGIN * spectrum.radius
-        low = high / (30 * max(self.degree / 2, 1) ** 2)
+        low = max(high / (30 * max(self.degree / 2, 1) ** 2), spectrum.real / 2)
         self.notes.append(f"polynomial: eigenvalues of D^-1 A taken to be in {low:.3g}..{high:.3g}")
         return low, high
 

@@ -1,0 +1,131 @@
+"""Engines: libraries that factorize sparse matrices."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from ...core.errors import InvalidArgument, UnsupportedOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...core.executor import Array, Executor
+    from ...core.formats import Csr
+
+#: Packages add engines here: the name, and a class derived from :class:`Engine`.
+ENTRY_POINT_GROUP = "wollemi.direct"
+
+
+class LogDeterminant(NamedTuple):
+    """A determinant as NumPy's ``slogdet`` gives it: ``sign * exp(logarithm)``."""
+
+    sign: complex
+    logarithm: float
+
+
+class Factors(ABC):
+    """The factors of one matrix.
+
+    Attributes
+    ----------
+    nnz : int
+        Entries of the factors.
+    notes : list of str
+        What the user should know of the factorization.
+    """
+
+    nnz: int
+    notes: list[str]
+
+    @abstractmethod
+    def solve(self, b: Array, transposed: str) -> Array:
+        """Return the solution for a block of shape (n, k), native to :attr:`Engine.executor`.
+
+        ``transposed`` is ``"N"``, ``"T"`` or ``"H"``: the matrix, its transpose, its adjoint.
+        """
+
+    def log_determinant(self) -> LogDeterminant:
+        """Return the determinant of the matrix."""
+        raise UnsupportedOperation("this engine gives no determinant; use engine='superlu'")
+
+    def inertia(self) -> tuple[int, int, int]:
+        """Return how many eigenvalues of a Hermitian matrix are positive, negative and zero."""
+        raise UnsupportedOperation("this engine gives no inertia: it does not factorize L D L^H")
+
+
+class Engine(ABC):
+    """One library; an instance keeps what it found out about one pattern.
+
+    Parameters
+    ----------
+    ordering : str, optional
+        By the library's own name; its best one by default.
+    """
+
+    #: What ``engine="..."`` says, what the library is, and under which licence.
+    name: ClassVar[str]
+    library: ClassVar[str]
+    licence: ClassVar[str]
+    orderings: ClassVar[tuple[str, ...]]
+    #: The backend whose devices it works on; "" for the host.
+    backend: ClassVar[str] = ""
+
+    def __init__(self, ordering: str | None = None) -> None:
+        if ordering is not None and ordering not in self.orderings:
+            raise InvalidArgument(
+                f"{self.name} has no ordering {ordering!r}; known: {', '.join(self.orderings)}"
+            )
+        self.ordering = ordering
+
+    @classmethod
+    @abstractmethod
+    def objection(cls, executor: Executor) -> str:
+        """Return why the engine cannot be used for matrices there, "" if it can."""
+
+    @property
+    @abstractmethod
+    def executor(self) -> str:
+        """The name of the executor whose arrays :meth:`factorize` and its factors take."""
+
+    @abstractmethod
+    def analyse(self, A: Csr) -> None:
+        """Find an ordering and whatever else depends on the pattern alone."""
+
+    @abstractmethod
+    def factorize(self, A: Csr) -> Factors:
+        """Factorize a matrix of the pattern that was analysed.
+
+        Raises
+        ------
+        InvalidMatrix
+            If the matrix is singular.
+        """
+
+
+@cache
+def engines() -> Mapping[str, type[Engine]]:
+    """Return the engines by name, the built-in one first."""
+    from .superlu import SuperLU
+
+    found: dict[str, type[Engine]] = {SuperLU.name: SuperLU}
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        found[point.name] = point.load()
+    return found
+
+
+def chosen_engine(name: str, executor: Executor) -> type[Engine]:
+    """Return the engine called ``name``; for ``"auto"`` the device's own, or the built-in one."""
+    known = engines()
+    if name == "auto":
+        usable = [kind for kind in known.values() if not kind.objection(executor)]
+        return next((kind for kind in usable if kind.backend == executor.backend), usable[0])
+    if name not in known:
+        names = ", ".join(["auto", *known])
+        raise InvalidArgument(f"no direct engine is called {name!r}; known: {names}")
+    objection = known[name].objection(executor)
+    if objection:
+        raise UnsupportedOperation(f"{name}: {objection}")
+    return known[name]

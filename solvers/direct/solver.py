@@ -1,0 +1,342 @@
+"""Direct solves: factors of the matrix, refined until the true residual is small."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+import numpy as np
+
+from ...core.dtypes import common_dtype, real_dtype
+from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
+from ...core.formats import Csr, Matrix
+from ...core.linop import LinOp
+from ...core.operands import as_block, like
+from ...core.operations import vector
+from ...core.operator import as_linop
+from ...core.registry import executor as executor_by_name
+from ...core.result import Result
+from ...core.settings import Configurable, Settings, settings_of
+from ...core.status import Stop
+from ...core.stopping import AbsoluteResidual, RelativeResidual
+from .engine import Engine, Factors, LogDeterminant, chosen_engine
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
+
+#: A step of refinement must bring the residual down by this factor to be followed by another.
+PROGRESS = 0.5
+
+
+class Direct(LinOp, metaclass=Configurable):
+    """A direct solver: the pattern is analysed once, the values factorized once, solves are many.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        Any format; values of 16 bits are not taken.
+    engine : str
+        ``"superlu"`` (SciPy's, on the host, always there) or the name of an engine that a package
+        brings; ``"auto"`` takes the one of the executor's device, or SuperLU.
+    ordering : str, optional
+        By the engine's name for it.
+    refine : int
+        Steps of iterative refinement at most; each must halve the true residual to be followed by
+        another.
+    rtol, atol : float
+        The verdict: ``norm(b - A x) <= max(rtol * norm(b), atol)``, per column.
+    executor : Executor or str, optional
+        Where ``A`` goes if it has no home.
+
+    Attributes
+    ----------
+    factors_nnz : int
+        Entries of the factors.
+    notes : list of str
+        Engine, ordering and fill, and where the work is done.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the matrix is singular to working precision, or has values that are not finite.
+
+    Notes
+    -----
+    As an operator, ``solver @ b`` or ``M=solver``, it applies the factors without refinement
+    or verdict.
+
+    References
+    ----------
+    T. A. Davis, Direct Methods for Sparse Linear Systems, SIAM 2006; N. J. Higham, Accuracy and
+    Stability of Numerical Algorithms, 2nd ed., SIAM 2002, chapter 12, for the refinement.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> solver = wl.solvers.Direct(wl.Csr(np.array([[4.0, 1.0], [2.0, 3.0]])))
+    >>> result = solver.solve(np.array([1.0, 2.0]))
+    >>> np.round(10 * result.x, 6), result.converged
+    (array([1., 6.]), True)
+    >>> round(float(np.exp(solver.log_determinant().logarithm)), 6)
+    10.0
+    """
+
+    #: The key of its name in dictionaries of settings.
+    ROLE: ClassVar[str] = "solver"
+
+    _options: dict[str, Any]
+    _transposed = "N"
+
+    def __init__(
+        self,
+        A: Any,
+        *,
+        engine: str = "auto",
+        ordering: str | None = None,
+        refine: int = 2,
+        rtol: float = 1e-5,
+        atol: float = 0.0,
+        executor: Executor | str | None = None,
+    ) -> None:
+        if not isinstance(refine, (int, np.integer)) or refine < 0:
+            raise InvalidArgument(f"refine: expected an integer of at least 0, got {refine!r}")
+        self.stop = RelativeResidual(rtol) | AbsoluteResidual(atol)
+        self.refine = int(refine)
+        matrix = self._checked(as_linop(A, executor))
+        self.executor, self.shape, self.dtype = matrix.executor, matrix.shape, matrix.dtype
+        self._engine: Engine = chosen_engine(engine, self.executor)(ordering)
+        at = self._at_engine(matrix)
+        self._engine.analyse(at)
+        self._take(matrix, self._engine.factorize(at))
+
+    def _checked(self, A: LinOp) -> Matrix:
+        if not isinstance(A, Matrix):
+            raise InvalidArgument(
+                f"Direct needs a matrix, whose entries it reads; got {type(A).__name__}"
+            )
+        if A.shape[0] != A.shape[1]:
+            raise ShapeMismatch(f"Direct needs a square matrix, got {A.shape[0]}x{A.shape[1]}")
+        return A
+
+    def _at_engine(self, matrix: Matrix) -> Csr:
+        """Return the matrix where the engine works."""
+        made: Csr = matrix.asformat("csr").to(executor_by_name(self._engine.executor))
+        if not bool(np.all(np.isfinite(made.executor.to_host(made.data)))):
+            raise InvalidMatrix("Direct: the matrix has NaN or Inf: there is no factorization")
+        return made
+
+    def _take(self, matrix: Matrix, factors: Factors) -> None:
+        self.A, self._factors = matrix, factors
+        self.factors_nnz = factors.nnz
+        fill = factors.nnz / max(matrix.nnz, 1)
+        self.notes = [
+            f"direct: {self._engine.library}, {factors.nnz} entries in the factors, {fill:.1f} "
+            "times those of the matrix",
+            *factors.notes,
+        ]
+        if not self._engine.backend and not isinstance(matrix.data, np.ndarray):
+            self.notes.append(
+                f"direct: {self._engine.name} works on the host: vectors travel from "
+                f"{self.executor.name} and back"
+            )
+
+    # ---- what users call
+
+    @property
+    def settings(self) -> Settings:
+        """The class and the options that this solver was made with, without the matrix."""
+        return settings_of(self)
+
+    def update(self, A: Any = None) -> None:
+        """Factorize again for new values in the same pattern, without analysing it again.
+
+        Parameters
+        ----------
+        A : matrix, optional
+            By default the one that the solver has, whose values have changed.
+
+        Raises
+        ------
+        ShapeMismatch, InvalidMatrix
+            If the matrix does not fit or is singular; nothing is changed then.
+        """
+        matrix = self.A if A is None else self._checked(as_linop(A, self.executor))
+        if matrix.shape != self.shape:
+            raise ShapeMismatch(
+                f"Direct.update: expected a matrix of {self.shape[0]}x{self.shape[1]}, got "
+                f"{matrix.shape[0]}x{matrix.shape[1]}"
+            )
+        matrix = matrix.to(self.executor).astype(self.dtype)
+        self._take(matrix, self._engine.factorize(self._at_engine(matrix)))
+
+    def log_determinant(self) -> LogDeterminant:
+        """Return the determinant of the matrix as NumPy's ``slogdet`` does.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If the engine does not give it.
+        """
+        found = self._factors.log_determinant()
+        if self._transposed == "H":
+            return LogDeterminant(np.conj(found.sign), found.logarithm)
+        return found
+
+    def inertia(self) -> tuple[int, int, int]:
+        """Return how many eigenvalues of a Hermitian matrix are positive, negative and zero.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If the engine does not give it; SuperLU does not.
+        """
+        return self._factors.inertia()
+
+    def solve(self, b: Any, x0: Any = None) -> Result:
+        """Solve ``A x = b`` and refine the solution.
+
+        Parameters
+        ----------
+        b : array, shape (n,) or (n, k)
+            Right-hand sides.
+        x0 : array of the shape of b, optional
+            Where refinement starts; without it the factors are applied to ``b``.
+
+        Returns
+        -------
+        Result
+            Its iterations are applications of the factors.
+
+        Raises
+        ------
+        ShapeMismatch, InvalidArgument
+            If ``b`` or ``x0`` do not fit, or are not finite.
+        """
+        began = time.perf_counter()
+        block = as_block(self.executor, b, self.shape[0], "b")
+        dtype = common_dtype(self.dtype, block.dtype)
+        block = block if block.dtype == dtype else block.astype(dtype)
+        operator = self.A.astype(dtype)
+        norm_b = self._norms(block)
+        if not np.all(np.isfinite(norm_b)):
+            column = int(np.flatnonzero(~np.isfinite(norm_b))[0])
+            raise InvalidArgument(
+                f"b has NaN or Inf in column {column}, or its norm overflows: scale the system"
+            )
+        x = self.executor.zeros(block.shape, dtype)
+        if x0 is not None:
+            start = as_block(self.executor, x0, self.shape[0], "x0")
+            if start.shape != block.shape:
+                raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
+            self.executor.run(vector.axpby, start.astype(dtype), x, 1.0, 0.0)
+        limits = self.stop.limits(norm_b)
+        assert limits.threshold is not None
+        x, history = self._refined(operator, block, x)
+        norms = history[-1]
+        stops = [
+            Stop.CONVERGED
+            if norm <= threshold
+            else (Stop.STAGNATED if np.isfinite(norm) else Stop.NOT_FINITE)
+            for norm, threshold in zip(norms, limits.threshold, strict=True)
+        ]
+        one = np.ndim(b) == 1
+        return Result(
+            x=like(self.executor, x, b),
+            stops=stops,
+            column_iterations=np.full(block.shape[1], len(history) - 1, np.int64),
+            residual_norm=float(norms[0]) if one else norms,
+            residuals=np.array(history)[:, 0] if one else np.array(history),
+            threshold=float(limits.threshold[0]) if one else limits.threshold,
+            seconds=time.perf_counter() - began,
+            solver=type(self).__name__,
+            executor=self.executor.name,
+            notes=list(self.notes),
+        )
+
+    def _refined(self, A: LinOp, b: Array, x: Array) -> tuple[Array, list[Any]]:
+        """Return the best solution and the norms of its residuals, worst column first."""
+        residual = self.executor.copy(b)
+        A._apply(x, residual, -1.0, 1.0)
+        history = [self._norms(residual)]
+        for _ in range(1 + self.refine):
+            better = self.executor.copy(x)
+            self.executor.run(vector.axpby, self._solved(residual), better, 1.0, 1.0)
+            self.executor.run(vector.axpby, b, residual, 1.0, 0.0)
+            A._apply(better, residual, -1.0, 1.0)
+            norms, before = self._norms(residual), history[-1]
+            if not np.all(norms <= before):  # as after a solution that is exact to rounding
+                break
+            x = better
+            history.append(norms)
+            if not np.any(norms < PROGRESS * before) or not np.any(norms):
+                break
+        return x, history
+
+    def _norms(self, block: Array) -> np.ndarray[Any, Any]:
+        value = self.executor.allocate((int(block.shape[1]),), real_dtype(block.dtype))
+        self.executor.run(vector.norm, block, value)
+        return np.array(self.executor.to_host(value), np.float64)
+
+    def _solved(self, b: Array) -> Array:
+        """Return the factors applied to a native block, native again."""
+        engine = executor_by_name(self._engine.executor)
+        at_engine = engine.from_host(self.executor.to_host(b))
+        if at_engine.dtype != self.dtype and at_engine.dtype.kind == "c" and self.dtype.kind != "c":
+            parts = (at_engine.real, at_engine.imag)
+            real, imaginary = (self._factors.solve(p, self._transposed) for p in parts)
+            solved = real + 1j * imaginary
+        else:
+            solved = self._factors.solve(at_engine.astype(self.dtype), self._transposed)
+        return self.executor.from_host(
+            np.ascontiguousarray(engine.to_host(solved).astype(b.dtype, copy=False))
+        )
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.executor.run(vector.axpby, self._solved(x), y, alpha, beta)
+
+    # ---- as an operator
+
+    @property
+    def resident(self) -> bool:
+        """False: a library on the host takes part."""
+        return False
+
+    def _turned(self, which: str, A: LinOp) -> Self:
+        if self._transposed not in ("N", which):
+            # the transpose of the adjoint is the conjugate, which engines do not solve with
+            return type(self)(A, **self._options)
+        made = type(self).__new__(
+            type(self)
+        )  # not a copy, which would factorize as unpickling does
+        made.__dict__.update(self.__dict__)
+        made.A, made._transposed = cast(Matrix, A), which if self._transposed == "N" else "N"
+        return made
+
+    @property
+    def T(self) -> Self:
+        """The solver of the transpose, by the same factors."""
+        return self._turned("T", self.A.T)
+
+    @property
+    def H(self) -> Self:
+        """The solver of the conjugate transpose, by the same factors."""
+        return self._turned("H" if self.dtype.kind == "c" else "T", self.A.H)
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return this solver on another executor; itself if it is there already."""
+        where = executor_by_name(executor)
+        if where == self.executor:
+            return self
+        return type(self)(self.A.to(where), **self._options)
+
+    def astype(self, dtype: Any) -> Self:
+        """Return this solver with factors of ``dtype``; itself if it has them already."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return type(self)(self.A.astype(dtype), **self._options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"A": self.A, "options": self._options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(type(self)(state["A"], **state["options"]).__dict__)
