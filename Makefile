@@ -26,7 +26,7 @@ requirements = $$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.
 
 kernel_text := $(shell find backends tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu')
 # Only what the C++ is built or generated from: an editable install sees every other change by itself.
-native_inputs := pyproject.toml CMakeLists.txt $(shell find backends/omp -name '*.[ch]pp' -o -name 'generate*.py') \
+native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell find backends/omp -name '*.[ch]pp' -o -name 'generate*.py') \
 	$(shell find backends/unified core/operations -name '*.hpp' -o -name '*.py')
 
 cmake_option = --config-settings=cmake.define.$(1)
@@ -59,6 +59,7 @@ $(STAMPS)/build: pyproject.toml | $(PY)
 $(STAMPS)/native: $(native_inputs) | $(STAMPS)/build
 	$(INSTALL) --config-settings=build-dir=$(BUILD)/editable \
 		$(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(LEVELS)') --editable .
+	$(PIP) install --no-build-isolation --no-deps --editable ./benchmarks
 	@touch $@
 
 # The package is in place by then, so these only add the requirements of an extra.
@@ -100,6 +101,8 @@ test-gpu:
 	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --no-index --upgrade \
 		--target $(BUILD)/gpu/site \
 		--config-settings=build-dir=$(BUILD)/gpu/cmake .
+	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --no-index --upgrade \
+		--target $(BUILD)/gpu/site ./benchmarks
 	PYTHONPATH=$(abspath $(BUILD))/gpu/site $(PYTHON) -m pytest -m gpu $(GPU_ARGS)
 
 lint: $(STAMPS)/lint
@@ -120,20 +123,22 @@ sanitize: $(STAMPS)/test
 	$(INSTALL) --upgrade --target $(BUILD)/sanitize/site --config-settings=build-dir=$(BUILD)/sanitize/cmake \
 		--config-settings=install.strip=false $(call cmake_option,WOLLEMI_SANITIZE=ON) \
 		$(call cmake_option,WOLLEMI_NATIVE_LEVELS=$(if $(filter x86_64,$(shell uname -m)),v3,generic)) .
+	$(PIP) install --no-build-isolation --no-deps --upgrade --target $(BUILD)/sanitize/site ./benchmarks
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	PYTHONPATH=$(abspath $(BUILD))/sanitize/site:$(SITE_PACKAGES) \
 		$(BASE_PYTHON) -m pytest -p no:cacheprovider $(SANITIZE_TESTS)
 
 # The wheel is built from the sdist, so a file missing there shows here; so does kernel text missing in the wheel.
-runtime_text := find unified simt cuda dpcpp -name '*.[ch]pp' -o -name '*.cu' | sort
+runtime_text := find unified simt gpu cuda dpcpp -name '*.[ch]pp' -o -name '*.cu' | sort
 wheel: $(STAMPS)/build
 	rm -rf dist $(BUILD)/wheel
 	$(PY) -m build --no-isolation --outdir dist
+	$(PY) -m build --no-isolation --outdir dist benchmarks
 	$(PIP) install $(call requirements,["project"]["dependencies"])
 	$(PIP) install --no-deps --target $(BUILD)/wheel dist/*.whl
 	diff <(cd backends && $(runtime_text)) <(cd $(BUILD)/wheel/wollemi/backends && $(runtime_text))
-	PYTHONPATH=$(abspath $(BUILD))/wheel:$(SITE_PACKAGES) $(BASE_PYTHON) -P -c 'import wollemi; print(wollemi.__file__)'
+	PYTHONPATH=$(abspath $(BUILD))/wheel:$(SITE_PACKAGES) $(BASE_PYTHON) -P -c 'import wollemi, wollemi_bench; print(wollemi.__file__)'
 
 clean:
 	rm -rf $(BUILD) dist $(STAMPS)/native .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov

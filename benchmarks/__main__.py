@@ -1,6 +1,6 @@
 """``make bench``: every suite, into a folder, and the report that people read.
 
-The harness is in the package (``wollemi bench``), so that an installed wheel has it too.
+The harness is the package ``wollemi_bench`` beside this file; ``wollemi bench`` calls it too.
 """
 
 from pathlib import Path

@@ -10,10 +10,11 @@ from functools import cache
 from ...core.errors import ExecutorUnavailable
 from ...core.operation import KernelTable
 from ...core.registry import Backend
-from . import availability, gmres, maps, matrix, ml, structure
-from .executor import CudaExecutor
+from ..gpu import kernels
+from .runtime import availability
+from .runtime.executor import CudaExecutor
 
-__all__ = ["BACKEND", "CudaExecutor", "gmres", "maps", "matrix", "ml", "structure"]
+__all__ = ["BACKEND", "CudaExecutor", "kernels"]
 
 
 @cache

@@ -1,5 +1,6 @@
-"""The table in which kernels register; backends on CuPy for AMD look here for what they share."""
+"""The table of this backend: everything that is shared, and nothing of its own yet."""
 
 from ...core.operation import KernelTable
+from ..gpu.table import kernel as shared
 
-kernel = KernelTable("cuda")
+kernel = KernelTable("cuda", parent=shared)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InvalidArgument
-from ...core.operations import ml as operations
+from ...core.operations import products as operations
 from ...core.statistics import Plan
 from . import templates
 from .array import UsmArray

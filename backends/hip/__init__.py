@@ -10,10 +10,11 @@ from functools import cache
 from ...core.errors import ExecutorUnavailable
 from ...core.operation import KernelTable
 from ...core.registry import Backend
+from ..gpu import kernels
 from . import availability
 from .executor import HipExecutor
 
-__all__ = ["BACKEND", "HipExecutor"]
+__all__ = ["BACKEND", "HipExecutor", "kernels"]
 
 NOTE = (
     "hip has never run on an AMD GPU: its kernels are compiled for seven targets and executed by "

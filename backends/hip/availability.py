@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from ...core.errors import ExecutorUnavailable
-from ..cuda.availability import cupy_distributions
+from ..gpu.distributions import cupy_distributions
 
 _INSTALL = 'pip install "wollemi[hip]"'
 _INSTALL_ROCM = "install ROCm 7 (https://rocm.docs.amd.com, package rocm-hip-runtime)"

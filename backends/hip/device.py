@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ..cuda.device import GpuDevice
+from ..gpu.device import GpuDevice
 from .compiler import cached_code
 
 

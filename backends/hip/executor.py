@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.iteration import Iteration
-from ..cuda.base import GpuExecutor
+from ..gpu.base import GpuExecutor
 from .device import HipDevice, device
 from .loop import Batches
 from .table import kernel

@@ -14,9 +14,8 @@ from typing import Any
 
 from ...core.operation import Operation
 from ...core.status import Status
-from ..cuda.base import GpuExecutor, Launch, Scratch
-from ..cuda.loop import prepare
-from ..cuda.tape import Call, Tape
+from ..gpu.base import GpuExecutor, Launch, Scratch
+from ..gpu.tape import Call, Tape, prepare
 
 #: Iterations of a batch. Reading the status costs some 10 microseconds, an iteration of a small
 #: system 30: with 8 of them it is a twentieth, and 4 iterations are in vain at the end on average.

@@ -1,6 +1,6 @@
 """AMD's table of the numbers that selection rules compare with."""
 
-from ..cuda.thresholds import NVIDIA
+from ..gpu.thresholds import NVIDIA
 
 #: Nobody has measured an AMD GPU: NVIDIA's numbers stand in, but for what the hardware decides.
 #: `wollemi bench` on one will tell them apart.

@@ -10,7 +10,7 @@ from ...core.dtypes import is_narrow
 from ...core.errors import InvalidArgument, UnsupportedDtype
 from ...core.executor import Array, Executor
 from ...core.operation import KernelTable
-from ...core.operations import ml as operations
+from ...core.operations import products as operations
 from ...core.statistics import Plan
 from .level import native
 from .ml_choice import KERNELS, Choice, choose

@@ -6,7 +6,8 @@ with, and nothing more.
 
 from ...core.errors import ExecutorUnavailable
 from ...core.registry import Backend
-from . import bicgstab, cg, cgs, gmres, matrix, ml, status, structure, vector
+from . import bicgstab, cg, cgs, gmres, matrix, status, structure, vector
+from . import products as ml
 from .executor import ReferenceExecutor
 from .table import kernel
 

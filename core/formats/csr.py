@@ -12,7 +12,7 @@ from ..dtypes import is_complex, is_narrow, name_of, stored_dtype
 from ..errors import InvalidArgument
 from ..operands import as_batch, to_host
 from ..operations import matrix as operations
-from ..operations import ml as ml_operations
+from ..operations import products as ml_operations
 from ..operations import structure
 from ..statistics import Plan, RowStatistics, row_statistics
 from . import validate

@@ -18,7 +18,7 @@ from ..errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ..executor import Executor
 from ..factors import real_number
 from ..formats import Csr
-from ..ml.fusedmm import EDGES
+from ..products.fusedmm import EDGES
 from ..registry import executor as executor_by_name
 from ..registry import get_default_executor
 from .torch_gradients import Fusedmm, Sddmm, Spmm, native_of, tensor_of

@@ -18,7 +18,7 @@ from torch.autograd import Function
 from ..errors import ExecutorMismatch, UnsupportedDtype
 from ..executor import Array, Executor
 from ..formats import Csr
-from ..operations import ml as operations
+from ..operations import products as operations
 
 # ---- tensors and native arrays
 

@@ -4,6 +4,7 @@ Importing this package fills :data:`wollemi.core.operation.OPERATIONS`. The stan
 all that it needs.
 """
 
-from . import bicgstab, cg, cgs, gmres, matrix, ml, status, structure, vector
+from . import bicgstab, cg, cgs, gmres, matrix, status, structure, vector
+from . import products as ml
 
 __all__ = ["bicgstab", "cg", "cgs", "gmres", "matrix", "ml", "status", "structure", "vector"]

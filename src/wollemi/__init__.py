@@ -28,8 +28,8 @@ from .core.formats import (
 )
 from .core.io import read, write
 from .core.linop import LinOp
-from .core.ml import fusedmm, sddmm, spmm
 from .core.operator import LinearOperator, as_linop
+from .core.products import fusedmm, sddmm, spmm
 from .core.profiler import profile
 from .core.registry import (
     available_executors,

@@ -44,7 +44,7 @@ def package(name: str, *, in_ci: bool = True) -> Any:
 def nvrtc() -> Any:
     """Return the module that compiles for GPUs of NVIDIA, or skip the test; none is needed."""
     package("cuda.bindings.nvrtc")
-    return package("wollemi.backends.cuda.compiler")
+    return package("wollemi.backends.cuda.runtime.compiler")
 
 
 @cache

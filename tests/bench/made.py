@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from wollemi.bench import Report
-from wollemi.bench.report import Record
+from wollemi_bench import Report
+from wollemi_bench.report import Record
 
 ENVIRONMENT: dict[str, Any] = {
     "date": "2026-11-21T10:00:00Z",

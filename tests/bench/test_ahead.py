@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.bench import ahead, case, ml, solve, spmv
-from wollemi.bench.cases import Case, divided
-from wollemi.bench.peers import SciPy
-from wollemi.bench.task import Maker, Task
+from wollemi_bench import ahead, case, ml, solve, spmv
+from wollemi_bench.cases import Case, divided
+from wollemi_bench.peers import SciPy
+from wollemi_bench.task import Maker, Task
 
 
 def nothing_there():

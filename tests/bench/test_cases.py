@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.bench import CASES, case
-from wollemi.bench.cases import GROWTH, cases, grown
-from wollemi.bench.standins import MODELS
 from wollemi.core.errors import InvalidArgument
+from wollemi_bench import CASES, case
+from wollemi_bench.cases import GROWTH, cases, grown
+from wollemi_bench.standins import MODELS
 
 TINY = {
     "stencil5": "7",

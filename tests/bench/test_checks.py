@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.bench import case, ml, spmv
+from wollemi_bench import case, ml, spmv
 
 
 def test_a_product_that_is_off_in_one_row_is_wrong():

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 import wollemi as wl
-from wollemi.bench import ml, runs, suites
-from wollemi.bench.cases import Case
-from wollemi.bench.worker import Stations
 from wollemi.cli import main
+from wollemi_bench import ml, runs, suites
+from wollemi_bench.cases import Case
+from wollemi_bench.worker import Stations
 
 from ..backends.needs import package
 
@@ -207,5 +207,5 @@ def test_bad_input_ends_with_2_and_one_line(capsys, words, complaint):
 
 
 def test_a_wrong_result_of_ours_ends_with_1(monkeypatch):
-    monkeypatch.setattr("wollemi.bench.spmv.Product.wrong", lambda self, y: "planted")
+    monkeypatch.setattr("wollemi_bench.spmv.Product.wrong", lambda self, y: "planted")
     assert run("bench", "spmv", "stencil5:4", "--executor", "reference", *QUICK) == 1

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from wollemi.bench.compare import Kind, compare, differences
-from wollemi.bench.results import bouts, read
 from wollemi.cli import main
 from wollemi.core.errors import InvalidArgument
+from wollemi_bench.compare import Kind, compare, differences
+from wollemi_bench.results import bouts, read
 
 from .made import ENVIRONMENT, of_samples, record, write
 

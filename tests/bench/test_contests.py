@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.bench import Contest, Timing, case, spmv
-from wollemi.bench.contest import Outcome, Settings
-from wollemi.bench.measure import run
-from wollemi.bench.peers import Absent, Peer, PyAmg, SciPy
-from wollemi.bench.problem import Facts, Offer, Problem, entrants
-from wollemi.bench.report import break_even
-from wollemi.bench.worker import Stations, pack, unpack
 from wollemi.core.operation import Cost
+from wollemi_bench import Contest, Timing, case, spmv
+from wollemi_bench.contest import Outcome, Settings
+from wollemi_bench.measure import run
+from wollemi_bench.peers import Absent, Peer, PyAmg, SciPy
+from wollemi_bench.problem import Facts, Offer, Problem, entrants
+from wollemi_bench.report import break_even
+from wollemi_bench.worker import Stations, pack, unpack
 
 QUICK = Settings(batches=3, batch_seconds=1e-4, budget=1.0)
 REFERENCE = wl.ReferenceExecutor()
@@ -125,7 +125,7 @@ def test_a_cheating_peer_is_caught_and_a_missing_one_named():
 
 PLANTED = """
 import os, signal
-from wollemi.bench.peers import Peer
+from wollemi_bench.peers import Peer
 
 class Named(Peer):
     def __init__(self, name):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import wollemi as wl
-from wollemi.bench import Timing, gauge
-from wollemi.bench.bandwidth import Streams, within_reason
-from wollemi.bench.gauge import Gauge
-from wollemi.bench.problem import Facts
-from wollemi.bench.station import Ready
 from wollemi.core.operation import Cost
+from wollemi_bench import Timing, gauge
+from wollemi_bench.bandwidth import Streams, within_reason
+from wollemi_bench.gauge import Gauge
+from wollemi_bench.problem import Facts
+from wollemi_bench.station import Ready
 
 REFERENCE = wl.ReferenceExecutor()
 MEGABYTE = 1 << 20

@@ -9,14 +9,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from wollemi.bench import case, ml, spmv
-from wollemi.bench.clocks import Events, Graph, Wall, capture_by_cupy, capture_by_torch, clock_of
-from wollemi.bench.flush import GpuFlush
-from wollemi.bench.memory import PoolMeter, TorchMeter
-from wollemi.bench.peers import Absent
-from wollemi.bench.peers_gpu import CuPy, Jax, TorchGpu, Warp
-from wollemi.bench.problem import Entrant
-from wollemi.bench.station import Station
+from wollemi_bench import case, ml, spmv
+from wollemi_bench.clocks import Events, Graph, Wall, capture_by_cupy, capture_by_torch, clock_of
+from wollemi_bench.flush import GpuFlush
+from wollemi_bench.memory import PoolMeter, TorchMeter
+from wollemi_bench.peers import Absent
+from wollemi_bench.peers_gpu import CuPy, Jax, TorchGpu, Warp
+from wollemi_bench.problem import Entrant
+from wollemi_bench.station import Station
 
 
 class FakeGpu:
@@ -163,7 +163,7 @@ class OneCall(spmv.Product):
         self.gpu = gpu
 
     def offers(self, entrant):
-        from wollemi.bench.problem import Facts, Offer
+        from wollemi_bench.problem import Facts, Offer
 
         self.gpu.taken += 1000  # the operands are placed
 

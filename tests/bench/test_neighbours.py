@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 
-from wollemi.bench.load import Neighbours
-from wollemi.bench.settle import settle
+from wollemi_bench.load import Neighbours
+from wollemi_bench.settle import settle
 
 
 def test_a_busy_neighbour_is_noted(monkeypatch):
-    monkeypatch.setattr("wollemi.bench.load.Neighbours._others", lambda self: self._seen)
+    monkeypatch.setattr("wollemi_bench.load.Neighbours._others", lambda self: self._seen)
     neighbours = Neighbours.__new__(Neighbours)
     neighbours._began, neighbours._before, neighbours._seen = time.perf_counter() - 10, 3.0, 18.0
     (note,) = neighbours.note()
@@ -33,9 +33,9 @@ def test_what_we_do_ourselves_is_no_neighbour():
 
 
 def test_threads_that_sleep_are_settled_and_those_that_spin_are_not(monkeypatch):
-    monkeypatch.setattr("wollemi.bench.settle.PATIENCE", 0.02)
-    monkeypatch.setattr("wollemi.bench.settle._runs", lambda thread: False)
+    monkeypatch.setattr("wollemi_bench.settle.PATIENCE", 0.02)
+    monkeypatch.setattr("wollemi_bench.settle._runs", lambda thread: False)
     assert settle()
-    monkeypatch.setattr("wollemi.bench.settle._threads", lambda: [1, 2])
-    monkeypatch.setattr("wollemi.bench.settle._runs", lambda thread: True)
+    monkeypatch.setattr("wollemi_bench.settle._threads", lambda: [1, 2])
+    monkeypatch.setattr("wollemi_bench.settle._runs", lambda thread: True)
     assert not settle()

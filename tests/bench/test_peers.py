@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.bench import case, ml, spmv
-from wollemi.bench.peers import Absent, Mkl, Numba, PyAmg, SciPy, Torch, peers
-from wollemi.bench.peers_numba import kernels
 from wollemi.core.errors import InvalidArgument
+from wollemi_bench import case, ml, spmv
+from wollemi_bench.peers import Absent, Mkl, Numba, PyAmg, SciPy, Torch, peers
+from wollemi_bench.peers_numba import kernels
 
 REFERENCE = wl.ReferenceExecutor()
 
@@ -23,7 +23,7 @@ def test_what_is_not_installed_is_absent(monkeypatch):
     def missing(name):
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr("wollemi.bench.peers.version", missing)
+    monkeypatch.setattr("wollemi_bench.peers.version", missing)
     with pytest.raises(Absent, match="not installed: pip install pyamg"):
         PyAmg().version()
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.bench import Report, Timing
-from wollemi.bench.contest import Outcome
-from wollemi.bench.peers import Absent, SciPy
-from wollemi.bench.problem import Facts
-from wollemi.bench.report import Record, Subject, environment, records_of, seconds_text, table
 from wollemi.core.operation import Cost
+from wollemi_bench import Report, Timing
+from wollemi_bench.contest import Outcome
+from wollemi_bench.peers import Absent, SciPy
+from wollemi_bench.problem import Facts
+from wollemi_bench.report import Record, Subject, environment, records_of, seconds_text, table
 
 REFERENCE = wl.ReferenceExecutor()
 

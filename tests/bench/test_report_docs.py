@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wollemi.bench.page import markdown
-from wollemi.bench.results import read
+from wollemi_bench.page import markdown
+from wollemi_bench.results import read
 
 from ..backends.needs import package
 

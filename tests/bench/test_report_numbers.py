@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from wollemi.bench.page import numbers, rows
-from wollemi.bench.page.numbers import Series, Spread
-from wollemi.bench.results import bouts, read
+from wollemi_bench.page import numbers, rows
+from wollemi_bench.page.numbers import Series, Spread
+from wollemi_bench.results import bouts, read
 
 from .made import of_samples, record, write
 

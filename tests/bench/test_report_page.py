@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from wollemi.bench.page import markdown
-from wollemi.bench.page.chapters import chapters
-from wollemi.bench.page.papers import in_unit
-from wollemi.bench.results import bouts, read
 from wollemi.cli import main
+from wollemi_bench.page import markdown
+from wollemi_bench.page.chapters import chapters
+from wollemi_bench.page.papers import in_unit
+from wollemi_bench.results import bouts, read
 
 from ..backends.needs import package
 from .made import record, write

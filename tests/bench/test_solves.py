@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.bench import case, solve, spmv
-from wollemi.bench.contest import Contest, Settings
-from wollemi.bench.problem import entrants
-from wollemi.bench.worker import Stations
+from wollemi_bench import case, solve, spmv
+from wollemi_bench.contest import Contest, Settings
+from wollemi_bench.problem import entrants
+from wollemi_bench.worker import Stations
 
 REFERENCE = wl.ReferenceExecutor()
 

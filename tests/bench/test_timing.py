@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from wollemi.bench import Contender, Timing, interleave
-from wollemi.bench.flush import HostFlush, cache_bytes
-from wollemi.bench.timing import Lost, Pace
+from wollemi_bench import Contender, Timing, interleave
+from wollemi_bench.flush import HostFlush, cache_bytes
+from wollemi_bench.timing import Lost, Pace
 
 
 def sleeper(name: str, seconds: float) -> Contender:

@@ -15,7 +15,6 @@ import typer
 
 from ..core.errors import WollemiError
 from .bench import bench
-from .bench_read import compare, report
 from .console import BAD_INPUT, complain
 from .info import info
 from .kernels import kernels
@@ -29,9 +28,11 @@ app = typer.Typer(
 )
 for command in (info, solve, kernels):
     app.command()(command)
-for reader in (compare, report):
-    bench.command()(reader)
-app.add_typer(bench, name="bench")
+# Its arguments, --help among them, are those of the commands of another package.
+app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)(bench)
 
 
 def _show_version(wanted: bool) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from wollemi.backends.cuda import headers
 from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 from wollemi.core.cache import CodeCache
@@ -20,7 +21,7 @@ HERE = Path(__file__).parent
 BUILT = HERE.parents[2] / "build" / "lockstep"
 LIBRARIES = CodeCache("lockstep", ".so", folder=BUILT)
 #: Where text for GPUs is looked for: words that only a GPU has are found in ``words`` first.
-TEXT = (HERE / "words", *wrappers.FOLDERS, HERE.parents[2] / "backends" / "cuda")
+TEXT = (HERE / "words", *headers.FOLDERS)
 COMMON = ("-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror")
 # -O0 because places in the text are told apart by their addresses; see machine.hpp. Else g++ makes
 # what is static in an inline function one for all libraries of a process: the memory that a block

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from wollemi.backends.cuda.base import GpuExecutor
+from wollemi.backends.gpu.base import GpuExecutor
 from wollemi.backends.hip import HipExecutor
 from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers

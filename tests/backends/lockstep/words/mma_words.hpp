@@ -1,4 +1,4 @@
-// The words of backends/cuda/mma_words.hpp, as machine.cpp carries them out.
+// The words of backends/cuda/products/mma_words.hpp, as machine.cpp carries them out.
 #pragma once
 #include "packs.hpp"
 

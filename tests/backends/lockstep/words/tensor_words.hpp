@@ -1,4 +1,4 @@
-// The words of backends/cuda/tensor_words.hpp, as machine.cpp carries them out.
+// The words of backends/cuda/products/tensor_words.hpp, as machine.cpp carries them out.
 #pragma once
 #include "mma_words.hpp"
 

@@ -1,0 +1,1 @@
+"""Loops of solvers that run on the device."""

@@ -1,0 +1,238 @@
+"""The text of kernels that several operations share, and the arguments they are launched with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....core.operation import Operation, Parameter
+from ....core.status import Status
+from ...gpu.arguments import CODES, row_distance, scalar
+from ...gpu.spmv import packed, selection
+from ...gpu.tape import Step, address, is_vector
+from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor, program
+from ..headers import FOLDERS
+
+REAL = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}
+_CELL = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64"}
+
+#: Members of a status and their C types; ``R`` is the real type of the values.
+STATUS = (
+    ("stop", "wl::u8"),
+    ("iterations", "wl::i64"),
+    ("norm", "R"),
+    ("threshold", "R"),
+    ("history", "R"),
+    ("running", "wl::i32"),
+)
+
+
+#: Where the functors of iterations are.
+STEPS = ["vector.hpp", "cg.hpp", "cgs.hpp", "bicgstab.hpp", "status.hpp"]
+
+
+@dataclass
+class Arguments:
+    """Arguments of a kernel: each array once, whatever operations it is an argument of.
+
+    Attributes
+    ----------
+    value : str
+        Code of the dtype of values.
+    declared, values : list
+        How C declares them, and what is passed.
+    cells : dict
+        Arrays of one element a column, by address: C type and name.
+    renamed : dict
+        Vectors that are somewhere else, by address: the pointer, and the distance of elements.
+    """
+
+    value: str
+    declared: list[str] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    cells: dict[int, tuple[str, str]] = field(default_factory=dict)
+    status: Status | None = None
+    renamed: dict[int, tuple[str, str]] = field(default_factory=dict)
+    _known: dict[tuple[int, str], str] = field(default_factory=dict)
+
+    def pointer(self, array: Any, kind: str) -> str:
+        """Add a pointer and return its name."""
+        where = 0 if array is None else array if isinstance(array, int) else address(array)
+        key = (where, kind)
+        if where == 0 or key not in self._known:
+            name = f"a{len(self.declared)}"
+            self.declared.append(f"{kind}* {name}")
+            self.values.append(where)
+            self._known[key] = name
+        return self._known[key]
+
+    def plain(self, kind: str, value: Any) -> str:
+        """Add a number and return its name."""
+        name = f"a{len(self.declared)}"
+        self.declared.append(f"{kind} {name}")
+        self.values.append(value)
+        return name
+
+    def block(self, array: Any) -> str:
+        """Add a block of vectors and return its expression."""
+        if address(array) in self.renamed:
+            return "{{{}, {}}}".format(*self.renamed[address(array)])
+        name = self.pointer(array, VALUE_TYPES[self.value])
+        distance = (address(array), "distance")
+        if distance not in self._known:
+            self._known[distance] = self.plain("wl::i64", row_distance(array))
+        return f"{{{name}, {self._known[distance]}}}"
+
+    def number(self, value: Any, dtype: Any) -> str:
+        """Add a scalar of the dtype of values and return its expression."""
+        parts = [self.plain(REAL[self.value], part) for part in scalar("T", value, dtype)]
+        made = ", ".join(parts)
+        return f"{VALUE_TYPES[self.value]}{{{made}}}" if len(parts) > 1 else made
+
+    def members(self, operation: Operation, arguments: tuple[Any, ...], together: bool) -> str:
+        """Return the functor of a map operation made of these arguments."""
+        made = [
+            self._member(operation, parameter, argument, together)
+            for parameter, argument in zip(operation.parameters, arguments, strict=True)
+        ]
+        return f"{functor(operation, self.value)}{{{', '.join(made)}}}"
+
+    def _member(
+        self, operation: Operation, parameter: Parameter, argument: Any, together: bool
+    ) -> str:
+        if parameter.is_status:
+            self.status = argument
+            if together:
+                return "status"
+            pointers = [
+                self.pointer(getattr(argument, name), self.real(kind)) for name, kind in STATUS
+            ]
+            sizes = [self.plain("wl::i64", n) for n in (argument.capacity, argument.shape[0])]
+            return "{" + ", ".join(pointers + sizes) + "}"
+        if parameter.is_scalar:
+            return self.number(argument, argument_dtype(self.value))
+        if len(parameter.dims) == 2:
+            return self.block(argument)
+        kind = {"T": VALUE_TYPES[self.value], "R": REAL[self.value], **_CELL}[parameter.kind]
+        if is_vector(operation, parameter) and address(argument) in self.renamed:
+            return self.renamed[address(argument)][0]
+        if is_vector(operation, parameter) or not together:
+            return self.pointer(argument, kind)
+        return self.cell(argument, kind)
+
+    def cell(self, array: Any, kind: str) -> str:
+        """Return the pointer to a block's own copy of what is one element a column."""
+        cell = self.cells.setdefault(address(array), (kind, f"c{len(self.cells)}"))
+        return f"&s.{cell[1]}"
+
+    def real(self, kind: str) -> str:
+        """Return a C type in which ``R`` may stand for the real type of the values."""
+        return REAL[self.value] if kind == "R" else kind
+
+
+def argument_dtype(value: str) -> np.dtype[Any]:
+    """Return the dtype of a code."""
+    return np.dtype(value)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel's name, its program, and the arguments to launch it with."""
+
+    symbol: str
+    source: str
+    values: list[Any]
+
+
+def kernel(
+    arguments: Arguments,
+    headers: list[str],
+    extra: list[str],
+    body: str,
+    block: int,
+    warp: int,
+    defines: Mapping[str, object] | None = None,
+    shape: str = "",
+) -> Kernel:
+    """Return a kernel of this body, whose name is a hash of it.
+
+    Parameters
+    ----------
+    headers : list of str
+        What it includes.
+    extra : list of str
+        Declarations of further parameters, after those of ``arguments``.
+    shape : str
+        Attributes that say more than how many work-items a block has.
+    """
+    parameters = ", ".join([*arguments.declared, *extra])
+    entry = "WL_ENTRY({})"
+    if shape:
+        entry = f'extern "C" __global__ void {shape} {{}}'
+    text = f"({parameters}) {{\n{body}}}\n"
+    told = f"{block} {sorted((defines or {}).items())} {text}"
+    symbol = f"shared_{hashlib.sha256(told.encode()).hexdigest()[:24]}"
+    source = program(
+        "CUDA",
+        headers,
+        [entry.format(symbol) + text],
+        warp=warp,
+        block=block,
+        defines=defines,
+        folders=FOLDERS,
+    )
+    return Kernel(symbol, source, arguments.values)
+
+
+def _product(arguments: Arguments, step: Step, after: str) -> str:
+    """Return the statement of a product that goes on with ``after``."""
+    assert step.product is not None
+    matrix, x, y, alpha, beta = step.product[1]
+    value, index = arguments.value, CODES[matrix.indices.dtype]
+    real, wide = VALUE_TYPES[value], INDEX_TYPES[index]
+    vectors = [arguments.pointer(x, real), arguments.pointer(y, real)]
+    vectors += [arguments.number(a, matrix.dtype) for a in (alpha, beta)]
+    state = matrix.plan.state
+    if isinstance(state, packed.Packed):
+        pointers = [
+            arguments.plain("wl::i64", state.lanes),
+            arguments.pointer(state.slice_ptr, "const wl::i64"),
+            arguments.pointer(state.codes, "const wl::u8"),
+            arguments.pointer(state.values, f"const {real}"),
+            arguments.pointer(state.target, "const wl::i32"),
+            arguments.pointer(state.offsets, "const wl::i32"),
+            arguments.plain("wl::i64", state.pattern_width),
+        ]
+        made = [*pointers, *vectors, "nullptr", after]
+        kind = f"{state.code}, {state.width}, {real}"
+        return f"wl::sell_packed<{kind}>(it, {', '.join(made)});\n"
+    pointers = [
+        arguments.plain("wl::i64", int(y.shape[0])),
+        arguments.pointer(matrix.indptr, f"const {wide}"),
+        arguments.pointer(matrix.indices, f"const {wide}"),
+        arguments.pointer(matrix.data, f"const {real}"),
+    ]
+    if matrix.plan.kernel == "subwarp":
+        x_name, y_name, *numbers = vectors
+        blocks = [f"wl::mat<const {real}>{{{x_name}, 1}}", f"wl::mat<{real}>{{{y_name}, 1}}"]
+        rows, *matrix_pointers = pointers
+        lanes = selection.lanes(matrix.plan.statistics)
+        given = ", ".join([rows, "1", *matrix_pointers, *blocks, *numbers, after])
+        return f"wl::csr_subwarp<{lanes}, {real}, {wide}>(it, {given});\n"
+    return f"wl::csr_stream<{real}, {wide}>(it, {', '.join([*pointers, *vectors, after])});\n"
+
+
+def product_and_rows(step: Step, *, warp: int, block: int) -> Kernel:
+    """Return the kernel of a product and the operation on rows after it."""
+    assert step.product is not None and step.rows is not None
+    arguments = Arguments(CODES[step.product[1][0].dtype])
+    operation, given = step.rows
+    made = arguments.members(operation, given, together=False)
+    after = f"wl::then<{functor(operation, arguments.value)}>{{{made}, partials, counter}}"
+    body = "  const wl::item it{};\n  " + _product(arguments, step, after)
+    extra = ["wl::u8* partials", "wl::i32* counter"]
+    return kernel(arguments, ["spmv.hpp", *STEPS], extra, body, block, warp)

@@ -1,0 +1,426 @@
+"""Loops that the device runs: a CUDA graph under a WHILE node, or one kernel for everything."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ....core.iteration import Cycles, Replay
+from ....core.status import Status
+from ...gpu import launch
+from ...gpu.arguments import CODES, address
+from ...gpu.base import Scratch
+from ...gpu.spmv import packed, selection
+from ...gpu.tape import Step, Tape, is_contiguous, prepare
+from ...unified.wrappers import LARGEST_SUM
+from ..runtime.device import CudaDevice
+from ..runtime.executor import CudaExecutor
+from ..runtime.graphs import GraphBuilder, checked, runtime
+from . import fused
+from .room import (
+    Shape,
+    carried_vectors,
+    counts_meetings,
+    matrices_of,
+    matrix_bytes,
+    pattern_bytes,
+    posts_of_many,
+    posts_of_sums,
+    small_bytes,
+)
+from .rounds import Act, Plan, acts_of, all_vectors, plan, row_arrays
+from .together import together
+
+#: Work-items of a block of the one kernel on a grid. At 64^3 CG took 9.8 microseconds an iteration
+#: with 512, 10.4 with 1024 and 17.5 with 256; BiCGSTAB, whose registers 1024 spilled, 60 and not 18
+#: (H200). Up to one row for each of 256, more of them brought nothing (32^3).
+SMALL_BLOCK, LARGE_BLOCK = 256, 512
+#: Blocks of a cluster: as many multiprocessors as share one barrier in hardware.
+CLUSTER = 16
+#: Work-items of a block of a cluster at most, and rows that one may have: with two at 32^3 CG took
+#: 5.0 microseconds and BiCGSTAB 10.2, on a grid 6.1 and 11.6; four rows of 512 work-items 5.7 and
+#: 15.4. For GMRES it is one: with two it took 25, on a grid 16 (H200).
+CLUSTER_BLOCK, CLUSTER_ROWS = 1024, 2
+#: Rows of a work-item of a grid at most: it keeps its part of all vectors in registers.
+MOST_ROWS = 8
+#: Rows of a grid up to which gathers form what they gather. At 40^3 BiCGSTAB took 12.4 microseconds
+#: by it and 13.4 without, at 48^3 14.2 and 14.8; at 64^3 CG 9.8 and 8.5. In a cluster meetings cost
+#: less than gathers: at 16^3 CGS took 4.2 by it and 3.4 without (H200).
+FORMING_ROWS = 1 << 17
+#: Rows of a matrix that one work-item has in a product of the one kernel.
+LONGEST_ROW = 64
+#: Share of the L2 cache that a system may take for the one kernel to be chosen.
+CACHE_SHARE = 0.75
+#: Registers of a work-item that are not for its parts of vectors: with them BiCGSTAB has two
+#: vectors in shared memory at 64^3, spills nothing and takes 17.9 microseconds; 22.6 where 56 bytes
+#: were spilled (H200).
+OTHER_REGISTERS = 104
+#: Registers of a multiprocessor.
+REGISTERS = 1 << 16
+#: Shared memory that kernels take without being told.
+STATIC_SHARED = 8 << 10
+#: Vectors of a basis for which a block has room for inner products.
+LONGEST_BASIS = 129
+
+_LOOP_SOURCE = r"""
+using i64 = long long;
+using condition = unsigned long long;
+
+// NVRTC knows the setter, but does not declare it.
+extern "C" __device__ __cudart_builtin__ void cudaGraphSetConditional(condition, unsigned int);
+
+__device__ void go_on(condition handle, const int* running, const i64* counts) {
+  cudaGraphSetConditional(handle, *running >= counts[2] && counts[0] < counts[1] ? 1u : 0u);
+}
+extern "C" __global__ void loop_begin(condition handle, const int* running, const i64* counts) {
+  go_on(handle, running, counts);
+}
+extern "C" __global__ void loop_end(condition handle, const int* running, i64* counts) {
+  ++counts[0];
+  go_on(handle, running, counts);
+}
+extern "C" __global__ void loop_limit(i64* counts, i64 limit, const int* all) {
+  counts[0] = 0;
+  counts[1] = limit;
+  counts[2] = all && *all > 1 ? *all : 1;
+}
+"""
+
+
+def make_program(executor: CudaExecutor, tape: Tape, status: Status) -> Any:
+    """Return the program of an iteration: what has ``run(limit)``."""
+    for parameter, argument in tape.arrays():
+        if parameter.is_matrix:
+            prepare(argument)
+    steps = tape.steps()
+    acts = acts_of(steps)
+    if acts is not None and fits_one_kernel(executor, tape, acts):
+        return Together(executor, acts, status)
+    return Graph(executor, tape, steps, status)
+
+
+def fits_one_kernel(executor: CudaExecutor, tape: Tape, acts: list[Act]) -> bool:
+    """Return whether a small system can be solved by one kernel."""
+    if tape.columns != {1}:
+        return False
+    bases = {address(act.arnoldi.basis) for act in acts if act.arnoldi is not None}
+    if any(int(a.shape[0]) > LONGEST_BASIS for p, a in tape.arrays() if len(p.dims) == 3):
+        return False
+    arrays = {address(a): int(a.nbytes) for p, a in tape.arrays() if p.is_array}
+    # A basis is read once or twice an iteration, from wherever it is.
+    nbytes = sum(size for where, size in arrays.items() if where not in bases)
+    values = {a.dtype for p, a in tape.arrays() if p.is_array and p.kind == "T"}
+    vectors = [a for act in acts for _, a in row_arrays(act.rows)]
+    vectors += [v for act in acts if act.product is not None for v in act.product[1][1:3]]
+    rows = {int(v.shape[0]) for v in vectors}
+    if len(rows) != 1 or not all(is_contiguous(v) for v in vectors):
+        return False
+    if max(rows) > MOST_ROWS * LARGE_BLOCK * executor.device.multiprocessors:
+        return False
+    for matrix in matrices_of(acts):
+        values.add(matrix.dtype)
+        state = matrix.plan.state
+        if matrix.plan.statistics.longest > LONGEST_ROW:
+            return False
+        if isinstance(state, packed.Packed):
+            if state.target is not None:
+                return False  # rows would not belong to the same work-item in every step
+            nbytes += state.nbytes
+        else:
+            nbytes += matrix.nbytes
+    return len(values) == 1 and nbytes <= CACHE_SHARE * executor.device.cache_bytes
+
+
+class Together:
+    """One kernel for all iterations, on a cluster of blocks or on a grid that is there at once."""
+
+    def __init__(self, executor: CudaExecutor, acts: list[Act], status: Status) -> None:
+        device = executor.device
+        self.executor = executor
+        self.acts = acts  # with them the arrays live on
+        vectors = [a for act in acts for _, a in row_arrays(act.rows)]
+        rows = int(vectors[0].shape[0])
+        value = CODES[vectors[0].dtype]
+        places = {address(a): a for act in acts for a in all_vectors(act)}
+        for bare in shapes(device, acts, rows):
+            planned = plan(acts, forming=not bare.cluster and rows <= FORMING_ROWS)
+            spares = {w: executor.xp.zeros_like(places[w]) for w in sorted(planned.doubled)}
+            shape = with_shared(device, planned, bare)
+            made = together(planned, status, value, shape, spares, warp=device.warp)
+            self.function = loaded(device, made.kernel)
+            self.shape, self.shared, self.spares = shape, made.shared, spares
+            #: Meetings of a round: a launch takes that many numbers for each.
+            self.meetings = planned.count
+            if made.shared:
+                device.allow_shared(self.function, made.shared)
+            if not shape.cluster or device.holds_cluster(
+                self.function, shape.cluster, shape.block, made.shared
+            ):
+                break
+        words = posts_of_sums(self.shape) + posts_of_many(acts, self.shape)
+        self.posts = executor.xp.zeros(words, np.uint64)
+        self.values = [*made.kernel.values, address(self.posts)]
+        #: The number of the last meeting at most, and where the kernel has it if it counts itself.
+        self.number = 0
+        self.counted = executor.xp.zeros(1, np.uint32) if counts_meetings(acts) else None
+
+    def run(self, limit: int) -> None:
+        """Run at most ``limit`` iterations."""
+        number = self.expect(limit)
+        self._launch(limit, np.uint32(number) if self.counted is None else address(self.counted))
+
+    def expect(self, iterations: int, launches: int = 1) -> int:
+        """Have numbers for the meetings of so many iterations; return the last one before them."""
+        used = iterations * self.meetings + 4 * launches
+        if self.number + used >= 2**32:
+            self.posts.fill(0)
+            if self.counted is not None:
+                self.counted.fill(0)
+            self.number = 0
+        self.number += used
+        return self.number - used
+
+    def add_to(self, builder: GraphBuilder, limit: int) -> None:
+        """Add a launch for at most ``limit`` iterations to a graph."""
+        assert self.counted is not None
+        builder.part(lambda: self._launch(limit, address(self.counted)))
+
+    def _launch(self, limit: int, number: Any) -> None:
+        shape, cooperative = self.shape, not self.shape.cluster
+        given = [*self.values, number, limit]
+        self.function((shape.blocks,), (shape.block,), given, self.shared, None, cooperative)
+
+
+def loaded(device: CudaDevice, kernel: fused.Kernel) -> Any:
+    """Return a kernel that can be launched."""
+    return device.function(kernel.symbol, lambda: kernel.source)
+
+
+def shapes(device: CudaDevice, acts: list[Act], rows: int) -> Iterator[Shape]:
+    """Yield how a kernel may be launched, the best first; the last is always possible."""
+    each = 1 if any(act.arnoldi for act in acts) else CLUSTER_ROWS
+    if device.capability >= (9, 0) and rows <= CLUSTER * CLUSTER_BLOCK * each:
+        block = SMALL_BLOCK
+        while block < CLUSTER_BLOCK and rows > block * CLUSTER:
+            block *= 2
+        yield Shape(block, CLUSTER, -(-rows // (block * CLUSTER)), CLUSTER)
+    block = SMALL_BLOCK if rows <= SMALL_BLOCK * device.multiprocessors else LARGE_BLOCK
+    blocks = max(1, min(-(-rows // block), device.multiprocessors))
+    yield Shape(block, blocks, -(-rows // (block * blocks)))
+
+
+def with_shared(device: CudaDevice, planned: Plan, shape: Shape) -> Shape:
+    """Return a shape with what it keeps in shared memory.
+
+    Vectors for which there are no registers come first, because registers that are spilled go to
+    the L2 cache in every meeting; then the basis of GMRES, then matrices.
+    """
+    acts, slots = planned.acts, shape.rows * shape.block
+    room = device.shared_bytes - STATIC_SHARED
+    kept = [v for act in acts for v in all_vectors(act)]
+    itemsize = max(int(v.dtype.itemsize) for v in kept)
+    each = slots * itemsize
+    matrices = sum(matrix_bytes(matrix, slots) for matrix in matrices_of(acts))
+    patterns = sum(pattern_bytes(matrix, slots) for matrix in matrices_of(acts))
+    bases = [act.arnoldi for act in acts if act.arnoldi is not None]
+    room -= sum(small_bytes(arnoldi, shape, device.warp) for arnoldi in bases)
+    free = max(REGISTERS // shape.block - OTHER_REGISTERS, 0)
+    registers = shape.rows * itemsize // 4
+    wanted = max(0, -(-(len(carried_vectors(planned)) * registers - free) // registers))
+    if bases:
+        size = int(bases[0].basis.shape[0])
+        basis = max(0, min(size, (room - patterns) // each))
+        # A matrix is read once an iteration, a vector of the basis twice.
+        whole = basis == size and size * each + matrices <= room
+        return replace(shape, basis=basis, matrices=whole)
+    if matrices > room:
+        return replace(shape, vectors=min(wanted, max(room - patterns, 0) // each))
+    return replace(shape, matrices=True, vectors=min(wanted, (room - matrices) // each))
+
+
+class Graph:
+    """The kernels of an iteration under a WHILE node, whose condition the device sets."""
+
+    def __init__(
+        self, executor: CudaExecutor, tape: Tape, steps: list[Step], status: Status
+    ) -> None:
+        self.executor = executor
+        self.steps = steps
+        self.scratch = Scratch()
+        self.turns = Turns(executor, status)
+        self.kernels = [self._kernel(step) for step in steps]
+        with executor.preparing(self.scratch, dry=True):
+            self._launch_all()
+        # Where the status is final for this round: the condition is set beside what is left.
+        last = max(
+            (i for i, step in enumerate(steps) if _ends_columns(step)), default=len(steps) - 1
+        )
+        self._last = last
+        self._graph = built(self, GraphBuilder(executor), self.add_to)
+
+    def _kernel(self, step: Step) -> fused.Kernel | None:
+        """Return the kernel of a product and its operation on rows, if they can share one."""
+        if step.product is None or step.rows is None:
+            return None
+        plan = step.product[1][0].plan
+        shares = plan.kernel in ("stream", "subwarp") or isinstance(plan.state, packed.Packed)
+        state = plan.state
+        if not shares or (state is not None and (state.pieces or state.empty_rows is not None)):
+            return None
+        block = STREAM_BLOCK if plan.kernel == "stream" else launch.BLOCK
+        return fused.product_and_rows(step, warp=self.executor.device.warp, block=block)
+
+    def _launch_all(self) -> None:
+        for at in range(len(self.steps)):
+            self._launch(at)
+
+    def _launch(self, at: int) -> None:
+        executor, step, kernel = self.executor, self.steps[at], self.kernels[at]
+        if kernel is None:
+            for operation, arguments in step.calls:
+                found = executor.kernels.find(operation)
+                assert found is not None
+                found(executor, *arguments)
+            return
+        assert step.product is not None
+        matrix, _, y, _, _ = step.product[1]
+        block = STREAM_BLOCK if matrix.plan.kernel == "stream" else launch.BLOCK
+        function = loaded(executor.device, kernel)
+        resident = executor.device.resident_blocks(function, block)
+        lanes = selection.lanes(matrix.plan.statistics) if matrix.plan.kernel == "subwarp" else 1
+        blocks = max(1, min(-(-int(y.shape[0]) * lanes // block), resident))
+        scratch = executor.scratch(blocks * LARGEST_SUM)
+        executor.launch(function, blocks, [*kernel.values, *scratch], block)
+
+    def add_to(self, builder: GraphBuilder, limit: int | None = None) -> None:
+        """Add the loop to a graph, with a limit that stays or, if None, what :meth:`run` says."""
+        condition = builder.condition()
+
+        def begin() -> None:
+            if limit is not None:
+                self.turns.limit(limit)
+            self.turns.begin(condition)
+
+        def iterate() -> None:
+            with self.executor.preparing(self.scratch, dry=False):
+                for at in range(self._last + 1):
+                    self._launch(at)
+                with builder.beside(lambda: self.turns.end(condition)):
+                    for at in range(self._last + 1, len(self.steps)):
+                        self._launch(at)
+
+        builder.part(begin)
+        builder.repeat(condition, lambda: builder.part(iterate))
+
+    def expect(self, iterations: int, launches: int) -> None:
+        """Nothing: the kernels of a graph do not meet."""
+
+    def run(self, limit: int) -> None:
+        """Run at most ``limit`` iterations."""
+        self.turns.limit(limit)
+        launch_graph(self.executor, self._graph)
+
+
+class Restarts:
+    """Whole cycles under a WHILE node."""
+
+    def __init__(self, executor: CudaExecutor, cycles: Cycles) -> None:
+        self.executor, self.scratch = executor, Scratch()
+        self.cycles = cycles
+        self.turns = Turns(executor, cycles.iteration.status, every_column=True)
+        with executor.preparing(self.scratch, dry=True):
+            cycles.before.body()
+            cycles.after.body()
+        self._graph = built(self, GraphBuilder(executor), self._add_to)
+
+    def _add_to(self, builder: GraphBuilder) -> None:
+        condition, cycles = builder.condition(), self.cycles
+
+        def played(replay: Replay) -> None:
+            with self.executor.preparing(self.scratch, dry=False):
+                replay.body()
+
+        def parts() -> None:
+            builder.part(lambda: played(cycles.before))
+            cycles.iteration.program.add_to(builder, cycles.length)
+
+            def end() -> None:
+                played(cycles.after)
+                self.turns.end(condition)
+
+            builder.part(end)
+
+        builder.part(lambda: self.turns.begin(condition))
+        builder.repeat(condition, parts)
+
+    def run(self, limit: int) -> None:
+        """Run at most ``limit`` cycles."""
+        self.cycles.iteration.program.expect(limit * self.cycles.length, limit)
+        self.turns.limit(limit)
+        launch_graph(self.executor, self._graph)
+
+
+class Turns:
+    """How often a part of a graph has run, and whether it runs again."""
+
+    def __init__(self, executor: CudaExecutor, status: Status, every_column: bool = False) -> None:
+        self._running = address(status.running)
+        # Turns taken, the most there may be, and the columns that must be running for another.
+        self._counts = executor.xp.zeros(3, np.int64)
+        self._all = self._running if every_column else 0
+        names = ("loop_limit", "loop_begin", "loop_end")
+        device = executor.device
+        self._limit, self._begin, self._end = (
+            device.function(name, lambda: _LOOP_SOURCE) for name in names
+        )
+
+    def limit(self, turns: int) -> None:
+        """Say how many turns there may be."""
+        self._limit((1,), (1,), (address(self._counts), turns, self._all))
+
+    def begin(self, condition: Any) -> None:
+        """Set a condition before the first turn."""
+        self._set(self._begin, condition)
+
+    def end(self, condition: Any) -> None:
+        """Count a turn and set the condition of the next."""
+        self._set(self._end, condition)
+
+    def _set(self, kernel: Any, condition: Any) -> None:
+        given = (np.uint64(int(condition)), self._running, address(self._counts))
+        kernel((1,), (1,), given)
+
+
+def built(owner: Any, builder: GraphBuilder, add_to: Any) -> Any:
+    """Return the graph of what ``add_to(builder)`` adds; it lives as long as its owner."""
+    try:
+        add_to(builder)
+        graph = builder.finish()
+    except BaseException:
+        builder.discard()
+        raise
+    # Not at exit: CUDA is gone by then.
+    weakref.finalize(owner, builder.discard).atexit = False
+    return graph
+
+
+def launch_graph(executor: CudaExecutor, graph: Any) -> None:
+    """Launch a graph on the current stream."""
+    stream = int(executor.xp.cuda.get_current_stream().ptr)
+    checked(runtime().cudaGraphLaunch(graph, stream))
+
+
+#: Work-items of a block of CSR-stream.
+STREAM_BLOCK = 128
+
+
+def _ends_columns(step: Step) -> bool:
+    return any(
+        parameter.is_status and parameter.intent != "in"
+        for operation, _ in step.calls
+        for parameter in operation.parameters
+    )

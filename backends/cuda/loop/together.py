@@ -1,0 +1,411 @@
+"""The text of the one kernel that runs all iterations of a small system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ....core.dtypes import real_dtype
+from ...gpu.arguments import CODES
+from ...gpu.spmv import packed
+from ...gpu.tape import Call, address
+from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
+from . import fused
+from .fused import REAL, STATUS, Arguments, Kernel
+from .room import (
+    Room,
+    Shape,
+    carried_vectors,
+    counts_meetings,
+    in_shared,
+    pattern_bytes,
+    posts_of_sums,
+)
+from .rounds import Act, Arnoldi, Gather, Meeting, Plan, row_arrays
+
+#: Members of a status that no operation writes but through its other members.
+_READ_ONLY = ("history", "threshold")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A kernel with the shared memory that it asks for."""
+
+    kernel: Kernel
+    shared: int
+
+
+def together(
+    plan: Plan, status: Any, value: str, shape: Shape, spares: dict[int, Any], *, warp: int
+) -> Made:
+    """Return the kernel of all parts of a round, round after round.
+
+    ``spares`` are the second places of vectors that need one.
+
+    What is one element a column, the status above all, every block has for itself in shared memory:
+    all of them compute the same. The first block writes it back at the end, and alone writes the
+    history.
+    """
+    return _Text(plan, status, value, shape, spares, warp).made()
+
+
+class _Text:
+    """The text in the making."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        status: Any,
+        value: str,
+        shape: Shape,
+        spares: dict[int, Any],
+        warp: int,
+    ) -> None:
+        self.plan, self.shape, self.spares, self.warp = plan, shape, spares, warp
+        self.arguments = arguments = Arguments(value)
+        arguments.status = status
+        self.real = VALUE_TYPES[value]
+        self.vectors: dict[int, Any] = {}
+        self.kinds: dict[int, str] = {}
+        for act in plan.acts:
+            for array, kind in self._arrays(act):
+                self.vectors.setdefault(address(array), array)
+                self.kinds.setdefault(address(array), kind)
+        self.rows = next(int(array.shape[0]) for array in self.vectors.values())
+        self.n = arguments.plain("wl::i64", self.rows)
+        self.names = {where: f"k{at}" for at, where in enumerate(self.vectors)}
+        self.global_names = {
+            where: arguments.pointer(array, self.kinds[where])
+            for where, array in self.vectors.items()
+        }
+        self.stored = set().union(*plan.stored.values()) if plan.stored else set()
+        self.own = {w: (f"{name}.data", f"{name}.distance") for w, name in self.names.items()}
+        arguments.renamed = dict(self.own)
+        self.room = Room()
+        self.opening: list[str] = []
+        self.closing: list[str] = []
+        self.matrices: dict[int, str] = {}
+        self.counts = counts_meetings(plan.acts)
+
+    def _arrays(self, act: Act) -> list[tuple[Any, str]]:
+        types = {"T": self.real, "R": REAL[self.arguments.value], "u8": "wl::u8"}
+        found = [(array, types[p.kind]) for p, array in row_arrays(act.rows)]
+        if act.product is not None:
+            found += [(array, self.real) for array in act.product[1][1:3]]
+        if act.arnoldi is not None:
+            found.append((act.arnoldi.w, self.real))
+        return found
+
+    # ---- the parts
+
+    def made(self) -> Made:
+        """Return the whole."""
+        lines = [self._act(at, act) for at, act in enumerate(self.plan.acts)]
+        body = self._frame(lines)
+        headers = ["waiting.hpp", "kept.hpp", *fused.STEPS]
+        if any(act.arnoldi for act in self.plan.acts):
+            headers.append("arnoldi.hpp")
+        # One block a multiprocessor may have all registers.
+        defines: dict[str, object] = {"WL_RESIDENT": 1, "WL_BLOCKS_EACH": 1}
+        launched = ""
+        if self.shape.cluster:
+            defines["WL_CLUSTER"] = self.shape.cluster
+            launched = (
+                f"__cluster_dims__({self.shape.cluster}) __launch_bounds__({self.shape.block}, 1)"
+            )
+        extra = ["wl::u64* posts", f"wl::u32{'*' * self.counts} number", "wl::i64 limit"]
+        made = fused.kernel(
+            self.arguments, headers, extra, body, self.shape.block, self.warp, defines, launched
+        )
+        return Made(made, self.room.nbytes)
+
+    def _act(self, at: int, act: Act) -> str:
+        text = ""
+        if self.plan.waits[at]:
+            text += self._stores(Meeting(at, early=True)) + "wl::wait_for_all(it, m);\n"
+        if act.product is not None:
+            text += self._product(at, act.product)
+        if act.arnoldi is not None:
+            return text + self._arnoldi(at, act.arnoldi)
+        if act.rows is None:
+            return text
+        text += self._functor(f"f{at}", act.rows)
+        text += f"const auto t{at} = f{at}.column(0);\n"
+        visit = f"wl::visit<{self.shape.rows}>(it, {self.n}, f{at}, t{at});\n"
+        text += f"const auto sum{at} = {visit}" if act.has_sum else visit
+        if act.keeps_basis:
+            text += f"if (t{at}.active) basis.keep(it, j + 1, {self._name(act.rows[1][0])});\n"
+        if self.plan.meets[at]:
+            text += self._meeting(at)
+        return text
+
+    def _functor(self, name: str, rows: Call) -> str:
+        operation, given = rows
+        kind = functor(operation, self.arguments.value)
+        made = self.arguments.members(operation, given, together=True)
+        return f"const {kind} {name}{made.removeprefix(kind)};\n"
+
+    def _name(self, array: Any) -> str:
+        return self.names[address(array)]
+
+    def _meeting(self, at: int) -> str:
+        """Return the sum of a part, those that were left to it included."""
+        earlier = [b for b in range(at) if self.plan.deferred[b] and self._meets_next(b) == at]
+        value, finishes = f"sum{at}", f"if (t{at}.active) f{at}.finish(0, total);"
+        if earlier:
+            (other,) = earlier
+            sums = ", ".join(f"decltype(f{b})::sum" for b in (other, at))
+            value = f"wl::both<{sums}>{{sum{other}, sum{at}}}"
+            finishes = (
+                f"if (t{other}.active) f{other}.finish(0, total.first); "
+                f"if (t{at}.active) f{at}.finish(0, total.second);"
+            )
+        stores = self._stores(Meeting(at, early=False))
+        publish = "true" if stores else "false"
+        return (
+            f"{stores}const auto all{at} = {value};\n"
+            f"wl::add_up<{publish}, {REAL[self.arguments.value]}>(it, m, all{at}, "
+            f"[&](const decltype(all{at})& total) {{ {finishes} }});\n"
+        )
+
+    def _meets_next(self, at: int) -> int:
+        return next(b for b in range(at + 1, len(self.plan.acts)) if self.plan.meets[b])
+
+    def _stores(self, where: Meeting) -> str:
+        """Return the stores of own rows before a meeting."""
+        text = ""
+        for vector in sorted(self.plan.stored.get(where, ())):
+            name = self.names[vector]
+            if vector in self.plan.doubled:
+                text += f"{{ auto* const o = g{name}; g{name} = o{name}; o{name} = o; }}\n"
+            text += (
+                f"wl::each_kept<{self.shape.rows}>(it, {self.n}, [&](int r, wl::i64 row) "
+                f"{{ g{name}[row] = {name}[r]; }});\n"
+            )
+        return text
+
+    # ---- products
+
+    def _product(self, at: int, product: Call) -> str:
+        matrix, x, y, alpha, beta = product[1]
+        numbers = ", ".join(self.arguments.number(a, matrix.dtype) for a in (alpha, beta))
+        given = f"{self._matrix(matrix)}, gathered, {self._name(y)}, {numbers}"
+        first, later = self.plan.first[at], self.plan.later[at]
+
+        def text(gather: Gather) -> str:
+            kind = f"{self.shape.rows}, {max(len(gather.sources), 1)}, {self.real}"
+            call = f"wl::multiply<{kind}>(it, {self.n}, {given});"
+            return f"{{\n{self._gathered(gather, x)}  {call}\n}}"
+
+        if first == later:
+            return f"{text(later)}\n"
+        return f"if (round == 0) {text(first)} else {text(later)}\n"
+
+    def _gathered(self, gather: Gather, x: Any) -> str:
+        """Return the definition of ``gathered``: a vector, or what forms its elements."""
+        if not gather.chain:
+            return f"  const {self.real}* const gathered = {self._place(address(x))};\n"
+        calls = [self.plan.acts[at].rows for at in gather.chain]
+        functors = [call for call in calls if call is not None]
+        touched = dict.fromkeys(address(a) for call in functors for _, a in row_arrays(call))
+        text, inside = "", ""
+        for where in touched:
+            temporary = f"e{self.names[where]}"
+            kind = self.kinds[where]
+            value = f"{self._place(where)}[c]" if where in gather.sources else f"{kind}{{}}"
+            inside += f"    {kind} {temporary} = {value};\n"
+        for number, call in enumerate(functors):
+            text += "  " + self._functor(f"own{number}", call)
+            text += f"  const auto state{number} = own{number}.column(0);\n"
+        self.arguments.renamed = {w: (f"&e{self.names[w]}", "1") for w in touched}
+        for number, call in enumerate(functors):
+            kind = functor(call[0], self.arguments.value)
+            made = self.arguments.members(*call, together=True)
+            inside += f"    if (state{number}.active) {made}(0, 0, state{number});\n"
+        self.arguments.renamed = dict(self.own)
+        return (
+            f"{text}  const auto gathered = wl::indexed([&](wl::i64 c) {{\n{inside}"
+            f"    return e{self._name(x)};\n  }});\n"
+        )
+
+    def _place(self, where: int) -> str:
+        """Return the pointer to a vector that all blocks can read."""
+        return f"g{self.names[where]}" if where in self.stored else self.global_names[where]
+
+    def _matrix(self, matrix: Any) -> str:
+        """Return the name of a matrix, defined before the first round."""
+        if id(matrix) in self.matrices:
+            return self.matrices[id(matrix)]
+        name = self.matrices[id(matrix)] = f"matrix{len(self.matrices)}"
+        arguments, state = self.arguments, matrix.plan.state
+        wide = INDEX_TYPES[CODES[matrix.indices.dtype]]
+        if pattern_bytes(matrix, 0) and not self.shape.matrices:
+            slots, count = self.shape.rows * self.shape.block, int(state.offsets.size)
+            members = [
+                arguments.pointer(state.slice_ptr, "const wl::i64"),
+                arguments.pointer(state.values, f"const {self.real}"),
+                arguments.plain("wl::i64", state.pattern_width),
+                self.room.array("wl::u8", slots, 1, f"patterns_of_{name}"),
+                self.room.array("wl::i32", count, 4, f"offsets_of_{name}"),
+            ]
+            given = [
+                arguments.pointer(state.codes, "const wl::u8"),
+                arguments.pointer(state.offsets, "const wl::i32"),
+                arguments.plain("wl::i64", count),
+            ]
+            kind = f"wl::pattern_matrix<{self.shape.rows}, {state.width}, {self.real}>"
+            self.opening.append(
+                f"  const {kind} {name}{{{', '.join(members)}}};\n"
+                f"  {name}.load(it, {self.n}, {', '.join(given)});\n"
+            )
+            return name
+        if isinstance(state, packed.Packed) and not self.shape.matrices:
+            members = [
+                arguments.pointer(state.slice_ptr, "const wl::i64"),
+                arguments.pointer(state.codes, "const wl::u8"),
+                arguments.pointer(state.values, f"const {self.real}"),
+                arguments.pointer(state.offsets, "const wl::i32"),
+                arguments.plain("wl::i64", state.pattern_width),
+            ]
+            kind = f"wl::packed_matrix<{state.code}, {state.width}, {self.real}>"
+            self.opening.append(f"  const {kind} {name}{{{', '.join(members)}}};\n")
+            return name
+        members = [
+            arguments.pointer(matrix.indptr, f"const {wide}"),
+            arguments.pointer(matrix.indices, f"const {wide}"),
+            arguments.pointer(matrix.data, f"const {self.real}"),
+        ]
+        if not self.shape.matrices:
+            kind = f"wl::csr_matrix<{self.real}, {wide}>"
+            self.opening.append(f"  const {kind} {name}{{{', '.join(members)}}};\n")
+            return name
+        width = max(int(matrix.plan.statistics.longest), 1)
+        count = width * self.shape.rows * self.shape.block
+        values = self.room.array(self.real, count, matrix.dtype.itemsize, f"values_of_{name}")
+        columns = self.room.array("wl::i32", count, 4, f"columns_of_{name}")
+        kind = f"wl::kept_matrix<{self.shape.rows}, {width}, {self.real}>"
+        self.opening.append(
+            f"  const {kind} {name}{{{values}, {columns}}};\n"
+            f"  {name}.load(it, {self.n}, {', '.join(members)});\n"
+        )
+        return name
+
+    # ---- GMRES
+
+    def _arnoldi(self, at: int, a: Arnoldi) -> str:
+        arguments, room, shape = self.arguments, self.room, self.shape
+        real = REAL[arguments.value]
+        size, itemsize = int(a.basis.shape[0]), a.basis.dtype.itemsize
+        names = ("h", "turned", "correction", "sines", "g")
+        small = [room.array(self.real, size, itemsize, f"small_{name}") for name in names]
+        real_size = real_dtype(a.basis.dtype).itemsize
+        small.append(room.array(real, size, real_size, "small_cosines"))
+        waves = shape.block // self.warp
+        small.append(room.array(self.real, size * waves, itemsize, "small_parts"))
+        small.append(room.array(self.real, size * shape.cluster, itemsize, "small_heard"))
+        small.append(f"posts + {posts_of_sums(shape)}")
+        each = shape.rows * shape.block
+        kept = room.array(self.real, shape.basis * each, itemsize, "kept_vectors")
+        s = arguments.plain("wl::i64", size)
+        basis = arguments.pointer(a.basis, self.real)
+        step = arguments.cell(a.step, "wl::i64")
+        written = [
+            arguments.pointer(a.hessenberg, self.real),
+            arguments.pointer(a.cosine, real),
+            arguments.pointer(a.sine, self.real),
+            arguments.pointer(a.g, self.real),
+        ]
+        kind = f"wl::kept_basis<{shape.rows}, {shape.basis}, {self.real}>"
+        self.opening.append(
+            f"  const {kind} basis{{{kept}, {basis}, {self.n}}};\n"
+            f"  const wl::i64 first_step = *{step};\n"
+            f"  basis.load(it, first_step);\n"
+            f"  const wl::small_arrays<{self.real}> small{{{', '.join(small)}}};\n"
+            f"  wl::read_columns(it, {s}, small, {', '.join(written[1:])});\n"
+        )
+        self.closing.append(f"  basis.leave(it, first_step + 1, *{step});\n")
+        cells = [
+            arguments.cell(a.before, real),
+            arguments.cell(a.after, real),
+            arguments.cell(a.count, "wl::i64"),
+            step,
+        ]
+        return (
+            f"const wl::i64 j = *{step};\n"
+            f"wl::orthogonalize<{shape.rows}>(it, m, j, basis, {self._name(a.w)}.data, small, "
+            f"{', '.join(cells)}, status, [&] {{\n{self._stores(Meeting(at, early=False))}}});\n"
+            f"if (first) wl::write_column(it, {s}, j, small, {', '.join(written)});\n"
+        )
+
+    # ---- the frame
+
+    def _frame(self, lines: list[str]) -> str:
+        """Return the body: what a block has for itself, the rounds, and writing back."""
+        arguments, status, shape = self.arguments, self.arguments.status, self.shape
+        assert status is not None
+        copies = [
+            (kind, name, arguments.pointer(where, kind))
+            for where, (kind, name) in arguments.cells.items()
+        ]
+        for name, kind in STATUS:
+            real = arguments.real(kind)
+            copies.append((real, name, arguments.pointer(getattr(status, name), real)))
+        capacity = arguments.plain("wl::i64", status.capacity)
+        history = next(pointer for _, name, pointer in copies if name == "history")
+        members = "".join(f" {kind} {name};" for kind, name, _ in copies)
+        loads = "".join(f"    s.{name} = *{pointer};\n" for _, name, pointer in copies)
+        stores = "".join(
+            f"    *{pointer} = s.{name};\n" for _, name, pointer in copies if name not in _READ_ONLY
+        )
+        written = set().union(*(act.writes for act in self.plan.acts))
+        carried = carried_vectors(self.plan)
+        shared = set(in_shared(self.plan, self.kinds, self.real)[: shape.vectors])
+        each = f"wl::each_kept<{shape.rows}>(it, {self.n}, [&](int r, wl::i64 row)"
+        kept = given = back = made = ""
+        for where, name in self.names.items():
+            kind, pointer = self.kinds[where], self.global_names[where]
+            if where in shared:
+                size = self.vectors[where].dtype.itemsize
+                place = self.room.array(kind, shape.rows * shape.block, size, f"all_{name}")
+                kept += f"  const wl::kept<{kind}, WL_BLOCK> {name}{{{place} + it.thread()}};\n"
+            else:
+                local = f"{kind} own_{name}[{shape.rows}]; const wl::kept<{kind}, 1> {name}"
+                line = f"  {local}{{own_{name}}};\n"
+                kept, made = (kept + line, made) if where in carried else (kept, made + line)
+            if where in carried:
+                given += f"{name}[r] = {pointer}[row]; "
+                if where in written:
+                    back += f"{pointer}[row] = {name}[r]; "
+            if where in self.stored:
+                kept += f"  {kind}* g{name} = {pointer};\n"
+            if where in self.plan.doubled:
+                spare = arguments.pointer(self.spares[where], kind)
+                kept += f"  {kind}* o{name} = {spare};\n"
+        room = ""
+        if self.room.nbytes:
+            room = "  extern __shared__ __align__(16) wl::u8 room[];\n" + "".join(self.room.lines)
+        rounds = "".join(lines)
+        return f"""\
+  struct copies {{{members} }};
+  WL_SHARED(copies, of_block, 1);
+  copies& s = of_block[0];
+{room}  const wl::item it{{}};
+  const bool first = it.block() == 0;
+  if (it.thread() == 0) {{
+{loads}  }}
+{kept}  {each} {{ {given}}});
+  it.barrier();
+  const wl::status_of<{self.real}> status{{
+      &s.stop, &s.iterations, &s.norm, &s.threshold, first ? {history} : &s.history, &s.running,
+      first ? {capacity} : 1, 1}};
+{"".join(self.opening)}  it.barrier();
+  wl::meeting m{{posts, {"*" * self.counts}number}};
+  wl::begin_meetings();
+  for (wl::i64 round = 0; round < limit && s.running != 0; ++round) {{
+{made}{rounds}  }}
+  wl::wait_for_all(it, m);
+{"".join(self.closing)}  {each} {{ {back}}});
+  if (first && it.thread() == 0) {{
+{stores}{"    *number = m.number;" if self.counts else ""}
+  }}
+"""

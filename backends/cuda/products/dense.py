@@ -1,0 +1,305 @@
+"""Sparse times dense by the dense product, where zeros are few or the numbers short.
+
+The fastest kernel for a matrix that is hardly sparse is that of the vendor's library. With 16-bit
+numbers it reads a whole matrix in less time than rows of ``B`` take for a few entries in a hundred,
+and nothing that knows the zeros is as fast (``benchmarks/results/ml-h200.md``).
+
+The dense copy of the values is kept with the matrix, and made again when they change; for values
+that are not the matrix's own it is made for every call. Infinities and NaN of ``B`` stay where the
+sparse product has them: see ``dense.hpp``. Products of float32 are in float32, never in TF32.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ....core.errors import DeviceError
+from ....core.executor import Array
+from ...gpu.arguments import CODES, flatten
+from ...gpu.products import choice as ml_choice
+from ...gpu.products import declarations as ml
+from ...gpu.products.extra import Algorithm, Facts
+from ...unified.wrappers import SimtKernel, program, simt_wrapper
+from ..headers import FOLDERS
+from . import tensor_choice
+
+if TYPE_CHECKING:
+    from ...gpu.products.calls import Adapter
+
+_PATTERN = "indptr: in I[l], indices: in I[z], values: in T[z]"
+
+dense_fill = SimtKernel(
+    "dense_fill",
+    "dense.hpp",
+    f"m: i64, n: i64, {_PATTERN}, dense: out T[l]",
+    "{T}, {I}",
+    variants=(),
+)
+dense_mend = SimtKernel(
+    "dense_mend",
+    "dense.hpp",
+    f"m: i64, k: i64, {_PATTERN}, B: in T[l], B_ld: i64, product: in u8[l], C: inout T[l], "
+    "C_ld: i64, alpha: T, beta: T",
+    "{IN_PLACE}, {T}, {I}",
+    variants=(),
+)
+
+DTYPES = ("float16", "bfloat16", "float32", "float64")
+#: The dtypes that the rule takes it for: of float32, tensor cores decode what is not zero in half
+#: of the time, and of float64 it has not been timed.
+CHOSEN = ("float16", "bfloat16")
+
+# Measured on an H200 with 8192 x 8192 in float16; how long products take is estimated from them.
+#: Bytes per second of a dense matrix: the library alone with 128 columns, 134 MB in 36.
+DENSE_RATE = 4.0e12
+#: Operations per second of dense products: the library alone with 256 columns, in 44.
+DENSE_FLOPS = 7.8e14
+#: What a product costs besides, and mending it: a launch that reads the result, and every element.
+#: 512 x 512, 2048 x 512, 4096 x 1024 and 8192 x 2048 with 256 columns: 5.3, 7.0, 11.2 and 22.
+LAUNCH, MEND, MENDED = 2e-6, 3e-6, 2.7e-12
+#: By how much it has to be faster.
+MARGIN = 1.05
+#: With fewer columns there is little to gain: 32 columns, 2048^2, 80 %, 8.3, rows one by one 10.8.
+LEAST_COLUMNS = 17
+#: The part of the free memory that a copy may take.
+MEMORY = 0.25
+#: Elements from row to row of an operand: cuBLAS counts them in 32 bits.
+LARGEST_DISTANCE = 2**31 - 1
+
+
+class DenseProduct(Algorithm):
+    """The product of the matrix with all of its zeros."""
+
+    name: ClassVar[str] = "dense"
+
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why it cannot run here."""
+        if facts.dtype not in DTYPES:
+            return f"it is for {', '.join(DTYPES)}, not {facts.dtype}"
+        rows, columns = facts.statistics.rows, facts.statistics.columns
+        if max(rows, columns, facts.columns) >= 2**31:
+            return "the library counts rows and columns in 32 bits"
+        return None
+
+    def defect(self, to: Adapter, A: Any) -> str | None:
+        """Return that places come twice, if so."""
+        if _has_duplicates(to.executor.xp, A):
+            return "places come twice: add them up with A.sum_duplicates()"
+        return None
+
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return that it is faster, if it should be."""
+        statistics, columns = facts.statistics, facts.columns
+        if facts.dtype not in CHOSEN or columns < LEAST_COLUMNS:
+            return None
+        places, nbytes = statistics.rows * statistics.columns, 2
+        waves = to.waves
+        sparse = ml_choice.estimate(statistics, waves, columns, nbytes) * 1e-6
+        if tensor_choice.reason(facts, waves) and to.executor.device.capability == (9, 0):
+            sparse = tensor_choice.with_tensor_cores(facts) * 1e-6
+        multiplied = 2 * places * columns / DENSE_FLOPS
+        mending = MEND + MENDED * statistics.rows * columns
+        dense = LAUNCH + mending + max(places * nbytes / DENSE_RATE, multiplied)
+        if dense * MARGIN > sparse or places * nbytes > MEMORY * to.executor.free_memory():
+            return None
+        return (
+            f"with {facts.density:.1%} of the entries the dense product should take "
+            f"{dense * 1e6:.0f} microseconds and the sparse one {sparse * 1e6:.0f}"
+        )
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> None:
+        """Return nothing: what it needs are the values."""
+        return
+
+    def run(self, to: Adapter, A: Any, state: None, *arguments: Any) -> None:
+        """Multiply block by block, and mend."""
+        values, B, C, alpha, beta = arguments
+        executor, (batch, m, k), n = to.executor, C.shape, A.shape[1]
+        held = np.dtype(np.float64 if C.dtype.itemsize == 8 else np.float32)
+        if not _is_taken(B[0]):
+            B = executor.copy(B)
+        weights: Any = to.weights(values)[0]
+        one = batch == 1 or values.strides[0] == 0
+        dense = _dense_of(to, A, weights[0]) if one else None
+        for b in range(batch):
+            block = dense if dense is not None else _filled(to, A, weights[b], None)
+            mine = weights[0] if one else weights[b]
+            in_place = beta == 0 and _is_taken(C[b])
+            product = C[b] if in_place else executor.allocate((m, k), held)
+            if n:
+                multiply(executor, block, B[b], product, alpha if in_place else 1.0)
+            else:
+                product.fill(0)
+            of_B, of_C = to.operand(B[b][None]), to.operand(C[b][None])
+            self._launch(
+                to,
+                dense_mend,
+                m * -(-k // to.wave) * to.wave,
+                (
+                    m, k, A.indptr, A.indices, mine, of_B.address, of_B.rows,
+                    0 if in_place else to.address(product), of_C.address, of_C.rows, alpha, beta,
+                ),
+                C.dtype,
+                A.indices.dtype,
+                IN_PLACE=int(in_place),
+            )  # fmt: skip
+
+    @staticmethod
+    def _launch(
+        to: Adapter,
+        kernel: SimtKernel,
+        items: int,
+        arguments: tuple[Any, ...],
+        dtype: Any,
+        index: Any,
+        **constants: int,
+    ) -> None:
+        value, code = ml.value_code(dtype), CODES[np.dtype(index)]
+        symbol = kernel.symbol(value, code, **constants)
+        executor = to.executor
+        function = executor.device.function(
+            symbol, lambda: text_of(kernel, value, code, **constants)
+        )
+        held = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+        flat = flatten(kernel.parameters, arguments, held)
+        executor.launch(function, -(-items // kernel.block), flat, kernel.block)
+
+
+class _Copy:
+    """The dense matrix, for as long as the values stay."""
+
+    def __init__(self, dense: Array) -> None:
+        self.dense: Array | None = dense
+
+    def update_values(self, matrix: Any) -> None:
+        """Forget it: whoever needs it next makes it again."""
+        self.dense = None
+
+
+def _dense_of(to: Adapter, A: Any, values: Array) -> Array:
+    """Return the dense matrix of the values, kept if they are the matrix's own."""
+    if values.dtype != A.dtype or to.address(values) != to.address(A.data):
+        return _filled(to, A, values, None)
+    found = A._copies.get(DenseProduct.name)
+    if found is None or found.dense is None:
+        found = A._copies[DenseProduct.name] = _Copy(_filled(to, A, values, None))
+    made: Array = found.dense
+    return made
+
+
+def _filled(to: Adapter, A: Any, values: Array, into: Array | None) -> Array:
+    m, n = A.shape
+    dense = to.executor.allocate((m, n), values.dtype) if into is None else into
+    dense.view(np.uint8).fill(0)
+    if A.nnz:
+        DenseProduct._launch(
+            to,
+            dense_fill,
+            m * to.wave,
+            (m, n, A.indptr, A.indices, values, dense),
+            values.dtype,
+            A.indices.dtype,
+        )
+    return dense
+
+
+def _has_duplicates(xp: Any, A: Any) -> bool:
+    """Return whether some place is stored twice, found out once for a pattern."""
+    if "places-twice" not in A._pattern:
+        bounds = A.indptr.astype(np.int64)
+        row_of = xp.searchsorted(bounds[1:], xp.arange(A.nnz), side="right")
+        place = row_of * A.shape[1] + A.indices
+        step = place[1:] - place[:-1]
+        if not bool((step > 0).all()):
+            place = xp.sort(place)
+            step = place[1:] - place[:-1]
+        A._pattern["places-twice"] = bool((step == 0).any())
+    found: bool = A._pattern["places-twice"]
+    return found
+
+
+def _is_taken(block: Array) -> bool:
+    """Return whether cuBLAS takes a block: rows that do not overlap, at a distance it can count."""
+    own = block.shape[1] * block.itemsize
+    apart = block.shape[0] < 2 or block.strides[0] >= own
+    return bool(apart and _distance(block) <= LARGEST_DISTANCE)
+
+
+def multiply(executor: Any, A: Array, B: Array, C: Array, alpha: float) -> None:
+    """C = alpha A B by cuBLAS, which sees the transposes: C^T = B^T A^T. Sums are never narrower.
+
+    Parameters
+    ----------
+    executor : GpuExecutor
+        Whose stream is current.
+    A, B, C : array
+        By rows; rows of B and C any distance apart.
+    alpha : float
+        The factor.
+    """
+    from cupy.cuda import cublas, device, get_current_stream, runtime
+
+    m, n = A.shape
+    kinds = {"float16": runtime.CUDA_R_16F, "bfloat16": runtime.CUDA_R_16BF}
+    kinds |= {"float32": runtime.CUDA_R_32F, "float64": runtime.CUDA_R_64F}
+    double = A.dtype.itemsize == 8
+    held = np.float64 if double else np.float32
+    factor, nothing = np.array(alpha, held), np.array(0, held)
+    handle, none = device.get_cublas_handle(), cublas.CUBLAS_OP_N
+    arguments = (
+        handle, none, none, C.shape[1], m, n, factor.ctypes.data, B.data.ptr,
+        kinds[B.dtype.name], _distance(B), A.data.ptr, kinds[A.dtype.name], n,
+        nothing.ctypes.data, C.data.ptr, kinds[C.dtype.name], _distance(C),
+        cublas.CUBLAS_COMPUTE_64F if double else cublas.CUBLAS_COMPUTE_32F,
+        cublas.CUBLAS_GEMM_DEFAULT,
+    )  # fmt: skip
+    stream = get_current_stream().ptr
+    if runtime.streamIsCapturing(stream):
+        _multiply_captured(executor, stream, arguments)
+    else:
+        cublas.gemmEx(*arguments)
+
+
+def _multiply_captured(executor: Any, stream: int, arguments: tuple[Any, ...]) -> None:
+    """Call the library that CuPy has loaded: CuPy itself refuses to while a graph is captured."""
+    P, N = ctypes.c_void_p, ctypes.c_int
+    kinds = (P, N, N, N, N, N, P, P, N, N, P, N, N, P, P, N, N, N, N)
+    given = [kind(argument) for kind, argument in zip(kinds, arguments, strict=True)]
+    library = _cublas()
+    status = library.cublasSetStream_v2(given[0], P(stream)) or library.cublasGemmEx(*given)
+    if status:
+        raise DeviceError(f"{executor.name}: cublasGemmEx failed with status {status}")
+
+
+@cache
+def _cublas() -> ctypes.CDLL:
+    for version in (13, 12, 11):
+        with suppress(OSError):
+            return ctypes.CDLL(f"libcublas.so.{version}", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+    raise DeviceError(
+        "the dense product cannot be captured: CuPy's libcublas was not found among the loaded "
+        'libraries; ask for another kernel, such as kernel="row-split"'
+    )
+
+
+def _distance(block: Array) -> int:
+    rows, columns = block.shape
+    return int(block.strides[0] // block.itemsize) if rows > 1 else max(int(columns), 1)
+
+
+def text_of(kernel: SimtKernel, value: str, index: str, **constants: int) -> str:
+    """Return the program of a kernel."""
+    return program(
+        "CUDA",
+        [kernel.header],
+        [simt_wrapper(kernel, value, index, **constants)],
+        warp=32,
+        block=kernel.block,
+        folders=FOLDERS,
+    )

@@ -1,0 +1,384 @@
+"""Sampled products by dense tiles on tensor cores, for patterns that are not very sparse.
+
+A tile of 128 x 128 sums costs the same whatever is sampled of it; from some 3 % of them on that is
+less than a dot product for each. float32 is multiplied as two halves of 16 bits, three products of
+them, and stays within some 1e-7 of float64; operands of which that cannot be said (Inf, NaN, rows
+of numbers further than 2^28 apart, or beyond 2^60) are found on the device, which then runs the
+kernel of all GPUs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ....core.executor import Array
+from ...gpu.arguments import CODES, flatten
+from ...gpu.products import choice as ml_choice
+from ...gpu.products import declarations as ml
+from ...gpu.products.calls import Adapter, Operand
+from ...gpu.products.dots import dot_constants, dot_kernel
+from ...gpu.products.extra import Algorithm, Facts
+from ...gpu.products.sddmm_flat import rows_of
+from ...unified.wrappers import SimtKernel, program, simt_wrapper
+from ..headers import FOLDERS
+
+_TEXT = FOLDERS
+
+
+def _source(name: str) -> str:
+    return (
+        f"{name}_rows: i64, {name}_padded: i64, {name}: in T[l], {name}_ld: i64, "
+        f"{name}_packed: out u8[l], {name}_scales: out R[l]"
+    )
+
+
+tile_pack = SimtKernel(
+    "tile_pack",
+    "tile_pack.hpp",
+    f"k: i64, first: i64, {_source('C')}, {_source('B')}, wide: out i32[l]",
+    "{KP}, {H}, {PARTS}, {E}, {WHOLE}, {T}",
+    variants=(),
+)
+tile_sddmm = SimtKernel(
+    "tile_sddmm",
+    "tile_sddmm.hpp",
+    "tiles: i64, units: i64, blocks: in i32[l], places: in I[l], codes: in u8[l], "
+    "values: in T[z], C: in u8[l], B: in u8[l], scale_C: in R[l], scale_B: in R[l], words: i64, "
+    "wide: in i32[l], verdict: out i32[l], sampled: inout T[z], alpha: T, beta: T",
+    "{KP}, {PARTS}, {U}, {VALUED}, {T}, {I}",
+    block=512,
+    variants=(),
+)
+tile_mma = SimtKernel(
+    "tile_mma",
+    "tile_mma.hpp",
+    tile_sddmm.signature,
+    "{KP}, {PARTS}, {STAGES}, {U}, {VALUED}, {T}, {I}",
+    block=512,
+    variants=(),
+)
+sddmm_if_wide = SimtKernel(
+    "sddmm_if_wide",
+    "tile_sample.hpp",
+    f"verdict: in i32[l], {ml.csr_sddmm.signature}",
+    ml.csr_sddmm.template,
+    block=ml.csr_sddmm.block,
+    variants=(),
+    resident=ml.csr_sddmm.resident,
+)
+
+#: Rows and columns of a tile; half of its rows are a list of entries, in blocks. As in the text.
+TILE, HALF, BLOCK = 128, 64, 512
+#: Columns of ``C`` and ``B`` that a tile multiplies at once: widths that there are kernels for.
+WIDTHS = {2: (32, 64, 128), 1: (64, 128, 256)}
+#: Blocks of a list that are asked for before their sums are there, at most, and where values or
+#: earlier samples are read too: registers. 30 %, 128 columns: two 365, four 265, six 192.
+MOST_AHEAD, MOST_AHEAD_READ = 6, 3
+#: Bytes of the lists' heads up to which a pattern is cut into tiles.
+MOST_HEADS = 1 << 30
+
+#: Density from which tiles are faster, by the columns of ``C`` up to which it holds. 8192 x 8192,
+#: float32, tiles and rows, microseconds: 32 columns, 5 % 59 and 44, 10 % 72 and 84; 64, 3 % 66 and
+#: 43, 5 % 68 and 73; 128, 3 % 95 and 81, 5 % 97 and 127; 256, 3 % 203 and 175, 5 % 229 and 269.
+FROM_DENSITY = ((32, 0.08), (64, 0.05), (128, 0.035), (np.inf, 0.04))
+#: Tiles that fill the device.
+FEW_TILES = 264
+#: Bytes of memory for each entry while lists are made: ten arrays of int64.
+BYTES_TO_PLAN = 80
+
+
+class Lists(NamedTuple):
+    """The entries of tiles, and what runs where tiles do not do; see ``tile_sddmm.hpp``.
+
+    Attributes
+    ----------
+    panels, tiles : int
+        Tiles in a column, and in a row.
+    ahead : int
+        Blocks of a list that are asked for at once.
+    blocks : array, shape (2 panels tiles + 1,)
+        The first block of each list, int32.
+    places : array, shape (2 panels tiles, 64)
+        For each row of a list: the place of its first entry less the number of that in the list.
+    codes : array, shape (512 blocks,)
+        Row * 128 + column of each entry, uint16; 0xffff fills blocks up.
+    plain : Pieces
+        What the kernel of all GPUs works through.
+    """
+
+    panels: int
+    tiles: int
+    ahead: int
+    blocks: Array
+    places: Array
+    codes: Array
+    plain: ml_choice.Pieces
+
+
+def make_lists(xp: Any, A: Any) -> tuple[int, Array, Array, Array]:
+    """Return ``ahead``, ``blocks``, ``places`` and ``codes`` of :class:`Lists`.
+
+    Parameters
+    ----------
+    xp : module
+        NumPy, or what has its functions for the arrays of a device.
+    A : Csr
+        Whose rows are sorted.
+    """
+    m, n = A.shape
+    panels, tiles, nnz = -(-m // TILE), -(-n // TILE), A.nnz
+    count = 2 * panels * tiles
+    rows = rows_of(xp, A.indptr, nnz).astype(np.int64)
+    columns = A.indices.astype(np.int64)
+    of_list = rows // HALF * tiles + columns // TILE
+    order = xp.argsort(of_list, kind="stable")
+    of_list = of_list[order]
+    entries = xp.bincount(of_list, minlength=count)
+    ends = xp.cumsum(entries)
+    number = xp.arange(nnz) - (ends - entries)[of_list]
+    of_blocks = (entries + BLOCK - 1) // BLOCK
+    blocks = xp.concatenate([xp.zeros(1, np.int64), xp.cumsum(of_blocks)])
+    codes = xp.full(int(blocks[-1]) * BLOCK, 0xFFFF, np.uint16)
+    lane, turn = number % BLOCK % 128, number % BLOCK // 128
+    place = (blocks[of_list] + number // BLOCK) * BLOCK + lane * 4 + turn
+    code = rows % HALF * TILE + columns % TILE
+    codes[place] = code[order].astype(np.uint16)
+    # Where a row of a list begins, wherever that is: later entries of it say the same.
+    places = xp.zeros(count * HALF, A.indices.dtype)
+    places[of_list * HALF + rows[order] % HALF] = (order - number).astype(A.indices.dtype)
+    usual = float(of_blocks.mean()) if count else 0.0
+    ahead = min(max(int(np.ceil(usual)), 1), MOST_AHEAD)
+    return ahead, blocks.astype(np.int32), places, codes
+
+
+def source(kernel: SimtKernel, value: str, index: str, **constants: int) -> str:
+    """Return the program of a kernel of this module."""
+    defines = {"WL_BLOCKS_EACH": kernel.resident} if kernel.resident else None
+    return program(
+        "CUDA",
+        [kernel.header],
+        [simt_wrapper(kernel, value, index, **constants)],
+        warp=32,
+        block=kernel.block,
+        defines=defines,
+        folders=_TEXT,
+    )
+
+
+def shared_bytes(width: int, parts: int, itemsize: int, stages: int = 2) -> int:
+    """Return the shared memory of a block: barriers, tiles of B, sums, and what is known."""
+    known = 2 * 2 * (HALF * itemsize + 4 * HALF + 4 * TILE)
+    return 128 + stages * parts * TILE * width * 2 + TILE * (TILE + 8) * 4 + known
+
+
+class Multiplier(NamedTuple):
+    """A kernel of tiles, its shared memory, and what else it is made for."""
+
+    kernel: SimtKernel
+    shared: int
+    constants: dict[str, int]
+
+
+class Tile(Algorithm):
+    """Dense tiles on tensor cores in Hopper's words, sampled as they come."""
+
+    name: ClassVar[str] = "tile"
+    repeats: ClassVar[bool] = True
+    #: Density from which tiles are faster, by the columns of ``C`` up to which it holds.
+    from_density: ClassVar[tuple[tuple[float, float], ...]] = FROM_DENSITY
+
+    def missing(self, device: Any) -> str | None:
+        """Return what a device lacks."""
+        if device.capability != (9, 0):
+            return "it is made of words of compute capability 9.0"
+        return None
+
+    def kernel(self, device: Any, width: int, parts: int, itemsize: int) -> Multiplier:
+        """Return what multiplies tiles of such a width."""
+        return Multiplier(tile_sddmm, shared_bytes(width, parts, itemsize), {})
+
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why tiles do not do here."""
+        missing = self.missing(to.executor.device)
+        if missing:
+            return missing
+        if facts.dtype not in ("float32", "float16", "bfloat16"):
+            return f"tensor cores have no {facts.dtype}"
+        if facts.columns < 1:
+            return "there is nothing to multiply"
+        if facts.dtype != "float32" and facts.columns > WIDTHS[1][-1]:
+            return f"of 16-bit numbers it takes {WIDTHS[1][-1]} columns at most"
+        m, n = A.shape
+        lists = 2 * -(-m // TILE) * -(-n // TILE)
+        if lists * HALF * facts.index_dtype.itemsize > MOST_HEADS:
+            return "the matrix has too many tiles"
+        return None
+
+    def defect(self, to: Adapter, A: Any) -> str | None:
+        """Return that rows are not sorted, if so."""
+        if not sorted_rows(to.executor.xp, A):
+            return "rows are not sorted: A.sort() returns a matrix whose rows are"
+        return None
+
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why tiles are faster, or None."""
+        m, n = A.shape
+        enough = next(density for most, density in self.from_density if facts.columns <= most)
+        if facts.density < enough or m * n < FEW_TILES * TILE * TILE:
+            return None
+        if A.nnz * BYTES_TO_PLAN > to.executor.free_memory():
+            return None
+        return f"{facts.density:.1%} of the places are entries: dense tiles are sampled"
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Lists:
+        """Return the entries of all tiles."""
+        m, n = A.shape
+        plain = to.pieces(A, 0, sampled=True)
+        return Lists(-(-m // TILE), -(-n // TILE), *make_lists(to.executor.xp, A), plain)
+
+    def run(self, to: Adapter, A: Any, state: Lists, *arguments: Any) -> None:
+        """Pack, multiply and sample, a block of the batch and a strip of columns at a time."""
+        values, C, B, S, alpha, beta = arguments
+        dtype, index = C.dtype, A.indices.dtype
+        item = dtype.itemsize
+        batch, m, k = C.shape
+        n = B.shape[1]
+        of_C, of_B = to.read(C, index), to.read(B, index)
+        weights, step = to.weights(values)
+        parts = 2 if dtype.name == "float32" else 1
+        each = ml.elements(item, (k,), of_B.places(item) + of_C.places(item))
+        each = min(each, 8)
+        widest = next((w for w in WIDTHS[parts] if w >= k), WIDTHS[parts][-1])
+        padded = state.panels * TILE, state.tiles * TILE
+        sizes = (
+            parts * 2 * padded[0] * widest, parts * 2 * padded[1] * widest, 4 * padded[0],
+            4 * padded[1], sum(padded) // 2, 4,
+        )  # fmt: skip
+        offsets = np.concatenate([[0], np.cumsum([-(-size // 256) * 256 for size in sizes])])
+        memory = to.scratch(int(offsets[-1]))
+        at_C, at_B, scale_C, scale_B, wide, verdict = (memory + int(o) for o in offsets[:-1])
+        units = state.panels * state.tiles
+        many = to.executor.device.multiprocessors
+        for b in range(batch):
+            place_C = of_C.address + b * of_C.blocks * item
+            place_B = of_B.address + b * of_B.blocks * item
+            place_S = to.address(S) + b * int(S.strides[0])
+            place_values = 0 if weights is None else to.address(weights) + b * step * item
+            for first in range(0, k, WIDTHS[parts][-1]):
+                rest = k - first
+                width = next((w for w in WIDTHS[parts] if w >= rest), WIDTHS[parts][-1])
+                launch(
+                    to, tile_pack, -(-sum(padded) // 8 // (tile_pack.block // 32)),
+                    (
+                        k, first, m, padded[0], place_C, of_C.rows, at_C, scale_C, n, padded[1],
+                        place_B, of_B.rows, at_B, scale_B, wide,
+                    ),
+                    dtype, index, KP=width, H=TILE, PARTS=parts, E=each,
+                    WHOLE=int(k <= width),
+                )  # fmt: skip
+                before = beta if first == 0 else 1.0
+                valued = int(weights is not None) + 2 * int(before != 0)
+                multiplier = self.kernel(to.executor.device, width, parts, index.itemsize)
+                launch(
+                    to, multiplier.kernel, min(units, many),
+                    (
+                        state.tiles, units, state.blocks, state.places, to.address(state.codes),
+                        place_values, at_C, at_B, scale_C, scale_B, sum(padded) // 8, wide, verdict,
+                        place_S, alpha, before,
+                    ),
+                    dtype, index, shared=multiplier.shared, KP=width, PARTS=parts,
+                    **multiplier.constants, VALUED=valued,
+                    U=min(state.ahead, MOST_AHEAD_READ if valued else MOST_AHEAD),
+                )  # fmt: skip
+            if parts == 2:
+                self._plain(
+                    to, A, state.plain, verdict, k,
+                    Operand(place_C, of_C.rows, 0), Operand(place_B, of_B.rows, 0),
+                    place_values, place_S, alpha, beta, dtype,
+                )  # fmt: skip
+
+    @staticmethod
+    def _plain(
+        to: Adapter,
+        A: Any,
+        items: ml_choice.Pieces,
+        verdict: int,
+        k: int,
+        C: Operand,
+        B: Operand,
+        values: int,
+        S: int,
+        alpha: float,
+        beta: float,
+        dtype: Any,
+    ) -> None:
+        """Launch the kernel of all GPUs, which runs if tiles did not."""
+        constants = dot_constants(dtype, k, 1, C, B)
+        resident = dot_kernel(ml.csr_sddmm, dtype, constants["WHOLE"]).resident
+        many = to.executor.device.multiprocessors * max(resident, 1)
+        launch(
+            to, sddmm_if_wide, min(many, -(-items.items // (sddmm_if_wide.block // 32))),
+            (
+                verdict, items.items, k, 1, items.bounds, items.target, A.indices, values, 0, *C,
+                *B, S, 0, alpha, beta,
+            ),
+            dtype, A.indices.dtype, **constants,
+        )  # fmt: skip
+
+
+class TileMma(Tile):
+    """The same in the words that all tensor cores from compute capability 8.0 on have."""
+
+    name: ClassVar[str] = "tile-mma"
+
+    def missing(self, device: Any) -> str | None:
+        """Return what a device lacks."""
+        if device.capability < (8, 0):
+            return "it is made of words of compute capability 8.0"
+        need = shared_bytes(WIDTHS[2][-1], 2, 8, 1)
+        if device.shared_bytes < need:
+            return f"it needs {need} bytes of shared memory, and there are {device.shared_bytes}"
+        return None
+
+    def kernel(self, device: Any, width: int, parts: int, itemsize: int) -> Multiplier:
+        """Return what multiplies tiles of such a width: with two of them in memory if they fit."""
+        two = shared_bytes(width, parts, itemsize)
+        if two <= device.shared_bytes:
+            return Multiplier(tile_mma, two, {"STAGES": 2})
+        return Multiplier(tile_mma, shared_bytes(width, parts, itemsize, 1), {"STAGES": 1})
+
+
+def sorted_rows(xp: Any, A: Any) -> bool:
+    """Return whether the columns of each row are in rising order, looked at once for a pattern."""
+    if "sorted rows" not in A._pattern:
+        falls = A.indices[1:] < A.indices[:-1]
+        ends = A.indptr[1:-1]
+        ends = ends[(ends > 0) & (ends < A.nnz)]
+        falls[ends - 1] = False
+        A._pattern["sorted rows"] = not bool(falls.any())
+    found: bool = A._pattern["sorted rows"]
+    return found
+
+
+def launch(
+    to: Adapter,
+    kernel: SimtKernel,
+    blocks: int,
+    arguments: tuple[Any, ...],
+    dtype: Any,
+    index: Any,
+    shared: int = 0,
+    **constants: int,
+) -> None:
+    """Launch a kernel of this module."""
+    device = to.executor.device
+    value, code = ml.value_code(dtype), CODES[np.dtype(index)]
+    function = device.function(
+        kernel.symbol(value, code, **constants), lambda: source(kernel, value, code, **constants)
+    )
+    if shared:
+        device.allow_shared(function, shared)
+    flat = flatten(kernel.parameters, arguments, np.dtype(np.float32))
+    to.executor.launch(function, blocks, flat, kernel.block, shared)

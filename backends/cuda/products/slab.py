@@ -1,0 +1,253 @@
+"""Sparse times dense with a slab of ``B`` in the shared memory of every multiprocessor.
+
+What it is good for is in ``slab.hpp``: moderate densities and few columns, where the rows of ``B``
+come through the first-level cache again and again, and tensor cores have too little to do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ....core.executor import Array
+from ...gpu.arguments import flatten
+from ...gpu.products import declarations as ml
+from ...gpu.products.extra import Algorithm, Facts
+from ...gpu.products.spmm_kernels import vector_elements
+from ...unified.wrappers import SimtKernel, program, simt_wrapper
+from ..headers import FOLDERS
+
+if TYPE_CHECKING:
+    from ...gpu.products.calls import Adapter
+
+slab_spmm = SimtKernel(
+    "slab_spmm",
+    "slab.hpp",
+    "m: i64, n: i64, k: i64, slabs: i64, height: i64, share: i64, batch: i64, starts: in i32[l], "
+    "columns: in u8[l], order: in i32[l], values: in T[z], values_step: i64, B: in T[l], "
+    "B_ld: i64, B_step: i64, C: inout T[l], C_ld: i64, C_step: i64, alpha: T, beta: T, "
+    "partial: out u8[l]",
+    "{L}, {VECTORS}, {SORTED}, {T}",
+    block=1024,
+    variants=(),
+    resident=1,
+)
+slab_join = SimtKernel(
+    "slab_join",
+    "slab.hpp",
+    "m: i64, k: i64, slabs: i64, batch: i64, partial: in u8[l], C: inout T[l], C_ld: i64, "
+    "C_step: i64, alpha: T, beta: T",
+    "{T}",
+    variants=(),
+)
+
+#: Bytes of a row of a slab.
+ROW_BYTES = 128
+#: Shared memory that a block has to be allowed for this to pay: on GPUs with less a slab is so low
+#: that its entries of a row are few.
+LEAST_BYTES = 96 << 10
+#: Columns are counted from the beginning of a slab, in 16 bits.
+MOST_ROWS = 1 << 16
+DTYPES = ("float32", "float64")
+#: Lanes that share an entry; 10 %, 32 columns: one 51.5, two 60.2, four 78.8.
+LANES = 1
+
+# Measured on an H200, 8192 x 8192 uniform, float32, 32 columns; microseconds. With 128 columns it
+# is never the best: `B` is too large to be brought to every multiprocessor.
+#: Densities at which it is chosen: 5 % 34.4 and row-split 37.7, 2 % 20 and 16.7; 10 % 51.5 and
+#: tiles for tensor cores 50.0.
+LEAST_DENSITY, MOST_DENSITY = 0.04, 0.09
+#: Columns at which it is chosen.
+LEAST_COLUMNS, MOST_COLUMNS = 17, 32
+#: Entries of a row in a slab, at least: fewer do not pay for adding up what 32 lanes hold.
+LEAST_ENTRIES = 64
+
+
+class Slabs(NamedTuple):
+    """How a matrix is cut into slabs; see ``slab.hpp``.
+
+    Attributes
+    ----------
+    slabs, height : int
+        How many slabs there are, and columns of the matrix in each.
+    share : int
+        Rows of a block.
+    starts : array of int32, shape (m * slabs + 1,)
+        Where the entries of each row in each slab begin.
+    columns : array of uint16, shape (nnz,)
+        Columns of entries, counted from the beginning of their slab.
+    order : array of int32, shape (nnz,), or None
+        Where these entries are in the matrix, if not in this order.
+    """
+
+    slabs: int
+    height: int
+    share: int
+    starts: Array
+    columns: Array
+    order: Array | None
+
+
+def cut_into_slabs(
+    xp: Any, indptr: Array, indices: Array, columns: int, most_rows: int, multiprocessors: int
+) -> Slabs:
+    """Return the slabs of a pattern.
+
+    Parameters
+    ----------
+    xp : module
+        NumPy, or what has its functions for the arrays of a device.
+    indptr, indices : array
+        The pattern.
+    columns : int
+        Of the matrix.
+    most_rows : int
+        That a slab can have.
+    multiprocessors : int
+        Blocks that run at once.
+    """
+    m, nnz = int(indptr.size) - 1, int(indices.size)
+    count = max(1, -(-columns // most_rows))
+    height = max(1, -(-columns // count))
+    bounds = indptr.astype(np.int64)
+    row_of = xp.searchsorted(bounds[1:], xp.arange(nnz), side="right")
+    column_of = indices.astype(np.int64)
+    cell = row_of * count + column_of // height
+    order = None
+    if nnz > 1 and bool((cell[1:] < cell[:-1]).any()):
+        order = xp.argsort(cell * nnz + xp.arange(nnz))
+        cell, column_of = cell[order], column_of[order]
+        order = order.astype(np.int32)
+    starts = xp.searchsorted(cell, xp.arange(m * count + 1)).astype(np.int32)
+    return Slabs(
+        count,
+        height,
+        max(1, -(-m // max(1, multiprocessors // count))),
+        starts,
+        (column_of % height).astype(np.uint16),
+        order,
+    )
+
+
+class Slab(Algorithm):
+    """A block keeps rows of ``B`` in shared memory and goes through the entries that need them."""
+
+    name: ClassVar[str] = "slab"
+    repeats: ClassVar[bool] = True
+
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why it cannot run here."""
+        if facts.dtype not in DTYPES:
+            return f"it is for {' and '.join(DTYPES)}, not {facts.dtype}"
+        if max(facts.statistics.nnz, facts.statistics.rows * self._count(to, facts)) >= 2**31:
+            return "it counts entries in 32 bits"
+        room = to.executor.device.shared_bytes
+        if room < LEAST_BYTES:
+            return f"it needs {LEAST_BYTES} bytes of shared memory in a block, and there are {room}"
+        return None
+
+    def _height(self, to: Adapter) -> int:
+        return min(to.executor.device.shared_bytes // ROW_BYTES, MOST_ROWS)
+
+    def _count(self, to: Adapter, facts: Facts) -> int:
+        return -(-facts.statistics.columns // max(self._height(to), 1))
+
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return that rows of ``B`` are used again and again, if they are."""
+        of_slab = facts.statistics.mean / max(self._count(to, facts), 1)
+        if (
+            facts.dtype == "float32"
+            and LEAST_COLUMNS <= facts.columns <= MOST_COLUMNS
+            and LEAST_DENSITY <= facts.density <= MOST_DENSITY
+            and of_slab >= LEAST_ENTRIES
+            and facts.statistics.rows >= 32 * to.executor.device.multiprocessors
+        ):
+            return (
+                f"{facts.density:.0%} of the entries are there, so that rows of B are used again "
+                "and again: they are kept in shared memory"
+            )
+        return None
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Slabs:
+        """Cut the pattern into slabs, once."""
+        key = ("slabs",)
+        if key not in A._pattern:
+            A._pattern[key] = cut_into_slabs(
+                to.executor.xp,
+                A.indptr,
+                A.indices,
+                A.shape[1],
+                self._height(to),
+                to.executor.device.multiprocessors,
+            )
+        found: Slabs = A._pattern[key]
+        return found
+
+    def run(self, to: Adapter, A: Any, state: Slabs, *arguments: Any) -> None:
+        """Multiply, and add up the slabs."""
+        values, B, C, alpha, beta = arguments
+        batch, m, k = C.shape
+        n, item, value = A.shape[1], C.dtype.itemsize, ml.value_code(C.dtype)
+        of_B, of_C = to.operand(B), to.operand(C)
+        weights, step = to.weights(values)
+        whole = ml.VECTOR_BYTES // item
+        vectors = vector_elements(item, k, of_B.places(item)) == whole
+        panels = -(-k // (ROW_BYTES // item))
+        partial = to.lines(batch * state.slabs * m * k, C.dtype) if state.slabs > 1 else 0
+        constants = {"L": LANES, "VECTORS": int(vectors), "SORTED": int(state.order is None)}
+        self._launch(
+            to,
+            slab_spmm,
+            value,
+            state.slabs * -(-m // state.share) * panels * batch,
+            (
+                m, n, k, state.slabs, state.height, state.share, batch, state.starts,
+                state.columns, state.order, weights, step, *of_B, *of_C, alpha, beta, partial,
+            ),
+            C.dtype,
+            state.height * ROW_BYTES,
+            **constants,
+        )  # fmt: skip
+        if state.slabs > 1:
+            self._launch(
+                to,
+                slab_join,
+                value,
+                -(-batch * m * k // slab_join.block),
+                (m, k, state.slabs, batch, partial, *of_C, alpha, beta),
+                C.dtype,
+                0,
+            )
+
+    def _launch(
+        self,
+        to: Adapter,
+        kernel: SimtKernel,
+        value: str,
+        blocks: int,
+        arguments: tuple[Any, ...],
+        dtype: Any,
+        shared: int,
+        **constants: int,
+    ) -> None:
+        executor = to.executor
+        symbol = kernel.symbol(value, None, **constants)
+        function = executor.device.function(symbol, lambda: text_of(kernel, value, **constants))
+        if shared:
+            executor.device.allow_shared(function, shared)
+        flat = flatten(kernel.parameters, arguments, dtype)
+        executor.launch(function, blocks, flat, kernel.block, shared)
+
+
+def text_of(kernel: SimtKernel, value: str, **constants: int) -> str:
+    """Return the program of a kernel."""
+    return program(
+        "CUDA",
+        [kernel.header],
+        [simt_wrapper(kernel, value, "i4", **constants)],
+        warp=32,
+        block=kernel.block,
+        defines={"WL_BLOCKS_EACH": kernel.resident} if kernel.resident else {},
+        folders=FOLDERS,
+    )

@@ -1,0 +1,288 @@
+"""Sparse times dense on the tensor cores of Hopper: A is loaded sparse and multiplied dense."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....core.errors import InvalidArgument
+from ....core.executor import Array
+from ...gpu import launch
+from ...gpu.arguments import CODES, flatten
+from ...gpu.products import declarations as ml
+from ...gpu.products.calls import Adapter
+from ...gpu.products.extra import Algorithm, Facts
+from ...unified.wrappers import SimtKernel
+from . import tensor_choice
+from . import tensor_kernels as kernels
+from .tensor_pattern import META, TILE, UNIT, TilePattern, tile_pattern
+
+DTYPES = ("float32", "float16", "bfloat16")
+
+#: Bytes of masks up to which a pattern is cut into tiles: beyond, next to nothing is in them.
+MOST_MASKS = 1 << 32
+#: Entries of a block of 64 rows that its order can number.
+MOST_ENTRIES = 1 << 26
+
+
+def run_kernel(
+    to: Adapter,
+    kernel: SimtKernel,
+    blocks: int,
+    arguments: tuple[Any, ...],
+    dtype: Any,
+    index: Any = np.int32,
+    shared: int = 0,
+    **constants: int,
+) -> None:
+    """Launch a kernel whose text is in this folder."""
+    executor = to.executor
+    value, index = ml.value_code(dtype), CODES[np.dtype(index)]
+    function = executor.device.function(
+        kernel.symbol(value, index, **constants),
+        lambda: kernels.source(kernel, value, index, **constants),
+    )
+    if shared:
+        executor.device.allow_shared(function, shared)
+    flat = flatten(kernel.parameters, arguments, np.dtype(np.float32))
+    executor.launch(function, blocks, flat, kernel.block, shared)
+
+
+class Places:
+    """Neighbours in a piece of memory, each at a multiple of 256 bytes."""
+
+    def __init__(self, **sizes: int) -> None:
+        self.offsets: dict[str, int] = {}
+        self.nbytes = 0
+        for name, size in sizes.items():
+            self.offsets[name] = self.nbytes
+            self.nbytes += -(-size // 256) * 256
+
+    def at(self, address: int) -> dict[str, int]:
+        """Return the address of each if the memory begins at ``address``."""
+        return {name: address + offset for name, offset in self.offsets.items()}
+
+
+def places_of_values(m: int, pattern: TilePattern, dtype: Any) -> Places:
+    """Return what packed values of a dtype take: of float32 there are powers of two for rows."""
+    scaled = dtype.name == "float32"
+    return Places(
+        values=int(pattern.order.size) * dtype.itemsize,
+        exponents=4 * m * scaled,
+        bad=4 * pattern.blocks * kernels.PIECES * scaled,
+    )
+
+
+def pack_values(
+    to: Adapter, A: Any, pattern: TilePattern, values: Any, dtype: Any, place: dict[str, int]
+) -> None:
+    """Bring values, an array or an address, into the order of tiles."""
+    m, index = A.shape[0], A.indptr.dtype
+    if dtype.name == "float32":
+        run_kernel(
+            to,
+            kernels.scale_rows,
+            launch.row_blocks(m * to.wave, kernels.scale_rows.block),
+            (m, A.indptr, values, place["exponents"]),
+            dtype,
+            index,
+        )
+    run_kernel(
+        to,
+        kernels.pack_values,
+        pattern.blocks * kernels.PIECES,
+        (
+            m, pattern.steps, kernels.PIECES, A.indptr, pattern.starts, to.address(pattern.order),
+            values, place["values"], place["exponents"], place["bad"],
+        ),
+        dtype,
+        index,
+    )  # fmt: skip
+
+
+class PackedCopy:
+    """The values of a matrix in the order of tiles, which follow those of the matrix."""
+
+    def __init__(self, to: Adapter, A: Any, pattern: TilePattern) -> None:
+        self.to, self.pattern = to, pattern
+        places = places_of_values(A.shape[0], pattern, A.dtype)
+        self.memory = to.executor.allocate((max(places.nbytes, 1),), np.uint8)
+        self.place = places.at(to.address(self.memory))
+        self.update_values(A)
+
+    def update_values(self, matrix: Any) -> None:
+        """Pack the matrix's new values."""
+        with self.to.executor.device.handle:  # of several GPUs another one may be the current
+            pack_values(self.to, matrix, self.pattern, matrix.data, matrix.dtype, self.place)
+
+
+class Tiling(NamedTuple):
+    """How a product is cut.
+
+    Attributes
+    ----------
+    shape : tensor_kernels.Shape
+        Of a tile.
+    panels : int
+        Tiles side by side.
+    shares : int
+        Blocks of threads; each has an equal share of all steps of all tiles.
+    stages : int
+        Steps that a block has in shared memory.
+    room : int
+        Bytes there for the values of a step of 64 rows.
+    shared : int
+        Bytes of shared memory.
+    """
+
+    shape: kernels.Shape
+    panels: int
+    shares: int
+    stages: int
+    room: int
+    shared: int
+
+
+def tiling(
+    pattern: TilePattern, columns: int, dtype: str, multiprocessors: int, shared_bytes: int
+) -> Tiling:
+    """Return how the product with so many columns is cut for a device."""
+    itemsize = 4 if dtype == "float32" else 2
+    shape = kernels.tile_shape(dtype, columns)
+    panels = -(-columns // shape.columns)
+    room = -(-pattern.most * UNIT * itemsize // 128) * 128
+    stage = kernels.dense_bytes(dtype, shape.columns) + shape.groups * (META + room)
+    stages = min(kernels.MOST_STAGES, (shared_bytes - kernels.BARRIERS) // stage)
+    tiles = -(-pattern.blocks // shape.groups) * panels
+    shares = tensor_choice.shares(tiles, pattern.steps, multiprocessors)
+    return Tiling(shape, panels, shares, stages, room, kernels.BARRIERS + stages * stage)
+
+
+class TensorCores(Algorithm):
+    """``load sparse, compute dense``: masks and values become fragments of dense tiles."""
+
+    name = "tensor-cores"
+
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return what is missing: Hopper, a dtype, or enough entries for masks to be worth it."""
+        capability = to.executor.device.capability
+        if capability != (9, 0):
+            return f"it is made for compute capability 9.0, and this device has {capability}"
+        if facts.dtype not in DTYPES:
+            return f"it multiplies {', '.join(DTYPES)}, not {facts.dtype}"
+        m, n = A.shape
+        masks = -(-m // TILE) * -(-n // TILE) * META
+        if masks > MOST_MASKS:
+            return f"masks of all {m} x {n} places would take {masks / 2**30:.0f} GiB"
+        if facts.statistics.longest * TILE > MOST_ENTRIES:
+            return f"rows of {facts.statistics.longest} entries are too long for it"
+        return None
+
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why it is faster, where it is by measurement and no place comes twice."""
+        reason = tensor_choice.reason(facts, to.waves)
+        return reason if reason and self._pattern(to, A) is not None else None
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> TilePattern:
+        """Return the pattern in tiles, the same for all dtypes and numbers of columns.
+
+        Raises
+        ------
+        InvalidArgument
+            If the matrix stores some place twice.
+        """
+        pattern = self._pattern(to, A)
+        if pattern is None:
+            raise InvalidArgument(
+                f"spmm cannot run {self.name!r}: some place of the matrix is stored twice; "
+                "A.sum_duplicates() adds such entries up"
+            )
+        return pattern
+
+    def _pattern(self, to: Adapter, A: Any) -> TilePattern | None:
+        if self.name not in A._pattern:
+            A._pattern[self.name] = tile_pattern(to.executor.xp, A.indptr, A.indices, A.shape[1])
+        found: TilePattern | None = A._pattern[self.name]
+        return found
+
+    def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+        """Lay out B, multiply, and add up tiles that were cut; three launches for each block."""
+        pattern: TilePattern = state
+        values, B, C, alpha, beta = arguments
+        device, dtype, (m, n) = to.executor.device, C.dtype, A.shape
+        batch, _, k = C.shape
+        of_B, of_C = to.operand(B), to.operand(C)
+        values, step = to.weights(values)
+        cut = tiling(pattern, k, dtype.name, device.multiprocessors, device.shared_bytes)
+        width, groups = cut.shape
+        packed = self._copy_of(to, A, pattern, values)
+        of_values = places_of_values(m, pattern, dtype)
+        steps = pattern.steps
+        windows = -(-steps // kernels.window_steps(width))
+        strips = cut.panels * windows * (width // kernels.STRIP)
+        places = Places(
+            verdict=4,
+            dense=cut.panels * steps * kernels.dense_bytes(dtype.name, width),
+            bad_dense=4 * strips,
+            partial=2 * cut.shares * groups * TILE * width * 4,
+            packed=0 if packed else of_values.nbytes,
+        )
+        place = places.at(to.scratch(places.nbytes))
+        of_A = packed.place if packed else of_values.at(place["packed"])
+        bad_rows = pattern.blocks * kernels.PIECES if dtype.name == "float32" else 0
+        item, tile = dtype.itemsize, {"N": width, "W": groups}
+        for b in range(batch):
+            here = to.address(values) + b * step * item
+            dense = of_B.address + b * of_B.blocks * item
+            out = of_C.address + b * of_C.blocks * item
+            if packed is None and (b == 0 or step):
+                pack_values(to, A, pattern, here, dtype, of_A)
+            run_kernel(
+                to,
+                kernels.pack_dense(width),
+                strips,
+                (n, k, steps, dense, of_B.rows, place["dense"], place["bad_dense"]),
+                dtype,
+                N=width,
+            )
+            run_kernel(
+                to,
+                kernels.product(groups),
+                cut.shares,
+                (
+                    m, k, pattern.blocks, steps, cut.panels, cut.stages, cut.room, pattern.masks,
+                    pattern.starts, of_A["values"], of_A["exponents"], place["dense"],
+                    of_A["bad"], bad_rows, place["bad_dense"], strips,
+                    place["verdict"], out, of_C.rows, alpha, beta, place["partial"],
+                ),
+                dtype,
+                shared=cut.shared,
+                **tile,
+            )  # fmt: skip
+            run_kernel(
+                to,
+                kernels.join,
+                launch.row_blocks(m * -(-k // kernels.JOIN_COLUMNS) * to.wave, kernels.join.block),
+                (
+                    m, k, pattern.blocks, steps, cut.panels, cut.shares, of_A["exponents"],
+                    place["verdict"], A.indptr, A.indices, here, dense, of_B.rows, out, of_C.rows,
+                    alpha, beta, place["partial"],
+                ),
+                dtype,
+                A.indices.dtype,
+                **tile,
+            )  # fmt: skip
+
+    def _copy_of(
+        self, to: Adapter, A: Any, pattern: TilePattern, values: Array
+    ) -> PackedCopy | None:
+        """Return the packed copy of the matrix's own values; None for others."""
+        if values.dtype != A.dtype or to.address(values) != to.address(A.data):
+            return None
+        if values.shape[0] > 1 and values.strides[0]:
+            return None
+        if self.name not in A._copies:
+            A._copies[self.name] = PackedCopy(to, A, pattern)
+        found: PackedCopy = A._copies[self.name]
+        return found

@@ -1,0 +1,129 @@
+"""The kernels of the tensor cores: declarations, shapes, and their programs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...unified.wrappers import SimtKernel, program, simt_wrapper
+from ..headers import FOLDERS
+
+#: Where the text is.
+TEXT = FOLDERS
+#: Stages of the pipeline at most, as in ``tensor.hpp``, and the bytes of their barriers.
+MOST_STAGES, BARRIERS = 16, 256
+#: Columns of a wave that multiplies entry by entry, as in ``tensor_join.hpp``.
+JOIN_COLUMNS = 128
+
+
+class Shape(NamedTuple):
+    """A tile of the result: its columns, and warpgroups that have 64 rows each.
+
+    Attributes
+    ----------
+    columns, groups : int
+        Of a tile.
+    """
+
+    columns: int
+    groups: int
+
+
+SHAPES = {
+    "float32": (Shape(32, 4), Shape(64, 3), Shape(128, 2)),
+    "float16": (Shape(32, 4), Shape(64, 4), Shape(128, 4)),
+    "bfloat16": (Shape(32, 4), Shape(64, 4), Shape(128, 4)),
+}
+
+
+def tile_shape(dtype: str, columns: int) -> Shape:
+    """Return the shape of tiles for a product with so many columns."""
+    return next((shape for shape in SHAPES[dtype] if columns <= shape.columns), SHAPES[dtype][-1])
+
+
+def dense_bytes(dtype: str, columns: int) -> int:
+    """Return the bytes of 64 rows of a panel of B, as in ``tensor_tiles.hpp``."""
+    if dtype == "float32":
+        return 64 * columns * 2 * 2 + 4 * columns
+    return 64 * columns * 2
+
+
+scale_rows = SimtKernel(
+    "tensor_scale_rows",
+    "tensor_pack.hpp",
+    "m: i64, indptr: in I[l], values: in T[z], exponents: out i32[l]",
+    "{I}",
+    variants=(),
+)
+pack_values = SimtKernel(
+    "tensor_pack_values",
+    "tensor_pack.hpp",
+    "m: i64, steps: i64, pieces: i64, indptr: in I[l], starts: in i32[l], order: in u8[l], "
+    "values: in T[z], packed: out u8[l], exponents: in i32[l], bad: out i32[l]",
+    "{T}, {I}",
+    variants=(),
+)
+#: Blocks of threads that pack the values of a block of rows.
+PIECES = 8
+
+
+def window_steps(columns: int) -> int:
+    """Return how many steps of a panel are scaled alike, as in ``tensor_tiles.hpp``."""
+    return 2 if columns < 128 else 1
+
+
+def pack_dense(columns: int) -> SimtKernel:
+    """Return the kernel that lays out panels of so many columns."""
+    return SimtKernel(
+        "tensor_pack_dense",
+        "tensor_pack.hpp",
+        "n: i64, k: i64, steps: i64, B: in T[l], B_ld: i64, packed: out u8[l], bad: out i32[l]",
+        "{N}, {T}",
+        block=256 * window_steps(columns),
+        variants=(),
+    )
+
+
+#: Columns that a block of it has.
+STRIP = 32
+
+
+def product(groups: int) -> SimtKernel:
+    """Return the kernel of blocks with so many warpgroups that multiply."""
+    return SimtKernel(
+        "tensor_product",
+        "tensor.hpp",
+        "m: i64, k: i64, row_blocks: i64, steps: i64, panels: i64, stages: i64, room: i64, "
+        "masks: in u8[l], starts: in i32[l], values: in u8[l], exponents: in i32[l], "
+        "dense: in u8[l], bad_rows: in i32[l], bad_row_count: i64, bad_columns: in i32[l], "
+        "bad_column_count: i64, verdict: out i32[l], C: inout T[l], C_ld: i64, alpha: T, beta: T, "
+        "partial: out u8[l]",
+        "{N}, {W}, {T}",
+        block=128 * (groups + 1),
+        variants=(),
+    )
+
+
+join = SimtKernel(
+    "tensor_join",
+    "tensor_join.hpp",
+    "m: i64, k: i64, row_blocks: i64, steps: i64, panels: i64, shares: i64, exponents: in i32[l], "
+    "verdict: in i32[l], indptr: in I[l], indices: in I[l], values: in T[z], B: in T[l], "
+    "B_ld: i64, C: inout T[l], C_ld: i64, alpha: T, beta: T, partial: in u8[l]",
+    "{N}, {W}, {T}, {I}",
+    variants=(),
+)
+
+
+def source(kernel: SimtKernel, value: str, index: str = "i4", **constants: int) -> str:
+    """Return the program of one kernel."""
+    wrapper = simt_wrapper(kernel, value, index, **constants)
+    defines = {"WL_BLOCKS_EACH": 1} if kernel.name == "tensor_product" else None
+    return program(
+        "CUDA",
+        [kernel.header],
+        [wrapper],
+        warp=32,
+        block=kernel.block,
+        defines=defines,
+        folders=TEXT,
+    )

@@ -1,0 +1,121 @@
+"""TCA-SpMM, sparse times dense on tensor cores straight from compressed rows: a published baseline.
+
+TCA-SpMM is of Electronics 2024, 13(20), 3981. No rule chooses it; ask for it by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ...gpu import launch
+from ...gpu.products import choice as ml_choice
+from ...gpu.products import declarations as ml
+from ...gpu.products.calls import Adapter
+from ...gpu.products.extra import Algorithm, Facts
+from ...unified.wrappers import SimtKernel
+from .tensor import run_kernel
+
+tca_spmm = SimtKernel(
+    "tca_spmm",
+    "tensor_tca.hpp",
+    "items: i64, k: i64, batch: i64, bounds: in I[l], target: in I[l], indices: in I[z], "
+    "values: in T[z], values_step: i64, B: in T[l], B_ld: i64, B_step: i64, C: inout T[l], "
+    "C_ld: i64, C_step: i64, alpha: T, beta: T, lines: i64, partial: out u8[l]",
+    "{J}, {E}, {WHOLE}, {T}, {I}",
+    variants=(),
+)
+
+#: Tiles of 16 columns of a warp at most. Of TF32 a lane has half as many entries at a time, and
+#: registers for twice the bytes.
+MOST_TILES = {2: 8, 4: 4}
+
+
+def tiles_of(columns: int, itemsize: int) -> int:
+    """Return how many tiles of 16 columns a warp has of a row.
+
+    Examples
+    --------
+    >>> tiles_of(10, 2), tiles_of(32, 2), tiles_of(300, 2), tiles_of(300, 4)
+    (1, 2, 8, 4)
+    """
+    tiles = 1
+    while 16 * tiles < columns and tiles < MOST_TILES[itemsize]:
+        tiles *= 2
+    return tiles
+
+
+class Tca(Algorithm):
+    """TCA-SpMM of numbers of 16 bits, added up in float32."""
+
+    name = "tca"
+    repeats: ClassVar[bool] = True
+    dtypes: ClassVar[tuple[str, ...]] = ("float16", "bfloat16")
+    remedy: ClassVar[str] = "'tca-tf32' rounds float32 to TF32"
+
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return what is missing: tensor cores for these numbers."""
+        capability = to.executor.device.capability
+        if capability < (8, 0):
+            return f"it is made for compute capability 8.0 on, and this device has {capability}"
+        if facts.dtype not in self.dtypes:
+            return f"it multiplies {' and '.join(self.dtypes)}, not {facts.dtype}; {self.remedy}"
+        return None
+
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None: it is a baseline."""
+        return None
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
+        """Return what warps work through: rows, or pieces where some of them are long."""
+        choice = ml_choice.of_waves(facts.statistics, to.waves, ml_choice.SUMMED_PIECE)
+        return to.pieces(A, choice.piece, sampled=False)
+
+    def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+        """Give warps rows or pieces of them, and add up the pieces."""
+        items: ml_choice.Pieces = state
+        values, B, C, alpha, beta = arguments
+        batch, _, k = C.shape
+        index, dtype = A.indices.dtype, C.dtype
+        of_B, of_C = to.read(B, index), to.operand(C)
+        weights, step = to.weights(values)
+        item = dtype.itemsize
+        tiles = tiles_of(k, item)
+        vector = min(2 * tiles * item, ml.VECTOR_BYTES)
+        places = (k * item, *of_B.places(item), *of_C.places(item))
+        each = vector // item if all(place % vector == 0 for place in places) else 1
+        width = 16 * tiles
+        partial = to.lines(batch * items.lines * k, dtype)
+        run_kernel(
+            to,
+            tca_spmm,
+            launch.row_blocks(items.items * -(-k // width) * batch * to.wave, tca_spmm.block),
+            (
+                items.items, k, batch, items.bounds, items.target, A.indices, weights, step, *of_B,
+                *of_C, alpha, beta, items.lines, partial,
+            ),
+            dtype,
+            index,
+            J=tiles,
+            E=each,
+            WHOLE=int(k % width == 0),
+        )  # fmt: skip
+        if items.lines:
+            cuts = int(items.cut_rows.size)
+            to.launch(
+                ml.spmm_join,
+                cuts * k * batch,
+                (
+                    cuts, k, batch, items.cut_rows, items.first_line, items.lines, partial, *of_C,
+                    alpha, beta,
+                ),
+                dtype,
+                index,
+            )  # fmt: skip
+
+
+class TcaTf32(Tca):
+    """TCA-SpMM of float32 numbers rounded to TF32: 11 bits of each."""
+
+    name = "tca-tf32"
+    dtypes: ClassVar[tuple[str, ...]] = ("float32",)
+    remedy: ClassVar[str] = "'tca' multiplies float16 and bfloat16"

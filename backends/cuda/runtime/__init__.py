@@ -1,0 +1,1 @@
+"""What an NVIDIA GPU is used through: availability, compiler, device, executor, graphs."""

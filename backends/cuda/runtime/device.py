@@ -1,0 +1,98 @@
+"""An NVIDIA GPU: its facts, its compiler, and what the driver says of its kernels."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ....core.errors import DeviceError
+from ...gpu.device import GpuDevice
+from .compiler import cached_cubin
+
+
+class CudaDevice(GpuDevice):
+    """An NVIDIA GPU, whose programs NVRTC compiles."""
+
+    dialect = "CUDA"
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """The compute capability, ``(9, 0)``."""
+        return int(self.facts["major"]), int(self.facts["minor"])
+
+    @property
+    def architecture(self) -> str:
+        """What the compiler is told: ``sm_80``, or ``sm_90a``, with the words of Hopper alone."""
+        return "sm_{}{}".format(*self.capability) + ("a" if self.capability == (9, 0) else "")
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The compute capability."""
+        return {"compute_capability": self.capability}
+
+    def resident(self, blocks: int) -> dict[str, object]:
+        """Bound the registers of a work-item."""
+        return {"WL_BLOCKS_EACH": blocks} if blocks else {}
+
+    def load(self, source: str, name: str) -> Any:
+        """Compile a program, or find it on disk."""
+        from cupy.cuda.function import Module
+
+        module = Module()
+        module.load(cached_cubin(source, self.architecture, name))
+        return module
+
+    def holds_cluster(self, function: Any, blocks: int, block: int, shared: int = 0) -> bool:
+        """Return whether a cluster of so many blocks fits, and let the kernel be one."""
+        from cuda.bindings import driver
+
+        handle = driver.CUfunction(function.ptr)
+        attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        (result,) = driver.cuFuncSetAttribute(handle, attribute, 1)
+        if int(result) != 0:
+            return False
+        config = driver.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = blocks, 1, 1
+        config.blockDimX, config.blockDimY, config.blockDimZ = block, 1, 1
+        config.sharedMemBytes = shared
+        size = driver.CUlaunchAttribute()
+        size.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        value = driver.CUlaunchAttributeValue()
+        value.clusterDim.x, value.clusterDim.y, value.clusterDim.z = blocks, 1, 1
+        size.value = value
+        config.attrs, config.numAttrs = [size], 1
+        result, clusters = driver.cuOccupancyMaxActiveClusters(handle, config)
+        return int(result) == 0 and int(clusters) > 0
+
+    def resident_blocks(self, function: Any, block: int) -> int:
+        """Return how many blocks of a kernel the device holds at once."""
+        found = self._resident.get((function.ptr, block))
+        if found is None:
+            from cuda.bindings import driver
+
+            result, each = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                driver.CUfunction(function.ptr), block, 0
+            )
+            if int(result) != 0:
+                raise DeviceError(f"{self.name}: occupancy of a kernel: {result.name}")
+            found = self._resident[function.ptr, block] = int(each) * self.multiprocessors
+        return found
+
+    def allow_shared(self, function: Any, nbytes: int) -> None:
+        """Let a kernel have that much shared memory, beyond the 48 KB of every one."""
+        from cuda.bindings import driver
+
+        if self._shared.get(function.ptr, 0) < nbytes:
+            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            (result,) = driver.cuFuncSetAttribute(
+                driver.CUfunction(function.ptr), attribute, nbytes
+            )
+            if int(result) != 0:
+                raise DeviceError(f"{self.name}: no {nbytes} bytes of shared memory: {result.name}")
+            self._shared[function.ptr] = nbytes
+
+
+@cache
+def device(ordinal: int) -> CudaDevice:
+    """Return the device of that number, one object per process."""
+    return CudaDevice(ordinal)

@@ -1,0 +1,151 @@
+"""The executor of NVIDIA GPUs, on CuPy."""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ....core.executor import Array
+from ....core.iteration import Cycles, Iteration, Replay
+from ...gpu.base import GpuExecutor, Scratch
+from ...gpu.thresholds import NVIDIA
+from ..products.own import EXTRA
+from ..spmv.hot import multiply_hot
+from ..table import kernel
+from .device import CudaDevice, device
+
+_KDLCUDA, _KDLCUDA_MANAGED = 2, 13
+
+
+class _Pinned(threading.local):
+    """Memory of the host that the device copies to without a detour, one piece for a thread."""
+
+    memory: Any = None
+
+    def bytes(self, xp: Any, nbytes: int) -> np.ndarray[Any, Any]:
+        if self.memory is None or self.memory.mem.size < nbytes:
+            self.memory = xp.cuda.alloc_pinned_memory(max(nbytes, 1 << 14))
+        return np.frombuffer(self.memory, np.uint8, nbytes)
+
+
+class Played:
+    """Operations as a graph: one launch for all of their kernels."""
+
+    def __init__(self, executor: GpuExecutor, replay: Replay) -> None:
+        self.executor, self.scratch = executor, Scratch()
+        self.graph: Any = None
+        if not executor.record(replay):
+            return
+        with executor.preparing(self.scratch, dry=True):
+            replay.body()
+        stream = executor.xp.cuda.Stream(non_blocking=True)
+        with stream, executor.preparing(self.scratch, dry=False):
+            stream.begin_capture()
+            try:
+                replay.body()
+            finally:
+                self.graph = stream.end_capture()
+
+    def run(self) -> None:
+        """Launch it."""
+        if self.graph is not None:
+            self.graph.launch(self.executor.xp.cuda.get_current_stream())
+
+
+class CudaExecutor(GpuExecutor):
+    """An NVIDIA GPU.
+
+    Arrays are ``cupy.ndarray``, from CuPy's memory pool. Kernels go to CuPy's current stream;
+    ``with executor:`` makes the device current and gives the block a stream of its own, which
+    waits for what was submitted before and which what comes after waits for.
+
+    Parameters
+    ----------
+    device : int
+        Its number, from 0.
+
+    Notes
+    -----
+    A process that has used a GPU must not be forked: CUDA does not survive it. Use the ``spawn``
+    start method of :mod:`multiprocessing`.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> A = wl.Identity(3).to("cuda")  # doctest: +SKIP
+    >>> A.executor  # doctest: +SKIP
+    <CudaExecutor cuda:0>
+    """
+
+    kernels = kernel
+    thresholds = NVIDIA
+    own_products = EXTRA
+    multiply_hot = staticmethod(multiply_hot)
+    dlpack_kinds = (_KDLCUDA, _KDLCUDA_MANAGED)
+
+    def __init__(self, device: int = 0) -> None:
+        from .availability import require
+
+        require(device)
+        super().__init__(device)
+        self._pinned = _Pinned()
+
+    @cached_property
+    def device(self) -> CudaDevice:
+        """Facts and loaded kernels of the GPU."""
+        return device(self.ordinal)
+
+    def play(self, replay: Replay) -> None:
+        """Run what does not repeat by itself, from the second time on as a graph."""
+        if not replay.resident or self.observed:
+            replay.body()
+        elif replay.program is None:
+            # The first time there are plans to be made.
+            replay.body()
+            replay.program = False
+        else:
+            with self._here("a solver's steps between its cycles"):
+                if not replay.program:
+                    replay.program = Played(self, replay)
+                replay.program.run()
+
+    def drive_cycles(self, cycles: Cycles, limit: int) -> bool:
+        """Run whole cycles as one graph until a column stops, or ``limit`` times."""
+        if not cycles.resident or self.observed:
+            return False
+        with self._here("a solver's cycles"):
+            if cycles.program is None:
+                from ..loop.loop import Restarts
+
+                cycles.program = Restarts(self, cycles)
+            cycles.program.run(limit)
+        return True
+
+    def to_host_together(self, *arrays: Array) -> list[np.ndarray[Any, Any]]:
+        """Return NumPy copies of contiguous arrays, after the work that makes them."""
+        places = np.cumsum([0, *(-(-int(a.nbytes) // 16) * 16 for a in arrays)])
+        with self._here("copy to the host"):
+            cuda, room = self.xp.cuda, self._pinned.bytes(self.xp, int(places[-1]))
+            stream = cuda.get_current_stream()
+            for array, begin in zip(arrays, places, strict=False):
+                cuda.runtime.memcpyAsync(
+                    room.ctypes.data + int(begin),
+                    array.data.ptr,
+                    array.nbytes,
+                    cuda.runtime.memcpyDeviceToHost,
+                    stream.ptr,
+                )
+            stream.synchronize()
+        return [
+            room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape).copy()
+            for array, begin in zip(arrays, map(int, places), strict=False)
+        ]
+
+    def make_program(self, iteration: Iteration) -> Any:
+        """Return one kernel for everything, or a graph whose condition the device sets."""
+        from ..loop.loop import make_program
+
+        return make_program(self, self.record(iteration), iteration.status)

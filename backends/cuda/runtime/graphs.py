@@ -1,0 +1,113 @@
+"""CUDA graphs whose kernels decide on the device how often parts of them run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ....core.errors import DeviceError
+
+if TYPE_CHECKING:
+    from .executor import CudaExecutor
+
+
+def runtime() -> Any:
+    """Return the bindings of the CUDA runtime."""
+    from cuda.bindings import runtime
+
+    return runtime
+
+
+def checked(result: tuple[Any, ...]) -> Any:
+    """Return what a call of the runtime returned besides its code, or raise DeviceError."""
+    if int(result[0]) != 0:
+        _, text = runtime().cudaGetErrorString(result[0])
+        raise DeviceError(f"{result[0].name}: {text.decode() if text else ''}")
+    return None if len(result) == 1 else result[1] if len(result) == 2 else result[1:]
+
+
+class GraphBuilder:
+    """A graph whose parts follow one another, some of them repeated while a condition holds.
+
+    Parts are captured: they launch kernels as usual, on the stream that is current then.
+    """
+
+    def __init__(self, executor: CudaExecutor) -> None:
+        self._executor = executor
+        self._runtime = runtime()
+        self._executable: Any = None
+        self._whole = checked(self._runtime.cudaGraphCreate(0))
+        # Where the next part goes, and what it comes after.
+        self._graph, self._after = self._whole, list[Any]()
+        self._stream = executor.xp.cuda.Stream(non_blocking=True)
+
+    def condition(self) -> Any:
+        """Return a condition for :meth:`repeat`, false until a kernel sets it."""
+        return checked(self._runtime.cudaGraphConditionalHandleCreate(self._graph, 0, 1))
+
+    def part(self, launches: Any) -> None:
+        """Capture what ``launches()`` launches."""
+        runtime, after = self._runtime, self._after
+        mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeRelaxed
+        pointer = self._stream.ptr
+        checked(
+            runtime.cudaStreamBeginCaptureToGraph(
+                pointer, self._graph, after or None, None, len(after), mode
+            )
+        )
+        try:
+            with self._stream:
+                launches()
+        finally:
+            ended = runtime.cudaStreamEndCapture(pointer)
+        checked(ended)
+        self._after = self._nodes()
+
+    def repeat(self, condition: Any, parts: Any) -> None:
+        """Repeat the parts that ``parts()`` makes as long as the condition holds."""
+        runtime = self._runtime
+        parameters = runtime.cudaGraphNodeParams()
+        parameters.type = runtime.cudaGraphNodeType.cudaGraphNodeTypeConditional
+        parameters.conditional.handle = condition
+        parameters.conditional.type = runtime.cudaGraphConditionalNodeType.cudaGraphCondTypeWhile
+        parameters.conditional.size = 1
+        after = self._after
+        node = checked(runtime.cudaGraphAddNode(self._graph, after, None, len(after), parameters))
+        outside = self._graph
+        self._graph, self._after = parameters.conditional.phGraph_out[0], []
+        parts()
+        self._graph, self._after = outside, [node]
+
+    @contextmanager
+    def beside(self, launches: Any) -> Iterator[None]:
+        """Capture within a part what ``launches()`` launches beside the rest of the block."""
+        cuda = self._executor.xp.cuda
+        side, here = cuda.Stream(non_blocking=True), cuda.Event(disable_timing=True)
+        here.record(self._stream)
+        side.wait_event(here)
+        with side:
+            launches()
+        done = cuda.Event(disable_timing=True)
+        done.record(side)
+        yield
+        self._stream.wait_event(done)
+
+    def _nodes(self) -> list[Any]:
+        _, count = checked(self._runtime.cudaGraphGetNodes(self._graph))
+        nodes, _ = checked(self._runtime.cudaGraphGetNodes(self._graph, int(count)))
+        return list(nodes)
+
+    def finish(self) -> Any:
+        """Return the graph, ready to be launched."""
+        self._executable = checked(self._runtime.cudaGraphInstantiate(self._whole, 0))
+        return self._executable
+
+    def discard(self) -> None:
+        """Give back what the graph holds; does nothing the second time."""
+        executable, self._executable = self._executable, None
+        graph, self._whole = self._whole, None
+        if executable is not None:
+            self._runtime.cudaGraphExecDestroy(executable)
+        if graph is not None:
+            self._runtime.cudaGraphDestroy(graph)

@@ -1,0 +1,53 @@
+"""The product with hot columns: the values of x that most entries need are in shared memory."""
+
+from __future__ import annotations
+
+from ....core.executor import Array
+from ...gpu.arguments import CODES, flatten
+from ...gpu.base import GpuExecutor
+from ...gpu.spmv import packed
+from ...unified.wrappers import SimtKernel, program, simt_wrapper
+from ..headers import FOLDERS
+
+sell_hot = SimtKernel(
+    "sell_hot",
+    "hot.hpp",
+    "lanes: i64, hot: i64, slice_ptr: in i64[l], codes: in i32[l], values: in T[l], "
+    "target: in i32[l], x: in T[l], y: inout T[m,k], alpha: T, beta: T, partial: out T[l]",
+    "{T}",
+    block=1024,
+)
+
+
+def multiply_hot(
+    executor: GpuExecutor,
+    state: packed.Packed,
+    x: int,
+    y: Array,
+    alpha: complex,
+    beta: complex,
+    partial: int,
+) -> None:
+    """Multiply by a packed matrix whose columns are numbered by falling count."""
+    device, value = executor.device, CODES[y.dtype]
+    function = device.function(sell_hot.symbol(value), lambda: hot_program(value, device.warp))
+    nbytes = state.hot * y.itemsize
+    device.allow_shared(function, nbytes)
+    arguments = (
+        state.lanes, state.hot, state.slice_ptr, state.codes, state.values, state.target, x, y,
+        alpha, beta, partial,
+    )  # fmt: skip
+    flat = flatten(sell_hot.parameters, arguments, y.dtype)
+    executor.launch(function, device.multiprocessors, flat, sell_hot.block, nbytes)
+
+
+def hot_program(value: str, warp: int = 32) -> str:
+    """Return the program of the product with hot columns."""
+    return program(
+        "CUDA",
+        [sell_hot.header],
+        [simt_wrapper(sell_hot, value)],
+        warp=warp,
+        block=sell_hot.block,
+        folders=FOLDERS,
+    )

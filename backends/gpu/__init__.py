@@ -1,0 +1,1 @@
+"""What the backends of CUDA and HIP share: executors on CuPy, launches, plans and kernels."""

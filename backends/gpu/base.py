@@ -1,0 +1,471 @@
+"""What executors on CuPy share, of whatever vendor their GPUs are."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
+from ...core.errors import WollemiError
+from ...core.executor import Array, Executor
+from ...core.iteration import Iteration, Replay
+from ...core.operation import Operation
+from ..unified.wrappers import SimtKernel
+from . import launch
+from .arguments import CODES, flatten
+from .device import GpuDevice
+from .errors import Here, translate
+from .thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from .tape import Tape
+
+#: Numbers up to which what plans are made of is computed on the host, in some milliseconds.
+HOST_NUMBERS = 1 << 18
+
+
+class Scratch:
+    """Memory for partial sums, which one launch after the other on a stream may use."""
+
+    def __init__(self) -> None:
+        self.buffer: Any = None
+        self.counter: Any = None
+
+    def reserve(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
+        """Return the addresses of ``nbytes`` of memory and of counters that are 0."""
+        import cupy
+
+        if self.counter is None or self.counter.size < counters:
+            self.counter = cupy.zeros(max(counters, 1), np.int32)
+        if self.buffer is None or self.buffer.size < nbytes:
+            self.buffer = cupy.empty(max(nbytes, 1 << 16), np.uint8)
+        return self.buffer.data.ptr, self.counter.data.ptr
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel with what it is launched with."""
+
+    function: Any
+    grid: tuple[int]
+    block: tuple[int]
+    arguments: Sequence[Any]
+    shared: int
+
+    def __call__(self) -> None:
+        """Launch it on the current stream."""
+        self.function(self.grid, self.block, self.arguments, self.shared)
+
+
+class _PerThread(threading.local):
+    """What differs between the threads that use an executor."""
+
+    def __init__(self) -> None:
+        self.tape: list[tuple[Operation, tuple[Any, ...]]] | None = None
+        self.scratch: Scratch | None = None  # of the program being captured
+        self.of_stream: dict[int, Scratch] = {}
+        self.dry = False
+        self.launches: list[Launch] | None = None
+        self.noted: list[Launch] | None = None
+        self.entered: list[tuple[Any, Any]] = []
+
+
+class GpuExecutor(Executor):
+    """A GPU that CuPy knows.
+
+    Arrays are ``cupy.ndarray``, from CuPy's memory pool. Kernels go to CuPy's current stream;
+    ``with executor:`` makes the device current and gives the block a stream of its own, which
+    waits for what was submitted before and which what comes after waits for.
+
+    Parameters
+    ----------
+    device : int
+        Its number, from 0.
+    """
+
+    #: The numbers that selection rules compare with: they are the vendor's.
+    thresholds: ClassVar[Thresholds]
+    #: The algorithms that only this vendor's GPUs run, for each product of matrices.
+    own_products: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    #: The product with hot columns, where the vendor's GPUs have one.
+    multiply_hot: ClassVar[Callable[..., None] | None] = None
+    #: The kinds of memory (DLDeviceType) of other libraries' arrays that can be adopted.
+    dlpack_kinds: ClassVar[tuple[int, ...]]
+
+    def __init__(self, device: int = 0) -> None:
+        self.ordinal = device
+        self._mine = _PerThread()
+        self._properties: dict[str, Any] | None = None
+
+    @property
+    @abstractmethod
+    def device(self) -> GpuDevice:
+        """Facts and loaded kernels of the GPU."""
+
+    @abstractmethod
+    def make_program(self, iteration: Iteration) -> Any:
+        """Return what runs an iteration on the device: it has ``run(limit)``."""
+
+    # ---- identity
+
+    @cached_property
+    def name(self) -> str:
+        """The backend and the number, ``cuda:0``."""
+        return f"{self.kernels.backend}:{self.ordinal}"
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """Name, memory, bandwidth and more; the bandwidth is measured when first asked for."""
+        if self._properties is None:
+            gpu = self.device
+            self._properties = {
+                "name": gpu.name,
+                "memory": gpu.memory,
+                "bandwidth": self._measured_bandwidth(),
+                **gpu.identity,
+                "multiprocessors": gpu.multiprocessors,
+                "warp": gpu.warp,
+                "cache": gpu.cache_bytes,
+                "dtypes": VALUE_DTYPES + INDEX_DTYPES,
+            }
+        return dict(self._properties)
+
+    def _measured_bandwidth(self) -> float | None:
+        """Return the bytes per second of a copy, read and written; None without memory for it."""
+        import cupy
+
+        nbytes = min(1 << 28, self.device.memory // 16)
+        with self.device.handle:
+            try:
+                source, target = cupy.zeros(nbytes, np.uint8), cupy.empty(nbytes, np.uint8)
+            except cupy.cuda.memory.OutOfMemoryError:
+                return None
+            best = float("inf")
+            for _ in range(5):
+                begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+                begin.record()
+                target[...] = source
+                end.record()
+                end.synchronize()
+                best = min(best, cupy.cuda.get_elapsed_time(begin, end) * 1e-3)
+            return 2 * nbytes / best
+
+    # ---- memory
+
+    @cached_property
+    def xp(self) -> Any:
+        """CuPy."""
+        import cupy
+
+        return cupy
+
+    def _here(self, what: str, nbytes: int = 0) -> Here:
+        """Make the device current and translate what the driver says."""
+        return Here(self.device.handle, self.name, what, nbytes)
+
+    def _guarded(
+        self, what: str, nbytes: int, function: Callable[..., Any], *arguments: Any
+    ) -> Any:
+        """Call a function as within :meth:`_here`; entering that takes as long as a small array."""
+        if not self.device.is_current():
+            with self._here(what, nbytes):
+                return function(*arguments)
+        try:
+            return function(*arguments)
+        except WollemiError:
+            raise
+        except Exception as error:
+            made = translate(error, self.name, what, nbytes)
+            if made is None:
+                raise
+            raise made from error
+
+    def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Return an uninitialized, C-contiguous array."""
+        nbytes = prod(shape) * np.dtype(dtype).itemsize
+        return self._guarded("allocation", nbytes, self.xp.ndarray, shape, dtype)
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
+        """Return a copy of a NumPy array here."""
+        with self._here("copy from the host", array.nbytes):
+            return self.xp.asarray(np.ascontiguousarray(array).reshape(array.shape))
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """Return a copy as NumPy; waits for the work that makes it."""
+        with self._here("copy to the host"):
+            host: np.ndarray[Any, Any] = self.xp.asnumpy(array)
+            return host
+
+    def copy(self, array: Array) -> Array:
+        """Return a C-contiguous copy."""
+        with self._here("copy", array.nbytes):
+            return self.xp.array(array, order="C")
+
+    def copy_into(self, target: Array, source: Array | np.ndarray[Any, Any]) -> None:
+        """Overwrite ``target`` with ``source`` of the same shape and dtype."""
+        with self._here("copy"):
+            if isinstance(source, np.ndarray) and target.flags.c_contiguous:
+                target.set(np.ascontiguousarray(source, target.dtype))
+            else:
+                target[...] = self.xp.asarray(source)
+
+    def owns(self, array: object) -> bool:
+        """Return whether ``array`` is a CuPy array on this device."""
+        xp = self.xp
+        return isinstance(array, xp.ndarray) and array.data.device_id == self.ordinal
+
+    def adopt(self, array: object) -> Array | None:
+        """Return another library's array on this device as CuPy's, without a copy, or None."""
+        where = getattr(array, "__dlpack_device__", None)
+        if where is None:
+            return None
+        kind, ordinal = where()
+        if int(kind) not in self.dlpack_kinds or ordinal != self.ordinal:
+            return None
+        if hasattr(array, "detach"):  # a torch tensor that tracks gradients refuses to be shared
+            array = array.detach()
+        if hasattr(array, "resolve_conj"):
+            array = array.resolve_conj()
+        with self._here("adoption"):
+            return self.xp.from_dlpack(array)
+
+    def synchronize(self) -> None:
+        """Wait for everything that was submitted to the device."""
+        with self._here("synchronization"):
+            self.device.handle.synchronize()
+
+    def free_memory(self) -> int:
+        """Return how many bytes an allocation could still get, the pool's idle ones included."""
+        with self.device.handle:
+            free, _ = self.xp.cuda.runtime.memGetInfo()
+            return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+
+    # ---- plans
+
+    def planned(self, size: int, make: Callable[..., Any], *arrays: Array, **options: Any) -> Any:
+        """Return ``make(xp, *arrays, **options)``, for arrays of at most so many numbers.
+
+        If they are few it is done by NumPy and copied here. CuPy compiles each of its functions
+        when a machine first meets it: that was 5 to 8 seconds of a first product (H200, 22
+        November).
+
+        Parameters
+        ----------
+        size : int
+            How many numbers the largest array has that ``make`` takes, returns or needs.
+        make : callable
+            Takes NumPy, or what has its functions here, then ``arrays``; returns an array, a number
+            or a tuple of these.
+        """
+        if size > HOST_NUMBERS:
+            return make(self.xp, *arrays, **options)
+        return self._placed(make(np, *(self.to_host(array) for array in arrays), **options))
+
+    def _placed(self, made: Any) -> Any:
+        if isinstance(made, np.ndarray):
+            return self.from_host(made)
+        if isinstance(made, tuple):
+            placed = map(self._placed, made)
+            return made._make(placed) if hasattr(made, "_make") else tuple(placed)
+        return made
+
+    # ---- streams
+
+    def __enter__(self) -> Self:
+        cuda = self.xp.cuda
+        self.device.handle.__enter__()
+        before = cuda.get_current_stream()
+        stream = cuda.Stream(non_blocking=True)
+        stream.wait_event(before.record())
+        stream.__enter__()
+        self._mine.entered.append((before, stream))
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        before, stream = self._mine.entered.pop()
+        stream.__exit__(*reason)
+        before.wait_event(stream.record())
+        # Work may still run: its memory is not reused before, as the pool goes by streams.
+        self.device.handle.__exit__(*reason)
+
+    # ---- work
+
+    def run(self, operation: Operation, *arguments: Any) -> Any:
+        """Run the kernel of ``operation``, or write it down while a tape is made."""
+        if self._mine.tape is not None:
+            self._mine.tape.append((operation, arguments))
+            return None
+        return self._guarded(operation.name, 0, super().run, operation, *arguments)
+
+    def drive(self, iteration: Iteration, limit: int) -> None:
+        """Run ``iteration`` on the device until no column runs, or ``limit`` times."""
+        if not iteration.resident or self.observed:
+            super().drive(iteration, limit)
+            return
+        if limit <= 0:
+            return
+        with self._here("a solver's loop"):
+            if iteration.program is None:
+                iteration.program = self.make_program(iteration)
+            iteration.program.run(limit)
+
+    def record(self, iteration: Iteration | Replay) -> Tape:
+        """Return the operations of one iteration, none of them run."""
+        from .tape import Tape
+
+        tape: list[tuple[Operation, tuple[Any, ...]]] = []
+        self._mine.tape = tape
+        try:
+            iteration.body()
+        finally:
+            self._mine.tape = None
+        return Tape(tape)
+
+    # ---- what kernels are launched with
+
+    @property
+    def dry(self) -> bool:
+        """Whether launches are only prepared: programs compiled and scratch memory reserved."""
+        return self._mine.dry
+
+    @contextmanager
+    def preparing(
+        self, scratch: Scratch, *, dry: bool, into: list[Launch] | None = None
+    ) -> Iterator[None]:
+        """Take scratch memory from ``scratch``.
+
+        Parameters
+        ----------
+        scratch : Scratch
+            For every launch within.
+        dry : bool
+            Launch nothing.
+        into : list, optional
+            Where launches are written down instead.
+        """
+        self._mine.scratch, self._mine.dry, self._mine.launches = scratch, dry, into
+        try:
+            yield
+        finally:
+            self._mine.scratch, self._mine.dry, self._mine.launches = None, False, None
+
+    @contextmanager
+    def noting(self) -> Iterator[list[Launch]]:
+        """Note the launches within, which are launched as ever."""
+        self._mine.noted = launches = list[Launch]()
+        try:
+            yield launches
+        finally:
+            self._mine.noted = None
+
+    def scratch(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
+        """Return the addresses of scratch memory and of counters, for the next launch."""
+        scratch = self._mine.scratch
+        if scratch is None:
+            stream = self.xp.cuda.get_current_stream().ptr
+            scratch = self._mine.of_stream.setdefault(stream, Scratch())
+        return scratch.reserve(nbytes, counters)
+
+    def launch(
+        self,
+        function: Any,
+        blocks: int,
+        arguments: Sequence[Any],
+        block: int = launch.BLOCK,
+        shared: int = 0,
+    ) -> None:
+        """Launch a loaded kernel on the current stream."""
+        mine = self._mine
+        for kept in (mine.noted, mine.launches):
+            if kept is not None:
+                kept.append(Launch(function, (blocks,), (block,), arguments, shared))
+        if mine.launches is None and not mine.dry:
+            function((blocks,), (block,), arguments, shared)
+
+    def launch_simt(
+        self,
+        kernel: SimtKernel,
+        blocks: int,
+        arguments: Sequence[Any],
+        dtype: Any,
+        index: Any = np.int32,
+        **constants: int,
+    ) -> None:
+        """Launch a kernel of ``backends/simt`` on arguments as its signature has them."""
+        function = self._simt_function(kernel, dtype, index, constants)
+        flat = flatten(kernel.parameters, arguments, dtype)
+        self.launch(function, blocks, flat, kernel.block)
+
+    def prepare_simt(
+        self,
+        kernel: SimtKernel,
+        blocks: int,
+        arguments: Sequence[Any],
+        dtype: Any,
+        index: Any = np.int32,
+        **constants: int,
+    ) -> Prepared:
+        """Return a launch of a kernel of ``backends/simt`` that knows the first arguments."""
+        function = self._simt_function(kernel, dtype, index, constants)
+        return Prepared(self, function, kernel, blocks, arguments, dtype)
+
+    def _simt_function(
+        self, kernel: SimtKernel, dtype: Any, index: Any, constants: Mapping[str, int]
+    ) -> Any:
+        return self.device.simt_function(
+            kernel, CODES[np.dtype(dtype)], CODES[np.dtype(index)], **constants
+        )
+
+
+class Prepared:
+    """A launch of which all is known but the last arguments.
+
+    Matrices keep it from one product to the next: what a small product costs is finding out these
+    things.
+
+    Parameters
+    ----------
+    executor : GpuExecutor
+        Where it is launched.
+    function : object
+        The loaded kernel.
+    kernel : SimtKernel
+        Its declaration.
+    blocks : int
+        Of the grid.
+    arguments : sequence
+        The first ones; they are kept.
+    dtype : numpy.dtype
+        Of values.
+    """
+
+    __slots__ = ("arguments", "block", "blocks", "dtype", "executor", "function", "head", "others")
+
+    def __init__(
+        self,
+        executor: GpuExecutor,
+        function: Any,
+        kernel: SimtKernel,
+        blocks: int,
+        arguments: Sequence[Any],
+        dtype: Any,
+    ) -> None:
+        self.executor, self.function, self.dtype = executor, function, dtype
+        self.blocks, self.block = blocks, kernel.block
+        count = len(arguments)
+        self.arguments, self.others = arguments, kernel.parameters[count:]
+        self.head = flatten(kernel.parameters[:count], arguments, dtype)
+
+    def __call__(self, *arguments: Any) -> None:
+        """Launch it with the arguments that were not known."""
+        flat = self.head + flatten(self.others, arguments, self.dtype)
+        self.executor.launch(self.function, self.blocks, flat, self.block)

@@ -1,0 +1,237 @@
+"""The declarations of the products of sparse and dense matrices, and the shapes of their lanes.
+
+A kernel is made for a shape when it is first asked for, a program of its own: there are some
+hundred of them with all dtypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+from ...unified.wrappers import SimtKernel
+
+_LIST = "bounds: in I[l], target: in I[l], indices: in I[z], values: in T[z], values_step: i64"
+
+
+def _operand(name: str, intent: str = "in") -> str:
+    """Return the declaration of ``b`` blocks whose rows and blocks are any distance apart."""
+    return f"{name}: {intent} T[l], {name}_ld: i64, {name}_step: i64"
+
+
+csr_spmm = SimtKernel(
+    "csr_spmm",
+    "spmm.hpp",
+    f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('B')}, {_operand('C', 'inout')}, "
+    "alpha: T, beta: T, lines: i64, partial: out u8[l]",
+    "{L}, {V}, {E}, {A}, {WAVES}, {WHOLE}, {T}, {I}",
+    variants=(),
+    # Small blocks leave when their rows are done: R-MAT 1571, blocks of 128 1586, of 256 1677.
+    block=64,
+    # 64 registers. 32 columns: 2 % 16.7 and unbounded 19.1, 10 % 65.6 and 73.8; 128 columns: 2 %
+    # 53.7 and 62.8. 48 registers leave four loads in flight: 20.9.
+    resident=16,
+)
+
+
+@cache
+def team_spmm(waves: int, wave: int) -> SimtKernel:
+    """Return ``csr_spmm`` for blocks of so many waves, which have a row together."""
+    return replace(csr_spmm, block=waves * wave, resident=csr_spmm.resident * 2 // waves)
+
+
+spmm_join = SimtKernel(
+    "spmm_join",
+    "spmm.hpp",
+    "cuts: i64, k: i64, batch: i64, rows: in I[l], first: in I[l], lines: i64, "
+    f"partial: in u8[l], {_operand('C', 'inout')}, alpha: T, beta: T",
+    variants=(),
+)
+csr_sddmm = SimtKernel(
+    "csr_sddmm",
+    "sddmm.hpp",
+    f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
+    "sampled: inout T[z], sampled_step: i64, alpha: T, beta: T",
+    "{L}, {V}, {E}, {A}, {WHOLE}, {T}, {I}",
+    block=64,
+    variants=(),
+    resident=20,
+)
+csr_fusedmm = SimtKernel(
+    "csr_fusedmm",
+    "fusedmm.hpp",
+    f"items: i64, k: i64, p: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
+    f"{_operand('D')}, {_operand('out', 'out')}, alpha: T, lines: i64, partial: out u8[l]",
+    "{L}, {VK}, {VP}, {E}, {A}, {EDGE}, {SAME}, {WHOLE}, {T}, {I}",
+    block=64,
+    variants=(),
+    resident=16,
+)
+fusedmm_join = SimtKernel(
+    "fusedmm_join",
+    "fusedmm.hpp",
+    "cuts: i64, p: i64, batch: i64, rows: in I[l], first: in I[l], lines: i64, "
+    f"partial: in u8[l], {_operand('out', 'out')}",
+    "{EDGE}, {T}, {I}",
+    variants=(),
+)
+
+#: Edge functions as the kernels' text numbers them.
+EDGES = {"identity": 0, "sigmoid": 1, "softmax": 2}
+
+#: Bytes that a lane loads at once.
+VECTOR_BYTES = 16
+# Measured on an H200 with float32 and 8192 x 8192, 10 % where not said otherwise; microseconds.
+
+#: Lanes that share a row of a sum at most. 128 columns, 2 % and 10 %: 32 lanes of one vector 53.7
+#: and 202, 16 of two 55.9 and 201, 8 of four 60.0 and 225. 32 columns: 8 of one 16.7 and 65.6,
+#: 4 of two 22.1 and 75.4.
+MOST_ROW_LANES = 32
+#: Vectors of a lane at most.
+MOST_VECTORS = 4
+#: Vectors that a lane has in flight. 128 columns, 10 %: eight 201; from prototypes: four lost 13 to
+#: 20 %, sixteen 20 %.
+IN_FLIGHT = 8
+#: Vectors that a lane has of a row of a dot product, unless it has one of few. 128 columns, 2 % and
+#: R-MAT 2^20: 16 lanes of two 59 and 1333, 8 of four 58 and 1370, 32 of one 65 and 1367.
+DOT_VECTORS = 2
+#: Vectors that a lane of sddmm and fusedmm has in flight, so that 40 and 32 waves have registers:
+#: four 59 and 1333, eight 65 and 1393.
+DOTS_IN_FLIGHT = 4
+
+
+class Shape(NamedTuple):
+    """How many lanes have a row of a dense operand, and how many vectors each of them."""
+
+    lanes: int
+    vectors: int
+
+
+def _power(count: int, most: int) -> int:
+    power = 1
+    while power < min(count, most):
+        power *= 2
+    return power
+
+
+def row_shape(vectors: int, most_lanes: int = MOST_ROW_LANES) -> Shape:
+    """Return the shape for sums over rows of so many vectors; wider ones are cut into tiles.
+
+    Examples
+    --------
+    >>> row_shape(8), row_shape(32), row_shape(64)
+    (Shape(lanes=8, vectors=1), Shape(lanes=32, vectors=1), Shape(lanes=32, vectors=2))
+    """
+    lanes = _power(vectors, most_lanes)
+    return Shape(lanes, _power(-(-vectors // lanes), MOST_VECTORS))
+
+
+def steps_ahead(lanes: int, vectors: int) -> int:
+    """Return how many rows a lane loads its vectors of before it adds the first."""
+    return min(lanes, max(1, IN_FLIGHT // vectors))
+
+
+def dot_shape(vectors: int) -> Shape:
+    """Return the shape for dot products of rows of so many vectors; longer ones go in strips.
+
+    Examples
+    --------
+    >>> dot_shape(8), dot_shape(32), dot_shape(128)
+    (Shape(lanes=4, vectors=2), Shape(lanes=16, vectors=2), Shape(lanes=32, vectors=4))
+    """
+    lanes = _power(-(-vectors // DOT_VECTORS), MOST_ROW_LANES)
+    return Shape(lanes, _power(-(-vectors // lanes), MOST_VECTORS))
+
+
+def dots_ahead(lanes: int, vectors: int) -> int:
+    """Return how many rows a lane loads its vectors of before it multiplies the first."""
+    return min(lanes, max(1, DOTS_IN_FLIGHT // vectors))
+
+
+def fused_shape(k: int, p: int, *, same: bool) -> tuple[int, int, int]:
+    """Return lanes, vectors of rows that are multiplied, and vectors of rows that are added up.
+
+    Where ``D`` is not ``B``, as many lanes as there are vectors, which leaves registers for rows of
+    both: 128 columns, 2 % and R-MAT 2^20, 32 lanes 120 and 3050, 16 of two vectors 120 and 3170;
+    where it is, 81 and 1800, and 67 and 1730.
+    """
+    most = max(k, p)
+    lanes = dot_shape(most).lanes if same else _power(most, MOST_ROW_LANES)
+    return (
+        lanes,
+        _power(-(-k // lanes), MOST_VECTORS),
+        _power(-(-p // lanes), MOST_VECTORS),
+    )
+
+
+def elements(itemsize: int, columns: tuple[int, ...], places: tuple[int, ...]) -> int:
+    """Return how many elements a lane loads at once.
+
+    Parameters
+    ----------
+    itemsize : int
+        Bytes of an element.
+    columns : tuple of int
+        Of all operands.
+    places : tuple of int
+        Addresses and distances in bytes of all rows: with each of them a vector may begin.
+    """
+    each = VECTOR_BYTES // itemsize
+    whole = all(place % VECTOR_BYTES == 0 for place in places)
+    return each if whole and all(count % each == 0 for count in columns) else 1
+
+
+def samples(wave: int) -> Iterator[tuple[SimtKernel, dict[str, int]]]:
+    """Yield kernels with constants that every kind of code occurs in, for compilers to see.
+
+    Parameters
+    ----------
+    wave : int
+        Lanes of a wave.
+    """
+    for lanes, vectors, each, waves, whole in (
+        (1, 1, 1, 1, 0),
+        (4, 1, 0, 0, 1),
+        (8, 1, 0, 1, 2),
+        (32, 1, 0, 1, 2),
+        (32, 4, 0, 1, 1),
+        (8, 1, 0, 4, 2),
+        (32, 2, 0, 8, 1),
+    ):
+        ahead = steps_ahead(lanes, vectors)
+        yield (
+            csr_spmm if waves < 2 else team_spmm(waves, wave),
+            {"L": lanes, "V": vectors, "E": each, "A": ahead, "WAVES": waves, "WHOLE": whole},
+        )
+    for lanes, vectors, each, whole in ((1, 1, 1, 0), (8, 1, 0, 1), (16, 2, 0, 2), (32, 4, 0, 0)):
+        ahead = dots_ahead(lanes, vectors)
+        yield csr_sddmm, {"L": lanes, "V": vectors, "E": each, "A": ahead, "WHOLE": whole}
+    fused = (
+        {"L": 16, "VK": 2, "VP": 2, "E": 0, "A": 2, "SAME": 1, "WHOLE": 2},
+        {"L": 4, "VK": 1, "VP": 4, "E": 1, "A": 1, "SAME": 0, "WHOLE": 0},
+    )
+    for edge in EDGES.values():
+        for constants in fused:
+            yield csr_fusedmm, {**constants, "EDGE": edge}
+        yield fusedmm_join, {"EDGE": edge}
+    yield spmm_join, {}
+
+
+def sample_variants(kernel: SimtKernel, value: str, constants: dict[str, int]) -> dict[str, int]:
+    """Return the constants of a sample for values of a dtype: E = 0 is a whole vector."""
+    if constants.get("E", 1):
+        return constants
+    return constants | {"E": VECTOR_BYTES // item_bytes(value)}
+
+
+def item_bytes(value: str) -> int:
+    """Return the bytes of a value by the code of its dtype."""
+    return int(value[1:])
+
+
+@cache
+def value_code(dtype: Any) -> str:
+    """Return the code of a value dtype, 16-bit ones included."""
+    return "b2" if dtype.name == "bfloat16" else str(dtype.str[1:])

@@ -1,0 +1,67 @@
+"""Sparse times dense of a few columns: what multiplies vectors, several of them at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ....core.dtypes import ML_DTYPES
+from ...simt import kernels as simt
+from ..arguments import At
+from ..spmv import selection
+from . import choice as ml_choice
+from .extra import Algorithm, Facts
+
+if TYPE_CHECKING:
+    from .calls import Adapter
+
+# Measured on an H200 (2026-11-22) with 2 and 4 columns, this and equal shares of entries, in
+# microseconds. 7-point stencil of 80^3 in float64: 30 and 51, 37 and 77; in float32: 19 and 42, 23
+# and 51. 10 entries a row, 20,000 rows: 4.6 and 6.8, 5.6 and 8.7. 27 entries: 29 and 45, 41 and 55.
+# A graph with long rows: 126 and 19, 142 and 26. With more columns entries are read again.
+
+
+class FewColumns(Algorithm):
+    """The lanes that share a row keep the sums of all of its columns."""
+
+    name: ClassVar[str] = "sub-warps"
+    repeats: ClassVar[bool] = True
+
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why it cannot run here."""
+        if facts.dtype in ML_DTYPES:
+            return f"products with vectors are not for {facts.dtype}"
+        return None
+
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return that rows are alike and columns few, if so."""
+        s, columns = facts.statistics, facts.columns
+        if not 1 < columns <= ml_choice.KEPT_COLUMNS or ml_choice.is_skewed(s, to.waves):
+            return None
+        choice = ml_choice.choose("spmm", s, to.waves, columns, facts.itemsize)
+        if choice.kernel != "eb-pr":
+            return None
+        return f"{columns} columns are few: the lanes of a row keep the sums of all of them"
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> int:
+        """Return how many lanes share a row."""
+        return selection.lanes(facts.statistics, to.executor.thresholds)
+
+    def run(self, to: Adapter, A: Any, state: int, *arguments: Any) -> None:
+        """Multiply block by block."""
+        values, B, C, alpha, beta = arguments
+        batch, m, k = C.shape
+        of_B, of_C = to.operand(B), to.operand(C)
+        values, step = to.weights(values)
+        item = C.dtype.itemsize
+        for b in range(batch):
+            x = At(of_B.address + b * of_B.blocks * item, of_B.rows)
+            y = At(of_C.address + b * of_C.blocks * item, of_C.rows)
+            own = to.address(values) + b * step * item
+            to.launch(
+                simt.csr_subwarp,
+                m * state,
+                (m, k, A.indptr, A.indices, own, x, y, alpha, beta),
+                C.dtype,
+                A.indices.dtype,
+                W=state,
+            )

@@ -1,0 +1,129 @@
+"""Products that come again: what was launched for one is launched for the next of the same layout.
+
+What a small product costs is Python: a shape for the lanes, constants that name a kernel, arguments
+of operands, 36 of the 67 microseconds of an spmm (H200, 22 November). All of that follows from the
+plan, the factors, and of each array its shape, distances and alignment. Where these are those of a
+product before, its launches are repeated, with the addresses of these arrays for those of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+from ....core.executor import Array
+from ..base import GpuExecutor, Launch
+from .declarations import VECTOR_BYTES
+
+#: Layouts that a plan knows at most: a factor that changes from call to call makes new ones.
+MOST_LAYOUTS = 64
+
+
+class Span(NamedTuple):
+    """The addresses of an array, or of scratch memory."""
+
+    begin: int
+    end: int
+
+
+class Place(NamedTuple):
+    """An argument of a launch that is an address: of which array, and how far behind it."""
+
+    argument: int
+    array: int
+    offset: int
+
+
+class Repeated:
+    """The launches of a product.
+
+    Parameters
+    ----------
+    launches : sequence of Launch
+        As they were made.
+    arrays : sequence of Span
+        Where its arrays were.
+    scratch : Span or None
+        The scratch memory, if it needed any.
+    """
+
+    __slots__ = ("_launches", "_scratch")
+
+    def __init__(
+        self, launches: Sequence[Launch], arrays: Sequence[Span], scratch: Span | None
+    ) -> None:
+        spans = list(arrays) if scratch is None else [*arrays, scratch]
+        self._launches = [(made, places_of(made.arguments, spans)) for made in launches]
+        self._scratch = 0 if scratch is None else scratch.end - scratch.begin
+
+    def __call__(self, executor: GpuExecutor, addresses: tuple[int, ...]) -> None:
+        """Launch them for the arrays at these addresses."""
+        if self._scratch:
+            addresses = (*addresses, executor.scratch(self._scratch)[0])
+        for made, places in self._launches:
+            arguments = list(made.arguments)
+            for argument, array, offset in places:
+                arguments[argument] = addresses[array] + offset
+            executor.launch(made.function, made.grid[0], arguments, made.block[0], made.shared)
+
+
+def places_of(arguments: Sequence[Any], spans: Sequence[Span]) -> list[Place]:
+    """Return which arguments are addresses within ``spans``.
+
+    Examples
+    --------
+    >>> places_of([7, 1024, 2056], [Span(1024, 2048), Span(2048, 4096)])
+    [Place(argument=1, array=0, offset=0), Place(argument=2, array=1, offset=8)]
+    """
+    return [
+        Place(at, array, argument - begin)
+        for at, argument in enumerate(arguments)
+        if type(argument) is int
+        for array, (begin, end) in enumerate(spans)
+        if begin <= argument < end
+    ]
+
+
+def addresses_of(arrays: Sequence[Array | None]) -> tuple[int, ...]:
+    """Return where arrays begin, 0 for None."""
+    return tuple([0 if array is None else array.data.ptr for array in arrays])
+
+
+def layout_of(
+    arrays: Sequence[Array | None], addresses: tuple[int, ...], factors: Sequence[Any]
+) -> Hashable:
+    """Return what the launches of a product follow from, besides its plan."""
+    return (
+        *factors,
+        *[None if array is None else (array.shape, array.strides) for array in arrays],
+        # whether vectors may begin there
+        *[address % VECTOR_BYTES for address in addresses],
+        # an operand that is another one is loaded once
+        *[addresses.index(address) for address in addresses],
+    )
+
+
+def spans_of(arrays: Sequence[Array | None], addresses: tuple[int, ...]) -> list[Span] | None:
+    """Return where arrays are, or None if an address would not tell which of them it belongs to.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Given
+    >>> row = Given(shape=(1, 4), strides=(32, 8), size=4, itemsize=8)
+    >>> spans_of([row, row], (1024, 2048))
+    [Span(begin=1024, end=1056), Span(begin=2048, end=2080)]
+    >>> spans_of([row, row], (1024, 1032)) is None
+    True
+    """
+    spans = []
+    for array, begin in zip(arrays, addresses, strict=True):
+        if array is None:
+            spans.append(Span(0, 0))
+        elif not array.size or min(array.strides) < 0:
+            return None
+        else:
+            apart = zip(array.shape, array.strides, strict=True)
+            last = sum((count - 1) * distance for count, distance in apart)
+            spans.append(Span(begin, begin + last + array.itemsize))
+    within = (one.begin < other.begin < one.end for one in spans for other in spans)
+    return None if any(within) else spans

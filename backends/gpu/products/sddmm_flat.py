@@ -1,0 +1,101 @@
+"""Sampled products where entries are dealt to waves, not rows: these are short, or one is long."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ....core.executor import Array
+from ...unified.wrappers import SimtKernel
+from . import choice as ml_choice
+from . import declarations as ml
+from .dots import dot_constants, itemsize
+from .extra import Algorithm, Facts
+
+if TYPE_CHECKING:
+    from .calls import Adapter
+
+flat_sddmm = SimtKernel(
+    "flat_sddmm",
+    "sddmm_flat.hpp",
+    "nnz: i64, k: i64, batch: i64, rows: in I[z], indices: in I[z], values: in T[z], "
+    "values_step: i64, C: in T[l], C_ld: i64, C_step: i64, B: in T[l], B_ld: i64, B_step: i64, "
+    "sampled: inout T[z], sampled_step: i64, alpha: T, beta: T",
+    ml.csr_sddmm.template,
+    block=64,
+    variants=(),
+    resident=16,
+)
+
+# Measured on an H200 with float32; microseconds, of this kernel and of the better one of rows.
+#: Bytes of a row of ``C`` up to which it pays to load it for every entry. R-MAT 2^18 and 2^20: 128
+#: bytes 11.5 and 25.5, 360 and 477; 512 bytes 38 and 49, 1329 and 1337.
+MOST_BYTES = 512
+#: Bytes up to which it pays though no row is long, and entries of a row up to which it does.
+#: 16384 x 16384: 0.01 % 3.7 and 6.8, 0.1 % 7.5 and 8.4, 1 % 43.9 and 39.2; of 512 bytes 7.4 and
+#: 7.1, 20.7 and 19.1, 152 and 131.
+FEW_BYTES, SHORT = 128, 32
+
+
+def rows_of(xp: Any, indptr: Array, nnz: int) -> Array:
+    """Return the row of every entry, int64."""
+    return xp.searchsorted(indptr[1:], xp.arange(nnz, dtype=indptr.dtype), side="right")
+
+
+def narrow_rows_of(xp: Any, indptr: Array, nnz: int) -> Array:
+    """Return the row of every entry, in the dtype of indices."""
+    return rows_of(xp, indptr, nnz).astype(indptr.dtype)
+
+
+def planned_rows(to: Adapter, A: Any) -> Array:
+    """Return the row of every entry of a matrix."""
+    size = max(A.nnz, A.shape[0])
+    made: Array = to.executor.planned(size, narrow_rows_of, A.indptr, nnz=A.nnz)
+    return made
+
+
+class Flat(Algorithm):
+    """A wave has as many entries as it has lanes, of whatever rows."""
+
+    name: ClassVar[str] = "flat"
+    repeats: ClassVar[bool] = True
+
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None: it runs everywhere."""
+        return None
+
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why entries should be dealt, or None."""
+        s = facts.statistics
+        nbytes = facts.columns * itemsize(facts.dtype)
+        if nbytes > MOST_BYTES:
+            return None
+        if ml_choice.choose("sddmm", s, to.waves).kernel != "row-split":
+            return f"the longest row has {s.longest} entries: waves have entries, not rows"
+        if nbytes <= FEW_BYTES and s.mean < SHORT:
+            return f"rows have {s.mean:.1f} entries on average: waves have entries, not rows"
+        return None
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Array:
+        """Return the row of every entry."""
+        return planned_rows(to, A)
+
+    def run(self, to: Adapter, A: Any, state: Array, *arguments: Any) -> None:
+        """Give every wave its share of entries."""
+        values, C, B, S, alpha, beta = arguments
+        batch, _, k = C.shape
+        index = A.indices.dtype
+        of_C, of_B = to.read(C, index), to.read(B, index)
+        weights, step = to.weights(values)
+        distance = int(S.strides[0] // C.dtype.itemsize) if batch > 1 else 0
+        constants = dot_constants(C.dtype, k, batch, of_C, of_B)
+        to.launch(
+            flat_sddmm,
+            -(-A.nnz // to.wave) * batch * to.wave,
+            (
+                A.nnz, k, batch, state, A.indices, weights, step, *of_C, *of_B, S, distance,
+                alpha, beta,
+            ),
+            C.dtype,
+            index,
+            **{**constants, "A": max(1, constants["A"] // 2)},
+        )  # fmt: skip

@@ -1,0 +1,202 @@
+"""Published algorithms for sampled products under their own names; the rule chooses neither.
+
+They are what the default is measured against: :class:`Entry` and :class:`SmL2`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ....core.executor import Array
+from ...unified.wrappers import SimtKernel
+from . import declarations as ml
+from .dots import itemsize
+from .extra import Algorithm, Facts
+from .sddmm_flat import Flat, planned_rows, rows_of
+
+if TYPE_CHECKING:
+    from .calls import Adapter
+
+_SAMPLES = (
+    "indices: in I[z], values: in T[z], values_step: i64, C: in T[l], C_ld: i64, C_step: i64, "
+    "B: in T[l], B_ld: i64, B_step: i64, sampled: inout T[z], sampled_step: i64, alpha: T, beta: T"
+)
+
+entry_sddmm = SimtKernel(
+    "entry_sddmm",
+    "sddmm_entry.hpp",
+    f"nnz: i64, k: i64, batch: i64, rows: in I[z], {_SAMPLES}",
+    "{E}, {T}, {I}",
+    variants=(),
+)
+sm_l2_sddmm = SimtKernel(
+    "sm_l2_sddmm",
+    "sddmm_sm_l2.hpp",
+    "tiles: i64, k: i64, batch: i64, first_entry: in I[l], first_row: in I[l], rows: in I[l], "
+    f"local: in i32[z], order: in I[z], {_SAMPLES}",
+    "{L}, {E}, {T}, {I}",
+    variants=(),
+)
+
+#: The tiles of ``sddmm_sm_l2.hpp``.
+ROWS, ENTRIES = 128, 1024
+#: Lanes of an entry there.
+LANES = 8
+#: Bytes of rows of ``B`` that a panel has: half of the second-level cache of an H200.
+PANEL_BYTES = 30 << 20
+
+
+class Entry(Algorithm):
+    """One work-item for an entry."""
+
+    name: ClassVar[str] = "entry"
+    repeats: ClassVar[bool] = True
+
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None: it runs everywhere."""
+        return None
+
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None: it is never the best."""
+        return None
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Array:
+        """Return the row of every entry."""
+        return planned_rows(to, A)
+
+    def run(self, to: Adapter, A: Any, state: Array, *arguments: Any) -> None:
+        """Give every entry a work-item."""
+        values, C, B, S, alpha, beta = arguments
+        batch, _, k = C.shape
+        each, operands = sampled_operands(to, A, values, C, B, S)
+        to.launch(
+            entry_sddmm,
+            A.nnz * batch,
+            (A.nnz, k, batch, state, A.indices, *operands, alpha, beta),
+            C.dtype,
+            A.indices.dtype,
+            E=each,
+        )
+
+
+class Tiles(NamedTuple):
+    """Entries by panels of columns and tiles of rows; see ``sddmm_sm_l2.hpp``."""
+
+    many: int
+    first_entry: Array
+    first_row: Array
+    rows: Array
+    local: Array
+    order: Array
+
+
+class SmL2(Algorithm):
+    """Tiles that keep their active rows on the chip (Nisa et al. 2018)."""
+
+    name: ClassVar[str] = "sm-l2"
+    repeats: ClassVar[bool] = True
+
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None: it runs everywhere."""
+        return None
+
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None: it was never the best."""
+        return None
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Tiles:
+        """Return the tiles."""
+        each = max(facts.columns, 1) * itemsize(facts.dtype)
+        return make_tiles(to.executor.xp, A, max(PANEL_BYTES // each, 1))
+
+    def run(self, to: Adapter, A: Any, state: Tiles, *arguments: Any) -> None:
+        """Give every tile a block."""
+        values, C, B, S, alpha, beta = arguments
+        batch, _, k = C.shape
+        each, operands = sampled_operands(to, A, values, C, B, S)
+        to.launch(
+            sm_l2_sddmm,
+            state.many * batch * sm_l2_sddmm.block,
+            (
+                state.many, k, batch, state.first_entry, state.first_row, state.rows, state.local,
+                state.order, A.indices, *operands, alpha, beta,
+            ),
+            C.dtype,
+            A.indices.dtype,
+            L=LANES,
+            E=each,
+        )  # fmt: skip
+
+
+def sampled_operands(
+    to: Adapter, A: Any, values: Array | None, C: Array, B: Array, S: Array
+) -> tuple[int, tuple[Any, ...]]:
+    """Return the elements of a vector, and operands as kernels take them."""
+    index, item = A.indices.dtype, C.dtype.itemsize
+    of_C, of_B = to.read(C, index), to.read(B, index)
+    weights, step = to.weights(values)
+    each = ml.elements(item, (int(C.shape[2]),), of_B.places(item) + of_C.places(item))
+    distance = int(S.strides[0] // item) if S.shape[0] > 1 else 0
+    return each, (weights, step, *of_C, *of_B, S, distance)
+
+
+def make_tiles(xp: Any, A: Any, width: int) -> Tiles:
+    """Return tiles of entries, panels of ``width`` columns one after the other.
+
+    Within a panel a tile ends after :data:`ENTRIES` entries and after :data:`ROWS` rows, counted
+    from the beginning of the panel.
+
+    Parameters
+    ----------
+    xp : module
+        NumPy, or what has its functions for the arrays of a device.
+    A : Csr
+        The pattern.
+    width : int
+        Columns of a panel.
+    """
+    kind, nnz = A.indices.dtype, A.nnz
+    rows = rows_of(xp, A.indptr, nnz)
+    panel = A.indices.astype(np.int64) // width
+    order = xp.argsort(panel * A.shape[0] + rows, kind="stable")
+    rows, panel = rows[order], panel[order]
+    place = xp.arange(nnz)
+
+    def begins(*keys: Array) -> Array:
+        """Return whether an entry differs from the one before it in any key."""
+        new = xp.zeros(nnz, bool)
+        new[:1] = True
+        for key in keys:
+            new[1:] |= key[1:] != key[:-1]
+        return new
+
+    def since(new: Array, counted: Array) -> Array:
+        """Return ``counted`` from the last place where ``new``."""
+        return counted - counted[xp.flatnonzero(new)][xp.cumsum(new) - 1]
+
+    of_panel = begins(panel)
+    of_row = begins(panel, rows)
+    number = xp.cumsum(of_row)
+    of_tile = begins(panel, since(of_panel, place) // ENTRIES, since(of_panel, number) // ROWS)
+    # A row that a tile ends in is a row of the next tile too.
+    active = of_row | of_tile
+    line = xp.cumsum(active) - 1
+    first_entry = xp.flatnonzero(of_tile)
+    first_row = line[first_entry]
+    local = line - first_row[xp.cumsum(of_tile) - 1]
+    end = xp.zeros(1, np.int64) + nnz
+    lines = xp.zeros(1, np.int64) + int(active.sum())
+    return Tiles(
+        int(first_entry.size),
+        xp.concatenate([first_entry, end]).astype(kind),
+        xp.concatenate([first_row, lines]).astype(kind),
+        rows[active].astype(kind),
+        local.astype(np.int32),
+        order.astype(kind),
+    )
+
+
+#: What all GPUs have besides ``choice.KERNELS``.
+NAMED: dict[str, tuple[Algorithm, ...]] = {"sddmm": (Flat(), Entry(), SmL2())}

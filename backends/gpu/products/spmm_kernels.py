@@ -1,0 +1,392 @@
+"""Sparse times dense: the kernels, and the 2 x 2 space of Huang et al. (2021, dgSPARSE).
+
+Their two axes are what is dealt out evenly (rows, ``rb``, or entries, ``eb``) and how a row is
+added up (one entry after the other, ``sr``, or entries side by side and a reduction, ``pr``):
+
+========= ============================================================== =======================
+name      what waves do                                                  text
+========= ============================================================== =======================
+``rb-sr`` each group of lanes has a row of its own                       ``spmm.hpp``, ROWS = 1
+``rb-pr`` groups of few lanes share a row, and add up at its end         ``spmm.hpp``, ROWS = 0
+``eb-sr`` each group of lanes has a share of entries                     ``spmm_shares.hpp``
+``eb-pr`` a wave has one, and adds up its segments by a scan             ``spmm_shares.hpp``
+========= ============================================================== =======================
+
+``row-split`` is ``rb-pr`` with as many lanes for a row of ``B`` as it has vectors, so that a wide
+row has a wave and nothing is left to be reduced; ``balanced`` is the same for pieces of rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ....core.executor import Array
+from ...unified.wrappers import SimtKernel
+from . import declarations as ml
+from .choice import Pieces, team_of
+from .extra import Algorithm, Facts
+
+if TYPE_CHECKING:
+    from .calls import Adapter
+
+csr_spmm_shares = SimtKernel(
+    "csr_spmm_shares",
+    "spmm_shares.hpp",
+    "nnz: i64, share: i64, k: i64, batch: i64, row_of: in I[l], line_of: in I[l], "
+    "indices: in I[z], values: in T[z], values_step: i64, B: in T[l], B_ld: i64, B_step: i64, "
+    "C: inout T[l], C_ld: i64, C_step: i64, alpha: T, beta: T, lines: i64, partial: out u8[l]",
+    "{L}, {V}, {E}, {A}, {SEGMENTS}, {WHOLE}, {T}, {I}",
+    variants=(),
+    # R-MAT 2^16, 32 columns: eb-pr 38, with blocks of 256 43.
+    block=64,
+    resident=16,
+)
+
+#: Lanes of a row where groups of them share one: four groups of a wave of 32.
+SHARING_LANES = 8
+#: Entries of a share of a group of lanes, and of one of a wave, from so many entries of the matrix
+#: on: there should be shares for all waves. Measured as what is in :mod:`.choice`: R-MAT 2^14,
+#: 32 columns, eb-sr, 32 / 64 / 128 entries: 13 / 17 / 29 microseconds; 2^18, 64 columns: 187 / 179
+#: / 174. R-MAT 2^14, 2 columns, eb-pr, 128 / 256 / 512: 8.3 / 11 / 16; 2^18: 49 / 44 / 48.
+#: R-MAT 2^15 (0.5 M), 32 columns, eb-sr, 32 / 64: 17 / 20; 2 columns, eb-pr, 64 / 128 / 256: 11.6 /
+#: 10.6 / 12.1, 2^14 (0.2 M) 7.9 / 8.1 / 10.7, 2^16 (1 M) 17.5 / 15.4 / 14.9.
+GROUP_SHARES = {0: 32, 750_000: 64, 2_000_000: 128}
+WAVE_SHARES = {0: 64, 300_000: 128, 750_000: 256}
+
+
+class Launch(NamedTuple):
+    """What all kernels here are launched with.
+
+    Attributes
+    ----------
+    shape : Shape
+        Lanes and vectors of a row.
+    each : int
+        Elements of a vector.
+    tiles : int
+        How many times a row's columns are gone through.
+    whole : int
+        How the columns fit; see ``spmm.hpp``.
+    values, operands : tuple
+        Arguments.
+    """
+
+    shape: ml.Shape
+    each: int
+    tiles: int
+    whole: int
+    values: tuple[Any, ...]
+    operands: tuple[Any, ...]
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """Those of the kernels' templates that are the same for all of them."""
+        return {"L": self.shape.lanes, "V": self.shape.vectors, "E": self.each}
+
+
+def prepare(
+    to: Adapter, A: Any, values: Array, B: Array, C: Array, most_lanes: int, waves: int
+) -> Launch:
+    """Return how lanes lie over the columns of ``B``, and the arguments that follow from it.
+
+    Tiles of columns are halved as long as the ``waves`` of each would leave others idle.
+    """
+    k, item = int(C.shape[2]), C.dtype.itemsize
+    of_B, of_C = to.read(B, A.indices.dtype), to.operand(C)
+    weights, step = to.weights(values)
+    each = vector_elements(item, k, of_B.places(item) + of_C.places(item))
+    vectors = -(-k // each)
+    shape = ml.row_shape(vectors, most_lanes)
+    # 512 x 2048, 95 %, 256 columns, pieces of 64: two vectors a lane 13.4, one 11.8.
+    while (
+        shape.vectors > 1 and waves * -(-vectors // (shape.lanes * shape.vectors)) < to.waves // 2
+    ):
+        shape = ml.Shape(shape.lanes, shape.vectors // 2)
+    width = shape.lanes * shape.vectors * each
+    return Launch(
+        shape,
+        each,
+        -(-k // width),
+        2 if k == width == of_B.rows else int(k % width == 0),
+        (weights, step),
+        (*of_B, *of_C),
+    )
+
+
+def vector_elements(itemsize: int, columns: int, places: tuple[int, ...]) -> int:
+    """Return how many elements a lane loads at once: as many as divide all that is there.
+
+    Examples
+    --------
+    >>> vector_elements(4, 32, (0, 128)), vector_elements(4, 6, (0, 24)), vector_elements(4, 5, ())
+    (4, 2, 1)
+    """
+    each = ml.VECTOR_BYTES // itemsize
+    while each > 1 and (columns % each or any(p % (each * itemsize) for p in places)):
+        each //= 2
+    return max(each, 1)
+
+
+def by_rows(
+    to: Adapter,
+    A: Any,
+    items: Pieces,
+    values: Array,
+    B: Array,
+    C: Array,
+    alpha: complex,
+    beta: complex,
+    *,
+    waves: int = 1,
+    most_lanes: int = ml.MOST_ROW_LANES,
+) -> None:
+    """Give so many waves, or groups of lanes (0), rows or pieces of them, and add up the pieces."""
+    batch, _, k = C.shape
+    # 2048 x 1024, 95 %, 256 columns: teams with two vectors a lane 20.3, with one 17.2.
+    rows = items.items * batch if waves < 2 else 0
+    made = prepare(to, A, values, B, C, most_lanes, rows)
+    partial = to.lines(batch * items.lines * k, C.dtype)
+    each = 1 if waves else to.wave // made.shape.lanes
+    to.launch(
+        ml.csr_spmm if waves < 2 else ml.team_spmm(waves, to.wave),
+        -(-items.items // each) * made.tiles * batch * to.wave * max(waves, 1),
+        (
+            items.items, k, batch, items.bounds, items.target, A.indices, *made.values,
+            *made.operands, alpha, beta, items.lines, partial,
+        ),
+        C.dtype,
+        A.indices.dtype,
+        **made.constants,
+        # R-MAT 2^20, 128 columns: four rows ahead 1500, eight 1580; a uniform matrix 59 and 53.
+        A=min(ml.steps_ahead(*made.shape), 4 if items.lines else ml.IN_FLIGHT),
+        WAVES=waves,
+        WHOLE=made.whole,
+    )  # fmt: skip
+    _join(to, A, items.cut_rows, items.first_line, items.lines, partial, C, alpha, beta)
+
+
+def _join(
+    to: Adapter,
+    A: Any,
+    rows: Array | None,
+    first: Array | None,
+    lines: int,
+    partial: int,
+    C: Array,
+    alpha: complex,
+    beta: complex,
+) -> None:
+    """Add up the lines of rows that were cut."""
+    batch, _, k = C.shape
+    cuts = 0 if rows is None else int(rows.size)
+    if cuts:
+        to.launch(
+            ml.spmm_join,
+            cuts * k * batch,
+            (cuts, k, batch, rows, first, lines, partial, *to.operand(C), alpha, beta),
+            C.dtype,
+            A.indices.dtype,
+        )
+
+
+class Shares(NamedTuple):
+    """How entries are dealt out; see ``spmm_shares.hpp``.
+
+    Attributes
+    ----------
+    share : int
+        Entries of a share.
+    row_of : array, shape (nnz + 1,)
+        The row of each entry, and one that there is none of.
+    line_of : array, shape (2 * shares,)
+        The lines of the first and the last row of each share, or -1.
+    lines : int
+        How many there are.
+    rows, first_line : array
+        Rows that are cut or empty, and the first line of each, and the end.
+    """
+
+    share: int
+    row_of: Array
+    line_of: Array
+    lines: int
+    rows: Array
+    first_line: Array
+
+
+def deal_out(xp: Any, indptr: Array, nnz: int, share: int) -> Shares:
+    """Return the shares of ``nnz`` entries.
+
+    Parameters
+    ----------
+    xp : module
+        NumPy, or what has its functions for the arrays of a device.
+    indptr : array
+        Where rows begin.
+    nnz : int
+        Entries of the matrix.
+    share : int
+        Entries of a share.
+    """
+    kind, m = indptr.dtype, int(indptr.size) - 1
+    bounds = indptr.astype(np.int64)
+    row_of = xp.searchsorted(bounds[1:], xp.arange(nnz), side="right")
+    begin = xp.arange(0, nnz, share)
+    end = xp.minimum(begin + share, nnz)
+    head, tail = row_of[begin], row_of[end - 1]
+    # one row a share: its sums go to the line of the first row
+    cut = [(bounds[r] < begin) | (bounds[r + 1] > end) for r in (head, tail)]
+    cut[1] = cut[1] & (head != tail)
+    is_line = xp.stack(cut, axis=1).ravel()
+    line_of = xp.where(is_line, xp.cumsum(is_line) - 1, -1)
+    of_line = xp.stack([head, tail], axis=1).ravel()[is_line]
+    is_here = bounds[1:] == bounds[:-1]
+    is_here[of_line] = True
+    rows = xp.flatnonzero(is_here)
+    first = xp.searchsorted(of_line, rows)
+    last = xp.full(1, int(of_line.size), np.int64)
+    return Shares(
+        share,
+        xp.concatenate([row_of, xp.full(1, m, np.int64)]).astype(kind),
+        line_of.astype(kind),
+        int(of_line.size),
+        rows.astype(kind),
+        xp.concatenate([first, last]).astype(kind),
+    )
+
+
+def by_shares(
+    to: Adapter,
+    A: Any,
+    shares: Shares,
+    values: Array,
+    B: Array,
+    C: Array,
+    alpha: complex,
+    beta: complex,
+    *,
+    segments: bool,
+) -> None:
+    """Give waves, or groups of lanes, shares of entries, and add up the rows that were cut."""
+    batch, _, k = C.shape
+    lanes = SHARING_LANES if segments else ml.MOST_ROW_LANES
+    made = prepare(to, A, values, B, C, lanes, -(-A.nnz // shares.share) * batch)
+    partial = to.lines(batch * shares.lines * k, C.dtype)
+    each = 1 if segments else to.wave // made.shape.lanes
+    if A.nnz:
+        to.launch(
+            csr_spmm_shares,
+            -(-A.nnz // (shares.share * each)) * made.tiles * batch * to.wave,
+            (
+                A.nnz, shares.share, k, batch, shares.row_of, shares.line_of, A.indices,
+                *made.values, *made.operands, alpha, beta, shares.lines, partial,
+            ),
+            C.dtype,
+            A.indices.dtype,
+            **made.constants,
+            A=ml.steps_ahead(*made.shape),
+            SEGMENTS=int(segments),
+            WHOLE=made.whole,
+        )  # fmt: skip
+    _join(to, A, shares.rows, shares.first_line, shares.lines, partial, C, alpha, beta)
+
+
+class _Anywhere(Algorithm):
+    """What runs everywhere; when it should, the rule of all GPUs knows."""
+
+    repeats: ClassVar[bool] = True
+
+    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None."""
+        return None
+
+    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None."""
+        return None
+
+
+class RowsInTurn(_Anywhere):
+    """Rows are dealt out, and each group of lanes has one of its own."""
+
+    name: ClassVar[str] = "rb-sr"
+    waves: ClassVar[int] = 0
+    most_lanes: ClassVar[int] = ml.MOST_ROW_LANES
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Pieces:
+        """Return the rows as they are."""
+        return to.pieces(A, 0, sampled=False)
+
+    def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+        """Multiply."""
+        by_rows(to, A, state, *arguments, waves=self.waves, most_lanes=self.most_lanes)
+
+
+class RowsReduced(RowsInTurn):
+    """Rows are dealt out, and groups of few lanes share one."""
+
+    name: ClassVar[str] = "rb-pr"
+    waves: ClassVar[int] = 1
+    most_lanes: ClassVar[int] = SHARING_LANES
+
+
+class Team(NamedTuple):
+    """The rows, and how many waves have one together."""
+
+    items: Pieces
+    waves: int
+
+
+class RowTeam(_Anywhere):
+    """Rows are dealt out, and the waves of a block share one."""
+
+    name: ClassVar[str] = "row-team"
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Team:
+        """Return the rows as they are, and at least two waves for each."""
+        team = team_of(facts.statistics, to.waves, facts.columns, facts.itemsize)
+        return Team(to.pieces(A, 0, sampled=False), max(team, 2))
+
+    def run(self, to: Adapter, A: Any, state: Team, *arguments: Any) -> None:
+        """Multiply."""
+        by_rows(to, A, state.items, *arguments, waves=state.waves)
+
+
+class EntriesInTurn(_Anywhere):
+    """Entries are dealt out, and each group of lanes has a share."""
+
+    name: ClassVar[str] = "eb-sr"
+    segments: ClassVar[bool] = False
+
+    def share(self, nnz: int) -> int:
+        """Return how many entries a share has."""
+        shares = WAVE_SHARES if self.segments else GROUP_SHARES
+        return next(share for least, share in reversed(shares.items()) if nnz >= least)
+
+    def plan(self, to: Adapter, A: Any, facts: Facts) -> Shares:
+        """Return the shares, made once for a pattern."""
+        share = self.share(A.nnz)
+        key = ("shares", share)
+        if key not in A._pattern:
+            A._pattern[key] = to.executor.planned(
+                max(A.nnz, A.shape[0]), deal_out, A.indptr, nnz=A.nnz, share=share
+            )
+        found: Shares = A._pattern[key]
+        return found
+
+    def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+        """Multiply."""
+        by_shares(to, A, state, *arguments, segments=self.segments)
+
+
+class EntriesReduced(EntriesInTurn):
+    """Entries are dealt out, and a wave adds up the segments of its share."""
+
+    name: ClassVar[str] = "eb-pr"
+    segments: ClassVar[bool] = True
+
+
+NAMED: dict[str, tuple[Algorithm, ...]] = {
+    "spmm": (RowTeam(), RowsInTurn(), RowsReduced(), EntriesInTurn(), EntriesReduced())
+}

@@ -1,0 +1,1 @@
+"""Products of sparse matrices and vectors on GPUs."""

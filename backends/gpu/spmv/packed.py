@@ -1,0 +1,353 @@
+"""Packed copies of CSR matrices: slices of rows of like length, lane beside lane.
+
+A lane of a slice is a row or, where rows are long, a piece of one. The arrays are made by
+sorts and prefix sums, of many rows on the device; the plan that has them belongs to the matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...simt import kernels as simt
+from .. import launch
+from ..base import GpuExecutor
+
+#: Slices within whose rows are sorted: 1024 rows keep what is near in x near.
+WINDOW = 32
+#: Entries of a piece of a long row. 64 was 3 to 4 % faster than 32 and 128 on an R-MAT graph
+#: (H200).
+PIECE = 64
+#: Padding that one width for all slices may cost beside what slices cost anyway.
+ONE_WIDTH = 1.03
+#: Pieces beyond which a block and not a wave adds up a row.
+MANY_PIECES = 256
+#: Padding up to which pieces stay in the order of rows within windows; 1.25 moved a quarter more
+#: for a random power-law matrix (424 microseconds, cuSPARSE 382; H200).
+KEEP_ORDER = 1.08
+
+#: Stands for the padding of lanes that nobody asked about.
+UNKNOWN = 9.9
+
+ABSOLUTE, NEAR, PATTERN = range(3)
+NO_OFFSET = -(2**31)
+
+
+class Packed:
+    """A packed copy, and what the product with it needs.
+
+    Attributes
+    ----------
+    code : int
+        How entries tell their columns: ``ABSOLUTE``, ``NEAR`` or ``PATTERN``.
+    lanes : int
+        Rows and pieces of rows.
+    width : int
+        Of all slices, if the kernel is made for it; 0 if slices differ or are wide.
+    slice_ptr, codes, values, target, offsets : array
+        As the kernel ``sell_packed`` takes them.
+    start, length : array
+        Which entries of the matrix each lane has.
+    cut_rows, cut_first, cut_last : array or None
+        The rows that were cut, and which pieces are theirs; those with many pieces come first.
+    empty_rows : array or None
+        The rows without entries, where they are not lanes.
+    gathered : array or None
+        The order in which x is to be sorted.
+    """
+
+    width = 0
+    target: Any = None
+    offsets: Any = None
+    pattern_width = 0
+    column: Any = None
+    cut_rows: Any = None
+    cut_first: Any = None
+    cut_last: Any = None
+    many_pieces = 0
+    pieces = 0
+    empty_rows: Any = None
+    gathered: Any = None
+    hot = 0
+
+    def __init__(self, executor: GpuExecutor, matrix: Any, code: int) -> None:
+        self.executor = executor
+        self.code = code
+        self.dtype = matrix.dtype
+        self.start: Any = None
+        self.length: Any = None
+
+    def pack(self, matrix: Any) -> Packed:
+        """Lay out the slices of ``length`` and fill them."""
+        xp, device = self.executor.xp, self.executor.device
+        self.lanes = int(self.length.size)
+        self.slice_ptr, total, self.width = self.executor.planned(
+            self.lanes, layout, self.length, warp=device.warp, known_width=device.known_width
+        )
+        self.values = xp.empty(total, self.dtype)
+        if self.code != PATTERN:
+            self.codes = xp.empty(total * (4 if self.code == ABSOLUTE else 2), np.uint8)
+        self._fill(matrix, self.code)
+        return self
+
+    def update_values(self, matrix: Any) -> None:
+        """Copy the matrix's new values to their places."""
+        self._fill(matrix, PATTERN)
+
+    def _fill(self, matrix: Any, code: int) -> None:
+        executor = self.executor
+        codes = self.codes if code != PATTERN else None
+        arguments = (
+            self.lanes, self.slice_ptr, self.start, self.length, self.target, self.column,
+            matrix.indices, matrix.data, codes, self.values,
+        )  # fmt: skip
+        executor.launch_simt(
+            simt.sell_fill,
+            launch.row_blocks(self.lanes),
+            arguments,
+            matrix.dtype,
+            matrix.indices.dtype,
+            CODE=code,
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the copy."""
+        arrays = (self.values, self.codes, self.slice_ptr, self.start, self.length, self.target)
+        return sum(int(a.nbytes) for a in arrays if a is not None)
+
+
+def slice_pointers(xp: Any, length: Any, warp: int) -> Any:
+    """Return where the slices of lanes of these lengths begin, and where the last one ends."""
+    slices = -(-int(length.size) // warp)
+    padded = xp.zeros(slices * warp, np.int64)
+    padded[: length.size] = length
+    pointers = xp.zeros(slices + 1, np.int64)
+    xp.cumsum(padded.reshape(slices, warp).max(axis=1) * warp, out=pointers[1:])
+    return pointers
+
+
+def layout(xp: Any, length: Any, warp: int, known_width: int) -> tuple[Any, int, int]:
+    """Return where slices begin, what they hold together, and the width of all of them or 0.
+
+    Parameters
+    ----------
+    length : array
+        Of the lanes.
+    known_width : int
+        Up to which kernels are made for a width.
+    """
+    pointers = slice_pointers(xp, length, warp)
+    total, slices = int(pointers[-1]), int(pointers.size) - 1
+    width = int(length.max())
+    one = width * warp * slices
+    if width > known_width or one > ONE_WIDTH * total:
+        return pointers, total, 0
+    return xp.arange(slices + 1, dtype=np.int64) * (width * warp), one, width
+
+
+def window_order(xp: Any, length: Any, warp: int) -> Any:
+    """Return rows by falling length within windows; rows of one length keep their order."""
+    longest = int(length.max()) if length.size else 0
+    window = xp.arange(length.size, dtype=np.int64) // (warp * WINDOW)
+    return xp.argsort(window * (longest + 1) + (longest - length), kind="stable")
+
+
+def padding(xp: Any, length: Any, warp: int) -> float:
+    """Return packed entries per entry, for lanes of these lengths."""
+    nnz = int(length.sum())
+    return float(int(slice_pointers(xp, length, warp)[-1]) / max(nnz, 1))
+
+
+def paddings(xp: Any, indptr: Any, warp: int, enough: float) -> tuple[float, float]:
+    """Return the padding of rows as they come and, if it is more than ``enough``, sorted ones."""
+    length = xp.diff(indptr.astype(np.int64))
+    as_they_come = padding(xp, length, warp)
+    if as_they_come <= enough:
+        return as_they_come, UNKNOWN
+    return as_they_come, padding(xp, length[window_order(xp, length, warp)], warp)
+
+
+def lanes_of_rows(xp: Any, indptr: Any, warp: int, in_order: bool) -> tuple[Any, Any, Any]:
+    """Return the first entries and lengths of lanes that are rows, and which rows they are.
+
+    The rows are None if they are in order, else sorted within windows.
+    """
+    indptr = indptr.astype(np.int64)
+    length = xp.diff(indptr)
+    if in_order:
+        return indptr[:-1], length.astype(np.int32), None
+    order = window_order(xp, length, warp)
+    return indptr[:-1][order], length[order].astype(np.int32), order.astype(np.int32)
+
+
+def pack_rows(executor: GpuExecutor, matrix: Any, code: int, *, in_order: bool) -> Packed:
+    """Return a packed copy whose lanes are rows, sorted within windows unless ``in_order``."""
+    made = Packed(executor, matrix, code)
+    made.start, made.length, made.target = executor.planned(
+        matrix.shape[0],
+        lanes_of_rows,
+        matrix.indptr,
+        warp=executor.device.warp,
+        in_order=in_order,
+    )
+    if code == PATTERN:
+        made.codes, made.offsets, made.pattern_width = _pattern_arrays(
+            executor, matrix, made.target
+        )
+    return made.pack(matrix)
+
+
+def pack_pieces(executor: GpuExecutor, matrix: Any, hot: int = 0) -> Packed:
+    """Return a packed copy whose lanes are pieces of at most ``PIECE`` entries.
+
+    Parameters
+    ----------
+    hot : int
+        How many columns with the most entries will be in shared memory; columns are then numbered
+        by falling count.
+    """
+    xp, warp = executor.xp, executor.device.warp
+    made = Packed(executor, matrix, ABSOLUTE)
+    indptr = matrix.indptr.astype(np.int64)
+    length = xp.diff(indptr)
+    of_row = (length + PIECE - 1) // PIECE
+    row = _repeated(xp, of_row)
+    first = xp.cumsum(of_row) - of_row
+    number = xp.arange(row.size, dtype=np.int64) - first[row]
+    start = indptr[row] + number * PIECE
+    size = xp.minimum(indptr[row + 1] - start, PIECE)
+    cut = of_row[row] > 1
+    target = row.astype(np.int64)
+    made.pieces = int(cut.sum())
+    if made.pieces:
+        piece = xp.cumsum(cut) - 1
+        target[cut] = -1 - piece[cut]
+        rows = xp.flatnonzero(of_row > 1)
+        pieces = of_row[rows]
+        last = xp.cumsum(pieces)
+        by_count_of_pieces = xp.argsort(-(pieces > MANY_PIECES).astype(np.int32), kind="stable")
+        made.many_pieces = int((pieces > MANY_PIECES).sum())
+        made.cut_rows = rows[by_count_of_pieces].astype(np.int32)
+        made.cut_first = (last - pieces)[by_count_of_pieces].astype(np.int32)
+        made.cut_last = last[by_count_of_pieces].astype(np.int32)
+    empty = xp.flatnonzero(length == 0)
+    made.empty_rows = empty.astype(np.int32) if empty.size else None
+    # Full pieces first: blocks take slices in turn, and what is long should not come last.
+    order = xp.argsort(-size * 2 - cut, kind="stable") if hot else _order(xp, size, cut, warp)
+    made.start, made.length = start[order], size[order].astype(np.int32)
+    made.target = target[order].astype(np.int32)
+    if hot:
+        made.gathered, made.column = by_count(xp, matrix)
+        made.hot = hot
+    return made.pack(matrix)
+
+
+def _order(xp: Any, size: Any, cut: Any, warp: int) -> Any:
+    """Return an order of pieces: those of cut rows, then rows within windows, or all by size."""
+    pieces, rows = xp.flatnonzero(cut), xp.flatnonzero(~cut)
+    near = xp.concatenate([pieces, rows[window_order(xp, size[rows], warp)]])
+    if padding(xp, size[near], warp) <= KEEP_ORDER:
+        return near
+    return xp.argsort(-size, kind="stable")
+
+
+def _repeated(xp: Any, counts: Any) -> Any:
+    """Return each index as often as ``counts`` says."""
+    ends = xp.cumsum(counts)
+    total = int(ends[-1]) if ends.size else 0
+    return xp.searchsorted(ends, xp.arange(total, dtype=ends.dtype), side="right")
+
+
+def by_count(xp: Any, matrix: Any) -> tuple[Any, Any]:
+    """Return the columns by falling number of entries, and the place of each column in that."""
+    count = xp.bincount(matrix.indices, minlength=matrix.shape[1])
+    order = xp.argsort(-count, kind="stable").astype(np.int32)
+    place = xp.empty_like(order)
+    place[order] = xp.arange(order.size, dtype=np.int32)
+    return order, place
+
+
+def hot_share(xp: Any, matrix: Any, hot: int) -> float:
+    """Return the share of the entries in the ``hot`` columns that have the most."""
+    count = xp.bincount(matrix.indices, minlength=matrix.shape[1])
+    if count.size > hot:
+        count = xp.partition(count, count.size - hot)[-hot:]
+    return float(int(count.sum()) / max(matrix.nnz, 1))
+
+
+def examine(executor: GpuExecutor, matrix: Any) -> tuple[Any, int]:
+    """Return a hash of each row's pattern, and the largest distance from the diagonal."""
+    xp, m = executor.xp, matrix.shape[0]
+    hashes, reach = xp.empty(m, np.int64), xp.empty(m, np.int32)
+    executor.launch_simt(
+        simt.examine_rows,
+        launch.row_blocks(m),
+        (m, matrix.indptr, matrix.indices, hashes, reach),
+        matrix.dtype,
+        matrix.indices.dtype,
+    )
+    return hashes, executor.planned(m, largest, reach)
+
+
+def largest(xp: Any, numbers: Any) -> int:
+    """Return the largest of some numbers that are not negative, 0 if there are none."""
+    return int(numbers.max()) if numbers.size else 0
+
+
+def patterns(executor: GpuExecutor, matrix: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
+    """Return the pattern of each row and a model row of each; None if there are too many."""
+    xp, m = executor.xp, matrix.shape[0]
+    found: tuple[Any, Any] | None = executor.planned(m, alike, hashes, most=most)
+    if found is None:
+        return None
+    pattern, model = found
+    wrong = xp.zeros(1, np.int32)
+    executor.launch_simt(
+        simt.check_patterns,
+        launch.row_blocks(m),
+        (m, matrix.indptr, matrix.indices, pattern, model, wrong),
+        matrix.dtype,
+        matrix.indices.dtype,
+    )
+    return None if int(wrong[0]) else (pattern, model)
+
+
+def alike(xp: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
+    """Return which rows have one hash, and a model of each; None if more than ``most`` differ."""
+    # A look at some rows first: sorting the hashes of all is the larger part of making a plan.
+    if int(xp.unique(hashes[:: max(1, hashes.size // 65536)]).size) > most:
+        return None
+    distinct, model, pattern = xp.unique(hashes, return_index=True, return_inverse=True)
+    if int(distinct.size) > most:
+        return None
+    return pattern.reshape(-1).astype(np.uint8), model.astype(np.int64)
+
+
+def taken(xp: Any, numbers: Any, places: Any) -> Any:
+    """Return the numbers at some places."""
+    return numbers[places]
+
+
+def _pattern_arrays(executor: GpuExecutor, matrix: Any, target: Any) -> tuple[Any, Any, int]:
+    """Return the pattern of each lane, the table of offsets, and its width."""
+    xp = executor.xp
+    hashes, _ = examine(executor, matrix)
+    found = patterns(executor, matrix, hashes, 256)
+    assert found is not None, "the rule was told that there are few patterns"
+    pattern, model = found
+    rows = xp.asnumpy(model)
+    pointers = matrix.indptr
+    listed = []
+    for row in rows:
+        begin, end = (int(p) for p in xp.asnumpy(pointers[row : row + 2]))
+        listed.append(xp.asnumpy(matrix.indices[begin:end]).astype(np.int64) - row)
+    width = max((len(offsets) for offsets in listed), default=0)
+    table = np.full((len(listed), max(width, 1)), NO_OFFSET, np.int32)
+    for line, offsets in zip(table, listed, strict=True):
+        line[: len(offsets)] = offsets
+    codes = pattern
+    if target is not None:
+        codes = executor.planned(int(target.size), taken, pattern, target)
+    return codes, xp.asarray(table), int(table.shape[1])

@@ -1,0 +1,240 @@
+"""Which kernel multiplies a CSR matrix with a vector: a pure function of what is known of it."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import log2, sqrt
+from typing import NamedTuple
+
+from ....core.statistics import RowStatistics
+from ..thresholds import NVIDIA, Thresholds
+
+#: Patterns that a byte can tell apart.
+MOST_PATTERNS = 256
+#: Lanes that share a row at most.
+MOST_LANES = 32
+#: Microseconds of a launch that does next to nothing.
+LAUNCH = 2.0
+#: Microseconds that the longest row of a packed copy may always be waited for.
+SLACK = 0.5
+#: Bytes of memory that dealing out shares takes for each row.
+ROW_BYTES = 48
+#: Distance from the diagonal that a signed 16-bit step can tell (-32768 marks padding).
+NEAR = 32767
+
+
+class Facts(NamedTuple):
+    """What a rule knows of a matrix besides the lengths of its rows.
+
+    Attributes
+    ----------
+    padding : float
+        Packed entries per entry, rows as they are.
+    sorted_padding : float
+        The same with rows sorted within windows.
+    patterns : int
+        Distinct rows, as offsets from the diagonal; 0 if there are too many.
+    reach : int
+        The largest distance of an entry from the diagonal.
+    hot_share : float
+        Share of the entries in the columns that fit shared memory.
+    itemsize : int
+        Bytes of a value.
+    room : int
+        Bytes of memory that are free.
+    """
+
+    padding: float
+    sorted_padding: float
+    patterns: int
+    reach: int
+    hot_share: float
+    itemsize: int
+    room: int
+
+
+class Choice(NamedTuple):
+    """A kernel and why."""
+
+    kernel: str
+    reason: str
+
+
+def lanes_of(mean: float) -> int:
+    """Return how many lanes share a row of ``mean`` entries that come from memory.
+
+    Four lanes were best for the 7 entries of a stencil: 248 microseconds at 200^3, two took 507.
+    """
+    count = 1
+    while count < MOST_LANES and count < mean / 2:
+        count *= 2
+    return count
+
+
+@cache  # every product asks
+def lanes(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> int:
+    """Return how many lanes share a row.
+
+    With more of them the longest row ends earlier, and all rows together need more work-items:
+    of a small matrix the sum of both times is least, of a large one lanes read side by side.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> lanes(RowStatistics(2003, 2003, 83_883, 41.9, 20.0, 95, 0.0))
+    32
+    """
+    if statistics.nnz > thresholds.small_entries:
+        return lanes_of(statistics.mean)
+    rows = max(statistics.rows, 1)
+    best = sqrt(
+        thresholds.step * max(statistics.longest, 1) * thresholds.threads / (thresholds.fill * rows)
+    )
+    wanted = max(best, statistics.mean / 8, 1.0)
+    return min(2 ** round(log2(wanted)), MOST_LANES)
+
+
+def _shared_rows(statistics: RowStatistics, thresholds: Thresholds) -> float:
+    """Return the microseconds of sub-warps on a small matrix, above those of any launch."""
+    width = lanes(statistics, thresholds)
+    return (
+        thresholds.step * -(-statistics.longest // width)
+        + thresholds.fill * statistics.rows * width / thresholds.threads
+    )
+
+
+def choose_small(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> Choice | None:
+    """Return the kernel where the lengths of the rows are enough to know it.
+
+    A kernel that needs no packing has to be no worse; one that does has to be better by a quarter.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> choose_small(RowStatistics(2003, 2003, 83_883, 41.9, 20.0, 95, 0.0)).kernel
+    'subwarp'
+    """
+    if statistics.nnz > thresholds.small_entries:
+        return None
+    mine = _shared_rows(statistics, thresholds)
+    packed = thresholds.sell_step * (-(-statistics.longest // thresholds.sell_most) - 1)
+    shares = thresholds.shares + thresholds.share_entry * statistics.nnz
+    few = statistics.nnz < thresholds.few_entries
+    if few or mine < min((LAUNCH + packed) * 0.75 - LAUNCH, shares):
+        width = lanes(statistics, thresholds)
+        return Choice("subwarp", f"small: {width} lanes a row end the longest row soon")
+    return None
+
+
+def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> Choice:
+    """Return the kernel of ``csr.spmv`` for one vector.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> stencil = RowStatistics(8_000_000, 8_000_000, 55_760_000, 6.97, 0.17, 7, 0.0)
+    >>> choose(stencil, Facts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36)).kernel
+    'sell-pattern'
+    """
+    small = choose_small(statistics, thresholds)
+    if small is not None:
+        return small
+    if needs(statistics, facts, thresholds) <= facts.room // 2:
+        if packs(statistics, facts, thresholds):
+            if 0 < facts.patterns <= MOST_PATTERNS:
+                return Choice(
+                    "sell-pattern",
+                    f"regular rows of {facts.patterns} patterns: columns need no bytes",
+                )
+            if facts.reach <= NEAR:
+                return Choice("sell-near", "regular rows near the diagonal: columns take two bytes")
+            return Choice("sell", "regular rows")
+        if facts.hot_share >= thresholds.hot_share and may_be_hot(statistics, thresholds):
+            return Choice(
+                "balanced-hot",
+                f"uneven rows, and {facts.hot_share:.0%} of the entries in the columns that "
+                "shared memory holds",
+            )
+        if (
+            statistics.nnz >= thresholds.sorted_entries
+            and statistics.mean >= thresholds.sorted_mean
+        ):
+            return Choice("balanced", "many entries a row: long rows are cut, equal ones together")
+    return unpacked(statistics, facts.room, thresholds)
+
+
+def packs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether rows are alike: little padding, and none that is waited for at the end."""
+    moved = statistics.nnz * (facts.itemsize + 4) / thresholds.bandwidth
+    further = (statistics.longest - statistics.mean) / thresholds.sell_most
+    return (
+        min(facts.padding, facts.sorted_padding) <= thresholds.most_padding
+        and thresholds.sell_step * further <= thresholds.most_waiting * moved + SLACK
+    )
+
+
+def is_uneven(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether long rows would starve those beside them, or most rows are empty."""
+    return (
+        statistics.longest > max(thresholds.uneven * statistics.mean, thresholds.many)
+        or statistics.empty > 0.5
+    )
+
+
+def may_be_hot(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether sorting x, to have hot columns at hand, can pay."""
+    return (
+        is_uneven(statistics, thresholds)
+        and statistics.nnz >= thresholds.hot_entries
+        and statistics.nnz >= thresholds.hot_mean * statistics.columns
+    )
+
+
+def unpacked(statistics: RowStatistics, room: int, thresholds: Thresholds = NVIDIA) -> Choice:
+    """Return the kernel that reads the arrays as they are.
+
+    Parameters
+    ----------
+    room : int
+        Bytes of memory that are free: finding shares takes some for each row.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> unpacked(RowStatistics(373_376, 373_376, 3_313_614, 8.9, 600.0, 289_063, 0.0), 2**36).kernel
+    'shares'
+    """
+    small = choose_small(statistics, thresholds)
+    if small is not None:
+        return small
+    short = statistics.mean <= thresholds.stream_entries and not is_uneven(statistics, thresholds)
+    counted = statistics.rows < 2**31  # by the kernel of CSR-stream, with 32-bit indices
+    without = ROW_BYTES * statistics.rows > room
+    if short and counted and (without or statistics.nnz >= thresholds.cached_entries):
+        return Choice("stream", "short rows, loaded side by side")
+    if without:
+        width = lanes(statistics, thresholds)
+        return Choice("subwarp", f"no memory to deal rows out: {width} lanes a row")
+    return Choice("shares", "equal shares of entries for all blocks: long rows are cut")
+
+
+def one_by_one(statistics: RowStatistics, columns: int, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether several vectors are better multiplied one after the other, by shares.
+
+    Sub-warps read the matrix once for four of them, and wait for the longest row.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> one_by_one(RowStatistics(373_376, 373_376, 3_313_614, 8.9, 600.0, 289_063, 0.0), 4)
+    True
+    """
+    waits = thresholds.wait * statistics.longest / lanes(statistics, thresholds)
+    alone = LAUNCH + 16 * statistics.nnz / thresholds.bandwidth
+    return waits * -(-columns // 4) > 2 * columns * alone
+
+
+def needs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> int:
+    """Return the bytes of the largest packed copy that may be chosen, work space included."""
+    padding = min(facts.padding, facts.sorted_padding, thresholds.most_padding)
+    return int(statistics.nnz * padding * (facts.itemsize + 4)) + 40 * statistics.rows

@@ -1,0 +1,176 @@
+"""What an iteration does, as a list of operations, and which of them can share a kernel.
+
+Two things are looked for. A product followed by an operation on the rows of its result goes into
+one kernel, which saves reading the result. And an iteration of nothing but products and such
+operations, for one vector, goes into one kernel as a whole, whose blocks wait for one another
+(see :mod:`.rounds`).
+
+Everything here is about operations and addresses: it needs no GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.operation import Operation, Parameter
+from ...core.operations import matrix as products
+
+Call = tuple[Operation, tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Operations that share a kernel: a product, an operation on rows, or one after the other.
+
+    Attributes
+    ----------
+    product : tuple or None
+        ``csr.spmv`` and its arguments.
+    rows : tuple or None
+        A map operation and its arguments.
+    other : tuple or None
+        Any other operation and its arguments, alone.
+    """
+
+    product: Call | None = None
+    rows: Call | None = None
+    other: Call | None = None
+
+    @property
+    def calls(self) -> list[Call]:
+        """The operations in order."""
+        return [call for call in (self.other, self.product, self.rows) if call is not None]
+
+    @property
+    def gathers(self) -> int | None:
+        """The address of what the product gathers from."""
+        return None if self.product is None else address(self.product[1][1])
+
+    @property
+    def writes(self) -> set[int]:
+        """The addresses of the vectors that are written."""
+        return {a for call in self.calls for a in written_vectors(call)}
+
+    @property
+    def has_sum(self) -> bool:
+        """Whether the rows' operation adds up something, which all blocks must wait for."""
+        return self.rows is not None and sums_up(self.rows[0])
+
+
+class Tape(list[Call]):
+    """The operations of an iteration with their arguments."""
+
+    def steps(self) -> list[Step]:
+        """Return the operations grouped into kernels of a graph."""
+        return list(_steps(self))
+
+    @property
+    def columns(self) -> set[int]:
+        """How many vectors the operations work on."""
+        return {
+            int(argument.shape[1])
+            for operation, arguments in self
+            for parameter, argument in zip(operation.parameters, arguments, strict=True)
+            if parameter.is_array and len(parameter.dims) == 2 and parameter.dims[1] == "k"
+        }
+
+    def arrays(self) -> Iterator[tuple[Parameter, Any]]:
+        """Yield all arguments with their parameters."""
+        for operation, arguments in self:
+            yield from zip(operation.parameters, arguments, strict=True)
+
+
+def _steps(calls: list[Call]) -> Iterator[Step]:
+    at = 0
+    while at < len(calls):
+        call = calls[at]
+        following = calls[at + 1] if at + 1 < len(calls) else None
+        if call[0] is products.csr_spmv:
+            if following is not None and may_follow(call, following):
+                yield Step(product=call, rows=following)
+                at += 2
+                continue
+            yield Step(product=call)
+        elif is_rowwise(call[0]):
+            yield Step(rows=call)
+        else:
+            yield Step(other=call)
+        at += 1
+
+
+def address(array: Any) -> int:
+    """Return where an array begins."""
+    return int(array.data.ptr)
+
+
+def is_contiguous(vector: Any) -> bool:
+    """Return whether the elements of a block of one vector lie side by side."""
+    return int(vector.shape[0]) < 2 or vector.strides[0] == vector.itemsize
+
+
+def is_rowwise(operation: Operation) -> bool:
+    """Return whether a map operation touches nothing but its row, whatever the row."""
+    return operation.is_map and not any(p.kind == "I" for p in operation.parameters)
+
+
+def is_vector(operation: Operation, parameter: Parameter) -> bool:
+    """Return whether an argument of a map operation has an element a row."""
+    return operation.over is not None and parameter.dims[:1] == operation.over[:1]
+
+
+def written_vectors(call: Call) -> set[int]:
+    """Return the addresses of what has an element a row and is written."""
+    operation, arguments = call
+    if operation is products.csr_spmv:
+        return {address(arguments[2])}
+    return {
+        address(argument)
+        for parameter, argument in zip(operation.parameters, arguments, strict=True)
+        if parameter.is_array
+        and parameter.intent != "in"
+        and (is_vector(operation, parameter) or operation.over is None)
+    }
+
+
+def sums_up(operation: Operation) -> bool:
+    """Return whether a map operation has a sum: then it writes something per column.
+
+    A functor without a sum has nothing to finish, so it can write nothing but its rows.
+    """
+    assert operation.over is not None
+    return any(
+        parameter.intent != "in" and (parameter.is_status or parameter.dims == operation.over[1:])
+        for parameter in operation.parameters
+        if not parameter.is_scalar
+    )
+
+
+def may_follow(product: Call, rows: Call) -> bool:
+    """Return whether an operation can be evaluated at a row right after the row's product.
+
+    It works on the same rows of one vector, and does not write what the product gathers from.
+    """
+    operation, arguments = rows
+    _, x, y, _, _ = product[1]
+    if not is_rowwise(operation) or int(y.shape[1]) != 1:
+        return False
+    vectors = [
+        argument
+        for parameter, argument in zip(operation.parameters, arguments, strict=True)
+        if parameter.is_array and is_vector(operation, parameter)
+    ]
+    same = all(int(v.shape[0]) == int(y.shape[0]) and v.dtype == y.dtype for v in vectors)
+    if not (is_contiguous(x) and is_contiguous(y)):
+        return False
+    return same and address(x) not in written_vectors(rows)
+
+
+def prepare(matrix: Any) -> None:
+    """Make a matrix's plan, so that its product allocates nothing."""
+    by_rows = getattr(matrix, "by_rows", None)
+    if by_rows is not None:
+        prepare(by_rows)
+    elif hasattr(type(matrix), "plan"):
+        _ = matrix.plan

@@ -1,0 +1,141 @@
+"""Sparse times dense, sampled dense times dense, and both in one.
+
+Everything is written entry by entry: what the entries of a row come to is what is added up.
+Sums of 16-bit values are held in float32, as every backend holds them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import ML_DTYPES
+from ...core.errors import InvalidArgument
+from ...core.executor import Array, Executor
+from ...core.operations import products as operations
+from ...core.statistics import Plan
+from .matrix import majors
+from .sums import by_place
+from .table import kernel
+
+#: The names that a caller may ask for.
+KERNELS = ("auto", "entries")
+
+
+def _check(executor: Executor, operation: str, kernel: str) -> None:
+    if kernel not in KERNELS:
+        raise InvalidArgument(
+            f"{operation} has no kernel {kernel!r} on {executor.name}; it has: {', '.join(KERNELS)}"
+        )
+
+
+def wide(array: Array) -> Array:
+    """Return ``array`` in the dtype that it is computed in."""
+    return array.astype(np.float32) if array.dtype.name in ML_DTYPES else array
+
+
+def store(y: Array, v: Array, alpha: complex, beta: complex) -> None:
+    """Set y = alpha v + beta y, where beta = 0 does not read y."""
+    scalar = v.dtype.type
+    y[...] = scalar(alpha) * v if beta == 0 else scalar(alpha) * v + scalar(beta) * wide(y)
+
+
+def row_sums(rows: int, row: Array, entries: Array) -> Array:
+    """Return the sums over the entries of each row; ``entries`` has one line for each of them."""
+    sums = np.zeros((rows, *entries.shape[1:]), entries.dtype)
+    if entries.size:
+        first, of_row = by_place(entries, row)
+        sums[row[first]] = of_row
+    return sums
+
+
+def dots(A: Any, row: Array, C: Array, B: Array) -> Array:
+    """Return <C_i, B_j> for each entry (i, j)."""
+    return np.einsum("ek,ek->e", wide(C)[row], wide(B)[A.indices])
+
+
+@kernel(operations.csr_spmm)
+def csr_spmm(
+    executor: Executor,
+    A: Any,
+    values: Array,
+    B: Array,
+    C: Array,
+    alpha: complex,
+    beta: complex,
+    kernel: str,
+) -> None:
+    """Add up value times row of B."""
+    _check(executor, "spmm", kernel)
+    row = majors(A.indptr)
+    for b in range(B.shape[0]):
+        entries = wide(values[b])[:, None] * wide(B[b])[A.indices]
+        store(C[b], row_sums(A.shape[0], row, entries), alpha, beta)
+
+
+@kernel(operations.csr_sddmm)
+def csr_sddmm(
+    executor: Executor,
+    A: Any,
+    values: Array | None,
+    C: Array,
+    B: Array,
+    S: Array,
+    alpha: float,
+    beta: float,
+    kernel: str,
+) -> None:
+    """Take the dot products where there are entries."""
+    _check(executor, "sddmm", kernel)
+    row = majors(A.indptr)
+    for b in range(C.shape[0]):
+        products = dots(A, row, C[b], B[b])
+        store(S[b], products if values is None else products * wide(values[b]), alpha, beta)
+
+
+def weights(edge: str, rows: int, row: Array, s: Array) -> Array:
+    """Return f(s) for the entries of each row."""
+    if edge == "identity":
+        return s
+    if edge == "sigmoid":
+        small = np.exp(-np.abs(s))
+        return np.where(s < 0, small, 1) / (1 + small)
+    if edge == "softmax":
+        largest = np.full(rows, -np.inf, s.dtype)
+        np.maximum.at(largest, row, s)
+        powers = np.exp(s - largest[row])
+        return powers / row_sums(rows, row, powers)[row]
+    raise InvalidArgument(f"no edge function is called {edge!r}")
+
+
+@kernel(operations.csr_fusedmm)
+def csr_fusedmm(
+    executor: Executor,
+    A: Any,
+    values: Array | None,
+    C: Array,
+    B: Array,
+    D: Array,
+    E: Array,
+    alpha: float,
+    edge: str,
+    kernel: str,
+) -> None:
+    """Let f of the sampled products weigh the rows of D."""
+    _check(executor, "fusedmm", kernel)
+    row = majors(A.indptr)
+    for b in range(C.shape[0]):
+        s = dots(A, row, C[b], B[b])
+        s = s * s.dtype.type(alpha) * (1 if values is None else wide(values[b]))
+        f = weights(edge, A.shape[0], row, s)
+        E[b] = row_sums(A.shape[0], row, f[:, None] * wide(D[b])[A.indices])
+
+
+@kernel(operations.csr_ml_plan)
+def csr_ml_plan(
+    executor: Executor, A: Any, operation: str, columns: int, kernel: str, dtype: str
+) -> Plan:
+    """Choose the one kernel that there is."""
+    _check(executor, operation, kernel)
+    return Plan("entries", "the one kernel of this executor", A.row_statistics)

@@ -1,0 +1,225 @@
+"""``wollemi bench``: an operation against its floor and its peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from wollemi.cli.console import console
+from wollemi.core.errors import InvalidArgument
+from wollemi.core.executor import Executor
+from wollemi.core.formats import Csr
+from wollemi.core.registry import executor as executor_by_name
+
+from .options import How, with_options
+from .read_commands import compare, report
+
+if TYPE_CHECKING:
+    from .contest import Settings
+    from .peers import Peer
+    from .report import Record
+    from .task import Task
+    from .worker import Stations
+
+    Measure = Callable[[Executor, Sequence[Peer], Stations], Iterator[Record]]
+
+bench = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Time an operation against its floor and its peers.",
+)
+
+Cases = Annotated[
+    list[str] | None, typer.Argument(help="Matrix files, or cases such as stencil7:100.")
+]
+Dtype = Annotated[str, typer.Option(help="float32, float64, complex64 or complex128.")]
+Grow = Annotated[bool, typer.Option("--grow", help="Each case over sizes, up to its own.")]
+Cold = Annotated[bool, typer.Option("--cold", help="Empty the caches before each call.")]
+
+#: Rounds of one command; solves are longer.
+BATCHES, SOLVE_BATCHES = 15, 7
+
+
+@bench.command()
+@with_options
+def spmv(
+    how: How,
+    cases: Cases = None,
+    format: Annotated[str, typer.Option(help="The format of our matrix.")] = "csr",
+    dtype: Dtype = "float64",
+    grow: Grow = False,
+    cold: Cold = False,
+) -> None:
+    """Time a sparse matrix times a vector."""
+    from . import spmv
+
+    Csr(np.eye(1), executor="reference").asformat(format)  # raises if there is no such format
+    options = {"format": format, "dtype": dtype}
+    settings = how.settings(BATCHES, cold)
+    _report(_measure("spmv", cases or spmv.DEFAULT_CASES, options, grow, settings), how)
+
+
+@bench.command()
+@with_options
+def solve(
+    how: How,
+    cases: Cases = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="cg, bicgstab, cgs, gmres; may be repeated.")
+    ] = None,
+    iterations: Annotated[int, typer.Option(help="Iterations of a timed solve.", min=1)] = 30,
+    dtype: Dtype = "float64",
+    grow: Grow = False,
+    cold: Cold = False,
+) -> None:
+    """Time iterations of solvers, and what an iteration costs on 100 unknowns."""
+    from wollemi.solvers.registry import SOLVERS
+
+    from . import solve
+
+    for name in method or ():
+        if name not in SOLVERS:
+            raise InvalidArgument(f"no method is called {name!r}; known: {', '.join(SOLVERS)}")
+    settings = how.settings(SOLVE_BATCHES, cold)
+    options = {
+        "methods": method or solve.DEFAULT_METHODS,
+        "iterations": iterations,
+        "dtype": dtype,
+    }
+    names = cases or solve.DEFAULT_CASES
+    _report(_measure("solve", names, options, grow, settings, first=solve.overhead()), how)
+
+
+def _learning(operation: str, summary: str) -> None:
+    """Add the command of an operation of machine learning."""
+
+    @bench.command(operation, help=summary)
+    @with_options
+    def command(
+        how: How,
+        cases: Cases = None,
+        columns: Annotated[
+            list[int] | None,
+            typer.Option(help="Columns of the dense operands; may be repeated.", min=1),
+        ] = None,
+        every_kernel: Annotated[
+            bool, typer.Option("--every-kernel", help="Time all our algorithms.")
+        ] = False,
+        dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
+        grow: Grow = False,
+        cold: Cold = False,
+    ) -> None:
+        from . import ml
+
+        if dtype not in ("float32", "float16"):
+            raise InvalidArgument(f"--dtype: expected float32 or float16, got {dtype!r}")
+        options = {
+            "columns": columns or ml.DEFAULT_COLUMNS,
+            "every_kernel": every_kernel,
+            "dtype": dtype,
+        }
+        settings = how.settings(BATCHES, cold)
+        _report(_measure(operation, cases or ml.DEFAULT_CASES, options, grow, settings), how)
+
+
+_learning("spmm", "Time a sparse matrix times a dense one.")
+_learning("sddmm", "Time the product of dense matrices where a sparse one has entries.")
+_learning("fusedmm", "Time sddmm and spmm in one pass.")
+
+
+def _measure(
+    operation: str,
+    names: Sequence[str],
+    options: dict[str, Any],
+    grow: bool,
+    settings: Settings,
+    first: Sequence[Task] = (),
+) -> Measure:
+    """Return what measures an operation on cases, which are looked up now."""
+    from . import suites
+    from .measure import run
+
+    tasks = suites.tasks_of(suites.Job(operation, tuple(names), options, grow=grow))
+
+    def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
+        yield from run(first, where, peers, stations, settings)
+        for record in run(tasks, where, peers, stations, settings):
+            yield replace(record, size=record.entries) if grow else record
+
+    return measure
+
+
+@bench.command()
+@with_options
+def suite(
+    how: How,
+    names: Annotated[
+        list[str], typer.Argument(help="Such as usual, growth, ginkgo-port, dgsparse; or all.")
+    ],
+    scale: Annotated[
+        int | None, typer.Option(help="Divide the sizes; 1 is those of the paper.", min=1)
+    ] = None,
+    iterations: Annotated[int | None, typer.Option(help="Of a solve.", min=1)] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Begin nothing later: the rest is recorded as skipped.")
+    ] = None,
+) -> None:
+    """Measure named suites: what is usual, growth, or the tables of papers."""
+    from . import runs, suites
+
+    chosen = list(suites.SUITES) if names == ["all"] else names
+    for name in chosen:
+        suites.suite(name)  # raises if there is none
+    settings = how.settings(suites.BATCHES) if how.batches or how.budget else None
+
+    def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
+        limit = float("inf") if minutes is None else 60 * minutes
+        options = {"scale": scale, "iterations": iterations, "settings": settings}
+        yield from runs.several(chosen, where, peers, stations, limit, **options)
+
+    _report(measure, how)
+
+
+def _contest(record: Record) -> tuple[str, ...]:
+    """Return what the records of one contest have in common."""
+    return record.suite, record.benchmark, record.case, record.dtype, record.caches
+
+
+def _report(measure: Measure, how: How) -> None:
+    """Measure, print a table per contest, and write what was asked for.
+
+    Ends with status 1 if a result of ours was wrong.
+    """
+    from .contest import stations_for
+    from .peers import peers as peers_of
+    from .plot import roofline
+    from .report import Report, environment, table
+
+    how.check()
+    where = executor_by_name(how.executor)
+    peers = peers_of(where, how.against)
+    report = Report(environment(where, peers), how.json)
+    out = console()
+    own_process = False if how.one_process else None
+    with closing(stations_for(where, own_process=own_process)) as stations:
+        measured = measure(where, peers, stations)
+        for _, contest in groupby(measured, key=_contest):
+            records = list(contest)
+            for record in records:
+                report.add(record)
+            out.print(table(records))
+    if how.plot is not None:
+        roofline(report.records, how.plot)
+    if any(r.ours and r.trouble and not r.trouble.startswith("skipped") for r in report.records):
+        raise typer.Exit(1)
+
+
+for reader in (compare, report):
+    bench.command()(reader)

@@ -1,0 +1,174 @@
+"""A contest: check every contender, then time those that are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wollemi.core.executor import Executor
+from wollemi.core.operation import Cost
+
+from .bandwidth import Streams
+from .load import Neighbours
+from .problem import GPUS, OURS, Entrant, Facts, Offer, Problem
+from .station import Ready, Seat
+from .timing import BATCH_SECONDS, BATCHES, Lost, Timing, interleave, pace_of
+from .worker import Stations
+
+#: Seconds that a contest may take after its warm-up.
+BUDGET = 20.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one contender.
+
+    Attributes
+    ----------
+    name : str
+        The contender's.
+    timing : Timing or None
+        None if it was not timed; ``trouble`` says why.
+    trouble : str
+        Empty, ``wrong: ...``, ``failed: ...`` or ``absent: ...``.
+    facts : Facts
+        What else is known of it.
+    share : float or None
+        The time that reading the bytes of our call takes at least, as a share of the time taken:
+        the median over the rounds, because the speed of a shared memory changes.
+    """
+
+    name: str
+    timing: Timing | None = None
+    trouble: str = ""
+    facts: Facts = field(default_factory=Facts)
+    share: float | None = None
+
+    @property
+    def setup_seconds(self) -> float | None:
+        """What the first call and all before it took beyond a call."""
+        if self.timing is None or self.facts.first is None:
+            return None
+        return max(self.facts.first - self.timing.median, 0.0)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long to measure, and how.
+
+    Attributes
+    ----------
+    batches, batch_seconds, budget
+        As in :func:`~.timing.interleave`.
+    cold : bool
+        Empty the caches before each call.
+    """
+
+    batches: int = BATCHES
+    batch_seconds: float = BATCH_SECONDS
+    budget: float = BUDGET
+    cold: bool = False
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Entrants that do one and the same thing, ours first."""
+
+    problem: Problem
+    entrants: Sequence[Entrant]
+
+    def run(self, stations: Stations, settings: Settings) -> tuple[list[Outcome], dict[str, float]]:
+        """Check, time, and measure the memory in the same rounds.
+
+        Returns
+        -------
+        list of Outcome
+            One per contender in their order, ours first.
+        dict of str to float
+            Bytes per second of ``read``, ``triad`` and ``copy``; empty if our cost is not known.
+        """
+        held: list[tuple[Any, Ready]] = []
+        for station, offers in stations.prepare(self.problem, self.entrants):
+            held += ((station, ready) for ready in offers)
+        gpu, cost = self.entrants[0].gpu, held[0][1].facts.cost
+        streams, memory = self._streams(stations, cost, settings.cold)
+        troubles = {ready.name: ready.trouble for _, ready in held}
+        timed = [
+            Seat(station, ready.name, pace_of(ready.facts.method, gpu))
+            for station, ready in (*held, *memory)
+            if not ready.trouble
+        ]
+        lost: dict[str, str] = {}
+        neighbours = Neighbours(stations.processes())
+        times = interleave(
+            timed,
+            batches=settings.batches,
+            batch_seconds=settings.batch_seconds,
+            budget=settings.budget,
+            cold=settings.cold,
+            lost=lost,
+        )
+        # who uses the host's cores does not slow a GPU
+        disturbed = [] if gpu else neighbours.note()
+        troubles |= {name: f"failed: {reason}" for name, reason in lost.items()}
+        bandwidth: dict[str, float] = {}
+        reads: Any = None
+        if streams is not None:
+            found = [ready for _, ready in memory]
+            bandwidth, reads = stations.gauge.note(streams, settings.cold, found, times)
+        elif cost is not None and self.entrants[0].executor is not None:
+            executor = self.entrants[0].executor
+            bandwidth = stations.gauge.of_gpu(executor, cost.bytes, settings.cold)
+            reads = bandwidth.get("read")
+        outcomes = []
+        for station, ready in held:
+            timing, facts, share = times.get(ready.name), ready.facts, None
+            if timing is not None:
+                facts = _facts(station, ready)
+                if cost is not None and reads is not None:
+                    share = float(np.median(cost.bytes / np.array(timing.samples) / reads))
+            outcomes.append(Outcome(ready.name, timing, troubles[ready.name], facts, share))
+        outcomes[0].facts.notes.extend(disturbed)
+        for station in dict.fromkeys(station for station, _ in (*held, *memory)):
+            if station is not None:
+                station.clear()
+        return outcomes, bandwidth
+
+    def _streams(
+        self, stations: Stations, cost: Cost | None, cold: bool
+    ) -> tuple[Streams | None, list[tuple[Any, Ready]]]:
+        """Return what measures a host's memory beside us, over as many bytes as we move."""
+        executor = self.entrants[0].executor
+        if self.entrants[0].gpu or cost is None or executor is None:
+            return None, []
+        streams = stations.gauge.streams(cost.bytes, cold)
+        ((station, offers),) = stations.prepare(streams, [Entrant("memory", executor)])
+        return streams, [(station, ready) for ready in offers]
+
+
+def _facts(station: Any, ready: Ready) -> Facts:
+    """Return what a contender says at the end, or what it said before if it fails now."""
+    try:
+        facts: Facts = station.finish(ready.name)
+    except Lost as reason:
+        ready.facts.notes.append(f"failed after it was timed: {reason}")
+        return ready.facts
+    return facts
+
+
+def stations_for(executor: Executor, *, own_process: bool | None = None) -> Stations:
+    """Return where contenders of an executor are timed.
+
+    On a CPU each has a process of its own. A GPU does one thing at a time and has no threads that
+    spin, and its caches are flushed by whatever comes next, so that one process is enough.
+    """
+    threads = int(executor.properties.get("threads", 1))
+    if own_process is None:
+        own_process = executor.backend not in GPUS
+    return Stations(own_process=own_process, threads=threads)
+
+
+__all__ = ["BUDGET", "OURS", "Contest", "Offer", "Outcome", "Settings", "stations_for"]

@@ -1,0 +1,61 @@
+"""From tasks to records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from wollemi.core.executor import Executor
+
+from .contest import Contest, Settings
+from .peers import Peer
+from .problem import Problem, entrants
+from .report import Record, Subject, records_of
+from .task import Maker, Task
+from .worker import Stations
+
+
+def held(
+    task: Task,
+    problem: Problem,
+    executor: Executor,
+    peers: Sequence[Peer],
+    stations: Stations,
+    settings: Settings,
+) -> list[Record]:
+    """Return the records of a contest."""
+    who = peers if task.peers is None else task.peers
+    contest = Contest(problem, entrants(executor, who))
+    outcomes, bandwidth = contest.run(stations, settings)
+    outcomes = problem.concluded(outcomes)
+    outcomes[0].facts.notes[:0] = problem.notes
+    subject = Subject.of(task.benchmark, task.case, problem, executor, settings, stations)
+    return records_of(subject, outcomes, bandwidth)
+
+
+def run(
+    tasks: Iterable[Task],
+    executor: Executor,
+    peers: Sequence[Peer],
+    stations: Stations,
+    settings: Settings | None = None,
+) -> Iterator[Record]:
+    """Yield the records of tasks as soon as they are there.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+        What is measured.
+    executor : Executor
+        Where ours run.
+    peers : sequence of Peer
+        Who else runs.
+    stations : Stations
+        Where all are timed.
+    settings : Settings, optional
+        How long to measure.
+    """
+    maker = Maker()
+    for task in tasks:
+        yield from held(
+            task, maker.problem(task), executor, peers, stations, settings or Settings()
+        )

@@ -1,0 +1,208 @@
+"""What all contenders of a contest do, and who they are; made to be sent to other processes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wollemi.core.executor import Executor
+from wollemi.core.operation import Cost
+
+from .clocks import Capture
+from .peers import Absent, Peer
+
+#: What our contenders' names begin with.
+OURS = "wollemi"
+
+#: Backends whose devices have events and graphs that CuPy reaches.
+GPUS = ("cuda", "hip")
+
+
+@dataclass
+class Facts:
+    """What is known of a contender besides its times.
+
+    Attributes
+    ----------
+    cost : Cost or None
+        Bytes and flops of a call.
+    kernel : str
+        Which of our kernels runs.
+    notes : list of str
+        What else is worth knowing.
+    iterations : int or None
+        That a call does.
+    residual : float or None
+        The true relative residual after it.
+    first : float or None
+        Seconds of the first call, with everything that comes before it once.
+    peak_memory : int or None
+        The most bytes that were held.
+    method : str
+        By which clock it is timed.
+    """
+
+    cost: Cost | None = None
+    kernel: str = ""
+    notes: list[str] = field(default_factory=list)
+    iterations: int | None = None
+    residual: float | None = None
+    first: float | None = None
+    peak_memory: int | None = None
+    method: str = "wall"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A contender before it is made ready.
+
+    Attributes
+    ----------
+    name : str
+        What to call it.
+    make : callable
+        Does what comes once (conversion, plan) and returns what is timed. The operands are already
+        where the library wants them.
+    synchronize, to_host : callable
+        As those of :class:`~.timing.Contender`.
+    check : callable or None
+        Returns what computes the result that is checked, if that is not what is timed.
+    wrong : callable or None
+        As :meth:`Problem.wrong`, for one that is right in another sense than the others.
+    facts : callable
+        Called once after a call; must not be timed.
+    finish : callable
+        Takes the last result and the facts, and completes them after everything was timed.
+    capture : callable or None
+        On a GPU: what captures calls for replay, if they can be captured.
+    host_clock : bool
+        On a GPU: time by the host's clock, because calls wait for the device themselves.
+    """
+
+    name: str
+    make: Callable[[], Callable[[], Any]]
+    synchronize: Callable[[], None] = field(default=lambda: None)
+    to_host: Callable[[Any], Any] = np.asarray
+    check: Callable[[], Callable[[], Any]] | None = None
+    wrong: Callable[[Any], str] | None = None
+    facts: Callable[[], Facts] = Facts
+    finish: Callable[[Any, Facts], None] = field(default=lambda result, facts: None)
+    capture: Capture | None = None
+    host_clock: bool = False
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """Who takes part, in a process of its own where that is wanted.
+
+    Attributes
+    ----------
+    name : str
+        Of that process.
+    executor : Executor or None
+        Ours.
+    peer : Peer or None
+        The other library, if it is not ours.
+    gpu : bool
+        Whether the work is done by a GPU of CUDA or HIP.
+    """
+
+    name: str
+    executor: Executor | None = None
+    peer: Peer | None = None
+    gpu: bool = False
+
+
+class Problem(ABC):
+    """What all contenders of a contest do.
+
+    It is pickled, with its arrays, when a contender has a process of its own.
+
+    Attributes
+    ----------
+    S : scipy.sparse.csr_array
+        The matrix.
+    format : str
+        Of our matrix.
+    kind : str
+        What it asks of peers, ``spmv``, ``solve`` or ``ml``; "" if that is nothing of the kind.
+    per : int
+        Iterations in a call: times, bytes and flops of records are those of one.
+    notes : sequence of str
+        What records say of it.
+    """
+
+    S: sp.csr_array
+    format: str = "csr"
+    kind: str = ""
+    per: int = 1
+    notes: Sequence[str] = ()
+
+    def lacking(self, entrant: Entrant) -> str:
+        """Return why an entrant need not even be asked, or ""."""
+        if entrant.peer is None:
+            return ""
+        try:
+            entrant.peer.version()
+        except Absent as error:
+            return str(error)
+        if self.kind and not entrant.peer.has(self.kind):
+            return f"its {self.kind} is not compared"
+        return ""
+
+    @abstractmethod
+    def ours(self, executor: Executor) -> list[Offer]:
+        """Return what we offer; the first is what a user gets."""
+
+    @abstractmethod
+    def theirs(self, peer: Peer) -> list[Offer]:
+        """Return what a library offers; raises Absent if it has nothing."""
+
+    @abstractmethod
+    def wrong(self, result: Any) -> str:
+        """Return what is wrong with a result, as a NumPy array, or ""."""
+
+    def forget(self) -> None:  # noqa: B027  some need no arrays for that
+        """Let go of what :meth:`wrong` compares with: everything was checked."""
+
+    def concluded(self, outcomes: list[Any]) -> list[Any]:
+        """Return what records are made of: outcomes, the first of them ours."""
+        return outcomes
+
+    def offers(self, entrant: Entrant) -> list[Offer]:
+        """Return what an entrant offers.
+
+        Raises
+        ------
+        Absent
+            If that is nothing.
+        """
+        if entrant.peer is None:
+            assert entrant.executor is not None
+            return self.ours(entrant.executor)
+        return self.theirs(entrant.peer)
+
+
+def offer_of(peer: Peer, call: Callable[[], Any], name: str = "", **more: Any) -> Offer:
+    """Return what a library offers, under its name or another one."""
+    return Offer(
+        name or peer.name,
+        lambda: call,
+        peer.synchronize,
+        peer.to_host,
+        **{"capture": peer.capture, "host_clock": peer.host_clock, **more},
+    )
+
+
+def entrants(executor: Executor, peers: Sequence[Peer]) -> list[Entrant]:
+    """Return us on an executor, and peers."""
+    gpu = executor.backend in GPUS
+    return [
+        Entrant(OURS, executor=executor, gpu=gpu),
+        *(Entrant(peer.name, peer=peer, gpu=gpu) for peer in peers),
+    ]

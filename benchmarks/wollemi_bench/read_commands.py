@@ -1,0 +1,63 @@
+"""``wollemi bench compare | report``: what was measured, read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wollemi.cli.console import console
+from wollemi.core.errors import InvalidArgument
+
+NOT_AS_GOOD = 1
+
+
+def compare(
+    old: Annotated[Path, typer.Argument(help="What bench --json wrote before.")],
+    new: Annotated[Path, typer.Argument(help="What it wrote now.")],
+    tolerance: Annotated[
+        float, typer.Option(help="The share by which a median may move.", min=0.0)
+    ] = 0.05,
+    other_hardware: Annotated[
+        bool, typer.Option("--other-hardware", help="Compare although the hardware differs.")
+    ] = False,
+) -> None:
+    """Print what changed beyond noise; ends with 1 if ours is worse by more than the tolerance."""
+    from .compare import compare, told
+    from .results import read
+
+    comparison = compare(read(old), read(new), tolerance=tolerance)
+    if comparison.hardware and not other_hardware:
+        raise InvalidArgument(
+            f"the files are of different hardware ({'; '.join(comparison.hardware)}); "
+            "times of one say nothing of the other. --other-hardware compares them all the same"
+        )
+    console().print(told(comparison))
+    if comparison.regressions:
+        raise typer.Exit(NOT_AS_GOOD)
+
+
+def report(
+    files: Annotated[list[Path], typer.Argument(help="What bench --json wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for index.html and the pictures.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="A page of Markdown; its pictures go into img beside it.")
+    ] = None,
+) -> None:
+    """Write a report that people can read: a page of HTML that needs nothing else, or Markdown."""
+    from .page import html
+    from .page import markdown as page
+    from .page.chapters import chapters
+    from .results import read
+
+    if out is None and markdown is None:
+        raise InvalidArgument("nothing to write: give --out FOLDER, --markdown FILE, or both")
+    runs = [run for file in files for run in read(file)]
+    written = [] if out is None else html.write(chapters(runs), out)[:1]
+    if markdown is not None:
+        written += page.write(runs, markdown)[:1]
+    for path in written:
+        console().print(str(path), soft_wrap=True)

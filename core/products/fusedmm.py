@@ -1,0 +1,95 @@
+"""Sampled products, a function of them, and the product with it, in one pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InvalidArgument
+from ..factors import real_number
+from ..operations import products as operations
+from .operands import Operand, Result, as_csr, blocks_of, common_type
+from .sddmm import pattern_values, require_equal_columns
+
+#: Edge functions by name; "scaled" is the identity of products divided by the square root of k.
+EDGES = ("identity", "scaled", "sigmoid", "softmax")
+
+
+def fusedmm(
+    A: Any,
+    C: Any,
+    B: Any,
+    D: Any,
+    *,
+    edge: str | None = None,
+    alpha: float = 1.0,
+    use_values: bool = False,
+    out: Any = None,
+    kernel: str = "auto",
+) -> Any:
+    """Return ``E_i = sum_j f(alpha * <C_i, B_j> [* A_ij]) D_j`` over the pattern of ``A``.
+
+    It is ``spmm(f(sddmm(A, C, B, alpha)), D)`` in one pass that never stores the sampled matrix;
+    with ``edge="softmax"`` and ``alpha = k ** -0.5`` it is sparse attention.
+
+    Parameters
+    ----------
+    A : sparse matrix, shape (m, n)
+        A :class:`wollemi.Csr`; others are converted. An entry that is stored twice is two entries.
+    C : array, shape (m, k) or (b, m, k)
+        Its rows meet rows of ``B`` (queries).
+    B : array, shape (n, k) or (b, n, k)
+        Keys.
+    D : array, shape (n, p) or (b, n, p)
+        What is added up; may be ``B`` itself.
+    edge : {None, "identity", "scaled", "sigmoid", "softmax"}
+        The function f. ``"scaled"`` divides by the square root of k. ``"softmax"`` is that over the
+        entries of a row, computed online; a row without entries gives zeros.
+    alpha : float
+        Factor of the products.
+    use_values : bool
+        Multiply the products by the stored values of ``A`` before f.
+    out : array, shape (m, p) or (b, m, p), optional
+        Overwritten and returned.
+    kernel : str
+        The name of an algorithm, or ``"auto"``; ``A.plan_for("fusedmm", k)`` tells what that chose.
+
+    Returns
+    -------
+    array, shape (m, p) or (b, m, p)
+        Of the common dtype; float16 and bfloat16 are added up in float32.
+
+    Raises
+    ------
+    ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument
+        If the operands do not fit, or no edge function or kernel has that name.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(([1.0, 1.0, 1.0], [0, 0, 1], [0, 1, 3]))
+    >>> wl.fusedmm(A, np.zeros((2, 4)), np.ones((2, 4)), np.array([[2.0], [4.0]]), edge="softmax")
+    array([[2.],
+           [3.]])
+    """
+    A = as_csr(A)
+    alpha = real_number(alpha, "alpha", "fusedmm")
+    executor, (m, n) = A.executor, A.shape
+    edge = "identity" if edge is None else edge
+    if edge not in EDGES:
+        raise InvalidArgument(f"edge: expected None or one of {', '.join(EDGES)}, got {edge!r}")
+    queries, keys = Operand(executor, C, m, "C"), Operand(executor, B, n, "B")
+    summed = Operand(executor, D, n, "D")
+    require_equal_columns(queries, keys)
+    if edge == "scaled":
+        edge, alpha = "identity", alpha / max(queries.columns, 1) ** 0.5
+    operands = (queries, keys, summed)
+    blocks, batched = blocks_of(*operands)
+    held = [A.data] if use_values else []
+    dtype = common_type("fusedmm", *(o.batch for o in operands), *held, real=True)
+    arrays = [o.cast(executor, dtype, blocks) for o in operands]
+    batch = (blocks, m, summed.columns)
+    shape = batch if batched else batch[1:]
+    result = Result(executor, out, shape, batch, dtype, 0.0, *arrays)
+    values = pattern_values(A, dtype, blocks) if use_values else None
+    executor.run(operations.csr_fusedmm, A, values, *arrays, result.array, alpha, edge, kernel)
+    return result.give(queries.from_host)

@@ -1,0 +1,102 @@
+"""Dense times dense, sampled on a sparse pattern."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InvalidArgument, ShapeMismatch
+from ..executor import Array
+from ..factors import real_number
+from ..formats import Csr
+from ..operations import products as operations
+from .operands import Operand, Result, as_csr, blocks_of, common_type
+
+
+def sddmm(
+    A: Any,
+    C: Any,
+    B: Any,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    *,
+    use_values: bool = False,
+    out: Any = None,
+    kernel: str = "auto",
+) -> Any:
+    """Return ``S_ij = alpha * <C_i, B_j> [* A_ij] + beta * out_ij`` on the pattern of ``A``.
+
+    Parameters
+    ----------
+    A : sparse matrix, shape (m, n)
+        A :class:`wollemi.Csr`; others are converted. An entry that is stored twice is two entries.
+    C : array, shape (m, k) or (b, m, k)
+        Its rows meet rows of ``B``.
+    B : array, shape (n, k) or (b, n, k)
+        Its rows are the columns of the product that is sampled.
+    alpha, beta : float
+        Factors.
+    use_values : bool
+        Multiply by the stored values of ``A``.
+    out : Csr of the pattern of ``A``, or array of shape (nnz,) or (b, nnz), optional
+        Overwritten and returned. With ``beta == 0`` it is never read.
+    kernel : str
+        The name of an algorithm, or ``"auto"``; ``A.plan_for("sddmm", k)`` tells what that chose.
+
+    Returns
+    -------
+    Csr, or array of shape (b, nnz)
+        A matrix that shares the pattern of ``A``; for a batch the values of all of them, in the
+        order of ``A.data``.
+
+    Raises
+    ------
+    ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument
+        If the operands do not fit, or no kernel has that name.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(([1.0, 1.0, 1.0], [0, 0, 1], [0, 1, 3]))
+    >>> wl.sddmm(A, np.array([[1.0, 2.0], [3.0, 4.0]]), np.eye(2)).data
+    array([1., 3., 4.])
+    """
+    A = as_csr(A)
+    alpha, beta = real_number(alpha, "alpha", "sddmm"), real_number(beta, "beta", "sddmm")
+    executor = A.executor
+    left, right = Operand(executor, C, A.shape[0], "C"), Operand(executor, B, A.shape[1], "B")
+    require_equal_columns(left, right)
+    blocks, batched = blocks_of(left, right)
+    held = [A.data] if use_values else []
+    dtype = common_type("sddmm", left.batch, right.batch, *held, real=True)
+    arrays = [o.cast(executor, dtype, blocks) for o in (left, right)]
+    shape = (blocks, A.nnz) if batched else (A.nnz,)
+    target = out.data if isinstance(out, Csr) else out
+    if isinstance(out, Csr) and (batched or not same_pattern(A, out)):
+        raise InvalidArgument("out: expected a matrix of the pattern of A, made by sddmm itself")
+    result = Result(executor, target, shape, (blocks, A.nnz), dtype, beta, *arrays, *held)
+    values = pattern_values(A, dtype, blocks) if use_values else None
+    executor.run(operations.csr_sddmm, A, values, *arrays, result.array, alpha, beta, kernel)
+    given = result.give(left.from_host and batched)
+    if isinstance(out, Csr):
+        out._tell_sharers()
+        return out
+    return given if batched or out is not None else A._with_data(given)
+
+
+def require_equal_columns(left: Operand, right: Operand) -> None:
+    """Raise unless rows of both operands have dot products."""
+    if left.columns != right.columns:
+        raise ShapeMismatch(
+            f"{right.what}: expected {left.columns} columns as {left.what} has, got {right.columns}"
+        )
+
+
+def same_pattern(A: Csr, S: Csr) -> bool:
+    """Return whether two matrices share the arrays of their pattern."""
+    return A.indices is S.indices and A.indptr is S.indptr
+
+
+def pattern_values(A: Csr, dtype: Any, blocks: int) -> Array:
+    """Return the values of ``A`` for each block of a batch."""
+    data = A.data if A.data.dtype == dtype else A.data.astype(dtype)
+    return A.executor.xp.broadcast_to(data[None], (blocks, A.nnz))

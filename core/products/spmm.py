@@ -1,0 +1,79 @@
+"""Sparse times dense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..factors import number
+from ..operations import products as operations
+from .operands import Operand, Result, Values, as_csr, blocks_of, common_type
+
+
+def spmm(
+    A: Any,
+    B: Any,
+    *,
+    out: Any = None,
+    alpha: complex = 1.0,
+    beta: complex = 0.0,
+    values: Any = None,
+    kernel: str = "auto",
+) -> Any:
+    """Return ``alpha * A @ B + beta * out``.
+
+    Parameters
+    ----------
+    A : sparse matrix, shape (m, n)
+        A :class:`wollemi.Csr`; others are converted.
+    B : array, shape (n, k), (b, n, k) or (n,)
+        Dense, row-major; other layouts are copied. A batch is multiplied block by block.
+    out : array, shape (m, k), (b, m, k) or (m,), optional
+        Overwritten and returned. With ``beta == 0`` it is never read.
+    alpha, beta : scalar
+        Factors.
+    values : array, shape (nnz,) or (b, nnz), optional
+        Used in place of ``A.data``: those of a batch of matrices of one pattern.
+    kernel : str
+        The name of an algorithm, or ``"auto"``; ``A.plan_for("spmm", k)`` tells what that chose.
+
+    Returns
+    -------
+    array, shape (m, k), (b, m, k) or (m,)
+        Of the common dtype; float16 and bfloat16 are added up in float32.
+
+    Raises
+    ------
+    ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument
+        If the operands do not fit, or no kernel has that name.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(([2.0, 1.0, 3.0], [0, 0, 1], [0, 1, 3]))
+    >>> wl.spmm(A, np.array([[1.0, 0.5], [0.0, 1.0]]))
+    array([[2. , 1. ],
+           [1. , 3.5]])
+    """
+    A = as_csr(A)
+    alpha, beta = number(alpha, "alpha"), number(beta, "beta")
+    executor, (m, n) = A.executor, A.shape
+    dense = Operand(executor, B, n, "B", vector=True)
+    weights = Values(executor, A.data if values is None else values, A.nnz)
+    blocks, batched = blocks_of(dense, weights)
+    scalars = [executor.zeros((1,), "complex64") for s in (alpha, beta) if isinstance(s, complex)]
+    dtype = common_type("spmm", weights.batch, dense.batch, *scalars)
+    k = dense.columns
+    shape = (blocks, m, k) if batched else (m,) if dense.ndim == 1 else (m, k)
+    block = dense.cast(executor, dtype, blocks)
+    result = Result(executor, out, shape, (blocks, m, k), dtype, beta, block, weights.batch)
+    executor.run(
+        operations.csr_spmm,
+        A,
+        weights.cast(executor, dtype, blocks),
+        block,
+        result.array,
+        alpha,
+        beta,
+        kernel,
+    )
+    return result.give(dense.from_host)

@@ -1,0 +1,228 @@
+"""Loops on the device: what is captured and in which order. With a fake driver."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wollemi.backends.cuda.loop import loop, rounds
+from wollemi.backends.cuda.runtime import graphs
+from wollemi.backends.gpu.spmv import packed
+from wollemi.core.errors import DeviceError
+from wollemi.core.operations import matrix
+
+from .fake_cuda import fake_csr, vectors
+from .test_tape import bicgstab_tape, cg_tape, gmres_tape, tape
+
+
+class FakeRuntime:
+    """The calls of cuda.bindings.runtime that graphs take, written down."""
+
+    cudaStreamCaptureMode = SimpleNamespace(cudaStreamCaptureModeRelaxed="relaxed")
+    cudaGraphNodeType = SimpleNamespace(cudaGraphNodeTypeConditional="conditional")
+    cudaGraphConditionalNodeType = SimpleNamespace(cudaGraphCondTypeWhile="while")
+
+    def __init__(self, log: list[Any], fails: str = "") -> None:
+        self.log, self.fails = log, fails
+
+    def cudaGraphNodeParams(self) -> Any:
+        return SimpleNamespace(
+            type=None,
+            conditional=SimpleNamespace(handle=None, type=None, size=0, phGraph_out=["body"]),
+        )
+
+    def cudaGetErrorString(self, code: Any) -> Any:
+        return 0, b"as the test wants it"
+
+    def __getattr__(self, name: str) -> Any:
+        answers = {
+            "cudaGraphCreate": ["outer"],
+            "cudaGraphConditionalHandleCreate": [77],
+            "cudaGraphGetNodes": [["first node"], 1],
+            "cudaGraphAddNode": ["loop node"],
+            "cudaStreamEndCapture": ["graph"],
+            "cudaGraphInstantiate": ["executable"],
+        }
+
+        def call(*arguments: Any) -> tuple[Any, ...]:
+            self.log.append((name, *arguments))
+            code = FakeCode(1 if name == self.fails else 0)
+            return (code, *answers.get(name, []))
+
+        return call
+
+
+class FakeCode(int):
+    name = "cudaErrorOfTheTest"
+
+
+class FakeStream:
+    def __init__(self, log: list[Any], name: str) -> None:
+        self.log, self.ptr = log, name
+
+    def __enter__(self) -> None:
+        self.log.append(("enter", self.ptr))
+
+    def __exit__(self, *reason: object) -> None:
+        self.log.append(("exit", self.ptr))
+
+    def wait_event(self, event: Any) -> None:
+        self.log.append(("wait", self.ptr, event.of))
+
+
+class FakeEvent:
+    of: Any = None
+
+    def record(self, stream: FakeStream) -> None:
+        self.of = stream.ptr
+
+
+def fake_executor(log: list[Any]) -> Any:
+    names = iter(("main", "side"))
+    cuda = SimpleNamespace(
+        Stream=lambda non_blocking: FakeStream(log, next(names)),
+        Event=lambda disable_timing: FakeEvent(),
+    )
+    device = SimpleNamespace(cache_bytes=60 << 20, multiprocessors=132)
+    return SimpleNamespace(xp=SimpleNamespace(cuda=cuda), device=device)
+
+
+@contextmanager
+def driver(monkeypatch: pytest.MonkeyPatch, fails: str = ""):
+    log: list[Any] = []
+    runtime = FakeRuntime(log, fails)
+    monkeypatch.setattr(graphs, "runtime", lambda: runtime)
+    yield log, fake_executor(log)
+
+
+def calls(log: list[Any], *names: str) -> list[Any]:
+    return [entry for entry in log if entry[0] in names]
+
+
+def test_a_loop_hangs_on_the_part_that_sets_its_condition_first(monkeypatch):
+    with driver(monkeypatch) as (log, executor):
+        builder = graphs.GraphBuilder(executor)
+        condition = builder.condition()
+        builder.part(lambda: log.append(("begin",)))
+        builder.repeat(condition, lambda: builder.part(lambda: log.append(("iteration",))))
+        assert builder.finish() == "executable"
+    added = calls(log, "cudaGraphAddNode")[0]
+    assert added[1:5] == ("outer", ["first node"], None, 1)
+    assert added[5].conditional.type == "while"
+    assert added[5].conditional.handle == 77
+    captured = [entry[2] for entry in calls(log, "cudaStreamBeginCaptureToGraph")]
+    assert captured == ["outer", "body"]
+    names = ("begin", "iteration", "cudaGraphInstantiate")
+    assert calls(log, *names)[:2] == [("begin",), ("iteration",)]
+    assert calls(log, *names)[2][0] == "cudaGraphInstantiate"
+
+
+def test_loops_may_be_within_loops_and_what_follows_waits_for_them(monkeypatch):
+    with driver(monkeypatch) as (log, executor):
+        builder = graphs.GraphBuilder(executor)
+        outer = builder.condition()
+
+        def parts() -> None:
+            inner = builder.condition()
+            builder.part(lambda: None)
+            builder.repeat(inner, lambda: builder.part(lambda: None))
+            builder.part(lambda: None)
+
+        builder.part(lambda: None)
+        builder.repeat(outer, parts)
+        builder.part(lambda: None)
+    created = [entry[1] for entry in calls(log, "cudaGraphConditionalHandleCreate")]
+    assert created == ["outer", "body"]
+    captured = [(entry[2], entry[3]) for entry in calls(log, "cudaStreamBeginCaptureToGraph")]
+    assert captured == [
+        ("outer", None),
+        ("body", None),
+        ("body", None),
+        ("body", ["loop node"]),
+        ("outer", ["loop node"]),
+    ]
+
+
+def test_what_is_captured_beside_the_rest_is_joined_at_the_end(monkeypatch):
+    with driver(monkeypatch) as (log, executor):
+        builder = graphs.GraphBuilder(executor)
+
+        def part() -> None:
+            log.append(("update",))
+            with builder.beside(lambda: log.append(("condition",))):
+                log.append(("direction",))
+
+        builder.part(part)
+    names = ("update", "condition", "direction", "wait")
+    assert calls(log, *names) == [
+        ("update",),
+        ("wait", "side", "main"),
+        ("condition",),
+        ("direction",),
+        ("wait", "main", "side"),
+    ]
+
+
+def test_a_capture_that_fails_is_ended_and_told(monkeypatch):
+    with driver(monkeypatch) as (log, executor):
+        builder = graphs.GraphBuilder(executor)
+        with pytest.raises(ZeroDivisionError):
+            builder.part(lambda: 1 / 0)
+        assert calls(log, "cudaStreamEndCapture")
+        builder.discard()
+        builder.discard()
+        assert len(calls(log, "cudaGraphDestroy")) == 1
+
+
+def test_what_the_driver_refuses_is_a_device_error(monkeypatch):
+    with driver(monkeypatch, fails="cudaGraphInstantiate") as (_, executor):
+        builder = graphs.GraphBuilder(executor)
+        builder.part(lambda: None)
+        with pytest.raises(DeviceError, match="cudaErrorOfTheTest: as the test wants it"):
+            builder.finish()
+
+
+def fits(calls: Any) -> bool:
+    acts = rounds.acts_of(calls.steps())
+    return acts is not None and loop.fits_one_kernel(fake_executor([]), calls, acts)
+
+
+def test_small_systems_of_one_column_fit_one_kernel():
+    assert fits(cg_tape(rows=1000))
+    assert fits(bicgstab_tape(rows=1000))
+
+
+def test_large_systems_and_several_columns_do_not():
+    assert not fits(cg_tape(rows=10**6))
+    assert not fits(cg_tape(rows=1000, columns=2))
+
+
+def test_rows_must_stay_with_their_work_items():
+    state = packed.Packed.__new__(packed.Packed)
+    state.target = object()
+    A, (x, y) = fake_csr(1000, kernel="sell", state=state), vectors(2, 1000)
+    assert not fits(tape.Tape([(matrix.csr_spmv, (A, x, y, 1.0, 0.0))]))
+
+
+def test_long_rows_do_not_fit_one_work_item():
+    calls = cg_tape(rows=1000)
+    calls[0][1][0].plan.statistics = SimpleNamespace(longest=1000)
+    assert not fits(calls)
+
+
+def test_a_matrix_counts_once_however_often_it_is_applied():
+    rows = (60 << 20) // 3 // 84  # a third of the cache: twice would not fit beside the vectors
+    assert fits(bicgstab_tape(rows=rows))
+
+
+def test_the_basis_of_gmres_need_not_fit_the_cache():
+    assert fits(gmres_tape(rows=64**3))
+    assert not fits(gmres_tape(rows=64**3, size=200))
+    assert not fits(gmres_tape(rows=128**3))
+
+
+def test_rows_that_work_items_cannot_keep_are_left_to_a_graph():
+    assert not fits(gmres_tape(rows=8 * 1024 * 132 + 1))

@@ -1,0 +1,188 @@
+"""The one kernel for all iterations, run lane by lane in a block, solves as the host does."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.backends.cuda.loop import room, rounds, together
+from wollemi.backends.gpu.spmv import packed
+from wollemi.backends.gpu.spmv.matrix import make_plan
+from wollemi.backends.gpu.tape import address
+from wollemi.core.stopping import Iterations, RelativeResidual
+
+from ...lockstep.build import Library, compiler
+from ...lockstep.executor import LockstepExecutor
+from ...needs import tool
+
+pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+WARP, BLOCK = 32, 64
+
+
+def emulated(made: together.Made) -> str:
+    """Return the program of a kernel for the emulation."""
+    text = made.kernel.source.replace("#define WL_CUDA 1", "#define WL_LOCKSTEP 1")
+    shared, where = text.partition('#line 1 "wrappers"\n')[::2]
+    head, _, body = where.partition(") {\n")
+    head = head.replace("](", "](WL_GRID ").replace(")(", ")(WL_GRID ")
+    body = body.rstrip().removesuffix("}")
+    body = body.replace("  const wl::item it{};\n", "")
+    room = f"  WL_SHARED(wl::u64, room_of_block, {made.shared // 8 + 2});\n"
+    room += "  auto* const room = reinterpret_cast<wl::u8*>(room_of_block);\n"
+    body = body.replace("  extern __shared__ __align__(16) wl::u8 room[];\n", room)
+    return f'{shared}#line 1 "wrappers"\n{head}) {{ WL_RUN(\n{body}) }}\n'
+
+
+@cache
+def library(source: str) -> Library:
+    return Library(source, "together")
+
+
+class OneKernel(LockstepExecutor):
+    """Drives iterations by the one kernel, launched on a block."""
+
+    def __init__(self, forming: bool, matrices: bool, basis: int, kept: int) -> None:
+        super().__init__(WARP)
+        self.forming, self.matrices, self.basis, self.kept = forming, matrices, basis, kept
+        self.launches = 0
+
+    def make_program(self, iteration: Any) -> Any:
+        acts = rounds.acts_of(self.record(iteration).steps())
+        assert acts is not None
+        plan = rounds.plan(acts, self.forming)
+        vectors = {address(v): v for act in acts for v in rounds.all_vectors(act)}
+        n = next(iter(vectors.values())).shape[0]
+        shape = room.Shape(BLOCK, 1, -(-n // BLOCK), 0, self.matrices, self.basis, self.kept)
+        spares = {w: self.zeros(vectors[w].shape, vectors[w].dtype) for w in plan.doubled}
+        value = np.dtype(next(iter(vectors.values())).dtype).str[1:]
+        made = together.together(plan, iteration.status, value, shape, spares, warp=WARP)
+        return Program(self, library(emulated(made)), made, (acts, spares))
+
+
+class Program:
+    def __init__(self, executor: OneKernel, built: Library, made: Any, alive: Any) -> None:
+        self.executor, self.library, self.made, self.alive = executor, built, made, alive
+        self.number, self.counts = ctypes.c_uint32(0), room.counts_meetings(alive[0])
+
+    def run(self, limit: int) -> None:
+        given = [_c_value(v) for v in self.made.kernel.values]
+        number = ctypes.cast(ctypes.byref(self.number), ctypes.c_void_p)
+        given += [ctypes.c_void_p(0), number if self.counts else self.number]
+        given += [ctypes.c_longlong(limit)]
+        schedule = self.executor.launches % 4
+        self.library.run(self.made.kernel.symbol, 1, *given, schedule=schedule)
+        self.executor.launches += 1
+
+
+def _c_value(value: Any) -> Any:
+    if isinstance(value, (np.floating, float)):
+        single = isinstance(value, np.float32)
+        return (ctypes.c_float if single else ctypes.c_double)(value)
+    return ctypes.c_longlong(int(value))
+
+
+SOLVERS = {"Cg": {}, "Bicgstab": {}, "Cgs": {}, "Gmres": {"restart": 7}}
+
+#: Forming, matrices in shared memory, vectors of the basis there, other vectors there.
+WAYS = {
+    "formed": (True, True, 3, 0),
+    "formed, where they are": (True, False, 0, 2),
+    "stored": (False, True, 8, 3),
+    "stored, where they are": (False, False, 5, 0),
+}
+
+
+def system(n: int, dtype: str, rng: np.random.Generator) -> sp.csr_matrix:
+    line = sp.diags([-1.0, 2.6, -1.0], [-1, 0, 1], shape=(n, n)).tocsr()
+    if n > 9:
+        far = sp.diags([0.2 * np.ones(n - 9)] * 2, [-9, 9], shape=(n, n))
+        line = line + far
+    if np.dtype(dtype).kind == "c":
+        line = line + 0.1j * sp.triu(line, 1) - 0.1j * sp.tril(line, -1)
+    return line.astype(dtype).tocsr()
+
+
+def solve(
+    executor: Any, name: str, S: sp.csr_matrix, b: np.ndarray, jacobi: bool, kernel: str = ""
+) -> Any:
+    A = wl.Csr(S, executor=executor)
+    if kernel:
+        plan = A._plan = make_plan(executor, A, kernel)
+        # Sorted rows would not be with the same work-item in every step: they get no such kernel.
+        plan.state = packed.pack_rows(executor, A, plan.state.code, in_order=True)
+    single = S.dtype.char in "fF"
+    stop = RelativeResidual(1e-4 if single else 1e-10) | Iterations(60)
+    M = wl.preconditioners.Jacobi(A) if jacobi else None
+    solver = getattr(wl.solvers, name)(A, M, stop=stop, **SOLVERS[name])
+    return solver.solve(executor.from_host(b))
+
+
+def assert_the_same(found: Any, expected: Any, single: bool) -> None:
+    assert found.stops == expected.stops
+    assert abs(found.iterations - expected.iterations) <= 1
+    few = min(len(found.residuals), len(expected.residuals), 10)
+    np.testing.assert_allclose(
+        found.residuals[:few],
+        expected.residuals[:few],
+        rtol=1e-2 if single else 1e-7,
+        atol=1e-5 if single else 1e-12,
+    )
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_solve_is_that_of_the_host(name, way, rng):
+    S = system(150, "float64", rng)
+    b = rng.standard_normal(150)
+    found = solve(OneKernel(*WAYS[way]), name, S, b, jacobi=False)
+    expected = solve(wl.executor("reference"), name, S, b, jacobi=False)
+    assert_the_same(found, expected, single=False)
+    np.testing.assert_allclose(found.x, expected.x, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_preconditioned_solve_of_every_dtype_is_that_of_the_host(name, dtype, rng):
+    S = system(70, dtype, rng)
+    b = rng.standard_normal(70).astype(dtype)
+    found = solve(OneKernel(*WAYS["formed"]), name, S, b, jacobi=True)
+    expected = solve(wl.executor("reference"), name, S, b, jacobi=True)
+    assert_the_same(found, expected, single=dtype in ("float32", "complex64"))
+
+
+@pytest.mark.parametrize("kernel", ["sell", "sell-near", "sell-pattern"])
+@pytest.mark.parametrize("name", ["Cgs", "Gmres"])
+def test_packed_matrices_are_read_where_they_are(name, kernel, rng):
+    S = system(150, "float64", rng)
+    b = rng.standard_normal(150)
+    one = OneKernel(*WAYS["formed, where they are"])
+    found = solve(one, name, S, b, jacobi=False, kernel=kernel)
+    expected = solve(wl.executor("reference"), name, S, b, jacobi=False)
+    assert one.launches > 0
+    assert_the_same(found, expected, single=False)
+
+
+@pytest.mark.parametrize("n", [1, 2, 64, 65])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_systems_of_few_rows_and_of_a_whole_block(name, n, rng):
+    S = system(n, "float64", rng)
+    b = rng.standard_normal(n)
+    found = solve(OneKernel(*WAYS["formed"]), name, S, b, jacobi=False)
+    expected = solve(wl.executor("reference"), name, S, b, jacobi=False)
+    assert_the_same(found, expected, single=False)
+
+
+def test_a_vector_that_lost_its_digits_is_made_orthogonal_again(rng):
+    # Columns near one another: what is left of a product is small.
+    S = sp.csr_matrix(np.ones((40, 40)) + 1e-3 * np.diag(np.arange(1.0, 41.0)))
+    b = rng.standard_normal(40)
+    found = solve(OneKernel(*WAYS["formed"]), "Gmres", S, b, jacobi=False)
+    expected = solve(wl.executor("reference"), "Gmres", S, b, jacobi=False)
+    assert_the_same(found, expected, single=False)

@@ -1,0 +1,219 @@
+"""Sparse times dense by the dense product: its zeros must not show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.backends.cuda.products import dense
+from wollemi.backends.cuda.products.dense import DenseProduct, dense_fill, dense_mend, text_of
+from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.extra import Facts
+from wollemi.core.errors import InvalidArgument
+from wollemi.core.statistics import RowStatistics
+
+from ...lockstep.build import Library, compiler
+from ...lockstep.executor import LockstepExecutor
+from ...needs import cuda, nvrtc, tool
+from ...test_products import assert_near, dtype_called, numbers, wide
+
+emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+
+@pytest.fixture
+def wave(monkeypatch: pytest.MonkeyPatch) -> LockstepExecutor:
+    """Return emulated waves that have kernels of this module, and NumPy for a library."""
+    executor = LockstepExecutor(32)
+
+    def function(symbol: str, text: Any) -> Any:
+        source = text().replace("#define WL_CUDA 1", "#define WL_LOCKSTEP 1")
+        return executor.device._launcher(Library(source, symbol), symbol)
+
+    def multiply(executor: Any, A: Any, B: Any, C: Any, alpha: float) -> None:
+        with np.errstate(invalid="ignore", over="ignore"):
+            C[...] = (alpha * (wide(A) @ wide(B))).astype(C.dtype)
+
+    monkeypatch.setattr(executor.device, "function", function, raising=False)
+    monkeypatch.setattr(dense, "multiply", multiply)
+    return executor
+
+
+def run(executor: Any, A: wl.Csr, values: Any, B: Any, C: Any, alpha: float, beta: float) -> Any:
+    given = [executor.from_host(x) for x in (values, B, C)]
+    DenseProduct().run(Adapter(executor), A, None, *given, alpha, beta)
+    return np.array(given[2])
+
+
+def matrix(rng: Any, dtype: Any, index: str, executor: Any) -> tuple[wl.Csr, Any]:
+    S = sp.random_array((13, 37), density=0.4, rng=rng, format="csr")
+    data = rng.uniform(-1, 1, (2, S.nnz)).astype(dtype)
+    parts = (data[0], S.indices.astype(index), S.indptr.astype(index))
+    return wl.Csr(parts, shape=S.shape, executor=executor), data
+
+
+@emulated
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize(("alpha", "beta"), [(0.75, -0.5), (2.0, 0.0)])
+@pytest.mark.parametrize("k", [1, 40])
+def test_it_equals_the_sparse_product(
+    wave: Any, dtype: str, index: str, alpha: float, beta: float, k: int
+) -> None:
+    rng, T = np.random.default_rng(3), dtype_called(dtype)
+    A, values = matrix(rng, T, index, wave)
+    B, C = numbers(rng, (2, 37, k), T), numbers(rng, (2, 13, k), T)
+    if beta == 0:
+        C[...] = np.nan
+    for given in (values, values[:1].repeat(2, 0), np.broadcast_to(values[:1], values.shape)):
+        got = run(wave, A, given, B, C, alpha, beta)
+        for b in range(2):
+            S = A.to("reference")._with_data(given[b]).to_scipy()
+            S = sp.csr_array((wide(given[b]), S.indices, S.indptr), shape=S.shape)
+            old = np.nan_to_num(wide(C[b])) * beta
+            want, size = alpha * (S @ wide(B[b])) + old, abs(S) @ abs(wide(B[b])) + abs(old)
+            assert_near(got[b], want, size, T, 37)
+
+
+@emulated
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_zeros_leave_what_is_infinite_alone(wave: Any, beta: float) -> None:
+    A = wl.Csr(([1.0, 2.0, np.inf], [0, 1, 2], [0, 1, 2, 3]), shape=(3, 4), executor=wave)
+    B = np.ones((1, 4, 40))
+    B[0, 0, 3], B[0, 1, 5], B[0, 3, 7] = np.inf, np.nan, -np.inf
+    got = run(wave, A, A.to("reference").data[None], B, np.ones((1, 3, 40)), 1.0, beta)[0]
+    want = np.full((3, 40), beta) + np.array([[1.0], [2.0], [np.inf]])
+    want[0, 3], want[1, 5] = np.inf, np.nan
+    np.testing.assert_array_equal(got, want)
+
+
+@emulated
+def test_the_copy_of_the_values_is_made_once_and_again_when_they_change(wave: Any) -> None:
+    rng = np.random.default_rng(4)
+    A, values = matrix(rng, np.dtype("float32"), "int32", wave)
+    B, C = (wave.from_host(numbers(rng, (1, r, 5), A.dtype)) for r in (37, 13))
+    to, product = Adapter(wave), DenseProduct()
+    product.run(to, A, None, A.data[None], B, C, 1.0, 0.0)
+    made = A._copies["dense"].dense
+    product.run(to, A, None, A.data[None], B, C, 1.0, 0.0)
+    assert A._copies["dense"].dense is made
+    A.update_values(values[1])
+    product.run(to, A, None, A.data[None], B, C, 1.0, 0.0)
+    want = A.to("reference").to_scipy() @ np.array(B[0])
+    np.testing.assert_allclose(np.array(C[0]), want, rtol=1e-4, atol=1e-5)
+
+
+class Hopper(Adapter):
+    """What the rule asks an H200: how many waves it holds, and whether it has its tensor cores."""
+
+    waves = 8448
+
+    def __init__(self) -> None:
+        super().__init__(LockstepExecutor(32))
+        self.executor.device.capability = (9, 0)
+
+
+def facts(density: float, columns: int, dtype: str, n: int = 8192) -> Facts:
+    nnz = int(n * n * density)
+    statistics = RowStatistics(n, n, nnz, nnz / n, 1.0, int(2 * nnz / n), 0.0)
+    return Facts(statistics, columns, dtype, np.dtype(np.int32))
+
+
+@pytest.mark.parametrize(
+    ("density", "columns", "dtype", "chosen"),
+    [
+        (0.10, 128, "float16", True),
+        (0.05, 256, "bfloat16", True),
+        (0.02, 128, "float16", False),
+        (0.10, 32, "float16", False),
+        (0.30, 128, "float32", False),
+        (0.10, 64, "float16", False),
+        (0.50, 256, "float16", True),
+        (0.30, 128, "float64", False),
+    ],
+)
+def test_it_is_chosen_where_it_is_faster(
+    density: float, columns: int, dtype: str, chosen: bool
+) -> None:
+    to = Hopper()
+    assert bool(DenseProduct().reason(to, None, facts(density, columns, dtype))) == chosen
+
+
+def test_small_weights_are_left_to_rows() -> None:
+    assert DenseProduct().reason(Hopper(), None, facts(0.1, 256, "float16", 512)) is None
+    assert DenseProduct().reason(Hopper(), None, facts(0.3, 256, "float16", 512))
+
+
+def test_it_is_not_chosen_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    to = Hopper()
+    assert DenseProduct().reason(to, None, facts(0.5, 128, "float16"))
+    monkeypatch.setattr(to.executor, "free_memory", lambda: 1 << 28)
+    assert DenseProduct().reason(to, None, facts(0.5, 128, "float16")) is None
+
+
+def test_places_that_come_twice_are_refused() -> None:
+    executor = LockstepExecutor(32)
+    A = wl.Csr(([1.0, 2.0, 3.0], [1, 0, 1], [0, 3]), shape=(1, 2), executor=executor)
+    assert "twice" in (DenseProduct().defect(Adapter(executor), A) or "")
+    assert DenseProduct().defect(Adapter(executor), wl.Csr(np.eye(2), executor=executor)) is None
+
+
+def test_other_gpus_say_what_they_have() -> None:
+    A = wl.Csr(np.eye(3, dtype=np.float32), executor=LockstepExecutor(32))
+    for name in ("dense", "slab"):
+        with pytest.raises(InvalidArgument, match="row-split"):
+            wl.spmm(A, np.ones((3, 2), np.float32), kernel=name)
+
+
+def test_nvrtc_compiles_it() -> None:
+    compile_source = nvrtc().compile_source
+    for value, index in (("f2", "i4"), ("b2", "i8"), ("f4", "i4"), ("f8", "i8")):
+        for target in ("sm_80", "sm_90", "sm_100"):
+            assert compile_source(text_of(dense_fill, value, index), target)
+            for in_place in (0, 1):
+                assert compile_source(text_of(dense_mend, value, index, IN_PLACE=in_place), target)
+
+
+@pytest.mark.gpu
+def test_it_can_be_captured() -> None:
+    executor: Any = cuda()
+    rng = np.random.default_rng(6)
+    A, _ = matrix(rng, np.dtype("float16"), "int32", executor)
+    B, out = (executor.from_host(numbers(rng, (r, 16), A.dtype)) for r in (37, 13))
+    want = executor.to_host(wl.spmm(A, B, kernel="dense"))
+    stream = executor.xp.cuda.Stream(non_blocking=True)
+    with stream:
+        wl.spmm(A, B, out=out, kernel="dense")
+        stream.synchronize()
+        stream.begin_capture()
+        wl.spmm(A, B, out=out, kernel="dense")
+        graph = stream.end_capture()
+        out.fill(0)
+        graph.launch(stream)
+        stream.synchronize()
+    np.testing.assert_array_equal(executor.to_host(out), want)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("beta", [0.0, -0.5])
+def test_the_library_multiplies_what_waves_mend(dtype: str, beta: float) -> None:
+    executor: Any = cuda()
+    rng, T = np.random.default_rng(5), dtype_called(dtype)
+    A, _ = matrix(rng, T, "int32", executor)
+    H = A.to("reference")
+    S = sp.csr_array((wide(H.data), H.indices, H.indptr), shape=H.shape)
+    B, C = numbers(rng, (37, 70), T), numbers(rng, (13, 70), T)
+    out = C.copy()
+    wl.spmm(A, B, out=out, alpha=0.75, beta=beta, kernel="dense")
+    want = 0.75 * (S @ wide(B)) + beta * wide(C)
+    size = abs(S) @ abs(wide(B)) + abs(beta * wide(C))
+    assert_near(out, want, size, T, 37)
+    B[3] = np.inf
+    got = wide(wl.spmm(A, B, kernel="dense"))
+    touched = np.asarray(S[:, [3]].todense())[:, 0] != 0
+    assert np.isinf(got[touched]).all()
+    assert np.isfinite(got[~touched]).all()

@@ -1,0 +1,88 @@
+"""Every kernel that a GPU could be asked for compiles, with no GPU in sight."""
+
+import pytest
+
+from wollemi.backends.cuda.loop import loop
+from wollemi.backends.gpu.spmv import matrix
+from wollemi.backends.simt import kernels as simt
+from wollemi.backends.unified import wrappers
+from wollemi.core.errors import KernelCompileError
+
+from ...needs import nvrtc
+
+compiler = nvrtc()
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+VALUES = tuple(wrappers.VALUE_TYPES)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("group", wrappers.map_groups())
+def test_map_operations_compile(group, architecture):
+    for value in VALUES if architecture == "sm_90" else ("f8",):
+        source = wrappers.map_program("CUDA", group, value)
+        assert compiler.compile_source(source, architecture, f"{group}__{value}")
+
+
+def test_map_operations_compile_with_wide_indices():
+    assert compiler.compile_source(wrappers.map_program("CUDA", "vector", "f8", "i8"), "sm_90")
+
+
+def test_a_compile_error_names_the_source_and_keeps_the_log():
+    with pytest.raises(KernelCompileError, match=r'(?s)broken does not compile.*"b.hpp"|b.hpp'):
+        compiler.compile_source('#line 7 "b.hpp"\nnonsense;', "sm_90", "broken")
+
+
+def test_compiled_kernels_are_found_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("WOLLEMI_CACHE_DIR", str(tmp_path))
+    source = 'extern "C" __global__ void k() {}'
+    first = compiler.cached_cubin(source, "sm_90")
+    monkeypatch.setattr(compiler, "compile_source", lambda *a: pytest.fail("compiled again"))
+    assert compiler.cached_cubin(source, "sm_90") == first
+
+
+def test_a_damaged_entry_is_compiled_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("WOLLEMI_CACHE_DIR", str(tmp_path))
+    source = 'extern "C" __global__ void k() {}'
+    first = compiler.cached_cubin(source, "sm_90")
+    (entry,) = (tmp_path / "cuda").iterdir()
+    entry.write_bytes(entry.read_bytes()[:100])
+    assert compiler.cached_cubin(source, "sm_90") == first
+
+
+@pytest.mark.filterwarnings("ignore:compiled code is not kept:RuntimeWarning")
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    monkeypatch.setenv("WOLLEMI_CACHE_DIR", str(blocker))
+    assert compiler.cached_cubin('extern "C" __global__ void k() {}', "sm_90")
+
+
+def test_every_sum_fits_the_scratch_that_launchers_reserve():
+    checks = "".join(
+        f"static_assert(sizeof({wrappers.functor(operation, 'c16')}::sum) <= "
+        f"{wrappers.LARGEST_SUM});\n"
+        for operation in wrappers.OPERATIONS
+        if operation.is_map
+    )
+    headers = ["map_simt.hpp", *(f"{group}.hpp" for group in wrappers.map_groups())]
+    source = wrappers.program("CUDA", headers, [checks])
+    assert compiler.compile_source(source, "sm_90")
+
+
+@pytest.mark.parametrize("group", simt.simt_groups(), ids=lambda group: f"{group[0]}-{group[1]}")
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_warp_kernels_compile(group, architecture):
+    pairs = (("f8", "i4"), ("c16", "i8")) if architecture == "sm_90" else (("f8", "i4"),)
+    for value, index in pairs:
+        source = simt.simt_program("CUDA", group, value, index)
+        assert compiler.compile_source(source, architecture, f"{group}__{value}_{index}")
+
+
+@pytest.mark.parametrize("value", ["f4", "f8"])
+def test_the_product_with_hot_columns_compiles(value):
+    assert compiler.compile_source(matrix.hot_program(value), "sm_90")
+
+
+def test_the_loop_compiles_with_its_condition():
+    assert b"cudaGraphSetConditional" in compiler.compile_source(loop._LOOP_SOURCE, "sm_90")

@@ -1,0 +1,142 @@
+"""Which kernel multiplies a matrix, and how big grids are: pure functions."""
+
+import numpy as np
+import pytest
+
+from wollemi.backends.gpu import launch, structure
+from wollemi.backends.gpu.spmv import selection
+from wollemi.backends.gpu.spmv.selection import Facts
+from wollemi.core.statistics import RowStatistics
+
+ROOM = 2**36
+
+
+def rows(count=1_000_000, mean=7.0, longest=7, empty=0.0, columns=None):
+    columns = count if columns is None else columns
+    return RowStatistics(count, columns, int(count * mean), mean, 0.1, longest, empty)
+
+
+def facts(padding=1.01, patterns=0, reach=10**6, hot_share=0.0, room=ROOM, sorted_padding=None):
+    smallest = padding if sorted_padding is None else sorted_padding
+    return Facts(padding, smallest, patterns, reach, hot_share, 8, room)
+
+
+@pytest.mark.parametrize(
+    ("statistics", "known", "kernel"),
+    [
+        (rows(), facts(patterns=27), "sell-pattern"),
+        (rows(), facts(reach=32767), "sell-near"),
+        (rows(), facts(reach=32768), "sell"),
+        (rows(), facts(padding=3.0, sorted_padding=1.1), "sell"),
+        (rows(), facts(room=10**6), "stream"),
+        (rows(count=1000), facts(patterns=3), "subwarp"),
+        (rows(count=17_758, mean=7.1, longest=574), facts(padding=9.0), "shares"),
+        (rows(count=65_536, mean=16.0, longest=5495), facts(padding=9.0), "shares"),
+        (rows(count=32_768), facts(patterns=27), "sell-pattern"),
+        (rows(count=100, mean=60.0, longest=60), facts(), "subwarp"),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0), "balanced"),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0, hot_share=0.6), "balanced-hot"),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0, hot_share=0.3), "balanced"),
+        (rows(mean=1.0, longest=5000, empty=0.8), facts(padding=9.0, hot_share=0.6), "shares"),
+        (rows(mean=0.25, longest=7, empty=0.78), facts(padding=4.0), "shares"),
+        (rows(count=10**7, mean=0.5, longest=7, empty=0.6), facts(padding=4.0), "shares"),
+        (rows(mean=2.0, longest=90, empty=0.6), facts(padding=4.0), "shares"),
+        (rows(mean=20.0, longest=60), facts(padding=1.4), "balanced"),
+        (rows(mean=20.0, longest=60), facts(padding=1.4, room=10**8), "shares"),
+        (rows(mean=20.0, longest=60), facts(padding=1.4, room=10**6), "subwarp"),
+        (rows(mean=7.0, longest=40), facts(padding=1.4), "stream"),
+        (rows(count=300_000, mean=7.0, longest=40), facts(padding=1.4), "shares"),
+        (
+            rows(count=586_250, mean=4.3, longest=159),
+            facts(padding=9.0, sorted_padding=1.1),
+            "shares",
+        ),
+        (rows(count=375_000, mean=43.8, longest=189), facts(padding=1.1, reach=900), "balanced"),
+    ],
+)
+def test_the_rule_names_the_kernel(statistics, known, kernel):
+    choice = selection.choose(statistics, known)
+    assert choice.kernel == kernel
+    assert choice.reason
+
+
+def test_hot_columns_need_many_entries():
+    few = rows(count=100_000, mean=20.0, longest=50_000)
+    assert selection.choose(few, facts(padding=9.0, hot_share=0.9)).kernel == "shares"
+
+
+@pytest.mark.parametrize(
+    ("longest", "columns", "alone"),
+    [(289_063, 1, True), (289_063, 4, True), (289_063, 19, True), (60, 1, False), (60, 8, False)],
+)
+def test_several_vectors_go_one_by_one_where_a_row_is_long(longest, columns, alone):
+    assert selection.one_by_one(rows(373_376, 8.9, longest), columns) is alone
+
+
+@pytest.mark.parametrize(
+    ("statistics", "room", "kernel"),
+    [
+        (rows(), ROOM, "stream"),
+        (rows(count=373_376, mean=8.9, longest=289_063), ROOM, "shares"),
+        (rows(count=373_376, mean=8.9, longest=289_063), 10**6, "subwarp"),
+        (rows(count=1000), ROOM, "subwarp"),
+    ],
+)
+def test_what_is_not_packed(statistics, room, kernel):
+    assert selection.unpacked(statistics, room).kernel == kernel
+
+
+@pytest.mark.parametrize(
+    ("mean", "lanes"), [(0.0, 1), (2.0, 1), (3.0, 2), (7.0, 4), (27.0, 16), (81.0, 32), (1e6, 32)]
+)
+def test_lanes_grow_with_the_rows(mean, lanes):
+    assert selection.lanes_of(mean) == lanes
+    assert selection.lanes(rows(count=10**8, mean=max(mean, 0.1))) == lanes
+
+
+@pytest.mark.parametrize(
+    ("count", "mean", "longest", "lanes"),
+    [(2003, 41.9, 95, 32), (17_758, 7.1, 574, 16), (110_592, 6.9, 7, 1), (16_384, 73.2, 80, 8)],
+)
+def test_lanes_of_small_matrices_make_the_longest_row_short(count, mean, longest, lanes):
+    assert selection.lanes(rows(count, mean, longest)) == lanes
+
+
+def test_a_matrix_without_rows_has_lanes():
+    assert selection.lanes(rows(count=0, mean=0.0, longest=0)) >= 1
+
+
+def test_a_packed_copy_is_budgeted_with_its_columns_and_lists():
+    statistics = rows()
+    needed = selection.needs(statistics, facts(padding=1.0))
+    assert needed == statistics.nnz * 12 + 40 * statistics.rows
+
+
+@pytest.mark.parametrize("rows", [0, 1, 255, 256, 257, 10**6, 3 * 10**9])
+def test_grids_for_one_column_cover_the_rows_or_take_all_blocks(rows):
+    grid = launch.map_grid(rows, 1, 1056)
+    assert 1 <= grid.blocks <= 1056
+    assert grid.blocks == 1056 or grid.blocks * launch.BLOCK >= rows
+    assert grid.scratch == grid.blocks * 32
+
+
+@pytest.mark.parametrize("columns", [2, 3, 8, 255, 256, 257, 1000])
+@pytest.mark.parametrize("rows", [0, 1, 1000, 10**7])
+def test_grids_for_many_columns_are_whole_rows_of_tiles(rows, columns):
+    grid = launch.map_grid(rows, columns, 1056)
+    across = -(-columns // launch.tile_width(columns))
+    groups = launch.tile_groups(columns, grid.blocks)
+    assert grid.blocks == across * groups
+    assert grid.scratch == groups * columns * 32
+
+
+def test_a_grid_never_exceeds_what_can_be_launched():
+    assert launch.row_blocks(10**13) == 2**31 - 1
+    assert launch.row_blocks(0) == 1
+
+
+def test_products_are_expanded_in_pieces_that_fit():
+    before = np.array([0, 10, 10, 35, 36, 50])
+    ranges = structure.chunks(before, most=20)
+    assert ranges == [(0, 2), (2, 3), (3, 5)]  # the row of 25 stands alone
+    assert structure.chunks(np.array([0]), most=20) == [(0, 0)]

@@ -1,0 +1,69 @@
+"""Every kernel of GPUs, run by emulated waves of 32 and 64 lanes, does what the reference does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wollemi.core.operation import Operation
+from wollemi.core.operations import products as ml
+from wollemi.core.statistics import Plan
+
+from ..awkward import Block, Pattern
+from ..calls import REFERENCE, make
+from ..equality import assert_near, cases
+from ..needs import tool
+from ..tolerance import allowed
+from .build import compiler
+from .executor import WIDTHS, LockstepExecutor
+
+pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+# They need a program for each of many shapes; test_ml_waves.py deals those out.
+ELSEWHERE = {ml.csr_ml_plan, ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm}
+
+# One index dtype with each value dtype: half as many programs.
+INDEX = {"float32": "int32", "float64": "int64", "complex64": "int64", "complex128": "int32"}
+
+
+@pytest.fixture(scope="session")
+def waves() -> list[LockstepExecutor]:
+    return [LockstepExecutor(width) for width in WIDTHS]
+
+
+def assert_same(have: dict[str, Any], want: dict[str, Any], tolerance: dict[str, Any]) -> None:
+    assert have.keys() == want.keys()
+    for name, expected in want.items():
+        if isinstance(expected, Plan):
+            assert have[name].statistics == expected.statistics
+        elif name in tolerance:
+            assert_near(name, have[name], expected, tolerance[name])
+        else:
+            np.testing.assert_array_equal(have[name], expected, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("operation", "block", "rows", "pattern", "dtype", "variant"),
+    [
+        pytest.param(*case.values[:5], case.values[6], id=case.id.rpartition("-")[0])
+        for case in cases()
+        if LockstepExecutor.kernels.find(case.values[0]) and case.values[0] not in ELSEWHERE
+    ],
+)
+def test_waves_equal_the_reference(
+    waves: list[LockstepExecutor],
+    rng: np.random.Generator,
+    operation: Operation,
+    block: Block,
+    rows: int,
+    pattern: Pattern | None,
+    dtype: str,
+    variant: int,
+) -> None:
+    call = make(operation, block, rows, pattern, dtype, INDEX[dtype], rng, variant)
+    expected = call.run(REFERENCE)
+    tolerance = allowed(call, expected, rng)
+    for wave in waves:
+        assert_same(call.run(wave), expected, tolerance)

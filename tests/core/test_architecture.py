@@ -1,0 +1,122 @@
+"""Who may know whom (docs/design.md, The folders)."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# What several backends share: text that all compile, and what the two on CuPy have in common.
+SHARED = {"unified": set(), "simt": {"unified"}, "gpu": {"unified", "simt"}}
+BACKENDS = {"reference", "omp", "cuda", "hip", "dpcpp"}
+# Run by the build, outside of the package.
+BUILD_SCRIPTS = {Path("backends/omp/generate.py")}
+OPTIONAL = ("cupy", "dpctl", "torch", "matplotlib", "jinja2", "cuda", "pandas", "sparse_dot_mkl")
+
+
+def modules(folder: str) -> list[Path]:
+    files = sorted((ROOT / folder).rglob("*.py"))
+    return [f for f in (file.relative_to(ROOT) for file in files) if f not in BUILD_SCRIPTS]
+
+
+def imports(file: Path) -> set[tuple[str, ...]]:
+    """Return what a module imports, as the parts of absolute names within the checkout."""
+    package = file.parts[:-1]
+    found: set[tuple[str, ...]] = set()
+    for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            base += tuple(node.module.split(".")) if node.module else ()
+            found.update((*base, alias.name) for alias in node.names)
+    return found
+
+
+def ours(file: Path) -> set[tuple[str, ...]]:
+    return {name for name in imports(file) if name[0] in ("core", "solvers", "backends", "src")}
+
+
+@pytest.mark.parametrize("file", modules("core"), ids=str)
+def test_core_knows_core_alone(file: Path) -> None:
+    assert {name[0] for name in ours(file)} <= {"core"}
+
+
+@pytest.mark.parametrize("file", modules("solvers"), ids=str)
+def test_solvers_know_core_alone(file: Path) -> None:
+    assert {name[0] for name in ours(file)} <= {"core", "solvers"}
+
+
+def test_every_folder_of_backends_is_known() -> None:
+    folders = {file.parts[1] for file in modules("backends") if len(file.parts) > 2}
+    assert folders == BACKENDS | set(SHARED)
+
+
+def test_the_package_knows_the_benchmarks_in_one_place() -> None:
+    knows = {
+        str(file)
+        for folder in ("core", "solvers", "backends", "src/wollemi")
+        for file in modules(folder)
+        for name in imports(file)
+        if name[0] == "wollemi_bench"
+    }
+    assert knows == {"src/wollemi/cli/bench.py"}
+
+
+@pytest.mark.parametrize("file", modules("backends"), ids=str)
+def test_a_backend_knows_core_and_itself_alone(file: Path) -> None:
+    itself = file.parts[1]
+    allowed = {itself} | SHARED.get(itself, set(SHARED))
+    for name in ours(file):
+        assert name[0] == "core" or (name[0] == "backends" and name[1] in allowed), name
+
+
+@pytest.mark.parametrize(
+    "file", modules("core") + modules("solvers") + modules("backends"), ids=str
+)
+def test_imports_within_the_package_are_relative(file: Path) -> None:
+    assert not [name for name in imports(file) if name[0] == "wollemi"]
+
+
+@pytest.mark.parametrize("file", modules("solvers"), ids=str)
+def test_solvers_ask_for_no_backend_by_name(file: Path) -> None:
+    names = {"omp", "cuda", "hip", "dpcpp"}
+    strings = {
+        node.value
+        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert not strings & names
+
+
+def test_importing_the_package_imports_nothing_optional(run_python) -> None:
+    run_python(
+        "import sys, wollemi; "
+        f"loaded = [name for name in {OPTIONAL!r} if name in sys.modules]; "
+        "assert not loaded, loaded"
+    )
+
+
+def test_importing_the_package_loads_no_backend(run_python) -> None:
+    run_python(
+        "import sys, wollemi; "
+        "loaded = [n for n in sys.modules if n.startswith('wollemi.backends.')]; "
+        "assert not loaded, loaded"
+    )
+
+
+def test_listing_the_kernels_needs_no_device(run_python) -> None:
+    run_python(
+        "from wollemi.core.registry import kernel_tables; assert kernel_tables()['reference']"
+    )
+
+
+def test_matrices_work_without_what_is_optional(run_python) -> None:
+    blocked = "; ".join(f"sys.modules[{name!r}] = None" for name in OPTIONAL)
+    run_python(
+        f"import sys; {blocked}; import numpy as np, wollemi as wl; "
+        "wl.set_default_executor('reference'); "
+        "assert (wl.Csr(np.eye(3)) @ np.ones(3)).sum() == 3"
+    )
