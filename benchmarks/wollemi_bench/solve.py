@@ -26,7 +26,7 @@ from .task import Task
 from .timing import Timing
 
 DEFAULT_CASES = ("stencil7:100",)
-DEFAULT_SOLVERS = ("cg", "bicgstab", "cgs", "gmres")
+DEFAULT_METHODS = ("cg", "bicgstab", "cgs", "gmres")
 
 #: The cycle length that the literature compares GMRES with.
 RESTART = 30
@@ -213,7 +213,7 @@ def _apart(x: Any, expected: Any) -> float:
 def tasks(
     cases: Sequence[Case],
     *,
-    methods: Sequence[str] = DEFAULT_SOLVERS,
+    methods: Sequence[str] = DEFAULT_METHODS,
     iterations: int = ITERATIONS,
     dtype: str = "float64",
 ) -> list[Task]:
