@@ -152,7 +152,15 @@ WL_DEVICE S weight_of(i64 edge, S s) {
   return (s < S(0) ? small : S(1)) / (S(1) + small);
 }
 
-// Softmax goes over the row once: what was added up is scaled down when a larger entry comes.
+// What exponentials of softmax are relative to: the largest score so far. If that is minus infinity
+// it is 0, since the difference of a score to it would be NaN.
+template <class S>
+WL_DEVICE S base_of(S largest) {
+  return largest == -S(__builtin_huge_valf()) ? S(0) : largest;
+}
+
+// Softmax goes over the row once: what was added up is scaled down when a larger entry comes. A row
+// whose scores are all minus infinity is NaN.
 template <class T, class I>
 WL_DEVICE void fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr,
                             const I* indices, const T* values, i64 values_step, const T* C,
@@ -179,7 +187,7 @@ WL_DEVICE void fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, cons
             total *= scale;
             largest = s;
           }
-          weight = sycl::exp(s - largest);
+          weight = sycl::exp(s - base_of(largest));
           total += weight;
         }
         add_row(it, columns, weight, of_D.row(b, indices[e]) + first, held);

@@ -3,7 +3,8 @@
 // A chunk of a row's products is made, f is applied, and it is used up: the sampled matrix is never
 // stored (FusedMM of Rahman, Sujon and Azad 2021). Softmax is computed online (Milakov and
 // Gimelshein 2018): with the largest product so far, and what was summed is scaled down when a
-// larger one comes.
+// larger one comes. As in the reference a row whose products are all minus infinity is NaN, as is
+// one with NaN or plus infinity.
 #pragma once
 
 #include <limits>
@@ -52,6 +53,10 @@ struct RowSum {
   }
 
   static T exp(T x) { return exp_of<T, kLanesOf<T>>(wide<T>{} + x)[0]; }
+
+  // What exponentials are relative to. Where all products so far are minus infinity it is 0, since
+  // their difference to the largest would be NaN and their exponentials are 0.
+  T base() const { return *largest == -std::numeric_limits<T>::infinity() ? T(0) : *largest; }
 
   // Makes room for a larger product.
   void raise(i64 width, T to) const {
@@ -111,8 +116,9 @@ inline void weigh(Edge edge, i64 count, T* s, i64 width, const RowSum<T>& row) {
     for (i64 e = 1; e < count; ++e)
       largest = s[e] > largest ? s[e] : largest;
     row.raise(width, largest);
+    const T base = row.base();
     for (i64 e = 0; e < count; e += L)
-      save<T>(s + e, exp_of<T, L>(load<T>(s + e) - *row.largest));
+      save<T>(s + e, exp_of<T, L>(load<T>(s + e) - base));
     for (i64 e = 0; e < count; ++e)
       *row.total += s[e];
   }
@@ -135,7 +141,7 @@ void fusedmm(const Fusedmm<S, I>& o, int threads) {
     return RowSum<T>{row, row + width, row + width + 1};
   };
   const auto finish = [&](const RowSum<T>& row, i64 i) {
-    const bool divides = o.edge == Edge::softmax && *row.total != T(0);
+    const bool divides = o.edge == Edge::softmax && o.indptr[i] < o.indptr[i + 1];
     const T factor = divides ? T(1) / *row.total : T(1);
     for (i64 j = 0; j < o.p; ++j)
       narrow(factor * row.sum[j], o.E(i, j));

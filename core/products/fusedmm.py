@@ -43,7 +43,8 @@ def fusedmm(
         What is added up; may be ``B`` itself.
     edge : {None, "identity", "scaled", "sigmoid", "softmax"}
         The function f. ``"scaled"`` divides by the square root of k. ``"softmax"`` is that over the
-        entries of a row, computed online; a row without entries gives zeros.
+        entries of a row, computed online. An entry whose product is minus infinity counts for
+        nothing; a row without entries gives zeros, and one of minus infinities alone gives NaN.
     alpha : float
         Factor of the products.
     use_values : bool

@@ -418,3 +418,53 @@ def test_numpys_old_matrices_are_arrays(executor: wl.Executor) -> None:
     np.testing.assert_allclose(wl.fusedmm(A, old, old, old), wl.fusedmm(A, B, B, B))
     sampled = (wl.sddmm(A, *given).data for given in ((old, old), (B, B)))
     np.testing.assert_allclose(*map(executor.to_host, sampled))
+
+
+@pytest.mark.parametrize("use_values", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("columns", [1, 3, 40])
+def test_softmax_of_infinite_scores_is_the_references(
+    executor: wl.Executor, columns: int, dtype: str, use_values: bool
+) -> None:
+    """A mask of minus infinity counts for nothing wherever in the row it is."""
+    executor_with(executor.name, operations.csr_fusedmm)
+    T, n, inf = dtype_called(dtype), 9000, np.inf
+    rows = {
+        "leading, a few": [-inf] * 3 + [0.5, -0.25],
+        "leading, a chunk": [-inf] * 32 + [0.5],
+        "leading, several chunks": [-inf] * 100 + [0.5, 0.25] + [-inf] * 70 + [1.0],
+        "all but the last of a long row": [-inf] * (n - 1) + [0.5],
+        "the last part of a long row": [0.5] + [-inf] * (n - 1),
+        "all": [-inf] * 40,
+        "all of a long row": [-inf] * n,
+        "one": [-inf],
+        "none": [],
+        "plus infinity": [-inf, 1.0, inf, 0.0],
+        "NaN after a chunk": [-inf] * 33 + [np.nan, 1.0],
+        "usual": [0.5, -1.0, 2.0],
+    }
+    scores = np.concatenate([np.array(row) for row in rows.values()]).astype(T)
+    lengths = [len(row) for row in rows.values()]
+    indices = np.concatenate([np.arange(length) for length in lengths])
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    ones = np.ones((len(rows), 1), T)
+    D = np.random.default_rng(1).uniform(1, 2, (n, columns)).astype(T)
+    if use_values:
+        matrices = [(scores, indices, indptr, ones, np.ones((n, 1), T), D, len(rows))]
+    else:  # a matrix for each row, whose scores are those of B
+        matrices = [
+            (np.ones(length, T), np.arange(length), np.array([0, length]), np.ones((1, 1), T),
+             np.concatenate([np.array(row), np.zeros(n - length)])[:, None].astype(T), D, 1)
+            for length, row in zip(lengths, rows.values(), strict=True)
+        ]  # fmt: skip
+    for data, columns_of, pointers, C, B, weighed, m in matrices:
+        A = wl.Csr((data, columns_of, pointers), shape=(m, n), executor=executor)
+        with np.errstate(invalid="ignore"):
+            want = wl.fusedmm(
+                A.to("reference"), C, B, weighed, edge="softmax", use_values=use_values
+            )
+        for kernel in kernels_of(executor, "fusedmm"):
+            got = wl.fusedmm(A, C, B, weighed, edge="softmax", use_values=use_values, kernel=kernel)
+            np.testing.assert_allclose(
+                wide(got), wide(want), rtol=4 * eps(T) + 1e-5 * (T.itemsize < 8), err_msg=kernel
+            )
