@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -77,6 +78,39 @@ def stored_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """
     dtype = _dtype(dtype)
     return dtype if is_narrow(dtype) else value_dtype(dtype)
+
+
+def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_dtype) -> Any:
+    """Return the dtype that a caller asks for by name, which must be one that values have.
+
+    Data of integers becomes float64; who asks for integers would get something else.
+
+    Parameters
+    ----------
+    dtype : dtype
+        What is asked for.
+    held : callable
+        What makes a dtype of values of it: :func:`value_dtype` or :func:`stored_dtype`.
+
+    Raises
+    ------
+    UnsupportedDtype
+        If values are never of that dtype.
+
+    Examples
+    --------
+    >>> from wollemi.core.dtypes import asked_dtype
+    >>> asked_dtype("complex64")
+    dtype('complex64')
+    """
+    asked = _dtype(dtype)
+    if asked.kind in "bui":
+        names = ", ".join(map(str, VALUE_DTYPES))
+        raise UnsupportedDtype(
+            f"there are no values of dtype {asked} here: ask for one of {names}; data of integers "
+            "and booleans becomes float64 by itself"
+        )
+    return held(asked)
 
 
 def is_narrow(dtype: DTypeLike) -> bool:

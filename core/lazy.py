@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .dtypes import common_dtype
-from .errors import ShapeMismatch
+from .dtypes import asked_dtype, common_dtype
+from .errors import InvalidArgument, ShapeMismatch
 from .executor import same_executor
 from .factors import number
 from .linop import LinOp
@@ -71,9 +71,13 @@ class _Composed(LinOp):
 
     def astype(self, dtype: Any) -> Self:
         """Return this operator computing in ``dtype``; itself if it does already."""
-        if np.dtype(dtype) == self.dtype:
+        dtype = asked_dtype(dtype)
+        if dtype == self.dtype:
             return self
-        return self._with_parts(*(p.astype(dtype) for p in self.parts))
+        made = self._with_parts(*(p.astype(dtype) for p in self.parts))
+        if made.dtype != dtype:  # a complex factor
+            raise InvalidArgument("a complex operator cannot be computed in a real dtype")
+        return made
 
 
 class Sum(_Composed):

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from .array_protocol import ArrayProtocol
 from .dtypes import common_dtype, is_complex
 from .errors import InvalidArgument, UnsupportedOperand, UnsupportedOperation
 from .factors import number
@@ -21,6 +22,7 @@ from .operands import (
     block_of,
     dimensions,
     has_block_layout,
+    is_array,
     is_host,
     native,
     require_out,
@@ -30,11 +32,7 @@ if TYPE_CHECKING:
     from .executor import Array, Executor
 
 
-#: What NumPy may ask of an operator.
-_FACTS = (np.shape, np.ndim, np.iscomplexobj, np.isrealobj)
-
-
-class LinOp(ABC):
+class LinOp(ArrayProtocol, ABC):
     """A linear map from vectors of length ``shape[1]`` to vectors of length ``shape[0]``.
 
     Attributes
@@ -49,22 +47,27 @@ class LinOp(ABC):
 
     ndim = 2
 
-    __array_ufunc__ = None  # NumPy and CuPy arrays leave `array @ op` and `scalar * op` to us
-
-    def __array_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        # without this NumPy would go on with an array of one object
-        if function in _FACTS:
-            return function(np.broadcast_to(self.dtype.type(), self.shape))
-        raise UnsupportedOperand(
-            f"numpy.{function.__name__} does not take a {type(self).__name__}: write A @ x for the "
-            "product, and take a matrix as A.to_dense() or A.to_scipy() for the rest"
-        )
-
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     executor: Executor
+
+    #: What an operator is made with and keeps, and what to do for another one.
+    _kept: ClassVar[dict[str, str]] = {
+        "shape": "make a new operator of that shape",
+        "dtype": "A.astype(dtype) is the operator in another dtype",
+        "executor": "A.to(executor) is the operator on another executor",
+    }
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; refuse another shape, dtype or executor than it was made with.
+
+        Kernels trust them: an array of another size would be read beyond its end.
+        """
+        if name in self._kept and name in self.__dict__ and not _same(self.__dict__[name], value):
+            raise InvalidArgument(
+                f"{name}: a {type(self).__name__} keeps what it was made with; {self._kept[name]}"
+            )
+        super().__setattr__(name, value)
 
     # ---- what a subclass says
 
@@ -208,6 +211,8 @@ class LinOp(ABC):
         operator = self._beside(other)
         if operator is not None:
             return self._after(operator)
+        if not is_array(other):
+            return NotImplemented
         if dimensions(other) == 0:
             raise InvalidArgument("@ needs a vector, a block or an operator; scale with *")
         return self.apply(other)
@@ -249,7 +254,9 @@ class LinOp(ABC):
         operator = self._beside(other)
         if operator is not None:
             return operator._after(self)
-        if isinstance(other, (list, tuple)):
+        if not is_array(other):
+            return NotImplemented
+        if not hasattr(other, "T"):
             other = np.asarray(other)
         if dimensions(other) == 2:
             return (self.T @ other.T).T
@@ -305,11 +312,15 @@ class LinOp(ABC):
         )
 
     def __truediv__(self, divisor: Any) -> LinOp:
-        return (
-            self * (1 / divisor)
-            if isinstance(divisor, (int, float, complex, np.number))
-            else NotImplemented
-        )
+        if isinstance(divisor, (int, float, complex, np.number)):
+            return self * (1 / divisor)
+        if is_array(divisor) or hasattr(divisor, "tocsr"):
+            raise UnsupportedOperand(
+                f"{type(self).__name__} / {type(divisor).__name__} would mean one thing to "
+                "matrices and another to arrays: write wl.Diagonal(1 / d) @ A to divide the rows "
+                "of A, A @ wl.Diagonal(1 / d) for its columns, A.to_scipy() / x for the entries"
+            )
+        return NotImplemented
 
     def __neg__(self) -> LinOp:
         return self * -1.0
@@ -347,6 +358,10 @@ class LinOp(ABC):
     def rmatmat(self, x: Any) -> Any:
         """Return ``op.H @ x`` of a block, for ``scipy.sparse.linalg``."""
         return self.H.apply(x)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and bool(np.all(a == b)))
 
 
 def _is_zero(other: object) -> bool:

@@ -7,6 +7,7 @@ take the shape that was handed in.
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,9 +29,17 @@ def is_host(array: object) -> bool:
     if isinstance(array, (np.ndarray, np.generic, list, tuple)):
         return True
     device = getattr(array, "__dlpack_device__", None)
-    if device is None:  # columns of pandas and the like
-        return hasattr(array, "__array__")
+    if device is None:  # columns of pandas and the like; operators are no arrays
+        return hasattr(array, "__array__") and not hasattr(array, "matvec")
     return bool(device()[0] == _DLPACK_CPU)
+
+
+def is_array(array: object) -> bool:
+    """Return whether ``array`` is a number, a sequence of them, or some library's array."""
+    return isinstance(array, (np.ndarray, list, tuple, Number)) or any(
+        hasattr(array, name)
+        for name in ("__array__", "__dlpack_device__", "__cuda_array_interface__")
+    )
 
 
 def home(array: object) -> str:
@@ -153,7 +162,7 @@ def require_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         Before anything is computed.
     """
     found = getattr(out, "shape", None)
-    if found is None:
+    if not isinstance(found, tuple):
         raise InvalidArgument(f"out: expected an array to write to, got {type(out).__name__}")
     if tuple(found) != shape:
         raise ShapeMismatch(f"out: expected shape {shape}, got {tuple(found)}")
@@ -166,9 +175,9 @@ def require_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
 def dimensions(array: Any) -> int:
     """Return how many dimensions an array or a sequence has."""
     found = getattr(array, "ndim", None)
-    if found is None and isinstance(array, (list, tuple)):
-        found = _as_numpy(array, "the operand").ndim
-    return np.ndim(array) if found is None else int(found)
+    if isinstance(found, (int, np.integer)):
+        return int(found)
+    return 0 if isinstance(array, Number) else _as_numpy(array, "the operand").ndim
 
 
 def like(executor: Executor, block: Array, given: object) -> Array:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .dtypes import common_dtype, is_complex, value_dtype
+from .dtypes import asked_dtype, common_dtype, is_complex, value_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from .formats.base import checked_shape
 from .linop import LinOp
@@ -138,7 +138,8 @@ class LinearOperator(LinOp):
 
     def astype(self, dtype: Any) -> LinOp:
         """Return this operator computing in ``dtype``; itself if it does already."""
-        if np.dtype(dtype) == self.dtype:
+        dtype = asked_dtype(dtype)
+        if dtype == self.dtype:
             return self
         if is_complex(self.dtype) and not is_complex(dtype):
             raise InvalidArgument("a complex operator cannot be computed in a real dtype")

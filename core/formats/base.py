@@ -9,7 +9,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import is_complex, is_narrow, value_dtype
+from ..dtypes import asked_dtype, is_complex, is_narrow, value_dtype
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ..factors import number
 from ..linop import LinOp
@@ -39,6 +39,10 @@ class Matrix(LinOp):
     arrays: ClassVar[tuple[str, ...]]
 
     data: Array
+
+    _kept: ClassVar[dict[str, str]] = LinOp._kept | {
+        "shape": "wl.Csr(A.to_scipy().reshape(shape)) is a matrix of another shape"
+    }
 
     @classmethod
     def _from_arrays(
@@ -74,6 +78,18 @@ class Matrix(LinOp):
             self.update_values(value)
         else:
             super().__setattr__(name, value)
+
+    if not TYPE_CHECKING:  # which would take every name for one that there is
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of what SciPy's matrices have and these have not where to find it."""
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if not name.startswith("_"):
+                from scipy.sparse import csr_array
+
+                if hasattr(csr_array, name):
+                    message += f"; SciPy's matrix of it has: A.to_scipy().{name}"
+            raise AttributeError(message, name=name, obj=self)
 
     # The matrices that hold one array of values: what one of them derived from it follows when
     # another takes new ones.
@@ -160,8 +176,16 @@ class Matrix(LinOp):
         )
 
     def astype(self, dtype: DTypeLike) -> Self:
-        """Return this matrix with values of ``dtype``; itself if they are already."""
-        dtype = self._held_dtype(dtype)
+        """Return this matrix with values of ``dtype``; itself if they are already.
+
+        Raises
+        ------
+        UnsupportedDtype
+            If matrices have no values of that dtype: there are none of integers.
+        InvalidArgument
+            If complex values were to become real.
+        """
+        dtype = asked_dtype(dtype, self._held_dtype)
         if dtype == self.dtype:
             return self
         if is_complex(self.dtype) and not is_complex(dtype):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..array_protocol import alone, asked_by_scipy
 from ..dtypes import value_dtype
 from ..errors import InvalidMatrix
 from ..operands import native
@@ -69,6 +71,12 @@ class Dense(Matrix):
     def H(self) -> Dense:
         """The conjugate transpose."""
         return self.T.conj()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Return the entries as NumPy; on a CPU they are the matrix's own, unless copied."""
+        if asked_by_scipy(sys._getframe(1)):
+            return alone(self)
+        return np.array(self.executor.to_host(self.data), dtype, copy=copy)
 
     def to_dense(self) -> np.ndarray[Any, Any]:
         """Return a NumPy array of all entries."""

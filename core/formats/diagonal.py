@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import value_dtype
+from ..dtypes import asked_dtype, value_dtype
 from ..errors import InvalidMatrix
 from ..linop import LinOp
 from ..operands import native
@@ -46,7 +46,8 @@ class Diagonal(Matrix):
         values = native(where, data, "data")
         if values.ndim != 1:
             raise InvalidMatrix(f"data: expected 1 dimension, got shape {tuple(values.shape)}")
-        values = where.copy(values.astype(value_dtype(dtype or values.dtype), copy=False))
+        held = value_dtype(values.dtype) if dtype is None else asked_dtype(dtype)
+        values = where.copy(values.astype(held, copy=False))
         n = int(values.size)
         self.__dict__.update(Diagonal._from_arrays(where, (n, n), values).__dict__)
 
@@ -88,7 +89,7 @@ class Identity(LinOp):
         self, n: int, *, dtype: DTypeLike = np.float32, executor: Executor | str | None = None
     ) -> None:
         self.shape = checked_shape((n, n))
-        self.dtype = value_dtype(dtype)
+        self.dtype = asked_dtype(dtype)
         self.executor = place(executor)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -110,6 +111,6 @@ class Identity(LinOp):
 
     def astype(self, dtype: DTypeLike) -> Self:
         """Return the identity computing in ``dtype``; itself if it does already."""
-        if value_dtype(dtype) == self.dtype:
+        if asked_dtype(dtype) == self.dtype:
             return self
         return type(self)(self.shape[0], dtype=dtype, executor=self.executor)

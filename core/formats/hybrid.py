@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -46,6 +46,10 @@ class Hybrid(Matrix):
 
     format = "hybrid"
     arrays = ()
+
+    _kept: ClassVar[dict[str, str]] = Matrix._kept | dict.fromkeys(
+        ("ell", "coo"), "make a new matrix, wl.Hybrid(arg, width=width)"
+    )
 
     ell: Ell
     coo: Coo

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import value_dtype
+from ..dtypes import asked_dtype
 from ..errors import InvalidMatrix
 from ..linop import LinOp
 from ..operands import to_host
@@ -44,6 +44,10 @@ class Permutation(LinOp):
 
     indices: Array
 
+    _kept: ClassVar[dict[str, str]] = LinOp._kept | {
+        "indices": "make a new wl.Permutation(indices)"
+    }
+
     def __init__(
         self,
         indices: Any,
@@ -59,7 +63,7 @@ class Permutation(LinOp):
             raise InvalidMatrix(f"indices: not a permutation, {missing[0]} does not occur")
         (checked,) = validate.of_one_dtype(n, checked)
         self.shape = (n, n)
-        self.dtype = value_dtype(dtype)
+        self.dtype = asked_dtype(dtype)
         self.executor = place(executor, indices)
         self.indices = self.executor.from_host(checked)
 
@@ -70,7 +74,7 @@ class Permutation(LinOp):
 
     def _remade(self, indices: Any, dtype: DTypeLike, executor: Executor) -> Self:
         made = type(self).__new__(type(self))
-        made.shape, made.dtype, made.executor = self.shape, value_dtype(dtype), executor
+        made.shape, made.dtype, made.executor = self.shape, asked_dtype(dtype), executor
         made.indices = indices
         return made
 
@@ -100,7 +104,7 @@ class Permutation(LinOp):
 
     def astype(self, dtype: DTypeLike) -> Self:
         """Return this permutation for vectors of ``dtype``; itself if it is already."""
-        if value_dtype(dtype) == self.dtype:
+        if asked_dtype(dtype) == self.dtype:
             return self
         return self._remade(self.indices, dtype, self.executor)
 

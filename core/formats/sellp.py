@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..operations import matrix as operations
 from .base import Matrix
@@ -58,6 +58,10 @@ class Sellp(Matrix):
 
     format = "sellp"
     arrays = ("data", "indices", "slice_ptr", "permutation")
+
+    _kept: ClassVar[dict[str, str]] = Matrix._kept | {
+        "slice_size": 'A.asformat("sellp", slice_size=size) has slices of another size'
+    }
 
     indices: Array
     slice_ptr: Array

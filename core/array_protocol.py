@@ -1,0 +1,119 @@
+"""What NumPy asks of an operator, and what it is told.
+
+An operator is no array. Operators of Python's (``array @ op``, ``2.0 * op``) are ours to answer;
+functions of NumPy's, and whatever would make an array of an operator, raise an error that says
+what to write instead. Without these answers NumPy goes on with an array of one object.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from .errors import InvalidArgument, UnsupportedOperand
+
+#: What NumPy may ask of an operator.
+_FACTS = (np.shape, np.ndim, np.iscomplexobj, np.isrealobj)
+
+#: NumPy's functions behind operators of Python's: the method of the first operand, and that of the
+#: second where only that is ours.
+_METHODS = {
+    np.matmul: ("__matmul__", "__rmatmul__"),
+    np.add: ("__add__", "__radd__"),
+    np.subtract: ("__sub__", "__rsub__"),
+    np.multiply: ("__mul__", "__rmul__"),
+    np.true_divide: ("__truediv__", ""),
+    np.power: ("__pow__", ""),
+    np.negative: ("__neg__", ""),
+    np.absolute: ("__abs__", ""),
+    np.conjugate: ("conj", ""),
+}
+
+#: Operators are equal where they are the same object.
+_COMPARISONS = {np.equal: operator.is_, np.not_equal: operator.is_not}
+
+#: In which functions SciPy asks whether what stands beside a sparse matrix of its own is an array.
+#: It wants an array of one object for no, and then leaves the operation to us.
+_SCIPY_ASKS = {"_matmul_dispatch", "_rmatmul_dispatch"}
+
+
+class _Ufuncs:
+    """``__array_ufunc__``: None to whoever looks at an operator, a function to NumPy.
+
+    CuPy, PyTorch and array classes of Python's leave ``array @ op`` to us where an operator has
+    None. NumPy would refuse ``np.sqrt(op)`` then without a word on what to write. It looks at the
+    type.
+    """
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return _ufunc if instance is None else None
+
+
+def _ufunc(_: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    if method == "__call__" and not options:
+        if ufunc in _COMPARISONS:
+            return _COMPARISONS[ufunc](*inputs)
+        which = 0 if isinstance(inputs[0], ArrayProtocol) else 1
+        name = _METHODS.get(ufunc, ("", ""))[which]
+        if hasattr(inputs[which], name):
+            answer = getattr(inputs[which], name)(*inputs[1 - which :][: len(inputs) - 1])
+            if answer is not NotImplemented:
+                return answer
+    ours = next((i for i in inputs if isinstance(i, ArrayProtocol)), None)
+    if ours is None:  # the result was to be written into an operator
+        raise UnsupportedOperand(f"numpy.{ufunc.__name__} cannot write into an operator")
+    raise UnsupportedOperand(_instead(ufunc.__name__, ours))
+
+
+def _instead(name: str, op: Any) -> str:
+    return (
+        f"numpy.{name} does not take a {type(op).__name__}: write A @ x for the product, and take "
+        "a matrix as A.to_scipy() or A.to_dense() for the rest"
+    )
+
+
+def asked_by_scipy(caller: FrameType) -> bool:
+    """Return whether SciPy asks, before it multiplies, if an operand is an array."""
+    module = str(caller.f_globals.get("__name__"))
+    return module.startswith("scipy.sparse.") and caller.f_code.co_name in _SCIPY_ASKS
+
+
+def alone(op: Any) -> np.ndarray[Any, Any]:
+    """Return an array of one object: NumPy's word for what is no array."""
+    array = np.empty((), object)
+    array[()] = op
+    return array
+
+
+class ArrayProtocol:
+    """The base of operators as NumPy and SciPy meet them."""
+
+    __array_ufunc__ = _Ufuncs()
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def __array_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if function in _FACTS:
+            return function(np.broadcast_to(self.dtype.type(), self.shape))
+        raise UnsupportedOperand(_instead(function.__name__, self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if asked_by_scipy(sys._getframe(1)):
+            return alone(self)
+        raise UnsupportedOperand(
+            f"a {type(self).__name__} is no array: take a matrix as A.to_scipy() for SciPy and as "
+            "A.to_dense() for NumPy"
+        )
+
+    def __bool__(self) -> bool:
+        raise InvalidArgument(
+            f"a {type(self).__name__} is neither true nor false: ask A is not None, or "
+            "A.count_nonzero() > 0 of a matrix"
+        )
