@@ -30,9 +30,12 @@ class Matrix(LinOp):
     """A matrix whose entries are held in arrays of its executor.
 
     A format names its arrays in :attr:`arrays`; ``data`` is the one with the values.
-    :meth:`copy` copies, everything else that returns a matrix may share arrays with it. New
-    values of a matrix (:meth:`update_values`) are those of all that share them, a SciPy matrix
-    that it was made of included.
+
+    A matrix owns its arrays: constructors copy what they are given, and :meth:`to_scipy` gives
+    copies. So whatever another library does to its matrix in place (SciPy sorts rows and adds up
+    duplicates when it sees fit) changes nothing here, where plans depend on the pattern. Matrices
+    made of one another may share arrays (:meth:`copy` does not): their pattern never changes, and
+    new values of one (:meth:`update_values`) are those of all.
     """
 
     format: ClassVar[str]
@@ -256,8 +259,16 @@ class Matrix(LinOp):
         """Bring what was derived from the values in line with them."""
 
     def to_scipy(self) -> Any:
-        """Return a ``scipy.sparse`` array; it shares memory with a matrix on a CPU where it can."""
+        """Return a ``scipy.sparse`` array that shares no memory with this matrix."""
         return self.asformat("coo").to_scipy()
+
+    def _host_copies(self) -> list[np.ndarray[Any, Any]]:
+        """Return copies of the arrays for another library to do with as it likes."""
+        arrays = []
+        for array in self._native_arrays():
+            host = self.executor.to_host(array)
+            arrays.append(host.copy() if _same_memory(array, host) else host)
+        return arrays
 
     def to_dense(self) -> np.ndarray[Any, Any]:
         """Return a NumPy array of all entries; duplicates are added up."""
@@ -324,8 +335,8 @@ class Matrix(LinOp):
 
     def __getitem__(self, key: Any) -> Any:
         raise UnsupportedOperation(
-            f"a {type(self).__name__} cannot be indexed: take A.to_scipy()[...], which shares its "
-            "memory where it can, and make a matrix of what that gives"
+            f"a {type(self).__name__} cannot be indexed: take A.to_scipy()[...] and make a matrix "
+            "of what that gives"
         )
 
     # ---- arithmetic between matrices is done at once, not lazily
@@ -359,6 +370,10 @@ class Matrix(LinOp):
 
     __rmul__ = __mul__
 
+    def __copy__(self) -> Self:
+        """Return a copy for :func:`copy.copy`, which would share values without telling anybody."""
+        return self.copy()
+
     # ---- pickling: arrays and the executor's name, never handles
 
     def __getstate__(self) -> dict[str, Any]:
@@ -371,7 +386,8 @@ class Matrix(LinOp):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         executor = executor_by_name(state["executor"])
-        arrays = [executor.from_host(a) for a in state["arrays"]]
+        # memory that another process mapped is read-only; values are written to
+        arrays = [executor.from_host(a if a.flags.writeable else a.copy()) for a in state["arrays"]]
         made = self._from_arrays(executor, state["shape"], *arrays, **state["extra"])
         self.__dict__.update(made.__dict__)
 
@@ -394,6 +410,35 @@ def place(executor: Executor | str | None, *arrays: Any) -> Executor:
         if name:
             return executor_owning(array, name)
     return get_default_executor()
+
+
+def own(executor: Executor, checked: np.ndarray[Any, Any], given: Any) -> Array:
+    """Return an array of the host as a native one that nobody else writes to.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where it goes.
+    checked : numpy.ndarray
+        What was made of ``given``: perhaps its own memory, perhaps a copy already.
+    given : array or sequence
+        What the caller handed over, and may go on changing.
+    """
+    array = executor.from_host(checked)
+    if not isinstance(array, np.ndarray) or is_new(array, given):
+        return array
+    return executor.copy(array)
+
+
+def is_new(array: Array, given: Any) -> bool:
+    """Return whether a native array that was made of ``given`` lies in memory of its own."""
+    from ..operands import home, is_host, to_host
+
+    if not isinstance(array, np.ndarray):
+        return is_host(given)  # copied to the device
+    if isinstance(given, (list, tuple)) or home(given):
+        return True
+    return not _same_memory(array, to_host(given))
 
 
 def checked_shape(shape: Any) -> tuple[int, int]:

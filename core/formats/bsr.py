@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidMatrix
 from ..operations import matrix as operations
 from . import validate
-from .base import Matrix, checked_shape, converted, place
+from .base import Matrix, checked_shape, converted, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -96,11 +96,10 @@ class Bsr(Matrix):
         return self.T.conj()
 
     def to_scipy(self) -> Any:
-        """Return a ``scipy.sparse.bsr_array``; it shares memory with a matrix on a CPU."""
+        """Return a ``scipy.sparse.bsr_array`` that shares no memory with this matrix."""
         from scipy.sparse import bsr_array
 
-        host = [self.executor.to_host(a) for a in self._native_arrays()]
-        return bsr_array(tuple(host), shape=self.shape)
+        return bsr_array(tuple(self._host_copies()), shape=self.shape)
 
 
 def _from_blocks(triple: Any, shape: Any, executor: Executor) -> Bsr:
@@ -121,6 +120,5 @@ def _from_blocks(triple: Any, shape: Any, executor: Executor) -> Bsr:
     validate.equal_lengths(data=data, indices=indices)
     indptr = validate.pointers(indptr, m // r, data.shape[0])
     indices, indptr = validate.of_one_dtype(max(m, n, data.size), indices, indptr)
-    return Bsr._from_arrays(
-        executor, (m, n), *(executor.from_host(a) for a in (data, indices, indptr))
-    )
+    arrays = zip((data, indices, indptr), triple, strict=True)
+    return Bsr._from_arrays(executor, (m, n), *(own(executor, a, given) for a, given in arrays))

@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import is_complex
 from ..operations import matrix as operations
 from . import validate
-from .base import Matrix, checked_shape, converted, place
+from .base import Matrix, checked_shape, converted, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -80,10 +80,10 @@ class Coo(Matrix):
         return self.T.conj() if is_complex(self.dtype) else self.T
 
     def to_scipy(self) -> Any:
-        """Return a ``scipy.sparse.coo_array``; it shares memory with a matrix on a CPU."""
+        """Return a ``scipy.sparse.coo_array`` that shares no memory with this matrix."""
         from scipy.sparse import coo_array
 
-        data, row, col = (self.executor.to_host(a) for a in self._native_arrays())
+        data, row, col = self._host_copies()
         return coo_array((data, (row, col)), shape=self.shape)
 
 
@@ -112,6 +112,6 @@ def _from_coordinates(data: Any, row: Any, col: Any, shape: Any, executor: Execu
     if np.any(rows[1:] < rows[:-1]):
         order = np.argsort(rows, kind="stable")
         values, rows, columns = values[order], rows[order], columns[order]
-    return Coo._from_arrays(
-        executor, (m, n), *(executor.from_host(a) for a in (values, rows, columns))
-    )
+    given = (data, row, col)
+    arrays = zip((values, rows, columns), given, strict=True)
+    return Coo._from_arrays(executor, (m, n), *(own(executor, a, g) for a, g in arrays))

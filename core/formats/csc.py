@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dtypes import is_complex
 from ..operations import matrix as operations
-from .base import Matrix, checked_shape, converted, place
+from .base import Matrix, checked_shape, converted, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -57,8 +57,9 @@ class Csc(Matrix):
             data, indices, indptr = validate_compressed(arg, shape, rows_first=False)
             if shape is None:
                 shape = (int(indices.max()) + 1 if indices.size else 0, indptr.size - 1)
+            arrays = zip((data, indices, indptr), arg, strict=True)
             made = Csc._from_arrays(
-                where, checked_shape(shape), *(where.from_host(a) for a in (data, indices, indptr))
+                where, checked_shape(shape), *(own(where, a, given) for a, given in arrays)
             )
         else:
             made = converted(arg, "csc", shape, executor)
@@ -111,8 +112,7 @@ class Csc(Matrix):
         return self.T.conj() if is_complex(self.dtype) else self.T
 
     def to_scipy(self) -> Any:
-        """Return a ``scipy.sparse.csc_array``; it shares memory with a matrix on a CPU."""
+        """Return a ``scipy.sparse.csc_array`` that shares no memory with this matrix."""
         from scipy.sparse import csc_array
 
-        data, indices, indptr = (self.executor.to_host(a) for a in self._native_arrays())
-        return csc_array((data, indices, indptr), shape=self.shape)
+        return csc_array(tuple(self._host_copies()), shape=self.shape)

@@ -16,7 +16,7 @@ from ..operations import products as ml_operations
 from ..operations import structure
 from ..statistics import Plan, RowStatistics, row_statistics
 from . import validate
-from .base import Matrix, checked_shape, converted, place
+from .base import Matrix, checked_shape, converted, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -262,11 +262,10 @@ class Csr(Matrix):
         return d
 
     def to_scipy(self) -> Any:
-        """Return a ``scipy.sparse.csr_array``; it shares memory with a matrix on a CPU."""
+        """Return a ``scipy.sparse.csr_array`` that shares no memory with this matrix."""
         from scipy.sparse import csr_array
 
-        host = [self.executor.to_host(a) for a in self._native_arrays()]
-        return csr_array(tuple(host), shape=self.shape)
+        return csr_array(tuple(self._host_copies()), shape=self.shape)
 
 
 def without_values(A: Csr) -> Csr:
@@ -293,8 +292,9 @@ def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csr:
     )
     if shape is None:
         shape = (indptr.size - 1, int(indices.max()) + 1 if indices.size else 0)
+    arrays = zip((data, indices, indptr), triple, strict=True)
     return Csr._from_arrays(
-        executor, checked_shape(shape), *(executor.from_host(a) for a in (data, indices, indptr))
+        executor, checked_shape(shape), *(own(executor, a, given) for a, given in arrays)
     )
 
 

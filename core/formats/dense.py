@@ -12,7 +12,7 @@ from ..dtypes import value_dtype
 from ..errors import InvalidMatrix
 from ..operands import native
 from ..operations import matrix as operations
-from .base import Matrix, place
+from .base import Matrix, is_new, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -46,16 +46,8 @@ class Dense(Matrix):
         if is_sparse(arg):
             made = matrix_from(arg, executor).asformat("dense")
         else:
-            where = place(executor, arg)
-            entries = native(where, arg, "the matrix")
-            if entries.ndim != 2:
-                raise InvalidMatrix(f"expected a matrix, got an array of shape {entries.shape}")
-            entries = entries.astype(value_dtype(entries.dtype), copy=False)
-            if not entries.flags.c_contiguous:
-                entries = where.copy(entries)
-            made = Dense._from_arrays(
-                where, (int(entries.shape[0]), int(entries.shape[1])), entries
-            )
+            made = dense_of(arg, executor)
+            made = made if is_new(made.data, arg) else made.copy()
         self._become(made if dtype is None else made.astype(dtype))
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -91,3 +83,21 @@ class Dense(Matrix):
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"<Dense {rows}x{columns} {self.dtype} on {self.executor.name}>"
+
+
+def dense_of(arg: Any, executor: Executor | str | None = None) -> Dense:
+    """Return an array as a matrix that may share its memory: a step on the way to another format.
+
+    Raises
+    ------
+    InvalidMatrix
+        If it has not two dimensions.
+    """
+    where = place(executor, arg)
+    entries = native(where, arg, "the matrix")
+    if entries.ndim != 2:
+        raise InvalidMatrix(f"expected a matrix, got an array of shape {entries.shape}")
+    entries = entries.astype(value_dtype(entries.dtype), copy=False)
+    if not entries.flags.c_contiguous:
+        entries = where.copy(entries)
+    return Dense._from_arrays(where, (int(entries.shape[0]), int(entries.shape[1])), entries)

@@ -14,7 +14,7 @@ from ..operands import to_host
 from ..operations import vector
 from ..registry import executor as executor_by_name
 from . import validate
-from .base import place
+from .base import own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -65,7 +65,7 @@ class Permutation(LinOp):
         self.shape = (n, n)
         self.dtype = asked_dtype(dtype)
         self.executor = place(executor, indices)
-        self.indices = self.executor.from_host(checked)
+        self.indices = own(self.executor, checked, indices)
 
     @property
     def index_dtype(self) -> np.dtype[Any]:

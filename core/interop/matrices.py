@@ -17,7 +17,7 @@ from ..formats.bsr import Bsr
 from ..formats.coo import Coo
 from ..formats.csc import Csc
 from ..formats.csr import Csr
-from ..formats.dense import Dense
+from ..formats.dense import dense_of
 from ..operands import home, is_host, to_host
 
 _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
@@ -31,7 +31,8 @@ def is_sparse(arg: object) -> bool:
 def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
     """Return ``arg`` as a matrix, in the format that is nearest to its own.
 
-    Arrays are shared where the executor can: a SciPy CSR matrix on a CPU executor is not copied.
+    The arrays of sparse matrices are copied. A dense array may be shared: what it becomes next is
+    new.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
             f"a tuple of {len(arg)} does not describe this matrix; tuples are (data, indices, "
             "indptr) for Csr, Csc and Bsr, (data, (row, col)) for Csr, Csc and Coo"
         )
-    return Dense(arg, executor=executor)
+    return dense_of(arg, executor)
 
 
 def matrix_beside(executor: Executor, arg: Any) -> Matrix | None:
@@ -69,14 +70,24 @@ def _torch_layout(arg: object) -> str:
     return layout.removeprefix("torch.") if layout.startswith("torch.sparse") else ""
 
 
-def _placed(executor: Executor, array: Any, dtype: Any = None) -> Any:
-    """Return a native array, shared where it can be."""
-    if not executor.owns(array):
-        adopted = None if is_host(array) else executor.adopt(array)
-        if adopted is None:
-            adopted = executor.from_host(np.ascontiguousarray(_to_host(array)))
-        array = adopted
-    return array if dtype is None or array.dtype == dtype else array.astype(dtype)
+def _owned(executor: Executor, array: Any, dtype: Any = None) -> Any:
+    """Return a native copy of any library's array."""
+    if executor.owns(array):
+        return _copied(executor, array, dtype)
+    adopted = None if is_host(array) else executor.adopt(array)
+    if adopted is not None:
+        return _copied(executor, adopted, dtype)
+    host = np.ascontiguousarray(_to_host(array))
+    there = executor.from_host(host)
+    if isinstance(there, np.ndarray):  # it may be the library's own memory still
+        return _copied(executor, there, dtype)
+    return there if dtype is None else there.astype(dtype, copy=False)
+
+
+def _copied(executor: Executor, array: Any, dtype: Any) -> Any:
+    if dtype is None or array.dtype == dtype:
+        return executor.copy(array)
+    return array.astype(dtype)
 
 
 def _to_host(array: Any) -> np.ndarray[Any, Any]:
@@ -106,8 +117,8 @@ def _from_scipy_like(arg: Any, executor: Executor | str | None) -> Matrix:
         )
     # a device library's own matrix: its invariants hold, and checking would read it back
     where = place(executor, arg.data)
-    data = _placed(where, arg.data, value_dtype(arg.data.dtype))
-    indices, indptr = (_placed(where, a) for a in (arg.indices, arg.indptr))
+    data = _owned(where, arg.data, value_dtype(arg.data.dtype))
+    indices, indptr = (_owned(where, a) for a in (arg.indices, arg.indptr))
     return _COMPRESSED[format]._from_arrays(where, shape, data, indices, indptr)
 
 
@@ -131,7 +142,7 @@ def _from_torch(arg: Any, executor: Executor | str | None) -> Matrix:
         pointers, indices, cls = arg.ccol_indices(), arg.row_indices(), _COMPRESSED["csc"]
     values = arg.values().detach()
     where = place(executor, values)
-    data, indices, indptr = (_placed(where, a) for a in (values, indices, pointers))
+    data, indices, indptr = (_owned(where, a) for a in (values, indices, pointers))
     shape = (int(arg.shape[0]), int(arg.shape[1]))
-    data = _placed(where, data, cls._held_dtype(data.dtype))
+    data = data.astype(cls._held_dtype(data.dtype), copy=False)
     return cls._from_arrays(where, shape, data, indices, indptr)

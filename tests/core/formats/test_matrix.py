@@ -138,7 +138,7 @@ def test_new_values_may_be_of_another_dtype(A):
 
 @pytest.mark.parametrize("index", ["int32", "int64"])
 @pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr"])
-def test_scipy_arrays_are_shared_on_the_way_in_and_out(format, index):
+def test_scipy_s_index_dtypes_stay_on_the_way_in_and_out(format, index):
     S = sp.random_array((8, 6), density=0.4, format=format, rng=np.random.default_rng(0))
     if format == "coo":
         S = S.tocsr().tocoo()
@@ -146,13 +146,10 @@ def test_scipy_arrays_are_shared_on_the_way_in_and_out(format, index):
         if hasattr(S, name):
             setattr(S, name, getattr(S, name).astype(index))
     A = getattr(wl, format.capitalize())(S)
-    assert np.shares_memory(A.data, S.data)
     back = A.to_scipy()
     assert back.format == format
-    assert np.shares_memory(back.data, S.data)
     if format != "coo":
-        assert np.shares_memory(A.indices, S.indices)
-        assert np.shares_memory(back.indptr, S.indptr)
+        assert A.index_dtype == back.indptr.dtype == index
     np.testing.assert_array_equal(back.toarray(), S.toarray())
 
 
