@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .dtypes import asked_dtype, common_dtype
 from .errors import InvalidArgument, ShapeMismatch
 from .executor import same_executor
 from .factors import number
-from .linop import LinOp
+from .linop import FACTS, LinOp
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -48,6 +48,8 @@ class Temporary:
 
 class _Composed(LinOp):
     """What sums, products and scalings share: parts that must live in one place."""
+
+    _kept: ClassVar[dict[str, str]] = FACTS
 
     def __init__(self, *parts: LinOp, dtype: np.dtype[Any] | None = None) -> None:
         self.executor = same_executor(type(self).__name__.lower(), *parts)

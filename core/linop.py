@@ -32,6 +32,14 @@ if TYPE_CHECKING:
     from .executor import Array, Executor
 
 
+#: What operators keep whose kernels trust it.
+FACTS = {
+    "shape": "make a new operator of that shape",
+    "dtype": "A.astype(dtype) is the operator in another dtype",
+    "executor": "A.to(executor) is the operator on another executor",
+}
+
+
 class LinOp(ArrayProtocol, ABC):
     """A linear map from vectors of length ``shape[1]`` to vectors of length ``shape[0]``.
 
@@ -51,17 +59,13 @@ class LinOp(ArrayProtocol, ABC):
     dtype: np.dtype[Any]
     executor: Executor
 
-    #: What an operator is made with and keeps, and what to do for another one.
-    _kept: ClassVar[dict[str, str]] = {
-        "shape": "make a new operator of that shape",
-        "dtype": "A.astype(dtype) is the operator in another dtype",
-        "executor": "A.to(executor) is the operator on another executor",
-    }
+    #: What an operator of this class keeps as it was made, and what to do for another one.
+    _kept: ClassVar[dict[str, str]] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; refuse another shape, dtype or executor than it was made with.
+        """Set an attribute, unless it is one that the operator keeps: kernels trust those.
 
-        Kernels trust them: an array of another size would be read beyond its end.
+        Beside another shape or dtype an array would be read beyond its end.
         """
         if name in self._kept and name in self.__dict__ and not _same(self.__dict__[name], value):
             raise InvalidArgument(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .dtypes import asked_dtype, common_dtype, is_complex, value_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from .formats.base import checked_shape
-from .linop import LinOp
+from .linop import FACTS, LinOp
 from .operands import as_block, native, to_host
 from .operations import vector
 from .registry import executor as executor_by_name
@@ -48,6 +48,8 @@ class LinearOperator(LinOp):
     >>> twice @ np.array([1.0, 2.0])
     array([2., 4.])
     """
+
+    _kept: ClassVar[dict[str, str]] = FACTS
 
     def __init__(
         self,

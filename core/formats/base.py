@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 from ..dtypes import asked_dtype, is_complex, is_narrow, value_dtype
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ..factors import number
-from ..linop import LinOp
+from ..linop import FACTS, LinOp
 from ..registry import executor as executor_by_name
 from ..registry import executor_owning, get_default_executor
 
@@ -43,7 +43,7 @@ class Matrix(LinOp):
 
     data: Array
 
-    _kept: ClassVar[dict[str, str]] = LinOp._kept | {
+    _kept: ClassVar[dict[str, str]] = FACTS | {
         "shape": "wl.Csr(A.to_scipy().reshape(shape)) is a matrix of another shape"
     }
 

@@ -115,4 +115,5 @@ class Csc(Matrix):
         """Return a ``scipy.sparse.csc_array`` that shares no memory with this matrix."""
         from scipy.sparse import csc_array
 
-        return csc_array(tuple(self._host_copies()), shape=self.shape)
+        data, indices, indptr = self._host_copies()
+        return csc_array((data, indices, indptr), shape=self.shape)

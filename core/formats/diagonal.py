@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ..dtypes import asked_dtype, value_dtype
 from ..errors import InvalidMatrix
-from ..linop import LinOp
+from ..linop import FACTS, LinOp
 from ..operands import native
 from ..operations import vector
 from ..registry import executor as executor_by_name
@@ -84,6 +84,8 @@ class Identity(LinOp):
     >>> wl.Identity(2) @ np.array([1.0, 2.0])
     array([1., 2.])
     """
+
+    _kept: ClassVar[dict[str, str]] = FACTS
 
     def __init__(
         self, n: int, *, dtype: DTypeLike = np.float32, executor: Executor | str | None = None

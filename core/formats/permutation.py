@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 
 from ..dtypes import asked_dtype
 from ..errors import InvalidMatrix
-from ..linop import LinOp
+from ..linop import FACTS, LinOp
 from ..operands import to_host
 from ..operations import vector
 from ..registry import executor as executor_by_name
@@ -44,9 +44,7 @@ class Permutation(LinOp):
 
     indices: Array
 
-    _kept: ClassVar[dict[str, str]] = LinOp._kept | {
-        "indices": "make a new wl.Permutation(indices)"
-    }
+    _kept: ClassVar[dict[str, str]] = FACTS | {"indices": "make a new wl.Permutation(indices)"}
 
     def __init__(
         self,
