@@ -1,0 +1,333 @@
+"""Matrix Market: https://math.nist.gov/MatrixMarket/formats.html.
+
+SciPy's fast_matrix_market parses the entries, on all cores. It trusts files: it divides by the
+number of rows, reads beyond a last line without an end, and passes over whatever follows a number.
+So it is handed a header of ours, and lines that were checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any, cast
+
+import numpy as np
+
+from ..errors import InvalidMatrix
+from .entries import Coordinates, HostArray
+from .lines import LONGEST_LINE, Lines
+from .memory import require
+from .source import Source, truncated
+
+#: No entry of a Matrix Market file is shorter than "1\n" (array) or "1 1\n" (coordinate).
+_SHORTEST = {"array": 2, "coordinate": 4}
+
+_BANNER = re.compile(
+    rb"%%MatrixMarket\s+matrix\s+(coordinate|array)\s+"
+    rb"(real|double|complex|integer|unsigned-integer|pattern)\s+"
+    rb"(general|symmetric|skew-symmetric|hermitian)\s*$",
+    re.IGNORECASE,
+)
+
+#: Fortran writes 1.0D+3, of which SciPy would read 1.0.
+_FORTRAN = bytes.maketrans(b"dD", b"eE")
+
+#: What numbers are made of, inf and nan too; SciPy skips what else follows one.
+_IN_NUMBERS = b"0123456789+-.eEdD \t\r\n\f\vnNaAiIfFtTyY"
+
+#: Where SciPy says that a line is wrong.
+_LINE = re.compile(r"^Line (\d+): (.*)", re.DOTALL)
+
+#: How many numbers an entry has besides its place.
+_NUMBERS = {"pattern": 0, "complex": 2}
+
+_BYTES_PER_ENTRY = 16
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file says of itself.
+
+    Parameters
+    ----------
+    layout, field, symmetry : str
+        Of the banner.
+    rows, columns : int
+        The shape.
+    stored : int
+        How many entries follow.
+    place : str
+        The file and the line with the sizes.
+    """
+
+    layout: str
+    field: str
+    symmetry: str
+    rows: int
+    columns: int
+    stored: int
+    place: str
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.rows, self.columns
+
+    @property
+    def words(self) -> int:
+        """How many numbers a line of the body has."""
+        return (2 if self.layout == "coordinate" else 0) + _NUMBERS.get(self.field, 1)
+
+    def for_scipy(self) -> bytes:
+        """Return the two lines that SciPy is handed; symmetric coordinates are mirrored here."""
+        if self.layout == "coordinate":
+            sizes, symmetry = f"{self.rows} {self.columns} {self.stored}", "general"
+        else:
+            sizes, symmetry = f"{self.rows} {self.columns}", self.symmetry
+        return f"%%MatrixMarket matrix {self.layout} {self.field} {symmetry}\n{sizes}\n".encode()
+
+
+def parse(stream: IO[bytes], source: Source) -> HostArray | Coordinates:
+    """Return the entries of a file.
+
+    Raises
+    ------
+    InvalidMatrix
+        If it is malformed, truncated, or needs more memory than there is.
+    """
+    lines = Lines(stream, source.name)
+    header = _header(lines, source)
+    if header.layout == "array":
+        nbytes = header.rows * header.columns * (16 if header.field == "complex" else 8)
+        require(nbytes, f"{header.place}: {header.rows} x {header.columns} values need")
+    else:
+        require(header.stored * _BYTES_PER_ENTRY, f"{header.place}: {header.stored} entries need")
+    if header.stored == 0:
+        return _without_entries(lines, header)
+    found = _by_scipy(_Body(lines, header), header, source.name)
+    if header.layout == "array":
+        return np.asarray(found)
+    return Coordinates(_mirrored(found, header.symmetry), header.place)
+
+
+def _header(lines: Lines, source: Source) -> Header:
+    """Check the banner and the sizes, which must be those of a file of this length."""
+    banner = lines.line()
+    match = _BANNER.match(banner.strip())
+    if match is None:
+        shown = banner[:60].decode(errors="replace")
+        raise InvalidMatrix(
+            f"{source.name}, line 1: expected '%%MatrixMarket matrix ...' with a known field and "
+            f"symmetry, got {shown!r}"
+        )
+    layout, field, symmetry = (match[i].decode().lower() for i in (1, 2, 3))
+    field = "real" if field == "double" else field
+    if layout == "array" and field == "pattern":
+        raise InvalidMatrix(f"{source.name}, line 1: an array has values, it cannot be a pattern")
+    while lines.skip_blank() and lines.starts_with(b"%"):
+        lines.skip_line()
+    place = lines.place
+    if not lines.skip_blank():
+        raise truncated(source.name, "there is no line with the sizes")
+    sizes = integers(lines.line(), place, 3 if layout == "coordinate" else 2)
+    rows, columns = sizes[:2]
+    if symmetry != "general" and rows != columns:
+        raise InvalidMatrix(f"{place}: {symmetry}, but {rows} x {columns} is not square")
+    stored = sizes[2] if layout == "coordinate" else _stored(rows, columns, symmetry)
+    header = Header(layout, field, symmetry, rows, columns, stored, place)
+    if stored and layout == "coordinate" and not rows * columns:
+        raise InvalidMatrix(f"{place}: {rows} x {columns} has no place for {stored} entries")
+    _check_length(header, lines, source)
+    return header
+
+
+def _check_length(header: Header, lines: Lines, source: Source) -> None:
+    """Refuse what cannot be in a file of this length."""
+    if source.largest is None:
+        return
+    left = source.largest - lines.taken
+    if header.stored * _SHORTEST[header.layout] > left + 1:
+        number = lines.number - 1
+        raise truncated(
+            source.name,
+            f"line {number} announces {header.stored} entries, and at most {left} bytes follow",
+        )
+
+
+def _stored(rows: int, columns: int, symmetry: str) -> int:
+    """Return how many entries the array layout lists."""
+    if symmetry == "general":
+        return rows * columns
+    return rows * (rows - 1) // 2 if symmetry == "skew-symmetric" else rows * (rows + 1) // 2
+
+
+def integers(line: bytes, place: str, count: int) -> list[int]:
+    """Return the ``count`` sizes in a line; commas may stand between them.
+
+    Raises
+    ------
+    InvalidMatrix
+        If there are not so many, or one is negative or beyond 64 bits.
+    """
+    words = line.replace(b",", b" ").split()
+    try:
+        # longer ones would take quadratic time, and Python refuses more than 4300 digits
+        sizes = [int(word) for word in words] if len(words) == count else []
+    except ValueError:
+        sizes = []
+    if not sizes or min(sizes) < 0:
+        shown = line[:60].decode(errors="replace")
+        raise InvalidMatrix(f"{place}: expected {count} sizes, got {shown!r}")
+    if max(sizes) > np.iinfo(np.int64).max:
+        raise InvalidMatrix(f"{place}: sizes beyond 64 bits: {sizes}")
+    return sizes
+
+
+def _without_entries(lines: Lines, header: Header) -> HostArray | Coordinates:
+    if lines.skip_blank():
+        raise InvalidMatrix(f"{lines.place}: {header.place} announces no entries")
+    from scipy.sparse import coo_array
+
+    dtype = np.complex128 if header.field == "complex" else np.float64
+    if header.layout == "array":
+        return np.zeros(header.shape, dtype)
+    return Coordinates(coo_array(header.shape, dtype=dtype), header.place)
+
+
+#: A line that SciPy refuses in words of its own, where a line of the file is refused here.
+_REFUSED = b"9" * 30 + b"\n"
+
+#: Blank lines are passed over by pieces of at least so many bytes: SciPy takes 40 s for 1 GB.
+_MANY_BLANKS = 1 << 12
+
+
+class _Body:
+    """The entries as SciPy reads them: a file whose ``read`` returns whole, checked lines.
+
+    SciPy asks for 1024 bytes and takes whatever it is given. What goes wrong here must not pass
+    through its C++: it is kept in ``error``, and SciPy sees a line that it refuses.
+    """
+
+    def __init__(self, lines: Lines, header: Header) -> None:
+        self.error: BaseException | None = None
+        #: How many lines of the file SciPy has not seen before its third.
+        self.before = lines.number - 3
+        self.blank_dropped = False
+        self._header, self._first = header, True
+        self._pieces = self._until_error(lines)
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next lines, nothing at the end."""
+        return next(self._pieces, b"")
+
+    def seek(self, offset: int, whence: int = 0) -> None:
+        """Do nothing: SciPy seeks back from what it did not need."""
+
+    def _until_error(self, lines: Lines) -> Iterator[bytes]:
+        yield self._header.for_scipy()
+        try:
+            for text in self._checked(lines):
+                ready = self._as_scipy_reads(text)
+                if ready:  # nothing would be the end of the file
+                    yield ready
+                if self.error is not None:
+                    break
+        except GeneratorExit:
+            raise  # SciPy has all that it needs
+        except BaseException as error:  # any kind: a decompressor's, the system's, Ctrl-C
+            self.error = error
+        if self.error is not None:
+            yield _REFUSED
+
+    def _checked(self, lines: Lines) -> Iterator[bytes]:
+        """Yield what is right, up to the line of what is wrong.
+
+        A piece is held until the next one is known to go on rightly: that spares a copy of all.
+        """
+        held = b""
+        for piece in lines.pieces():
+            if len(piece) >= _MANY_BLANKS and piece.isspace() and b"\n" in piece:
+                self.blank_dropped = True
+                held += b"\n"
+                continue
+            strange = piece.translate(None, _IN_NUMBERS)
+            if strange:
+                where = piece.index(strange[:1])
+                self.error = InvalidMatrix(f"{strange[:1]!r} does not belong into a number")
+                good = held + piece[:where]
+                yield good[: good.rfind(b"\n") + 1]
+                return
+            if b"\n" in piece:
+                if held:
+                    yield held
+                held = piece
+            else:
+                held += piece
+                if len(held) - held.rfind(b"\n") > LONGEST_LINE:
+                    self.error = InvalidMatrix(f"is longer than {LONGEST_LINE} bytes")
+                    yield held[: held.rfind(b"\n") + 1]
+                    return
+        yield held + b"\n"
+
+    def _as_scipy_reads(self, text: bytes) -> bytes:
+        """Return checked text as SciPy understands it."""
+        if self._first and not text.isspace():
+            self._first = False
+            begin = text.lstrip()
+            words, expected = len(begin.partition(b"\n")[0].split()), self._header.words
+            if words > expected and self.error is None:
+                self.error = InvalidMatrix(f"expected {expected} numbers, got {words}")
+                return text[: len(text) - len(begin)]
+        return text.translate(_FORTRAN) if b"d" in text or b"D" in text else text
+
+
+def _by_scipy(body: _Body, header: Header, name: str) -> Any:
+    from scipy.io import mmread
+
+    try:
+        found = mmread(cast("IO[bytes]", body), spmatrix=False)
+    except Exception as error:
+        if body.error is not None and not isinstance(body.error, InvalidMatrix):
+            raise body.error from None
+        match = _LINE.match(str(error))
+        place = f"{name}, line {int(match[1]) + body.before}" if match else name
+        if body.blank_dropped:
+            place = name  # SciPy has not counted the lines that were passed over
+        what: object = match[2] if match else error
+        if body.error is not None and (
+            isinstance(error, OverflowError) or header.layout == "array" or match is None
+        ):
+            what = body.error
+        elif "Truncated" in str(error):
+            raise truncated(
+                name, f"{header.place} announces {header.stored} entries; {what}"
+            ) from (error)
+        raise InvalidMatrix(f"{place}: {what}") from error
+    if body.error is not None:
+        raise body.error
+    return found
+
+
+def _mirrored(entries: Any, symmetry: str) -> Any:
+    """Add the upper triangle to a ``coo_array`` of the lower one."""
+    from scipy.sparse import coo_array
+
+    if symmetry == "general":
+        return entries
+    data, (i, j) = entries.data, entries.coords
+    if symmetry == "skew-symmetric" and data.dtype.kind in "ui":
+        data = data.astype(np.float64)
+    off = i != j
+    many, more = data.size, int(np.count_nonzero(off))
+    row, col = (np.empty(many + more, a.dtype) for a in (i, j))
+    values = np.empty(many + more, data.dtype)
+    row[:many], col[:many], values[:many] = i, j, data
+    np.compress(off, j, out=row[many:])
+    np.compress(off, i, out=col[many:])
+    mirror = np.compress(off, data, out=values[many:])
+    if symmetry == "skew-symmetric":
+        np.negative(mirror, out=mirror)
+    elif symmetry == "hermitian":
+        np.conjugate(mirror, out=mirror)
+    return coo_array((values, (row, col)), shape=entries.shape)

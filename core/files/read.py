@@ -1,0 +1,139 @@
+"""Reading: a file to a matrix or a vector."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+import numpy as np
+
+from ..errors import InvalidMatrix, ShapeMismatch, UnsupportedDtype, WollemiError
+from ..executor import Executor
+from ..formats import Dense, Matrix, validate
+from . import matrix_market, numpy_files, smtx
+from .entries import Compressed, Coordinates, HostArray, in_format, known_format
+from .source import Source
+
+Readable = str | os.PathLike[str] | IO[bytes] | IO[str]
+
+_PARSERS = {
+    "mtx": matrix_market.parse,
+    "smtx": smtx.parse,
+    "npz": numpy_files.parse_npz,
+    "npy": numpy_files.parse_npy,
+}
+
+
+def read(
+    file: Readable, *, format: str | None = None, executor: Executor | str | None = None
+) -> Matrix:
+    """Read a matrix from a file.
+
+    Parameters
+    ----------
+    file : str, Path or open file
+        ``.mtx`` (Matrix Market), ``.npz`` (``scipy.sparse.save_npz``), ``.npy`` or ``.smtx``
+        (DLMC: a pattern, its values are ones); the text formats may be compressed: ``.gz``,
+        ``.bz2``, ``.xz``. A path is told by its ending, an open file by its first bytes; it is
+        read from its current place and left open.
+    format : str, optional
+        Of the matrix: ``"csr"``, ``"coo"``, ``"csc"``, ``"ell"``, ``"sellp"``, ``"hybrid"``,
+        ``"bsr"`` or ``"dense"``. ``"coo"`` keeps entries of one place apart, others add them up,
+        and needs no memory for rows without entries.
+    executor : Executor or str, optional
+        Where it goes; the default executor by default.
+
+    Returns
+    -------
+    Csr or Dense, or a matrix of the format
+        Dense for the array format; explicit zeros stay. Integers become float64, patterns ones.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the file is not what it says it is: malformed, truncated, with a header that its size
+        belies, or with one that needs more memory than there is. Also if there are 16 times more
+        row pointers than entries, beyond 256 MiB of them, and no format was asked for.
+    InvalidArgument
+        If the kind of file or the format is unknown.
+    FileNotFoundError
+        If there is none; other errors of the system stay as they are, too.
+
+    Examples
+    --------
+    >>> import tempfile, os, numpy as np, wollemi as wl
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.mtx")
+    >>> wl.write(path, wl.Csr(np.array([[2.0, 0.0], [1.0, 3.0]])))
+    >>> wl.read(path).nnz
+    3
+    >>> with open(path, "rb") as file:
+    ...     wl.read(file, format="coo").format
+    'coo'
+    """
+    known_format(format)
+    source = Source(file)
+    with _naming(source):
+        entries = _entries(source)
+        if isinstance(entries, np.ndarray):
+            dense = Dense(entries[:, None] if entries.ndim == 1 else entries, executor=executor)
+            return in_format(dense, format or "dense")
+        return entries.matrix(format, executor)
+
+
+def read_vector(file: Readable) -> HostArray:
+    """Read a vector, or a block of them, as a NumPy array of shape (n,) or (n, k).
+
+    Parameters
+    ----------
+    file : str, Path or open file
+        Any file that :func:`read` takes; a sparse one is made dense.
+
+    Raises
+    ------
+    InvalidMatrix
+        As :func:`read`, and if the dense array needs more memory than there is.
+    """
+    source = Source(file)
+    with _naming(source):
+        entries = _entries(source)
+        dense = entries if isinstance(entries, np.ndarray) else entries.dense()
+        dense = validate.values(dense, "values", dense.ndim)
+    return dense[:, 0] if dense.ndim == 2 and dense.shape[1] == 1 else dense
+
+
+def _entries(source: Source) -> HostArray | Coordinates | Compressed:
+    """Return what a file holds."""
+    with source.open() as stream:
+        return _PARSERS[source.kind](stream, source)
+
+
+@contextmanager
+def _naming(source: Source) -> Iterator[None]:
+    """Turn whatever goes wrong in a file that can be opened into an InvalidMatrix naming it."""
+    name = source.name
+    try:
+        yield
+    except InvalidMatrix as error:
+        known = str(error).startswith(name)
+        raise error if known else InvalidMatrix(f"{name}: {error}") from error
+    except (UnsupportedDtype, ShapeMismatch) as error:
+        raise InvalidMatrix(f"{name}: {error}") from error
+    except WollemiError:
+        raise  # the executor's, not the file's
+    except MemoryError as error:
+        raise InvalidMatrix(f"{name}: not enough memory for what it announces: {error}") from error
+    except Exception as error:
+        # A folder, no permission, a broken disk: the system's own error says so. But decompressors
+        # raise OSError without a number, and zipfile, which goes to where a damaged archive says
+        # that its parts are, is told that an argument is invalid.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
+        if isinstance(error, FileNotFoundError):
+            raise
+        kind = f".{source.kind} file" if source.kind else "file"
+        raise InvalidMatrix(
+            f"{name}: not a valid {kind}: {error or type(error).__name__}"
+        ) from error

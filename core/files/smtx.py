@@ -1,0 +1,44 @@
+"""The pruned layers of the DLMC: rows, columns and entries; row pointers; columns."""
+
+from __future__ import annotations
+
+from typing import IO
+
+import numpy as np
+
+from .entries import Compressed
+from .lines import Lines
+from .matrix_market import integers
+from .memory import require
+from .source import Source, truncated
+
+#: Of an entry: 8 for its value, 8 for its column.
+_BYTES_PER_ENTRY = 16
+
+
+def parse(stream: IO[bytes], source: Source) -> Compressed:
+    """Return a pattern, whose values are ones.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the file is malformed, truncated, or needs more memory than there is.
+    """
+    lines = Lines(stream, source.name)
+    if not lines.skip_blank():
+        raise truncated(source.name, "expected 3 lines, got none")
+    place = lines.place
+    rows, columns, nnz = integers(lines.line(), place, 3)
+    # a number and what ends it are two bytes
+    if source.largest is not None and 2 * (rows + nnz) > source.largest:
+        raise truncated(
+            source.name,
+            f"line 1 announces {rows} rows and {nnz} entries; with line 2 and line 3 the file "
+            f"has at most {source.largest} bytes",
+        )
+    require(8 * rows + _BYTES_PER_ENTRY * nnz, f"{place}: {rows} rows, {nnz} entries need")
+    announces = "line 1 announces"
+    indptr = lines.numbers_of_line(rows + 1, announces)
+    # a pattern without entries may lack its third line
+    indices = lines.numbers_of_line(nnz, announces)
+    return Compressed("csr", (rows, columns), np.ones(nnz), indices, indptr)

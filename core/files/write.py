@@ -1,0 +1,101 @@
+"""Writing: a matrix or a vector to a file."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from ..formats import Coo, Dense, Matrix
+from ..linop import LinOp
+from .source import kind_of
+
+_OPENERS: dict[str, Callable[..., Any]] = {
+    "": open,
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+
+
+def write(path: str | Path, matrix: Any) -> None:
+    """Write a matrix or a vector to a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.mtx`` (also ``.mtx.gz``, ``.mtx.bz2``, ``.mtx.xz``), ``.npz`` (sparse) or ``.npy``
+        (dense).
+    matrix : matrix or array
+        What to write; all its digits are kept.
+
+    Raises
+    ------
+    InvalidArgument
+        If the ending is unknown or does not fit.
+
+    Examples
+    --------
+    >>> import tempfile, os, numpy as np, wollemi as wl
+    >>> path = os.path.join(tempfile.mkdtemp(), "b.mtx.gz")
+    >>> wl.write(path, np.array([1.0, 2.0]))
+    >>> wl.io.read_vector(path)
+    array([1., 2.])
+    """
+    from scipy.io import mmwrite
+    from scipy.sparse import save_npz
+
+    path = Path(path)
+    kind, compression = kind_of(path)
+    host = _on_host(matrix)
+    dense = isinstance(host, np.ndarray)
+    if host.ndim not in (1, 2) or host.dtype.kind not in "buifc":
+        raise InvalidArgument(
+            f"expected a matrix or a vector of numbers, got {type(matrix).__name__} of shape "
+            f"{host.shape} and dtype {host.dtype}"
+        )
+    if kind == "npz" and not dense:
+        save_npz(path, host)
+    elif kind == "npy" and dense:
+        np.save(path, host)
+    elif kind == "mtx":
+        columns = host.reshape(-1, 1) if dense and host.ndim == 1 else host
+        digits = np.finfo(columns.dtype).precision + 3 if columns.dtype.kind in "fc" else None
+        with _OPENERS[compression](path, "wb") as file:
+            mmwrite(
+                cast("IO[bytes]", _Forward(file)), columns, precision=digits, symmetry="general"
+            )
+    else:
+        raise InvalidArgument(
+            f"{path}: {'an array' if dense else 'a sparse matrix'} is not written as .{kind}; use "
+            f"{'.mtx or .npy' if dense else '.mtx or .npz'}"
+        )
+
+
+class _Forward:
+    """A file as SciPy writes it, which would seek where a compressed one cannot."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.write, self.flush = file.write, file.flush
+
+    def seek(self, offset: int, whence: int = 0) -> None:
+        """Do nothing: SciPy only makes sure that it is at the end."""
+
+
+def _on_host(matrix: Any) -> Any:
+    """Return what SciPy or NumPy writes."""
+    if isinstance(matrix, Dense):
+        return matrix.to_dense()
+    if isinstance(matrix, Matrix):
+        return (matrix if isinstance(matrix, Coo) else matrix.asformat("csr")).to_scipy()
+    if isinstance(matrix, LinOp):
+        raise InvalidArgument(f"{matrix!r} has no entries to write; convert it to a matrix")
+    from ..operands import to_host
+
+    return matrix if hasattr(matrix, "tocsr") else to_host(matrix)
