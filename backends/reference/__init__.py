@@ -6,7 +6,7 @@ with, and nothing more.
 
 from ...core.errors import ExecutorUnavailable
 from ...core.registry import Backend
-from . import bicgstab, cg, cgs, gmres, matrix, status, structure, vector
+from . import bicgstab, cg, cgs, gmres, ilu, matrix, status, structure, vector
 from . import products as ml
 from .executor import ReferenceExecutor
 from .table import kernel
@@ -18,6 +18,7 @@ __all__ = [
     "cg",
     "cgs",
     "gmres",
+    "ilu",
     "matrix",
     "ml",
     "status",

@@ -4,7 +4,19 @@ Importing this package fills :data:`wollemi.core.operation.OPERATIONS`. The stan
 all that it needs.
 """
 
-from . import bicgstab, cg, cgs, gmres, matrix, status, structure, vector
+from . import bicgstab, cg, cgs, gmres, matrix, parilu, status, structure, triangular, vector
 from . import products as ml
 
-__all__ = ["bicgstab", "cg", "cgs", "gmres", "matrix", "ml", "status", "structure", "vector"]
+__all__ = [
+    "bicgstab",
+    "cg",
+    "cgs",
+    "gmres",
+    "matrix",
+    "ml",
+    "parilu",
+    "status",
+    "structure",
+    "triangular",
+    "vector",
+]

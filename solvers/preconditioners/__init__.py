@@ -1,8 +1,9 @@
 """Preconditioners: operators that approximate an inverse."""
 
 from .base import Preconditioner
+from .ilu import Ic, Ilu
 from .jacobi import Jacobi
 from .names import BY_NAME, preconditioner
 from .polynomial import Polynomial
 
-__all__ = ["BY_NAME", "Jacobi", "Polynomial", "Preconditioner", "preconditioner"]
+__all__ = ["BY_NAME", "Ic", "Ilu", "Jacobi", "Polynomial", "Preconditioner", "preconditioner"]

@@ -9,11 +9,17 @@ from ...core.errors import InvalidArgument
 from ...core.linop import LinOp
 from ...core.settings import Settings
 from .base import Preconditioner
+from .ilu import Ic, Ilu
 from .jacobi import Jacobi
 from .polynomial import Polynomial
 
 #: What ``M="..."`` may say.
-BY_NAME: dict[str, type[Preconditioner]] = {"jacobi": Jacobi, "polynomial": Polynomial}
+BY_NAME: dict[str, type[Preconditioner]] = {
+    "jacobi": Jacobi,
+    "polynomial": Polynomial,
+    "ilu": Ilu,
+    "ic": Ic,
+}
 
 
 def preconditioner(M: Any, A: LinOp) -> Any:

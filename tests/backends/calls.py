@@ -320,10 +320,40 @@ def _some_lost_digits(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["after"][: (extents["k"] + 1) // 2] *= 1e-3
 
 
+def _a_pattern_with_its_diagonal(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put a small matrix with sorted rows and a large diagonal where its arrays are expected."""
+    n, rng = min(extents["n"], 12), np.random.default_rng(extents["n"])
+    index = values["indptr"].dtype
+    full = (rng.random((n, n)) < 0.4) | np.eye(n, dtype=bool)
+    rows, indices = (part.astype(index) for part in np.nonzero(full))
+    by_columns = np.lexsort((rows, indices)).astype(index)
+    of_pattern = {
+        "indptr": np.searchsorted(rows, np.arange(n + 1)).astype(index),
+        "indices": indices,
+        "rows": rows,
+        "columns": np.searchsorted(indices[by_columns], np.arange(n + 1)).astype(index),
+        "entries": by_columns,
+        "diagonal": np.flatnonzero(rows == indices).astype(index),
+    }
+    values |= {name: array for name, array in of_pattern.items() if name in values}
+    for name in ("a", "v", "next", "data"):
+        if name in values:
+            shape = (rows.size, *values[name].shape[1:])
+            made = numbers(rng, shape, values[name].dtype)
+            made[rows == indices] *= 8
+            values[name] = made
+    if "x" in values:
+        values["x"] = numbers(rng, (n, values["x"].shape[1]), values["x"].dtype)
+
+
 # What a signature cannot say of an operation's inputs.
 ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "csr.sum_duplicates": _sorted,
     "gmres.again": _some_lost_digits,
+    "parilu.sweep": _a_pattern_with_its_diagonal,
+    "triangular.factorize": _a_pattern_with_its_diagonal,
+    "triangular.forward": _a_pattern_with_its_diagonal,
+    "triangular.backward": _a_pattern_with_its_diagonal,
     "gmres.rotate": _first_residual,
     "gmres.solve": _only_what_counts,
     "gmres.combine": _only_what_counts,

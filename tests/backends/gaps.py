@@ -1,4 +1,14 @@
 """The operations that a backend does not have, each with the reason. Everything else is owed."""
 
 # {"backend": {"operation": "why"}}
-KNOWN_GAPS: dict[str, dict[str, str]] = {}
+_BY_ROWS = (
+    "goes from row to row, which is work for one thread: devices make factors by parilu.sweep"
+)
+_ON_HOSTS = dict.fromkeys(
+    ("triangular.factorize", "triangular.forward", "triangular.backward"), _BY_ROWS
+)
+KNOWN_GAPS: dict[str, dict[str, str]] = {
+    "cuda": _ON_HOSTS,
+    "hip": _ON_HOSTS,
+    "dpcpp": _ON_HOSTS,
+}
