@@ -22,7 +22,8 @@ struct triangular_factorize {
         place[indices[q]] = q;
       for (I q = indptr[i]; q < diagonal[i]; ++q) {
         const i64 l = indices[q];
-        const T factor = v[q] /= v[diagonal[l]];
+        const T factor = v[q] / v[diagonal[l]];
+        v[q] = factor;
         for (I t = diagonal[l] + 1; t < indptr[l + 1]; ++t)
           if (const I at = place[indices[t]]; at >= 0)
             v[at] -= factor * v[t];

@@ -32,7 +32,7 @@ struct parilu_sweep {
         below = rows[entries[++y]];
     }
     if (i > j)
-      value /= v(diagonal[j], c);
+      value = value / v(diagonal[j], c);
     next(e, c) = value;
     return square(value - v(e, c));
   }

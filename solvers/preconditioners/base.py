@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -96,7 +95,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
                 f"{type(self).__name__}.update: expected a matrix of {self.shape[0]}x"
                 f"{self.shape[1]}, got {matrix.shape[0]}x{matrix.shape[1]}"
             )
-        made = copy.copy(self)  # a set-up that fails leaves this one as it was
+        made = self._copied()  # a set-up that fails leaves this one as it was
         made.notes = []
         made._refresh(matrix.to(self.executor).astype(self.dtype))
         made._matrix = matrix
@@ -110,9 +109,15 @@ class Preconditioner(LinOp, metaclass=Configurable):
     def _operators(self) -> list[LinOp]:
         return [getattr(self, name) for name in self.parts]
 
+    def _copied(self) -> Self:
+        """Return another object of the same attributes; copying as pickles do may drop some."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
         """Return a copy whose parts were changed, and its matrix with them."""
-        made = copy.copy(self)
+        made = self._copied()
         made.notes = list(self.notes)
         for name in self.parts:
             setattr(made, name, change(getattr(self, name)))

@@ -127,7 +127,7 @@ class Ilu(Preconditioner):
 
     def _note(self, S: Csr, found: Factors) -> None:
         name = type(self).__name__.lower()
-        made = "row by row" if self.sweeps is None else f"by {self.sweeps} sweeps"
+        made = "row by row" if self.sweeps is None else f"by sweeps, {self.sweeps} of them"
         self.notes.append(f"{name}({self.level}): {S.nnz} entries, made {made}")
         if found.shift:
             self.notes.append(
@@ -195,6 +195,9 @@ class Ilu(Preconditioner):
         made._pattern = None if made.executor != self.executor else self._pattern
         made._choose(*self._asked)
         return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pattern": None}  # found again when values change
 
     @property
     def T(self) -> Self:

@@ -1,0 +1,169 @@
+"""Incomplete factorizations: made by rows and by sweeps, applied by substitution and by sweeps."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.core.operations import triangular
+from wollemi.preconditioners import Ic, Ilu
+
+from .conftest import DTYPES, block, convection, poisson, tolerance
+
+BY_ROWS = {"sweeps": "exact", "apply": "exact"}
+BY_SWEEPS = {"sweeps": 5, "apply": "sweeps:20"}
+
+
+def dense_ilu(S: np.ndarray, pattern: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the unit lower and the upper factor by the textbook's loops over a dense array."""
+    v = np.array(S)
+    n = len(v)
+    for i in range(1, n):
+        for k in range(i):
+            if pattern[i, k]:
+                v[i, k] /= v[k, k]
+                for j in range(k + 1, n):
+                    if pattern[i, j]:
+                        v[i, j] -= v[i, k] * v[k, j]
+    return np.tril(v, -1) + np.eye(n), np.triu(v)
+
+
+def here(on, options: dict) -> dict:
+    """Return the options, or skip where rows are not gone through."""
+    if "exact" in options.values() and not on.supports(triangular.factorize):
+        pytest.skip("no kernel goes from row to row here; it does on reference and omp")
+    return options
+
+
+@pytest.mark.parametrize("options", [BY_ROWS, BY_SWEEPS], ids=["rows", "sweeps"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("level", [0, 1])
+def test_the_factors_are_those_of_the_textbook(on, rng, options, dtype, level):
+    S = convection(4, dtype).toarray()
+    pattern = S != 0
+    if level:
+        pattern |= (np.tril(pattern, -1).astype(int) @ np.triu(pattern, 1).astype(int)) > 0
+    L, U = dense_ilu(S, pattern)
+    M = Ilu(
+        wl.Csr(S, executor=on),
+        level=level,
+        **here(on, options | {"sweeps": options["sweeps"] if options["sweeps"] == "exact" else 16}),
+    )
+    x = block(rng, (16, 2), dtype)
+    np.testing.assert_allclose(M @ x, np.linalg.solve(L @ U, x), rtol=1e-10)
+    np.testing.assert_allclose(M.T @ x, np.linalg.solve((L @ U).T, x), rtol=1e-10)
+    np.testing.assert_allclose(M.H @ x, np.linalg.solve((L @ U).conj().T, x), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("options", [BY_ROWS, {"sweeps": 3, "apply": "sweeps:3"}, {}])
+def test_cg_and_ic_take_fewer_iterations(on, rng, dtype, options):
+    A = wl.Csr(poisson(20, dtype), executor=on)
+    b = block(rng, (400, 2), dtype)
+    plain = wl.solvers.Cg(A, M="jacobi", rtol=tolerance(dtype)).solve(b)
+    result = wl.solvers.Cg(A, M=Ic(**here(on, options)), rtol=tolerance(dtype)).solve(b)
+    assert result.converged
+    assert result.iterations < 0.6 * plain.iterations
+
+
+@pytest.mark.parametrize("solver", ["Bicgstab", "Cgs", "Gmres"])
+@pytest.mark.parametrize("options", [{}, {"sweeps": 3, "apply": "sweeps:3"}])
+def test_other_solvers_take_ilu(on, rng, solver, options):
+    A = wl.Csr(convection(20), executor=on)
+    make = getattr(wl.solvers, solver)
+    b = rng.standard_normal(400)
+    plain = make(A, rtol=1e-10, M="jacobi").solve(b)
+    result = make(A, rtol=1e-10, M=Ilu(**options)).solve(b)
+    assert result.converged and result.iterations < 0.6 * plain.iterations
+
+
+def test_ic_is_hermitian(on, rng):
+    S = poisson(6, "complex128")
+    M = Ic(wl.Csr(S, executor=on), sweeps=2, apply="sweeps:2")
+    D = M @ np.eye(36, dtype=complex)
+    np.testing.assert_allclose(D, D.conj().T, atol=1e-12)
+    assert np.all(np.linalg.eigvalsh(D) > 0)
+
+
+def test_factors_and_what_is_there_are_respected(on, rng):
+    for options in ({}, {"apply": "sweeps:2"}):
+        M = Ilu(wl.Csr(poisson(5), executor=on), **options)
+        x, y = rng.standard_normal((2, 25, 2))
+        found = M.apply(x, out=y.copy(), alpha=3.0, beta=-2.0)
+        np.testing.assert_allclose(found, 3.0 * (M @ x) - 2.0 * y, rtol=1e-12)
+        np.testing.assert_allclose(M.apply(x, out=np.full((25, 2), np.nan)), M @ x, rtol=1e-14)
+
+
+def test_missing_and_zero_diagonals_are_shifted_and_said(on, rng):
+    S = sp.csr_array(np.array([[0.0, 2.0, 0.0], [1.0, 4.0, 1.0], [0.0, 1.0, 3.0]]))
+    M = Ilu(wl.Csr(S, executor=on))
+    assert any("pivots were too small" in note for note in M.notes)
+    assert np.all(np.isfinite(M @ rng.standard_normal(3)))
+    indefinite = wl.Csr(poisson(6) - 3.0 * sp.eye_array(36), executor=on)
+    assert any("was added" in note for note in Ic(indefinite).notes)
+
+
+def test_no_pivots_are_an_error(on):
+    with pytest.raises(wl.errors.InvalidMatrix, match="Ic: no positive pivots"):
+        Ic(wl.Csr(-poisson(3), executor=on))
+    with pytest.raises(wl.errors.InvalidMatrix, match="NaN or Inf"):
+        Ilu(wl.Csr(np.array([[1.0, np.nan], [0.0, 1.0]]), executor=on))
+
+
+def test_it_moves_pickles_and_follows_new_values(on, rng):
+    S = convection(6)
+    A = wl.Csr(S.copy(), executor=on)
+    M = Ilu(A)
+    x = rng.standard_normal(36)
+    if on.supports(triangular.factorize):
+        np.testing.assert_allclose(M.to("reference") @ x, M @ x, rtol=1e-12)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(M)) @ x, M @ x, rtol=1e-12)
+    assert M.astype(np.float32).dtype == np.float32
+    lower = M.lower
+    A.update_values(4.0 * S.data)
+    M.update()
+    assert M.lower is lower
+    np.testing.assert_allclose(M @ x, (Ilu(wl.Csr(S, executor=on)) @ x) / 4, rtol=1e-12)
+
+
+def test_duplicates_and_unsorted_rows_are_taken(on, rng):
+    S = convection(5)
+    coo = S.tocoo()
+    order = rng.permutation(coo.nnz)
+    row, col = np.r_[coo.row[order], coo.row], np.r_[coo.col[order], coo.col]
+    data = np.r_[0.25 * coo.data[order], 0.75 * coo.data]
+    A = wl.Coo((data, (row, col)), shape=S.shape, executor=on)
+    x = rng.standard_normal(25)
+    np.testing.assert_allclose(Ilu(A) @ x, Ilu(wl.Csr(S, executor=on)) @ x, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_small_systems(on, n):
+    S = sp.csr_array(np.diag(np.arange(1.0, n + 1)))
+    np.testing.assert_allclose(Ilu(wl.Csr(S, executor=on)) @ np.arange(1.0, n + 1), np.ones(n))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 2}, "level"),
+        ({"sweeps": 0}, "sweeps"),
+        ({"apply": "approximately"}, "apply"),
+        ({"apply": "sweeps:none"}, "apply"),
+    ],
+)
+def test_options_are_checked(options, message):
+    with pytest.raises(wl.errors.InvalidArgument, match=message):
+        Ilu(wl.Csr(np.eye(2)), **options)
+
+
+def test_exact_is_refused_where_rows_are_not_gone_through(on):
+    A = wl.Csr(poisson(3), executor=on)
+    if on.supports(triangular.factorize):
+        assert "row by row" in Ilu(A, **BY_ROWS).notes[0]
+    else:
+        with pytest.raises(wl.errors.UnsupportedOperation, match="has no kernel"):
+            Ilu(A, **BY_ROWS)
+    assert isinstance(wl.solvers.Cg(A, M="ic:sweeps=2,level=1").M, Ic)
