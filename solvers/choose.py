@@ -162,7 +162,7 @@ def _is_hermitian(A: Matrix) -> bool:
     """Return whether the matrix equals its conjugate transpose to rounding."""
     if A.shape[0] != A.shape[1]:
         return False
-    rows: Csr = A.asformat("csr").sum_duplicates()
+    rows: Csr = A.asformat("csr").without_duplicates()
     columns = rows.transpose().conj()
     executor = A.executor
     pattern = zip((rows.indptr, rows.indices), (columns.indptr, columns.indices), strict=True)

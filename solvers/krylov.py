@@ -274,10 +274,14 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     def take_workspace(self, dtype: Any, columns: int) -> Workspace:
         """Return arrays that no other solve uses, new ones if all are in use."""
         free = self._workspaces.setdefault((str(np.dtype(dtype)), columns), [])
-        try:
-            return free.pop()  # in one step: threads may ask at the same time
-        except IndexError:
-            return self._new_workspace(dtype, columns)
+        while free:
+            try:
+                work = free.pop()  # in one step: threads may ask at the same time
+            except IndexError:
+                break
+            if not work.outdated:
+                return work
+        return self._new_workspace(dtype, columns)
 
     def give_back(self, work: Workspace) -> None:
         """Keep the arrays of a solve for the next one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.dtypes import real_dtype
+from ..core.formats import Matrix
 from ..core.iteration import Cycles, Iteration, Replay
 from ..core.linop import LinOp
 from ..core.operations import status as status_operations
@@ -29,6 +30,9 @@ class Workspace:
         What the executor drives.
     beginning, ending, verifying : Replay
         What it plays around a cycle.
+    outdated : list
+        What matrices held when their pattern was replaced in place: programs of this workspace may
+        still read it, and are made anew for the next solve.
     cycles : Cycles
         Of a solver that restarts: what it drives while nobody watches. Such a solver has the
         right-hand sides in ``b`` then, and the norms with which the last cycle began in ``begun``.
@@ -49,6 +53,8 @@ class Workspace:
         self.n, self.k = A.shape[0], columns
         self.dtype = A.dtype
         self.status = Status(self.executor, columns, A.dtype)
+        self.outdated: list[Any] = []
+        Matrix.recorders.add(self)
         self.vectors("x", "r")
 
     if TYPE_CHECKING:

@@ -110,6 +110,25 @@ class Matrix(LinOp):
         self.__dict__.update(made.__dict__)
         made._share_values(self)
 
+    #: Who has recorded programs over the arrays of matrices: each has a list ``outdated``. Solvers
+    #: record anew what is outdated.
+    recorders: ClassVar[WeakSet[Any]] = WeakSet()
+
+    def _replace(self, made: Self) -> None:
+        """Become ``made`` in place.
+
+        Plans and copies of the old entries are forgotten. Matrices that shared the old arrays keep
+        them, and from now on their own values. So does who recorded a program, which may be
+        running.
+        """
+        before = dict(self.__dict__)
+        for recorder in list(Matrix.recorders):
+            recorder.outdated.append(before)
+        if self._sharers is not None:
+            self._sharers.discard(self)
+        self.__dict__.pop("_sharers", None)
+        self.__dict__.update(made.__dict__)
+
     def _extra(self) -> dict[str, Any]:
         """Return what else a matrix of this format is made of besides its arrays."""
         return {}
@@ -325,12 +344,12 @@ class Matrix(LinOp):
 
     def count_nonzero(self) -> int:
         """Return how many entries are not zero once duplicates are added up."""
-        entries: Csr = self.asformat("csr").sum_duplicates()
+        entries: Csr = self.asformat("csr").without_duplicates()
         return int(np.count_nonzero(self.executor.to_host(entries.data)))
 
     def __abs__(self) -> Csr:
         """Return the absolute values, duplicates added up before, as a Csr with sorted rows."""
-        entries: Csr = self.asformat("csr").sum_duplicates()
+        entries: Csr = self.asformat("csr").without_duplicates()
         return entries._with_data(self.executor.xp.abs(entries.data))
 
     def __getitem__(self, key: Any) -> Any:

@@ -19,7 +19,8 @@ class Bsr(Matrix):
     Parameters
     ----------
     arg : matrix or tuple
-        Any matrix, or ``(data, indices, indptr)`` with data of shape ``(nblocks, r, c)``.
+        Any matrix, ``(data, indices, indptr)`` with data of shape ``(nblocks, r, c)``, or
+        ``(data, (row, col))`` of single entries, whose duplicates are added up.
     shape : tuple of int, optional
         Rows and columns, multiples of the block's.
     blocksize : tuple of int, optional
@@ -60,6 +61,7 @@ class Bsr(Matrix):
         dtype: Any = None,
         executor: Executor | str | None = None,
     ) -> None:
+        arg = validate.as_numbers(arg, dtype)
         if isinstance(arg, tuple) and len(arg) == 3:
             made = _from_blocks(arg, shape, place(executor, *arg))
             if blocksize not in (None, made.blocksize):
@@ -95,6 +97,15 @@ class Bsr(Matrix):
         """The conjugate transpose."""
         return self.T.conj()
 
+    def sum_duplicates(self) -> None:
+        """Sort the blocks of each row and add up blocks of one place, in place.
+
+        See :meth:`Csr.sum_duplicates`.
+        """
+        entries = self.asformat("csr")
+        if entries.without_duplicates() is not entries:
+            self._replace(entries.asformat("bsr", blocksize=self.blocksize))
+
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.bsr_array`` that shares no memory with this matrix."""
         from scipy.sparse import bsr_array
@@ -120,5 +131,7 @@ def _from_blocks(triple: Any, shape: Any, executor: Executor) -> Bsr:
     validate.equal_lengths(data=data, indices=indices)
     indptr = validate.pointers(indptr, m // r, data.shape[0])
     indices, indptr = validate.of_one_dtype(max(m, n, data.size), indices, indptr)
+    if validate.is_logical(triple[0]):
+        data, indices, indptr = validate.either_compressed(data, indices, indptr)
     arrays = zip((data, indices, indptr), triple, strict=True)
     return Bsr._from_arrays(executor, (m, n), *(own(executor, a, given) for a, given in arrays))

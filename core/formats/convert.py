@@ -72,6 +72,11 @@ def _csc_to_csr(matrix: Csc) -> Csr:
 
 
 def _coo_to_csr(matrix: Coo) -> Csr:
+    return rows_of(matrix).without_duplicates()
+
+
+def rows_of(matrix: Coo) -> Csr:
+    """Return coordinates by compressed rows, each entry by itself and in the order it has."""
     executor, entries = matrix.executor, matrix
     if is_narrow(matrix.dtype):
         # kernels move no values of 16 bits: where each was goes in its stead, exact in float64
@@ -89,7 +94,7 @@ def _padded_to_csr(matrix: Any, rows: Any, data: Any, indices: Any) -> Csr:
     coo = Coo._from_arrays(
         matrix.executor, matrix.shape, data[keep], rows[keep].astype(indices.dtype), indices[keep]
     )
-    return _coo_to_csr(coo)
+    return rows_of(coo)
 
 
 def _ell_to_csr(matrix: Ell) -> Csr:
@@ -123,7 +128,7 @@ def _hybrid_to_csr(matrix: Hybrid) -> Csr:
         rows[order],
         xp.concatenate([ell.col, coo.col.astype(ell.col.dtype)])[order],
     )
-    return _coo_to_csr(joined)
+    return rows_of(joined)
 
 
 def _bsr_to_csr(matrix: Bsr) -> Csr:
@@ -144,14 +149,14 @@ def _bsr_to_csr(matrix: Bsr) -> Csr:
         row[order].astype(dtype),
         col[order].astype(dtype),
     )
-    return _coo_to_csr(coo)
+    return rows_of(coo)
 
 
 def _dense_to_csr(matrix: Dense) -> Csr:
     xp = matrix.executor.xp
     row, col = xp.nonzero(matrix.data)
     dtype = index_dtype(max(*matrix.shape, int(row.size)))
-    return _coo_to_csr(
+    return rows_of(
         Coo._from_arrays(
             matrix.executor,
             matrix.shape,
@@ -279,7 +284,7 @@ def _csr_to_hybrid(matrix: Csr, width: int | None = None) -> Hybrid:
             executor, matrix.shape, matrix.data[which], rows[which], matrix.indices[which]
         )
 
-    return Hybrid._from_parts(_csr_to_ell(_coo_to_csr(part(common)), width), part(~common))
+    return Hybrid._from_parts(_csr_to_ell(rows_of(part(common)), width), part(~common))
 
 
 def _csr_to_bsr(matrix: Csr, blocksize: tuple[int, int] | None = None) -> Bsr:
@@ -292,7 +297,7 @@ def _csr_to_bsr(matrix: Csr, blocksize: tuple[int, int] | None = None) -> Bsr:
     m, n = matrix.shape
     if r < 1 or c < 1 or m % r or n % c:
         raise InvalidArgument(f"bsr: {m}x{n} is not a multiple of the block size {r}x{c}")
-    matrix = matrix.sum_duplicates()
+    matrix = matrix.without_duplicates()
     rows = _row_of_entry(matrix).astype(xp.int64)
     key = rows // r * (n // c) + matrix.indices // c
     blocks, which = xp.unique(key, return_inverse=True)
@@ -321,7 +326,7 @@ def _fitting_blocksize(matrix: Csr) -> tuple[int, int]:
 
 
 def _csr_to_dense(matrix: Csr) -> Dense:
-    matrix = matrix.sum_duplicates()  # so that every place is assigned once
+    matrix = matrix.without_duplicates()  # so that every place is assigned once
     data = matrix.executor.xp.zeros(matrix.shape, matrix.dtype)
     data[_row_of_entry(matrix), matrix.indices] = matrix.data
     return Dense._from_arrays(matrix.executor, matrix.shape, data)

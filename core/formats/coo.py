@@ -28,7 +28,8 @@ class Coo(Matrix):
     Attributes
     ----------
     data : array, shape (nnz,)
-        Values; entries of one place add up.
+        Values; entries of one place stay apart and add up in products. Other formats that a Coo
+        becomes hold their sum. Of booleans each place is held once, as "or" makes them one.
     row, col : arrays of int32 or int64, shape (nnz,)
         Where they are. Rows rise; within a row the order given is kept.
 
@@ -54,6 +55,7 @@ class Coo(Matrix):
         dtype: Any = None,
         executor: Executor | str | None = None,
     ) -> None:
+        arg = validate.as_numbers(arg, dtype)
         if is_coordinates(arg):
             data, (row, col) = arg
             made = _from_coordinates(data, row, col, shape, place(executor, data, row, col))
@@ -72,12 +74,27 @@ class Coo(Matrix):
     @property
     def T(self) -> Coo:
         """The transpose, sorted by its rows."""
-        return self.asformat("csr").T.asformat("coo")
+        from .convert import rows_of
+
+        return rows_of(self).T.asformat("coo")
 
     @property
     def H(self) -> Coo:
         """The conjugate transpose."""
         return self.T.conj() if is_complex(self.dtype) else self.T
+
+    def sum_duplicates(self) -> None:
+        """Sort the columns of each row and add up entries of one place, in place.
+
+        See :meth:`Csr.sum_duplicates`.
+        """
+        from .convert import rows_of
+
+        entries = rows_of(self)
+        summed = entries.without_duplicates()
+        if summed is not entries:
+            made = summed.asformat("coo")
+            self._replace(self._with_arrays(self.executor, *made._native_arrays()))
 
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.coo_array`` that shares no memory with this matrix."""
@@ -109,7 +126,9 @@ def _from_coordinates(data: Any, row: Any, col: Any, shape: Any, executor: Execu
     columns = validate.indices(to_host(col), n, "col")
     validate.equal_lengths(data=values, row=rows, col=columns)
     rows, columns = validate.of_one_dtype(max(m, n, values.size), rows, columns)
-    if np.any(rows[1:] < rows[:-1]):
+    if validate.is_logical(data):
+        values, rows, columns = validate.either(values, rows, columns)
+    elif np.any(rows[1:] < rows[:-1]):
         order = np.argsort(rows, kind="stable")
         values, rows, columns = values[order], rows[order], columns[order]
     given = (data, row, col)

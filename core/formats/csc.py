@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dtypes import is_complex
 from ..operations import matrix as operations
+from . import validate
 from .base import Matrix, checked_shape, converted, own, place
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ class Csc(Matrix):
     Parameters
     ----------
     arg : matrix or tuple
-        Any matrix, or the triple ``(data, indices, indptr)`` with row indices and column pointers.
+        Any matrix, the triple ``(data, indices, indptr)`` with row indices and column pointers, or
+        ``(data, (row, col))``, whose duplicates are added up.
     shape, dtype, executor
         As for :class:`Csr`.
 
@@ -52,6 +54,7 @@ class Csc(Matrix):
     ) -> None:
         from .csr import validate_compressed
 
+        arg = validate.as_numbers(arg, dtype)
         if isinstance(arg, tuple) and len(arg) == 3:
             where = place(executor, *arg)
             data, indices, indptr = validate_compressed(arg, shape, rows_first=False)
@@ -110,6 +113,20 @@ class Csc(Matrix):
     def H(self) -> Csr:
         """The conjugate transpose; shares this matrix's arrays if they are real."""
         return self.T.conj() if is_complex(self.dtype) else self.T
+
+    def sum_duplicates(self) -> None:
+        """Sort the rows of each column and add up entries of one place, in place.
+
+        See :meth:`Csr.sum_duplicates`.
+        """
+        from .csr import Csr
+
+        columns = Csr._from_arrays(
+            self.executor, self.shape[::-1], self.data, self.indices, self.indptr
+        )
+        summed = columns.without_duplicates()
+        if summed is not columns:
+            self._replace(self._with_arrays(self.executor, *summed._native_arrays()))
 
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.csc_array`` that shares no memory with this matrix."""

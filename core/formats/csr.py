@@ -34,7 +34,7 @@ class Csr(Matrix):
     ----------
     arg : matrix or tuple
         A matrix of SciPy, CuPy or PyTorch, any wollemi matrix, a dense array, the triple
-        ``(data, indices, indptr)``, or ``(data, (row, col))``.
+        ``(data, indices, indptr)``, or ``(data, (row, col))``, whose duplicates are added up.
     shape : tuple of int, optional
         Rows and columns; needed with a tuple, unless the largest index tells them.
     dtype : dtype, optional
@@ -84,6 +84,7 @@ class Csr(Matrix):
         dtype: Any = None,
         executor: Executor | str | None = None,
     ) -> None:
+        arg = validate.as_numbers(arg, dtype)
         if isinstance(arg, tuple) and len(arg) == 3:
             made = _from_triple(arg, shape, place(executor, *arg))
         else:
@@ -223,12 +224,30 @@ class Csr(Matrix):
         indices, data, _ = rearranged(self, structure.csr_sort)
         return self._from_arrays(self.executor, self.shape, data, indices, self.indptr)
 
-    def sum_duplicates(self) -> Csr:
-        """Return this matrix, sorted, with entries of one place added up; zeros stay."""
+    def sum_duplicates(self) -> None:
+        """Sort the columns of each row and add up entries of one place, in place; zeros stay.
+
+        Plans are made anew. Matrices that shared this one's arrays, such as ``A.T`` made before,
+        keep the entries as they were, and no longer follow its values.
+
+        Examples
+        --------
+        >>> import wollemi as wl
+        >>> A = wl.Csr(([1.0, 2.0, 3.0], [1, 0, 1], [0, 3]), shape=(1, 2))
+        >>> A.sum_duplicates()
+        >>> A.data, A.indices
+        (array([2., 4.]), array([0, 1]))
+        """
+        matrix = self.without_duplicates()
+        if matrix is not self:
+            self._replace(matrix)
+
+    def without_duplicates(self) -> Csr:
+        """Return this matrix, sorted, with entries of one place added up; itself if it is so."""
         matrix = self.sort()
         if matrix.has_duplicates:
             if is_narrow(self.dtype):
-                return matrix.astype(np.float32).sum_duplicates().astype(self.dtype)
+                return matrix.astype(np.float32).without_duplicates().astype(self.dtype)
             indptr, indices, data = self.executor.run(structure.csr_sum_duplicates, matrix)
             return Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
         return matrix
@@ -319,4 +338,6 @@ def validate_compressed(
     indptr = validate.pointers(indptr, major, data.size)
     largest = max(data.size, major, minor if shape is not None else 0)
     indices, indptr = validate.of_one_dtype(largest, indices, indptr)
+    if validate.is_logical(triple[0]):
+        return validate.either_compressed(data, indices, indptr)
     return data, indices, indptr

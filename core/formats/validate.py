@@ -11,6 +11,7 @@ import numpy as np
 
 from ..dtypes import ML_DTYPES, index_dtype, stored_dtype, value_dtype
 from ..errors import InvalidMatrix
+from ..operands import to_host
 
 HostArray = np.ndarray[Any, Any]
 
@@ -89,3 +90,40 @@ def equal_lengths(**arrays: HostArray) -> None:
     if len({a.shape[0] for a in arrays.values()}) > 1:
         lengths = ", ".join(f"{name} has {a.shape[0]}" for name, a in arrays.items())
         raise InvalidMatrix(f"lengths disagree: {lengths}")
+
+
+def as_numbers(arg: Any, dtype: Any) -> Any:
+    """Return what a constructor is given with booleans as numbers, if a dtype is asked for.
+
+    They are added up as numbers then; see :func:`is_logical`.
+    """
+    if not isinstance(arg, tuple) or dtype is None or not is_logical(arg[0]):
+        return arg
+    return (to_host(arg[0]).astype(np.float64), *arg[1:])
+
+
+def is_logical(data: Any) -> bool:
+    """Return whether values are booleans: entries of one place are then no sum, but either."""
+    return str(getattr(data, "dtype", "")) in ("bool", "torch.bool") or (
+        isinstance(data, (list, tuple)) and np.asarray(data).dtype == bool
+    )
+
+
+def either(data: HostArray, major: HostArray, minor: HostArray) -> tuple[HostArray, ...]:
+    """Return entries with those of one place made one, which is 1 if one of them is."""
+    order = np.lexsort((minor, major))
+    data, major, minor = data[order], major[order], minor[order]
+    first = np.flatnonzero(np.r_[True, (np.diff(major) != 0) | (np.diff(minor) != 0)][: major.size])
+    if first.size == 0:
+        return data, major, minor
+    return np.maximum.reduceat(data, first), major[first], minor[first]
+
+
+def either_compressed(
+    data: HostArray, indices: HostArray, indptr: HostArray
+) -> tuple[HostArray, HostArray, HostArray]:
+    """Return compressed entries or blocks as :func:`either` does."""
+    major = np.repeat(np.arange(indptr.size - 1, dtype=indptr.dtype), np.diff(indptr))
+    data, major, indices = either(data, major, indices)
+    starts = np.searchsorted(major, np.arange(indptr.size, dtype=indptr.dtype))
+    return data, indices, starts.astype(indptr.dtype)

@@ -14,7 +14,8 @@ import numpy as np
 from ..dtypes import ML_DTYPES, is_narrow, name_of, stored_dtype
 from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch, UnsupportedDtype
 from ..executor import Array, Executor
-from ..formats import Csr, Matrix
+from ..formats import Coo, Csr, Matrix
+from ..formats.convert import rows_of
 from ..operands import as_batch, is_host, native, require_out
 
 
@@ -22,6 +23,8 @@ def as_csr(A: Any) -> Csr:
     """Return ``A`` by compressed rows; other libraries' matrices are taken as ``wl.Csr`` does."""
     if isinstance(A, Csr):
         return A
+    if isinstance(A, Coo):
+        return rows_of(A)  # entries of one place stay apart: values= may name each
     if isinstance(A, Matrix):
         return A.asformat("csr")
     if hasattr(A, "tocsr") or "sparse" in str(getattr(A, "layout", "")):

@@ -28,10 +28,10 @@ def test_a_product_is_that_of_the_dense_matrices(pair):
 @given(pairs())
 def test_a_product_has_an_entry_wherever_entries_meet(pair):
     left, right = pair
-    meets = (csr(left)._with_data(np.ones(left.nnz)).to_dense() != 0).astype(int) @ (
-        csr(right)._with_data(np.ones(right.nnz)).to_dense() != 0
-    ).astype(int)
-    assert (csr(left) @ csr(right)).nnz == np.count_nonzero(meets)
+    A, B = csr(left), csr(right)
+    places = [M._with_data(np.ones(M.nnz)).to_dense().astype(int) for M in (A, B)]
+    meets = places[0] @ places[1]
+    assert (A @ B).nnz == np.count_nonzero(meets)
 
 
 @given(twins())
