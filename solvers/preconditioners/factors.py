@@ -74,7 +74,7 @@ def widened(A: Matrix, level: int) -> Csr:
 
     Level 0 adds the diagonal; level 1 what one elimination fills in.
     """
-    S: Csr = A.asformat("csr").sum_duplicates().sort()
+    S: Csr = A.asformat("csr").without_duplicates()
     diagonal = _identity(S)
     S = add(S, diagonal, 1.0, 0.0)
     for _ in range(level):
