@@ -32,7 +32,7 @@ native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell
 cmake_option = --config-settings=cmake.define.$(1)
 INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
 
-.PHONY: help develop demo test test-gpu lint format sanitize bench performance wheel clean
+.PHONY: help develop demo test test-gpu lint format sanitize fuzz bench performance wheel clean
 
 help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png'
@@ -41,6 +41,7 @@ help:
 	@echo 'make lint      ruff, mypy and clang-format, changing nothing'
 	@echo 'make format    ruff and clang-format, in place'
 	@echo 'make sanitize  the omp tests under the address and undefined-behaviour sanitizers'
+	@echo 'make fuzz      random files and expressions, a minute each (SECONDS=600 SEED=7 SANITIZE=ON)'
 	@echo 'make bench     the benchmarks'
 	@echo 'make performance  docs/performance.md and its pictures, from benchmarks/results'
 	@echo 'make develop   only an editable install (LEVELS=v3 builds one instruction set)'
@@ -118,16 +119,29 @@ format: $(STAMPS)/lint
 
 # libstdc++ is preloaded too: without it the sanitizer finds no __cxa_throw and ends at the first exception.
 # Leaks are off, because the interpreter never frees what it interns.
+SANITIZED := $(abspath $(BUILD))/sanitize/site
+INSTALL_SANITIZED = $(INSTALL) --upgrade --target $(SANITIZED) --config-settings=build-dir=$(BUILD)/sanitize/cmake \
+	--config-settings=install.strip=false $(call cmake_option,WOLLEMI_SANITIZE=ON) \
+	$(call cmake_option,WOLLEMI_NATIVE_LEVELS=$(if $(filter x86_64,$(shell uname -m)),v3,generic)) .
+PYTHON_SANITIZED = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	PYTHONPATH=$(SANITIZED):$(SITE_PACKAGES) $(BASE_PYTHON)
+
 SANITIZE_TESTS ?= tests/backends -k omp
 sanitize: $(STAMPS)/test
-	$(INSTALL) --upgrade --target $(BUILD)/sanitize/site --config-settings=build-dir=$(BUILD)/sanitize/cmake \
-		--config-settings=install.strip=false $(call cmake_option,WOLLEMI_SANITIZE=ON) \
-		$(call cmake_option,WOLLEMI_NATIVE_LEVELS=$(if $(filter x86_64,$(shell uname -m)),v3,generic)) .
-	$(PIP) install --no-build-isolation --no-deps --upgrade --target $(BUILD)/sanitize/site ./benchmarks
-	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
-	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	PYTHONPATH=$(abspath $(BUILD))/sanitize/site:$(SITE_PACKAGES) \
-		$(BASE_PYTHON) -m pytest -p no:cacheprovider $(SANITIZE_TESTS)
+	$(INSTALL_SANITIZED)
+	$(PYTHON_SANITIZED) -m pytest -p no:cacheprovider $(SANITIZE_TESTS)
+
+# Random files, then random matrices and expressions, for so many seconds each: make fuzz SECONDS=600 SANITIZE=ON
+SECONDS ?= 60
+SEED ?= 0
+SANITIZE ?= OFF
+fuzz: $(STAMPS)/test
+	$(if $(filter ON,$(SANITIZE)),$(INSTALL_SANITIZED))
+	@status=0; for target in files expressions; do \
+		$(if $(filter ON,$(SANITIZE)),$(PYTHON_SANITIZED),$(PY)) -m tests.fuzz $$target --seconds $(SECONDS) --seed $(SEED) \
+			|| status=$$?; \
+	done; exit $$status
 
 # The wheel is built from the sdist, so a file missing there shows here; so does kernel text missing in the wheel.
 runtime_text := find unified simt gpu cuda dpcpp -name '*.[ch]pp' -o -name '*.cu' | sort

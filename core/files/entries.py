@@ -62,7 +62,7 @@ class Coordinates(NamedTuple):
 
 def _by_rows(entries: Any) -> tuple[HostArray, tuple[HostArray, HostArray]]:
     """Return values and places by rising rows, entries of a row in the order given."""
-    row, col = entries.coords
+    row, col = entries.row, entries.col
     rows = entries.shape[0]
     if rows > _MANY_ROWS * entries.nnz or not np.any(row[1:] < row[:-1]):
         return entries.data, (row, col)  # Coo sorts what is left to sort
@@ -86,6 +86,8 @@ class Compressed(NamedTuple):
 
     def matrix(self, format: str | None, executor: Executor | str | None) -> Matrix:
         """Return a matrix; Csr if no format is asked for."""
+        if self.format not in ("csr", format):
+            check_pointers("shape", self.shape, self.data.size, format)
         made = _COMPRESSED[self.format](
             (self.data, self.indices, self.indptr), shape=self.shape, executor=executor
         )

@@ -315,7 +315,7 @@ def _mirrored(entries: Any, symmetry: str) -> Any:
 
     if symmetry == "general":
         return entries
-    data, (i, j) = entries.data, entries.coords
+    data, i, j = entries.data, entries.row, entries.col
     if symmetry == "skew-symmetric" and data.dtype.kind in "ui":
         data = data.astype(np.float64)
     off = i != j

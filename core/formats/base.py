@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="Matrix")
 
+#: Rows and columns are counted by int64, one more of them by pointers.
+_LARGEST = int(np.iinfo(np.int64).max) - 1
+
 
 class Matrix(LinOp):
     """A matrix whose entries are held in arrays of its executor.
@@ -464,11 +467,13 @@ def checked_shape(shape: Any) -> tuple[int, int]:
     """Return ``shape`` as two non-negative integers, or raise InvalidMatrix."""
     try:
         rows, columns = shape
-        if int(rows) != rows or int(columns) != columns or rows < 0 or columns < 0:
+        if int(rows) != rows or int(columns) != columns:
+            raise ValueError
+        if not 0 <= rows <= _LARGEST or not 0 <= columns <= _LARGEST:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise InvalidMatrix(
-            f"shape: expected two non-negative integers (rows, columns), got {shape!r}"
+            f"shape: expected two non-negative integers (rows, columns) of 64 bits, got {shape!r}"
         ) from None
     return int(rows), int(columns)
 

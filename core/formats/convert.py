@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import index_dtype, is_narrow
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, OutOfDeviceMemory
+from ..memory import available
 from ..operations import structure
 from .base import Matrix
 from .bsr import Bsr
@@ -24,6 +25,9 @@ from .diagonal import Diagonal
 from .ell import Ell
 from .hybrid import QUANTILE, Hybrid
 from .sellp import SLICE_SIZE, WINDOW, Sellp
+
+#: Bytes below which nobody asks how much memory there is, which takes 50 microseconds.
+_WORTH_ASKING = 1 << 28
 
 #: Every format by its name.
 FORMATS: dict[str, type[Matrix]] = {
@@ -50,6 +54,7 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
     if format not in ("csr", *_FROM_CSR):
         known = ", ".join(sorted({"csr", *_FROM_CSR}))
         raise InvalidArgument(f"no conversion to {format!r}; formats: {known}")
+    _require_memory(matrix, format)
     csr = matrix if isinstance(matrix, Csr) else _TO_CSR[matrix.format](matrix)
     if format == "csr":
         if asked:
@@ -62,6 +67,27 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
             raise
         unknown = str(error).rpartition(" ")[2]
         raise InvalidArgument(f"{format} has no option {unknown}") from None
+
+
+def _require_memory(matrix: Matrix, format: str) -> None:
+    """Raise OutOfDeviceMemory if the host has no room for what grows with the shape alone.
+
+    A GPU says so itself when it is asked for it.
+    """
+    rows, columns = matrix.shape
+    width = matrix.index_dtype.itemsize
+    nbytes = {
+        "csc": width * columns,
+        "dense": matrix.dtype.itemsize * rows * columns,
+    }.get(format, 0)
+    if not isinstance(matrix, Csr):
+        nbytes = max(nbytes, width * rows)
+    if nbytes > _WORTH_ASKING and matrix.executor.xp is np and nbytes > available():
+        raise OutOfDeviceMemory(
+            f"a {rows} x {columns} matrix in {format} format takes {nbytes / 2**30:.3g} GiB for "
+            f"its shape alone, and {available() / 2**30:.3g} GiB are available on "
+            f"{matrix.executor.name}"
+        )
 
 
 # ---- to CSR

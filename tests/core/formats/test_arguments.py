@@ -8,7 +8,12 @@ import scipy.sparse as sp
 import torch
 
 import wollemi as wl
-from wollemi.core.errors import InvalidArgument, InvalidMatrix, UnsupportedDtype
+from wollemi.core.errors import (
+    InvalidArgument,
+    InvalidMatrix,
+    OutOfDeviceMemory,
+    UnsupportedDtype,
+)
 
 DATA, ROW, COL = [1.0, 2.0, 3.0], [0, 1, 1], [1, 0, 1]
 ENTRIES = sp.coo_array((DATA, (ROW, COL)), shape=(2, 2)).toarray()
@@ -142,3 +147,24 @@ def test_numbers_that_numpy_lacks_are_named():
 def test_what_is_no_preconditioner_is_named_as_one(M):
     with pytest.raises((InvalidArgument, InvalidMatrix), match=r"M: .*wl.Diagonal\(d\)"):
         wl.linalg.cg(ENTRIES, np.ones(2), M=M)
+
+
+@pytest.mark.parametrize("name", ["reference", "omp"])
+@pytest.mark.parametrize("format", ["Csr", "Csc", "Bsr"])
+def test_a_shape_that_no_memory_holds_is_refused_with_its_size(format, name):
+    for place in (1 << 40, 1 << 62):
+        arg = ([1.0], ([place], [place]))
+        with pytest.raises(OutOfDeviceMemory, match=f"for its shape alone.*on {name}"):
+            getattr(wl, format)(arg, executor=name)
+    A = wl.Coo(([1.0], ([1 << 40], [1 << 40])), executor=name)
+    assert A.nnz == 1
+    with pytest.raises(OutOfDeviceMemory, match="dense format"):
+        A.asformat("dense")
+
+
+@pytest.mark.parametrize("shape", [(1 << 63, 1), (1, 1 << 64), (-1, 1), (1.5, 1)])
+def test_a_shape_beyond_64_bits_is_refused(shape):
+    with pytest.raises(InvalidMatrix, match="integers"):
+        wl.Coo(([1.0], ([0], [0])), shape=shape, executor="reference")
+    with pytest.raises(InvalidMatrix, match="64 bits"):
+        wl.Coo(([1.0], ([2**64 - 1], [0])), executor="reference")

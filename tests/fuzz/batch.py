@@ -1,0 +1,49 @@
+"""A number of random examples with a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import hypothesis
+from hypothesis import strategies as st
+
+
+class Target(NamedTuple):
+    """What is searched for defects.
+
+    Parameters
+    ----------
+    name : str
+        By which it is asked for.
+    examples : SearchStrategy
+        Of whatever it takes.
+    check : callable
+        Fails on an example that shows a defect; is given it and a folder to work in.
+    """
+
+    name: str
+    examples: st.SearchStrategy[Any]
+    check: Callable[[Any, Path], None]
+
+
+def run_batch(target: Target, folder: Path, seed: int, count: int) -> None:
+    """Check so many examples; the one at hand is in the file ``last``."""
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=count,
+        derandomize=False,
+        database=None,
+        deadline=None,
+        print_blob=False,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+    )
+    @hypothesis.given(target.examples)
+    def batch(example: Any) -> None:
+        (folder / "last").write_text(repr(example), encoding="utf-8")
+        target.check(example, folder)
+
+    batch()
