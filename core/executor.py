@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 
 from .errors import ExecutorMismatch, UnsupportedOperation
 from .operation import KernelTable, Operation
+from .program import Call, Program, expanded, record, recording
 
 if TYPE_CHECKING:
     from .iteration import Cycles, Iteration, Replay
@@ -115,21 +116,50 @@ class Executor(ABC):
     def run(self, operation: Operation, *arguments: Any) -> Any:
         """Run the kernel of ``operation`` on native arguments.
 
+        While this thread records a program, it is written down instead.
+
         Raises
         ------
         UnsupportedOperation
             If this executor has no kernel for it.
         """
+        program = recording()
+        if program is not None and operation.writes_arguments:
+            self._recorded(program, operation, arguments)
+            return None
         kernel = self.kernels.find(operation)
         if kernel is None:
-            raise UnsupportedOperation(self._unsupported(operation))
+            if operation.parts is None:
+                raise UnsupportedOperation(self._unsupported(operation))
+            for part in expanded(Call(operation, arguments)):
+                self.run(part.operation, *part.arguments)
+            return None
         if self._observer is not None:
             return self._observer(self, operation, kernel, arguments)
         return kernel(self, *arguments)
 
+    def _recorded(self, program: Program, operation: Operation, arguments: tuple[Any, ...]) -> None:
+        if program.executor != self:
+            raise ExecutorMismatch(
+                f"{operation.name} runs on {self.name} within an iteration on "
+                f'{program.executor.name}; move its operands with .to("{program.executor.name}")'
+            )
+        program.append(Call(operation, arguments))
+
+    def record(self, body: Callable[[], None]) -> Program:
+        """Return the operations that ``body`` runs here, none of them run.
+
+        Plans of matrices and whatever else is made once is there afterwards.
+        """
+        return record(self, body).prepared()
+
+    def address(self, array: Array) -> int:
+        """Return where a native array begins; the default knows NumPy's."""
+        return int(array.__array_interface__["data"][0])
+
     def supports(self, operation: Operation) -> bool:
-        """Return whether there is a kernel for ``operation`` here."""
-        return self.kernels.find(operation) is not None
+        """Return whether there is a kernel for ``operation``, or for all that it is made of."""
+        return self.kernels.has(operation)
 
     def drive(self, iteration: Iteration, limit: int) -> None:
         """Run ``iteration`` until its status has no running column, or ``limit`` times.

@@ -110,6 +110,19 @@ class Operation:
         functor in ``backends/unified/``.
     dtypes : tuple of str
         What ``T`` may be.
+    sums : tuple of str
+        What an element-wise operation adds up over the rows of each column, and finishes once a
+        column: numbers ``T`` or ``R``, or ``largest`` for a real maximum.
+    step : Step, optional
+        The function that an element-wise operation was traced from; if None its functor is written
+        by hand.
+    parts : tuple of Operation, optional
+        Of a composite operation: the operations that it is made of, in order, whose parameters have
+        the names of its own. An executor that has no kernel of it runs them.
+    totals : mapping
+        Of an operation that is not element-wise: its outputs that are sums over rows, by name.
+        ``sum`` is a plain one, ``norm`` the root of a sum of squares, ``largest`` a maximum. A
+        group of executors makes the totals of those of its members after the operation.
     """
 
     name: str
@@ -119,6 +132,10 @@ class Operation:
     over: tuple[str, str] | None = None
     cost_of: Callable[..., Cost] | None = field(default=None, repr=False)
     dtypes: tuple[str, ...] = VALUE_DTYPE_NAMES
+    sums: tuple[str, ...] = ()
+    step: Any = field(default=None, repr=False)
+    parts: tuple[Operation, ...] | None = field(default=None, repr=False)
+    totals: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
@@ -130,8 +147,14 @@ class Operation:
 
     @property
     def symbol(self) -> str:
-        """The name as C++ spells it."""
-        return self.name.replace(".", "_")
+        """The name as C++ spells it; a step that is defined anew gets another one."""
+        version = f"_{self.step.version}" if self.step is not None and self.step.version else ""
+        return self.name.replace(".", "_") + version
+
+    @cached_property
+    def writes_arguments(self) -> bool:
+        """Whether it writes an argument; what does not, makes and returns something new."""
+        return any(p.intent in ("out", "inout") for p in self.parameters)
 
     @property
     def is_map(self) -> bool:
@@ -172,6 +195,22 @@ class OperationTable:
 
     def __init__(self) -> None:
         self._operations: dict[str, Operation] = {}
+        self._origins: dict[str, str] = {}
+
+    def add(self, operation: Operation, origin: str = "") -> Operation:
+        """Add an operation and return it.
+
+        ``origin`` says where it was defined: what is defined there again, as in a notebook, takes
+        its place; any other operation of the name is refused.
+        """
+        name = operation.name
+        if name in self._operations and not (origin and self._origins.get(name) == origin):
+            raise ValueError(f"operation {name} is declared twice")
+        if operation.step is not None and name in self._operations:
+            operation.step.version = self._operations[name].step.version + 1
+        self._operations[name] = operation
+        self._origins[name] = origin
+        return operation
 
     def declare(
         self,
@@ -183,13 +222,28 @@ class OperationTable:
         over: tuple[str, str] | None = None,
         cost: Callable[..., Cost] | None = None,
         dtypes: tuple[str, ...] = VALUE_DTYPE_NAMES,
+        sums: tuple[str, ...] = (),
+        parts: tuple[Operation, ...] | None = None,
+        totals: Mapping[str, str] | None = None,
     ) -> Operation:
         """Declare an operation and return it."""
-        if name in self._operations:
-            raise ValueError(f"operation {name} is declared twice")
-        operation = Operation(name, parse_signature(signature), summary, flops, over, cost, dtypes)
-        self._operations[name] = operation
-        return operation
+        parameters = parse_signature(signature)
+        if over is not None and not sums and any(_is_of_column(p, over) for p in parameters):
+            raise ValueError(f"{name} writes one value a column: say what it adds up, sums=")
+        return self.add(
+            Operation(
+                name,
+                parameters,
+                summary,
+                flops,
+                over,
+                cost,
+                dtypes,
+                sums,
+                parts=parts,
+                totals=totals or {},
+            )
+        )
 
     def __iter__(self) -> Iterator[Operation]:
         return iter(self._operations.values())
@@ -199,6 +253,11 @@ class OperationTable:
 
     def __getitem__(self, name: str) -> Operation:
         return self._operations[name]
+
+
+def _is_of_column(parameter: Parameter, over: tuple[str, str]) -> bool:
+    written = parameter.intent in ("out", "inout")
+    return written and (parameter.is_status or parameter.dims == over[1:])
 
 
 OPERATIONS = OperationTable()
@@ -222,6 +281,7 @@ class KernelTable:
         self.backend = backend
         self.parent = parent
         self._kernels: dict[Operation, Callable[..., Any]] = {}
+        self._of_steps: Callable[[Operation], Callable[..., Any]] | None = None
 
     def __call__(self, operation: Operation) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorate a function to be this backend's kernel of ``operation``."""
@@ -234,9 +294,24 @@ class KernelTable:
 
         return register
 
+    def of_steps(
+        self, make: Callable[[Operation], Callable[..., Any]]
+    ) -> Callable[[Operation], Callable[..., Any]]:
+        """Decorate a function to make this backend's kernels of steps, whoever declared them."""
+        self._of_steps = make
+        return make
+
+    def has(self, operation: Operation) -> bool:
+        """Return whether there is a kernel of ``operation``, or of all that it is made of."""
+        if self.find(operation) is not None:
+            return True
+        return operation.parts is not None and all(map(self.has, operation.parts))
+
     def find(self, operation: Operation) -> Callable[..., Any] | None:
         """Return the kernel of ``operation``, or None."""
         kernel = self._kernels.get(operation)
         if kernel is None and self.parent is not None:
             return self.parent.find(operation)
+        if kernel is None and operation.step is not None and self._of_steps is not None:
+            kernel = self._kernels[operation] = self._of_steps(operation)
         return kernel

@@ -209,7 +209,7 @@ def backends_with(operation: Operation) -> list[str]:
     return [
         name
         for name, table in kernel_tables().items()
-        if table is not None and table.find(operation) is not None
+        if table is not None and table.has(operation)
     ]
 
 

@@ -1,4 +1,7 @@
-"""Krylov solvers: algorithms over operators, with no knowledge of any device."""
+"""Krylov solvers: algorithms over operators, with no knowledge of any device.
+
+A solver is a class in a module of this folder, and is found there: nothing needs to list it.
+"""
 
 from .bicgstab import Bicgstab
 from .cg import Cg
@@ -7,6 +10,16 @@ from .configuration import from_settings, read_settings
 from .direct import Direct
 from .gmres import Gmres
 from .krylov import KrylovSolver
+from .registry import discover
+
+_NAMES = ("Bicgstab", "Cg", "Cgs", "Direct", "Gmres", "KrylovSolver")
+_FOUND = discover()
+globals().update(_FOUND)
+
+
+def __getattr__(name: str) -> type[KrylovSolver]:
+    raise AttributeError(f"no solver is called {name!r} (have: {', '.join(_FOUND)})")
+
 
 __all__ = [
     "Bicgstab",
@@ -17,4 +30,5 @@ __all__ = [
     "KrylovSolver",
     "from_settings",
     "read_settings",
+    *(name for name in _FOUND if name not in _NAMES),
 ]

@@ -2,11 +2,97 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from ..core.operations import bicgstab
+from ..core.step import BREAKDOWN, NOT_FINITE, Steps, absolute, dot, finite, norm2, sqrt, where
 from .krylov import KrylovSolver
 from .workspace import Workspace
+
+step = Steps(
+    "bicgstab",
+    vectors="x r y z shadow p v t",
+    scalars="rho rho_old alpha omega",
+    reals="scale",
+    flags="halfway",
+)
+
+
+def begin(w: Workspace) -> None:
+    """Take the residual as its own shadow; rho_old = 1, scale = |shadow|."""
+    w.shadow = w.r
+    w.rho, w.rho_old = norm2(w.r), 1
+    w.scale = sqrt(norm2(w.r))
+
+
+def divide_or_halt(w: Workspace, above: Any, below: Any, when: Any = None) -> Any:
+    """Return ``above / below``; halt where that is no step, of the columns that are asked for."""
+    quotient = above / below
+    lost = ~(finite(above) & finite(below))
+    broken = (below == 0) | ~finite(quotient)
+    w.halt(NOT_FINITE, when=lost if when is None else when & lost)
+    w.halt(BREAKDOWN, when=broken if when is None else when & broken)
+    return quotient
+
+
+def close_iteration(w: Workspace) -> None:
+    """Observe |r|; halt where <shadow, r> is so small that the next direction is rounding error."""
+    rho, norm = dot(w.shadow, w.r), sqrt(norm2(w.r))
+    w.rho_old, w.rho = w.rho, rho
+    w.observe(norm)
+    w.halt(NOT_FINITE, when=~finite(rho))
+    w.halt(BREAKDOWN, when=absolute(rho) <= w.epsilon * w.epsilon * w.scale * norm)
+
+
+@step
+def start(w: Workspace) -> None:
+    """Set shadow = r, p = v = 0, rho = |r|^2, rho_old = alpha = omega = 1, scale = |r|."""
+    begin(w)
+    w.p = 0
+    w.v = 0
+    w.alpha = 1
+    w.omega = 1
+
+
+@step
+def direction(w: Workspace) -> None:
+    """Set p = r + beta (p - omega v) with beta = (rho / rho_old) (alpha / omega)."""
+    beta = (w.rho / w.rho_old) * (w.alpha / w.omega)
+    w.p = w.r + beta * (w.p - w.omega * w.v)
+
+
+@step
+def length(w: Workspace) -> None:
+    """Set alpha = rho / <shadow, v>; a column where that is 0 or not finite breaks down."""
+    w.alpha = divide_or_halt(w, w.rho, dot(w.shadow, w.v))
+
+
+@step
+def half(w: Workspace) -> None:
+    """Set r -= alpha v; halfway = whether |r| is at its threshold already."""
+    w.r -= w.alpha * w.v
+    w.halfway = sqrt(norm2(w.r)) <= w.threshold
+
+
+@step
+def stabilize(w: Workspace) -> None:
+    """Set omega = <t, r> / <t, t>; where that is 0 or not finite the column breaks down.
+
+    Halfway, x moves by alpha y alone, and the residual is at its threshold.
+    """
+    omega = divide_or_halt(w, dot(w.t, w.r), norm2(w.t), when=~w.halfway)
+    w.halt(BREAKDOWN, when=~w.halfway & (omega == 0))
+    w.omega = where(w.halfway, 0, omega)
+
+
+@step
+def update(w: Workspace) -> None:
+    """Set x += alpha y + omega z, r -= omega t; rho_old = rho, rho = <shadow, r>; observes |r|.
+
+    Then a running column with |rho| <= eps^2 |shadow| |r| halts as broken down.
+    """
+    w.x += w.alpha * w.y + w.omega * w.z
+    w.r -= w.omega * w.t
+    close_iteration(w)
 
 
 class Bicgstab(KrylovSolver):
@@ -47,40 +133,26 @@ class Bicgstab(KrylovSolver):
 
     def allocate(self, work: Workspace) -> None:
         """Make the directions; without a preconditioner y is p and z is s, kept in r."""
-        work.vectors("shadow", "p", "v", "t")
-        work.scalars("rho", "rho_old", "alpha", "omega")
-        work.reals("scale")
-        work.array("halfway", (work.k,), np.uint8)
         if work.M is None:
+            work.vectors("p")
             work.y, work.z = work.p, work.r
-        else:
-            work.vectors("y", "z")
+        work.make(step)
 
     def initialize(self, work: Workspace) -> None:
         """Shadow = r, p = v = 0."""
-        w = work
-        w.executor.run(
-            bicgstab.start,
-            w.r, w.shadow, w.p, w.v, w.rho, w.rho_old, w.alpha, w.omega, w.scale, w.status,
-        )  # fmt: skip
+        start(work)
 
     def iterate(self, work: Workspace) -> None:
         """p, alpha, s, omega, x, r, in this order."""
-        w, run = work, work.executor.run
-        # p = r + beta (p - omega v), beta = (rho / rho_old) (alpha / omega)
-        run(bicgstab.direction, w.p, w.r, w.v, w.rho, w.rho_old, w.alpha, w.omega, w.status)
+        w = work
+        direction(w)  # p = r + beta (p - omega v)
         if w.M is not None:
             w.M._apply(w.p, w.y, 1.0, 0.0)  # y = M p
         w.A._apply(w.y, w.v, 1.0, 0.0)  # v = A y
-        run(bicgstab.length, w.shadow, w.v, w.rho, w.alpha, w.status)  # alpha = rho / <shadow, v>
-        run(bicgstab.half, w.r, w.v, w.alpha, w.halfway, w.status)  # s = r - alpha v, in r
+        length(w)  # alpha = rho / <shadow, v>
+        half(w)  # s = r - alpha v, in r
         if w.M is not None:
             w.M._apply(w.r, w.z, 1.0, 0.0)  # z = M s
         w.A._apply(w.z, w.t, 1.0, 0.0)  # t = A z
-        run(bicgstab.stabilize, w.t, w.r, w.omega, w.halfway, w.status)  # omega = <t, s> / <t, t>
-        # x += alpha y + omega z, r = s - omega t, rho = <shadow, r>
-        run(
-            bicgstab.update,
-            w.x, w.r, w.y, w.z, w.t, w.shadow, w.alpha, w.omega, w.rho, w.rho_old, w.scale,
-            w.status,
-        )  # fmt: skip
+        stabilize(w)  # omega = <t, s> / <t, t>
+        update(w)  # x += alpha y + omega z, r = s - omega t, rho = <shadow, r>

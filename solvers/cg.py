@@ -2,9 +2,61 @@
 
 from __future__ import annotations
 
-from ..core.operations import cg
+from typing import Any
+
+from ..core.step import INDEFINITE, NOT_FINITE, Steps, dot, finite, norm2, real, sqrt
 from .krylov import KrylovSolver
 from .workspace import Workspace
+
+step = Steps("cg", vectors="x r z p q", scalars="rho rho_old pq")
+
+
+def require_positive(w: Workspace, value: Any) -> None:
+    """Halt where ``<r, M r>`` or ``<p, A p>`` says that the operator is not positive definite."""
+    w.halt(NOT_FINITE, when=~finite(value))
+    w.halt(INDEFINITE, when=~(real(value) > 0))
+
+
+@step
+def start(w: Workspace) -> None:
+    """Set p = z, rho = <r, z>; a column with rho <= 0 halts as indefinite."""
+    w.p = w.z
+    w.rho = dot(w.r, w.z)
+    require_positive(w, w.rho)
+
+
+@step
+def curvature(w: Workspace) -> None:
+    """Set pq = <p, q>; a column with pq <= 0 halts as indefinite."""
+    w.pq = dot(w.p, w.q)
+    require_positive(w, w.pq)
+
+
+@step
+def update(w: Workspace) -> None:
+    """Set x += alpha p, r -= alpha q; rho_old = rho, rho = |r|^2; observes |r|.
+
+    The step length is alpha = rho / pq.
+    """
+    alpha = w.rho / w.pq
+    w.x += alpha * w.p
+    w.r -= alpha * w.q
+    w.rho_old, w.rho = w.rho, norm2(w.r)
+    w.observe(sqrt(norm2(w.r)))
+
+
+@step
+def weigh(w: Workspace) -> None:
+    """Set rho = <r, z>; a column with rho <= 0 halts as indefinite."""
+    w.rho = dot(w.r, w.z)
+    require_positive(w, w.rho)
+
+
+@step
+def direction(w: Workspace) -> None:
+    """Set p = z + beta p with beta = rho / rho_old."""
+    beta = w.rho / w.rho_old
+    w.p = w.z + beta * w.p
 
 
 class Cg(KrylovSolver):
@@ -47,28 +99,24 @@ class Cg(KrylovSolver):
     """
 
     def allocate(self, work: Workspace) -> None:
-        """Make p, q and, with a preconditioner, z; without one it is r."""
-        work.vectors("p", "q")
-        work.scalars("rho", "rho_old", "pq")
+        """Make what the steps name; without a preconditioner z is r."""
         if work.M is None:
             work.z = work.r
-        else:
-            work.vectors("z")
+        work.make(step)
 
     def initialize(self, work: Workspace) -> None:
         """Z = M r, p = z, rho = <r, z> (line 1)."""
         if work.M is not None:
             work.M._apply(work.r, work.z, 1.0, 0.0)
-        work.executor.run(cg.start, work.r, work.z, work.p, work.rho, work.status)
+        start(work)
 
     def iterate(self, work: Workspace) -> None:
         """Lines 3 to 8."""
-        w, run = work, work.executor.run
+        w = work
         w.A._apply(w.p, w.q, 1.0, 0.0)  # q = A p
-        run(cg.curvature, w.p, w.q, w.pq, w.status)  # 3: <p, A p>
-        # 3 to 5: alpha = rho / pq, x += alpha p, r -= alpha q; rho = |r|^2 unless M says otherwise
-        run(cg.update, w.x, w.r, w.p, w.q, w.rho, w.rho_old, w.pq, w.status)
+        curvature(w)  # 3: <p, A p>
+        update(w)  # 3 to 5: alpha, x, r; rho = |r|^2 unless M says otherwise
         if w.M is not None:
             w.M._apply(w.r, w.z, 1.0, 0.0)  # 6: z = M r
-            run(cg.weigh, w.r, w.z, w.rho, w.status)  # 7: rho = <r, z>
-        run(cg.direction, w.p, w.z, w.rho, w.rho_old, w.status)  # 7, 8: p = z + beta p
+            weigh(w)  # 7: rho = <r, z>
+        direction(w)  # 7, 8: p = z + beta p

@@ -2,9 +2,57 @@
 
 from __future__ import annotations
 
-from ..core.operations import bicgstab, cgs
+from ..core.step import Steps, dot
+from .bicgstab import begin, close_iteration, divide_or_halt
 from .krylov import KrylovSolver
 from .workspace import Workspace
+
+step = Steps(
+    "cgs",
+    vectors="x r y w shadow p q u v",
+    scalars="rho rho_old alpha",
+    reals="scale",
+)
+
+
+@step
+def start(w: Workspace) -> None:
+    """Set shadow = r, p = q = 0, rho = |r|^2, rho_old = 1, scale = |r|."""
+    begin(w)
+    w.p = 0
+    w.q = 0
+
+
+@step
+def direction(w: Workspace) -> None:
+    """Set u = r + beta q, p = u + beta (q + beta p) with beta = rho / rho_old."""
+    beta = w.rho / w.rho_old
+    w.u = w.r + beta * w.q
+    w.p = w.u + beta * (w.q + beta * w.p)
+
+
+@step
+def length(w: Workspace) -> None:
+    """Set alpha = rho / <shadow, v>; a column where that is 0 or not finite breaks down."""
+    w.alpha = divide_or_halt(w, w.rho, dot(w.shadow, w.v))
+
+
+@step
+def half(w: Workspace) -> None:
+    """Set q = u - alpha v, u += q."""
+    w.q = w.u - w.alpha * w.v
+    w.u += w.q
+
+
+@step
+def update(w: Workspace) -> None:
+    """Set x += alpha w, r -= alpha v; rho_old = rho, rho = <shadow, r>; observes |r|.
+
+    Then a running column with |rho| <= eps^2 |shadow| |r| halts as broken down.
+    """
+    w.x += w.alpha * w.w
+    w.r -= w.alpha * w.v
+    close_iteration(w)
 
 
 class Cgs(KrylovSolver):
@@ -42,35 +90,28 @@ class Cgs(KrylovSolver):
 
     def allocate(self, work: Workspace) -> None:
         """Make the directions; without a preconditioner p and u are used as they are."""
-        work.vectors("shadow", "p", "q", "u", "v")
-        work.scalars("rho", "rho_old", "alpha")
-        work.reals("scale")
         if work.M is None:
+            work.vectors("p", "u")
             work.y, work.w = work.p, work.u
         else:
             work.vectors("y")
             work.w = work.y
+        work.make(step)
 
     def initialize(self, work: Workspace) -> None:
         """Shadow = r, p = q = 0."""
-        w = work
-        w.executor.run(cgs.start, w.r, w.shadow, w.p, w.q, w.rho, w.rho_old, w.scale, w.status)
+        start(work)
 
     def iterate(self, work: Workspace) -> None:
         """u, p, alpha, q, x, r, in this order."""
-        w, run = work, work.executor.run
-        # u = r + beta q, p = u + beta (q + beta p), beta = rho / rho_old
-        run(cgs.direction, w.u, w.p, w.q, w.r, w.rho, w.rho_old, w.status)
+        w = work
+        direction(w)  # u = r + beta q, p = u + beta (q + beta p)
         if w.M is not None:
             w.M._apply(w.p, w.y, 1.0, 0.0)  # y = M p
         w.A._apply(w.y, w.v, 1.0, 0.0)  # v = A y
-        run(bicgstab.length, w.shadow, w.v, w.rho, w.alpha, w.status)  # alpha = rho / <shadow, v>
-        run(cgs.half, w.u, w.q, w.v, w.alpha, w.status)  # q = u - alpha v, u += q
+        length(w)  # alpha = rho / <shadow, v>
+        half(w)  # q = u - alpha v, u += q
         if w.M is not None:
             w.M._apply(w.u, w.w, 1.0, 0.0)  # w = M (u + q)
         w.A._apply(w.w, w.v, 1.0, 0.0)  # v = A w
-        # x += alpha w, r -= alpha v, rho = <shadow, r>
-        run(
-            cgs.update,
-            w.x, w.r, w.w, w.v, w.shadow, w.alpha, w.rho, w.rho_old, w.scale, w.status,
-        )  # fmt: skip
+        update(w)  # x += alpha w, r -= alpha v, rho = <shadow, r>

@@ -74,7 +74,7 @@ class Gmres(KrylovSolver):
         real = real_dtype(work.dtype)
         work.vectors("v", "w")
         work.array("basis", (s, work.n, k), work.dtype)
-        for name in ("h", "g", "sine", "y"):
+        for name in ("h", "correction", "g", "sine", "y"):
             work.array(name, (s, k), work.dtype)
         work.array("cosine", (s, k), real)
         work.array("hessenberg", (s, s, k), work.dtype)
@@ -97,14 +97,12 @@ class Gmres(KrylovSolver):
         if w.M is not None:
             w.M._apply(w.v, w.z, 1.0, 0.0)
         w.A._apply(w.z, w.w, 1.0, 0.0)  # 3: w = A M v_j
-        run(gmres.project, w.basis, w.w, w.h, w.before, w.step, w.status)  # 4, 5: h_i = <v_i, w>
-        run(gmres.subtract, w.basis, w.w, w.h, w.after, w.step, w.status)  # 6: w -= sum h_i v_i
-        run(gmres.again, w.basis, w.w, w.h, w.before, w.after, w.step, w.status)
+        # 4 to 8: h_i = <v_i, w>, w -= sum h_i v_i, v_(j+1) = w / |w|, and the j-th rotation
         run(
-            gmres.rotate,
-            w.h, w.after, w.before, w.hessenberg, w.cosine, w.sine, w.g, w.count, w.step, w.status,
+            gmres.extend,
+            w.basis, w.w, w.h, w.correction, w.before, w.after, w.hessenberg, w.cosine, w.sine,
+            w.g, w.count, w.v, w.step, w.status,
         )  # fmt: skip
-        run(gmres.append, w.w, w.after, w.v, w.basis, w.step, w.status)  # 8: v_(j+1) = w / |w|
 
     def finish(self, work: Workspace) -> None:
         """X += M V y (line 12)."""

@@ -20,6 +20,7 @@ from ..core.linop import LinOp
 from ..core.loggers import Logger, Progress, checked_loggers
 from ..core.operations import vector
 from ..core.operator import as_linop
+from ..core.precision import in_precision
 from ..core.result import Result
 from ..core.settings import Configurable, Settings, settings_of
 from ..core.status import Stop
@@ -288,7 +289,7 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         self._workspaces.setdefault((str(np.dtype(work.dtype)), work.k), []).append(work)
 
     def _new_workspace(self, dtype: Any, columns: int) -> Workspace:
-        M = None if self.M is None else self.M.astype(dtype)._private()
+        M = None if self.M is None else in_precision(self.M, dtype)._private()
         work = Workspace(self.A.astype(dtype)._private(), M, columns)
         self.allocate(work)
         resident = work.A.resident and (M is None or M.resident)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.dtypes import real_dtype
 from ..core.formats import Matrix
 from ..core.iteration import Cycles, Iteration, Replay
 from ..core.linop import LinOp
-from ..core.operations import status as status_operations
+from ..core.operations import status as status_steps
 from ..core.status import Status
+from ..core.step import Steps
 
 if TYPE_CHECKING:
     from ..core.executor import Array
@@ -65,7 +68,23 @@ class Workspace:
     def verify(self) -> None:
         """Make the true residual of what is the right-hand side in ``r``, and judge it."""
         self.A._apply(self.x, self.r, -1.0, 1.0)
-        self.executor.run(status_operations.start, self.r, self.status)
+        status_steps.start(self)
+
+    def make(self, steps: Steps) -> None:
+        """Make the arrays that steps name and that are not here yet."""
+        makers = {
+            "vectors": self.vectors,
+            "scalars": self.scalars,
+            "reals": self.reals,
+            "flags": self.flags,
+        }
+        for name, kind in steps.kinds.items():
+            if kind in makers and name not in self.__dict__:
+                makers[kind](name)
+
+    def flags(self, *names: str) -> None:
+        """Make one yes or no per column."""
+        self._make(names, (self.k,), np.uint8)
 
     def vectors(self, *names: str) -> None:
         """Make blocks of shape (n, k)."""

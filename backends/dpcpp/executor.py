@@ -15,6 +15,7 @@ from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
 from ...core.iteration import Iteration
+from ...core.program import host_takes_part
 from ..unified.wrappers import SimtKernel
 from . import dlpack
 from .arguments import flatteners
@@ -144,6 +145,10 @@ class DpcppExecutor(Executor):
         else:
             target.write(source)
 
+    def address(self, array: Array) -> int:
+        """Return where an array begins."""
+        return int(array.pointer)
+
     def owns(self, array: object) -> bool:
         """Return whether ``array`` is one of this device."""
         return isinstance(array, UsmArray) and array.place is self.place
@@ -211,8 +216,10 @@ class DpcppExecutor(Executor):
             super().drive(iteration, limit)
             return
         if iteration.program is None:
+            program = self.record(iteration.body)
             with self._recording() as record:
-                iteration.body()
+                program.run()
+            record.replayable = record.replayable and not program.by_host
             iteration.program = record
         record = iteration.program
         if not record.replayable:
@@ -261,6 +268,7 @@ class DpcppExecutor(Executor):
         self.launcher.submit(found, *grid, *flat)
 
     def _host_takes_part(self) -> None:
+        host_takes_part()
         record = self.launcher.record
         if record is not None:
             record.replayable = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ...core.operation import Operation
 from ..unified import wrappers
+from ..unified.functors import member
 
 
 def map_wrapper(operation: Operation, value: str, index: str = "i4") -> str:
@@ -28,7 +29,7 @@ def strides(operation: Operation, symbol: str) -> str:
     assert operation.over is not None
     rows = operation.over[0]
     by_row = any(p.is_array and p.dims == (rows,) for p in operation.parameters)
-    blocks = [f"f.{p.name}.ld" for p in operation.parameters if p.is_block]
+    blocks = [f"f.{member(operation, p)}.ld" for p in operation.parameters if p.is_block]
     return (
         f"struct {symbol}_strides {{\n"
         f"  static constexpr bool by_row = {str(by_row).lower()};\n"

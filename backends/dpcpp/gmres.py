@@ -55,19 +55,15 @@ class SyclSteps(Steps):
         return self.projection(n, k)
 
     def scratch(self, s: int, n: int, k: int, itemsize: int) -> int:
-        """Return memory for corrections and for the partial sums of a projection or subtraction."""
+        """Return memory for the partial sums of a projection or a subtraction."""
         groups, _ = self.projection(n, k)
-        numbers = s * k + groups * (s + 1) * max(k, CPU_LANES)
+        numbers = groups * (s + 1) * max(k, CPU_LANES)
         return int(self.executor.launcher.scratch(numbers * itemsize))
 
     @property
     def counter(self) -> int:
         """The address of a counter that is 0."""
         return int(self.executor.launcher.counter)
-
-    def at(self, address: int, distance: int) -> tuple[int, int]:
-        """Return a block in scratch memory."""
-        return address, distance
 
 
 register(kernel, SyclSteps)

@@ -210,7 +210,6 @@ WL_DEVICE void gmres_project_cpu(const item& it, i64 s, i64 n, i64 k, const T* b
       before[c] = square_root(real(total));
     } else if constexpr (REPEAT) {
       correction[i * k + c] = total;
-      h(i, c) += total;
     } else {
       h(i, c) = total;
     }
@@ -219,9 +218,9 @@ WL_DEVICE void gmres_project_cpu(const item& it, i64 s, i64 n, i64 k, const T* b
 
 template <int REPEAT, class T>
 WL_DEVICE void gmres_subtract_cpu(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<T> w,
-                                  mat<const T> h, const real_t<T>* before, real_t<T>* after,
-                                  const i64* step, status_of<T> status, real_t<T>* partials,
-                                  i32* counter) {
+                                  mat<const T> h, mat<T> sums, const real_t<T>* before,
+                                  real_t<T>* after, const i64* step, status_of<T> status,
+                                  real_t<T>* partials, i32* counter) {
   const i64 vectors = *step + 1;
   const slots lie(k, w.ld);
   real_t<T>* const own = partials + it.block() * lie.width;
@@ -238,8 +237,11 @@ WL_DEVICE void gmres_subtract_cpu(const item& it, i64 s, i64 n, i64 k, const T* 
   if (!is_last_block(it, counter))
     return;
   for (i64 c = own_lane(); c < k; c += LANES)
-    if (takes_part(status, c, REPEAT, before, after))
+    if (takes_part(status, c, REPEAT, before, after)) {
+      for (i64 i = 0; REPEAT && i < vectors; ++i)
+        sums(i, c) += h(i, c);
       after[c] = square_root(lie.total(it.blocks(), lie.width, partials, c, k));
+    }
 }
 
 template <class T>

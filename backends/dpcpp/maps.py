@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.operation import OPERATIONS, Operation
-from ..unified.wrappers import LARGEST_SUM
+from ..unified.wrappers import LARGEST_SUM, has_functor
 from .arguments import Flatten, flattener
 from .devices import CPU_LANES
 from .programs import Kernel, index_code, value_code
@@ -22,7 +22,7 @@ def make(operation: Operation) -> Callable[..., None]:
     """Return the kernel of a map operation."""
     parameters = operation.parameters
     values = next(i for i, p in enumerate(parameters) if p.kind == "T" and p.is_array)
-    over = next(i for i, p in enumerate(parameters) if p.dims == operation.over)
+    over = next(i for i, p in enumerate(parameters) if p.is_block and p.dims == operation.over)
     index = next((i for i, p in enumerate(parameters) if p.kind == "I"), None)
     flatteners: dict[str, list[Flatten]] = {
         code: [flattener(p, code) for p in parameters] for code in ("f4", "f8", "c8", "c16")
@@ -49,5 +49,7 @@ def make(operation: Operation) -> Callable[..., None]:
 
 
 for _operation in OPERATIONS:
-    if _operation.is_map:
+    if _operation.step is None and has_functor(_operation):
         kernel(_operation)(make(_operation))
+
+kernel.of_steps(make)

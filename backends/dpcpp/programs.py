@@ -107,9 +107,10 @@ class Programs:
             launcher = "map_cpu.hpp" if on_cpu else "map_simt.hpp"
             wrapper = functors.map_wrapper if on_cpu else wrappers.map_wrapper
             group = operation.group
-            texts = [wrapper(one, value, index) for one in wrappers.maps_of(group)]
-            headers = [launcher, f"{group}.hpp"]
-            self._compile(f"{group} for {value}", headers, texts)
+            operations = wrappers.maps_of(group)
+            headers, steps = wrappers.functors_of(operations)
+            texts = [steps, *(wrapper(one, value, index) for one in operations)]
+            self._compile(f"{group} for {value}", [launcher, *headers], texts)
             found = self._kernels[name]
         return found
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import WollemiError
 from ...core.executor import Array, Executor
-from ...core.iteration import Iteration, Replay
+from ...core.iteration import Iteration
 from ...core.operation import Operation
 from ..unified.wrappers import SimtKernel
 from . import launch
@@ -25,9 +25,6 @@ from .arguments import CODES, flatten
 from .device import GpuDevice
 from .errors import Here, translate
 from .thresholds import Thresholds
-
-if TYPE_CHECKING:
-    from .tape import Tape
 
 #: Numbers up to which what plans are made of is computed on the host, in some milliseconds.
 HOST_NUMBERS = 1 << 18
@@ -70,7 +67,6 @@ class _PerThread(threading.local):
     """What differs between the threads that use an executor."""
 
     def __init__(self) -> None:
-        self.tape: list[tuple[Operation, tuple[Any, ...]]] | None = None
         self.scratch: Scratch | None = None  # of the program being captured
         self.of_stream: dict[int, Scratch] = {}
         self.dry = False
@@ -218,6 +214,10 @@ class GpuExecutor(Executor):
             else:
                 target[...] = self.xp.asarray(source)
 
+    def address(self, array: Array) -> int:
+        """Return where an array begins."""
+        return int(array.data.ptr)
+
     def owns(self, array: object) -> bool:
         """Return whether ``array`` is a CuPy array on this device."""
         xp = self.xp
@@ -300,10 +300,7 @@ class GpuExecutor(Executor):
     # ---- work
 
     def run(self, operation: Operation, *arguments: Any) -> Any:
-        """Run the kernel of ``operation``, or write it down while a tape is made."""
-        if self._mine.tape is not None:
-            self._mine.tape.append((operation, arguments))
-            return None
+        """Run the kernel of ``operation``, or write it down while a program is recorded."""
         return self._guarded(operation.name, 0, super().run, operation, *arguments)
 
     def drive(self, iteration: Iteration, limit: int) -> None:
@@ -317,18 +314,6 @@ class GpuExecutor(Executor):
             if iteration.program is None:
                 iteration.program = self.make_program(iteration)
             iteration.program.run(limit)
-
-    def record(self, iteration: Iteration | Replay) -> Tape:
-        """Return the operations of one iteration, none of them run."""
-        from .tape import Tape
-
-        tape: list[tuple[Operation, tuple[Any, ...]]] = []
-        self._mine.tape = tape
-        try:
-            iteration.body()
-        finally:
-            self._mine.tape = None
-        return Tape(tape)
 
     # ---- what kernels are launched with
 

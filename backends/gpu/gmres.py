@@ -6,7 +6,6 @@ from typing import Any
 
 from ..simt.gmres import Steps, register
 from ..unified.wrappers import SimtKernel
-from .arguments import At
 from .launch import FEW, RESIDENT, Grid, map_grid, row_blocks, tile_groups
 from .table import kernel
 
@@ -49,21 +48,17 @@ class CudaSteps(Steps):
         return map_grid(n, k, self.executor.device.multiprocessors * resident)
 
     def scratch(self, s: int, n: int, k: int, itemsize: int) -> int:
-        """Return memory for corrections and for the partial sums of a projection or subtraction."""
+        """Return memory for the partial sums of a projection or a subtraction."""
         groups = tile_groups(k, self.projection(n, k))
         of_projection = groups * (s + 1) * k * itemsize
         of_subtraction = self._grid(n, k, RESIDENT).scratch
-        place, _ = self.executor.scratch(s * k * itemsize + max(of_projection, of_subtraction))
+        place, _ = self.executor.scratch(max(of_projection, of_subtraction))
         return int(place)
 
     @property
     def counter(self) -> int:
         """The address of a counter that is 0."""
         return int(self.executor.scratch(0)[1])
-
-    def at(self, address: int, distance: int) -> At:
-        """Return a block in scratch memory."""
-        return At(address, distance)
 
 
 register(kernel, CudaSteps)

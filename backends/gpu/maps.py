@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...core.operation import OPERATIONS, Operation
+from ..unified.wrappers import has_functor
 from . import launch
 from .arguments import CODES, flatten
 from .base import GpuExecutor
 from .table import kernel
-from .tape import sums_up
 
 
 @cache
@@ -59,19 +60,22 @@ def run_map(executor: GpuExecutor, operation: Operation, *arguments: Any) -> Non
     # No more blocks than are there at once, sum or not: one row after the other keeps what the step
     # before left in the caches (17 microseconds instead of 10 for a direction of 128^3, H200).
     grid = launch.map_grid(n, k, device.resident_blocks(function, launch.BLOCK))
-    scratch = executor.scratch(grid.scratch) if sums_up(operation) else (0, 0)
+    scratch = executor.scratch(grid.scratch) if operation.sums else (0, 0)
     flat = [n, k, *flatten(operation.parameters, arguments, value), *scratch]
     executor.launch(function, grid.blocks, flat)
 
 
-def _registered(operation: Operation) -> None:
-    @kernel(operation)
+@kernel.of_steps
+def make(operation: Operation) -> Callable[..., None]:
+    """Return the kernel of a map operation."""
+
     def run(executor: GpuExecutor, *arguments: Any) -> None:
         run_map(executor, operation, *arguments)
 
     run.__name__ = operation.symbol
+    return run
 
 
 for _operation in OPERATIONS:
-    if _operation.is_map:
-        _registered(_operation)
+    if _operation.step is None and has_functor(_operation):
+        kernel(_operation)(make(_operation))

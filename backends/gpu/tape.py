@@ -10,14 +10,14 @@ Everything here is about operations and addresses: it needs no GPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.operation import Operation, Parameter
 from ...core.operations import matrix as products
-
-Call = tuple[Operation, tuple[Any, ...]]
+from ...core.program import Call
+from ..unified.wrappers import has_functor
 
 
 @dataclass(frozen=True)
@@ -56,33 +56,15 @@ class Step:
     @property
     def has_sum(self) -> bool:
         """Whether the rows' operation adds up something, which all blocks must wait for."""
-        return self.rows is not None and sums_up(self.rows[0])
+        return self.rows is not None and bool(self.rows[0].sums)
 
 
-class Tape(list[Call]):
-    """The operations of an iteration with their arguments."""
-
-    def steps(self) -> list[Step]:
-        """Return the operations grouped into kernels of a graph."""
-        return list(_steps(self))
-
-    @property
-    def columns(self) -> set[int]:
-        """How many vectors the operations work on."""
-        return {
-            int(argument.shape[1])
-            for operation, arguments in self
-            for parameter, argument in zip(operation.parameters, arguments, strict=True)
-            if parameter.is_array and len(parameter.dims) == 2 and parameter.dims[1] == "k"
-        }
-
-    def arrays(self) -> Iterator[tuple[Parameter, Any]]:
-        """Yield all arguments with their parameters."""
-        for operation, arguments in self:
-            yield from zip(operation.parameters, arguments, strict=True)
+def steps_of(program: Sequence[Call]) -> list[Step]:
+    """Return the operations of a program grouped into kernels of a graph."""
+    return list(_steps(program))
 
 
-def _steps(calls: list[Call]) -> Iterator[Step]:
+def _steps(calls: Sequence[Call]) -> Iterator[Step]:
     at = 0
     while at < len(calls):
         call = calls[at]
@@ -111,8 +93,8 @@ def is_contiguous(vector: Any) -> bool:
 
 
 def is_rowwise(operation: Operation) -> bool:
-    """Return whether a map operation touches nothing but its row, whatever the row."""
-    return operation.is_map and not any(p.kind == "I" for p in operation.parameters)
+    """Return whether an operation is a functor that touches nothing but its row."""
+    return has_functor(operation) and not any(p.kind == "I" for p in operation.parameters)
 
 
 def is_vector(operation: Operation, parameter: Parameter) -> bool:
@@ -134,19 +116,6 @@ def written_vectors(call: Call) -> set[int]:
     }
 
 
-def sums_up(operation: Operation) -> bool:
-    """Return whether a map operation has a sum: then it writes something per column.
-
-    A functor without a sum has nothing to finish, so it can write nothing but its rows.
-    """
-    assert operation.over is not None
-    return any(
-        parameter.intent != "in" and (parameter.is_status or parameter.dims == operation.over[1:])
-        for parameter in operation.parameters
-        if not parameter.is_scalar
-    )
-
-
 def may_follow(product: Call, rows: Call) -> bool:
     """Return whether an operation can be evaluated at a row right after the row's product.
 
@@ -165,12 +134,3 @@ def may_follow(product: Call, rows: Call) -> bool:
     if not (is_contiguous(x) and is_contiguous(y)):
         return False
     return same and address(x) not in written_vectors(rows)
-
-
-def prepare(matrix: Any) -> None:
-    """Make a matrix's plan, so that its product allocates nothing."""
-    by_rows = getattr(matrix, "by_rows", None)
-    if by_rows is not None:
-        prepare(by_rows)
-    elif hasattr(type(matrix), "plan"):
-        _ = matrix.plan

@@ -48,4 +48,4 @@ class HipExecutor(GpuExecutor):
 
     def make_program(self, iteration: Iteration) -> Batches:
         """Return what runs an iteration a batch at a time."""
-        return Batches(self, self.record(iteration), iteration.status)
+        return Batches(self, self.record(iteration.body), iteration.status)

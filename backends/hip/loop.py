@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any
 
 from ...core.operation import Operation
+from ...core.program import Call, Program
 from ...core.status import Status
 from ..gpu.base import GpuExecutor, Launch, Scratch
-from ..gpu.tape import Call, Tape, prepare
 
 #: Iterations of a batch. Reading the status costs some 10 microseconds, an iteration of a small
 #: system 30: with 8 of them it is a twentieth, and 4 iterations are in vain at the end on average.
@@ -30,23 +30,21 @@ class Batches:
     ----------
     executor : GpuExecutor
         Of the arrays.
-    tape : Tape
+    program : Program
         The operations of one iteration.
     status : Status
         Says when it is over.
     """
 
-    def __init__(self, executor: GpuExecutor, tape: Tape, status: Status) -> None:
-        for parameter, argument in tape.arrays():
-            if parameter.is_matrix:
-                prepare(argument)
-        self.executor, self.tape, self.status = executor, tape, status
+    def __init__(self, executor: GpuExecutor, program: Program, status: Status) -> None:
+        program = program.expanded()
+        self.executor, self.program, self.status = executor, program, status
         self.scratch = Scratch()
         # Programs are compiled and scratch memory is there before its address is written down.
         with executor.preparing(self.scratch, dry=True):
-            for operation, arguments in tape:
+            for operation, arguments in program:
                 self._kernel(operation)(executor, *arguments)
-        self._launches = [launch for call in tape for launch in self._written_down(call)]
+        self._launches = [launch for call in program for launch in self._written_down(call)]
         self._graph = self._captured()
 
     @property

@@ -310,16 +310,17 @@ PyObject* run_entry(const char* operation, const char* const* names, std::size_t
                     Py_ssize_t count) noexcept;
 
 // An operation as Python calls it. `Entry` has the operation's name, the names of its arguments
-// after the executor, and `static Object run(const Call&)`.
+// after the executor, and `static Object run(const Call&)`. The docstring of a step's entry says
+// which text of its functor it was built from.
 template <class Entry>
-PyMethodDef method() {
+PyMethodDef method(const char* text = nullptr) {
   const auto call = [](PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     return run_entry(Entry::operation, Entry::names, std::size(Entry::names), &Entry::run,
                      arguments, count);
   };
   PyObject* (*const function)(PyObject*, PyObject* const*, Py_ssize_t) = call;
   return {Entry::symbol, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)),
-          METH_FASTCALL, nullptr};
+          METH_FASTCALL, text};
 }
 
 // A new one-dimensional array of NumPy and where its elements are.

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
+from ...core.program import recording
 from .kernels import kernel
 from .level import level, native
 from .threads import cpu_name, default_threads, memory
@@ -114,7 +115,7 @@ class OmpExecutor(Executor):
 
     def copy_into(self, target: Array, source: Array) -> None:
         """Overwrite ``target`` with ``source`` of the same shape and dtype."""
-        if native().recording():
+        if native().recording() or recording() is not None:
             raise RuntimeError(
                 "copy_into within an iteration cannot be recorded; run vector.axpby instead"
             )
@@ -135,8 +136,9 @@ class OmpExecutor(Executor):
             super().drive(iteration, limit)
             return
         if iteration.program is None:
+            program = self.record(iteration.body)
             tape = native().Tape(self._context)
-            tape.record(iteration.body)
+            tape.record(program.run)
             iteration.program = tape
         iteration.program.run(iteration.status.running, limit)
 

@@ -13,21 +13,38 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+ROOT = Path(__file__).resolve().parents[2]
 
-import core.operations  # noqa: F401  fills the table
-from core.operation import OPERATIONS, Operation, Parameter
+# The checkout as a package, whose modules import one another as those of the installed one do.
+_building = ModuleType("building_wollemi")
+_building.__path__ = [str(ROOT)]
+sys.modules[_building.__name__] = _building
+
+import_module("building_wollemi.core.operations")  # fills the table
+_operation = import_module("building_wollemi.core.operation")
+_functors = import_module("building_wollemi.backends.unified.functors")
+import_module("building_wollemi.core.step.source").load_steps("building_wollemi", ROOT / "solvers")
+
+OPERATIONS: Any = _operation.OPERATIONS
+Operation: Any = _operation.Operation
+Parameter: Any = _operation.Parameter
+functor_text, member = _functors.functor_text, _functors.member
 
 CTYPES = {"T": "T", "R": "real_t<T>", "I": "I", "u8": "u8", "i32": "i32", "i64": "i64"}
 
-NOTE = "// Made by backends/omp/generate.py from core/operations; changes are lost.\n"
+NOTE = (
+    "// Made by backends/omp/generate.py from the declarations of operations; changes are lost.\n"
+)
 
 
 def has_entry(operation: Operation) -> bool:
     """Return whether an operation's entry can be written from its signature."""
-    return not any(p.is_matrix for p in operation.parameters)
+    return operation.parts is None and not any(p.is_matrix for p in operation.parameters)
 
 
 def extents(operation: Operation) -> list[str]:
@@ -65,7 +82,7 @@ def strides(operation: Operation) -> list[str]:
     assert operation.over is not None
     rows = operation.over[0]
     by_row = any(p.is_array and p.dims == (rows,) for p in operation.parameters)
-    blocks = [f"f.{p.name}.ld" for p in operation.parameters if is_block(p)]
+    blocks = [f"f.{member(operation, p)}.ld" for p in operation.parameters if is_block(p)]
     return [
         f"  static constexpr bool by_row = {str(by_row).lower()};",
         "  template <class F>",
@@ -127,15 +144,24 @@ def entry(operation: Operation) -> str:
     return "\n".join(lines) + "\n"
 
 
+def table_line(operation: Operation) -> str:
+    """Return the line of an entry in the module's table: that of a step says what it is made of."""
+    text = f'"{_functors.text_digest(operation)}"' if operation.step is not None else ""
+    return f"      method<{operation.symbol}_entry>({text}),\n"
+
+
 def group_file(group: str, members: list[Operation]) -> str:
     """Return the text of the file of one group."""
+    steps = [operation for operation in members if operation.step is not None]
+    functors = "".join(functor_text(operation) + "\n" for operation in steps)
     entries = "\n".join(entry(operation) for operation in members)
-    table = "".join(f"      method<{operation.symbol}_entry>(),\n" for operation in members)
+    table = "".join(table_line(operation) for operation in members)
     table += "      {nullptr, nullptr, 0, nullptr},\n"
     launcher = '#include "map.hpp"\n' if any(o.is_map for o in members) else ""
+    header = group if len(steps) < len(members) else "step"
     return (
-        f'{NOTE}#include "call.hpp"\n{launcher}#include "{group}.hpp"\n\n'
-        "namespace wl {\n\nnamespace {\n\n"
+        f'{NOTE}#include "call.hpp"\n{launcher}#include "{header}.hpp"\n\n'
+        f"namespace wl {{\n\n{functors}namespace {{\n\n"
         f"{entries}\n}} // namespace\n\n"
         f"void add_{group}_entries(PyObject* module) {{\n"
         f"  static PyMethodDef methods[] = {{\n{table}  }};\n"

@@ -75,10 +75,39 @@ template <class R>
 constexpr R kKept = R(0.1);
 
 template <class T>
-struct gmres_again {
+bool lost_digits(const status_of<T>& status, i64 c, const real_t<T>* before,
+                 const real_t<T>* after) {
+  return status.is_running(c) && after[c] < kKept<real_t<T>> * before[c];
+}
+
+template <class T>
+struct gmres_reproject {
+  const T* basis;
+  mat<const T> w;
+  mat<T> correction;
+  const real_t<T>*before, *after;
+  const i64* step;
+  status_of<T> status;
+  i64 s, n, k;
+
+  void operator()(int threads) const {
+    const auto lost = [this](i64 c) { return lost_digits(status, c, before, after); };
+    bool any = false;
+    for (i64 c = 0; c < k; ++c)
+      any = any || lost(c);
+    if (any)
+      project(
+          Basis<T>{basis, *step + 1, n, k}, w, threads, lost,
+          [this](i64 i, i64 c, T sum) { correction(i, c) = sum; }, [](i64, real_t<T>) {});
+  }
+};
+
+template <class T>
+struct gmres_resubtract {
   const T* basis;
   mat<T> w;
   mat<T> h;
+  mat<const T> correction;
   const real_t<T>* before;
   real_t<T>* after;
   const i64* step;
@@ -87,27 +116,19 @@ struct gmres_again {
 
   void operator()(int threads) const {
     const i64 vectors = *step + 1;
-    const auto lost = [this](i64 c) {
-      return status.is_running(c) && after[c] < kKept<real_t<T>> * before[c];
-    };
+    const auto lost = [this](i64 c) { return lost_digits(status, c, before, after); };
     bool any = false;
-    for (i64 c = 0; c < k; ++c)
+    for (i64 c = 0; c < k; ++c) {
       any = any || lost(c);
-    if (!any)
-      return;
-    Scratch<T> corrections(vectors * k);
-    T* const correction = corrections.data();
-    const Basis<T> earlier{basis, vectors, n, k};
-    project(
-        earlier, mat<const T>{w.data, w.ld}, threads, lost,
-        [=](i64 i, i64 c, T sum) { correction[i * k + c] = sum; }, [](i64, real_t<T>) {});
-    for (i64 c = 0; c < k; ++c)
       for (i64 i = 0; lost(c) && i < vectors; ++i)
-        h(i, c) += correction[i * k + c];
-    combine(
-        earlier, w, false, threads, [&](i64 c) { return lost(c) ? vectors : 0; },
-        [=](i64 i, i64 c) { return -correction[i * k + c]; },
-        [this](i64 c, real_t<T> norm) { after[c] = norm; });
+        h(i, c) += correction(i, c);
+    }
+    if (any)
+      combine(
+          Basis<T>{basis, vectors, n, k}, w, false, threads,
+          [&](i64 c) { return lost(c) ? vectors : 0; },
+          [this](i64 i, i64 c) { return -correction(i, c); },
+          [this](i64 c, real_t<T> norm) { after[c] = norm; });
   }
 };
 

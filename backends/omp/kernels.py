@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, update_wrapper
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -13,9 +13,11 @@ from ...core.executor import Array, Executor
 from ...core.operation import OPERATIONS, KernelTable, Operation
 from ...core.operations import matrix as operations
 from ...core.operations import structure
+from ..unified.functors import text_digest
 from . import ml
 from .level import native
 from .plan import CsrPlan, choose
+from .steps import run_in_blocks
 
 Function = Callable[..., Any]
 
@@ -42,14 +44,13 @@ def _records_itself(function: Function) -> bool:
 def _replayed(function: Function) -> Function:
     """Return a kernel that is called by every replay, where it would only be called once."""
 
-    @wraps(function)
     def replayed(executor: Executor, *arguments: Any) -> Any:
         if not native().recording():
             return function(executor, *arguments)
         native().record_call(function, (executor, *arguments))
         return None
 
-    return replayed
+    return update_wrapper(replayed, function)
 
 
 kernel = _Kernels("omp")
@@ -57,8 +58,20 @@ kernel = _Kernels("omp")
 # An entry has the name of its operation and takes what a kernel takes.
 for _operation in OPERATIONS:
     _entry = getattr(native(), _operation.symbol, None)
-    if _entry is not None:
+    if _entry is not None and _operation.step is None:
         kernel(_operation)(_entry)
+
+
+@kernel.of_steps
+def step_kernel(operation: Operation) -> Function:
+    """Return the entry that the build made of a step; NumPy computes those that it did not know.
+
+    A step whose text has changed since the build is one of those, too.
+    """
+    entry: Function | None = getattr(native(), operation.symbol, None)
+    if entry is not None and entry.__doc__ == text_digest(operation):
+        return entry
+    return _replayed(partial(run_in_blocks, operation.step))
 
 
 ml.register(kernel)

@@ -6,7 +6,7 @@ with, and nothing more.
 
 from ...core.errors import ExecutorUnavailable
 from ...core.registry import Backend
-from . import bicgstab, cg, cgs, gmres, ilu, matrix, status, structure, vector
+from . import gmres, ilu, matrix, steps, structure, vector
 from . import products as ml
 from .executor import ReferenceExecutor
 from .table import kernel
@@ -14,14 +14,11 @@ from .table import kernel
 __all__ = [
     "BACKEND",
     "ReferenceExecutor",
-    "bicgstab",
-    "cg",
-    "cgs",
     "gmres",
     "ilu",
     "matrix",
     "ml",
-    "status",
+    "steps",
     "structure",
     "vector",
 ]

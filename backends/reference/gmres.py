@@ -12,7 +12,7 @@ import numpy as np
 from ...core.executor import Array, Executor
 from ...core.operations import gmres as operations
 from ...core.status import Status
-from .status import observe, running
+from ...core.step.events import observe, running
 from .sums import dots, squares
 from .table import kernel
 
@@ -78,26 +78,47 @@ def subtract(
     after[on] = np.sqrt(squares(w[:, on]))
 
 
-@kernel(operations.again)
-def again(
+@kernel(operations.reproject)
+def reproject(
     executor: Executor,
     basis: Array,
     w: Array,
-    h: Array,
+    correction: Array,
     before: Array,
     after: Array,
     step: Array,
     status: Status,
 ) -> None:
-    """Where after < 0.1 before: c_i = <basis_i, w>, w -= sum c_i basis_i, h += c."""
-    on = running(status)
-    on = on[after[on] < KEPT * before[on]]
-    earlier = basis[: step[0] + 1][:, :, on]
-    correction = [dots(vector, w[:, on]) for vector in earlier]
-    for i, c in enumerate(correction):
-        w[:, on] -= c * earlier[i]
-        h[i, on] += c
+    """Set correction_i = <basis_i, w> for i <= j where after < 0.1 before."""
+    on = lost_digits(status, before, after)
+    for i in range(step[0] + 1):
+        correction[i, on] = dots(basis[i][:, on], w[:, on])
+
+
+@kernel(operations.resubtract)
+def resubtract(
+    executor: Executor,
+    basis: Array,
+    w: Array,
+    h: Array,
+    correction: Array,
+    before: Array,
+    after: Array,
+    step: Array,
+    status: Status,
+) -> None:
+    """Where after < 0.1 before: w -= sum correction_i basis_i, h += correction, after = |w|."""
+    on = lost_digits(status, before, after)
+    for i in range(step[0] + 1):
+        w[:, on] -= correction[i, on] * basis[i][:, on]
+        h[i, on] += correction[i, on]
     after[on] = np.sqrt(squares(w[:, on]))
+
+
+def lost_digits(status: Status, before: Array, after: Array) -> Array:
+    """Return the numbers of the columns that run and must be made orthogonal a second time."""
+    on = running(status)
+    return on[after[on] < KEPT * before[on]]
 
 
 def rotation(a: complex, b: float) -> tuple[float, complex]:

@@ -5,21 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.executor import Array
+from ...core.step.numeric import dot as dots
+from ...core.step.numeric import norm2 as squares
+from ...core.step.numeric import total
 
-
-def total(terms: Array) -> Array:
-    """Return the sum of each column of a block."""
-    return np.ascontiguousarray(terms.T).sum(axis=1)
-
-
-def dots(x: Array, y: Array) -> Array:
-    """Return ``sum_i conj(x_ic) y_ic`` for each column."""
-    return total(x.conj() * y)
-
-
-def squares(x: Array) -> Array:
-    """Return ``sum_i |x_ic|^2``, a real number, for each column."""
-    return total(x.real**2 + x.imag**2) if np.iscomplexobj(x) else total(x**2)
+__all__ = ["by_place", "dots", "squares", "total"]
 
 
 def by_place(terms: Array, place: Array) -> tuple[Array, Array]:

@@ -113,8 +113,9 @@ WL_DEVICE void project_block(const item& it, i64 n, i64 k, i64 j, const T* basis
   }
 }
 
-// h_i = <basis_i, w> for i <= j, and before = |w|; REPEAT is 1 for the second time, which adds the
-// result to h and takes only the columns that lost digits. `partials` has room for groups * (s + 1)
+// h_i = <basis_i, w> for i <= j, and before = |w|; REPEAT is 1 for the second time, which makes
+// corrections, and takes only the columns that lost digits. `partials` has room for groups * (s +
+// 1)
 // * k.
 template <int REPEAT, class T>
 WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<const T> w,
@@ -146,19 +147,19 @@ WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const T* basis
       before[c] = square_root(real(total));
     } else if constexpr (REPEAT) {
       correction[i] = total;
-      h(row, c) += total;
     } else {
       h(row, c) = total;
     }
   }
 }
 
-// w -= sum_i h_i basis_i for i <= j, after = |w|.
+// w -= sum_i h_i basis_i for i <= j, after = |w|. The second time h are the corrections, which are
+// added to `sums`.
 template <int REPEAT, class T>
 WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<T> w,
-                              mat<const T> h, const real_t<T>* before, real_t<T>* after,
-                              const i64* step, status_of<T> status, real_t<T>* partials,
-                              i32* counter) {
+                              mat<const T> h, mat<T> sums, const real_t<T>* before,
+                              real_t<T>* after, const i64* step, status_of<T> status,
+                              real_t<T>* partials, i32* counter) {
   const i64 j = *step;
   const tile t(it, k);
   const i64 across = t.across(k), groups = it.blocks() / across, group = it.block() / across;
@@ -183,6 +184,12 @@ WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const T* basi
   }
   if (!is_last_block(it, counter))
     return;
+  if constexpr (REPEAT) {
+    for (i64 e = it.thread(); e < (j + 1) * k; e += WL_BLOCK)
+      if (takes_part(status, e % k, REPEAT, before, after))
+        sums(e / k, e % k) += h(e / k, e % k);
+    it.barrier(); // before `after` says otherwise
+  }
   for (i64 chunk = 0; chunk < across; ++chunk) {
     const i64 c = chunk * t.width + t.column;
     real_t<T> total{};

@@ -64,20 +64,12 @@ class Steps(ABC):
 
     @abstractmethod
     def scratch(self, s: int, n: int, k: int, itemsize: int) -> int:
-        """Return the address of scratch memory.
-
-        There is room for ``s * k`` corrections, and after them for the partial sums of a projection
-        or a subtraction; it is the same memory for both, one after the other.
-        """
+        """Return the address of memory for the partial sums of a projection or a subtraction."""
 
     @property
     @abstractmethod
     def counter(self) -> int:
         """The address of a counter that is 0 before each launch."""
-
-    @abstractmethod
-    def at(self, address: int, distance: int) -> Any:
-        """Return a block of vectors in scratch memory as an argument."""
 
     # ---- the steps
 
@@ -102,23 +94,36 @@ class Steps(ABC):
     ) -> None:
         """W -= sum_i h_i basis_i, after = |w|."""
         if w.shape[1]:
-            self._subtract(0, basis, w, h, None, after, step, status)
+            self._subtract(0, basis, w, h, h, None, after, step, status)
 
-    def again(
+    def reproject(
         self,
         basis: Array,
         w: Array,
-        h: Array,
+        correction: Array,
         before: Array,
         after: Array,
         step: Array,
         status: Status,
     ) -> None:
-        """Do the same once more for the columns that lost digits; others cost nothing."""
+        """correction_i = <basis_i, w> for the columns that lost digits; others cost nothing."""
         if w.shape[1]:
-            corrections = self._project(1, basis, w, h, before, after, step, status)
-            place = self.at(corrections, w.shape[1])
-            self._subtract(1, basis, w, place, before, after, step, status)
+            self._project(1, basis, w, correction, before, after, step, status)
+
+    def resubtract(
+        self,
+        basis: Array,
+        w: Array,
+        h: Array,
+        correction: Array,
+        before: Array,
+        after: Array,
+        step: Array,
+        status: Status,
+    ) -> None:
+        """W -= sum_i correction_i basis_i, h += correction, after = |w| for the same columns."""
+        if w.shape[1]:
+            self._subtract(1, basis, w, correction, h, before, after, step, status)
 
     def _project(
         self,
@@ -130,34 +135,33 @@ class Steps(ABC):
         after: Array | None,
         step: Array,
         status: Status,
-    ) -> int:
-        """Launch the projection; return the address of the corrections it makes when repeated."""
+    ) -> None:
+        """Launch the projection, whose products go to ``h``, or to corrections when repeated."""
         s, n, k = basis.shape
-        corrections = self.scratch(s, n, k, w.itemsize)
-        partials = corrections + s * k * w.itemsize
+        partials = self.scratch(s, n, k, w.itemsize)
         arguments = (
-            s, n, k, basis, w, h, corrections, before, after, step, status, partials, self.counter,
+            s, n, k, basis, w, h, h, before, after, step, status, partials, self.counter,
         )  # fmt: skip
         grid = self.projection(n, k)
         self.launch(kernels.gmres_project, grid, arguments, w.dtype, REPEAT=repeat)
-        return corrections
 
     def _subtract(
         self,
         repeat: int,
         basis: Array,
         w: Array,
-        h: Any,
+        h: Array,
+        sums: Array,
         before: Array | None,
         after: Array,
         step: Array,
         status: Status,
     ) -> None:
         s, n, k = basis.shape
-        corrections = self.scratch(s, n, k, w.itemsize)
-        # The corrections before them are still to be read.
-        partials = corrections + s * k * w.itemsize
-        arguments = (s, n, k, basis, w, h, before, after, step, status, partials, self.counter)
+        partials = self.scratch(s, n, k, w.itemsize)
+        arguments = (
+            s, n, k, basis, w, h, sums, before, after, step, status, partials, self.counter,
+        )  # fmt: skip
         grid = self.subtraction(n, k)
         self.launch(kernels.gmres_subtract, grid, arguments, w.dtype, REPEAT=repeat)
 
@@ -211,7 +215,8 @@ def register(table: KernelTable, steps: type[Steps]) -> None:
         operations.start,
         operations.project,
         operations.subtract,
-        operations.again,
+        operations.reproject,
+        operations.resubtract,
         operations.rotate,
         operations.append,
         operations.solve,

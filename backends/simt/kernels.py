@@ -138,8 +138,8 @@ gmres_project = SimtKernel(
 gmres_subtract = SimtKernel(
     "gmres_subtract",
     "gmres.hpp",
-    "s: i64, n: i64, k: i64, basis: in T[l], w: inout T[n,k], h: in T[s,k], before: in R[k], "
-    f"after: inout R[k], {_CYCLE}, partials: out R[l], counter: inout i32[l]",
+    "s: i64, n: i64, k: i64, basis: in T[l], w: inout T[n,k], h: in T[s,k], sums: inout T[s,k], "
+    f"before: in R[k], after: inout R[k], {_CYCLE}, partials: out R[l], counter: inout i32[l]",
     "{REPEAT}, {T}",
     variants=({"REPEAT": 0}, {"REPEAT": 1}),
 )

@@ -56,16 +56,4 @@ struct taking_part {
   bool active;
 };
 
-template <class T>
-struct status_start {
-  mat<const T> r;
-  status_of<T> status;
-  using sum = real_t<T>;
-  using column_state = taking_part;
-
-  WL_DEVICE column_state column(i64 c) const { return {status.is_running(c)}; }
-  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return square(r(i, c)); }
-  WL_DEVICE void finish(i64 c, sum s) const { status.begin(c, square_root(s)); }
-};
-
 } // namespace wl

@@ -1,6 +1,6 @@
 // Element-wise work on blocks of vectors, and its sums. See wollemi.core.operations.vector.
 #pragma once
-#include "status.hpp"
+#include "step.hpp"
 
 namespace wl {
 
@@ -92,17 +92,6 @@ struct vector_norm {
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return square(x(i, c)); }
   WL_DEVICE void finish(i64 c, sum s) const { value[c] = square_root(s); }
-};
-
-// "Adding" keeps the larger one, and NaN once there is one.
-template <class R>
-struct maximum {
-  R value;
-  WL_DEVICE maximum& operator+=(maximum o) {
-    if (!(o.value <= value))
-      value = value == value ? o.value : value;
-    return *this;
-  }
 };
 
 template <class T>

@@ -35,6 +35,7 @@ from pathlib import Path
 
 from ...core import operations  # noqa: F401  (fills the table)
 from ...core.operation import OPERATIONS, Operation, Parameter, parse_signature
+from .functors import functor_text
 
 FOLDERS = (Path(__file__).parent, Path(__file__).parent.parent / "simt")
 
@@ -115,14 +116,34 @@ def _parsed(signature: str) -> tuple[Parameter, ...]:
     return parse_signature(signature)
 
 
+def has_functor(operation: Operation) -> bool:
+    """Return whether there is a functor of an operation: of a step, or in a header here."""
+    return operation.is_map and (
+        operation.step is not None or (FOLDERS[0] / header_of(operation)).exists()
+    )
+
+
+def header_of(operation: Operation) -> str:
+    """Return the header of this folder that an operation's functor is in, or needs."""
+    return "step.hpp" if operation.step is not None else f"{operation.group}.hpp"
+
+
 def maps_of(group: str) -> list[Operation]:
-    """Return the map operations that ``backends/unified/<group>.hpp`` has the functors of."""
-    return [operation for operation in OPERATIONS if operation.is_map and operation.group == group]
+    """Return the map operations of a group that there are functors of."""
+    return [one for one in OPERATIONS if one.group == group and has_functor(one)]
 
 
 def map_groups() -> list[str]:
-    """Return the groups that have map operations, in the order of their declaration."""
-    return list(dict.fromkeys(operation.group for operation in OPERATIONS if operation.is_map))
+    """Return the groups that have functors, in the order of their declaration."""
+    return list(dict.fromkeys(one.group for one in OPERATIONS if has_functor(one)))
+
+
+def functors_of(given: Iterable[Operation]) -> tuple[list[str], str]:
+    """Return the headers of the functors of operations, and the text of those of steps."""
+    each = list(dict.fromkeys(given))
+    texts = [functor_text(one) for one in each if one.step is not None]
+    text = "namespace wl {\n" + "\n".join(texts) + "} // namespace wl\n" if texts else ""
+    return list(dict.fromkeys(header_of(one) for one in each)), text
 
 
 def needs_index(operation: Operation) -> bool:
@@ -261,8 +282,11 @@ def map_program(
     dialect: str, group: str, value: str, index: str = "i4", *, warp: int = 32, block: int = 256
 ) -> str:
     """Return the program with all map operations of a group for these dtypes."""
+    headers, functors = functors_of(maps_of(group))
     wrappers = [map_wrapper(operation, value, index) for operation in maps_of(group)]
-    return program(dialect, ["map_simt.hpp", f"{group}.hpp"], wrappers, warp=warp, block=block)
+    return program(
+        dialect, ["map_simt.hpp", *headers], [functors, *wrappers], warp=warp, block=block
+    )
 
 
 def flatten(*headers: str, folders: tuple[Path, ...] = FOLDERS) -> str:

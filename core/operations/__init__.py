@@ -4,13 +4,10 @@ Importing this package fills :data:`wollemi.core.operation.OPERATIONS`. The stan
 all that it needs.
 """
 
-from . import bicgstab, cg, cgs, gmres, matrix, parilu, status, structure, triangular, vector
+from . import gmres, matrix, parilu, status, structure, triangular, vector
 from . import products as ml
 
 __all__ = [
-    "bicgstab",
-    "cg",
-    "cgs",
     "gmres",
     "matrix",
     "ml",

@@ -44,6 +44,7 @@ project = declare(
     "status: in Status[k]",
     "h_i = <basis_i, w> for i <= j; before = |w|",
     cost=_of_vectors(1, lambda basis: basis + 1, 2),
+    totals={"h": "sum", "before": "norm"},
 )
 
 subtract = declare(
@@ -52,14 +53,25 @@ subtract = declare(
     "status: in Status[k]",
     "w -= sum_i h_i basis_i for i <= j; after = |w|",
     cost=_of_vectors(1, lambda basis: basis + 2, 2),
+    totals={"after": "norm"},
 )
 
-again = declare(
-    "gmres.again",
-    "basis: in T[s,n,k], w: inout T[n,k], h: inout T[s,k], before: in R[k], after: inout R[k], "
+reproject = declare(
+    "gmres.reproject",
+    "basis: in T[s,n,k], w: in T[n,k], correction: out T[s,k], before: in R[k], after: in R[k], "
     "step: in i64[1], status: in Status[k]",
-    "where after < 0.1 before: c_i = <basis_i, w>, w -= sum c_i basis_i, h += c, after = |w|",
+    "where after < 0.1 before: correction_i = <basis_i, w> for i <= j",
     cost=_of_vectors(1, lambda basis: 0, 0),
+    totals={"correction": "sum"},
+)
+
+resubtract = declare(
+    "gmres.resubtract",
+    "basis: in T[s,n,k], w: inout T[n,k], h: inout T[s,k], correction: in T[s,k], "
+    "before: in R[k], after: inout R[k], step: in i64[1], status: in Status[k]",
+    "where after < 0.1 before: w -= sum_i correction_i basis_i, h += correction, after = |w|",
+    cost=_of_vectors(1, lambda basis: 0, 0),
+    totals={"after": "norm"},
 )
 
 rotate = declare(
@@ -78,6 +90,16 @@ append = declare(
     "status: in Status[k]",
     "v = basis_(j+1) = w / after (0 where after is 0); step = j + 1",
     cost=_of_vectors(0, lambda basis: 3, 1 / 3),
+)
+
+extend = declare(
+    "gmres.extend",
+    "basis: inout T[s,n,k], w: inout T[n,k], h: inout T[s,k], correction: inout T[s,k], "
+    "before: inout R[k], after: inout R[k], hessenberg: inout T[s,s,k], cosine: inout R[s,k], "
+    "sine: inout T[s,k], g: inout T[s,k], count: inout i64[k], v: out T[n,k], step: inout i64[1], "
+    "status: inout Status[k]",
+    "makes w orthogonal to the basis, appends it, and makes the j-th rotation",
+    parts=(project, subtract, reproject, resubtract, rotate, append),
 )
 
 solve = declare(

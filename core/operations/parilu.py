@@ -9,4 +9,5 @@ sweep = declare(
     "next_ij = a_ij - sum_(l < min(i,j)) v_il v_lj, over v_jj if i > j; change = |next - v|; rows "
     "of v are sorted, columns[j]:columns[j+1] are the positions in entries of column j by rows",
     over=("e", "k"),
+    sums=("R",),
 )

@@ -1,11 +1,15 @@
 """The stopping status of a solve."""
 
-from ..operation import declare
+from __future__ import annotations
 
-start = declare(
-    "status.start",
-    "r: in T[n,k], status: inout Status[k]",
-    "norm_c = |r_c|; a running column halts as converged at its threshold, or as not finite",
-    flops=lambda e: 2 * e["n"] * e["k"],
-    over=("n", "k"),
-)
+from typing import Any
+
+from ..step import Steps, norm2, sqrt
+
+step = Steps("status", vectors="r")
+
+
+@step
+def start(w: Any) -> None:
+    """Set norm_c = |r_c|; a running column halts at its threshold, or if that is not finite."""
+    w.begin(sqrt(norm2(w.r)))

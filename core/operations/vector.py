@@ -41,6 +41,7 @@ dot = declare(
     "value_c = sum_i conj(x_ic) y_ic",
     flops=lambda e: 2 * e["n"] * e["k"],
     over=ROWS,
+    sums=("T",),
 )
 
 norm = declare(
@@ -49,6 +50,7 @@ norm = declare(
     "value_c = sqrt(sum_i |x_ic|^2)",
     flops=lambda e: 2 * e["n"] * e["k"],
     over=ROWS,
+    sums=("R",),
 )
 
 largest = declare(
@@ -57,4 +59,5 @@ largest = declare(
     "value_c = max_i |x_ic|, NaN if any is NaN",
     flops=lambda e: e["n"] * e["k"],
     over=ROWS,
+    sums=("largest",),
 )

@@ -349,7 +349,9 @@ def _a_pattern_with_its_diagonal(values: dict[str, Any], extents: dict[str, int]
 # What a signature cannot say of an operation's inputs.
 ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "csr.sum_duplicates": _sorted,
-    "gmres.again": _some_lost_digits,
+    "gmres.reproject": _some_lost_digits,
+    "gmres.resubtract": _some_lost_digits,
+    "gmres.extend": _first_residual,
     "parilu.sweep": _a_pattern_with_its_diagonal,
     "triangular.factorize": _a_pattern_with_its_diagonal,
     "triangular.forward": _a_pattern_with_its_diagonal,

@@ -10,10 +10,10 @@ import pytest
 import wollemi as wl
 from wollemi.core.executor import Executor
 from wollemi.core.iteration import Iteration
-from wollemi.core.operations import cg
 from wollemi.core.operations import matrix as products
 from wollemi.core.operations import status as statuses
 from wollemi.core.status import Status, Stop
+from wollemi.solvers import cg
 
 from .awkward import VALUE_DTYPES, Pattern
 from .calls import REFERENCE
@@ -42,6 +42,7 @@ class PlainCg:
         real = b.real.dtype
         self.executor, self.A, self.b = executor, A, b
         self.x, self.r, self.p, self.q = (executor.allocate(b.shape, dtype) for _ in range(4))
+        self.z = self.r
         self.rho, self.rho_old, self.pq = (executor.allocate((columns,), dtype) for _ in range(3))
         self.status = Status(executor, columns, dtype, capacity)
         threshold = (np.sqrt(np.finfo(dtype).eps) * np.linalg.norm(b, axis=0)).astype(real)
@@ -51,19 +52,17 @@ class PlainCg:
 
     def restart(self, stop: Any = (0, 0, 0)) -> None:
         """Start from x = 0 with some columns stopped."""
-        run, s = self.executor.run, self.status
+        s = self.status
         self.executor.copy_into(self.x, np.zeros_like(self.b))
         self.executor.copy_into(self.r, self.b)
         s.arm(np.array(stop, np.uint8))
-        run(statuses.start, self.r, s)
-        run(cg.start, self.r, self.r, self.p, self.rho, s)
+        statuses.start(self)
+        cg.start(self)
 
     def body(self) -> None:
-        run, s = self.executor.run, self.status
-        run(products.csr_spmv, self.A, self.p, self.q, 1.0, 0.0)
-        run(cg.curvature, self.p, self.q, self.pq, s)
-        run(cg.update, self.x, self.r, self.p, self.q, self.rho, self.rho_old, self.pq, s)
-        run(cg.direction, self.p, self.r, self.rho, self.rho_old, s)
+        self.executor.run(products.csr_spmv, self.A, self.p, self.q, 1.0, 0.0)
+        for step in (cg.curvature, cg.update, cg.direction):
+            step(self)
 
     def drive(self, limit: int) -> None:
         self.executor.drive(self.iteration, limit)

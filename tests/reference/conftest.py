@@ -1,6 +1,7 @@
 """The reference executor, and the small things that hand-checked examples are made of."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,3 +34,13 @@ def make_status(executor: Executor) -> Callable[..., Status]:
         return status
 
     return make
+
+
+@pytest.fixture
+def do(executor: Executor) -> Callable[..., None]:
+    """Run a step on arrays that are given under its names."""
+
+    def do(step: Any, **named: Any) -> None:
+        step(SimpleNamespace(executor=executor, **named))
+
+    return do

@@ -73,17 +73,27 @@ def test_subtract(run, make_status):
     np.testing.assert_allclose(after, [0.4])
 
 
-def test_again_projects_a_second_time_what_lost_digits(run, make_status):
+def second_time(run, status, w, h, after):
+    """Project and subtract once more; return the corrections."""
+    correction, before = unset(S, 1), np.array([1.0])
+    run(gmres.reproject, basis([1, 0]), w, correction, before, after, step(0), status)
+    run(gmres.resubtract, basis([1, 0]), w, h, correction, before, after, step(0), status)
+    return correction
+
+
+def test_what_lost_digits_is_projected_a_second_time(run, make_status):
     w, h, after = columns([1, 2]), entries(5), np.array([0.05])
-    run(gmres.again, basis([1, 0]), w, h, np.array([1.0]), after, step(0), make_status(0.0))
+    correction = second_time(run, make_status(0.0), w, h, after)
+    assert correction[0, 0] == 1
     assert w.tolist() == [[0], [2]]
     assert h[0, 0] == 6
     assert after.tolist() == [2]
 
 
-def test_again_leaves_what_lost_none(run, make_status):
+def test_what_lost_none_is_left_alone(run, make_status):
     w, h, after = columns([1, 2]), entries(5), np.array([0.2])
-    run(gmres.again, basis([1, 0]), w, h, np.array([1.0]), after, step(0), make_status(0.0))
+    correction = second_time(run, make_status(0.0), w, h, after)
+    assert np.isnan(correction).all()
     assert w.tolist() == [[1], [2]]
     assert h[0, 0] == 5
     assert after.tolist() == [0.2]

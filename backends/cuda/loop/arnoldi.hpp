@@ -245,7 +245,7 @@ WL_DEVICE void read_columns(const item& it, i64 s, const small_arrays<T>& a,
 
 // v = w / |w|, or 0 where |w| is 0, as a functor over rows.
 template <class T>
-struct gmres_appending {
+struct arnoldi_append {
   mat<T> v;
   mat<const T> w;
   const real_t<T>* length;

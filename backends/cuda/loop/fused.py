@@ -14,7 +14,7 @@ from ....core.status import Status
 from ...gpu.arguments import CODES, row_distance, scalar
 from ...gpu.spmv import packed, selection
 from ...gpu.tape import Step, address, is_vector
-from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor, program
+from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor, functors_of, program
 from ..headers import FOLDERS
 
 REAL = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}
@@ -31,10 +31,6 @@ STATUS = (
 )
 
 
-#: Where the functors of iterations are.
-STEPS = ["vector.hpp", "cg.hpp", "cgs.hpp", "bicgstab.hpp", "status.hpp"]
-
-
 @dataclass
 class Arguments:
     """Arguments of a kernel: each array once, whatever operations it is an argument of.
@@ -47,6 +43,8 @@ class Arguments:
         How C declares them, and what is passed.
     cells : dict
         Arrays of one element a column, by address: C type and name.
+    operations : list
+        The map operations whose functors it needs.
     renamed : dict
         Vectors that are somewhere else, by address: the pointer, and the distance of elements.
     """
@@ -57,6 +55,7 @@ class Arguments:
     cells: dict[int, tuple[str, str]] = field(default_factory=dict)
     status: Status | None = None
     renamed: dict[int, tuple[str, str]] = field(default_factory=dict)
+    operations: list[Operation] = field(default_factory=list)
     _known: dict[tuple[int, str], str] = field(default_factory=dict)
 
     def pointer(self, array: Any, kind: str) -> str:
@@ -95,6 +94,7 @@ class Arguments:
 
     def members(self, operation: Operation, arguments: tuple[Any, ...], together: bool) -> str:
         """Return the functor of a map operation made of these arguments."""
+        self.operations.append(operation)
         made = [
             self._member(operation, parameter, argument, together)
             for parameter, argument in zip(operation.parameters, arguments, strict=True)
@@ -175,11 +175,12 @@ def kernel(
         entry = f'extern "C" __global__ void {shape} {{}}'
     text = f"({parameters}) {{\n{body}}}\n"
     told = f"{block} {sorted((defines or {}).items())} {text}"
-    symbol = f"shared_{hashlib.sha256(told.encode()).hexdigest()[:24]}"
+    of_functors, functors = functors_of(arguments.operations)
+    symbol = f"shared_{hashlib.sha256((told + functors).encode()).hexdigest()[:24]}"
     source = program(
         "CUDA",
-        headers,
-        [entry.format(symbol) + text],
+        [*headers, *of_functors],
+        [functors, entry.format(symbol) + text],
         warp=warp,
         block=block,
         defines=defines,
@@ -235,4 +236,4 @@ def product_and_rows(step: Step, *, warp: int, block: int) -> Kernel:
     after = f"wl::then<{functor(operation, arguments.value)}>{{{made}, partials, counter}}"
     body = "  const wl::item it{};\n  " + _product(arguments, step, after)
     extra = ["wl::u8* partials", "wl::i32* counter"]
-    return kernel(arguments, ["spmv.hpp", *STEPS], extra, body, block, warp)
+    return kernel(arguments, ["spmv.hpp"], extra, body, block, warp)

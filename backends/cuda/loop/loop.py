@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ....core.iteration import Cycles, Replay
+from ....core.program import Program
 from ....core.status import Status
 from ...gpu import launch
 from ...gpu.arguments import CODES, address
 from ...gpu.base import Scratch
 from ...gpu.spmv import packed, selection
-from ...gpu.tape import Step, Tape, is_contiguous, prepare
+from ...gpu.tape import Step, is_contiguous, steps_of
 from ...unified.wrappers import LARGEST_SUM
 from ..runtime.device import CudaDevice
 from ..runtime.executor import CudaExecutor
@@ -91,29 +92,25 @@ extern "C" __global__ void loop_limit(i64* counts, i64 limit, const int* all) {
 """
 
 
-def make_program(executor: CudaExecutor, tape: Tape, status: Status) -> Any:
-    """Return the program of an iteration: what has ``run(limit)``."""
-    for parameter, argument in tape.arrays():
-        if parameter.is_matrix:
-            prepare(argument)
-    steps = tape.steps()
-    acts = acts_of(steps)
-    if acts is not None and fits_one_kernel(executor, tape, acts):
+def make_program(executor: CudaExecutor, program: Program, status: Status) -> Any:
+    """Return what runs the program of an iteration: it has ``run(limit)``."""
+    acts = acts_of(steps_of(program))
+    if acts is not None and fits_one_kernel(executor, program, acts):
         return Together(executor, acts, status)
-    return Graph(executor, tape, steps, status)
+    return Graph(executor, steps_of(program.expanded()), status)
 
 
-def fits_one_kernel(executor: CudaExecutor, tape: Tape, acts: list[Act]) -> bool:
+def fits_one_kernel(executor: CudaExecutor, program: Program, acts: list[Act]) -> bool:
     """Return whether a small system can be solved by one kernel."""
-    if tape.columns != {1}:
+    if program.columns != {1}:
         return False
     bases = {address(act.arnoldi.basis) for act in acts if act.arnoldi is not None}
-    if any(int(a.shape[0]) > LONGEST_BASIS for p, a in tape.arrays() if len(p.dims) == 3):
+    if any(int(a.shape[0]) > LONGEST_BASIS for p, a in program.arguments() if len(p.dims) == 3):
         return False
-    arrays = {address(a): int(a.nbytes) for p, a in tape.arrays() if p.is_array}
+    arrays = {address(a): int(a.nbytes) for p, a in program.arguments() if p.is_array}
     # A basis is read once or twice an iteration, from wherever it is.
     nbytes = sum(size for where, size in arrays.items() if where not in bases)
-    values = {a.dtype for p, a in tape.arrays() if p.is_array and p.kind == "T"}
+    values = {a.dtype for p, a in program.arguments() if p.is_array and p.kind == "T"}
     vectors = [a for act in acts for _, a in row_arrays(act.rows)]
     vectors += [v for act in acts if act.product is not None for v in act.product[1][1:3]]
     rows = {int(v.shape[0]) for v in vectors}
@@ -245,9 +242,7 @@ def with_shared(device: CudaDevice, planned: Plan, shape: Shape) -> Shape:
 class Graph:
     """The kernels of an iteration under a WHILE node, whose condition the device sets."""
 
-    def __init__(
-        self, executor: CudaExecutor, tape: Tape, steps: list[Step], status: Status
-    ) -> None:
+    def __init__(self, executor: CudaExecutor, steps: list[Step], status: Status) -> None:
         self.executor = executor
         self.steps = steps
         self.scratch = Scratch()

@@ -11,29 +11,32 @@ Everything here is about operations and addresses: it needs no GPU.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ....core.operation import Operation, parse_signature
-from ....core.operations import bicgstab, gmres
-from ...gpu.tape import Call, Step, address, is_vector, sums_up
+from ....core.operations import gmres
+from ....core.program import Call
+from ...gpu.tape import Step, address, is_vector
 
 #: Vectors that a gather may take to form one: with four, a product has four times the gathers.
 MOST_SOURCES = 4
 
-#: Sums that only the ``finish`` of a later step asks for: they can be added up at its meeting.
-DEFERRED = {bicgstab.half: bicgstab.stabilize}
-
 #: v = w / after, of ``gmres.append``, as an operation over rows.
 APPENDING = Operation(
-    "gmres.appending",
+    "arnoldi.append",
     parse_signature("v: out T[n,k], w: in T[n,k], after: in R[k], status: in Status[k]"),
     "v = w / after, or 0 where after is 0",
     lambda extents: extents["n"] * extents["k"],
     ("n", "k"),
 )
 
-_ARNOLDI = (gmres.project, gmres.subtract, gmres.again, gmres.rotate, gmres.append)
+
+_Maker = Callable[[dict[str, Any]], list["Act"]]
+
+#: What a round is made of for composite operations that can be parts of it as a whole.
+COMPOSITES: dict[Operation, _Maker] = {}
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Act:
     @property
     def has_sum(self) -> bool:
         """Whether all blocks must wait for a sum."""
-        return self.arnoldi is not None or (self.rows is not None and sums_up(self.rows[0]))
+        return self.arnoldi is not None or (self.rows is not None and bool(self.rows[0].sums))
 
     @property
     def reads(self) -> set[int]:
@@ -107,6 +110,16 @@ def row_arrays(rows: Call | None) -> list[tuple[Any, Any]]:
     ]
 
 
+def column_arrays(rows: Call) -> list[tuple[Any, Any]]:
+    """Return the arguments of an operation that have an element a column, with their parameters."""
+    operation, arguments = rows
+    return [
+        (parameter, argument)
+        for parameter, argument in zip(operation.parameters, arguments, strict=True)
+        if parameter.is_array and not is_vector(operation, parameter)
+    ]
+
+
 def all_vectors(act: Act) -> list[Any]:
     """Return the vectors of a part."""
     found = [array for _, array in row_arrays(act.rows)]
@@ -120,29 +133,34 @@ def all_vectors(act: Act) -> list[Any]:
 def acts_of(steps: list[Step]) -> list[Act] | None:
     """Return the parts of a round, or None if there is an operation that cannot be one."""
     acts: list[Act] = []
-    at = 0
-    while at < len(steps):
-        step = steps[at]
+    for step in steps:
         if step.other is None:
             acts.append(Act(step.product, step.rows))
-            at += 1
             continue
-        calls = [s.other for s in steps[at : at + len(_ARNOLDI)]]
-        if tuple(call[0] for call in calls if call is not None) != _ARNOLDI:
+        make = COMPOSITES.get(step.other.operation)
+        if make is None:
             return None
-        acts += _arnoldi([call for call in calls if call is not None])
-        at += len(_ARNOLDI)
+        acts += make({parameter.name: argument for parameter, argument in step.other.named})
     return acts
 
 
-def _arnoldi(calls: list[Call]) -> list[Act]:
-    basis, w, _, before, step, status = calls[0][1]
-    _, after, _, hessenberg, cosine, sine, g, count, _, _ = calls[3][1]
-    v = calls[4][1][2]
-    whole = Arnoldi(basis, w, before, after, hessenberg, cosine, sine, g, count, step)
+def composite(operation: Operation) -> Callable[[_Maker], _Maker]:
+    """Decorate a function to make the parts of a round of a composite operation's arguments."""
+
+    def register(make: _Maker) -> _Maker:
+        COMPOSITES[operation] = make
+        return make
+
+    return register
+
+
+@composite(gmres.extend)
+def _orthogonalized(w: dict[str, Any]) -> list[Act]:
+    members = {name: w[name] for name in Arnoldi.__dataclass_fields__}
+    appended = (w["v"], w["w"], w["after"], w["status"])
     return [
-        Act(arnoldi=whole),
-        Act(rows=(APPENDING, (v, w, after, status)), keeps_basis=True),
+        Act(arnoldi=Arnoldi(**members)),
+        Act(rows=Call(APPENDING, appended), keeps_basis=True),
     ]
 
 
@@ -254,14 +272,32 @@ def plan(acts: list[Act], forming: bool) -> Plan:
 
 
 def _is_deferred(acts: list[Act], at: int) -> bool:
-    """Return whether the sum of a part can be added up with the next one."""
+    """Return whether the sum of a part can be added up with the next one.
+
+    It can if what comes of it is not asked for before: by no element up to the next sum, and by no
+    ``finish`` before that one's. Of an operation that was not traced nothing is known of when it
+    asks.
+    """
     rows = acts[at].rows
-    if rows is None or not sums_up(rows[0]):
+    if rows is None or rows[0].step is None or not rows[0].sums:
         return False
-    following = next((act for act in acts[at + 1 :] if act.has_sum), None)
-    if following is None or following.rows is None:
-        return False
-    return DEFERRED.get(rows[0]) is following.rows[0]
+    made = {address(a) for p, a in column_arrays(rows) if p.intent != "in"}
+    if any(p.is_status and p.intent != "in" for p in rows[0].parameters):
+        return False  # whether a column runs is asked for by all
+    for act in acts[at + 1 :]:
+        if act.rows is None or act.rows[0].step is None:
+            if act.product is not None and act.rows is None:
+                continue
+            return False
+        first = act.rows[0].step.traced.read_first
+        touched = {
+            address(a) for p, a in column_arrays(act.rows) if p.name in first or p.intent != "in"
+        }
+        if made & touched:
+            return False
+        if act.has_sum:
+            return True
+    return False
 
 
 def _gather(made: Plan, product: int, forming: bool) -> Gather | None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....core.dtypes import real_dtype
+from ....core.program import Call
 from ...gpu.arguments import CODES
 from ...gpu.spmv import packed
-from ...gpu.tape import Call, address
+from ...gpu.tape import address
 from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
 from . import fused
 from .fused import REAL, STATUS, Arguments, Kernel
@@ -102,7 +103,7 @@ class _Text:
         """Return the whole."""
         lines = [self._act(at, act) for at, act in enumerate(self.plan.acts)]
         body = self._frame(lines)
-        headers = ["waiting.hpp", "kept.hpp", *fused.STEPS]
+        headers = ["waiting.hpp", "kept.hpp"]
         if any(act.arnoldi for act in self.plan.acts):
             headers.append("arnoldi.hpp")
         # One block a multiprocessor may have all registers.

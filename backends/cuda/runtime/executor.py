@@ -37,7 +37,7 @@ class Played:
     def __init__(self, executor: GpuExecutor, replay: Replay) -> None:
         self.executor, self.scratch = executor, Scratch()
         self.graph: Any = None
-        if not executor.record(replay):
+        if not executor.record(replay.body):
             return
         with executor.preparing(self.scratch, dry=True):
             replay.body()
@@ -148,4 +148,4 @@ class CudaExecutor(GpuExecutor):
         """Return one kernel for everything, or a graph whose condition the device sets."""
         from ..loop.loop import make_program
 
-        return make_program(self, self.record(iteration), iteration.status)
+        return make_program(self, self.record(iteration.body), iteration.status)

@@ -41,9 +41,14 @@ def kernels(
 
 def _marks(operation: Operation, tables: dict[str, KernelTable | None]) -> list[str]:
     return [
-        UNKNOWN if table is None else YES if table.find(operation) else NO
+        UNKNOWN if table is None else YES if table.has(operation) else NO
         for table in tables.values()
     ]
+
+
+def _is_of_wollemi(operation: Operation) -> bool:
+    """Return whether an operation is declared in the package, and not by its user."""
+    return operation.step is None or operation.step.function.__module__.startswith("wollemi.")
 
 
 def _legend(tables: dict[str, KernelTable | None]) -> str:
@@ -64,13 +69,14 @@ def markdown_page(tables: dict[str, KernelTable | None]) -> str:
         "",
         f"{_legend(tables)}",
         "",
-        "*Unified* operations have one text for all compiled backends, in `backends/unified/`.",
+        "*Unified* operations have one text for all compiled backends: traced from steps, or in "
+        "`backends/unified/`.",
         *(f"\n{note}" for name, note in backend_notes().items() if name in tables),
         "",
         f"| operation | {' | '.join(tables)} | unified | what it does |",
         f"| --- |{' :-: |' * (len(tables) + 1)} --- |",
     ]
-    for operation in OPERATIONS:
+    for operation in filter(_is_of_wollemi, OPERATIONS):
         marks = [*_marks(operation, tables), YES if operation.is_map else ""]
         summary = operation.summary.replace("|", "\\|")
         lines.append(f"| `{operation.name}` | {' | '.join(marks)} | {summary} |")

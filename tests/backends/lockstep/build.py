@@ -145,8 +145,9 @@ def map_library(value: str, warp: int) -> Library:
         for operation in wrappers.maps_of(group)
         for index in (("i4", "i8") if wrappers.needs_index(operation) else ("i4",))
     ]
-    headers = ["map_simt.hpp", *(f"{group}.hpp" for group in groups)]
-    source = wrappers.program("LOCKSTEP", headers, texts, warp=warp)
+    headers, functors = wrappers.functors_of(o for group in groups for o in wrappers.maps_of(group))
+    headers = ["map_simt.hpp", *headers]
+    source = wrappers.program("LOCKSTEP", headers, [functors, *texts], warp=warp)
     return Library(source, f"maps-{value}-{warp}")
 
 

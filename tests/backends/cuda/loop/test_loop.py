@@ -10,12 +10,14 @@ import pytest
 
 from wollemi.backends.cuda.loop import loop, rounds
 from wollemi.backends.cuda.runtime import graphs
+from wollemi.backends.gpu import tape
 from wollemi.backends.gpu.spmv import packed
 from wollemi.core.errors import DeviceError
 from wollemi.core.operations import matrix
+from wollemi.core.program import Call, Program
 
+from ...recorded import FAKE, recorded
 from .fake_cuda import fake_csr, vectors
-from .test_tape import bicgstab_tape, cg_tape, gmres_tape, tape
 
 
 class FakeRuntime:
@@ -186,43 +188,43 @@ def test_what_the_driver_refuses_is_a_device_error(monkeypatch):
 
 
 def fits(calls: Any) -> bool:
-    acts = rounds.acts_of(calls.steps())
+    acts = rounds.acts_of(tape.steps_of(calls))
     return acts is not None and loop.fits_one_kernel(fake_executor([]), calls, acts)
 
 
 def test_small_systems_of_one_column_fit_one_kernel():
-    assert fits(cg_tape(rows=1000))
-    assert fits(bicgstab_tape(rows=1000))
+    assert fits(recorded("Cg", rows=1000))
+    assert fits(recorded("Bicgstab", rows=1000))
 
 
 def test_large_systems_and_several_columns_do_not():
-    assert not fits(cg_tape(rows=10**6))
-    assert not fits(cg_tape(rows=1000, columns=2))
+    assert not fits(recorded("Cg", rows=10**6))
+    assert not fits(recorded("Cg", rows=1000, columns=2))
 
 
 def test_rows_must_stay_with_their_work_items():
     state = packed.Packed.__new__(packed.Packed)
     state.target = object()
     A, (x, y) = fake_csr(1000, kernel="sell", state=state), vectors(2, 1000)
-    assert not fits(tape.Tape([(matrix.csr_spmv, (A, x, y, 1.0, 0.0))]))
+    assert not fits(Program(FAKE, [Call(matrix.csr_spmv, (A, x, y, 1.0, 0.0))]))
 
 
 def test_long_rows_do_not_fit_one_work_item():
-    calls = cg_tape(rows=1000)
+    calls = recorded("Cg", rows=1000)
     calls[0][1][0].plan.statistics = SimpleNamespace(longest=1000)
     assert not fits(calls)
 
 
 def test_a_matrix_counts_once_however_often_it_is_applied():
     rows = (60 << 20) // 3 // 84  # a third of the cache: twice would not fit beside the vectors
-    assert fits(bicgstab_tape(rows=rows))
+    assert fits(recorded("Bicgstab", rows=rows))
 
 
 def test_the_basis_of_gmres_need_not_fit_the_cache():
-    assert fits(gmres_tape(rows=64**3))
-    assert not fits(gmres_tape(rows=64**3, size=200))
-    assert not fits(gmres_tape(rows=128**3))
+    assert fits(recorded("Gmres", rows=64**3))
+    assert not fits(recorded("Gmres", rows=64**3, restart=199))
+    assert not fits(recorded("Gmres", rows=128**3))
 
 
 def test_rows_that_work_items_cannot_keep_are_left_to_a_graph():
-    assert not fits(gmres_tape(rows=8 * 1024 * 132 + 1))
+    assert not fits(recorded("Gmres", rows=8 * 1024 * 132 + 1))

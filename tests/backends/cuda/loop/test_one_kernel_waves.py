@@ -14,7 +14,7 @@ import wollemi as wl
 from wollemi.backends.cuda.loop import room, rounds, together
 from wollemi.backends.gpu.spmv import packed
 from wollemi.backends.gpu.spmv.matrix import make_plan
-from wollemi.backends.gpu.tape import address
+from wollemi.backends.gpu.tape import address, steps_of
 from wollemi.core.stopping import Iterations, RelativeResidual
 
 from ...lockstep.build import Library, compiler
@@ -30,14 +30,15 @@ def emulated(made: together.Made) -> str:
     """Return the program of a kernel for the emulation."""
     text = made.kernel.source.replace("#define WL_CUDA 1", "#define WL_LOCKSTEP 1")
     shared, where = text.partition('#line 1 "wrappers"\n')[::2]
-    head, _, body = where.partition(") {\n")
+    functors, entry, where = where.partition("WL_ENTRY(")
+    head, _, body = (entry + where).partition(") {\n")
     head = head.replace("](", "](WL_GRID ").replace(")(", ")(WL_GRID ")
     body = body.rstrip().removesuffix("}")
     body = body.replace("  const wl::item it{};\n", "")
     room = f"  WL_SHARED(wl::u64, room_of_block, {made.shared // 8 + 2});\n"
     room += "  auto* const room = reinterpret_cast<wl::u8*>(room_of_block);\n"
     body = body.replace("  extern __shared__ __align__(16) wl::u8 room[];\n", room)
-    return f'{shared}#line 1 "wrappers"\n{head}) {{ WL_RUN(\n{body}) }}\n'
+    return f'{shared}#line 1 "wrappers"\n{functors}{head}) {{ WL_RUN(\n{body}) }}\n'
 
 
 @cache
@@ -54,7 +55,7 @@ class OneKernel(LockstepExecutor):
         self.launches = 0
 
     def make_program(self, iteration: Any) -> Any:
-        acts = rounds.acts_of(self.record(iteration).steps())
+        acts = rounds.acts_of(steps_of(self.record(iteration.body)))
         assert acts is not None
         plan = rounds.plan(acts, self.forming)
         vectors = {address(v): v for act in acts for v in rounds.all_vectors(act)}

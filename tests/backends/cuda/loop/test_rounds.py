@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,70 +13,54 @@ from wollemi.backends.cuda.runtime.compiler import compile_source
 from wollemi.backends.gpu import tape
 from wollemi.backends.gpu.spmv import packed
 from wollemi.core.operations import matrix, vector
+from wollemi.core.program import Call
 
 from ...needs import nvrtc
+from ...recorded import SOLVES, argument, recorded
 from .fake_cuda import FakeArray, fake_csr, vectors
-from .test_tape import bicgstab_tape, cg_tape, cgs_tape, gmres_tape
 
 nvrtc()
 
-TAPES = {
-    "cg": cg_tape,
-    "cg with jacobi": partial(cg_tape, jacobi=True),
-    "bicgstab": bicgstab_tape,
-    "cgs": cgs_tape,
-    "gmres": gmres_tape,
-    "gmres with jacobi": partial(gmres_tape, jacobi=True),
-}
+IDS = [f"{name} with jacobi" if jacobi else name for name, jacobi in SOLVES]
 
 
-def planned(calls: tape.Tape, forming: bool = True) -> rounds.Plan:
-    acts = rounds.acts_of(calls.steps())
+def planned(calls: Sequence[Call], forming: bool = True) -> rounds.Plan:
+    acts = rounds.acts_of(tape.steps_of(calls))
     assert acts is not None
     return rounds.plan(acts, forming)
 
 
-def names_of(calls: tape.Tape, plan: rounds.Plan, vectors_of_plan: Any) -> set[str]:
-    """Return the names of vectors as the operations have them."""
-    found = {}
-    for operation, arguments in calls:
-        for parameter, argument in zip(operation.parameters, arguments, strict=True):
-            if parameter.is_array:
-                found.setdefault(tape.address(argument), parameter.name)
-    return {found[where] for where in vectors_of_plan}
-
-
 @pytest.mark.parametrize(
-    ("name", "meetings"),
+    ("name", "jacobi", "meetings"),
     [
-        ("cg", 2),
-        ("cg with jacobi", 3),
-        ("bicgstab", 3),
-        ("cgs", 2),
+        ("Cg", False, 2),
+        ("Cg", True, 3),
+        ("Bicgstab", False, 3),
+        ("Cgs", False, 2),
         # twice, and twice more where a vector lost digits
-        ("gmres", 4),
-        ("gmres with jacobi", 4),
+        ("Gmres", False, 4),
+        ("Gmres", True, 4),
     ],
 )
-def test_an_iteration_meets_only_for_its_sums(name, meetings):
-    plan = planned(TAPES[name]())
+def test_an_iteration_meets_only_for_its_sums(name, jacobi, meetings):
+    plan = planned(recorded(name, jacobi=jacobi))
     assert plan.count == meetings
     assert not any(plan.waits)
 
 
 def test_without_forming_all_wait_for_what_is_gathered():
-    assert planned(cg_tape(), forming=False).waits == [True, False, False]
-    assert planned(bicgstab_tape(), forming=False).waits == [False, True, False, True, False]
+    assert planned(recorded("Cg"), forming=False).waits == [True, False, False]
+    assert planned(recorded("Bicgstab"), forming=False).waits == [False, True, False, True, False]
 
 
 def test_what_is_formed_from_one_vector_is_always_formed():
-    assert not any(planned(gmres_tape(), forming=False).waits)
-    plan = planned(cg_tape(), forming=False)
+    assert not any(planned(recorded("Gmres"), forming=False).waits)
+    plan = planned(recorded("Cg"), forming=False)
     assert len(plan.later[0].sources) == 1 and not plan.later[0].chain
 
 
 def test_cg_forms_its_direction_from_the_residual_and_the_old_direction():
-    calls = cg_tape()
+    calls = recorded("Cg")
     plan = planned(calls)
     assert plan.later[0].chain == (2,)
     assert len(plan.later[0].sources) == 2
@@ -89,9 +72,10 @@ def test_cg_forms_its_direction_from_the_residual_and_the_old_direction():
 
 
 def test_bicgstab_never_stores_the_half_residual():
-    calls = bicgstab_tape()
+    calls = recorded("Bicgstab")
     plan = planned(calls)
-    r = tape.address(calls[3][1][0])
+    r = argument(calls, "bicgstab.half", "r")
+    r = tape.address(r)
     stored = {(m.act, m.early): vectors for m, vectors in plan.stored.items()}
     assert r not in stored[(1, False)] and r in stored[(4, False)]
     assert plan.deferred == [False, False, True, False, False]
@@ -99,22 +83,20 @@ def test_bicgstab_never_stores_the_half_residual():
 
 
 def test_what_gmres_gathers_is_stored_with_the_norm_and_needs_one_place():
-    calls = gmres_tape()
+    calls = recorded("Gmres")
     plan = planned(calls)
-    w = tape.address(calls[0][1][2])
+    w = tape.address(argument(calls, "csr.spmv", "y"))
     assert plan.stored == {rounds.Meeting(1, early=False): {w}}
     assert plan.doubled == set()
 
 
 def test_a_product_of_a_product_waits_for_it():
     A, (x, y, z) = fake_csr(10), vectors(3, 10)
-    calls = tape.Tape(
-        [
-            (matrix.csr_spmv, (A, x, y, 1.0, 0.0)),
-            (matrix.csr_spmv, (A, y, z, 1.0, 0.0)),
-            (vector.axpby, (z, x, 1.0, 1.0)),
-        ]
-    )
+    calls = [
+        Call(matrix.csr_spmv, (A, x, y, 1.0, 0.0)),
+        Call(matrix.csr_spmv, (A, y, z, 1.0, 0.0)),
+        Call(vector.axpby, (z, x, 1.0, 1.0)),
+    ]
     plan = planned(calls)
     assert plan.waits == [True, True]
     early = [rounds.Meeting(at, early=True) for at in (0, 1)]
@@ -126,27 +108,27 @@ def test_a_product_of_a_product_waits_for_it():
 def test_a_gather_of_more_than_four_vectors_waits_instead():
     A, (u, w, *parts) = fake_csr(10), vectors(7, 10)
     d = vectors(1, 10)[0]
-    calls = [(vector.axpby, (part, u, 1.0, 1.0)) for part in parts]
-    calls.append((matrix.csr_spmv, (A, u, w, 1.0, 0.0)))
-    calls.append((vector.axpby, (w, d, 1.0, 0.0)))
-    assert planned(tape.Tape(calls)).waits[5]
+    calls = [Call(vector.axpby, (part, u, 1.0, 1.0)) for part in parts]
+    calls.append(Call(matrix.csr_spmv, (A, u, w, 1.0, 0.0)))
+    calls.append(Call(vector.axpby, (w, d, 1.0, 0.0)))
+    assert planned(calls).waits[5]
 
 
 def test_an_operation_that_is_not_on_rows_keeps_an_iteration_out_of_one_kernel():
-    calls = gmres_tape()
-    assert rounds.acts_of(tape.Tape(calls[:-1]).steps()) is None
+    calls = recorded("Gmres").expanded()
+    assert rounds.acts_of(tape.steps_of(calls)) is None
 
 
 DEVICE = SimpleNamespace(capability=(9, 0), multiprocessors=132, shared_bytes=232_448, warp=32)
 
 
-def shapes_of(calls: tape.Tape, rows: int) -> list[room.Shape]:
+def shapes_of(calls: Sequence[Call], rows: int) -> list[room.Shape]:
     plan = planned(calls)
     return [loop.with_shared(DEVICE, plan, s) for s in loop.shapes(DEVICE, plan.acts, rows)]
 
 
 def test_a_small_system_is_tried_on_a_cluster_first():
-    cluster, grid = shapes_of(cg_tape(16**3), 16**3)
+    cluster, grid = shapes_of(recorded("Cg", 16**3), 16**3)
     assert (cluster.cluster, cluster.block, cluster.rows) == (16, 256, 1)
     assert (grid.cluster, grid.blocks) == (0, 16)
     assert cluster.matrices and grid.matrices
@@ -154,33 +136,38 @@ def test_a_small_system_is_tried_on_a_cluster_first():
 
 def test_all_rows_have_a_work_item():
     for n in (1, 255, 40_000, 64**3, 100**3):
-        for shape in shapes_of(cg_tape(n), n):
+        for shape in shapes_of(recorded("Cg", n), n):
             assert shape.rows * shape.blocks * shape.block >= n
             assert shape.blocks <= 132
 
 
 @pytest.mark.parametrize("n", [16**3, 32**3, 64**3, 80**3])
-@pytest.mark.parametrize("name", TAPES)
-def test_what_is_kept_fits_shared_memory(name, n):
-    calls = TAPES[name](rows=n)
+@pytest.mark.parametrize(("name", "jacobi"), SOLVES, ids=IDS)
+def test_what_is_kept_fits_shared_memory(name, jacobi, n):
+    calls = recorded(name, rows=n, jacobi=jacobi)
     for shape in shapes_of(calls, n):
         made = text(calls, shape)
         assert made.shared + loop.STATIC_SHARED <= DEVICE.shared_bytes
 
 
 def test_the_basis_of_gmres_comes_before_its_matrix():
-    (large,) = shapes_of(gmres_tape(64**3), 64**3)
+    (large,) = shapes_of(recorded("Gmres", 64**3, restart=30), 64**3)
     assert not large.matrices and 10 <= large.basis < 31
-    small = shapes_of(gmres_tape(16**3), 16**3)[0]
+    small = shapes_of(recorded("Gmres", 16**3, restart=30), 16**3)[0]
     assert small.matrices and small.basis == 31
 
 
-def text(calls: tape.Tape, shape: room.Shape) -> together.Made:
+def text(calls: Sequence[Call], shape: room.Shape) -> together.Made:
     plan = planned(calls)
-    status = next(a for p, a in calls.arrays() if p.is_status)
-    value = next(np.dtype(a.dtype).str[1:] for p, a in calls.arrays() if p.kind == "T" and p.dims)
+    found = [pair for call in calls for pair in call.named]
+    value = next(np.dtype(a.dtype).str[1:] for p, a in found if p.kind == "T" and p.dims)
     spares = {where: vectors(1, 100)[0] for where in plan.doubled}
+    status = next(a for p, a in found if p.is_status)
     return together.together(plan, status, value, shape, spares, warp=32)
+
+
+def restart(name: str) -> dict[str, int]:
+    return {"restart": 30} if name == "Gmres" else {}
 
 
 SHAPES = {
@@ -191,17 +178,17 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("name", TAPES)
-def test_an_iteration_compiles_as_one_kernel(name, dtype):
-    made = text(TAPES[name](dtype=dtype), SHAPES["grid with matrices"]).kernel
+@pytest.mark.parametrize(("name", "jacobi"), SOLVES, ids=IDS)
+def test_an_iteration_compiles_as_one_kernel(name, jacobi, dtype):
+    made = text(recorded(name, dtype=dtype, jacobi=jacobi), SHAPES["grid with matrices"]).kernel
     assert compile_source(made.source, "sm_90", made.symbol)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", ["bicgstab", "gmres with jacobi"])
-def test_every_shape_compiles(name, shape):
+@pytest.mark.parametrize(("name", "jacobi"), [("Bicgstab", False), ("Gmres", True)])
+def test_every_shape_compiles(name, jacobi, shape):
     architectures = ("sm_90", "sm_100") if "cluster" in shape else ("sm_80", "sm_90", "sm_100")
-    made = text(TAPES[name](), SHAPES[shape]).kernel
+    made = text(recorded(name, jacobi=jacobi, **restart(name)), SHAPES[shape]).kernel
     for architecture in architectures:
         assert compile_source(made.source, architecture, made.symbol)
 
@@ -219,7 +206,7 @@ def fake_packed(code: int, width: int) -> packed.Packed:
 @pytest.mark.parametrize("width", [0, 7])
 @pytest.mark.parametrize("code", [packed.ABSOLUTE, packed.NEAR, packed.PATTERN])
 def test_a_packed_matrix_compiles_where_it_is(code, width):
-    calls = cgs_tape()
+    calls = recorded("Cgs")
     for operation, arguments in calls:
         if operation is matrix.csr_spmv:
             arguments[0].plan.state = fake_packed(code, width)
@@ -231,7 +218,7 @@ def test_a_packed_matrix_compiles_where_it_is(code, width):
 
 
 def test_an_array_is_one_argument_however_often_it_occurs():
-    values = text(cg_tape(), SHAPES["grid with matrices"]).kernel.values
+    values = text(recorded("Cg"), SHAPES["grid with matrices"]).kernel.values
     pointers = [v for v in values if isinstance(v, int) and v >= 1 << 20]
     # of vectors and cells; pointers to const have their own
     assert len(pointers) - len(set(pointers)) <= 1

@@ -63,10 +63,10 @@ def test_every_sum_fits_the_scratch_that_launchers_reserve():
         f"static_assert(sizeof({wrappers.functor(operation, 'c16')}::sum) <= "
         f"{wrappers.LARGEST_SUM});\n"
         for operation in wrappers.OPERATIONS
-        if operation.is_map
+        if wrappers.has_functor(operation)
     )
-    headers = ["map_simt.hpp", *(f"{group}.hpp" for group in wrappers.map_groups())]
-    source = wrappers.program("CUDA", headers, [checks])
+    headers, functors = wrappers.functors_of(filter(wrappers.has_functor, wrappers.OPERATIONS))
+    source = wrappers.program("CUDA", ["map_simt.hpp", *headers], [functors, checks])
     assert compiler.compile_source(source, "sm_90")
 
 

@@ -1,4 +1,4 @@
-"""The stopping status of the columns, as ``backends/unified/status.hpp`` has it.
+"""The stopping status of the columns on NumPy arrays, as ``backends/unified/status.hpp`` has it.
 
 ``columns`` is always an array of column numbers. A column that does not run is never among them, so
 kernels leave it as it is.
@@ -6,13 +6,13 @@ kernels leave it as it is.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ...core.executor import Array, Executor
-from ...core.operations import status as operations
-from ...core.status import Status, Stop
-from .sums import squares
-from .table import kernel
+from ..status import Status, Stop
+
+Array = Any
 
 
 def running(status: Status) -> Array:
@@ -24,6 +24,12 @@ def halt(status: Status, columns: Array, why: Stop) -> None:
     """Stop ``columns``."""
     status.stop[columns] = why
     status.running[0] -= columns.size
+
+
+def halt_where(status: Status, columns: Array, why: str, condition: Array) -> None:
+    """Stop those of ``columns`` that still run and for which the condition holds."""
+    still = status.stop[columns] == Stop.RUNNING
+    halt(status, columns[still & np.asarray(condition)], Stop[why])
 
 
 def begin(status: Status, columns: Array, norms: Array) -> None:
@@ -42,13 +48,7 @@ def observe(status: Status, columns: Array, norms: Array) -> None:
 
 def judge(status: Status, columns: Array, norms: Array) -> None:
     """Stop the columns that have arrived, and those whose norm is no number."""
+    norms = np.asarray(norms)
     finite = np.isfinite(norms)
     halt(status, columns[~finite], Stop.NOT_FINITE)
     halt(status, columns[finite & (norms <= status.threshold[columns])], Stop.CONVERGED)
-
-
-@kernel(operations.start)
-def start(executor: Executor, r: Array, status: Status) -> None:
-    """Set norm_c = |r_c|."""
-    on = running(status)
-    begin(status, on, np.sqrt(squares(r[:, on])))

@@ -1,0 +1,169 @@
+"""A recorded program: the operations of a loop, with what each of them reads and writes.
+
+:meth:`~wollemi.core.executor.Executor.record` makes one of whatever runs operations, such as an
+iteration of a solver. Every executor runs it in its own way: omp replays it, cuda makes a graph or
+one kernel of it, hip and dpcpp submit it in batches. What rewrites a program is a *pass*. A pass
+may refuse, and then the next simpler way is taken; it asks operations for what they declare and
+never which operation it is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .executor import Executor
+    from .operation import Operation, Parameter
+
+
+class Call(NamedTuple):
+    """An operation with its arguments."""
+
+    operation: Operation
+    arguments: tuple[Any, ...]
+
+    @property
+    def named(self) -> Iterator[tuple[Parameter, Any]]:
+        """The arguments with their parameters."""
+        return zip(self.operation.parameters, self.arguments, strict=True)
+
+    def arrays(self) -> Iterator[tuple[str, Any]]:
+        """Yield the intent of each array and the array, those of a status included."""
+        for parameter, argument in self.named:
+            if parameter.is_array:
+                yield parameter.intent, argument
+            elif parameter.is_status:
+                written = ("stop", "iterations", "norm", "history", "running")
+                for name in argument.FIELDS:
+                    yield parameter.intent if name in written else "in", getattr(argument, name)
+
+    @property
+    def has_sum(self) -> bool:
+        """Whether something is added up over rows: a total over a group stands in its middle."""
+        return bool(self.operation.sums)
+
+
+class Program(list[Call]):
+    """Operations in the order in which they are run, all on one executor.
+
+    Attributes
+    ----------
+    executor : Executor
+        Where they run.
+    by_host : bool
+        Whether the host read or wrote arrays while it was recorded: such a program cannot be run
+        again, since what the host did is not in it.
+    """
+
+    def __init__(self, executor: Executor, calls: Sequence[Call] = ()) -> None:
+        super().__init__(calls)
+        self.executor = executor
+        self.by_host = False
+
+    def run(self) -> None:
+        """Run all operations, one after the other."""
+        for operation, arguments in self:
+            self.executor.run(operation, *arguments)
+
+    def prepared(self) -> Program:
+        """Make what products make once, such as plans, and return the program."""
+        for parameter, argument in self.arguments():
+            if parameter.is_matrix:
+                _prepare(argument)
+        return self
+
+    def expanded(self) -> Program:
+        """Return the program with composite operations as what they are made of."""
+        calls = [part for call in self for part in expanded(call)]
+        made = Program(self.executor, calls)
+        made.by_host = self.by_host
+        return made
+
+    def reads(self, call: Call) -> frozenset[int]:
+        """Return the addresses of the arrays that a call reads."""
+        return self._addresses(call, "out")
+
+    def writes(self, call: Call) -> frozenset[int]:
+        """Return the addresses of the arrays that a call writes."""
+        return self._addresses(call, "in")
+
+    def _addresses(self, call: Call, other: str) -> frozenset[int]:
+        address = self.executor.address
+        return frozenset(address(array) for intent, array in call.arrays() if intent != other)
+
+    @cached_property
+    def sums(self) -> list[int]:
+        """The places of the calls that have sums."""
+        return [at for at, call in enumerate(self) if call.has_sum]
+
+    @property
+    def columns(self) -> set[int]:
+        """How many vectors the operations work on."""
+        return {
+            int(argument.shape[1])
+            for call in self
+            for parameter, argument in call.named
+            if parameter.is_array and len(parameter.dims) == 2 and parameter.dims[1] == "k"
+        }
+
+    def arguments(self) -> Iterator[tuple[Parameter, Any]]:
+        """Yield all arguments with their parameters."""
+        for call in self:
+            yield from call.named
+
+
+def expanded(call: Call) -> list[Call]:
+    """Return what a composite operation is made of; another one alone."""
+    if call.operation.parts is None:
+        return [call]
+    named = {parameter.name: argument for parameter, argument in call.named}
+    return [
+        inner
+        for operation in call.operation.parts
+        for inner in expanded(Call(operation, tuple(named[p.name] for p in operation.parameters)))
+    ]
+
+
+def _prepare(matrix: Any) -> None:
+    """Make a matrix's plan, and the copy by rows of a format that is multiplied by it."""
+    by_rows = getattr(matrix, "by_rows", None)
+    if by_rows is not None:
+        _prepare(by_rows)
+    elif hasattr(type(matrix), "plan"):
+        _ = matrix.plan
+
+
+class _Recording(threading.local):
+    program: Program | None = None
+
+
+_RECORDING = _Recording()
+
+
+def recording() -> Program | None:
+    """Return the program that this thread records, or None."""
+    return _RECORDING.program
+
+
+def record(executor: Executor, body: Callable[[], None]) -> Program:
+    """Return the operations that ``body`` runs on an executor; none of them is run.
+
+    What only makes something, such as a plan, and writes none of its arguments is run at once.
+    """
+    if _RECORDING.program is not None:
+        raise RuntimeError("a program is being recorded already")
+    program = _RECORDING.program = Program(executor)
+    try:
+        body()
+    finally:
+        _RECORDING.program = None
+    return program
+
+
+def host_takes_part() -> None:
+    """Note that the host reads or writes arrays: a program that is being recorded lacks that."""
+    if _RECORDING.program is not None:
+        _RECORDING.program.by_host = True

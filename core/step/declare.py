@@ -1,0 +1,175 @@
+"""The declaration of steps: names of a workspace, and the decorator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..operation import OPERATIONS, Operation, parse_signature
+from .trace import KINDS, RESERVED, Traced, trace
+
+Function = Callable[[Any], None]
+
+
+class Step:
+    """A step: a function over the names of a workspace, and the operation that it stands for.
+
+    Attributes
+    ----------
+    function : callable
+        Takes the workspace.
+    traced : Traced
+        What the function does.
+    operation : Operation
+        What executors are asked for.
+    names : tuple of str
+        The names of the operation's parameters in order.
+    version : int
+        How often a step of this name was defined before, as in a notebook.
+
+    Notes
+    -----
+    ``step(work)`` has ``work.executor`` run the operation on the arrays that ``work`` has under
+    the step's names.
+    """
+
+    operation: Operation
+    names: tuple[str, ...]
+    version = 0
+
+    def __init__(self, function: Function, traced: Traced) -> None:
+        self.function, self.traced = function, traced
+        self.__name__ = function.__name__
+        self.__doc__ = function.__doc__
+
+    def __repr__(self) -> str:
+        return f"<step {self.operation.name}>"
+
+    def __call__(self, work: Any) -> None:
+        """Run the step on the arrays of a workspace."""
+        work.executor.run(self.operation, *[getattr(work, name) for name in self.names])
+
+    def run(self, executor: Any, **named: Any) -> None:
+        """Run the step on an executor's arrays, given by name.
+
+        Raises
+        ------
+        TypeError
+            If a name is missing, or is none of the step's.
+        """
+        if named.keys() != set(self.names):
+            raise TypeError(
+                f"{self.operation.name} takes {', '.join(self.names)}; got {', '.join(named)}"
+            )
+        executor.run(self.operation, *[named[name] for name in self.names])
+
+
+class Steps:
+    """A group of steps over the same names, and the decorator that makes them.
+
+    Parameters
+    ----------
+    group : str
+        The first part of their operations' names, such as ``cg``.
+    vectors : str
+        Names of blocks of vectors, one value for each row and column, separated by blanks.
+    scalars, reals, flags : str
+        Names of what has one value for each column: of the dtype of vectors, real, yes or no.
+    rows : str
+        Names of what has one value for each row, the same in all columns; read only.
+    numbers : str
+        Names of numbers that are handed over by value; read only.
+    status : bool
+        Whether the steps belong to a solve: then they leave alone the columns that stopped, and
+        may tell the status of norms and breakdowns.
+
+    Examples
+    --------
+    >>> from wollemi.core.step import Steps, dot
+    >>> step = Steps("example", vectors="x y", scalars="rho", status=False)
+    >>> @step
+    ... def product(w):
+    ...     '''Set rho = <x, y>.'''
+    ...     w.rho = dot(w.x, w.y)
+    >>> product.names
+    ('x', 'y', 'rho')
+    """
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        vectors: str = "",
+        rows: str = "",
+        scalars: str = "",
+        reals: str = "",
+        flags: str = "",
+        numbers: str = "",
+        status: bool = True,
+    ) -> None:
+        given = {
+            "vectors": vectors,
+            "rows": rows,
+            "scalars": scalars,
+            "reals": reals,
+            "flags": flags,
+            "numbers": numbers,
+        }
+        self.group, self.status = group, status
+        self.kinds: Mapping[str, str] = _kinds(group, given)
+
+    def __call__(self, function: Function) -> Step:
+        """Make a function a step."""
+        name = f"{self.group}.{function.__name__}"
+        try:
+            traced = trace(function, self.kinds, self.status)
+        except (TypeError, AttributeError) as error:
+            raise type(error)(f"the step {name}: {error}") from None
+        flops, step = traced.flops, Step(function, traced)
+        step.operation = Operation(
+            name,
+            parse_signature(traced.signature(self.status)),
+            _summary(function),
+            lambda extents: flops * extents["n"] * extents["k"],
+            ("n", "k"),
+            sums=_sums(traced),
+            step=step,
+        )
+        step.names = tuple(parameter.name for parameter in step.operation.parameters)
+        OPERATIONS.add(step.operation, _origin(function))
+        return step
+
+    def names(self, kind: str) -> list[str]:
+        """Return the names of a kind, ``vectors``, in the order of their declaration."""
+        return [name for name, its in self.kinds.items() if its == kind]
+
+
+def _kinds(group: str, given: Mapping[str, str]) -> dict[str, str]:
+    kinds: dict[str, str] = {}
+    for kind, names in given.items():
+        assert kind in KINDS
+        for name in names.split():
+            if name in RESERVED or not name.isidentifier() or name.startswith("_"):
+                raise ValueError(f"steps of {group}: {name!r} cannot be the name of an array")
+            if name in kinds:
+                raise ValueError(f"steps of {group}: {name!r} is declared twice")
+            kinds[name] = kind
+    return kinds
+
+
+def _sums(traced: Traced) -> tuple[str, ...]:
+    """Return the kinds of the sums of a step: ``T``, ``R``, or ``largest``."""
+    if not traced.sums and traced.has_finish:
+        return ("R",)
+    return tuple("largest" if s.kind == "largest" else s.type for s in traced.sums)
+
+
+def _summary(function: Function) -> str:
+    """Return the first paragraph of a docstring, "Set x += alpha p.", as a formula."""
+    text = (function.__doc__ or function.__name__).strip().partition("\n\n")[0]
+    return " ".join(text.split()).removesuffix(".").removeprefix("Set ")
+
+
+def _origin(function: Function) -> str:
+    """Return what tells one definition that is made again from another one of the same name."""
+    return f"{function.__module__}.{function.__qualname__}"

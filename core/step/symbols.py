@@ -1,0 +1,177 @@
+"""Symbols: what a step computes with while it is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+#: Where a value is known: for each element, for each column, or everywhere.
+ELEMENT, COLUMN, CONSTANT = "element", "column", "constant"
+
+#: Types: the dtype of values, its real counterpart, a condition.
+VALUE, REAL, CONDITION = "T", "R", "bool"
+
+#: Operators of arithmetic, and how C++ and Python write them.
+ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "truediv"}
+ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+EQUALITY = {"==": "eq", "!=": "ne"}
+LOGIC = {"&": "and", "|": "or"}
+
+#: Sums over the rows of a column, the largest value included.
+SUMS = ("sum", "largest")
+
+
+class Symbol:
+    """A value of a step: a name, a number, or an operator over other values.
+
+    Attributes
+    ----------
+    kind : str
+        ``name``, ``number``, ``sum``, ``largest``, an operator, or the name of a function.
+    parts : tuple of Symbol
+        The operands.
+    place : str
+        :data:`ELEMENT`, :data:`COLUMN` or :data:`CONSTANT`.
+    type : str
+        :data:`VALUE`, :data:`REAL` or :data:`CONDITION`.
+    name : str
+        Of a name; the digits of a number.
+    """
+
+    __slots__ = ("kind", "name", "parts", "place", "type")
+
+    def __init__(
+        self, kind: str, parts: tuple[Symbol, ...], place: str, type: str, name: str = ""
+    ) -> None:
+        self.kind, self.parts, self.place, self.type, self.name = kind, parts, place, type, name
+
+    def __repr__(self) -> str:
+        inner = ", ".join(map(repr, self.parts))
+        return self.name or f"{self.kind}({inner})"
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a step cannot branch on a value, which differs from element to element and from "
+            "column to column; choose with where(condition, a, b)"
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"values of a step have no .{name}; use the functions of wollemi.core.step"
+        )
+
+    def __array__(self, *options: Any, **named: Any) -> NoReturn:
+        raise TypeError("a step cannot use NumPy; use the functions of wollemi.core.step")
+
+    def __array_ufunc__(self, *operands: Any, **named: Any) -> NoReturn:
+        self.__array__()
+
+    def __neg__(self) -> Symbol:
+        return call("neg", self, type=self.type)
+
+    def __abs__(self) -> Symbol:
+        return call("magnitude", self, type=REAL)
+
+    def __invert__(self) -> Symbol:
+        return call("not", _condition(self), type=CONDITION)
+
+    def below(self) -> list[Symbol]:
+        """Return all symbols that this one is made of and itself, operands first, each once."""
+        found: dict[int, Symbol] = {}
+
+        def visit(one: Symbol) -> None:
+            if id(one) not in found:
+                for part in one.parts:
+                    visit(part)
+                found[id(one)] = one
+
+        visit(self)
+        return list(found.values())
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What two symbols share that stand for the same value."""
+        return (self.kind, self.name, *(part.key for part in self.parts))
+
+    @property
+    def depends_on_sum(self) -> bool:
+        """Whether a sum is needed for it."""
+        return any(symbol.kind in SUMS for symbol in self.below())
+
+
+def symbol(value: Any) -> Symbol:
+    """Return a number as a symbol; a symbol is returned as it is."""
+    if isinstance(value, Symbol):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"a step computes with its names and with real numbers, not with {value!r}")
+    return Symbol("number", (), CONSTANT, REAL, repr(float(value)))
+
+
+def call(kind: str, *operands: Any, type: str) -> Symbol:
+    """Return a function or an operator over operands."""
+    parts = tuple(symbol(operand) for operand in operands)
+    return Symbol(kind, parts, place_of(parts), type)
+
+
+def place_of(parts: tuple[Symbol, ...]) -> str:
+    """Return where what is made of ``parts`` is known."""
+    places = {part.place for part in parts}
+    return ELEMENT if ELEMENT in places else COLUMN if COLUMN in places else CONSTANT
+
+
+def common(*operands: Symbol) -> str:
+    """Return the type of a sum or a choice of operands."""
+    types = {operand.type for operand in operands}
+    if types == {CONDITION}:
+        return CONDITION
+    if CONDITION in types:
+        raise TypeError("a condition is no number; use where(condition, 1, 0)")
+    return VALUE if VALUE in types else REAL
+
+
+def _condition(operand: Symbol) -> Symbol:
+    if operand.type != CONDITION:
+        raise TypeError(f"expected a condition such as a < b, got {operand!r}")
+    return operand
+
+
+def _arithmetic(sign: str, turned: bool) -> Callable[[Symbol, Any], Symbol]:
+    def operator(self: Symbol, other: Any) -> Symbol:
+        if not isinstance(other, (Symbol, int, float)):
+            return NotImplemented
+        pair = (symbol(other), self) if turned else (self, symbol(other))
+        kind = common(*pair)
+        if kind == CONDITION:
+            raise TypeError("conditions are combined with &, | and ~")
+        return call(sign, *pair, type=kind)
+
+    return operator
+
+
+def _comparison(sign: str) -> Callable[[Symbol, Any], Symbol]:
+    def operator(self: Symbol, other: Any) -> Symbol:
+        pair = (self, symbol(other))
+        if common(*pair) == VALUE and sign in ORDER:
+            raise TypeError("complex values have no order; compare real(a) or absolute(a)")
+        return call(sign, *pair, type=CONDITION)
+
+    return operator
+
+
+def _logic(sign: str) -> Callable[[Symbol, Any], Symbol]:
+    def operator(self: Symbol, other: Any) -> Symbol:
+        return call(sign, _condition(self), _condition(symbol(other)), type=CONDITION)
+
+    return operator
+
+
+for _sign, _name in ARITHMETIC.items():
+    setattr(Symbol, f"__{_name}__", _arithmetic(_sign, turned=False))
+    setattr(Symbol, f"__r{_name}__", _arithmetic(_sign, turned=True))
+for _sign, _name in {**ORDER, **EQUALITY}.items():
+    setattr(Symbol, f"__{_name}__", _comparison(_sign))
+for _sign, _name in LOGIC.items():
+    setattr(Symbol, f"__{_name}__", _logic(_sign))

@@ -1,0 +1,117 @@
+"""Programs of solvers, recorded on arrays that have addresses and nothing behind them."""
+
+from __future__ import annotations
+
+import inspect
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+import wollemi as wl
+from wollemi.core.executor import Array, Executor
+from wollemi.core.formats import Csr, Diagonal
+from wollemi.core.operation import KernelTable
+from wollemi.core.program import Program
+from wollemi.core.statistics import RowStatistics
+
+from .cuda.loop.fake_cuda import FakeArray
+
+#: Every solver of the package, found as users find them.
+SOLVERS = {
+    name: cls
+    for name, cls in vars(wl.solvers).items()
+    if inspect.isclass(cls)
+    and issubclass(cls, wl.solvers.KrylovSolver)
+    and not inspect.isabstract(cls)
+}
+
+#: Each without and with a preconditioner on the device.
+SOLVES = [(name, jacobi) for name in SOLVERS for jacobi in (False, True)]
+
+
+class FakeExecutor(Executor):
+    """Allocates arrays that are addresses, and runs nothing."""
+
+    kernels = KernelTable("fake")
+    name = "fake"
+    xp = None
+
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        return FakeArray(shape, dtype)
+
+    zeros = allocate
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
+        return FakeArray(array.shape, array.dtype)
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        return np.zeros(array.shape, array.dtype)
+
+    def copy(self, array: Array) -> Array:
+        return FakeArray(array.shape, array.dtype)
+
+    def copy_into(self, target: Array, source: Array) -> None:
+        pass
+
+    def owns(self, array: object) -> bool:
+        return isinstance(array, FakeArray)
+
+    def address(self, array: Array) -> int:
+        return int(array.data.ptr)
+
+
+FAKE = FakeExecutor()
+
+
+def fake_matrix(rows: int, dtype: Any, kernel: str = "stream", state: Any = None) -> Csr:
+    """Return a matrix of seven entries a row."""
+    A = Csr._from_arrays(
+        FAKE,
+        (rows, rows),
+        FakeArray((7 * rows,), dtype),
+        FakeArray((7 * rows,), np.int32),
+        FakeArray((rows + 1,), np.int32),
+    )
+    statistics = RowStatistics(rows, rows, 7 * rows, 6.9, 0.2, 7, 0.0)
+    A._plan = SimpleNamespace(kernel=kernel, state=state, statistics=statistics)
+    return A
+
+
+def recorded(
+    name: str,
+    rows: int = 100,
+    dtype: Any = np.float64,
+    columns: int = 1,
+    jacobi: bool = False,
+    **settings: Any,
+) -> Program:
+    """Return the program of an iteration of a solver of wollemi's."""
+    return recorded_solver(SOLVERS[name], rows, dtype, columns, jacobi, **settings)
+
+
+def recorded_solver(
+    solver: Any,
+    rows: int = 100,
+    dtype: Any = np.float64,
+    columns: int = 1,
+    jacobi: bool = False,
+    **settings: Any,
+) -> Program:
+    """Return the program of an iteration of a solver."""
+    A = fake_matrix(rows, dtype)
+    M = Diagonal._from_arrays(FAKE, (rows, rows), FakeArray((rows,), dtype)) if jacobi else None
+    made = solver(A, M, **settings)
+    work = made.take_workspace(dtype, columns)
+    return FAKE.record(work.iteration.body)
+
+
+def status_of(program: Program) -> Any:
+    """Return the status that a program tells its columns by."""
+    return next(argument for parameter, argument in program.arguments() if parameter.is_status)
+
+
+def argument(program: Program, operation: str, name: str) -> Any:
+    """Return the argument of the first call of an operation."""
+    call = next(call for call in program if call.operation.name == operation)
+    return next(value for parameter, value in call.named if parameter.name == name)
