@@ -16,6 +16,10 @@ class InvalidArgument(WollemiError, ValueError):
     """An argument outside of what the call accepts."""
 
 
+class IndexOutOfRange(InvalidArgument, IndexError):
+    """A row or column that the matrix does not have."""
+
+
 class ShapeMismatch(WollemiError, ValueError):
     """Operands whose shapes do not fit together."""
 

@@ -302,8 +302,8 @@ class LinOp(ArrayProtocol, ABC):
         if isinstance(factor, LinOp) or hasattr(factor, "__array__") or hasattr(factor, "tocsr"):
             raise UnsupportedOperand(
                 f"{type(self).__name__} * {type(factor).__name__} would mean one thing to matrices "
-                "and another to arrays: write A @ x for the product, A.to_scipy().multiply(x) for "
-                "that of the entries"
+                "and another to arrays: write A @ x for the product, A.multiply(x) for that of the "
+                "entries"
             )
         return NotImplemented
 
@@ -312,7 +312,7 @@ class LinOp(ArrayProtocol, ABC):
     def __pow__(self, exponent: Any) -> Any:
         raise UnsupportedOperand(
             f"{type(self).__name__} ** {exponent!r} would mean one thing to matrices and another "
-            "to arrays: write A @ A for the product, A.to_scipy() ** 2 for that of the entries"
+            "to arrays: write A @ A for the product, A.power(2) for that of the entries"
         )
 
     def __truediv__(self, divisor: Any) -> LinOp:
@@ -332,6 +332,22 @@ class LinOp(ArrayProtocol, ABC):
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"<{type(self).__name__} {rows}x{columns} {self.dtype} on {self.executor.name}>"
+
+    def to_dense(self) -> np.ndarray[Any, Any]:
+        """Return the matrix of this operator as a NumPy array: what it makes of the identity.
+
+        Examples
+        --------
+        >>> import wollemi as wl
+        >>> wl.Permutation([1, 0]).to_dense()
+        array([[0., 1.],
+               [1., 0.]], dtype=float32)
+        """
+        return np.asarray(self.apply(np.eye(self.shape[1], dtype=self.dtype)))
+
+    def toarray(self) -> np.ndarray[Any, Any]:
+        """Return what :meth:`to_dense` does, by SciPy's name."""
+        return self.to_dense()
 
     def to_scipy_operator(self) -> Any:
         """Return a ``scipy.sparse.linalg.LinearOperator`` that applies this one to NumPy arrays."""

@@ -112,7 +112,8 @@ class Operation:
         What ``T`` may be.
     sums : tuple of str
         What an element-wise operation adds up over the rows of each column, and finishes once a
-        column: numbers ``T`` or ``R``, or ``largest`` for a real maximum.
+        column: numbers ``T``, ``R`` or ``i64``, ``largest`` for a real maximum, ``extreme`` for the
+        largest or smallest ``T``.
     step : Step, optional
         The function that an element-wise operation was traced from; if None its functor is written
         by hand.

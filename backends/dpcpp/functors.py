@@ -34,10 +34,10 @@ def strides(operation: Operation, symbol: str) -> str:
         f"struct {symbol}_strides {{\n"
         f"  static constexpr bool by_row = {str(by_row).lower()};\n"
         "  template <class F> static bool have(const F& f, wl::i64 ld) {\n"
-        f"    return {' && '.join(f'{block} == ld' for block in blocks)};\n"
+        f"    return {' && '.join(f'{block} == ld' for block in blocks) or 'true'};\n"
         "  }\n"
         "  template <class F> static void set_unit(F& f) {\n"
-        f"    {' = '.join(blocks)} = 1;\n"
+        f"    {' = '.join([*blocks, '1']) if blocks else ''};\n"
         "  }\n"
         "};\n"
     )

@@ -96,6 +96,9 @@ def gpu_csr(wave: int) -> Family:
     )
 
 
+#: One text for all devices: a work-item has a piece of what is summed.
+SCAN = _family(simt.scan_totals, simt.scan_join, simt.scan_fill)
+
 GPU_DIAGONAL = _family(simt.csr_diagonal)
 GPU_DENSE = _family(simt.dense_rows)
 GPU_GMRES = _family(*_GMRES, simt.gmres_rotate, simt.gmres_solve)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,38 +15,59 @@ from .arguments import CODES, flatten
 from .base import GpuExecutor
 from .table import kernel
 
+#: The dtypes of kernels that have no values or no indices.
+NO_VALUES, NO_INDICES = np.dtype(np.float32), np.dtype(np.int32)
+
+
+class Places(NamedTuple):
+    """Where a map operation's sizes and dtypes are to be read from.
+
+    Attributes
+    ----------
+    over : tuple
+        Of rows and of columns the argument and its axis; a number stands for itself.
+    values, indices : int or None
+        The arguments that have the dtypes of values and indices, if any do.
+    """
+
+    over: tuple[tuple[int, int] | int, ...]
+    values: int | None
+    indices: int | None
+
 
 @cache
-def places(operation: Operation) -> tuple[tuple[int, int], tuple[int, int], int, int | None]:
-    """Return where a map operation's sizes and dtypes are to be read from.
-
-    The argument and axis of its rows, the same of its columns, the argument that has the dtype of
-    values, and the one that has that of indices.
-    """
+def places(operation: Operation) -> Places:
+    """Return where a map operation's sizes and dtypes are to be read from."""
     assert operation.over is not None
-    found = {}
-    for dimension in operation.over:
-        found[dimension] = next(
-            (i, parameter.dims.index(dimension))
-            for i, parameter in enumerate(operation.parameters)
-            if parameter.is_array and dimension in parameter.dims
-        )
     kinds = [parameter.kind if parameter.is_array else "" for parameter in operation.parameters]
-    rows, columns = (found[dimension] for dimension in operation.over)
-    return rows, columns, kinds.index("T"), kinds.index("I") if "I" in kinds else None
+    value, index = (kinds.index(kind) if kind in kinds else None for kind in ("T", "I"))
+    return Places(tuple(_place(operation, d) for d in operation.over), value, index)
+
+
+def _place(operation: Operation, dimension: str) -> tuple[int, int] | int:
+    if dimension.isdigit():
+        return int(dimension)
+    return next(
+        (i, parameter.dims.index(dimension))
+        for i, parameter in enumerate(operation.parameters)
+        if parameter.is_array and dimension in parameter.dims
+    )
 
 
 def sizes(operation: Operation, arguments: tuple[Any, ...]) -> tuple[int, int]:
     """Return the rows and columns of a call."""
-    (row_at, row_axis), (column_at, column_axis), _, _ = places(operation)
-    return int(arguments[row_at].shape[row_axis]), int(arguments[column_at].shape[column_axis])
+    rows, columns = (
+        place if isinstance(place, int) else int(arguments[place[0]].shape[place[1]])
+        for place in places(operation).over
+    )
+    return rows, columns
 
 
 def dtypes(operation: Operation, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
     """Return the dtypes of values and indices of a call."""
-    _, _, value_at, index_at = places(operation)
-    index = np.dtype(np.int32) if index_at is None else arguments[index_at].dtype
-    return arguments[value_at].dtype, index
+    at = places(operation)
+    value = NO_VALUES if at.values is None else arguments[at.values].dtype
+    return value, NO_INDICES if at.indices is None else arguments[at.indices].dtype
 
 
 def run_map(executor: GpuExecutor, operation: Operation, *arguments: Any) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...core.dtypes import index_dtype
 from ...core.executor import Array
+from ...core.operations import scan
 from ...core.operations import structure as operations
 from ..simt import kernels as simt
 from . import launch
@@ -83,6 +84,13 @@ def compressed(
     row, column, data = (xp.concatenate(arrays) for arrays in zip(*parts, strict=True))
     dtype = index_dtype(max(int(data.size), *shape), *wide)
     return pointers(executor, row, shape[0], dtype), column.astype(dtype), data
+
+
+@kernel(scan.pointers)
+def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
+    """Use CuPy's running sum."""
+    indptr[:1] = 0
+    indptr[1:] = executor.xp.cumsum(lengths, dtype=indptr.dtype)
 
 
 @kernel(operations.coo_to_csr)

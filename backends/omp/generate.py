@@ -83,15 +83,16 @@ def strides(operation: Operation) -> list[str]:
     rows = operation.over[0]
     by_row = any(p.is_array and p.dims == (rows,) for p in operation.parameters)
     blocks = [f"f.{member(operation, p)}.ld" for p in operation.parameters if is_block(p)]
+    named = (" f", " ld") if blocks else ("", "")
     return [
         f"  static constexpr bool by_row = {str(by_row).lower()};",
         "  template <class F>",
-        "  static bool have(const F& f, i64 ld) {",
-        f"    return {' && '.join(f'{b} == ld' for b in blocks)};",
+        f"  static bool have(const F&{named[0]}, i64{named[1]}) {{",
+        f"    return {' && '.join(f'{b} == ld' for b in blocks) or 'true'};",
         "  }",
         "  template <class F>",
-        "  static void set_unit(F& f) {",
-        f"    {' = '.join(blocks)} = 1;",
+        f"  static void set_unit(F&{named[0]}) {{",
+        *([f"    {' = '.join(blocks)} = 1;"] if blocks else []),
         "  }",
     ]
 

@@ -6,7 +6,7 @@ with, and nothing more.
 
 from ...core.errors import ExecutorUnavailable
 from ...core.registry import Backend
-from . import gmres, ilu, matrix, steps, structure, vector
+from . import gmres, ilu, matrix, rows, steps, structure, values, vector
 from . import products as ml
 from .executor import ReferenceExecutor
 from .table import kernel
@@ -18,8 +18,10 @@ __all__ = [
     "ilu",
     "matrix",
     "ml",
+    "rows",
     "steps",
     "structure",
+    "values",
     "vector",
 ]
 

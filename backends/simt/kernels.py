@@ -118,6 +118,20 @@ sell_fill = SimtKernel(
     variants=tuple({"CODE": code} for code in range(3)),
 )
 
+scan_totals = SimtKernel(
+    "scan_totals",
+    "scan.hpp",
+    "m: i64, parts: i64, lengths: in I[l], totals: out I[l]",
+    "{I}",
+)
+scan_join = SimtKernel("scan_join", "scan.hpp", "parts: i64, totals: inout I[l]", "{I}")
+scan_fill = SimtKernel(
+    "scan_fill",
+    "scan.hpp",
+    "m: i64, parts: i64, lengths: in I[l], totals: in I[l], indptr: out I[l]",
+    "{I}",
+)
+
 _CYCLE = "step: in i64[l], status: inout Status[k]"
 
 gmres_start = SimtKernel(

@@ -42,12 +42,32 @@ WL_DEVICE float square_root(float v) { return ::sqrtf(v); }
 WL_DEVICE double square_root(double v) { return ::sqrt(v); }
 WL_DEVICE float exponential(float v) { return ::expf(v); }
 WL_DEVICE double exponential(double v) { return ::exp(v); }
+WL_DEVICE float power(float v, float w) { return ::powf(v, w); }
+WL_DEVICE double power(double v, double w) { return ::pow(v, w); }
+WL_DEVICE float logarithm(float v) { return ::logf(v); }
+WL_DEVICE double logarithm(double v) { return ::log(v); }
+WL_DEVICE float sine(float v) { return ::sinf(v); }
+WL_DEVICE double sine(double v) { return ::sin(v); }
+WL_DEVICE float cosine(float v) { return ::cosf(v); }
+WL_DEVICE double cosine(double v) { return ::cos(v); }
+WL_DEVICE float angle(float v, float w) { return ::atan2f(v, w); }
+WL_DEVICE double angle(double v, double w) { return ::atan2(v, w); }
 WL_DEVICE void count_down(i32* counter) { atomicAdd(counter, -1); }
 #elif defined(WL_SYCL)
 WL_DEVICE float square_root(float v) { return sycl::sqrt(v); }
 WL_DEVICE double square_root(double v) { return sycl::sqrt(v); }
 WL_DEVICE float exponential(float v) { return sycl::exp(v); }
 WL_DEVICE double exponential(double v) { return sycl::exp(v); }
+WL_DEVICE float power(float v, float w) { return sycl::pow(v, w); }
+WL_DEVICE double power(double v, double w) { return sycl::pow(v, w); }
+WL_DEVICE float logarithm(float v) { return sycl::log(v); }
+WL_DEVICE double logarithm(double v) { return sycl::log(v); }
+WL_DEVICE float sine(float v) { return sycl::sin(v); }
+WL_DEVICE double sine(double v) { return sycl::sin(v); }
+WL_DEVICE float cosine(float v) { return sycl::cos(v); }
+WL_DEVICE double cosine(double v) { return sycl::cos(v); }
+WL_DEVICE float angle(float v, float w) { return sycl::atan2(v, w); }
+WL_DEVICE double angle(double v, double w) { return sycl::atan2(v, w); }
 WL_DEVICE void count_down(i32* counter) {
   sycl::atomic_ref<i32, sycl::memory_order::relaxed, sycl::memory_scope::device,
                    sycl::access::address_space::global_space>(*counter)
@@ -59,6 +79,16 @@ WL_DEVICE float square_root(float v) { return __builtin_sqrtf(v); }
 WL_DEVICE double square_root(double v) { return __builtin_sqrt(v); }
 WL_DEVICE float exponential(float v) { return __builtin_expf(v); }
 WL_DEVICE double exponential(double v) { return __builtin_exp(v); }
+WL_DEVICE float power(float v, float w) { return __builtin_powf(v, w); }
+WL_DEVICE double power(double v, double w) { return __builtin_pow(v, w); }
+WL_DEVICE float logarithm(float v) { return __builtin_logf(v); }
+WL_DEVICE double logarithm(double v) { return __builtin_log(v); }
+WL_DEVICE float sine(float v) { return __builtin_sinf(v); }
+WL_DEVICE double sine(double v) { return __builtin_sin(v); }
+WL_DEVICE float cosine(float v) { return __builtin_cosf(v); }
+WL_DEVICE double cosine(double v) { return __builtin_cos(v); }
+WL_DEVICE float angle(float v, float w) { return __builtin_atan2f(v, w); }
+WL_DEVICE double angle(double v, double w) { return __builtin_atan2(v, w); }
 WL_DEVICE void count_down(i32* counter) { --*counter; }
 #endif
 

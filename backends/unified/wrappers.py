@@ -151,6 +151,14 @@ def needs_index(operation: Operation) -> bool:
     return any(parameter.kind == "I" for parameter in operation.parameters)
 
 
+def needs_value(operation: Operation) -> bool:
+    """Return whether the functor of ``operation`` is a template over the dtype of values.
+
+    If it is not, its kernel is that of the first of :data:`VALUE_TYPES`.
+    """
+    return any(parameter.kind in ("T", "R") for parameter in operation.parameters)
+
+
 def map_symbol(operation: Operation, value: str, index: str = "i4") -> str:
     """Return the name of the kernel of a map operation for these dtypes."""
     return f"{operation.symbol}__{value}" + (f"_{index}" if needs_index(operation) else "")
@@ -158,8 +166,9 @@ def map_symbol(operation: Operation, value: str, index: str = "i4") -> str:
 
 def functor(operation: Operation, value: str, index: str = "i4") -> str:
     """Return the C++ type of the functor of a map operation."""
-    types = VALUE_TYPES[value] + (f", {INDEX_TYPES[index]}" if needs_index(operation) else "")
-    return f"wl::{operation.symbol}<{types}>"
+    types = [VALUE_TYPES[value]] * needs_value(operation)
+    types += [INDEX_TYPES[index]] * needs_index(operation)
+    return f"wl::{operation.symbol}<{', '.join(types)}>"
 
 
 def c_arguments(

@@ -15,6 +15,7 @@ from ..factors import number
 from ..linop import FACTS, LinOp
 from ..registry import executor as executor_by_name
 from ..registry import executor_owning, get_default_executor
+from .entries import EntryMethods
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -29,7 +30,7 @@ M = TypeVar("M", bound="Matrix")
 _LARGEST = int(np.iinfo(np.int64).max) - 1
 
 
-class Matrix(LinOp):
+class Matrix(EntryMethods, LinOp):
     """A matrix whose entries are held in arrays of its executor.
 
     A format names its arrays in :attr:`arrays`; ``data`` is the one with the values.
@@ -320,46 +321,6 @@ class Matrix(LinOp):
     def tobsr(self, blocksize: tuple[int, int] | None = None) -> Bsr:
         """Return this matrix as a :class:`wollemi.Bsr`; itself if it is one of those blocks."""
         return self.asformat("bsr", blocksize=blocksize)
-
-    # ---- what is read off the entries
-
-    def diagonal(self, k: int = 0) -> Any:
-        """Return the main diagonal, or the ``k``-th one above it, as a native array.
-
-        Diagonals other than the main one are found on the host.
-
-        Examples
-        --------
-        >>> import numpy as np, wollemi as wl
-        >>> wl.Csr(np.array([[1.0, 2.0], [3.0, 4.0]])).diagonal(-1)
-        array([3.])
-        """
-        if not isinstance(k, (int, np.integer)):
-            raise InvalidArgument(f"diagonal: expected which one as an integer, got {k!r}")
-        if k == 0:
-            return self._main_diagonal()
-        if is_narrow(self.dtype):  # SciPy adds up none of 16 bits
-            return self.astype(np.float32).diagonal(k).astype(self.dtype)
-        return self.executor.from_host(self.asformat("csr").to_scipy().diagonal(k))
-
-    def _main_diagonal(self) -> Array:
-        return self.asformat("csr")._main_diagonal()
-
-    def count_nonzero(self) -> int:
-        """Return how many entries are not zero once duplicates are added up."""
-        entries: Csr = self.asformat("csr").without_duplicates()
-        return int(np.count_nonzero(self.executor.to_host(entries.data)))
-
-    def __abs__(self) -> Csr:
-        """Return the absolute values, duplicates added up before, as a Csr with sorted rows."""
-        entries: Csr = self.asformat("csr").without_duplicates()
-        return entries._with_data(self.executor.xp.abs(entries.data))
-
-    def __getitem__(self, key: Any) -> Any:
-        raise UnsupportedOperation(
-            f"a {type(self).__name__} cannot be indexed: take A.to_scipy()[...] and make a matrix "
-            "of what that gives"
-        )
 
     # ---- arithmetic between matrices is done at once, not lazily
 

@@ -128,6 +128,29 @@ class Csc(Matrix):
         if summed is not columns:
             self._replace(self._with_arrays(self.executor, *summed._native_arrays()))
 
+    def sort_indices(self) -> None:
+        """Bring the rows of each column into rising order: see :meth:`Csr.sort_indices`."""
+        columns = self.T
+        if not columns.has_sorted_indices:
+            self._replace(self._with_arrays(self.executor, *columns.sort()._native_arrays()))
+
+    def eliminate_zeros(self) -> None:
+        """Take the entries that are 0 out of the pattern; see :meth:`Csr.eliminate_zeros`."""
+        columns = self.T
+        columns.eliminate_zeros()
+        if columns.nnz != self.nnz:
+            self._replace(self._with_arrays(self.executor, *columns._native_arrays()))
+
+    @property
+    def has_sorted_indices(self) -> bool:
+        """Whether the rows of each column are in rising order (equal ones allowed)."""
+        return self.T.has_sorted_indices
+
+    @property
+    def has_canonical_format(self) -> bool:
+        """Whether the rows of each column are in rising order, none of them twice."""
+        return self.T.has_canonical_format
+
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.csc_array`` that shares no memory with this matrix."""
         from scipy.sparse import csc_array

@@ -252,26 +252,55 @@ class Csr(Matrix):
             return Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
         return matrix
 
+    def sort_indices(self) -> None:
+        """Bring the columns of each row into rising order, in place, as SciPy's does.
+
+        The arrays become new ones if there is anything to do: matrices that share them, and a
+        SciPy matrix that this one was made of, keep the old ones. :meth:`sort` returns a matrix.
+        """
+        if not self.has_sorted_indices:
+            self._replace(self.sort())
+
+    def eliminate_zeros(self) -> None:
+        """Take the entries that are 0 out of the pattern, in place, as SciPy's does.
+
+        Entries of one place are not added up before. The arrays become new ones if there are
+        zeros, as by :meth:`sort_indices`.
+
+        Examples
+        --------
+        >>> import wollemi as wl
+        >>> A = wl.Csr(([4.0, 0.0], [0, 1], [0, 1, 2]), shape=(2, 2))
+        >>> A.eliminate_zeros()
+        >>> A.nnz
+        1
+        """
+        from .elementwise import drop_zeros
+
+        drop_zeros(self)
+
     @property
     def has_sorted_indices(self) -> bool:
         """Whether the columns of each row are in rising order (equal ones allowed)."""
-        falls = self._steps() < 0
-        return not bool(np.any(falls))
+        from .rowwise import order_of
+
+        falls, _ = order_of(self)
+        return falls == 0
 
     @property
     def has_duplicates(self) -> bool:
         """Whether a sorted matrix stores some place twice."""
-        return bool(np.any(self._steps() == 0))
+        from .rowwise import order_of
 
-    def _steps(self) -> np.ndarray[Any, Any]:
-        """Return the differences of neighbouring columns within rows, on the host."""
-        indices = self.executor.to_host(self.indices)
-        if indices.size < 2:
-            return np.empty(0, np.int64)
-        steps = np.diff(indices.astype(np.int64))
-        starts = self.executor.to_host(self.indptr)[1:-1]
-        steps[starts[(starts > 0) & (starts < indices.size)] - 1] = 1
-        return steps
+        _, repeats = order_of(self)
+        return repeats > 0
+
+    @property
+    def has_canonical_format(self) -> bool:
+        """Whether the columns of each row are in rising order, none of them twice."""
+        from .rowwise import order_of
+
+        return order_of(self) == (0, 0)
 
     def _main_diagonal(self) -> Array:
         if is_narrow(self.dtype):

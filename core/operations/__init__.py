@@ -4,7 +4,18 @@ Importing this package fills :data:`wollemi.core.operation.OPERATIONS`. The stan
 all that it needs.
 """
 
-from . import gmres, matrix, parilu, status, structure, triangular, vector
+from . import (
+    gmres,
+    matrix,
+    parilu,
+    rows,
+    scan,
+    status,
+    structure,
+    triangular,
+    values,
+    vector,
+)
 from . import products as ml
 
 __all__ = [
@@ -12,8 +23,11 @@ __all__ = [
     "matrix",
     "ml",
     "parilu",
+    "rows",
+    "scan",
     "status",
     "structure",
     "triangular",
+    "values",
     "vector",
 ]

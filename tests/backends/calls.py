@@ -11,7 +11,7 @@ import numpy as np
 from wollemi.core.dtypes import real_dtype
 from wollemi.core.executor import Executor
 from wollemi.core.formats import Bsr, Csr, Matrix
-from wollemi.core.operation import Operation, Parameter
+from wollemi.core.operation import OPERATIONS, Operation, Parameter
 from wollemi.core.registry import executor as executor_by_name
 from wollemi.core.status import Status, Stop
 
@@ -228,7 +228,7 @@ class _Maker:
         )
 
     def _scalar(self, parameter: Parameter) -> Any:
-        if parameter.kind == "int":
+        if parameter.kind in ("int", "i64"):
             return int(self.rng.integers(1, 4))
         if parameter.kind == "str":
             choices = CHOICES[parameter.name]
@@ -346,8 +346,86 @@ def _a_pattern_with_its_diagonal(values: dict[str, Any], extents: dict[str, int]
         values["x"] = numbers(rng, (n, values["x"].shape[1]), values["x"].dtype)
 
 
+def _scan(values: dict[str, Any], extents: dict[str, int]) -> None:
+    values["lengths"] %= 5
+    values["indptr"] = np.full(values["lengths"].size + 1, -77, values["lengths"].dtype)
+
+
+WIDTH = 9  # columns of the rows below
+
+
+def _rows(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Make rows of random lengths, some of them empty; two matrices are sorted."""
+    m, index = extents["m"], next(v.dtype for v in values.values() if getattr(v, "ndim", 0))
+    rng = np.random.default_rng(m)
+    dtype = values["values"].dtype if "values" in values else np.dtype(np.float64)
+    for other in ("", "other_"):
+        if f"{other}begin" in values:
+            columns = [
+                (np.sort if "other_begin" in values else np.asarray)(
+                    rng.choice(WIDTH, int(rng.integers(0, 5)), replace="other_begin" not in values)
+                )
+                for _ in range(m)
+            ]
+            ends = np.cumsum([0] + [c.size for c in columns]).astype(index)
+            values[f"{other}begin"], values[f"{other}end"] = ends[:-1], ends[1:]
+            _entries(values, other, np.concatenate([*columns, []]).astype(index), dtype, rng)
+    if "dense" in values:
+        values |= {"row_step": WIDTH, "column_step": 1, "dense": numbers(rng, (m * WIDTH,), dtype)}
+        values["result"] = np.full_like(values["values"], np.nan)
+    _room_for_rows(values)
+
+
+def _entries(values: Any, other: str, indices: Any, dtype: Any, rng: Any) -> None:
+    if f"{other}indices" in values:
+        values[f"{other}indices"] = indices
+    if f"{other}values" in values:
+        made = numbers(rng, indices.shape, dtype)
+        made[::3] = 0
+        values[f"{other}values"] = made
+
+
+def _taken_rows(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Name rows of a matrix of eight."""
+    rng, index = np.random.default_rng(extents["m"]), values["rows"].dtype
+    lengths = np.array([3, 0, 1, 4, 0, 0, 2, 1])
+    values["indptr"] = np.cumsum([0, *lengths]).astype(index)
+    values["rows"] = rng.integers(0, lengths.size, extents["m"]).astype(index)
+    if "values" in values:
+        entries = rng.integers(0, WIDTH, lengths.sum()).astype(index)
+        _entries(values, "", entries, values["values"].dtype, rng)
+    _room_for_rows(values)
+
+
+def _room_for_rows(values: dict[str, Any]) -> None:
+    """Say where the rows of a new matrix begin, as counting its entries would."""
+    if "target" not in values:
+        return
+    index = values["target"].dtype
+    if "rows" in values:
+        lengths = np.diff(values["indptr"])[values["rows"]]
+    else:
+        count = "count_products" if "other_begin" in values else "count_nonzeros"
+        operation = OPERATIONS[f"rows.{count}"]
+        lengths = np.empty(values["begin"].size, index)
+        known = values | {"lengths": lengths, "total": np.empty(1, np.int64)}
+        REFERENCE.run(operation, *(known[p.name] for p in operation.parameters))
+    values["target"] = np.cumsum([0, *lengths]).astype(index)
+    room = int(values["target"][-1])
+    values["new_indices"] = np.full(room, -77, index)
+    values["new_values"] = np.full(room, np.nan, values["values"].dtype)
+
+
 # What a signature cannot say of an operation's inputs.
 ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
+    **{
+        f"rows.{name}": _rows
+        for name in ("examine", "count_nonzeros", "total", "largest", "smallest", "diagonal")
+    },
+    **{f"rows.{name}": _rows for name in ("scale", "drop_zeros", "count_products", "multiply")},
+    "rows.lengths": _taken_rows,
+    "rows.take": _taken_rows,
+    "scan.pointers": _scan,
     "csr.sum_duplicates": _sorted,
     "gmres.reproject": _some_lost_digits,
     "gmres.resubtract": _some_lost_digits,

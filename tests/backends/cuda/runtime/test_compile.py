@@ -24,8 +24,9 @@ def test_map_operations_compile(group, architecture):
         assert compiler.compile_source(source, architecture, f"{group}__{value}")
 
 
-def test_map_operations_compile_with_wide_indices():
-    assert compiler.compile_source(wrappers.map_program("CUDA", "vector", "f8", "i8"), "sm_90")
+@pytest.mark.parametrize("group", ["vector", "rows"])
+def test_map_operations_compile_with_wide_indices(group):
+    assert compiler.compile_source(wrappers.map_program("CUDA", group, "f8", "i8"), "sm_90")
 
 
 def test_a_compile_error_names_the_source_and_keeps_the_log():

@@ -1,0 +1,53 @@
+// Sums of all that came before, in three launches: the sum of each part, what is before each part,
+// and what is before each number. See wollemi.core.operations.scan.
+#pragma once
+#include "lanes.hpp"
+
+namespace wl {
+
+WL_DEVICE i64 part_begin(i64 m, i64 part, i64 parts) {
+  return m / parts * part + (part < m % parts ? part : m % parts);
+}
+
+// totals[p] = the sum of part p.
+template <class I>
+WL_DEVICE void scan_totals(const item& it, i64 m, i64 parts, const I* lengths, I* totals) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 p = it.block() * WL_BLOCK + it.thread(); p < parts; p += step) {
+    I sum(0);
+    for (i64 i = part_begin(m, p, parts); i < part_begin(m, p + 1, parts); ++i)
+      sum += lengths[i];
+    totals[p] = sum;
+  }
+}
+
+// totals[p] = the sum of the parts before p.
+template <class I>
+WL_DEVICE void scan_join(const item& it, i64 parts, I* totals) {
+  if (it.block() != 0 || it.thread() != 0)
+    return;
+  I before(0);
+  for (i64 p = 0; p < parts; ++p) {
+    const I mine = totals[p];
+    totals[p] = before;
+    before += mine;
+  }
+}
+
+// indptr[i] = the sum of what is before i.
+template <class I>
+WL_DEVICE void scan_fill(const item& it, i64 m, i64 parts, const I* lengths, const I* totals,
+                         I* indptr) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 p = it.block() * WL_BLOCK + it.thread(); p < parts; p += step) {
+    I sum = totals[p];
+    for (i64 i = part_begin(m, p, parts); i < part_begin(m, p + 1, parts); ++i) {
+      indptr[i] = sum;
+      sum += lengths[i];
+    }
+    if (p + 1 == parts)
+      indptr[m] = sum;
+  }
+}
+
+} // namespace wl

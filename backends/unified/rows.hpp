@@ -1,0 +1,275 @@
+// Work on compressed rows, one after the other. See wollemi.core.operations.rows.
+#pragma once
+#include "extremes.hpp"
+#include "status.hpp"
+
+namespace wl {
+
+struct steps_of_columns {
+  i64 falls, repeats;
+  WL_DEVICE steps_of_columns& operator+=(steps_of_columns o) {
+    return falls += o.falls, repeats += o.repeats, *this;
+  }
+};
+
+template <class I>
+struct rows_examine {
+  const I *begin, *end, *indices;
+  i64 *falls, *repeats;
+  using sum = steps_of_columns;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    sum found{};
+    for (I e = begin[i] + 1; e < end[i]; ++e) {
+      found.falls += indices[e] < indices[e - 1];
+      found.repeats += indices[e] == indices[e - 1];
+    }
+    return found;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *falls = s.falls, *repeats = s.repeats; }
+};
+
+template <class T, class I>
+struct rows_count_nonzeros {
+  const I *begin, *end;
+  const T* values;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 0;
+    for (I e = begin[i]; e < end[i]; ++e)
+      count += values[e] != T(0);
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct rows_total {
+  const I *begin, *end;
+  const T* values;
+  T* y;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    T found(0);
+    for (I e = begin[i]; e < end[i]; ++e)
+      found += values[e];
+    return y[i] = found, sum{};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <bool LARGEST, class T, class I>
+WL_DEVICE T extreme_of_row(const I* begin, const I* end, const T* values, i64 width, i64 i) {
+  extreme<T, LARGEST> found{};
+  for (I e = begin[i]; e < end[i]; ++e)
+    found += extreme<T, LARGEST>{values[e], 1};
+  if (end[i] - begin[i] < width)
+    found += extreme<T, LARGEST>{T(0), 1};
+  return found.some ? found.value : T(0);
+}
+
+template <class T, class I>
+struct rows_largest {
+  const I *begin, *end;
+  const T* values;
+  i64 width;
+  T* y;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return y[i] = extreme_of_row<true>(begin, end, values, width, i), sum{};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct rows_smallest {
+  const I *begin, *end;
+  const T* values;
+  i64 width;
+  T* y;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return y[i] = extreme_of_row<false>(begin, end, values, width, i), sum{};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct rows_diagonal {
+  const I *begin, *end, *indices;
+  const T* values;
+  i64 offset;
+  T* d;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    T found(0);
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (i64(indices[e]) == i + offset)
+        found += values[e];
+    return d[i] = found, sum{};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct rows_scale {
+  const I *begin, *end, *indices;
+  const T *values, *dense;
+  i64 row_step, column_step;
+  T* result;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    for (I e = begin[i]; e < end[i]; ++e)
+      result[e] = values[e] * dense[i * row_step + i64(indices[e]) * column_step];
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class I>
+struct rows_lengths {
+  const I *rows, *indptr;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return lengths[i] = indptr[rows[i] + 1] - indptr[rows[i]];
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct rows_take {
+  const I *rows, *indptr, *indices;
+  const T* values;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for (I e = indptr[rows[i]]; e < indptr[rows[i] + 1]; ++e, ++to) {
+      new_indices[to] = indices[e];
+      new_values[to] = values[e];
+    }
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct rows_drop_zeros {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (values[e] != T(0)) {
+        new_indices[to] = indices[e];
+        new_values[to++] = values[e];
+      }
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+// Calls use(column, value, other value) for all columns of two sorted rows without duplicates, in
+// their order; what one of them does not have is 0.
+template <class T, class I, class Use>
+WL_DEVICE void for_both(I e, I end, const I* indices, const T* values, I f, I other_end,
+                        const I* other_indices, const T* other_values, Use&& use) {
+  while (e < end || f < other_end) {
+    const bool first = f == other_end || (e < end && indices[e] <= other_indices[f]);
+    const bool second = e == end || (f < other_end && other_indices[f] <= indices[e]);
+    const I column = first ? indices[e] : other_indices[f];
+    use(column, first ? values[e] : T(0), second ? other_values[f] : T(0));
+    e += first;
+    f += second;
+  }
+}
+
+template <class T, class I>
+struct rows_count_products {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *other_begin, *other_end, *other_indices;
+  const T* other_values;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 0;
+    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+             other_values, [&](I, T a, T b) { count += a * b != T(0); });
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct rows_multiply {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *other_begin, *other_end, *other_indices;
+  const T* other_values;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+             other_values, [&](I column, T a, T b) {
+               const T product = a * b;
+               if (product != T(0)) {
+                 new_indices[to] = column;
+                 new_values[to++] = product;
+               }
+             });
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+} // namespace wl

@@ -1,0 +1,236 @@
+"""What is read off the entries of matrices: SciPy's names for it.
+
+The work is done in :mod:`.elementwise`, :mod:`.reductions` and :mod:`.slicing`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from ..executor import Array
+    from .base import Matrix
+    from .csr import Csr
+
+
+class EntryMethods:
+    """The methods of matrices that read entries: sums, extremes, parts, products, rows."""
+
+    @property
+    def _entries(self) -> Matrix:
+        """The matrix itself: the class is a part of Matrix and of nothing else."""
+        return self  # type: ignore[return-value]
+
+    def diagonal(self, k: int = 0) -> Any:
+        """Return the main diagonal, or the ``k``-th one above it, as a native array.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> wl.Csr(np.array([[1.0, 2.0], [3.0, 4.0]])).diagonal(-1)
+        array([3.])
+        """
+        from .elementwise import diagonal
+
+        if not isinstance(k, (int, np.integer)):
+            raise InvalidArgument(f"diagonal: expected which one as an integer, got {k!r}")
+        return self._main_diagonal() if k == 0 else diagonal(self._entries, int(k))
+
+    def _main_diagonal(self) -> Array:
+        return self._entries.asformat("csr")._main_diagonal()
+
+    def trace(self, offset: int = 0) -> Any:
+        """Return the sum of the main diagonal, or of the ``offset``-th one above it.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> print(wl.Csr(np.array([[1.0, 2.0], [3.0, 4.0]])).trace())
+        5.0
+        """
+        from .reductions import trace
+
+        return trace(self._entries, offset)
+
+    def count_nonzero(self) -> int:
+        """Return how many entries are not zero once duplicates are added up."""
+        from .elementwise import count_nonzeros
+
+        return count_nonzeros(self._entries)
+
+    def sum(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
+        """Return the sum of all entries, of each column (``axis=0``) or of each row (``axis=1``).
+
+        Parameters
+        ----------
+        axis : {None, 0, 1}
+            What is added up.
+        dtype : dtype, optional
+            What it is added up in; that of the matrix by default.
+
+        Returns
+        -------
+        number, or native array of shape (n,) or (m,)
+            Values of 16 bits are added up in float32 and the sums rounded.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[1.0, 2.0], [0.0, 4.0]]))
+        >>> print(A.sum(), A.sum(axis=0))
+        7.0 [1. 6.]
+        """
+        from .reductions import total
+
+        return total(self._entries, axis, dtype)
+
+    def mean(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
+        """Return the mean of all entries, of each column or of each row; zeros count.
+
+        Takes and returns what :meth:`sum` does.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is nothing to take the mean of.
+        """
+        from .reductions import mean
+
+        return mean(self._entries, axis, dtype)
+
+    def max(self, axis: int | None = None) -> Any:
+        """Return the largest entry of all, of each column (``axis=0``) or of each row.
+
+        Places without an entry count as zeros, entries of one place are added up before, and NaN
+        is the largest of all. Complex numbers are compared by their real parts, then by their
+        imaginary parts.
+
+        Returns
+        -------
+        number, or native array of shape (n,) or (m,)
+            Dense, where SciPy returns a sparse one.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is nothing to compare.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[-1.0, 0.0], [-2.0, -4.0]]))
+        >>> print(A.max(), A.max(axis=1))
+        0.0 [ 0. -2.]
+        """
+        from .reductions import LARGEST, extreme
+
+        return extreme(self._entries, axis, LARGEST)
+
+    def min(self, axis: int | None = None) -> Any:
+        """Return the smallest entry of all, of each column or of each row, as :meth:`max` does."""
+        from .reductions import SMALLEST, extreme
+
+        return extreme(self._entries, axis, SMALLEST)
+
+    def __abs__(self) -> Csr:
+        """Return the absolute values, duplicates added up before, as a Csr with sorted rows."""
+        from .elementwise import magnitudes
+
+        return magnitudes(self._entries)
+
+    @property
+    def real(self) -> Any:
+        """The real part; the matrix itself if it is real."""
+        from .elementwise import real
+
+        return real(self._entries)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part, in the same pattern."""
+        from .elementwise import imaginary
+
+        return imaginary(self._entries)
+
+    def power(self, n: float, dtype: DTypeLike | None = None) -> Csr:
+        """Return every entry to the power ``n``, as a Csr; entries of one place are added up first.
+
+        Parameters
+        ----------
+        n : number
+            Not 0. Places without an entry stay zeros, whatever ``n``.
+        dtype : dtype, optional
+            What it is computed in; that of the matrix by default.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> wl.Csr(np.array([[1.0, 2.0], [0.0, 4.0]])).power(2).to_dense()
+        array([[ 1.,  4.],
+               [ 0., 16.]])
+        """
+        from .elementwise import power
+
+        return power(self._entries, n, dtype)
+
+    def multiply(self, other: Any) -> Any:
+        """Return the entry-wise product with a matrix, an array or a number, as a Csr.
+
+        Parameters
+        ----------
+        other : matrix, array or number
+            A matrix of any format, sparse ones of SciPy included, or an array: of the shape of
+            this matrix, or ``(n,)`` or ``(1, n)`` to scale columns, or ``(m, 1)`` to scale rows.
+            A matrix may have one row or one column too.
+
+        Returns
+        -------
+        Csr
+            With an array in the pattern of this matrix: places without an entry stay zeros,
+            whatever the array has there. With a matrix the products that are not 0.
+
+        Raises
+        ------
+        ShapeMismatch, ExecutorMismatch
+            If the operands do not fit.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[1.0, 2.0], [0.0, 4.0]]))
+        >>> A.multiply(np.array([10.0, 100.0])).to_dense()
+        array([[ 10., 200.],
+               [  0., 400.]])
+        """
+        from .elementwise import multiply
+
+        return multiply(self._entries, other)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return rows as a Csr (``A[2:5]``, ``A[[4, 0]]``, ``A[mask]``), or an entry (``A[i, j]``).
+
+        Raises
+        ------
+        IndexOutOfRange
+            If there is no such row or column.
+        UnsupportedOperation
+            For one row as a vector, and for columns; says what to write.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[1.0, 2.0], [0.0, 4.0]]))
+        >>> A[[1, 0]].to_dense()
+        array([[0., 4.],
+               [1., 2.]])
+        >>> print(A[1, -1])
+        4.0
+        """
+        from .slicing import item
+
+        return item(self._entries, key)

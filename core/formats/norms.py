@@ -1,0 +1,168 @@
+"""Norms of matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import real_dtype
+from ..errors import InvalidArgument, UnsupportedOperand
+from ..operands import as_column
+from ..operations import values, vector
+from .base import Matrix
+from .elementwise import magnitudes, power
+from .reductions import (
+    LARGEST,
+    SMALLEST,
+    by_rows,
+    normalized_axis,
+    number_of_array,
+    row_extremes,
+    row_totals,
+)
+from .rowwise import canonical
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+    from .csr import Csr
+
+_OF_MATRICES = "None, 'fro', 1, -1, inf, -inf"
+_OF_ROWS = "None, 1, 2, inf, -inf"
+
+
+def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
+    """Return a norm of a matrix, or of each of its columns or rows.
+
+    Parameters
+    ----------
+    A : Matrix, or a sparse matrix of another library
+        In any format; entries of one place are added up before.
+    ord : {None, "fro", 1, -1, inf, -inf}
+        ``None`` and ``"fro"``: the Frobenius norm. 1: the largest sum of absolute values of a
+        column, inf: of a row, -1 and -inf: the smallest. With an axis ``None`` and 2: the
+        Euclidean norm of each column or row, 1: the sum of its absolute values, inf and -inf: the
+        largest and the smallest of them.
+    axis : {None, 0, 1}
+        0: of each column, 1: of each row.
+
+    Returns
+    -------
+    number, or native array of shape (n,) or (m,)
+        Of the real dtype that belongs to the matrix's; what has 16 bits is computed, and returned,
+        in float32.
+
+    Raises
+    ------
+    InvalidArgument
+        If ``ord`` is another; the 2-norm of a matrix is the first value that
+        ``scipy.sparse.linalg.svds(A, k=1)`` returns.
+    UnsupportedOperand
+        If ``A`` is no matrix.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[3.0, 0.0], [0.0, -4.0]]))
+    >>> print(wl.linalg.norm(A), wl.linalg.norm(A, 1), wl.linalg.norm(A, axis=1))
+    5.0 4.0 [3. 4.]
+    """
+    matrix = _as_matrix(A)
+    axis = normalized_axis(axis)
+    if axis is not None:
+        return _of_vectors(canonical(by_rows(matrix, axis)), ord, matrix)
+    if ord in (None, "fro", "f"):
+        csr = canonical(matrix)
+        return euclidean(csr.executor, csr.data)
+    if ord not in (1, -1, np.inf, -np.inf):
+        raise InvalidArgument(
+            f"norm: expected ord of {_OF_MATRICES}, got {ord!r}; the 2-norm is the singular value "
+            "of scipy.sparse.linalg.svds(A, k=1)"
+        )
+    if 0 in matrix.shape:
+        raise InvalidArgument(f"norm: a matrix of shape {matrix.shape} has no norm of order {ord}")
+    sums = row_totals(by_rows(magnitudes(matrix), 0 if abs(ord) == 1 else 1))
+    which = LARGEST if ord > 0 else SMALLEST
+    return number_of_array(matrix.executor, sums, which.of_all)[()]
+
+
+def _as_matrix(A: Any) -> Matrix:
+    if isinstance(A, Matrix):
+        return A
+    from ..interop import is_sparse, matrix_from
+
+    if not is_sparse(A):
+        raise UnsupportedOperand(
+            f"norm: expected a matrix, got {type(A).__name__}; of an array take numpy.linalg.norm"
+        )
+    found: Matrix = matrix_from(A, None)
+    return found
+
+
+def _of_vectors(csr: Csr, ord: Any, matrix: Matrix) -> Array:
+    """Return the norm of each row of a canonical matrix."""
+    if ord in (None, 2):
+        return _euclidean_of_rows(csr)
+    if ord == 1:
+        return row_totals(magnitudes(csr))
+    if ord not in (np.inf, -np.inf):
+        raise InvalidArgument(f"norm: expected ord of {_OF_ROWS} with an axis, got {ord!r}")
+    if csr.shape[1] == 0:
+        raise InvalidArgument(
+            f"norm: a matrix of shape {matrix.shape} has no norm of order {ord} there"
+        )
+    return row_extremes(magnitudes(csr), LARGEST if ord > 0 else SMALLEST)
+
+
+def euclidean(executor: Executor, array: Array) -> Any:
+    """Return the square root of the sum of squares, without overflow or underflow in between."""
+    real = real_dtype(array.dtype)
+    column, found = as_column(array), executor.allocate((1,), real)
+    executor.run(vector.norm, column, found)
+    plain = executor.to_host(found)[0]
+    executor.run(vector.largest, column, found)
+    largest = executor.to_host(found)[0]
+    if _squares_are_safe(largest) or not np.isfinite(largest):
+        return plain if np.isfinite(largest) else largest
+    scaled = executor.allocate(tuple(array.shape), array.dtype)
+    scale = _power_of_two(largest)
+    executor.run(vector.axpby, column, as_column(scaled), 1 / scale, 0.0)
+    executor.run(vector.norm, as_column(scaled), found)
+    return real.type(executor.to_host(found)[0] * real.type(scale))
+
+
+def _euclidean_of_rows(csr: Csr) -> Array:
+    """Return the Euclidean norm of each row; all of them are scaled by the largest entry."""
+    executor, real = csr.executor, real_dtype(csr.dtype)
+    sizes = magnitudes(csr)
+    largest = number_of_array(executor, sizes.data, values.largest)[()]
+    safe = _squares_are_safe(largest) or not np.isfinite(largest)
+    scale = 1.0 if safe else _power_of_two(largest)
+    if scale != 1.0:
+        data = executor.allocate(tuple(sizes.data.shape), real)
+        executor.run(vector.axpby, as_column(sizes.data), as_column(data), 1 / scale, 0.0)
+        sizes = sizes._with_data(data)
+    squares = row_totals(power(sizes, 2))
+    roots, scaled = (executor.allocate(squares.shape, real) for _ in range(2))
+    executor.run(values.power, as_column(squares), as_column(roots), 0.5)
+    if scale == 1.0:
+        return roots
+    executor.run(vector.axpby, as_column(roots), as_column(scaled), scale, 0.0)
+    return scaled
+
+
+def _squares_are_safe(largest: Any) -> bool:
+    """Return whether squares of numbers up to this size, and their sums, are far from the ends.
+
+    Numbers so small that their squares vanish do not count beside the largest.
+    """
+    limits = np.finfo(largest.dtype)
+    low, high = np.sqrt(limits.tiny) / limits.eps, np.sqrt(limits.max) * limits.eps
+    return bool(largest == 0 or low < largest < high)
+
+
+def _power_of_two(largest: Any) -> float:
+    """Return the power of two just below a number, whose inverse does not overflow either."""
+    limits = np.finfo(largest.dtype)
+    exponent = int(np.frexp(largest)[1]) - 1
+    return float(2.0 ** max(exponent, limits.minexp))

@@ -1,0 +1,150 @@
+"""Sums, means and extremes of the entries of matrices: of all, of rows, or of columns.
+
+Results of rows and columns are dense native arrays of one dimension; those of all entries are
+numbers of the host. Entries of one place are added up first where that matters, and places without
+an entry count as zeros.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..dtypes import is_narrow
+from ..errors import InvalidArgument
+from ..operands import as_column
+from ..operations import rows, values, vector
+from .rowwise import canonical, computed, row_bounds
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+    from ..operation import Operation
+    from .base import Matrix
+    from .csr import Csr
+
+
+class Extreme(NamedTuple):
+    """The operations that find the largest entries, or the smallest."""
+
+    name: str
+    of_rows: Operation
+    of_all: Operation
+    function: np.ufunc
+
+
+LARGEST = Extreme("max", rows.largest, values.largest, np.maximum)
+SMALLEST = Extreme("min", rows.smallest, values.smallest, np.minimum)
+
+
+def normalized_axis(axis: Any) -> int | None:
+    """Return an axis as None, 0 or 1.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is something else.
+    """
+    if axis is None:
+        return None
+    if isinstance(axis, (int, np.integer)) and not isinstance(axis, bool) and -2 <= axis < 2:
+        return int(axis) % 2
+    raise InvalidArgument(f"axis: expected None, 0 (columns) or 1 (rows), got {axis!r}")
+
+
+def total(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
+    """Return the sum of all entries, of each column (``axis=0``) or of each row (``axis=1``)."""
+    axis = normalized_axis(axis)
+    if dtype is not None:
+        matrix = matrix.astype(dtype)
+    if axis is None:
+        return number_of(computed(matrix), values.total).astype(matrix.dtype)[()]
+    return rounded(row_totals(by_rows(matrix, axis)), matrix)
+
+
+def mean(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
+    """Return the arithmetic mean of all entries, of each column or of each row."""
+    axis = normalized_axis(axis)
+    count = matrix.shape[0] * matrix.shape[1] if axis is None else matrix.shape[axis]
+    if count == 0:
+        raise InvalidArgument(f"mean: a matrix of shape {matrix.shape} has no mean along {axis}")
+    if dtype is not None:
+        matrix = matrix.astype(dtype)
+    if axis is None:
+        return (number_of(computed(matrix), values.total) / count).astype(matrix.dtype)[()]
+    sums = row_totals(by_rows(matrix, axis))
+    run = matrix.executor.run
+    means = matrix.executor.allocate(sums.shape, sums.dtype)
+    run(vector.axpby, as_column(sums), as_column(means), 1 / count, 0.0)
+    return rounded(means, matrix)
+
+
+def extreme(matrix: Matrix, axis: Any, which: Extreme) -> Any:
+    """Return the largest or smallest entry of all, of each column or of each row."""
+    axis = normalized_axis(axis)
+    count = matrix.shape[0] * matrix.shape[1] if axis is None else matrix.shape[axis]
+    if count == 0:
+        raise InvalidArgument(
+            f"{which.name}: a matrix of shape {matrix.shape} has nothing to compare"
+        )
+    if axis is None:
+        csr = canonical(matrix)
+        found = number_of(csr, which.of_all)
+        if 0 < csr.nnz < count:
+            found = which.function(found, found.dtype.type(0))
+        return found.astype(matrix.dtype)[()]
+    return rounded(row_extremes(canonical(by_rows(matrix, axis)), which), matrix)
+
+
+def trace(matrix: Matrix, offset: Any = 0) -> Any:
+    """Return the sum of a diagonal."""
+    csr = computed(matrix)
+    return number_of_array(csr.executor, csr.diagonal(offset), values.total).astype(matrix.dtype)[
+        ()
+    ]
+
+
+# ---- of rows and of all entries, for values that kernels compute with
+
+
+def by_rows(matrix: Matrix, axis: int) -> Csr:
+    """Return the matrix whose rows are to be reduced: the transpose for ``axis=0``."""
+    if axis == 1:
+        return computed(matrix)
+    if matrix.format == "csc":
+        return computed(matrix.T)
+    return computed(matrix).transpose()
+
+
+def row_totals(csr: Csr) -> Array:
+    """Return the sum of each row."""
+    return _of_rows(csr, rows.total)
+
+
+def row_extremes(csr: Csr, which: Extreme) -> Array:
+    """Return the largest or smallest number of each row of a canonical matrix."""
+    return _of_rows(csr, which.of_rows, csr.shape[1])
+
+
+def _of_rows(csr: Csr, operation: Operation, *further: Any) -> Array:
+    result = csr.executor.allocate((csr.shape[0],), csr.dtype)
+    csr.executor.run(operation, *row_bounds(csr), csr.data, *further, result)
+    return result
+
+
+def number_of(csr: Csr, operation: Operation) -> np.ndarray[Any, Any]:
+    """Return what an operation makes of all values, as an array of the host without dimensions."""
+    return number_of_array(csr.executor, csr.data, operation)
+
+
+def number_of_array(executor: Executor, array: Array, operation: Operation) -> np.ndarray[Any, Any]:
+    """Return what an operation makes of an array of one dimension."""
+    result = executor.allocate((1,), array.dtype)
+    executor.run(operation, as_column(array), result)
+    return executor.to_host(result).reshape(())
+
+
+def rounded(array: Array, matrix: Matrix) -> Array:
+    """Return a result in the dtype of the matrix: 16-bit ones are computed in float32."""
+    return array.astype(matrix.dtype) if is_narrow(matrix.dtype) else array

@@ -1,0 +1,112 @@
+"""Work on compressed rows, a row at a time: what is read off them, and rows of new matrices.
+
+``begin`` and ``end`` say where the entries of each row are: they are ``indptr[:-1]`` and
+``indptr[1:]`` of a matrix. What makes a new matrix comes in two steps, because its size is known
+only afterwards: one counts the entries of each row, and after ``scan.pointers`` the other fills
+them in, where ``target`` says that rows begin.
+"""
+
+from ..operation import declare
+
+#: Every functor visits the rows of one matrix.
+ROWS = ("m", "1")
+
+_ROW = "begin: in I[m], end: in I[m]"
+_NEW = "target: in I[p], new_indices: out I[w], new_values: out T[w]"
+
+examine = declare(
+    "rows.examine",
+    f"{_ROW}, indices: in I[z], falls: out i64[1], repeats: out i64[1]",
+    "falls and repeats = in how many places of a row the next column is smaller, and is the same",
+    over=ROWS,
+    sums=("i64", "i64"),
+)
+
+count_nonzeros = declare(
+    "rows.count_nonzeros",
+    f"{_ROW}, values: in T[z], lengths: out I[m], total: out i64[1]",
+    "lengths_i = how many entries of row i are not 0 (NaN is not), total = their sum",
+    over=ROWS,
+    sums=("i64",),
+)
+
+total = declare(
+    "rows.total",
+    f"{_ROW}, values: in T[z], y: out T[m]",
+    "y_i = the sum of the entries of row i",
+    over=ROWS,
+)
+
+largest = declare(
+    "rows.largest",
+    f"{_ROW}, values: in T[z], width: i64, y: out T[m]",
+    "y_i = the largest entry of row i, of a row with fewer than width entries 0 or more; NaN if "
+    "any is; complex ones by real part, then imaginary part",
+    over=ROWS,
+)
+
+smallest = declare(
+    "rows.smallest",
+    f"{_ROW}, values: in T[z], width: i64, y: out T[m]",
+    "y_i = the smallest entry of row i, of a row with fewer than width entries 0 or less; NaN if "
+    "any is; complex ones by real part, then imaginary part",
+    over=ROWS,
+)
+
+diagonal = declare(
+    "rows.diagonal",
+    f"{_ROW}, indices: in I[z], values: in T[z], offset: i64, d: out T[m]",
+    "d_i = the sum of the entries of row i in column i + offset",
+    over=ROWS,
+)
+
+scale = declare(
+    "rows.scale",
+    f"{_ROW}, indices: in I[z], values: in T[z], dense: in T[w], row_step: i64, column_step: i64, "
+    "result: out T[z]",
+    "result_e = values_e dense_(row_step i + column_step j) for the entry e at (i, j)",
+    over=ROWS,
+)
+
+lengths = declare(
+    "rows.lengths",
+    "rows: in I[m], indptr: in I[q], lengths: out I[m], total: out i64[1]",
+    "lengths_i = how many entries row rows_i has, total = their sum",
+    over=ROWS,
+    sums=("i64",),
+)
+
+take = declare(
+    "rows.take",
+    f"rows: in I[m], indptr: in I[q], indices: in I[z], values: in T[z], {_NEW}",
+    "row i of the new matrix is row rows_i, its entries in their order",
+    over=ROWS,
+)
+
+drop_zeros = declare(
+    "rows.drop_zeros",
+    f"{_ROW}, indices: in I[z], values: in T[z], {_NEW}",
+    "row i of the new matrix has the entries of row i that are not 0, in their order",
+    over=ROWS,
+)
+
+_BOTH = (
+    "begin: in I[m], end: in I[m], indices: in I[z], values: in T[z], "
+    "other_begin: in I[m], other_end: in I[m], other_indices: in I[y], other_values: in T[y]"
+)
+
+count_products = declare(
+    "rows.count_products",
+    f"{_BOTH}, lengths: out I[m], total: out i64[1]",
+    "lengths_i = how many entry-wise products of two sorted rows without duplicates are not 0, "
+    "total = their sum; an entry that meets none is multiplied by 0",
+    over=ROWS,
+    sums=("i64",),
+)
+
+multiply = declare(
+    "rows.multiply",
+    f"{_BOTH}, {_NEW}",
+    "row i of the new matrix has the products that rows.count_products counts, by column",
+    over=ROWS,
+)

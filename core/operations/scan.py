@@ -1,0 +1,9 @@
+"""Sums of all that came before: from the lengths of rows to where they begin."""
+
+from ..operation import declare
+
+pointers = declare(
+    "scan.pointers",
+    "lengths: in I[m], indptr: out I[p]",
+    "indptr_0 = 0, indptr_(i + 1) = indptr_i + lengths_i",
+)
