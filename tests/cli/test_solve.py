@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.cli.console import BAD_INPUT, NOT_CONVERGED, SOLVED
+from wollemi.cli.console import BAD_INPUT, INTERRUPTED, NOT_CONVERGED, SOLVED
 
 from ..backends.needs import package
 
@@ -164,7 +164,7 @@ def test_ctrl_c_prints_what_was_reached(wollemi, tmp_path, monkeypatch, executor
         ended = wollemi("solve", path, *options, "--executor", executor)
     finally:
         interrupt.cancel()
-    assert ended.status == NOT_CONVERGED
+    assert ended.status == INTERRUPTED
     assert "interrupted" in ended.out
     assert "Traceback" not in ended.err
 

@@ -1,6 +1,7 @@
 """The command line: ``wollemi info | solve | kernels | bench``.
 
-Exit status: 0 solved, 1 not converged, 2 bad input. Whatever is the user's to mend ends in one
+Exit status: 0 solved, 1 not converged, 2 bad input, 130 interrupted, 141 nobody reads what is
+printed. Whatever is the user's to mend ends in one
 line on standard error; a traceback is a defect of ours.
 """
 
@@ -15,7 +16,7 @@ import typer
 
 from ..core.errors import WollemiError
 from .bench import bench
-from .console import BAD_INPUT, complain
+from .console import BAD_INPUT, complain, guarded
 from .info import info
 from .kernels import kernels
 from .solve import solve
@@ -27,12 +28,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (info, solve, kernels):
-    app.command()(command)
+    app.command()(guarded(command))
 # Its arguments, --help among them, are those of the commands of another package.
 app.command(
     add_help_option=False,
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)(bench)
+)(guarded(bench))
 
 
 def _show_version(wanted: bool) -> None:

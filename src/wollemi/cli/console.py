@@ -2,20 +2,60 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
+import typer
 from rich.console import Console
 
 SOLVED, NOT_CONVERGED, BAD_INPUT = 0, 1, 2
+
+#: What shells make of the signals: Ctrl-C, and a pipe that nobody reads any more.
+INTERRUPTED, CLOSED_PIPE = 130, 141
 
 #: Columns of what goes into a file or a pipe, where there is no terminal to ask.
 WIDTH_WITHOUT_TERMINAL = 110
 
 
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that ends with a status of its own on Ctrl-C and on a closed pipe.
+
+    Typer would end with 1 on both, which means that a solve has not converged.
+    """
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            try:
+                command(*arguments, **options)
+            finally:
+                sys.stdout.flush()  # here, and not after everything, where nobody catches
+        except KeyboardInterrupt:
+            complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # what is left in the buffer goes nowhere when Python ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(CLOSED_PIPE) from None
+
+    return run
+
+
 def console() -> Console:
     """Return the console of standard output."""
     width = None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL
-    return Console(width=width, highlight=False)
+    return _Console(width=width, highlight=False)
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe to :func:`guarded`; Rich would end with 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Go on with the error that is being handled."""
+        raise  # it is called by an except clause
 
 
 def complain(message: str) -> None:

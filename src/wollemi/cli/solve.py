@@ -25,15 +25,16 @@ from ..solvers.choose import RESTART
 from ..solvers.choose import solve as solve_system
 from ..solvers.preconditioners import BY_NAME
 from ..solvers.registry import SOLVERS
-from .console import NOT_CONVERGED, SOLVED, console
+from .console import INTERRUPTED, NOT_CONVERGED, SOLVED, console
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
-WRITABLE = (".mtx", ".mtx.gz", ".npy")
+WRITABLE = (".mtx", ".mtx.gz", ".mtx.bz2", ".mtx.xz", ".npy")
 
 
 def solve(
     matrix: Annotated[
-        Path, typer.Argument(metavar="A", help="A: .mtx, .mtx.gz, .npz, .npy or .smtx.")
+        Path,
+        typer.Argument(metavar="A", help="A: .mtx or .smtx (.gz, .bz2, .xz too), .npz or .npy."),
     ],
     right_hand_side: Annotated[
         Path | None, typer.Argument(metavar="B", help="b; A @ ones by default.")
@@ -62,7 +63,7 @@ def solve(
 ) -> None:
     """Solve A x = b for the matrix in a file.
 
-    Exit status: 0 solved, 1 not converged, 2 bad input.
+    Exit status: 0 solved, 1 not converged, 2 bad input, 130 interrupted.
     """
     _check_targets(plot, out)
     options = {
@@ -79,6 +80,7 @@ def solve(
     with default_executor(executor):
         A, b = read_system(matrix, right_hand_side, dtype)
         shown = sys.stderr.isatty() and not quiet if progress is None else progress
+        interrupted = False
         try:
             if settings is None:
                 result = solve_system(A, b, **options, progress=shown)  # type: ignore[arg-type]
@@ -86,7 +88,7 @@ def solve(
                 solved = settings.on(A).solve(b, progress=shown)
                 result = replace(solved, notes=[f"{settings}, from {config}"])
         except SolveInterrupted as interruption:
-            result = interruption.result  # type: ignore[assignment]
+            result, interrupted = interruption.result, True  # type: ignore[assignment]
         if not quiet:
             known = None if right_hand_side else np.ones(A.shape[1])
             console().print(result_table(matrix.name, A, b, result, known))
@@ -94,6 +96,8 @@ def solve(
             io.write(out, result.x)
         if plot is not None:
             result.plot(plot)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
     raise typer.Exit(SOLVED if result.converged else NOT_CONVERGED)
 
 
