@@ -322,7 +322,7 @@ class LinOp(ArrayProtocol, ABC):
             raise UnsupportedOperand(
                 f"{type(self).__name__} / {type(divisor).__name__} would mean one thing to "
                 "matrices and another to arrays: write wl.Diagonal(1 / d) @ A to divide the rows "
-                "of A, A @ wl.Diagonal(1 / d) for its columns, A.to_scipy() / x for the entries"
+                "of A, A @ wl.Diagonal(1 / d) for its columns, A.multiply(1 / x) for the entries"
             )
         return NotImplemented
 
