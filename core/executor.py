@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .errors import ExecutorMismatch, UnsupportedOperation
+from .links import Links, run_on_member, shape_of_slots
 from .operation import KernelTable, Operation
 from .program import Call, Program, expanded, record, recording
 
@@ -136,7 +137,30 @@ class Executor(ABC):
             return None
         if self._observer is not None:
             return self._observer(self, operation, kernel, arguments)
+        return self.perform(operation, kernel, *arguments)
+
+    def perform(self, operation: Operation, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a kernel of ``operation``; on a member of a group, sums are those of the group."""
+        if self.links is not None and (operation.adds_up or operation.totals):
+            return self._run_on_member(operation, arguments, kernel)
         return kernel(self, *arguments)
+
+    #: What makes the totals of the group that this executor is a member of; None for one alone.
+    links: Links | None = None
+
+    def _run_on_member(
+        self, operation: Operation, arguments: tuple[Any, ...], kernel: Callable[..., Any]
+    ) -> None:
+        run_on_member(self, operation, arguments, kernel)
+
+    def call_links(self, function: Callable[[Array], None], array: Array) -> None:
+        """Make a total; where work is recorded, as a part of it."""
+        function(array)
+
+    def slots(self, operation: Operation, arguments: tuple[Any, ...]) -> Array:
+        """Return memory for the sums of an operation."""
+        shape, dtype = shape_of_slots(operation, arguments)
+        return self.allocate(shape, dtype)
 
     def _recorded(self, program: Program, operation: Operation, arguments: tuple[Any, ...]) -> None:
         if program.executor != self:

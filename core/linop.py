@@ -73,6 +73,15 @@ class LinOp(ArrayProtocol, ABC):
             )
         super().__setattr__(name, value)
 
+    @property
+    def local_rows(self) -> int:
+        """The length of what this executor holds of the vectors that the operator makes.
+
+        ``shape`` is that of the whole operator. The two differ where a group of executors shares
+        the operator.
+        """
+        return self.shape[0]
+
     # ---- what a subclass says
 
     @abstractmethod

@@ -157,6 +157,14 @@ class Operation:
         """Whether it writes an argument; what does not, makes and returns something new."""
         return any(p.intent in ("out", "inout") for p in self.parameters)
 
+    @cached_property
+    def adds_up(self) -> bool:
+        """Whether it adds up values over the rows of vectors, which a group of executors shares.
+
+        What is counted in whole numbers is of the rows of one matrix.
+        """
+        return bool(self.sums) and set(self.sums) <= {"T", "R", "largest"}
+
     @property
     def is_map(self) -> bool:
         """Whether the body is a unified functor over rows and columns."""
@@ -283,6 +291,9 @@ class KernelTable:
         self.parent = parent
         self._kernels: dict[Operation, Callable[..., Any]] = {}
         self._of_steps: Callable[[Operation], Callable[..., Any]] | None = None
+        #: What visits the elements of a map operation and leaves its sums in slots, and what
+        #: finishes each column: called as ``half(executor, operation, slots, *arguments)``.
+        self.halves: tuple[Callable[..., None], Callable[..., None]] | None = None
 
     def __call__(self, operation: Operation) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorate a function to be this backend's kernel of ``operation``."""
@@ -301,6 +312,12 @@ class KernelTable:
         """Decorate a function to make this backend's kernels of steps, whoever declared them."""
         self._of_steps = make
         return make
+
+    def find_halves(self) -> tuple[Callable[..., None], Callable[..., None]] | None:
+        """Return the two halves of map operations with sums, or None."""
+        if self.halves is None and self.parent is not None:
+            return self.parent.find_halves()
+        return self.halves
 
     def has(self, operation: Operation) -> bool:
         """Return whether there is a kernel of ``operation``, or of all that it is made of."""

@@ -138,7 +138,7 @@ class Solve:
         if limits.iterations is not None:
             self.count = limits.iterations
         else:
-            self.count = UNLIMITED if self.seconds is not None else 10 * max(work.n, 1)
+            self.count = UNLIMITED if self.seconds is not None else 10 * max(work.A.shape[0], 1)
 
     # ---- the cycles
 

@@ -25,6 +25,8 @@ class Workspace:
     ----------
     A, M : LinOp or None
         The operator and the preconditioner in the dtype of the solve.
+    n, k : int
+        The rows that this executor holds of each vector, and the columns.
     x, r : arrays, shape (n, k)
         The iterate and its residual.
     status : Status
@@ -53,7 +55,7 @@ class Workspace:
     def __init__(self, A: LinOp, M: LinOp | None, columns: int) -> None:
         self.A, self.M = A, M
         self.executor = A.executor
-        self.n, self.k = A.shape[0], columns
+        self.n, self.k = A.local_rows, columns
         self.dtype = A.dtype
         self.status = Status(self.executor, columns, A.dtype)
         self.outdated: list[Any] = []

@@ -12,10 +12,10 @@ from ..unified import wrappers
 from ..unified.functors import member
 
 
-def map_wrapper(operation: Operation, value: str, index: str = "i4") -> str:
-    """Return the text of the kernel of a map operation for these dtypes."""
-    kernel = wrappers.map_wrapper(operation, value, index)
-    symbol = wrappers.map_symbol(operation, value, index)
+def map_wrapper(operation: Operation, value: str, index: str = "i4", half: str = "") -> str:
+    """Return the text of the kernel of a map operation, or of half of it, for these dtypes."""
+    kernel = wrappers.map_wrapper(operation, value, index, half)
+    symbol = wrappers.map_symbol(operation, value, index, half)
     return strides(operation, symbol) + kernel.replace("wl::map(", f"wl::map<{symbol}_strides>(")
 
 

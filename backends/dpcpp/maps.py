@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.operation import OPERATIONS, Operation
-from ..unified.wrappers import LARGEST_SUM, has_functor
+from ..unified.wrappers import has_functor, sum_bytes
 from .arguments import Flatten, flattener
 from .devices import CPU_LANES
 from .programs import Kernel, index_code, value_code
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from .executor import DpcppExecutor
 
 
-def make(operation: Operation) -> Callable[..., None]:
-    """Return the kernel of a map operation."""
+@cache
+def _launcher(operation: Operation) -> Callable[..., None]:
+    """Return what launches a map operation, or half of it."""
     parameters = operation.parameters
     values = next((i for i, p in enumerate(parameters) if p.kind == "T" and p.is_array), None)
     index = next((i for i, p in enumerate(parameters) if p.kind == "I"), None)
@@ -27,25 +29,52 @@ def make(operation: Operation) -> Callable[..., None]:
     flatteners: dict[str, list[Flatten]] = {
         code: [flattener(p, code) for p in parameters] for code in ("f4", "f8", "c8", "c16")
     }
-    int32 = np.dtype(np.int32)
+    int32, of_sum = np.dtype(np.int32), sum_bytes(operation)
 
-    def run(executor: DpcppExecutor, *arguments: Any) -> None:
+    def launch(executor: DpcppExecutor, half: str, slots: tuple[Any, ...], *arguments: Any) -> None:
         rows, columns = shape_of(arguments)
         if columns == 0:
             return
         value = "f4" if values is None else value_code(arguments[values].dtype)
-        dtype = int32 if index is None else arguments[index].dtype
-        found: Kernel = executor.programs.of_map(operation, value, index_code(dtype))
+        code = index_code(int32 if index is None else arguments[index].dtype)
+        programs = executor.programs
+        found: Kernel = (
+            programs.of_half(operation, half, value, code)
+            if half
+            else programs.of_map(operation, value, code)
+        )
+        rows = 0 if half == "finishing" else rows
         flat: list[Any] = [rows, columns]
         for flatten, argument in zip(flatteners[value], arguments, strict=True):
             flatten(flat, argument)
+        flat += [array.pointer for array in slots]
         blocks, block = executor.map_grid(rows, columns)
         launcher = executor.launcher
-        flat.append(launcher.scratch(blocks * max(columns, CPU_LANES) * LARGEST_SUM))
+        flat.append(launcher.scratch(blocks * max(columns, CPU_LANES) * of_sum))
         flat.append(launcher.counter)
         launcher.submit(found, blocks, block, *flat)
 
+    return launch
+
+
+def make(operation: Operation) -> Callable[..., None]:
+    """Return the kernel of a map operation."""
+    launch = _launcher(operation)
+
+    def run(executor: DpcppExecutor, *arguments: Any) -> None:
+        launch(executor, "", (), *arguments)
+
     return run
+
+
+def visit(executor: DpcppExecutor, operation: Operation, slots: Any, *arguments: Any) -> None:
+    """Visit all elements, and leave the sums of each column in slots."""
+    _launcher(operation)(executor, "visiting", (slots,), *arguments)
+
+
+def finish(executor: DpcppExecutor, operation: Operation, slots: Any, *arguments: Any) -> None:
+    """Finish every column with the sums that are in slots."""
+    _launcher(operation)(executor, "finishing", (slots,), *arguments)
 
 
 def _shape(operation: Operation) -> Callable[[tuple[Any, ...]], tuple[int, int]]:
@@ -60,6 +89,8 @@ def _shape(operation: Operation) -> Callable[[tuple[Any, ...]], tuple[int, int]]
     columns = int(operation.over[1])
     return lambda arguments: (arguments[rows].shape[0], columns)
 
+
+kernel.halves = (visit, finish)
 
 for _operation in OPERATIONS:
     if _operation.step is None and has_functor(_operation):

@@ -114,6 +114,20 @@ class Programs:
             found = self._kernels[name]
         return found
 
+    def of_half(self, operation: Operation, half: str, value: str, index: str) -> Kernel:
+        """Return the kernel of half of a map operation for these dtypes."""
+        name = wrappers.map_symbol(operation, value, index, half)
+        if name not in self._kernels:
+            self._require(value)
+            on_cpu = self.facts.wave == 1
+            launcher = "map_cpu.hpp" if on_cpu else "map_simt.hpp"
+            wrapper = functors.map_wrapper if on_cpu else wrappers.map_wrapper
+            headers, steps = wrappers.functors_of([operation])
+            texts = [steps, *(wrapper(operation, value, index, h) for h in wrappers.HALVES)]
+            what = f"the halves of {operation.name} for {value}"
+            self._compile(what, [launcher, "halves.hpp", *headers], texts)
+        return self._kernels[name]
+
     def of_template(
         self,
         kernel: SimtKernel,

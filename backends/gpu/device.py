@@ -102,6 +102,13 @@ class GpuDevice:
             ),
         )
 
+    def half_function(self, operation: Any, half: str, value: str, index: str) -> Any:
+        """Return the kernel of half of a map operation."""
+        return self.function(
+            wrappers.map_symbol(operation, value, index, half),
+            lambda: wrappers.halves_program(self.dialect, operation, value, index, warp=self.warp),
+        )
+
     def simt_function(self, kernel: SimtKernel, value: str, index: str, **constants: int) -> Any:
         """Return a kernel of ``backends/simt``.
 

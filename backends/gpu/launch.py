@@ -39,7 +39,9 @@ def tile_width(columns: int, block: int = BLOCK) -> int:
     return min(columns, block)
 
 
-def map_grid(rows: int, columns: int, most: int, block: int = BLOCK) -> Grid:
+def map_grid(
+    rows: int, columns: int, most: int, block: int = BLOCK, of_sum: int = LARGEST_SUM
+) -> Grid:
     """Return the grid of a map operation over ``rows`` x ``columns``.
 
     It depends on nothing but the sizes and ``most``, and so does the order of sums.
@@ -48,14 +50,18 @@ def map_grid(rows: int, columns: int, most: int, block: int = BLOCK) -> Grid:
     ----------
     most : int
         Blocks at most: as many as are resident, where every block leaves a partial sum.
+    block : int
+        Work-items of a block.
+    of_sum : int
+        Bytes of a partial sum.
     """
     if columns <= 1:
         blocks = max(1, min(-(-rows // block), most))
-        return Grid(blocks, blocks * LARGEST_SUM)
+        return Grid(blocks, blocks * of_sum)
     width = tile_width(columns, block)
     across = -(-columns // width)
     groups = max(1, min(-(-rows // (block // width)), most // across))
-    return Grid(across * groups, groups * columns * LARGEST_SUM)
+    return Grid(across * groups, groups * columns * of_sum)
 
 
 def tile_groups(columns: int, blocks: int, block: int = BLOCK) -> int:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.operation import OPERATIONS, Operation
-from ..unified.wrappers import has_functor
+from ..unified.wrappers import has_functor, sum_bytes
 from . import launch
-from .arguments import CODES, flatten
+from .arguments import CODES, address, flatten
 from .base import GpuExecutor
 from .table import kernel
 
@@ -72,18 +72,50 @@ def dtypes(operation: Operation, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
 
 def run_map(executor: GpuExecutor, operation: Operation, *arguments: Any) -> None:
     """Visit all elements, then finish every column."""
-    n, k = sizes(operation, arguments)
+    value, index = dtypes(operation, arguments)
+    function = executor.device.map_function(operation, CODES[value], CODES[index])
+    _launch(executor, operation, function, sizes(operation, arguments), arguments, ())
+
+
+def visit(executor: GpuExecutor, operation: Operation, slots: Any, *arguments: Any) -> None:
+    """Visit all elements, and leave the sums of each column in slots."""
+    value, index = dtypes(operation, arguments)
+    given = (operation, "visiting", CODES[value], CODES[index])
+    function = executor.device.half_function(*given)
+    _launch(executor, operation, function, sizes(operation, arguments), arguments, (slots,))
+
+
+def finish(executor: GpuExecutor, operation: Operation, slots: Any, *arguments: Any) -> None:
+    """Finish every column with the sums that are in slots."""
+    value, index = dtypes(operation, arguments)
+    given = (operation, "finishing", CODES[value], CODES[index])
+    function = executor.device.half_function(*given)
+    extents = (0, sizes(operation, arguments)[1])
+    _launch(executor, operation, function, extents, arguments, (slots,))
+
+
+def _launch(
+    executor: GpuExecutor,
+    operation: Operation,
+    function: Any,
+    extents: tuple[int, int],
+    arguments: tuple[Any, ...],
+    slots: tuple[Any, ...],
+) -> None:
+    n, k = extents
     if k == 0:
         return
-    value, index = dtypes(operation, arguments)
-    device = executor.device
-    function = device.map_function(operation, CODES[value], CODES[index])
+    value, _ = dtypes(operation, arguments)
     # No more blocks than are there at once, sum or not: one row after the other keeps what the step
     # before left in the caches (17 microseconds instead of 10 for a direction of 128^3, H200).
-    grid = launch.map_grid(n, k, device.resident_blocks(function, launch.BLOCK))
+    resident = executor.device.resident_blocks(function, launch.BLOCK)
+    grid = launch.map_grid(n, k, resident, of_sum=sum_bytes(operation))
     scratch = executor.scratch(grid.scratch) if operation.sums else (0, 0)
-    flat = [n, k, *flatten(operation.parameters, arguments, value), *scratch]
-    executor.launch(function, grid.blocks, flat)
+    flat = [n, k, *flatten(operation.parameters, arguments, value)]
+    executor.launch(function, grid.blocks, [*flat, *map(address, slots), *scratch])
+
+
+kernel.halves = (visit, finish)
 
 
 @kernel.of_steps

@@ -43,7 +43,7 @@ class Batches:
         # Programs are compiled and scratch memory is there before its address is written down.
         with executor.preparing(self.scratch, dry=True):
             for operation, arguments in program:
-                self._kernel(operation)(executor, *arguments)
+                executor.perform(operation, self._kernel(operation), *arguments)
         self._launches = [launch for call in program for launch in self._written_down(call)]
         self._graph = self._captured()
 
@@ -76,7 +76,10 @@ class Batches:
     def _written_down(self, call: Call) -> list[Callable[[], Any]]:
         """Return the launches of an operation, or the call itself where it is a library's."""
         operation, arguments = call
-        run = partial(self._kernel(operation), self.executor, *arguments)
+        kernel = self._kernel(operation)
+        run = partial(self.executor.perform, operation, kernel, *arguments)
+        if self.executor.links is not None and (operation.adds_up or operation.totals):
+            return [run]
         launches: list[Launch] = []
         with self.executor.preparing(self.scratch, dry=True, into=launches):
             run()

@@ -127,6 +127,13 @@ class OmpExecutor(Executor):
 
     # ---- work
 
+    def call_links(self, function: Callable[[Array], None], array: Array) -> None:
+        """Make a total; on a tape it is a call of Python."""
+        if native().recording():
+            native().record_call(function, (array,))
+        else:
+            function(array)
+
     def drive(self, iteration: Iteration, limit: int) -> None:
         """Run ``iteration`` until its status has no running column, or ``limit`` times.
 

@@ -97,22 +97,29 @@ def strides(operation: Operation) -> list[str]:
     ]
 
 
-def entry(operation: Operation) -> str:
-    """Return the entry of one operation."""
-    symbol = operation.symbol
+def entry(operation: Operation, half: str = "") -> str:
+    """Return the entry of one operation, or of half of it, whose slots are its last argument."""
+    symbol = f"{operation.symbol}_{half}" if half else operation.symbol
     parameters = operation.parameters
+    names = [*(p.name for p in parameters), *(["slots"] if half else [])]
     kinds = [p.kind if p.is_array else "" for p in parameters]
     types = [t for t in ("T", "I") if t in kinds]
-    body = f"{symbol}<{', '.join(types)}>"
+    body = f"{operation.symbol}<{', '.join(types)}>"
     members = [reading(at, p, operation.is_map) for at, p in enumerate(parameters)]
     if operation.over is not None:
         rows, columns = operation.over
-        launch = f"Map<{body}, {symbol}_entry>(body, {rows}, {columns})"
+        if half:
+            slots = f"call.contiguous<real_t<T>>({len(parameters)}, of_words, {columns})"
+            members = ["{" + ", ".join(members) + "}", slots, columns]
+            body = f"{half}<{body}, real_t<T>>"
+        visited = "0" if half == "finishing" else rows
+        launch = f"Map<{body}, {symbol}_entry>(body, {visited}, {columns})"
         submit = [f"call.submit({rows} * {columns}, {launch});"]
     else:
         members += [f"i64({name})" for name in extents(operation)]
         submit = [f"call.submit({' * '.join(extents(operation))}, body);"]
     inner = [
+        *(["Extent of_words;"] if half else []),
         declared(operation),
         f"const {body} body{{",
         *(f"    {member}," for member in members),
@@ -133,7 +140,7 @@ def entry(operation: Operation) -> str:
         f'  static constexpr const char* operation = "{operation.name}";',
         f'  static constexpr const char* symbol = "{symbol}";',
         "  static constexpr const char* names[] = {",
-        *(f'      "{p.name}",' for p in parameters),
+        *(f'      "{name}",' for name in names),
         "  };",
         *(strides(operation) if operation.is_map else []),
         "  static Object run(const Call& call) {",
@@ -145,20 +152,30 @@ def entry(operation: Operation) -> str:
     return "\n".join(lines) + "\n"
 
 
+def halves(operation: Operation) -> tuple[str, ...]:
+    """Return the halves that an operation has entries of: those whose sums a group adds up."""
+    return ("visiting", "finishing") if operation.adds_up else ()
+
+
 def table_line(operation: Operation) -> str:
     """Return the line of an entry in the module's table: that of a step says what it is made of."""
     text = f'"{_functors.text_digest(operation)}"' if operation.step is not None else ""
-    return f"      method<{operation.symbol}_entry>({text}),\n"
+    symbols = [operation.symbol, *(f"{operation.symbol}_{half}" for half in halves(operation))]
+    return "".join(f"      method<{symbol}_entry>({text}),\n" for symbol in symbols)
 
 
 def group_file(group: str, members: list[Operation]) -> str:
     """Return the text of the file of one group."""
     steps = [operation for operation in members if operation.step is not None]
     functors = "".join(functor_text(operation) + "\n" for operation in steps)
-    entries = "\n".join(entry(operation) for operation in members)
+    entries = "\n".join(
+        entry(operation, half) for operation in members for half in ("", *halves(operation))
+    )
     table = "".join(table_line(operation) for operation in members)
     table += "      {nullptr, nullptr, 0, nullptr},\n"
-    launcher = '#include "map.hpp"\n' if any(o.is_map for o in members) else ""
+    launcher = (
+        '#include "halves.hpp"\n#include "map.hpp"\n' if any(o.is_map for o in members) else ""
+    )
     header = group if len(steps) < len(members) else "step"
     return (
         f'{NOTE}#include "call.hpp"\n{launcher}#include "{header}.hpp"\n\n'

@@ -17,7 +17,7 @@ from ..unified.functors import text_digest
 from . import ml
 from .level import native
 from .plan import CsrPlan, choose
-from .steps import run_in_blocks
+from .steps import finish_in_blocks, run_in_blocks, visit_in_blocks
 
 Function = Callable[..., Any]
 
@@ -62,6 +62,11 @@ for _operation in OPERATIONS:
         kernel(_operation)(_entry)
 
 
+def _is_current(entry: Function, operation: Operation) -> bool:
+    """Return whether an entry was built from the text that an operation has now."""
+    return operation.step is None or entry.__doc__ == text_digest(operation)
+
+
 @kernel.of_steps
 def step_kernel(operation: Operation) -> Function:
     """Return the entry that the build made of a step; NumPy computes those that it did not know.
@@ -69,12 +74,27 @@ def step_kernel(operation: Operation) -> Function:
     A step whose text has changed since the build is one of those, too.
     """
     entry: Function | None = getattr(native(), operation.symbol, None)
-    if entry is not None and entry.__doc__ == text_digest(operation):
+    if entry is not None and _is_current(entry, operation):
         return entry
     return _replayed(partial(run_in_blocks, operation.step))
 
 
 ml.register(kernel)
+
+
+def _half(which: str, by_blocks: Function) -> Function:
+    def run(executor: Executor, operation: Operation, slots: Array, *arguments: Any) -> None:
+        entry = getattr(native(), f"{operation.symbol}_{which}", None)
+        if entry is not None and _is_current(entry, operation):
+            entry(executor, *arguments, slots)
+            return
+        function = _replayed(partial(by_blocks, operation.step))
+        function(executor, slots, *arguments)
+
+    return run
+
+
+kernel.halves = (_half("visiting", visit_in_blocks), _half("finishing", finish_in_blocks))
 
 
 @kernel(operations.csr_plan)

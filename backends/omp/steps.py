@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.executor import Executor
-from ...core.step.blocks import run_blocks
+from ...core.executor import Array, Executor
+from ...core.step.blocks import finish_blocks, run_blocks, visit_blocks
 
 #: Bytes of a block of rows, of all vectors together: they stay in the second-level cache while
 #: NumPy goes over them once for each operator.
@@ -15,3 +15,13 @@ BLOCK_BYTES = 1 << 18
 def run_in_blocks(step: Any, executor: Executor, *arguments: Any) -> None:
     """Run a step on the arguments of its operation."""
     run_blocks(step, BLOCK_BYTES, *arguments)
+
+
+def visit_in_blocks(step: Any, executor: Executor, slots: Array, *arguments: Any) -> None:
+    """Visit all elements, and leave the sums of each column in slots."""
+    visit_blocks(step, BLOCK_BYTES, slots, *arguments)
+
+
+def finish_in_blocks(step: Any, executor: Executor, slots: Array, *arguments: Any) -> None:
+    """Finish every column with the sums that are in slots."""
+    finish_blocks(step, slots, *arguments)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
+from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
 from ...core.executor import Array, Executor
 from ...core.operation import Operation
+from ...core.step.numeric import totals
 from .table import kernel
 
 
@@ -64,6 +66,19 @@ class ReferenceExecutor(Executor):
     def owns(self, array: object) -> bool:
         """Return whether ``array`` is one of NumPy's."""
         return isinstance(array, np.ndarray)
+
+    def _run_on_member(
+        self, operation: Operation, arguments: tuple[Any, ...], kernel: Callable[..., Any]
+    ) -> None:
+        """Run a kernel whose sums are those of the group: each is made where it is added up."""
+        with totals(self._of_group):
+            kernel(self, *arguments)
+
+    def _of_group(self, sums: Array, kind: str) -> Array:
+        numbers = np.array(sums, ndmin=2)
+        assert self.links is not None
+        getattr(self.links, kind)(numbers.view(real_dtype(numbers.dtype)))
+        return numbers[0]
 
     def run(self, operation: Operation, *arguments: Any) -> Any:
         """Run the kernel of ``operation``.

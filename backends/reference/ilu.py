@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core.executor import Array, Executor
 from ...core.operations import parilu, triangular
+from .sums import squares
 from .table import kernel
 
 
@@ -34,7 +35,7 @@ def sweep(
         for x, y in zip(left[inside], below[inside], strict=True):
             value -= v[indptr[i] + x] * v[column[y]]
         next[e] = value / v[diagonal[j]] if i > j else value
-    change[:] = np.linalg.norm(next - v, axis=0)
+    change[:] = np.sqrt(squares(next - v))
 
 
 @kernel(triangular.factorize)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core.executor import Array, Executor
 from ...core.operations import vector as operations
+from ...core.step.numeric import largest as column_maximum
 from .sums import dots, squares
 from .table import kernel
 
@@ -62,4 +63,4 @@ def norm(executor: Executor, x: Array, value: Array) -> None:
 @kernel(operations.largest)
 def largest(executor: Executor, x: Array, value: Array) -> None:
     """Set value_c = max_i |x_ic|, NaN if any is NaN, even NaN + i Inf, whose abs is Inf."""
-    value[:] = np.where(np.isnan(x), np.nan, np.abs(x)).max(axis=0, initial=0)
+    value[:] = column_maximum(np.where(np.isnan(x), np.nan, np.abs(x)))

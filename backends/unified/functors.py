@@ -162,6 +162,10 @@ class _Functor:
             *(f"    v{i} += o.v{i};" for i in range(len(types))),
             "    return *this;",
             "  }",
+            "  template <class V>",
+            "  WL_DEVICE void each(const V& visit) {",
+            *(f"    each_number(v{i}, visit);" for i in range(len(types))),
+            "  }",
             "};",
         ]
 

@@ -60,7 +60,7 @@ _REAL = {
 }
 _PLAIN = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64", "int": "wl::i64"}
 
-#: Bytes that a sum of any functor takes at most: a complex128 and a float64, padded.
+#: Bytes of scratch memory for a sum that is not known better: a complex128 and a float64, padded.
 LARGEST_SUM = 32
 
 _INCLUDE = re.compile(r'#include "(\w+\.hpp)"\n')
@@ -159,9 +159,14 @@ def needs_value(operation: Operation) -> bool:
     return any(parameter.kind in ("T", "R") for parameter in operation.parameters)
 
 
-def map_symbol(operation: Operation, value: str, index: str = "i4") -> str:
-    """Return the name of the kernel of a map operation for these dtypes."""
-    return f"{operation.symbol}__{value}" + (f"_{index}" if needs_index(operation) else "")
+#: The two halves of a map operation that has sums; between them they are made total.
+HALVES = ("visiting", "finishing")
+
+
+def map_symbol(operation: Operation, value: str, index: str = "i4", half: str = "") -> str:
+    """Return the name of the kernel of a map operation, or of half of it, for these dtypes."""
+    name = f"{operation.symbol}_{half}" if half else operation.symbol
+    return f"{name}__{value}" + (f"_{index}" if needs_index(operation) else "")
 
 
 def functor(operation: Operation, value: str, index: str = "i4") -> str:
@@ -215,15 +220,24 @@ def c_arguments(
     return declared, name
 
 
-def map_wrapper(operation: Operation, value: str, index: str = "i4") -> str:
-    """Return the text of the kernel of a map operation for these dtypes."""
+def sum_bytes(operation: Operation) -> int:
+    """Return how many bytes the sum of a functor takes at most, in the widest dtype."""
+    each = 16 if "T" in operation.sums else 8
+    return max(LARGEST_SUM, -(-each * len(operation.sums) // 16) * 16)
+
+
+def map_wrapper(operation: Operation, value: str, index: str = "i4", half: str = "") -> str:
+    """Return the text of the kernel of a map operation, or of half of it, for these dtypes."""
     declared, members = _all_arguments(operation.parameters, value, index)
+    made = f"{functor(operation, value, index)}{{{', '.join(members)}}}"
+    if half:
+        kind = f"wl::{half}<{functor(operation, value, index)}, {_REAL[value]}>"
+        declared, made = [*declared, f"{_REAL[value]}* slots"], f"{kind}{{{made}, slots, k}}"
     arguments = ", ".join(
         ["wl::i64 n", "wl::i64 k", *declared, "wl::u8* partials", "wl::i32* counter"]
     )
-    made = f"{functor(operation, value, index)}{{{', '.join(members)}}}"
     return (
-        f"WL_ENTRY({map_symbol(operation, value, index)})(WL_GRID {arguments}) {{\n"
+        f"WL_ENTRY({map_symbol(operation, value, index, half)})(WL_GRID {arguments}) {{\n"
         f"  WL_RUN(wl::map(it, {made}, n, k, partials, counter);)\n}}\n"
     )
 
@@ -296,6 +310,22 @@ def map_program(
     return program(
         dialect, ["map_simt.hpp", *headers], [functors, *wrappers], warp=warp, block=block
     )
+
+
+def halves_program(
+    dialect: str,
+    operation: Operation,
+    value: str,
+    index: str = "i4",
+    *,
+    warp: int = 32,
+    block: int = 256,
+) -> str:
+    """Return the program with both halves of a map operation for these dtypes."""
+    headers, functors = functors_of([operation])
+    wrappers = [map_wrapper(operation, value, index, half) for half in HALVES]
+    headers = ["map_simt.hpp", "halves.hpp", *headers]
+    return program(dialect, headers, [functors, *wrappers], warp=warp, block=block)
 
 
 def flatten(*headers: str, folders: tuple[Path, ...] = FOLDERS) -> str:

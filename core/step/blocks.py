@@ -60,6 +60,37 @@ def run_blocks(step: Any, nbytes: int, *arguments: Any) -> None:
         )
 
 
+def visit_blocks(step: Any, nbytes: int, slots: Array, *arguments: Any) -> None:
+    """Do the work on elements; leave the sums of column ``c`` in ``slots[:, c]``."""
+    named = dict(zip(step.names, arguments, strict=True))
+    run = _Run(step.traced, named, named.pop("status", None))
+    with np.errstate(all="ignore"):
+        words = [w for found in run.visit(nbytes) for w in _numbers(found)]
+    for word, found in enumerate(words):
+        slots[word, run.on] = found
+
+
+def finish_blocks(step: Any, slots: Array, *arguments: Any) -> None:
+    """Finish the columns with the sums in ``slots``."""
+    named = dict(zip(step.names, arguments, strict=True))
+    run = _Run(step.traced, named, named.pop("status", None))
+    word, sums = 0, []
+    for node in run.sums:
+        found = slots[word, run.on]
+        word += 1
+        if node.type == "T" and run.dtype.kind == "c":
+            found = (found + 1j * slots[word, run.on]).astype(run.dtype)
+            word += 1
+        sums.append(found)
+    with np.errstate(all="ignore"):
+        run.finish(sums)
+
+
+def _numbers(sums: Array) -> list[Array]:
+    """Return the real numbers of sums, one after the other."""
+    return [sums.real, sums.imag] if np.iscomplexobj(sums) else [sums]
+
+
 def _is_name(node: Symbol) -> bool:
     return node.kind == "name"
 

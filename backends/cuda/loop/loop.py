@@ -17,7 +17,7 @@ from ...gpu.arguments import CODES, address
 from ...gpu.base import Scratch
 from ...gpu.spmv import packed, selection
 from ...gpu.tape import Step, is_contiguous, steps_of
-from ...unified.wrappers import LARGEST_SUM
+from ...unified.wrappers import sum_bytes
 from ..runtime.device import CudaDevice
 from ..runtime.executor import CudaExecutor
 from ..runtime.graphs import GraphBuilder, checked, runtime
@@ -64,6 +64,8 @@ OTHER_REGISTERS = 104
 REGISTERS = 1 << 16
 #: Shared memory that kernels take without being told.
 STATIC_SHARED = 8 << 10
+#: Bytes of a sum that a block can post: eight units of eight bytes (``add_up`` in waiting.hpp).
+MAILBOX = 64
 #: Vectors of a basis for which a block has room for inner products.
 LONGEST_BASIS = 129
 
@@ -94,6 +96,9 @@ extern "C" __global__ void loop_limit(i64* counts, i64 limit, const int* all) {
 
 def make_program(executor: CudaExecutor, program: Program, status: Status) -> Any:
     """Return what runs the program of an iteration: it has ``run(limit)``."""
+    if executor.links is not None:  # totals stand between the kernels
+        alone = [Step(other=call) for call in program.expanded()]
+        return Graph(executor, alone, status)
     acts = acts_of(steps_of(program))
     if acts is not None and fits_one_kernel(executor, program, acts):
         return Together(executor, acts, status)
@@ -110,6 +115,9 @@ def fits_one_kernel(executor: CudaExecutor, program: Program, acts: list[Act]) -
     arrays = {address(a): int(a.nbytes) for p, a in program.arguments() if p.is_array}
     # A basis is read once or twice an iteration, from wherever it is.
     nbytes = sum(size for where, size in arrays.items() if where not in bases)
+    # Two sums may share a mailbox.
+    if 2 * max((sum_bytes(act.rows.operation) for act in acts if act.rows), default=0) > MAILBOX:
+        return False
     values = {a.dtype for p, a in program.arguments() if p.is_array and p.kind == "T"}
     vectors = [a for act in acts for _, a in row_arrays(act.rows)]
     vectors += [v for act in acts if act.product is not None for v in act.product[1][1:3]]
@@ -279,7 +287,7 @@ class Graph:
             for operation, arguments in step.calls:
                 found = executor.kernels.find(operation)
                 assert found is not None
-                found(executor, *arguments)
+                executor.perform(operation, found, *arguments)
             return
         assert step.product is not None
         matrix, _, y, _, _ = step.product[1]
@@ -288,7 +296,8 @@ class Graph:
         resident = executor.device.resident_blocks(function, block)
         lanes = selection.lanes(matrix.plan.statistics) if matrix.plan.kernel == "subwarp" else 1
         blocks = max(1, min(-(-int(y.shape[0]) * lanes // block), resident))
-        scratch = executor.scratch(blocks * LARGEST_SUM)
+        assert step.rows is not None
+        scratch = executor.scratch(blocks * sum_bytes(step.rows.operation))
         executor.launch(function, blocks, [*kernel.values, *scratch], block)
 
     def add_to(self, builder: GraphBuilder, limit: int | None = None) -> None:

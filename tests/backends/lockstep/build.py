@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from wollemi.backends.cuda import headers
 from wollemi.backends.simt import kernels as simt
@@ -149,6 +150,13 @@ def map_library(value: str, warp: int) -> Library:
     headers = ["map_simt.hpp", *headers]
     source = wrappers.program("LOCKSTEP", headers, [functors, *texts], warp=warp)
     return Library(source, f"maps-{value}-{warp}")
+
+
+@cache
+def halves_library(operation: Any, value: str, index: str, warp: int) -> Library:
+    """Return the two halves of a map operation."""
+    source = wrappers.halves_program("LOCKSTEP", operation, value, index, warp=warp)
+    return Library(source, f"halves-{operation.symbol}-{value}-{warp}")
 
 
 @cache

@@ -24,7 +24,7 @@ from wollemi.core.executor import Array
 from wollemi.core.operation import KernelTable
 from wollemi.core.operations import matrix as operations
 
-from .build import Library, map_library, simt_library, single_library
+from .build import Library, halves_library, map_library, simt_library, single_library
 
 WIDTHS = (32, 64)
 
@@ -136,6 +136,10 @@ class LockstepDevice:
     def map_function(self, operation: Any, value: str, index: str) -> Any:
         library = map_library(value, self.warp)
         return self._launcher(library, wrappers.map_symbol(operation, value, index))
+
+    def half_function(self, operation: Any, half: str, value: str, index: str) -> Any:
+        library = halves_library(operation, value, index, self.warp)
+        return self._launcher(library, wrappers.map_symbol(operation, value, index, half))
 
     def simt_function(self, kernel: Any, value: str, index: str, **constants: int) -> Any:
         if kernel.variants:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import wollemi as wl
 from wollemi.backends.cuda.loop import loop, rounds
 from wollemi.backends.cuda.runtime import graphs
 from wollemi.backends.gpu import tape
@@ -15,8 +16,9 @@ from wollemi.backends.gpu.spmv import packed
 from wollemi.core.errors import DeviceError
 from wollemi.core.operations import matrix
 from wollemi.core.program import Call, Program
+from wollemi.core.step import Steps, dot
 
-from ...recorded import FAKE, recorded
+from ...recorded import FAKE, recorded, recorded_solver
 from .fake_cuda import fake_csr, vectors
 
 
@@ -195,6 +197,29 @@ def fits(calls: Any) -> bool:
 def test_small_systems_of_one_column_fit_one_kernel():
     assert fits(recorded("Cg", rows=1000))
     assert fits(recorded("Bicgstab", rows=1000))
+
+
+def test_a_sum_that_no_mailbox_holds_is_left_to_a_graph():
+    step = Steps("many", vectors="x r", scalars="a b c d e", status=True)
+
+    @step
+    def many(w):
+        """Set five sums."""
+        w.a, w.b, w.c = dot(w.x, w.r), dot(w.r, w.x), dot(w.r, w.r)
+        w.d, w.e = dot(w.x, w.x), dot(w.x, w.x + w.r)
+
+    class Many(wl.solvers.KrylovSolver):
+        def allocate(self, work):
+            work.make(step)
+
+        def initialize(self, work):
+            pass
+
+        def iterate(self, work):
+            work.A._apply(work.x, work.r, 1.0, 0.0)
+            many(work)
+
+    assert not fits(recorded_solver(Many, rows=1000))
 
 
 def test_large_systems_and_several_columns_do_not():

@@ -16,7 +16,8 @@ from wollemi.core.operations import matrix, vector
 from wollemi.core.program import Call
 
 from ...needs import nvrtc
-from ...recorded import SOLVES, argument, recorded
+from ...recorded import SOLVES, argument, recorded, recorded_solver
+from ...test_own_step import SteepestDescent
 from .fake_cuda import FakeArray, fake_csr, vectors
 
 nvrtc()
@@ -181,6 +182,12 @@ SHAPES = {
 @pytest.mark.parametrize(("name", "jacobi"), SOLVES, ids=IDS)
 def test_an_iteration_compiles_as_one_kernel(name, jacobi, dtype):
     made = text(recorded(name, dtype=dtype, jacobi=jacobi), SHAPES["grid with matrices"]).kernel
+    assert compile_source(made.source, "sm_90", made.symbol)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_a_users_own_solver_compiles_as_one_kernel(dtype):
+    made = text(recorded_solver(SteepestDescent, dtype=dtype), SHAPES["grid with matrices"]).kernel
     assert compile_source(made.source, "sm_90", made.symbol)
 
 

@@ -59,10 +59,19 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
     assert compiler.cached_cubin('extern "C" __global__ void k() {}', "sm_90")
 
 
+SUMMED = [o for o in wrappers.OPERATIONS if o.adds_up and wrappers.has_functor(o)]
+
+
+@pytest.mark.parametrize("operation", SUMMED, ids=lambda o: o.name)
+def test_the_halves_of_an_operation_compile(operation):
+    source = wrappers.halves_program("CUDA", operation, "c16")
+    assert compiler.compile_source(source, "sm_90")
+
+
 def test_every_sum_fits_the_scratch_that_launchers_reserve():
     checks = "".join(
         f"static_assert(sizeof({wrappers.functor(operation, 'c16')}::sum) <= "
-        f"{wrappers.LARGEST_SUM});\n"
+        f"{wrappers.sum_bytes(operation)});\n"
         for operation in wrappers.OPERATIONS
         if wrappers.has_functor(operation)
     )

@@ -1,0 +1,91 @@
+"""What joins the members of a group of executors: totals of sums.
+
+A member of a group runs every operation on its own rows. Where an operation adds up over rows, the
+total over the group stands between its two halves: the *visit* of the elements and the *finish* of
+each column. ``executor.links`` makes the totals; it is None for an executor that is alone, and then
+both halves are one kernel.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from .dtypes import is_complex, real_dtype
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+    from .operation import Operation
+
+
+class Links(ABC):
+    """Totals over a group, seen by one of its members.
+
+    All members call the same methods in the same order, and all get the same bits.
+    """
+
+    @abstractmethod
+    def sum(self, array: Array) -> None:
+        """Replace a real array of this member by the sum of those of all members."""
+
+    @abstractmethod
+    def largest(self, array: Array) -> None:
+        """Replace a real array by the element-wise maximum; NaN where any is NaN."""
+
+    @abstractmethod
+    def norm(self, array: Array) -> None:
+        """Replace a real array by the root of the sum of the squares."""
+
+
+def run_on_member(
+    executor: Executor, operation: Operation, arguments: tuple[Any, ...], kernel: Any
+) -> None:
+    """Run an operation that adds up over rows on a member of a group."""
+    halves = executor.kernels.find_halves()
+    if operation.adds_up and halves is not None:
+        visit, finish = halves
+        slots = executor.slots(operation, arguments)
+        visit(executor, operation, slots, *arguments)
+        _total(executor, operation, slots)
+        finish(executor, operation, slots, *arguments)
+        return
+    kernel(executor, *arguments)
+    assert executor.links is not None
+    for parameter, argument in zip(operation.parameters, arguments, strict=True):
+        kind = operation.totals.get(parameter.name)
+        if kind is not None:
+            executor.call_links(getattr(executor.links, kind), argument)
+
+
+def shape_of_slots(operation: Operation, arguments: tuple[Any, ...]) -> tuple[tuple[int, int], Any]:
+    """Return the shape and the dtype of the slots of an operation's sums: words, columns."""
+    first = next(
+        argument
+        for parameter, argument in zip(operation.parameters, arguments, strict=True)
+        if parameter.is_block and parameter.kind == "T"
+    )
+    count = sum(width for _, width in _words(operation, is_complex(first.dtype)))
+    return (count, int(first.shape[1])), real_dtype(first.dtype)
+
+
+def _words(operation: Operation, pairs: bool) -> list[tuple[str, int]]:
+    """Return the sums in order: the name of what makes their total, and their real numbers."""
+    return [
+        ("largest" if kind == "largest" else "sum", 2 if kind == "T" and pairs else 1)
+        for kind in operation.sums
+    ]
+
+
+def _total(executor: Executor, operation: Operation, slots: Array) -> None:
+    """Make the totals; sums that lie side by side are one message."""
+    pairs = slots.shape[0] > len(operation.sums)
+    runs: list[tuple[str, int]] = []
+    for kind, width in _words(operation, pairs):
+        if runs and runs[-1][0] == kind:
+            runs[-1] = (kind, runs[-1][1] + width)
+        else:
+            runs.append((kind, width))
+    begin = 0
+    for kind, width in runs:
+        executor.call_links(getattr(executor.links, kind), slots[begin : begin + width])
+        begin += width
