@@ -7,8 +7,11 @@ import sys
 from importlib import import_module
 
 import pytest
+from rich.console import Console
 
 from wollemi.cli.console import CLOSED_PIPE, INTERRUPTED
+from wollemi.cli.kernels import NARROW
+from wollemi.core.operation import OPERATIONS
 
 
 @pytest.mark.parametrize("command", [["kernels"], ["kernels", "--markdown"], ["info"]])
@@ -34,3 +37,17 @@ def test_ctrl_c_has_a_status_of_its_own_and_one_line(wollemi, tmp_path, monkeypa
     ended = wollemi("solve", tmp_path / "a.mtx")
     assert ended.status == INTERRUPTED
     assert ended.complaint == "wollemi: interrupted"
+
+
+@pytest.mark.parametrize("width", [40, 60, NARROW, 140])
+def test_every_operation_is_explained_whatever_the_width_of_the_terminal(monkeypatch, width):
+    out = Console(width=width, highlight=False)
+    command = import_module("wollemi.cli.kernels")
+    monkeypatch.setattr(command, "console", lambda: out)
+    with out.capture() as captured:
+        command.kernels()
+    shown = "".join(captured.get().split())
+    assert all(len(line) <= width for line in captured.get().splitlines())
+    for operation in OPERATIONS:
+        assert operation.name in shown
+        assert operation.summary.split()[0] in shown

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 from rich import box
+from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from ..core.operation import OPERATIONS, KernelTable, Operation
 from ..core.registry import backend_notes, kernel_tables
 from .console import console
+
+#: Columns of a terminal below which there is no room for the explanation beside the marks.
+NARROW = 90
 
 YES, NO, UNKNOWN = "✓", "·", "?"
 
@@ -25,6 +32,15 @@ def kernels(
     if markdown:
         print(markdown_page(tables), end="")
         return
+    out = console()
+    for part in [_table(tables)] if out.width >= NARROW else _paragraphs(tables):
+        out.print(part)
+    out.print(_legend(tables), markup=False)
+    for note in backend_notes().values():
+        out.print(note, markup=False)
+
+
+def _table(tables: dict[str, KernelTable | None]) -> Table:
     shown = Table(box=box.SIMPLE_HEAD)
     shown.add_column("operation", no_wrap=True)
     for name in tables:
@@ -32,11 +48,17 @@ def kernels(
     shown.add_column("what it does", overflow="fold")
     for operation in OPERATIONS:
         shown.add_row(operation.name, *_marks(operation, tables), operation.summary)
-    out = console()
-    out.print(shown)
-    out.print(_legend(tables), markup=False)
-    for note in backend_notes().values():
-        out.print(note, markup=False)
+    return shown
+
+
+def _paragraphs(tables: dict[str, KernelTable | None]) -> Iterator[RenderableType]:
+    """Yield the matrix for a narrow terminal, where columns leave the explanation no room."""
+    for operation in OPERATIONS:
+        marks = zip(tables, _marks(operation, tables), strict=True)
+        yield Text(operation.name, "bold").append(
+            "".join(f"  {name}\u00a0{mark}" for name, mark in marks), "not bold"
+        )
+        yield Padding(Text(operation.summary, "dim"), (0, 0, 0, 4))
 
 
 def _marks(operation: Operation, tables: dict[str, KernelTable | None]) -> list[str]:
