@@ -9,6 +9,7 @@ from ...core.errors import InvalidArgument
 from ...core.linop import LinOp
 from ...core.settings import Settings
 from .base import Preconditioner
+from .block_jacobi import BlockJacobi
 from .ilu import Ic, Ilu
 from .jacobi import Jacobi
 from .polynomial import Polynomial
@@ -16,6 +17,7 @@ from .polynomial import Polynomial
 #: What ``M="..."`` may say.
 BY_NAME: dict[str, type[Preconditioner]] = {
     "jacobi": Jacobi,
+    "blockjacobi": BlockJacobi,
     "polynomial": Polynomial,
     "ilu": Ilu,
     "ic": Ic,

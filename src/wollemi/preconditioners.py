@@ -1,5 +1,5 @@
 """Operators that approximate an inverse."""
 
-from .solvers.preconditioners import Ic, Ilu, Jacobi, Polynomial, Preconditioner
+from .solvers.preconditioners import BlockJacobi, Ic, Ilu, Jacobi, Polynomial, Preconditioner
 
-__all__ = ["Ic", "Ilu", "Jacobi", "Polynomial", "Preconditioner"]
+__all__ = ["BlockJacobi", "Ic", "Ilu", "Jacobi", "Polynomial", "Preconditioner"]
