@@ -107,12 +107,12 @@ class BlockJacobi(Preconditioner):
 def _blocks(A: Matrix, S: Csr, size: int | None) -> np.ndarray[Any, Any]:
     """Return the first rows of all blocks, and the number of rows."""
     n = A.shape[0]
+    if n == 0:
+        return np.zeros(1, np.int64)
     if isinstance(A, Bsr) and A.blocksize[0] == A.blocksize[1] <= LARGEST:
         natural = np.arange(0, n + 1, A.blocksize[0])
     else:
         natural = _runs(_like_the_next(S), n)
-    if n == 0:
-        return np.zeros(1, np.int64)
     return natural if size is None else _joined(natural, size)
 
 
@@ -136,12 +136,11 @@ def _like_the_next(S: Csr) -> np.ndarray[Any, Any]:
 
 def _runs(like_the_next: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
     """Return where runs of rows of one pattern begin, cut into pieces of at most 32."""
-    begins = np.flatnonzero(np.concatenate([[True], ~like_the_next])) if n else np.zeros(0, int)
+    begins = np.flatnonzero(np.concatenate([[True], ~like_the_next]))
     ends = np.append(begins[1:], n)
-    pieces = [np.arange(begin, end, LARGEST) for begin, end in zip(begins, ends, strict=True)]
-    long = ends - begins > LARGEST
-    if not long.any():
+    if np.all(ends - begins <= LARGEST):
         return np.append(begins, n)
+    pieces = [np.arange(begin, end, LARGEST) for begin, end in zip(begins, ends, strict=True)]
     return np.append(np.concatenate(pieces), n)
 
 
