@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
-
-from ..core.errors import InvalidArgument, InvalidMatrix, SolveInterrupted
-from ..core.formats import Csr, Matrix
+from ..core.errors import InvalidArgument
+from ..core.formats import Matrix
 from ..core.linop import LinOp
 from ..core.loggers import Logger
 from ..core.operator import as_linop
 from ..core.result import Result
-from ..core.status import Stop
+from ..core.settings import Settings
 from ..core.stopping import Criterion
-from .gmres import Gmres, checked_restart
-from .krylov import KrylovSolver
-from .preconditioners import Jacobi, preconditioner
+from .attempts import DIRECT, SHORT, Attempt, Attempts
+from .facts import Facts
+from .gmres import checked_restart
+from .kept import facts_of
+from .preconditioners import Jacobi
+from .preconditioners.names import parsed
 from .registry import SOLVERS
 
 #: Cycle length of GMRES when nothing is known of the matrix: SciPy's 20 stalls on many real
@@ -33,8 +33,15 @@ RESTART = 30
 #: cryg2500 (530, 13000).
 WHOLE_BASIS = 2**20
 
-#: Why a column that one method gave up on is worth another method.
-_WORTH_ANOTHER = (Stop.INDEFINITE, Stop.BREAKDOWN, Stop.STAGNATED, Stop.NOT_FINITE)
+#: The same for a last attempt, when others have failed: 2900 unknowns and one column.
+LAST_BASIS = 2**23
+
+#: Bytes of a dense matrix up to which factors are made: 8192 unknowns in float64. However much
+#: fills in, they do not take more than twice that.
+DIRECT_BYTES = 2**29
+
+#: What M is where the diagonal has values without an inverse.
+REPLACEMENT = 1.0
 
 
 def solve(
@@ -64,32 +71,48 @@ def solve(
     x0 : array, of the shape of b, optional
         Where to start; zero by default.
     method : {'auto', 'cg', 'bicgstab', 'cgs', 'gmres'}
-        By default CG for a Hermitian matrix with a positive diagonal, followed by GMRES should it
-        turn out indefinite, and BiCGSTAB for all others, followed by GMRES should it break down.
-    M : {'auto', 'jacobi', 'none'}, LinOp or callable
-        The preconditioner; by default Jacobi where the diagonal has no zero.
+        By default CG first for a Hermitian matrix with a positive diagonal, BiCGSTAB or GMRES for
+        all others, then the others as long as columns are not solved.
+    M : {'auto', 'jacobi', 'none'}, Settings, LinOp or callable
+        The preconditioner; by default Jacobi, with 1 where the diagonal has no inverse, and none
+        when that does not do.
     rtol, atol : float
         Stop at ``norm(b - A x) <= max(rtol * norm(b), atol)``, per column.
     maxiter : int, optional
-        Iterations at most; ``10 n`` by default.
+        Iterations of each attempt at most; ``10 n`` by default.
     restart : int, optional
         Cycle length of GMRES; by default 30, or as many as there are unknowns in a small system.
     stop : Criterion, optional
-        Replaces ``rtol``, ``atol`` and ``maxiter``; see :mod:`wollemi.stop`.
+        Replaces ``rtol``, ``atol`` and ``maxiter``; see :mod:`wollemi.stop`. Its limit on
+        iterations is that of each attempt, its limit on time that of all together.
     callback, progress, loggers
-        As for :meth:`KrylovSolver.solve`.
+        As for :meth:`KrylovSolver.solve`, in every attempt.
 
     Returns
     -------
     Result
-        Unpacks into ``x, info``.
+        That of the attempt that succeeded, or the best one, with the time of all; unpacks into
+        ``x, info``. Columns that are solved by one attempt stay as they are in the next.
 
     Raises
     ------
     InvalidArgument, InvalidMatrix, ShapeMismatch
         If the input does not make a system.
     SolveInterrupted
-        On Ctrl-C; its ``result`` has what was reached, with the notes up to there.
+        On Ctrl-C; its ``result`` has the best that was reached, with the notes up to there.
+
+    Notes
+    -----
+    Every attempt starts at ``x0``. Those that are likely to succeed have 1000 iterations at first.
+    Then comes the direct solver, on the host, if neither ``maxiter`` nor ``stop`` limits the work
+    and a dense matrix of this size took at most 512 MiB. Then come all methods that ran into their
+    limit, with the whole budget, and the others. So a system that one of the
+    methods solves by itself, with the same tolerance, ``M`` and ``maxiter``, is solved here too.
+    A system that none of them solves takes several times as long as one method: limit ``maxiter``,
+    or the time with ``stop``.
+
+    What is found out about a matrix, and arrays and recorded iterations up to 64 MiB, are kept with
+    a matrix of wollemi for the next call.
 
     Examples
     --------
@@ -99,87 +122,118 @@ def solve(
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
     operator = as_linop(A)
+    if method != "auto" and method not in SOLVERS:
+        raise InvalidArgument(f"no method is called {method!r}; known: auto, {', '.join(SOLVERS)}")
     # checked whether GMRES has its turn or not
-    restart = _restart(operator, b) if restart is None else checked_restart(restart)
-    names, why = _methods(method, operator)
-    notes = [f"{names[0]}: {why}"]
-    M, chosen = _preconditioner(M, operator)
-    if chosen:
-        notes.append(f"M: {chosen}")
-    settings = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop}
-
-    def attempt(name: str) -> Result:
-        solver = _solver(name, operator, M, restart, settings)
-        try:
-            return solver.solve(b, x0, callback=callback, progress=progress, loggers=loggers)
-        except SolveInterrupted as interruption:
-            interruption.result = replace(cast(Result, interruption.result), notes=notes)
-            raise
-
-    result = attempt(names[0])
-    for name in names[1:]:
-        if not any(s in _WORTH_ANOTHER for s in result.stops):
-            break
-        notes.append(f"{name}: {names[0]} ended with {result.reason.partition(':')[0]}")
-        second = attempt(name)
-        result = replace(second, seconds=result.seconds + second.seconds)
-    return replace(result, notes=notes)
+    length = _restart(operator, b) if restart is None else checked_restart(restart)
+    facts = _facts(operator, method, M)
+    preconditioners, about_M = _preconditioners(M, facts)
+    methods, about_method = _methods(method, facts, length >= operator.shape[0])
+    choices = _choices(methods, preconditioners, length)
+    if method == "auto":
+        limited = maxiter is not None or stop is not None
+        choices = _in_turn(choices, operator, b, restart, direct=not limited)
+    attempts = Attempts(
+        operator, b, x0, rtol, atol, maxiter, stop,
+        notes=[f"{methods[0]}: {about_method}", *about_M],
+        watching={"callback": callback, "progress": progress, "loggers": loggers},
+    )  # fmt: skip
+    return attempts.run(choices)
 
 
-def _solver(name: str, A: LinOp, M: Any, restart: int, settings: dict[str, Any]) -> KrylovSolver:
-    if name == "gmres":
-        return Gmres(A, M, restart=restart, **settings)
-    return SOLVERS[name](A, M, **settings)
+def _columns(b: Any) -> int:
+    shape: tuple[int, ...] = getattr(b, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else 1
 
 
 def _restart(A: LinOp, b: Any) -> int:
     n = A.shape[0]
-    shape: tuple[int, ...] = getattr(b, "shape", ())
-    columns = int(shape[1]) if len(shape) == 2 else 1
-    return max(n, 1) if n * n * columns <= WHOLE_BASIS else RESTART
+    return max(n, 1) if n * n * _columns(b) <= WHOLE_BASIS else RESTART
 
 
-def _methods(method: str, A: LinOp) -> tuple[list[str], str]:
-    """Return the methods to try in order, and why the first."""
+def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
+    """Return what is known of the entries, if it is asked for and there are any."""
+    asked = method == "auto" or (isinstance(M, str) and M == "auto")
+    known = isinstance(A, Matrix) and A.shape[0] == A.shape[1]
+    return facts_of(A) if asked and known else None  # type: ignore[arg-type]
+
+
+def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], str]:
+    """Return the methods to try in order, and why the first; ``whole`` if GMRES is not restarted.
+
+    Hermitian indefinite matrices have GMRES first where it has room, because the others break down
+    on many of them, and BiCGSTAB where it has not.
+    """
     if method != "auto":
-        if method not in SOLVERS:
-            raise InvalidArgument(
-                f"no method is called {method!r}; known: auto, {', '.join(SOLVERS)}"
-            )
         return [method], "as asked"
-    if not isinstance(A, Matrix):
-        return ["gmres"], "the operator's entries are not known"
-    if not _is_hermitian(A):
-        return ["bicgstab", "gmres"], "the matrix is not symmetric"
-    kind = "Hermitian" if A.dtype.kind == "c" else "symmetric"
-    diagonal = A.executor.to_host(A.diagonal())
-    if np.all(np.real(diagonal) > 0):
-        return ["cg", "gmres"], f"the matrix is {kind} and its diagonal positive"
-    return ["gmres"], f"the matrix is {kind} but its diagonal is not positive: it is indefinite"
+    if facts is None:
+        return ["gmres", "bicgstab", "cgs", "cg"], "the operator's entries are not known"
+    if not facts.hermitian:
+        return ["bicgstab", "gmres", "cgs", "cg"], "the matrix is not symmetric"
+    if facts.may_be_definite:
+        why = "the matrix is symmetric and its diagonal positive"
+        return ["cg", "gmres", "bicgstab", "cgs"], why
+    first, second = ("gmres", "bicgstab") if whole else ("bicgstab", "gmres")
+    why = "the matrix is symmetric but its diagonal is not positive: it is indefinite"
+    return [first, second, "cgs", "cg"], why
 
 
-def _is_hermitian(A: Matrix) -> bool:
-    """Return whether the matrix equals its conjugate transpose to rounding."""
-    if A.shape[0] != A.shape[1]:
-        return False
-    rows: Csr = A.asformat("csr").without_duplicates()
-    columns = rows.transpose().conj()
-    executor = A.executor
-    pattern = zip((rows.indptr, rows.indices), (columns.indptr, columns.indices), strict=True)
-    if not all(np.array_equal(executor.to_host(a), executor.to_host(b)) for a, b in pattern):
-        return False
-    a, b = executor.to_host(rows.data), executor.to_host(columns.data)
-    slack = 8 * np.finfo(a.dtype).eps
-    return bool(np.all(np.abs(a - b) <= slack * (np.abs(a) + np.abs(b))))
-
-
-def _preconditioner(M: Any, A: LinOp) -> tuple[Any, str]:
-    """Return the preconditioner and why it was chosen, if it was."""
+def _preconditioners(M: Any, facts: Facts | None) -> tuple[list[tuple[Any, str]], list[str]]:
+    """Return preconditioners to try in order with their labels, and notes on the first."""
     if not isinstance(M, str) or M != "auto":
-        return preconditioner(M, A), ""
-    if not isinstance(A, Matrix) or A.shape[0] != A.shape[1]:
-        return None, ""
-    try:
-        return Jacobi(A), "jacobi, the diagonal has no zero"
-    except InvalidMatrix as error:
-        return None, str(error).partition("; ")[0].replace("Jacobi: ", "none, ")
+        return [(parsed(M) if isinstance(M, str) else M, "")], []
+    if facts is None or facts.not_invertible == facts.rows:
+        why = (
+            []
+            if facts is None or not facts.rows
+            else ["M: none, no value of the diagonal has an inverse"]
+        )
+        return [(None, "")], why
+    if not facts.not_invertible:
+        jacobi, note = Settings(Jacobi, {}), "M: jacobi, the diagonal has no zero"
+    else:
+        jacobi = Settings(Jacobi, {"replacement": REPLACEMENT})
+        some = f"{facts.not_invertible} of {facts.rows}"
+        note = f"M: jacobi, with 1 for {some} diagonal values, which have no inverse"
+    return [(jacobi, ""), (None, " without M")], [note]
+
+
+def _choices(methods: list[str], preconditioners: list[Any], restart: int) -> list[Attempt]:
+    """Return the attempts with the whole budget each, all methods with the first ``M`` first."""
+    return [
+        Attempt(name, M, name + label, {"restart": restart} if name == "gmres" else {})
+        for M, label in preconditioners
+        for name in methods
+    ]
+
+
+def _in_turn(
+    choices: list[Attempt], A: LinOp, b: Any, restart: int | None, *, direct: bool
+) -> list[Attempt]:
+    """Return the attempts in the order in which they are made, short ones first.
+
+    CG has the whole budget at once where it comes first: it does not converge where it is slow
+    to, and no other method is quicker on definite matrices. CG is not tried early elsewhere.
+    """
+    n = max(A.shape[0], 1)
+    early: list[Attempt] = []
+    for choice in choices:
+        whole = choice.options.get("restart", 0) >= n
+        if choice is choices[0] and choice.method == "cg":
+            early.append(choice)
+        elif choice.method in ("gmres", "bicgstab"):
+            early.append(_limited(choice, max(SHORT, 2 * n if whole else 0)))
+    last = []
+    if restart is None and n > RESTART and WHOLE_BASIS < n * n * _columns(b) <= LAST_BASIS:
+        last = [
+            Attempt("gmres", c.M, c.label + " not restarted", {"restart": n}, 2 * n)
+            for c in choices
+            if c.method == "gmres"
+        ]
+    if direct and isinstance(A, Matrix) and n * n * A.dtype.itemsize <= DIRECT_BYTES:
+        last.insert(0, Attempt(DIRECT, None, DIRECT))
+    return [*early, *last, *choices]
+
+
+def _limited(choice: Attempt, limit: int) -> Attempt:
+    return Attempt(choice.method, choice.M, choice.label, choice.options, limit)

@@ -67,6 +67,18 @@ class Workspace:
         def __getattr__(self, name: str) -> Array: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
 
+    def release(self) -> None:
+        """Free the arrays and the recorded programs at once; the workspace is of no use after it.
+
+        They refer to each other, and the memory of a device must not wait for the garbage
+        collector.
+        """
+        for value in self.__dict__.values():
+            if isinstance(value, (Iteration, Replay, Cycles)):
+                value.program = None
+        self.__dict__.clear()
+        Matrix.recorders.discard(self)
+
     def verify(self) -> None:
         """Make the true residual of what is the right-hand side in ``r``, and judge it."""
         self.A._apply(self.x, self.r, -1.0, 1.0)

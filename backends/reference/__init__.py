@@ -6,7 +6,7 @@ with, and nothing more.
 
 from ...core.errors import ExecutorUnavailable
 from ...core.registry import Backend
-from . import gmres, ilu, matrix, rows, steps, structure, values, vector
+from . import facts, gmres, ilu, matrix, rows, steps, structure, values, vector
 from . import products as ml
 from .executor import ReferenceExecutor
 from .table import kernel
@@ -14,6 +14,7 @@ from .table import kernel
 __all__ = [
     "BACKEND",
     "ReferenceExecutor",
+    "facts",
     "gmres",
     "ilu",
     "matrix",

@@ -102,6 +102,22 @@ class Matrix(EntryMethods, LinOp):
     # another takes new ones.
     _sharers: WeakSet[Matrix] | None = None
 
+    #: How often the values were replaced: what was found out about them before is out of date.
+    _changes = 0
+
+    @property
+    def _values_version(self) -> int:
+        """A number that is another one after every change of the values."""
+        return self._changes
+
+    def _twin(self) -> Self:
+        """Return another object for this matrix, with its arrays and what was derived from them.
+
+        What is kept with a matrix and needs the matrix has a twin instead, so that the matrix is
+        freed as soon as its owner lets it go.
+        """
+        return self._share_values(self._with_arrays(self.executor, *self._native_arrays()))
+
     def _share_values(self, other: M) -> M:
         """Return ``other``, which holds this matrix's array of values, known as such to both."""
         sharers: WeakSet[Matrix] = WeakSet((self,)) if self._sharers is None else self._sharers
@@ -130,7 +146,8 @@ class Matrix(EntryMethods, LinOp):
             recorder.outdated.append(before)
         if self._sharers is not None:
             self._sharers.discard(self)
-        self.__dict__.pop("_sharers", None)
+        for name in ("_sharers", "_for_solvers"):
+            self.__dict__.pop(name, None)
         self.__dict__.update(made.__dict__)
 
     def _extra(self) -> dict[str, Any]:
@@ -276,6 +293,7 @@ class Matrix(EntryMethods, LinOp):
     def _tell_sharers(self) -> None:
         """Let all matrices that hold this array of values know that it has new ones."""
         for matrix in self._sharers or (self,):
+            matrix._changes += 1
             matrix._values_changed()
 
     def _values_changed(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -110,6 +111,15 @@ class Csr(Matrix):
         for derived in (self._plan, *self._copies.values()):
             if derived is not None:
                 derived.update_values(self)
+
+    def _twin(self) -> Self:
+        # The plan and the copies are brought up to date through this matrix, not twice.
+        twin = self._from_arrays(self.executor, self.shape, *self._native_arrays())
+        if self._sharers is None:
+            self._sharers = WeakSet((self,))
+        derived = {"_plan": self.plan, "_pattern": self._pattern, "_copies": self._copies}
+        twin.__dict__.update(derived, _sharers=self._sharers)
+        return twin
 
     @property
     def plan(self) -> Plan:

@@ -104,6 +104,14 @@ class Hybrid(Matrix):
         """Return a copy that shares no memory with this matrix."""
         return self._from_parts(self.ell.copy(), self.coo.copy())
 
+    @property
+    def _values_version(self) -> int:
+        """A number that is another one after every change of the values."""
+        return self.ell._values_version + self.coo._values_version
+
+    def _twin(self) -> Self:
+        return self._from_parts(self.ell, self.coo)
+
     def _with_data(self, data: Array) -> Self:
         cut = int(self.ell.data.size)
         shape = self.ell.data.shape

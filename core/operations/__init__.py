@@ -5,6 +5,7 @@ all that it needs.
 """
 
 from . import (
+    facts,
     gmres,
     matrix,
     parilu,
@@ -19,6 +20,7 @@ from . import (
 from . import products as ml
 
 __all__ = [
+    "facts",
     "gmres",
     "matrix",
     "ml",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from numbers import Number
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import InvalidMatrix
+from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Diagonal, Matrix
+from ...core.operations import facts
 from .base import Preconditioner
 
 if TYPE_CHECKING:
-    from ...core.executor import Array
+    from ...core.executor import Array, Executor
 
 
 class Jacobi(Preconditioner):
@@ -21,29 +23,67 @@ class Jacobi(Preconditioner):
     ----------
     A : matrix, shape (n, n)
         Any format.
+    replacement : number, optional
+        What stands where the diagonal has no inverse; ``notes`` tell how often. By default such a
+        diagonal is refused.
 
     Raises
     ------
     InvalidMatrix
-        If the diagonal has a value without an inverse: a zero, one that is not finite, or one so
-        small that its inverse overflows; names the row.
+        If the diagonal has a value without an inverse (a zero, one that is not finite, or one so
+        small that its inverse overflows) and there is no replacement; names the row.
 
     Examples
     --------
     >>> import numpy as np, wollemi as wl
     >>> wl.preconditioners.Jacobi(wl.Csr(np.array([[4.0, 1.0], [1.0, 2.0]]))) @ np.ones(2)
     array([0.25, 0.5 ])
+    >>> A = wl.Csr(np.array([[4.0, 1.0], [1.0, 0.0]]))
+    >>> M = wl.preconditioners.Jacobi(A, replacement=1.0)
+    >>> M @ np.ones(2), M.notes
+    (array([0.25, 1.  ]), ['1 value of the diagonal has no inverse: 1.0 is used there'])
     """
 
     parts = ("inverse",)
 
     inverse: Diagonal
+    #: How many values of the diagonal have no inverse.
+    replaced: int
+
+    def __init__(
+        self,
+        A: Any,
+        *,
+        replacement: float | complex | None = None,
+        executor: Executor | str | None = None,
+    ) -> None:
+        number = isinstance(replacement, Number)
+        if replacement is not None and not (number and 0 < abs(replacement) < np.inf):
+            raise InvalidArgument(
+                f"replacement: expected a finite number that is not 0, got {replacement!r}"
+            )
+        self.replacement = replacement
+        super().__init__(A, executor=executor)
 
     def _setup(self, A: Matrix) -> None:
-        self.inverse = inverse_diagonal(A, "Jacobi")
+        if isinstance(self.replacement, complex) and A.dtype.kind != "c":
+            raise InvalidArgument(
+                f"replacement: {self.replacement} does not fit a {A.dtype} matrix"
+            )
+        self.inverse = self._inverted(A)
 
     def _refresh(self, A: Matrix) -> None:
-        self.inverse.update_values(inverse_diagonal(A, "Jacobi").data)
+        self.inverse.update_values(self._inverted(A).data)
+
+    def _inverted(self, A: Matrix) -> Diagonal:
+        inverse, self.replaced = inverted(A, "Jacobi", self.replacement)
+        if self.replaced:
+            some = "1 value" if self.replaced == 1 else f"{self.replaced} values"
+            verb = "has" if self.replaced == 1 else "have"
+            self.notes.append(
+                f"{some} of the diagonal {verb} no inverse: {self.replacement} is used there"
+            )
+        return inverse
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.inverse._apply(x, y, alpha, beta)
@@ -67,16 +107,31 @@ def inverse_diagonal(A: Matrix, who: str) -> Diagonal:
     InvalidMatrix
         In the words of ``who`` asks, if a value has no inverse.
     """
-    xp = A.executor.xp
-    diagonal = A.diagonal()
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        inverse = 1.0 / diagonal
-        bad = ~(xp.isfinite(inverse) & xp.isfinite(diagonal))
-    count = int(bad.sum())
-    if count:
-        row = int(xp.argmax(bad))
+    return inverted(A, who, None)[0]
+
+
+def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal, int]:
+    """Return the inverse of the diagonal, and how often the replacement stands there.
+
+    Raises
+    ------
+    InvalidMatrix
+        In the words of ``who`` asks, if a value has no inverse and there is no replacement.
+    """
+    executor, n = A.executor, A.shape[0]
+    d, inverse = A.diagonal(), executor.allocate((n,), A.dtype)
+    replaced, positive = executor.zeros((1,), np.int64), executor.zeros((1,), np.int64)
+    if n:
+        missing = 1.0 if replacement is None else replacement
+        columns = (array.reshape(n, 1) for array in (d, inverse))
+        executor.run(facts.diagonal, *columns, missing, replaced, positive)
+    count = int(executor.to_host(replaced)[0])
+    if count and replacement is None:
+        values = executor.to_host(d)  # as long as the matrix, to name the row
+        with np.errstate(all="ignore"):
+            row = int(np.argmin(np.isfinite(values) & np.isfinite(1 / values)))
         raise InvalidMatrix(
-            f"{who}: the diagonal has {diagonal[row]} in row {row} ({count} such rows); reorder "
-            "the matrix or use another preconditioner"
+            f"{who}: the diagonal has {values[row]} in row {row} ({count} such rows); reorder "
+            "the matrix or use another preconditioner, such as Jacobi(replacement=1.0)"
         )
-    return Diagonal._from_arrays(A.executor, A.shape, inverse)
+    return Diagonal._from_arrays(executor, A.shape, inverse), count

@@ -346,6 +346,20 @@ def _a_pattern_with_its_diagonal(values: dict[str, Any], extents: dict[str, int]
         values["x"] = numbers(rng, (n, values["x"].shape[1]), values["x"].dtype)
 
 
+def _nearly_symmetric(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Make a square matrix of which most entries have a mirror image; a fifth is not sorted."""
+    n, data, index = extents["n"], values["data"], values["indices"].dtype
+    rows = values["rows"] = int(np.sqrt(1.4 * n)) + 2
+    i, j = np.indices((rows, rows))
+    i, j = (places[:n] for places in np.nonzero((i * j + i + j) % 7 != 6))
+    image = np.searchsorted(i * rows + j, j * rows + i).clip(0, max(n - 1, 0))
+    stored = (i[image] == j) & (j[image] == i)
+    data[...] = np.where((i > j)[:, None], np.where(stored[:, None], data[image].conj(), 0), data)
+    data[(i + j) % 11 == 0] *= 2  # a diagonal of this is not real, if numbers are complex
+    values["indptr"] = np.searchsorted(i, np.arange(rows + 1)).astype(index)
+    values["indices"] = (j[::-1] if n % 5 == 0 else j).astype(index)
+
+
 def _scan(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["lengths"] %= 5
     values["indptr"] = np.full(values["lengths"].size + 1, -77, values["lengths"].dtype)
@@ -430,6 +444,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "gmres.reproject": _some_lost_digits,
     "gmres.resubtract": _some_lost_digits,
     "gmres.extend": _first_residual,
+    "facts.symmetry": _nearly_symmetric,
     "parilu.sweep": _a_pattern_with_its_diagonal,
     "triangular.factorize": _a_pattern_with_its_diagonal,
     "triangular.forward": _a_pattern_with_its_diagonal,

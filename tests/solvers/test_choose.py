@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.solvers import choose
@@ -40,7 +41,15 @@ def test_a_zero_on_the_diagonal_means_no_jacobi(on):
     S = np.array([[0.0, 1.0], [-1.0, 0.0]])
     result = wl.solve(wl.Csr(S, executor=on), np.array([1.0, 0.0]))
     assert result.converged
-    assert "M: none, the diagonal has 0.0 in row 0 (2 such rows)" in result.notes
+    assert "M: none, no value of the diagonal has an inverse" in result.notes
+
+
+@pytest.mark.parametrize("missing", [0.0, 1e-320, np.inf])
+def test_a_few_values_without_an_inverse_count_as_one(on, missing):
+    S = poisson(8).toarray()
+    S[3, 3] = S[40, 40] = missing
+    notes = wl.solve(wl.Csr(S, executor=on), np.ones(64), maxiter=3).notes
+    assert "M: jacobi, with 1 for 2 of 64 diagonal values, which have no inverse" in notes
 
 
 def interrupt_on_call(number):
@@ -121,8 +130,142 @@ def test_the_plot_is_written(tmp_path):
     assert (tmp_path / "convergence.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(("value", "told"), [(0.0, "0.0"), (1e-320, "1e-320"), (np.nan, "nan")])
-def test_no_preconditioner_is_chosen_where_jacobi_has_none_and_the_notes_say_where(value, told):
-    S = np.array([[2.0, 1.0], [0.0, value]])
-    notes = wl.solve(wl.Csr(S), np.ones(2), maxiter=3).notes
-    assert f"M: none, the diagonal has {told} in row 1 (1 such rows)" in notes
+def shift(n: int) -> np.ndarray:
+    """Return a matrix with which GMRES learns nothing before step n, and others never."""
+    return np.roll(np.eye(n), 1, axis=0)
+
+
+def chemistry(n: int) -> np.ndarray:
+    """Return a matrix like those of chemical plants: not symmetric, few values on the diagonal."""
+    rng = np.random.default_rng(1)
+    S = shift(n) * rng.lognormal(0, 2, n) + np.diag(rng.random(n) * (np.arange(n) % 10 == 0))
+    return S + np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.01))
+
+
+@pytest.mark.parametrize("make", [shift, chemistry])
+def test_auto_goes_on_to_gmres_where_bicgstab_runs_into_its_limit(on, make):
+    S = make(150)
+    result = wl.solve(wl.Csr(S, executor=on), S @ np.ones(150), rtol=1e-8)
+    assert result.converged
+    assert np.linalg.norm(S @ result.x - S @ np.ones(150)) <= 1e-7 * np.linalg.norm(
+        S @ np.ones(150)
+    )
+
+
+@pytest.mark.parametrize("M", ["none", "jacobi"])
+@pytest.mark.parametrize("method", ["cg", "bicgstab", "cgs", "gmres"])
+def test_what_one_method_solves_within_the_budget_auto_solves(method, M, rng):
+    for n, density in ((20, 0.3), (60, 0.1), (100, 0.05)):
+        S = (rng.random((n, n)) < density) * rng.standard_normal((n, n)) + 2 * np.eye(n)
+        b = S @ np.ones(n)
+        for maxiter in (5, n, None):
+            settings = {"rtol": 1e-8, "maxiter": maxiter}
+            alone = wl.solve(S, b, method=method, M=M, **settings)
+            assert wl.solve(S, b, **settings).converged or not alone.converged
+
+
+def test_the_budget_is_that_of_each_attempt(on):
+    S = wl.Csr(convection(12), executor=on)
+    result = wl.solve(S, np.ones(144), rtol=1e-12, maxiter=4)
+    assert not result.converged and result.iterations == 4
+    assert result.notes[-1].startswith("the best is that of ")
+    tried = [note for note in result.notes if "ended with not converged after 4" in note]
+    assert len(tried) == 7  # four methods, with and without Jacobi; the last has no successor
+
+
+def test_short_attempts_are_continued_with_the_whole_budget(on, monkeypatch):
+    monkeypatch.setattr(choose, "SHORT", 6)
+    S = wl.Csr(convection(12), executor=on)
+    result = wl.solve(S, np.ones(144), rtol=1e-10)
+    alone = wl.solve(S, np.ones(144), rtol=1e-10, method="bicgstab")
+    assert result.converged and result.iterations == alone.iterations > 6
+    np.testing.assert_array_equal(result.x, alone.x)
+    assert "bicgstab: bicgstab ended with not converged after 6 iterations" in result.notes
+
+
+def test_hard_systems_end_with_the_direct_solver(on, rng):
+    n = 1100  # too large for GMRES without restarts
+    values = np.geomspace(1.0, 1e9, n)
+    S = sp.csr_array(sp.diags_array(values) @ np.roll(np.eye(n), 1, axis=0) + sp.eye_array(n))
+    b = S @ np.ones(n)
+    result = wl.solve(wl.Csr(S, executor=on), b, rtol=1e-10)
+    assert result.converged and result.solver == "Direct"
+    assert any(note.startswith("direct: ") for note in result.notes)
+    np.testing.assert_allclose(S @ result.x, b, atol=1e-9 * np.linalg.norm(b))
+
+
+def test_a_singular_matrix_is_told_and_the_best_iterate_is_returned(on):
+    A = wl.Csr(np.diag([1.0, 2.0, 0.0]) + np.diag([1e-3, 0.0], 1), executor=on)
+    result = wl.solve(A, np.ones(3))
+    assert not result.converged
+    assert any("direct failed: " in note and "singular" in note for note in result.notes)
+
+
+def test_no_direct_solver_for_matrices_that_may_fill_the_memory(monkeypatch):
+    monkeypatch.setattr(choose, "SHORT", 5)
+    S = sp.csr_array(sp.diags_array(np.geomspace(1.0, 1e12, 40)) @ shift(40))
+    for limit, solver in ((8 * 40 * 40, "Direct"), (8 * 40 * 40 - 1, "Gmres")):
+        monkeypatch.setattr(choose, "DIRECT_BYTES", limit)
+        result = wl.solve(wl.Csr(S), np.ones(40), restart=3)
+        assert (result.solver == "Direct") == (solver == "Direct")
+
+
+def test_no_direct_solver_where_the_work_is_limited():
+    S = wl.Csr(chemistry(150))
+    for limit in ({"maxiter": 5}, {"stop": wl.stop.RelativeResidual(1e-9) | wl.stop.Iterations(5)}):
+        result = wl.solve(S, np.ones(150), **limit)
+        assert not result.converged and not any("direct" in note for note in result.notes)
+
+
+def test_of_attempts_that_fail_the_best_counts(on):
+    A = wl.Csr(np.diag([1.0, 2.0, 0.0]) + np.diag([1e-3, 0.0], 1), executor=on)
+    b = np.ones(3)
+    methods = ("cg", "bicgstab", "cgs", "gmres")
+    best = min(wl.solve(A, b, method=m, M="none").residual_norm for m in methods)
+    result = wl.solve(A, b)
+    assert not result.converged
+    assert result.residual_norm <= best
+
+
+def test_columns_that_are_solved_stay_while_others_are_tried_again(on):
+    # CG solves for the eigenvector of a positive eigenvalue, and finds the others indefinite
+    S = np.diag([3.0, 2.0, 1.0]) + 1.9 * (np.eye(3)[::-1] - np.diag([0.0, 1.0, 0.0]))
+    b = np.stack([np.eye(3)[1], np.array([1.0, 0.0, -1.0])], axis=1)
+    result = wl.solve(wl.Csr(S, executor=on), b, M="none", rtol=1e-10)
+    assert result.converged
+    assert any(note.startswith("gmres: cg ended with indefinite") for note in result.notes)
+    assert result.column_iterations.tolist() == [1, 2]
+    np.testing.assert_allclose(S @ result.x, b, atol=1e-9)
+
+
+def test_a_time_limit_is_that_of_all_attempts_together():
+    S = wl.Csr(shift(3000))
+    limit = wl.stop.RelativeResidual(1e-8) | wl.stop.Time(0.05)
+    result = wl.solve(S, np.eye(3000)[0], stop=limit)
+    assert "the time limit was reached" in result.reason and result.seconds < 5
+
+
+def test_a_callback_that_says_stop_ends_all_attempts():
+    calls = []
+
+    def callback(x):
+        calls.append(1)
+        return True
+
+    result = wl.solve(convection(12), np.ones(144), rtol=1e-12, callback=callback)
+    assert len(calls) == 1 and not result.converged
+
+
+def test_where_no_tolerance_is_asked_for_there_is_one_attempt(on):
+    A = wl.Csr(convection(8), executor=on)
+    result = wl.solve(A, np.ones(64), stop=wl.stop.Iterations(5))
+    assert result.solver == "Bicgstab" and result.iterations == 5
+    assert not any("ended with" in note for note in result.notes)
+
+
+def test_an_operator_of_which_no_entries_are_known_is_solved(on):
+    S = wl.Csr(convection(8), executor=on)
+    twice = S + S @ wl.Identity(64, dtype="float64", executor=on)
+    result = wl.solve(twice, np.ones(64), rtol=1e-8)
+    assert result.converged
+    assert result.notes[0] == "gmres: the operator's entries are not known"

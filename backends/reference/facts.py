@@ -1,0 +1,61 @@
+"""What is found out about a matrix before a system with it is solved."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.executor import Array, Executor
+from ...core.operations import facts as operations
+from .matrix import majors
+from .table import kernel
+
+#: How many units of rounding an entry may differ from its mirror image.
+SLACK = 8
+
+
+@kernel(operations.diagonal)
+def diagonal(
+    executor: Executor,
+    d: Array,
+    inverse: Array,
+    replacement: complex,
+    replaced: Array,
+    positive: Array,
+) -> None:
+    """Invert what has an inverse."""
+    with np.errstate(all="ignore"):
+        inverted = d.dtype.type(1) / d
+    usable = np.isfinite(d) & np.isfinite(inverted)
+    inverse[...] = np.where(usable, inverted, d.dtype.type(replacement))
+    replaced[:] = np.count_nonzero(~usable, axis=0)
+    positive[:] = np.count_nonzero(d.real > 0, axis=0)
+
+
+@kernel(operations.symmetry)
+def symmetry(
+    executor: Executor,
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    rows: int,
+    disorder: Array,
+    mismatch: Array,
+) -> None:
+    """Look for the mirror image of every entry that is not zero."""
+    row, column = majors(indptr).astype(np.int64), indices.astype(np.int64)
+    disorder[:] = np.count_nonzero((np.diff(row) == 0) & (np.diff(column) <= 0))
+    if disorder.any():
+        mismatch[:] = -1
+        return
+    image = np.searchsorted(row * rows + column, column * rows + row)
+    image = np.minimum(image, max(row.size - 1, 0))
+    stored = (row[image] == column) & (column[image] == row)
+    value = np.where(stored[:, None], data[image], 0).conj()
+    with np.errstate(all="ignore"):
+        slack = SLACK * np.finfo(data.dtype).eps * (np.abs(data) + np.abs(value))
+        differs = ~(np.abs(data - value) <= slack)
+    upper, lower = (column > row)[:, None], (column < row)[:, None]
+    nonzero = data != 0
+    surplus = (nonzero & upper).sum(axis=0) - (nonzero & lower).sum(axis=0)
+    counted = differs & (lower & nonzero | (row == column)[:, None])
+    mismatch[:] = counted.sum(axis=0) + np.abs(surplus)

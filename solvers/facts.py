@@ -1,0 +1,84 @@
+"""What ``wl.solve`` knows of a matrix before it chooses; found once, where the matrix is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.executor import Array
+from ..core.formats import Csr, Matrix
+from ..core.operands import as_column
+from ..core.operations import facts, structure
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A few numbers that say which methods fit a square matrix.
+
+    Attributes
+    ----------
+    rows : int
+        How many.
+    hermitian : bool
+        Whether the matrix equals its conjugate transpose to rounding.
+    positive : int
+        Values of the diagonal with a positive real part.
+    not_invertible : int
+        Values of the diagonal without an inverse: zeros, above all.
+    """
+
+    rows: int
+    hermitian: bool
+    positive: int
+    not_invertible: int
+
+    @property
+    def may_be_definite(self) -> bool:
+        """Whether nothing speaks against a Hermitian positive definite matrix."""
+        return self.hermitian and self.positive == self.rows
+
+
+def find_facts(A: Matrix) -> Facts:
+    """Return the facts about a square matrix; a few numbers leave its device, no array."""
+    rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
+    not_invertible, positive = _counts_of_diagonal(rows)
+    return Facts(A.shape[0], _is_hermitian(rows), positive, not_invertible)
+
+
+def _counts_of_diagonal(A: Csr) -> tuple[int, int]:
+    """Return how many values have no inverse, and how many are positive."""
+    n, executor = A.shape[0], A.executor
+    if n == 0:
+        return 0, 0
+    d = A.diagonal().reshape(n, 1)
+    counts = _counts(executor)
+    executor.run(facts.diagonal, d, executor.allocate((n, 1), A.dtype), 1.0, *counts)
+    not_invertible, positive = (int(a[0]) for a in executor.to_host_together(*counts))
+    return not_invertible, positive
+
+
+def _is_hermitian(A: Csr) -> bool:
+    """Return whether the matrix equals its conjugate transpose to rounding."""
+    if A.nnz == 0:
+        return True
+    disorder, mismatch = _symmetry(A)
+    if disorder:
+        executor = A.executor
+        indices, data, _ = executor.run(structure.csr_sort, A)
+        A = Csr._from_arrays(executor, A.shape, data, indices, A.indptr)
+        indptr, indices, data = executor.run(structure.csr_sum_duplicates, A)
+        _, mismatch = _symmetry(Csr._from_arrays(executor, A.shape, data, indices, indptr))
+    return mismatch == 0
+
+
+def _symmetry(A: Csr) -> tuple[int, int]:
+    counts = _counts(A.executor)
+    A.executor.run(facts.symmetry, as_column(A.data), A.indices, A.indptr, A.shape[0], *counts)
+    disorder, mismatch = (int(a[0]) for a in A.executor.to_host_together(*counts))
+    return disorder, mismatch
+
+
+def _counts(executor: Any) -> tuple[Array, Array]:
+    return executor.zeros((1,), np.int64), executor.zeros((1,), np.int64)

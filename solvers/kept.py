@@ -1,0 +1,247 @@
+"""What functional calls keep with a matrix, so that the next call does not set up anew.
+
+``wl.solve(A, b)`` and ``wl.linalg.cg(A, b)`` make a solver each time they are called. What costs
+time is in its workspaces: arrays, recorded iterations, CUDA graphs. They are kept with ``A`` and
+freed with it, as long as they are small; solves of systems that are not small take longer than
+setting up.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from ..core.errors import WollemiError
+from ..core.formats import Matrix
+from ..core.linop import LinOp
+from ..core.settings import Settings
+from .facts import Facts, find_facts
+from .krylov import KrylovSolver
+from .preconditioners import Jacobi, Preconditioner
+from .preconditioners.names import parsed
+
+if TYPE_CHECKING:
+    from .workspace import Workspace
+
+#: Bytes of workspaces that are kept with one matrix: those of GMRES, with cycles of 30, for
+#: 250,000 unknowns in float64. A cycle of theirs takes longer than setting up.
+LIMIT = 64 * 2**20
+
+#: Kinds of solvers, with their preconditioners, whose workspaces are kept with one matrix.
+KINDS = 8
+
+Free = dict[tuple[str, int], "list[Workspace]"]
+
+
+class Kept:
+    """The solvers' store of one matrix.
+
+    Attributes
+    ----------
+    twin : Matrix
+        Stands for the matrix in what is kept: a reference to the matrix itself would keep it, and
+        the memory of its device, until the garbage collector finds the circle.
+    """
+
+    def __init__(self, A: Matrix) -> None:
+        #: Free workspaces by the class of the solver, its cycle and its preconditioner.
+        self.workspaces: OrderedDict[Any, Free] = OrderedDict()
+        self.twin = A._twin()
+        self.version = A._values_version
+        self.lock = Lock()
+        self.facts: Facts | None = None
+        self.preconditioners: OrderedDict[str, Preconditioner] = OrderedDict()
+        #: Preconditioners of users, by identity: a reference that does not keep them, and a twin.
+        self.operands: dict[int, tuple[ref[Matrix], Matrix, int]] = {}
+
+    def __del__(self) -> None:
+        for free in self.workspaces.values():
+            _release(free)
+
+    def follow(self, A: Matrix) -> None:
+        """Bring what depends on values in line with those that the matrix has now."""
+        version = A._values_version
+        if version == self.version:
+            return
+        with self.lock:
+            if version == self.version:
+                return
+            self.facts = None
+            for name, made in list(self.preconditioners.items()):
+                if not _follows(made):
+                    del self.preconditioners[name]
+                    self._drop(name)
+            self._drop_copies()
+            self.version = version
+
+    def preconditioner(self, M: Any) -> tuple[Any, Any]:
+        """Return what a solver takes for ``M``, and its name in keys; None if it has none."""
+        if M is None:
+            return None, ()
+        if isinstance(M, str):
+            M = parsed(M)
+            if M is None:
+                return None, ()
+        if isinstance(M, Settings):
+            return self._made(M)
+        if type(M) is Jacobi:
+            M = M.inverse
+        if isinstance(M, Matrix) and M.executor == self.twin.executor:
+            return self._operand(M)
+        return M, None
+
+    def _made(self, settings: Settings) -> tuple[Any, Any]:
+        name = repr(settings)
+        with self.lock:
+            made = self.preconditioners.get(name)
+            if made is None:
+                made = settings.on(self.twin)
+                self.preconditioners[name] = made
+            self.preconditioners.move_to_end(name)
+            while len(self.preconditioners) > KINDS:
+                stale, _ = self.preconditioners.popitem(last=False)
+                self._drop(stale)
+        return made, name
+
+    def _operand(self, M: Matrix) -> tuple[Any, Any]:
+        name, version = id(M), M._values_version
+        with self.lock:
+            for stale in [n for n, (alive, _, _) in self.operands.items() if alive() is None]:
+                del self.operands[stale]
+                self._drop(stale)
+            if name not in self.operands:
+                self.operands[name] = (ref(M), M._twin(), version)
+            alive, twin, known = self.operands[name]
+            if known != version:
+                self._drop_copies(name)
+                self.operands[name] = (alive, twin, version)
+        return twin, name
+
+    def free(self, kind: type[KrylovSolver], cycle: int | None, name: Any) -> Free:
+        """Return the workspaces of a kind of solver, to take from and to give back to."""
+        with self.lock:
+            found = self.workspaces.setdefault((kind, cycle, name), {})
+            self.workspaces.move_to_end((kind, cycle, name))
+        return found
+
+    def trim(self) -> None:
+        """Let go of what is over the limits, the longest unused first."""
+        with self.lock:
+            left = LIMIT
+            for place, key in enumerate(reversed(list(self.workspaces))):
+                size = sum(_nbytes(w, self.twin) for w in _all(self.workspaces[key]))
+                left -= size
+                if place >= KINDS or (size and left < 0):
+                    _release(self.workspaces.pop(key))
+            used = {key[2] for key in self.workspaces}
+            self.operands = {n: o for n, o in self.operands.items() if n in used}
+
+    def _drop(self, name: Any) -> None:
+        """Drop the workspaces with a preconditioner."""
+        for key in [key for key in self.workspaces if key[2] == name]:
+            _release(self.workspaces.pop(key))
+
+    def _drop_copies(self, *names: Any) -> None:
+        """Drop workspaces that hold operators of another dtype: copies of old values."""
+        for key in self.workspaces:
+            if names and key[2] not in names:
+                continue
+            made: LinOp | None = self.preconditioners.get(key[2])
+            if key[2] in self.operands:
+                made = self.operands[key[2]][1]
+            dtypes = {str(op.dtype) for op in (self.twin, made) if op is not None}
+            free = self.workspaces[key]
+            for size in [size for size in free if dtypes != {size[0]}]:
+                _release({size: free.pop(size)})
+
+
+def kept_with(A: Matrix) -> Kept:
+    """Return the store of a matrix, up to date with its values; made when first asked for."""
+    found: Kept | None = A.__dict__.get("_for_solvers")
+    if found is None:
+        found = A.__dict__.setdefault("_for_solvers", Kept(A))
+    found.follow(A)
+    return found
+
+
+def facts_of(A: Matrix) -> Facts:
+    """Return the facts about a square matrix; found once for its values."""
+    kept = kept_with(A)
+    if kept.facts is None:
+        kept.facts = find_facts(A)
+    return kept.facts
+
+
+@contextmanager
+def borrowed_solver(
+    kind: type[KrylovSolver], A: LinOp, M: Any = None, **options: Any
+) -> Iterator[KrylovSolver]:
+    """Give a solver for one solve, with what earlier calls for this matrix have left.
+
+    Parameters
+    ----------
+    kind : type
+        The class of the solver.
+    A : LinOp
+        The operator; only matrices keep something.
+    M : str, Settings, LinOp, callable or None
+        The preconditioner.
+    **options
+        Of the solver. They may differ from call to call: what is kept depends on the cycle's
+        length alone.
+    """
+    known = isinstance(A, Matrix) and A.shape[0] == A.shape[1]
+    kept, name = kept_with(A) if known else None, None  # type: ignore[arg-type]
+    if kept is not None:
+        A, (M, name) = kept.twin, kept.preconditioner(M)
+    solver = kind(A, M, **options)
+    if kept is not None and name is not None:
+        solver._workspaces = kept.free(kind, solver.cycle, name)
+    try:
+        yield solver
+    finally:
+        if kept is not None and name is not None:
+            kept.trim()
+        else:
+            _release(solver._workspaces)
+
+
+def _follows(made: Preconditioner) -> bool:
+    """Let a preconditioner follow its matrix; False if what was recorded of it is of no more use.
+
+    Recorded iterations hold the arrays of a preconditioner, which Jacobi overwrites in place, and
+    constants, such as the bounds of a polynomial.
+    """
+    if type(made) is not Jacobi:
+        return False
+    try:
+        made.update()
+    except WollemiError:
+        return False
+    return True
+
+
+def _release(free: Free) -> None:
+    for workspaces in list(free.values()):
+        while workspaces:
+            workspaces.pop().release()
+
+
+def _all(free: Free) -> Iterator[Workspace]:
+    for workspaces in list(free.values()):
+        yield from list(workspaces)
+
+
+def _nbytes(work: Workspace, A: Matrix) -> int:
+    """Return the bytes of a workspace, measured once; the matrix itself is not its own."""
+    known: int | None = work.__dict__.get("_nbytes")
+    if known is None:
+        members = [*work.__dict__.values(), *work.status.__dict__.values()]
+        held = {id(value): value for value in members if value is not A}.values()
+        known = sum(int(getattr(value, "nbytes", 0)) for value in held)
+        work.__dict__["_nbytes"] = known
+    return known
