@@ -14,6 +14,7 @@ diagonal = declare(
     "those, positive the values with a positive real part",
     flops=lambda e: 2 * e["n"] * e["k"],
     over=ROWS,
+    sums=("i64", "i64"),
 )
 
 symmetry = declare(
@@ -25,4 +26,5 @@ symmetry = declare(
     "not the conjugate of their mirror image to 8 eps (zeros are as good as missing), else it is "
     "-1",
     over=ROWS,
+    sums=("i64", "i64", "i64"),
 )
