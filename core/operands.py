@@ -69,8 +69,7 @@ def native(executor: Executor, array: object, what: str) -> Array:
         If it lives on another device.
     """
     if executor.owns(array):
-        # np.matrix has two dimensions always
-        return np.asarray(array) if isinstance(array, np.matrix) else array
+        return plain(array, what)
     if is_host(array):
         host = _as_numpy(array, what)
         if host.dtype.kind not in "buifc":
@@ -90,7 +89,29 @@ def native(executor: Executor, array: object, what: str) -> Array:
     return adopted
 
 
+def plain(array: Any, what: str) -> Any:
+    """Return an array of NumPy's subclasses as one of NumPy's; others as they are.
+
+    A subclass computes in its own way: ``numpy.matrix`` has two dimensions always, and masked
+    arrays leave elements out, which kernels of compiled executors know nothing of.
+
+    Raises
+    ------
+    InvalidArgument
+        If elements of a masked array are masked.
+    """
+    if type(array) is np.ndarray or not isinstance(array, np.ndarray):
+        return array
+    if np.ma.is_masked(array):
+        raise InvalidArgument(
+            f"{what}: elements of this masked array are masked; say what stands for them with "
+            ".filled(0), or take .data"
+        )
+    return np.asarray(array)
+
+
 def _as_numpy(array: Any, what: str) -> np.ndarray[Any, Any]:
+    array = plain(array, what)
     try:
         if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
             return np.from_dlpack(array)
@@ -192,7 +213,8 @@ def like(executor: Executor, block: Array, given: object) -> Array:
 def to_host(array: Any) -> np.ndarray[Any, Any]:
     """Return any library's array as NumPy; for checks of what a matrix is made of."""
     if isinstance(array, np.ndarray):
-        return array
+        host: np.ndarray[Any, Any] = plain(array, "array")
+        return host
     if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
         return np.asarray(array.get())
     if hasattr(array, "asnumpy"):  # ours of SYCL devices, and dpnp's

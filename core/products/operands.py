@@ -65,7 +65,7 @@ class Operand:
     def _take(self, executor: Executor, given: Any) -> Array:
         owned = executor.owns(given)
         self.from_host = not owned and is_host(given)
-        if owned and not isinstance(given, np.matrix):  # which has two dimensions always
+        if owned and (type(given) is np.ndarray or not isinstance(given, np.ndarray)):
             return given
         return _native(executor, given, self.what)
 
@@ -77,7 +77,7 @@ class Operand:
     def cast(self, executor: Executor, dtype: np.dtype[Any], blocks: int) -> Array:
         """Return the batch in ``dtype``, with neighbouring columns; one block serves for all."""
         batch = self.batch if self.batch.dtype == dtype else self.batch.astype(dtype)
-        if batch.shape[2] > 1 and batch.strides[2] != dtype.itemsize:
+        if not _has_layout(batch, dtype.itemsize):
             batch = executor.copy(batch)
         return self._for_all(executor, batch, blocks)
 
@@ -117,7 +117,21 @@ class Values(Operand):
     def cast(self, executor: Executor, dtype: np.dtype[Any], blocks: int) -> Array:
         """Return them in ``dtype``, shape ``(blocks, nnz)``; one block serves for all."""
         batch = self.batch if self.batch.dtype == dtype else self.batch.astype(dtype)
+        if batch.shape[1] > 1 and batch.strides[1] != dtype.itemsize:
+            batch = executor.copy(batch)
         return self._for_all(executor, batch, blocks)
+
+
+def _has_layout(block: Array, item: int) -> bool:
+    """Return whether kernels can take blocks: neighbouring columns, rows any distance apart.
+
+    One column is a vector to kernels, whose rows are in rising order and do not overlap.
+    """
+    rows, columns = block.shape[-2:]
+    if columns > 1:
+        return bool(block.strides[-1] == item)
+    step = block.strides[-2]
+    return bool(rows <= 1 or columns == 0 or (step >= item and step % item == 0))
 
 
 def _native(executor: Executor, given: Any, what: str) -> Array:
@@ -204,11 +218,13 @@ class Result:
             return
         require_out(out, shape, dtype)
         self.target = _native(executor, out, "out")
-        neighbours = shape[-1] <= 1 or self.target.strides[-1] == dtype.itemsize
         free = not any(_overlap(self.target, i) for i in inputs)
-        self.in_place = neighbours and free
+        vector = len(shape) == len(batch) - 2
+        rows = self.target[None] if len(shape) == 1 else self.target
+        block = self.target[:, None] if vector else rows
+        self.in_place = free and _has_layout(block, dtype.itemsize)
         array = self.target if self.in_place else executor.copy(self.target)
-        if len(shape) == len(batch) - 2:
+        if vector:
             array = array[:, None]
         self.array = array if array.ndim == len(batch) else array[None]
 
