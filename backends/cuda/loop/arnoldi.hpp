@@ -1,12 +1,13 @@
-// An iteration of GMRES for one right-hand side, on rows that stay with work-items (kept.hpp).
+// An iteration of GMRES for one right-hand side, on rows that stay with work-items
+// (register_rows.hpp).
 //
 // Of a vector of the basis a work-item needs its own rows alone, so that the first vectors can be
 // in shared memory, and nobody waits for those that are not. All blocks do the small problem, each
 // for itself.
 #pragma once
 #include "gmres.hpp"
-#include "kept.hpp"
-#include "waiting.hpp"
+#include "register_rows.hpp"
+#include "grid_barrier.hpp"
 
 namespace wl {
 
@@ -109,7 +110,7 @@ struct small_arrays {
   T *h, *turned, *correction, *sines, *g;
   real_t<T>* cosines;
   T *parts, *heard;
-  u64* posts;
+  u64* mailboxes;
 };
 
 // Vectors of the basis of which a work-item loads its ROWS rows before it goes on. 30 iterations of
@@ -169,9 +170,9 @@ WL_DEVICE real_t<T> subtract_kept(const item& it, i64 j, const B& basis, T* w, c
 
 // Lines 4 to 8 of the iteration: w is made orthogonal to the basis, a second time where it lost
 // digits, and the new column of the Hessenberg matrix is turned. `publish` stores what others will
-// gather. Two meetings, four where the second time is needed.
+// gather. Two barriers, four where the second time is needed.
 template <int ROWS, class T, class B, class P>
-WL_DEVICE void orthogonalize(const item& it, meeting& m, i64 j, const B& basis, T* w,
+WL_DEVICE void orthogonalize(const item& it, grid_barrier& m, i64 j, const B& basis, T* w,
                              const small_arrays<T>& a, real_t<T>* before, real_t<T>* after,
                              i64* count, i64* step, const status_of<T>& status, const P& publish) {
   using R = real_t<T>;
@@ -179,7 +180,7 @@ WL_DEVICE void orthogonalize(const item& it, meeting& m, i64 j, const B& basis, 
   for (int r = 0; r < ROWS; ++r)
     w[r] = basis.has(it, r) ? w[r] : T(0);
   project_kept<ROWS>(it, j, basis, w, a.parts);
-  add_up_many(it, m, j + 2, a.parts, a.h, a.heard, a.posts);
+  add_up_many(it, m, j + 2, a.parts, a.h, a.heard, a.mailboxes);
   const R length = square_root(real(a.h[j + 1]));
   // One work-item turns the column while others are waited for.
   const auto turn_earlier = meanwhile([&] {
@@ -206,7 +207,7 @@ WL_DEVICE void orthogonalize(const item& it, meeting& m, i64 j, const B& basis, 
   if (*step == j + 1)
     return;
   project_kept<ROWS>(it, j, basis, w, a.parts);
-  add_up_many(it, m, j + 1, a.parts, a.correction, a.heard, a.posts);
+  add_up_many(it, m, j + 1, a.parts, a.correction, a.heard, a.mailboxes);
   sum = subtract_kept<ROWS>(it, j, basis, w, a.correction);
   for (i64 i = it.thread(); i <= j; i += WL_BLOCK)
     a.h[i] += a.correction[i];

@@ -22,19 +22,19 @@ from ..runtime.device import CudaDevice
 from ..runtime.executor import CudaExecutor
 from ..runtime.graphs import GraphBuilder, checked, runtime
 from . import fused
-from .room import (
+from .persistent import persistent_kernel
+from .schedule import Phase, Plan, all_vectors, phases_of, plan, row_arrays
+from .shared_memory import (
     Shape,
-    carried_vectors,
-    counts_meetings,
+    counts_barriers,
+    live_in,
+    mailboxes_of_many,
+    mailboxes_of_sums,
     matrices_of,
     matrix_bytes,
     pattern_bytes,
-    posts_of_many,
-    posts_of_sums,
     small_bytes,
 )
-from .rounds import Act, Plan, acts_of, all_vectors, plan, row_arrays
-from .together import together
 
 #: Work-items of a block of the one kernel on a grid. At 64^3 CG took 9.8 microseconds an iteration
 #: with 512, 10.4 with 1024 and 17.5 with 256; BiCGSTAB, whose registers 1024 spilled, 60 and not 18
@@ -49,9 +49,9 @@ CLUSTER_BLOCK, CLUSTER_ROWS = 1024, 2
 #: Rows of a work-item of a grid at most: it keeps its part of all vectors in registers.
 MOST_ROWS = 8
 #: Rows of a grid up to which gathers form what they gather. At 40^3 BiCGSTAB took 12.4 microseconds
-#: by it and 13.4 without, at 48^3 14.2 and 14.8; at 64^3 CG 9.8 and 8.5. In a cluster meetings cost
+#: by it and 13.4 without, at 48^3 14.2 and 14.8; at 64^3 CG 9.8 and 8.5. In a cluster barriers cost
 #: less than gathers: at 16^3 CGS took 4.2 by it and 3.4 without (H200).
-FORMING_ROWS = 1 << 17
+REMATERIALIZED_ROWS = 1 << 17
 #: Rows of a matrix that one work-item has in a product of the one kernel.
 LONGEST_ROW = 64
 #: Share of the L2 cache that a system may take for the one kernel to be chosen.
@@ -64,9 +64,9 @@ OTHER_REGISTERS = 104
 REGISTERS = 1 << 16
 #: Shared memory that kernels take without being told.
 STATIC_SHARED = 8 << 10
-#: Bytes of a sum that a block can post: eight units of eight bytes (``add_up`` in waiting.hpp).
+#: Bytes of a sum that a mailbox holds: eight units of eight bytes (``add_up``, grid_barrier.hpp).
 MAILBOX = 64
-#: Vectors of a basis for which a block has room for inner products.
+#: Vectors of a basis for which a block has memory for inner products.
 LONGEST_BASIS = 129
 
 _LOOP_SOURCE = r"""
@@ -99,34 +99,37 @@ def make_program(executor: CudaExecutor, program: Program, status: Status) -> An
     if executor.links is not None:  # totals stand between the kernels
         alone = [Step(other=call) for call in program.expanded()]
         return Graph(executor, alone, status)
-    acts = acts_of(steps_of(program))
-    if acts is not None and fits_one_kernel(executor, program, acts):
-        return Together(executor, acts, status)
+    phases = phases_of(steps_of(program))
+    if phases is not None and fits_one_kernel(executor, program, phases):
+        return PersistentKernel(executor, phases, status)
     return Graph(executor, steps_of(program.expanded()), status)
 
 
-def fits_one_kernel(executor: CudaExecutor, program: Program, acts: list[Act]) -> bool:
+def fits_one_kernel(executor: CudaExecutor, program: Program, phases: list[Phase]) -> bool:
     """Return whether a small system can be solved by one kernel."""
     if program.columns != {1}:
         return False
-    bases = {address(act.arnoldi.basis) for act in acts if act.arnoldi is not None}
+    bases = {address(phase.arnoldi.basis) for phase in phases if phase.arnoldi is not None}
     if any(int(a.shape[0]) > LONGEST_BASIS for p, a in program.arguments() if len(p.dims) == 3):
         return False
     arrays = {address(a): int(a.nbytes) for p, a in program.arguments() if p.is_array}
     # A basis is read once or twice an iteration, from wherever it is.
     nbytes = sum(size for where, size in arrays.items() if where not in bases)
     # Two sums may share a mailbox.
-    if 2 * max((sum_bytes(act.rows.operation) for act in acts if act.rows), default=0) > MAILBOX:
+    if (
+        2 * max((sum_bytes(phase.rows.operation) for phase in phases if phase.rows), default=0)
+        > MAILBOX
+    ):
         return False
     values = {a.dtype for p, a in program.arguments() if p.is_array and p.kind == "T"}
-    vectors = [a for act in acts for _, a in row_arrays(act.rows)]
-    vectors += [v for act in acts if act.product is not None for v in act.product[1][1:3]]
+    vectors = [a for phase in phases for _, a in row_arrays(phase.rows)]
+    vectors += [v for phase in phases if phase.product is not None for v in phase.product[1][1:3]]
     rows = {int(v.shape[0]) for v in vectors}
     if len(rows) != 1 or not all(is_contiguous(v) for v in vectors):
         return False
     if max(rows) > MOST_ROWS * LARGE_BLOCK * executor.device.multiprocessors:
         return False
-    for matrix in matrices_of(acts):
+    for matrix in matrices_of(phases):
         values.add(matrix.dtype)
         state = matrix.plan.state
         if matrix.plan.statistics.longest > LONGEST_ROW:
@@ -140,38 +143,40 @@ def fits_one_kernel(executor: CudaExecutor, program: Program, acts: list[Act]) -
     return len(values) == 1 and nbytes <= CACHE_SHARE * executor.device.cache_bytes
 
 
-class Together:
+class PersistentKernel:
     """One kernel for all iterations, on a cluster of blocks or on a grid that is there at once."""
 
-    def __init__(self, executor: CudaExecutor, acts: list[Act], status: Status) -> None:
+    def __init__(self, executor: CudaExecutor, phases: list[Phase], status: Status) -> None:
         device = executor.device
         self.executor = executor
-        self.acts = acts  # with them the arrays live on
-        vectors = [a for act in acts for _, a in row_arrays(act.rows)]
+        self.phases = phases  # with them the arrays live on
+        vectors = [a for phase in phases for _, a in row_arrays(phase.rows)]
         rows = int(vectors[0].shape[0])
         value = CODES[vectors[0].dtype]
-        places = {address(a): a for act in acts for a in all_vectors(act)}
-        for bare in shapes(device, acts, rows):
-            planned = plan(acts, forming=not bare.cluster and rows <= FORMING_ROWS)
-            spares = {w: executor.xp.zeros_like(places[w]) for w in sorted(planned.doubled)}
+        places = {address(a): a for phase in phases for a in all_vectors(phase)}
+        for bare in shapes(device, phases, rows):
+            planned = plan(phases, rematerialize=not bare.cluster and rows <= REMATERIALIZED_ROWS)
+            buffers = {
+                w: executor.xp.zeros_like(places[w]) for w in sorted(planned.double_buffered)
+            }
             shape = with_shared(device, planned, bare)
-            made = together(planned, status, value, shape, spares, warp=device.warp)
+            made = persistent_kernel(planned, status, value, shape, buffers, warp=device.warp)
             self.function = loaded(device, made.kernel)
-            self.shape, self.shared, self.spares = shape, made.shared, spares
+            self.shape, self.shared, self.buffers = shape, made.shared, buffers
             #: Meetings of a round: a launch takes that many numbers for each.
-            self.meetings = planned.count
+            self.barriers = planned.count
             if made.shared:
                 device.allow_shared(self.function, made.shared)
             if not shape.cluster or device.holds_cluster(
                 self.function, shape.cluster, shape.block, made.shared
             ):
                 break
-        words = posts_of_sums(self.shape) + posts_of_many(acts, self.shape)
-        self.posts = executor.xp.zeros(words, np.uint64)
-        self.values = [*made.kernel.values, address(self.posts)]
-        #: The number of the last meeting at most, and where the kernel has it if it counts itself.
+        words = mailboxes_of_sums(self.shape) + mailboxes_of_many(phases, self.shape)
+        self.mailboxes = executor.xp.zeros(words, np.uint64)
+        self.values = [*made.kernel.values, address(self.mailboxes)]
+        #: The number of the last barrier at most, and where the kernel has it if it counts itself.
         self.number = 0
-        self.counted = executor.xp.zeros(1, np.uint32) if counts_meetings(acts) else None
+        self.counted = executor.xp.zeros(1, np.uint32) if counts_barriers(phases) else None
 
     def run(self, limit: int) -> None:
         """Run at most ``limit`` iterations."""
@@ -179,10 +184,10 @@ class Together:
         self._launch(limit, np.uint32(number) if self.counted is None else address(self.counted))
 
     def expect(self, iterations: int, launches: int = 1) -> int:
-        """Have numbers for the meetings of so many iterations; return the last one before them."""
-        used = iterations * self.meetings + 4 * launches
+        """Have numbers for the barriers of so many iterations; return the last one before them."""
+        used = iterations * self.barriers + 4 * launches
         if self.number + used >= 2**32:
-            self.posts.fill(0)
+            self.mailboxes.fill(0)
             if self.counted is not None:
                 self.counted.fill(0)
             self.number = 0
@@ -205,9 +210,9 @@ def loaded(device: CudaDevice, kernel: fused.Kernel) -> Any:
     return device.function(kernel.symbol, lambda: kernel.source)
 
 
-def shapes(device: CudaDevice, acts: list[Act], rows: int) -> Iterator[Shape]:
+def shapes(device: CudaDevice, phases: list[Phase], rows: int) -> Iterator[Shape]:
     """Yield how a kernel may be launched, the best first; the last is always possible."""
-    each = 1 if any(act.arnoldi for act in acts) else CLUSTER_ROWS
+    each = 1 if any(phase.arnoldi for phase in phases) else CLUSTER_ROWS
     if device.capability >= (9, 0) and rows <= CLUSTER * CLUSTER_BLOCK * each:
         block = SMALL_BLOCK
         while block < CLUSTER_BLOCK and rows > block * CLUSTER:
@@ -222,29 +227,29 @@ def with_shared(device: CudaDevice, planned: Plan, shape: Shape) -> Shape:
     """Return a shape with what it keeps in shared memory.
 
     Vectors for which there are no registers come first, because registers that are spilled go to
-    the L2 cache in every meeting; then the basis of GMRES, then matrices.
+    the L2 cache at every barrier; then the basis of GMRES, then matrices.
     """
-    acts, slots = planned.acts, shape.rows * shape.block
-    room = device.shared_bytes - STATIC_SHARED
-    kept = [v for act in acts for v in all_vectors(act)]
+    phases, slots = planned.phases, shape.rows * shape.block
+    free_bytes = device.shared_bytes - STATIC_SHARED
+    kept = [v for phase in phases for v in all_vectors(phase)]
     itemsize = max(int(v.dtype.itemsize) for v in kept)
     each = slots * itemsize
-    matrices = sum(matrix_bytes(matrix, slots) for matrix in matrices_of(acts))
-    patterns = sum(pattern_bytes(matrix, slots) for matrix in matrices_of(acts))
-    bases = [act.arnoldi for act in acts if act.arnoldi is not None]
-    room -= sum(small_bytes(arnoldi, shape, device.warp) for arnoldi in bases)
+    matrices = sum(matrix_bytes(matrix, slots) for matrix in matrices_of(phases))
+    patterns = sum(pattern_bytes(matrix, slots) for matrix in matrices_of(phases))
+    bases = [phase.arnoldi for phase in phases if phase.arnoldi is not None]
+    free_bytes -= sum(small_bytes(arnoldi, shape, device.warp) for arnoldi in bases)
     free = max(REGISTERS // shape.block - OTHER_REGISTERS, 0)
     registers = shape.rows * itemsize // 4
-    wanted = max(0, -(-(len(carried_vectors(planned)) * registers - free) // registers))
+    wanted = max(0, -(-(len(live_in(planned)) * registers - free) // registers))
     if bases:
         size = int(bases[0].basis.shape[0])
-        basis = max(0, min(size, (room - patterns) // each))
+        basis = max(0, min(size, (free_bytes - patterns) // each))
         # A matrix is read once an iteration, a vector of the basis twice.
-        whole = basis == size and size * each + matrices <= room
+        whole = basis == size and size * each + matrices <= free_bytes
         return replace(shape, basis=basis, matrices=whole)
-    if matrices > room:
-        return replace(shape, vectors=min(wanted, max(room - patterns, 0) // each))
-    return replace(shape, matrices=True, vectors=min(wanted, (room - matrices) // each))
+    if matrices > free_bytes:
+        return replace(shape, vectors=min(wanted, max(free_bytes - patterns, 0) // each))
+    return replace(shape, matrices=True, vectors=min(wanted, (free_bytes - matrices) // each))
 
 
 class Graph:
@@ -321,7 +326,7 @@ class Graph:
         builder.repeat(condition, lambda: builder.part(iterate))
 
     def expect(self, iterations: int, launches: int) -> None:
-        """Nothing: the kernels of a graph do not meet."""
+        """Nothing: the kernels of a graph have no barriers."""
 
     def run(self, limit: int) -> None:
         """Run at most ``limit`` iterations."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wollemi as wl
-from wollemi.backends.cuda.loop import loop, rounds
+from wollemi.backends.cuda.loop import loop, schedule
 from wollemi.backends.cuda.runtime import graphs
 from wollemi.backends.gpu import tape
 from wollemi.backends.gpu.spmv import packed
@@ -190,8 +190,8 @@ def test_what_the_driver_refuses_is_a_device_error(monkeypatch):
 
 
 def fits(calls: Any) -> bool:
-    acts = rounds.acts_of(tape.steps_of(calls))
-    return acts is not None and loop.fits_one_kernel(fake_executor([]), calls, acts)
+    phases = schedule.phases_of(tape.steps_of(calls))
+    return phases is not None and loop.fits_one_kernel(fake_executor([]), calls, phases)
 
 
 def test_small_systems_of_one_column_fit_one_kernel():

@@ -65,7 +65,7 @@ def test_a_solve_goes_as_the_host_would_drive_it(edge, name, dtype, jacobi, rng)
     b = A.executor.from_host(numbers(rng, S.shape[0], dtype))
     alone = solver_of(name, A, jacobi)
     found, again = alone.solve(b), alone.solve(b)
-    assert type(iteration_of(alone, b).program).__name__ == "Together"
+    assert type(iteration_of(alone, b).program).__name__ == "PersistentKernel"
     driven = solver_of(name, A, jacobi)
     iteration_of(driven, b).resident = False
     expected = driven.solve(b)

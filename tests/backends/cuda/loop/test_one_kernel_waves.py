@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.backends.cuda.loop import room, rounds, together
+from wollemi.backends.cuda.loop import persistent, schedule, shared_memory
 from wollemi.backends.gpu.spmv import packed
 from wollemi.backends.gpu.spmv.matrix import make_plan
 from wollemi.backends.gpu.tape import address, steps_of
@@ -26,7 +26,7 @@ pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set 
 WARP, BLOCK = 32, 64
 
 
-def emulated(made: together.Made) -> str:
+def emulated(made: persistent.Made) -> str:
     """Return the program of a kernel for the emulation."""
     text = made.kernel.source.replace("#define WL_CUDA 1", "#define WL_LOCKSTEP 1")
     shared, where = text.partition('#line 1 "wrappers"\n')[::2]
@@ -49,28 +49,37 @@ def library(source: str) -> Library:
 class OneKernel(LockstepExecutor):
     """Drives iterations by the one kernel, launched on a block."""
 
-    def __init__(self, forming: bool, matrices: bool, basis: int, kept: int) -> None:
+    def __init__(self, rematerialize: bool, matrices: bool, basis: int, kept: int) -> None:
         super().__init__(WARP)
-        self.forming, self.matrices, self.basis, self.kept = forming, matrices, basis, kept
+        self.rematerialize, self.matrices, self.basis, self.kept = (
+            rematerialize,
+            matrices,
+            basis,
+            kept,
+        )
         self.launches = 0
 
     def make_program(self, iteration: Any) -> Any:
-        acts = rounds.acts_of(steps_of(self.record(iteration.body)))
-        assert acts is not None
-        plan = rounds.plan(acts, self.forming)
-        vectors = {address(v): v for act in acts for v in rounds.all_vectors(act)}
+        phases = schedule.phases_of(steps_of(self.record(iteration.body)))
+        assert phases is not None
+        plan = schedule.plan(phases, self.rematerialize)
+        vectors = {address(v): v for phase in phases for v in schedule.all_vectors(phase)}
         n = next(iter(vectors.values())).shape[0]
-        shape = room.Shape(BLOCK, 1, -(-n // BLOCK), 0, self.matrices, self.basis, self.kept)
-        spares = {w: self.zeros(vectors[w].shape, vectors[w].dtype) for w in plan.doubled}
+        shape = shared_memory.Shape(
+            BLOCK, 1, -(-n // BLOCK), 0, self.matrices, self.basis, self.kept
+        )
+        buffers = {w: self.zeros(vectors[w].shape, vectors[w].dtype) for w in plan.double_buffered}
         value = np.dtype(next(iter(vectors.values())).dtype).str[1:]
-        made = together.together(plan, iteration.status, value, shape, spares, warp=WARP)
-        return Program(self, library(emulated(made)), made, (acts, spares))
+        made = persistent.persistent_kernel(
+            plan, iteration.status, value, shape, buffers, warp=WARP
+        )
+        return Program(self, library(emulated(made)), made, (phases, buffers))
 
 
 class Program:
     def __init__(self, executor: OneKernel, built: Library, made: Any, alive: Any) -> None:
         self.executor, self.library, self.made, self.alive = executor, built, made, alive
-        self.number, self.counts = ctypes.c_uint32(0), room.counts_meetings(alive[0])
+        self.number, self.counts = ctypes.c_uint32(0), shared_memory.counts_barriers(alive[0])
 
     def run(self, limit: int) -> None:
         given = [_c_value(v) for v in self.made.kernel.values]

@@ -13,16 +13,16 @@ from ...gpu.tape import address
 from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
 from . import fused
 from .fused import REAL, STATUS, Arguments, Kernel
-from .room import (
-    Room,
+from .schedule import Arnoldi, Barrier, Gather, Phase, Plan, row_arrays
+from .shared_memory import (
     Shape,
-    carried_vectors,
-    counts_meetings,
+    SharedMemory,
+    counts_barriers,
     in_shared,
+    live_in,
+    mailboxes_of_sums,
     pattern_bytes,
-    posts_of_sums,
 )
-from .rounds import Act, Arnoldi, Gather, Meeting, Plan, row_arrays
 
 #: Members of a status that no operation writes but through its other members.
 _READ_ONLY = ("history", "threshold")
@@ -36,18 +36,18 @@ class Made:
     shared: int
 
 
-def together(
-    plan: Plan, status: Any, value: str, shape: Shape, spares: dict[int, Any], *, warp: int
+def persistent_kernel(
+    plan: Plan, status: Any, value: str, shape: Shape, buffers: dict[int, Any], *, warp: int
 ) -> Made:
     """Return the kernel of all parts of a round, round after round.
 
-    ``spares`` are the second places of vectors that need one.
+    ``buffers`` are the second places of vectors that need one.
 
     What is one element a column, the status above all, every block has for itself in shared memory:
     all of them compute the same. The first block writes it back at the end, and alone writes the
     history.
     """
-    return _Text(plan, status, value, shape, spares, warp).made()
+    return _Text(plan, status, value, shape, buffers, warp).made()
 
 
 class _Text:
@@ -59,17 +59,17 @@ class _Text:
         status: Any,
         value: str,
         shape: Shape,
-        spares: dict[int, Any],
+        buffers: dict[int, Any],
         warp: int,
     ) -> None:
-        self.plan, self.shape, self.spares, self.warp = plan, shape, spares, warp
+        self.plan, self.shape, self.buffers, self.warp = plan, shape, buffers, warp
         self.arguments = arguments = Arguments(value)
         arguments.status = status
         self.real = VALUE_TYPES[value]
         self.vectors: dict[int, Any] = {}
         self.kinds: dict[int, str] = {}
-        for act in plan.acts:
-            for array, kind in self._arrays(act):
+        for phase in plan.phases:
+            for array, kind in self._arrays(phase):
                 self.vectors.setdefault(address(array), array)
                 self.kinds.setdefault(address(array), kind)
         self.rows = next(int(array.shape[0]) for array in self.vectors.values())
@@ -82,29 +82,29 @@ class _Text:
         self.stored = set().union(*plan.stored.values()) if plan.stored else set()
         self.own = {w: (f"{name}.data", f"{name}.distance") for w, name in self.names.items()}
         arguments.renamed = dict(self.own)
-        self.room = Room()
+        self.memory = SharedMemory()
         self.opening: list[str] = []
         self.closing: list[str] = []
         self.matrices: dict[int, str] = {}
-        self.counts = counts_meetings(plan.acts)
+        self.counts = counts_barriers(plan.phases)
 
-    def _arrays(self, act: Act) -> list[tuple[Any, str]]:
+    def _arrays(self, phase: Phase) -> list[tuple[Any, str]]:
         types = {"T": self.real, "R": REAL[self.arguments.value], "u8": "wl::u8"}
-        found = [(array, types[p.kind]) for p, array in row_arrays(act.rows)]
-        if act.product is not None:
-            found += [(array, self.real) for array in act.product[1][1:3]]
-        if act.arnoldi is not None:
-            found.append((act.arnoldi.w, self.real))
+        found = [(array, types[p.kind]) for p, array in row_arrays(phase.rows)]
+        if phase.product is not None:
+            found += [(array, self.real) for array in phase.product[1][1:3]]
+        if phase.arnoldi is not None:
+            found.append((phase.arnoldi.w, self.real))
         return found
 
     # ---- the parts
 
     def made(self) -> Made:
         """Return the whole."""
-        lines = [self._act(at, act) for at, act in enumerate(self.plan.acts)]
+        lines = [self._phase(at, phase) for at, phase in enumerate(self.plan.phases)]
         body = self._frame(lines)
-        headers = ["waiting.hpp", "kept.hpp"]
-        if any(act.arnoldi for act in self.plan.acts):
+        headers = ["grid_barrier.hpp", "register_rows.hpp"]
+        if any(phase.arnoldi for phase in self.plan.phases):
             headers.append("arnoldi.hpp")
         # One block a multiprocessor may have all registers.
         defines: dict[str, object] = {"WL_RESIDENT": 1, "WL_BLOCKS_EACH": 1}
@@ -114,30 +114,30 @@ class _Text:
             launched = (
                 f"__cluster_dims__({self.shape.cluster}) __launch_bounds__({self.shape.block}, 1)"
             )
-        extra = ["wl::u64* posts", f"wl::u32{'*' * self.counts} number", "wl::i64 limit"]
+        extra = ["wl::u64* mailboxes", f"wl::u32{'*' * self.counts} number", "wl::i64 limit"]
         made = fused.kernel(
             self.arguments, headers, extra, body, self.shape.block, self.warp, defines, launched
         )
-        return Made(made, self.room.nbytes)
+        return Made(made, self.memory.nbytes)
 
-    def _act(self, at: int, act: Act) -> str:
+    def _phase(self, at: int, phase: Phase) -> str:
         text = ""
-        if self.plan.waits[at]:
-            text += self._stores(Meeting(at, early=True)) + "wl::wait_for_all(it, m);\n"
-        if act.product is not None:
-            text += self._product(at, act.product)
-        if act.arnoldi is not None:
-            return text + self._arnoldi(at, act.arnoldi)
-        if act.rows is None:
+        if self.plan.sync_before[at]:
+            text += self._stores(Barrier(at, early=True)) + "wl::wait_for_all(it, m);\n"
+        if phase.product is not None:
+            text += self._product(at, phase.product)
+        if phase.arnoldi is not None:
+            return text + self._arnoldi(at, phase.arnoldi)
+        if phase.rows is None:
             return text
-        text += self._functor(f"f{at}", act.rows)
+        text += self._functor(f"f{at}", phase.rows)
         text += f"const auto t{at} = f{at}.column(0);\n"
         visit = f"wl::visit<{self.shape.rows}>(it, {self.n}, f{at}, t{at});\n"
-        text += f"const auto sum{at} = {visit}" if act.has_sum else visit
-        if act.keeps_basis:
-            text += f"if (t{at}.active) basis.keep(it, j + 1, {self._name(act.rows[1][0])});\n"
-        if self.plan.meets[at]:
-            text += self._meeting(at)
+        text += f"const auto sum{at} = {visit}" if phase.has_sum else visit
+        if phase.keeps_basis:
+            text += f"if (t{at}.active) basis.keep(it, j + 1, {self._name(phase.rows[1][0])});\n"
+        if self.plan.syncs[at]:
+            text += self._barrier(at)
         return text
 
     def _functor(self, name: str, rows: Call) -> str:
@@ -149,9 +149,9 @@ class _Text:
     def _name(self, array: Any) -> str:
         return self.names[address(array)]
 
-    def _meeting(self, at: int) -> str:
+    def _barrier(self, at: int) -> str:
         """Return the sum of a part, those that were left to it included."""
-        earlier = [b for b in range(at) if self.plan.deferred[b] and self._meets_next(b) == at]
+        earlier = [b for b in range(at) if self.plan.deferred[b] and self._syncs_next(b) == at]
         value, finishes = f"sum{at}", f"if (t{at}.active) f{at}.finish(0, total);"
         if earlier:
             (other,) = earlier
@@ -161,7 +161,7 @@ class _Text:
                 f"if (t{other}.active) f{other}.finish(0, total.first); "
                 f"if (t{at}.active) f{at}.finish(0, total.second);"
             )
-        stores = self._stores(Meeting(at, early=False))
+        stores = self._stores(Barrier(at, early=False))
         publish = "true" if stores else "false"
         return (
             f"{stores}const auto all{at} = {value};\n"
@@ -169,15 +169,15 @@ class _Text:
             f"[&](const decltype(all{at})& total) {{ {finishes} }});\n"
         )
 
-    def _meets_next(self, at: int) -> int:
-        return next(b for b in range(at + 1, len(self.plan.acts)) if self.plan.meets[b])
+    def _syncs_next(self, at: int) -> int:
+        return next(b for b in range(at + 1, len(self.plan.phases)) if self.plan.syncs[b])
 
-    def _stores(self, where: Meeting) -> str:
-        """Return the stores of own rows before a meeting."""
+    def _stores(self, where: Barrier) -> str:
+        """Return the stores of own rows before a barrier."""
         text = ""
         for vector in sorted(self.plan.stored.get(where, ())):
             name = self.names[vector]
-            if vector in self.plan.doubled:
+            if vector in self.plan.double_buffered:
                 text += f"{{ auto* const o = g{name}; g{name} = o{name}; o{name} = o; }}\n"
             text += (
                 f"wl::each_kept<{self.shape.rows}>(it, {self.n}, [&](int r, wl::i64 row) "
@@ -206,7 +206,7 @@ class _Text:
         """Return the definition of ``gathered``: a vector, or what forms its elements."""
         if not gather.chain:
             return f"  const {self.real}* const gathered = {self._place(address(x))};\n"
-        calls = [self.plan.acts[at].rows for at in gather.chain]
+        calls = [self.plan.phases[at].rows for at in gather.chain]
         functors = [call for call in calls if call is not None]
         touched = dict.fromkeys(address(a) for call in functors for _, a in row_arrays(call))
         text, inside = "", ""
@@ -246,8 +246,8 @@ class _Text:
                 arguments.pointer(state.slice_ptr, "const wl::i64"),
                 arguments.pointer(state.values, f"const {self.real}"),
                 arguments.plain("wl::i64", state.pattern_width),
-                self.room.array("wl::u8", slots, 1, f"patterns_of_{name}"),
-                self.room.array("wl::i32", count, 4, f"offsets_of_{name}"),
+                self.memory.array("wl::u8", slots, 1, f"patterns_of_{name}"),
+                self.memory.array("wl::i32", count, 4, f"offsets_of_{name}"),
             ]
             given = [
                 arguments.pointer(state.codes, "const wl::u8"),
@@ -282,8 +282,8 @@ class _Text:
             return name
         width = max(int(matrix.plan.statistics.longest), 1)
         count = width * self.shape.rows * self.shape.block
-        values = self.room.array(self.real, count, matrix.dtype.itemsize, f"values_of_{name}")
-        columns = self.room.array("wl::i32", count, 4, f"columns_of_{name}")
+        values = self.memory.array(self.real, count, matrix.dtype.itemsize, f"values_of_{name}")
+        columns = self.memory.array("wl::i32", count, 4, f"columns_of_{name}")
         kind = f"wl::kept_matrix<{self.shape.rows}, {width}, {self.real}>"
         self.opening.append(
             f"  const {kind} {name}{{{values}, {columns}}};\n"
@@ -294,19 +294,19 @@ class _Text:
     # ---- GMRES
 
     def _arnoldi(self, at: int, a: Arnoldi) -> str:
-        arguments, room, shape = self.arguments, self.room, self.shape
+        arguments, memory, shape = self.arguments, self.memory, self.shape
         real = REAL[arguments.value]
         size, itemsize = int(a.basis.shape[0]), a.basis.dtype.itemsize
         names = ("h", "turned", "correction", "sines", "g")
-        small = [room.array(self.real, size, itemsize, f"small_{name}") for name in names]
+        small = [memory.array(self.real, size, itemsize, f"small_{name}") for name in names]
         real_size = real_dtype(a.basis.dtype).itemsize
-        small.append(room.array(real, size, real_size, "small_cosines"))
+        small.append(memory.array(real, size, real_size, "small_cosines"))
         waves = shape.block // self.warp
-        small.append(room.array(self.real, size * waves, itemsize, "small_parts"))
-        small.append(room.array(self.real, size * shape.cluster, itemsize, "small_heard"))
-        small.append(f"posts + {posts_of_sums(shape)}")
+        small.append(memory.array(self.real, size * waves, itemsize, "small_parts"))
+        small.append(memory.array(self.real, size * shape.cluster, itemsize, "small_heard"))
+        small.append(f"mailboxes + {mailboxes_of_sums(shape)}")
         each = shape.rows * shape.block
-        kept = room.array(self.real, shape.basis * each, itemsize, "kept_vectors")
+        kept = memory.array(self.real, shape.basis * each, itemsize, "kept_vectors")
         s = arguments.plain("wl::i64", size)
         basis = arguments.pointer(a.basis, self.real)
         step = arguments.cell(a.step, "wl::i64")
@@ -334,7 +334,7 @@ class _Text:
         return (
             f"const wl::i64 j = *{step};\n"
             f"wl::orthogonalize<{shape.rows}>(it, m, j, basis, {self._name(a.w)}.data, small, "
-            f"{', '.join(cells)}, status, [&] {{\n{self._stores(Meeting(at, early=False))}}});\n"
+            f"{', '.join(cells)}, status, [&] {{\n{self._stores(Barrier(at, early=False))}}});\n"
             f"if (first) wl::write_column(it, {s}, j, small, {', '.join(written)});\n"
         )
 
@@ -358,8 +358,8 @@ class _Text:
         stores = "".join(
             f"    *{pointer} = s.{name};\n" for _, name, pointer in copies if name not in _READ_ONLY
         )
-        written = set().union(*(act.writes for act in self.plan.acts))
-        carried = carried_vectors(self.plan)
+        written = set().union(*(phase.writes for phase in self.plan.phases))
+        live = live_in(self.plan)
         shared = set(in_shared(self.plan, self.kinds, self.real)[: shape.vectors])
         each = f"wl::each_kept<{shape.rows}>(it, {self.n}, [&](int r, wl::i64 row)"
         kept = given = back = made = ""
@@ -367,24 +367,24 @@ class _Text:
             kind, pointer = self.kinds[where], self.global_names[where]
             if where in shared:
                 size = self.vectors[where].dtype.itemsize
-                place = self.room.array(kind, shape.rows * shape.block, size, f"all_{name}")
+                place = self.memory.array(kind, shape.rows * shape.block, size, f"all_{name}")
                 kept += f"  const wl::kept<{kind}, WL_BLOCK> {name}{{{place} + it.thread()}};\n"
             else:
                 local = f"{kind} own_{name}[{shape.rows}]; const wl::kept<{kind}, 1> {name}"
                 line = f"  {local}{{own_{name}}};\n"
-                kept, made = (kept + line, made) if where in carried else (kept, made + line)
-            if where in carried:
+                kept, made = (kept + line, made) if where in live else (kept, made + line)
+            if where in live:
                 given += f"{name}[r] = {pointer}[row]; "
                 if where in written:
                     back += f"{pointer}[row] = {name}[r]; "
             if where in self.stored:
                 kept += f"  {kind}* g{name} = {pointer};\n"
-            if where in self.plan.doubled:
-                spare = arguments.pointer(self.spares[where], kind)
+            if where in self.plan.double_buffered:
+                spare = arguments.pointer(self.buffers[where], kind)
                 kept += f"  {kind}* o{name} = {spare};\n"
         room = ""
-        if self.room.nbytes:
-            room = "  extern __shared__ __align__(16) wl::u8 room[];\n" + "".join(self.room.lines)
+        if self.memory.nbytes:
+            room = "  extern __shared__ __align__(16) wl::u8 room[];\n" + "".join(self.memory.lines)
         rounds = "".join(lines)
         return f"""\
   struct copies {{{members} }};
@@ -400,8 +400,8 @@ class _Text:
       &s.stop, &s.iterations, &s.norm, &s.threshold, first ? {history} : &s.history, &s.running,
       first ? {capacity} : 1, 1}};
 {"".join(self.opening)}  it.barrier();
-  wl::meeting m{{posts, {"*" * self.counts}number}};
-  wl::begin_meetings();
+  wl::grid_barrier m{{mailboxes, {"*" * self.counts}number}};
+  wl::begin_barriers();
   for (wl::i64 round = 0; round < limit && s.running != 0; ++round) {{
 {made}{rounds}  }}
   wl::wait_for_all(it, m);

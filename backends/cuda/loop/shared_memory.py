@@ -7,7 +7,7 @@ from typing import Any
 
 from ...gpu.spmv import packed
 from ...gpu.tape import address
-from .rounds import Act, Arnoldi, Plan, row_arrays
+from .schedule import Arnoldi, Phase, Plan, row_arrays
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Shape:
 
 
 @dataclass
-class Room:
+class SharedMemory:
     """Shared memory, handed out piece by piece."""
 
     nbytes: int = 0
@@ -55,9 +55,9 @@ class Room:
         return name
 
 
-def matrices_of(acts: list[Act]) -> list[Any]:
+def matrices_of(phases: list[Phase]) -> list[Any]:
     """Return the matrices of all products, each once."""
-    found = {id(a.product[1][0]): a.product[1][0] for a in acts if a.product is not None}
+    found = {id(a.product[1][0]): a.product[1][0] for a in phases if a.product is not None}
     return list(found.values())
 
 
@@ -81,53 +81,55 @@ def small_bytes(arnoldi: Arnoldi, shape: Shape, warp: int) -> int:
     return size * (6 + shape.block // warp + shape.cluster) * itemsize + 9 * 16
 
 
-def carried_vectors(plan: Plan) -> set[int]:
+def live_in(plan: Plan) -> set[int]:
     """Return the vectors whose values a round takes over from the one before."""
-    carried: set[int] = set()
+    live: set[int] = set()
     written: set[int] = set()
-    for at, act in enumerate(plan.acts):
+    for at, phase in enumerate(plan.phases):
         if at in plan.first:
-            carried |= set(plan.first[at].sources) - written
-        if act.product is not None and act.product[1][4] != 0:
-            carried |= {address(act.product[1][2])} - written
-        if act.product is not None:
-            written |= {address(act.product[1][2])}
-        carried |= act.reads - written
-        written |= act.writes
-    return carried
+            live |= set(plan.first[at].sources) - written
+        if phase.product is not None and phase.product[1][4] != 0:
+            live |= {address(phase.product[1][2])} - written
+        if phase.product is not None:
+            written |= {address(phase.product[1][2])}
+        live |= phase.reads - written
+        written |= phase.writes
+    return live
 
 
 def in_shared(plan: Plan, kinds: dict[int, str], kind: str) -> list[int]:
     """Return the vectors that may be in shared memory, the least used first."""
     used: dict[int, int] = {}
-    for act in plan.acts:
-        for where in (*act.reads, *act.writes):
+    for phase in plan.phases:
+        for where in (*phase.reads, *phase.writes):
             used[where] = used.get(where, 0) + 1
-    fixed = {address(act.arnoldi.w) for act in plan.acts if act.arnoldi is not None}
-    flat = {address(a) for act in plan.acts for p, a in row_arrays(act.rows) if len(p.dims) == 1}
-    found = carried_vectors(plan) - fixed - flat
+    fixed = {address(phase.arnoldi.w) for phase in plan.phases if phase.arnoldi is not None}
+    flat = {
+        address(a) for phase in plan.phases for p, a in row_arrays(phase.rows) if len(p.dims) == 1
+    }
+    found = live_in(plan) - fixed - flat
     return sorted((w for w in found if kinds[w] == kind), key=lambda w: (used.get(w, 0), w))
 
 
-def posts_of_sums(shape: Shape) -> int:
-    """Return the words of meetings for sums: two rooms of sixteen for each block."""
+def mailboxes_of_sums(shape: Shape) -> int:
+    """Return the words of barriers for sums: two rooms of sixteen for each block."""
     return 2 * 16 * shape.blocks
 
 
-def posts_of_many(acts: list[Act], shape: Shape) -> int:
-    """Return the words of the meetings of GMRES for all inner products at once."""
+def mailboxes_of_many(phases: list[Phase], shape: Shape) -> int:
+    """Return the words of the barriers of GMRES for all inner products at once."""
     sizes = [
         int(a.arnoldi.basis.shape[0]) * 2 * max(a.arnoldi.basis.dtype.itemsize // 8, 1)
-        for a in acts
+        for a in phases
         if a.arnoldi is not None
     ]
     return max(sizes, default=0) * (shape.blocks + 1)
 
 
-def counts_meetings(acts: list[Act]) -> bool:
-    """Return whether a kernel keeps the number of its last meeting in memory.
+def counts_barriers(phases: list[Phase]) -> bool:
+    """Return whether a kernel keeps the number of its last barrier in memory.
 
     It must where a graph launches it again and again. Others get it by value: read from memory, it
     let CG at 64^3 take 10.3 microseconds and not 9.7 (H200).
     """
-    return any(act.arnoldi is not None for act in acts)
+    return any(phase.arnoldi is not None for phase in phases)

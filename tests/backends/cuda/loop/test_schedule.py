@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from wollemi.backends.cuda.loop import loop, room, rounds, together
+from wollemi.backends.cuda.loop import loop, persistent, schedule, shared_memory
 from wollemi.backends.cuda.runtime.compiler import compile_source
 from wollemi.backends.gpu import tape
 from wollemi.backends.gpu.spmv import packed
@@ -25,14 +25,14 @@ nvrtc()
 IDS = [f"{name} with jacobi" if jacobi else name for name, jacobi in SOLVES]
 
 
-def planned(calls: Sequence[Call], forming: bool = True) -> rounds.Plan:
-    acts = rounds.acts_of(tape.steps_of(calls))
-    assert acts is not None
-    return rounds.plan(acts, forming)
+def planned(calls: Sequence[Call], rematerialize: bool = True) -> schedule.Plan:
+    phases = schedule.phases_of(tape.steps_of(calls))
+    assert phases is not None
+    return schedule.plan(phases, rematerialize)
 
 
 @pytest.mark.parametrize(
-    ("name", "jacobi", "meetings"),
+    ("name", "jacobi", "barriers"),
     [
         ("Cg", False, 2),
         ("Cg", True, 3),
@@ -43,20 +43,26 @@ def planned(calls: Sequence[Call], forming: bool = True) -> rounds.Plan:
         ("Gmres", True, 4),
     ],
 )
-def test_an_iteration_meets_only_for_its_sums(name, jacobi, meetings):
+def test_an_iteration_meets_only_for_its_sums(name, jacobi, barriers):
     plan = planned(recorded(name, jacobi=jacobi))
-    assert plan.count == meetings
-    assert not any(plan.waits)
+    assert plan.count == barriers
+    assert not any(plan.sync_before)
 
 
 def test_without_forming_all_wait_for_what_is_gathered():
-    assert planned(recorded("Cg"), forming=False).waits == [True, False, False]
-    assert planned(recorded("Bicgstab"), forming=False).waits == [False, True, False, True, False]
+    assert planned(recorded("Cg"), rematerialize=False).sync_before == [True, False, False]
+    assert planned(recorded("Bicgstab"), rematerialize=False).sync_before == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_what_is_formed_from_one_vector_is_always_formed():
-    assert not any(planned(recorded("Gmres"), forming=False).waits)
-    plan = planned(recorded("Cg"), forming=False)
+    assert not any(planned(recorded("Gmres"), rematerialize=False).sync_before)
+    plan = planned(recorded("Cg"), rematerialize=False)
     assert len(plan.later[0].sources) == 1 and not plan.later[0].chain
 
 
@@ -67,9 +73,9 @@ def test_cg_forms_its_direction_from_the_residual_and_the_old_direction():
     assert len(plan.later[0].sources) == 2
     # In the first round of a launch the direction is there.
     assert plan.first[0].chain == ()
-    assert plan.first[0].sources == (plan.acts[0].gathers,)
+    assert plan.first[0].sources == (plan.phases[0].gathers,)
     # Others may still gather the old one while the new one is stored.
-    assert plan.doubled == {plan.acts[0].gathers}
+    assert plan.double_buffered == {plan.phases[0].gathers}
 
 
 def test_bicgstab_never_stores_the_half_residual():
@@ -77,18 +83,18 @@ def test_bicgstab_never_stores_the_half_residual():
     plan = planned(calls)
     r = argument(calls, "bicgstab.half", "r")
     r = tape.address(r)
-    stored = {(m.act, m.early): vectors for m, vectors in plan.stored.items()}
+    stored = {(m.phase, m.early): vectors for m, vectors in plan.stored.items()}
     assert r not in stored[(1, False)] and r in stored[(4, False)]
     assert plan.deferred == [False, False, True, False, False]
-    assert r not in plan.doubled
+    assert r not in plan.double_buffered
 
 
 def test_what_gmres_gathers_is_stored_with_the_norm_and_needs_one_place():
     calls = recorded("Gmres")
     plan = planned(calls)
     w = tape.address(argument(calls, "csr.spmv", "y"))
-    assert plan.stored == {rounds.Meeting(1, early=False): {w}}
-    assert plan.doubled == set()
+    assert plan.stored == {schedule.Barrier(1, early=False): {w}}
+    assert plan.double_buffered == set()
 
 
 def test_a_product_of_a_product_waits_for_it():
@@ -99,11 +105,11 @@ def test_a_product_of_a_product_waits_for_it():
         Call(vector.axpby, (z, x, 1.0, 1.0)),
     ]
     plan = planned(calls)
-    assert plan.waits == [True, True]
-    early = [rounds.Meeting(at, early=True) for at in (0, 1)]
+    assert plan.sync_before == [True, True]
+    early = [schedule.Barrier(at, early=True) for at in (0, 1)]
     x_at, y_at = (tape.address(v) for v in (x, y))
     assert plan.stored == {early[0]: {x_at}, early[1]: {y_at}}
-    assert plan.doubled == set()
+    assert plan.double_buffered == set()
 
 
 def test_a_gather_of_more_than_four_vectors_waits_instead():
@@ -112,20 +118,20 @@ def test_a_gather_of_more_than_four_vectors_waits_instead():
     calls = [Call(vector.axpby, (part, u, 1.0, 1.0)) for part in parts]
     calls.append(Call(matrix.csr_spmv, (A, u, w, 1.0, 0.0)))
     calls.append(Call(vector.axpby, (w, d, 1.0, 0.0)))
-    assert planned(calls).waits[5]
+    assert planned(calls).sync_before[5]
 
 
 def test_an_operation_that_is_not_on_rows_keeps_an_iteration_out_of_one_kernel():
     calls = recorded("Gmres").expanded()
-    assert rounds.acts_of(tape.steps_of(calls)) is None
+    assert schedule.phases_of(tape.steps_of(calls)) is None
 
 
 DEVICE = SimpleNamespace(capability=(9, 0), multiprocessors=132, shared_bytes=232_448, warp=32)
 
 
-def shapes_of(calls: Sequence[Call], rows: int) -> list[room.Shape]:
+def shapes_of(calls: Sequence[Call], rows: int) -> list[shared_memory.Shape]:
     plan = planned(calls)
-    return [loop.with_shared(DEVICE, plan, s) for s in loop.shapes(DEVICE, plan.acts, rows)]
+    return [loop.with_shared(DEVICE, plan, s) for s in loop.shapes(DEVICE, plan.phases, rows)]
 
 
 def test_a_small_system_is_tried_on_a_cluster_first():
@@ -158,13 +164,13 @@ def test_the_basis_of_gmres_comes_before_its_matrix():
     assert small.matrices and small.basis == 31
 
 
-def text(calls: Sequence[Call], shape: room.Shape) -> together.Made:
+def text(calls: Sequence[Call], shape: shared_memory.Shape) -> persistent.Made:
     plan = planned(calls)
     found = [pair for call in calls for pair in call.named]
     value = next(np.dtype(a.dtype).str[1:] for p, a in found if p.kind == "T" and p.dims)
-    spares = {where: vectors(1, 100)[0] for where in plan.doubled}
+    buffers = {where: vectors(1, 100)[0] for where in plan.double_buffered}
     status = next(a for p, a in found if p.is_status)
-    return together.together(plan, status, value, shape, spares, warp=32)
+    return persistent.persistent_kernel(plan, status, value, shape, buffers, warp=32)
 
 
 def restart(name: str) -> dict[str, int]:
@@ -172,9 +178,9 @@ def restart(name: str) -> dict[str, int]:
 
 
 SHAPES = {
-    "grid": room.Shape(512, 132, 4, matrices=False, basis=5),
-    "grid with matrices": room.Shape(256, 128, 1, matrices=True, basis=31),
-    "cluster": room.Shape(256, 16, 2, 16, matrices=True, basis=31),
+    "grid": shared_memory.Shape(512, 132, 4, matrices=False, basis=5),
+    "grid with matrices": shared_memory.Shape(256, 128, 1, matrices=True, basis=31),
+    "cluster": shared_memory.Shape(256, 16, 2, 16, matrices=True, basis=31),
 }
 
 

@@ -1,7 +1,7 @@
 // Blocks that wait for one another: all of a grid at once on the device, one a multiprocessor (a
 // cooperative launch), or a cluster.
 //
-// What a block has to say goes out in words of 4 bytes with the number of the meeting beside each;
+// What a block has to say goes out in words of 4 bytes with the number of the barrier beside each;
 // whoever waits reads until it sees that number. So a sum over the grid takes a write and a read,
 // without atomics, and all blocks add up the same numbers in the same order.
 #pragma once
@@ -25,7 +25,7 @@ WL_DEVICE S sum_in_first_wave(const item& it, S value, S* of_wave) {
   return value;
 }
 
-// Two sums that share a meeting.
+// Two sums that share a barrier.
 template <class A, class B>
 struct both {
   A first;
@@ -58,8 +58,8 @@ WL_DEVICE bool works_meanwhile(const item& it) { return it.thread() == WL_BLOCK 
 #if defined(WL_CLUSTER)
 // A cluster of blocks (compute capability 9.0) meets in hardware, and its blocks write into one
 // another's shared memory.
-struct meeting {
-  u64* posts;
+struct grid_barrier {
+  u64* mailboxes;
   u32 number;
 };
 
@@ -89,7 +89,8 @@ WL_DEVICE void tell(int there, S* place, const S& value) {
 }
 
 template <bool PUBLISH, class R, class S, class F, class W = idle>
-WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish, const W& work = {}) {
+WL_DEVICE void add_up(const item& it, grid_barrier& m, S value, const F& finish,
+                      const W& work = {}) {
   WL_SHARED(S, of_wave, WAVES);
   WL_SHARED(S, heard, 2 * WL_CLUSTER);
   S* const room = heard + (m.number++ & 1) * WL_CLUSTER;
@@ -117,7 +118,7 @@ WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish, cons
 // totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many. A sum takes as
 // many lanes as it has numbers, so that a wave has several at once.
 template <class T>
-WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts, T* totals,
+WL_DEVICE void add_up_many(const item& it, grid_barrier& m, i64 many, const T* parts, T* totals,
                            T* heard, u64*) {
   constexpr int near = WAVES, far = WL_CLUSTER;
   static_assert(WL_WARP % near == 0 && WL_WARP % far == 0, "sums divide the wave");
@@ -140,20 +141,21 @@ WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts,
   it.barrier();
 }
 
-WL_DEVICE void wait_for_all(const item&, meeting&) { meet(); }
+WL_DEVICE void wait_for_all(const item&, grid_barrier&) { meet(); }
 
 // Nobody writes to a block that has not begun.
-WL_DEVICE void begin_meetings() { meet(); }
+WL_DEVICE void begin_barriers() { meet(); }
 
 #elif defined(WL_LOCKSTEP)
 // Emulated blocks run one after the other: there is but one, which hears what it says.
-struct meeting {
-  u64* posts;
+struct grid_barrier {
+  u64* mailboxes;
   u32 number;
 };
 
 template <bool PUBLISH, class R, class S, class F, class W = idle>
-WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish, const W& work = {}) {
+WL_DEVICE void add_up(const item& it, grid_barrier& m, S value, const F& finish,
+                      const W& work = {}) {
   WL_SHARED(S, of_wave, WAVES);
   ++m.number;
   value = sum_in_first_wave(it, value, of_wave);
@@ -167,7 +169,7 @@ WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish, cons
 }
 
 template <class T>
-WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts, T* totals, T*,
+WL_DEVICE void add_up_many(const item& it, grid_barrier& m, i64 many, const T* parts, T* totals, T*,
                            u64*) {
   ++m.number;
   it.barrier();
@@ -180,19 +182,19 @@ WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts,
   it.barrier();
 }
 
-WL_DEVICE void wait_for_all(const item& it, meeting&) { it.barrier(); }
-WL_DEVICE void begin_meetings() {}
+WL_DEVICE void wait_for_all(const item& it, grid_barrier&) { it.barrier(); }
+WL_DEVICE void begin_barriers() {}
 
 #else
-struct meeting {
-  u64* posts; // two rooms, so that nobody's words are overwritten before all have read them
+struct grid_barrier {
+  u64* mailboxes; // two rooms, so that nobody's words are overwritten before all have read them
   u32 number;
 
-  // The room of the next meeting: LARGEST words a block.
+  // The room of the next barrier: LARGEST words a block.
   static constexpr int LARGEST = 16;
   WL_DEVICE u64* room(const item& it) {
     ++number;
-    return posts + (number & 1) * it.blocks() * LARGEST;
+    return mailboxes + (number & 1) * it.blocks() * LARGEST;
   }
 };
 
@@ -235,7 +237,7 @@ WL_DEVICE void post(u64* place, const S& value, u32 number) {
 // looked for all at once: one after the other, each would take a way to the cache and back. (Half
 // the lanes for each of two sums took so many registers that others were spilled.)
 template <class S>
-WL_DEVICE S sum_of_posts(const item& it, const u64* room, u32 number) {
+WL_DEVICE S sum_of_mailboxes(const item& it, const u64* room, u32 number) {
   constexpr int words = sizeof(S) / sizeof(i32), pairs = pairs_of<S>, W = WL_WARP;
   constexpr int ahead = pairs > 1 ? 2 : 5; // an H200 has 132 multiprocessors
   S sum{};
@@ -298,9 +300,10 @@ struct unit {
 // before is seen by all after. S consists of numbers R, which waves add up eight bytes each: one
 // wave with all of them had no registers left for what it keeps of the vectors.
 template <bool PUBLISH, class R, class S, class F, class W = idle>
-WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish, const W& work = {}) {
+WL_DEVICE void add_up(const item& it, grid_barrier& m, S value, const F& finish,
+                      const W& work = {}) {
   constexpr int words = sizeof(S) / sizeof(i32), units = pairs_of<S>;
-  static_assert(2 * units <= meeting::LARGEST && units <= WAVES, "a sum fits the room");
+  static_assert(2 * units <= grid_barrier::LARGEST && units <= WAVES, "a sum fits the room");
   WL_SHARED(S, of_wave, WAVES);
   WL_SHARED(unit<R>, heard, units);
   u64* const room = m.room(it);
@@ -318,7 +321,7 @@ WL_DEVICE void add_up(const item& it, meeting& m, S value, const F& finish, cons
     work();
   const int mine = wave_of(it);
   if (mine < units) {
-    const unit<R> total = sum_of_posts<unit<R>>(it, room + mine * it.blocks() * 2, m.number);
+    const unit<R> total = sum_of_mailboxes<unit<R>>(it, room + mine * it.blocks() * 2, m.number);
     if constexpr (PUBLISH)
       release_or_acquire();
     if (lane_of(it) == 0)
@@ -357,14 +360,14 @@ WL_DEVICE S hear(const u64* place, u32 number) {
   return __builtin_bit_cast(S, said);
 }
 
-// totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many. Another meeting
+// totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many. Another barrier
 // lies between two of these: they share a room.
 //
 // If there are many sums, each is added up by one block, which tells all: that is a way to the
 // cache and back more, but every block adding up all of them took 2.5 microseconds more for 28 of
 // them at 32^3 (H200).
 template <class T>
-WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts, T* totals, T*,
+WL_DEVICE void add_up_many(const item& it, grid_barrier& m, i64 many, const T* parts, T* totals, T*,
                            u64* room) {
   constexpr int distance = 2 * pairs_of<T>;
   static_assert(WL_WARP % WAVES == 0, "a wave has several sums at once");
@@ -380,13 +383,13 @@ WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts,
   }
   if (many <= DIRECT_SUMS) {
     for (i64 i = wave_of(it); i < many; i += WAVES) {
-      const T total = sum_of_posts<T>(it, place(i, 0), m.number);
+      const T total = sum_of_mailboxes<T>(it, place(i, 0), m.number);
       if (lane_of(it) == 0)
         totals[i] = total;
     }
   } else {
     for (i64 i = it.block() + wave_of(it) * it.blocks(); i < many; i += WAVES * it.blocks()) {
-      const T total = sum_of_posts<T>(it, place(i, 0), m.number);
+      const T total = sum_of_mailboxes<T>(it, place(i, 0), m.number);
       if (lane_of(it) == 0)
         post(place(i, it.blocks()), total, m.number);
     }
@@ -397,7 +400,7 @@ WL_DEVICE void add_up_many(const item& it, meeting& m, i64 many, const T* parts,
 }
 
 // Everything that was written before is seen by all after.
-WL_DEVICE void wait_for_all(const item& it, meeting& m) {
+WL_DEVICE void wait_for_all(const item& it, grid_barrier& m) {
   u64* const room = m.room(it);
   it.barrier();
   if (wave_of(it) == 0) {
@@ -405,13 +408,13 @@ WL_DEVICE void wait_for_all(const item& it, meeting& m) {
       release_or_acquire();
       post(room + it.block() * 2, 0, m.number);
     }
-    sum_of_posts<i32>(it, room, m.number);
+    sum_of_mailboxes<i32>(it, room, m.number);
     release_or_acquire();
   }
   it.barrier();
 }
 
-WL_DEVICE void begin_meetings() {}
+WL_DEVICE void begin_barriers() {}
 #endif
 
 } // namespace wl

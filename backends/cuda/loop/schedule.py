@@ -1,10 +1,10 @@
-"""An iteration as one kernel whose blocks meet: what they store for one another, and when.
+"""The schedule of a persistent kernel: its grid barriers, and what is stored before each.
 
 Every work-item keeps the elements of all vectors in its own rows, so that only what products gather
-is in memory that all blocks read. A vector is stored there before a meeting, and gathered after it.
-Sums are meetings anyway, and it pays to need no others: what the steps between a meeting and a
+is in memory that all blocks read. A vector is stored there before a barrier, and gathered after it.
+Sums are barriers anyway, and it pays to need no others: what the steps between a barrier and a
 product do to the vector that is gathered, each gather can do again on what was stored before that
-meeting. So conjugate gradients meet twice an iteration, BiCGSTAB three times and CGS twice.
+barrier. So conjugate gradients have two an iteration, BiCGSTAB three and CGS two.
 
 Everything here is about operations and addresses: it needs no GPU.
 """
@@ -33,7 +33,7 @@ APPENDING = Operation(
 )
 
 
-_Maker = Callable[[dict[str, Any]], list["Act"]]
+_Maker = Callable[[dict[str, Any]], list["Phase"]]
 
 #: What a round is made of for composite operations that can be parts of it as a whole.
 COMPOSITES: dict[Operation, _Maker] = {}
@@ -56,7 +56,7 @@ class Arnoldi:
 
 
 @dataclass(frozen=True)
-class Act:
+class Phase:
     """A part of a round: a product, an operation on rows, one after the other; or GMRES's own."""
 
     product: Call | None = None
@@ -120,28 +120,28 @@ def column_arrays(rows: Call) -> list[tuple[Any, Any]]:
     ]
 
 
-def all_vectors(act: Act) -> list[Any]:
+def all_vectors(phase: Phase) -> list[Any]:
     """Return the vectors of a part."""
-    found = [array for _, array in row_arrays(act.rows)]
-    if act.product is not None:
-        found += act.product[1][1:3]
-    if act.arnoldi is not None:
-        found.append(act.arnoldi.w)
+    found = [array for _, array in row_arrays(phase.rows)]
+    if phase.product is not None:
+        found += phase.product[1][1:3]
+    if phase.arnoldi is not None:
+        found.append(phase.arnoldi.w)
     return found
 
 
-def acts_of(steps: list[Step]) -> list[Act] | None:
+def phases_of(steps: list[Step]) -> list[Phase] | None:
     """Return the parts of a round, or None if there is an operation that cannot be one."""
-    acts: list[Act] = []
+    phases: list[Phase] = []
     for step in steps:
         if step.other is None:
-            acts.append(Act(step.product, step.rows))
+            phases.append(Phase(step.product, step.rows))
             continue
         make = COMPOSITES.get(step.other.operation)
         if make is None:
             return None
-        acts += make({parameter.name: argument for parameter, argument in step.other.named})
-    return acts
+        phases += make({parameter.name: argument for parameter, argument in step.other.named})
+    return phases
 
 
 def composite(operation: Operation) -> Callable[[_Maker], _Maker]:
@@ -155,12 +155,12 @@ def composite(operation: Operation) -> Callable[[_Maker], _Maker]:
 
 
 @composite(gmres.extend)
-def _orthogonalized(w: dict[str, Any]) -> list[Act]:
+def _orthogonalized(w: dict[str, Any]) -> list[Phase]:
     members = {name: w[name] for name in Arnoldi.__dataclass_fields__}
     appended = (w["v"], w["w"], w["after"], w["status"])
     return [
-        Act(arnoldi=Arnoldi(**members)),
-        Act(rows=Call(APPENDING, appended), keeps_basis=True),
+        Phase(arnoldi=Arnoldi(**members)),
+        Phase(rows=Call(APPENDING, appended), keeps_basis=True),
     ]
 
 
@@ -181,220 +181,220 @@ class Gather:
 
 
 @dataclass(frozen=True)
-class Meeting:
-    """A meeting at the end of a part, or before it if that is ``early``."""
+class Barrier:
+    """A grid barrier at the end of a part, or before it if that is ``early``."""
 
-    act: int
+    phase: int
     early: bool
 
     @property
     def place(self) -> tuple[int, bool]:
-        """What orders meetings within a round."""
-        return self.act, not self.early
+        """What orders barriers within a round."""
+        return self.phase, not self.early
 
 
 @dataclass
 class Plan:
-    """The meetings of a round.
+    """The barriers of a round.
 
     Attributes
     ----------
-    acts : list of Act
-    meets, waits, deferred : list of bool
-        For each part, whether its sum is a meeting; whether there is one before it; whether its sum
+    phases : list of Phase
+    syncs, sync_before, deferred : list of bool
+        For each part, whether its sum is a barrier; whether there is one before it; whether its sum
         is left to the next one.
     first, later : dict
         By product, what it gathers in the first round of a launch and in the others.
     stored : dict
-        By meeting, the vectors that are stored before it.
-    doubled : set of int
+        By barrier, the vectors that are stored before it.
+    double_buffered : set of int
         The vectors that others may still gather while they are stored: they have two places.
     """
 
-    acts: list[Act]
-    meets: list[bool]
-    waits: list[bool]
+    phases: list[Phase]
+    syncs: list[bool]
+    sync_before: list[bool]
     deferred: list[bool]
     first: dict[int, Gather] = field(default_factory=dict)
     later: dict[int, Gather] = field(default_factory=dict)
-    stored: dict[Meeting, set[int]] = field(default_factory=dict)
-    doubled: set[int] = field(default_factory=set)
+    stored: dict[Barrier, set[int]] = field(default_factory=dict)
+    double_buffered: set[int] = field(default_factory=set)
 
     @property
     def count(self) -> int:
         """Meetings of a round at the most."""
-        of_acts = sum(
-            4 if a.arnoldi else 1 for a, m in zip(self.acts, self.meets, strict=True) if m
+        of_phases = sum(
+            4 if a.arnoldi else 1 for a, m in zip(self.phases, self.syncs, strict=True) if m
         )
-        return of_acts + sum(self.waits)
+        return of_phases + sum(self.sync_before)
 
-    def before(self, act: int) -> range:
+    def before(self, phase: int) -> range:
         """Return the parts before one, the nearest first, once around."""
-        return range(act - 1, act - len(self.acts) - 1, -1)
+        return range(phase - 1, phase - len(self.phases) - 1, -1)
 
 
-def plan(acts: list[Act], forming: bool) -> Plan:
-    """Return the meetings of a round.
+def plan(phases: list[Phase], rematerialize: bool) -> Plan:
+    """Return the barriers of a round.
 
     Parameters
     ----------
-    acts : list of Act
+    phases : list of Phase
         The round.
-    forming : bool
+    rematerialize : bool
         Whether gathers may form what they gather from several vectors. It takes more of them, which
         is cheap where all is in the caches.
     """
-    deferred = [_is_deferred(acts, at) for at in range(len(acts))]
-    meets = [act.has_sum and not late for act, late in zip(acts, deferred, strict=True)]
-    made = Plan(acts, meets, [False] * len(acts), deferred)
-    products = [at for at, act in enumerate(acts) if act.product is not None]
+    deferred = [_is_deferred(phases, at) for at in range(len(phases))]
+    syncs = [phase.has_sum and not late for phase, late in zip(phases, deferred, strict=True)]
+    made = Plan(phases, syncs, [False] * len(phases), deferred)
+    products = [at for at, phase in enumerate(phases) if phase.product is not None]
     for at in products:
-        gather = _gather(made, at, forming)
+        gather = _gather(made, at, rematerialize)
         if gather is None:
-            made.waits[at] = True
-    for at in products:  # with all waits in their places
-        gather = _gather(made, at, forming)
-        vector = acts[at].gathers
+            made.sync_before[at] = True
+    for at in products:  # with all sync_before in their places
+        gather = _gather(made, at, rematerialize)
+        vector = phases[at].gathers
         assert vector is not None
         made.later[at] = gather if gather is not None else Gather((), (vector,))
         made.first[at] = made.later[at]
         if any(step >= at for step in made.later[at].chain):
             chain = tuple(step for step in made.later[at].chain if step < at)
-            made.first[at] = Gather(chain, _sources(acts, chain, vector))
+            made.first[at] = Gather(chain, _sources(phases, chain, vector))
     for at in products:
         for source in made.later[at].sources:
             where = _stored_at(made, at, source)
             if where is not None:
                 made.stored.setdefault(where, set()).add(source)
     for where, vectors in made.stored.items():
-        made.doubled |= vectors & _gathered_before(made, where)
+        made.double_buffered |= vectors & _gathered_before(made, where)
     return made
 
 
-def _is_deferred(acts: list[Act], at: int) -> bool:
+def _is_deferred(phases: list[Phase], at: int) -> bool:
     """Return whether the sum of a part can be added up with the next one.
 
     It can if what comes of it is not asked for before: by no element up to the next sum, and by no
     ``finish`` before that one's. Of an operation that was not traced nothing is known of when it
     asks.
     """
-    rows = acts[at].rows
+    rows = phases[at].rows
     if rows is None or rows[0].step is None or not rows[0].sums:
         return False
     made = {address(a) for p, a in column_arrays(rows) if p.intent != "in"}
     if any(p.is_status and p.intent != "in" for p in rows[0].parameters):
         return False  # whether a column runs is asked for by all
-    for act in acts[at + 1 :]:
-        if act.rows is None or act.rows[0].step is None:
-            if act.product is not None and act.rows is None:
+    for phase in phases[at + 1 :]:
+        if phase.rows is None or phase.rows[0].step is None:
+            if phase.product is not None and phase.rows is None:
                 continue
             return False
-        first = act.rows[0].step.traced.read_first
+        first = phase.rows[0].step.traced.read_first
         touched = {
-            address(a) for p, a in column_arrays(act.rows) if p.name in first or p.intent != "in"
+            address(a) for p, a in column_arrays(phase.rows) if p.name in first or p.intent != "in"
         }
         if made & touched:
             return False
-        if act.has_sum:
+        if phase.has_sum:
             return True
     return False
 
 
-def _gather(made: Plan, product: int, forming: bool) -> Gather | None:
+def _gather(made: Plan, product: int, rematerialize: bool) -> Gather | None:
     """Return what a product gathers, None if all must wait for the vector itself."""
-    acts, vector = made.acts, made.acts[product].gathers
+    phases, vector = made.phases, made.phases[product].gathers
     assert vector is not None
-    if made.waits[product]:
+    if made.sync_before[product]:
         return Gather((), (vector,))
     between = []
     for at in made.before(product):
-        act = acts[at]
-        if act.product is not None or act.rows is None or made.meets[at]:
+        phase = phases[at]
+        if phase.product is not None or phase.rows is None or made.syncs[at]:
             break
-        between.append(at % len(acts))
+        between.append(at % len(phases))
     chain: list[int] = []
     needed = {vector}
     for at in between:
-        act = acts[at]
-        if act.writes & needed:
+        phase = phases[at]
+        if phase.writes & needed:
             chain.insert(0, at)
-            needed = (needed - act.writes) | act.reads
-    sources = _sources(acts, tuple(chain), vector)
+            needed = (needed - phase.writes) | phase.reads
+    sources = _sources(phases, tuple(chain), vector)
     start = product - len(between)
-    if chain and len(sources) > (MOST_SOURCES if forming else 1):
+    if chain and len(sources) > (MOST_SOURCES if rematerialize else 1):
         return None
     if not all(_is_stored_in_time(made, start, source) for source in sources):
         return None
     return Gather(tuple(chain), sources)
 
 
-def _sources(acts: list[Act], chain: tuple[int, ...], vector: int) -> tuple[int, ...]:
+def _sources(phases: list[Phase], chain: tuple[int, ...], vector: int) -> tuple[int, ...]:
     """Return the vectors that a chain makes ``vector`` of."""
     needed = {vector}
     for at in reversed(chain):
-        needed = (needed - acts[at].writes) | acts[at].reads
+        needed = (needed - phases[at].writes) | phases[at].reads
     return tuple(sorted(needed))
 
 
 def _last_write(made: Plan, before: int, vector: int) -> int | None:
     """Return the part that writes a vector last before a part, perhaps in the round before."""
     return next(
-        (at for at in made.before(before) if vector in made.acts[at % len(made.acts)].writes),
+        (at for at in made.before(before) if vector in made.phases[at % len(made.phases)].writes),
         None,
     )
 
 
 def _is_stored_in_time(made: Plan, start: int, vector: int) -> bool:
-    """Return whether there is a meeting between the last write of a vector and a part."""
+    """Return whether there is a barrier between the last write of a vector and a part."""
     written = _last_write(made, start, vector)
-    return written is None or _meeting_after(made, written, start) is not None
+    return written is None or _barrier_after(made, written, start) is not None
 
 
-def _meeting_after(made: Plan, written: int, start: int) -> Meeting | None:
-    """Return the first meeting after a part wrote something, and before another begins."""
-    count = len(made.acts)
+def _barrier_after(made: Plan, written: int, start: int) -> Barrier | None:
+    """Return the first barrier after a part wrote something, and before another begins."""
+    count = len(made.phases)
     for at in range(written, start):
-        if made.meets[at % count]:
-            return Meeting(at % count, early=False)
-        if made.waits[(at + 1) % count]:
-            return Meeting((at + 1) % count, early=True)
+        if made.syncs[at % count]:
+            return Barrier(at % count, early=False)
+        if made.sync_before[(at + 1) % count]:
+            return Barrier((at + 1) % count, early=True)
     return None
 
 
-def _stored_at(made: Plan, product: int, source: int) -> Meeting | None:
-    """Return the meeting before which a source is stored, None for what never changes."""
+def _stored_at(made: Plan, product: int, source: int) -> Barrier | None:
+    """Return the barrier before which a source is stored, None for what never changes."""
     gather = made.later[product]
     start = product
-    if not made.waits[product]:
+    if not made.sync_before[product]:
         for at in made.before(product):
-            act = made.acts[at]
-            if act.product is not None or act.rows is None or made.meets[at]:
+            phase = made.phases[at]
+            if phase.product is not None or phase.rows is None or made.syncs[at]:
                 break
             start = at
     written = _last_write(made, start if gather.chain else product, source)
     if written is None:
         return None
-    if made.waits[product]:
-        return Meeting(product, early=True)
-    return _meeting_after(made, written, start)
+    if made.sync_before[product]:
+        return Barrier(product, early=True)
+    return _barrier_after(made, written, start)
 
 
-def _gathered_before(made: Plan, where: Meeting) -> set[int]:
-    """Return what is gathered between the meeting before this one and this one."""
-    acts, found = made.acts, set[int]()
-    if acts[where.act].arnoldi is not None and not where.early:
-        return found  # it meets before it stores
-    at = where.act
+def _gathered_before(made: Plan, where: Barrier) -> set[int]:
+    """Return what is gathered between the barrier before this one and this one."""
+    phases, found = made.phases, set[int]()
+    if phases[where.phase].arnoldi is not None and not where.early:
+        return found  # it syncs before it stores
+    at = where.phase
     if not where.early and at in made.later:
         found |= set(made.later[at].sources)
-    if not where.early and made.waits[at]:
+    if not where.early and made.sync_before[at]:
         return found
-    for before in made.before(where.act):
-        if made.meets[before]:
+    for before in made.before(where.phase):
+        if made.syncs[before]:
             break
-        index = before % len(acts)
+        index = before % len(phases)
         if index in made.later:
             found |= set(made.later[index].sources)
-        if made.waits[index]:
+        if made.sync_before[index]:
             break
     return found
