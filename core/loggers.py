@@ -1,8 +1,9 @@
-"""Watching a solve: a bar, a narrating stream, or the numbers."""
+"""Watching a solve: a bar, a narrating stream, the numbers, or what it moves and applies."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
@@ -12,6 +13,7 @@ import numpy as np
 from .errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from .events import Allocation, Application, Copy
     from .result import Result
 
 
@@ -31,6 +33,9 @@ class Snapshot:
         Residual norms as the iteration sees them, and what they have to reach.
     running : int
         Columns that are still running.
+    true_norm : array, shape (k,), or None
+        Norms of ``b - A x`` where they were computed: at the start, where a cycle was verified,
+        and wherever a logger looks that has ``true_residual``.
     """
 
     solver: str
@@ -40,6 +45,7 @@ class Snapshot:
     norm: np.ndarray[Any, Any]
     threshold: np.ndarray[Any, Any]
     running: int
+    true_norm: np.ndarray[Any, Any] | None = None
 
 
 class Logger:
@@ -49,15 +55,52 @@ class Logger:
     ----------
     every : int
         Iterations between two calls of :meth:`iteration`. In between the executor runs alone.
+    true_residual : bool
+        Whether the true residual is computed for each call of :meth:`iteration`, which costs a
+        product with ``A``. Solvers that have no iterate between cycles (GMRES) have it at their
+        ends alone.
+
+    Notes
+    -----
+    What nobody asks for costs nothing. A logger with a method :meth:`applied` of its own has the
+    host drive the iterations one operation at a time, as a profiler does: what is recorded cannot
+    be counted. One with :meth:`copied` or :meth:`allocated` is told of what the executor does
+    while the solve runs; outside of solves there is :func:`watch`.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> class Residuals(wl.loggers.Logger):
+    ...     every, true_residual = 2, True
+    ...
+    ...     def iteration(self, snapshot):
+    ...         print(snapshot.iteration, np.allclose(snapshot.norm, snapshot.true_norm))
+    >>> A = wl.Csr(np.diag([1.0, 2.0, 3.0, 4.0]))
+    >>> x, info = wl.solvers.Cg(A).solve(np.ones(4), loggers=[Residuals()])
+    2 True
+    4 True
     """
 
     every: int = 100
+    true_residual: bool = False
 
     def start(self, snapshot: Snapshot) -> None:
         """See the initial residual."""
 
     def iteration(self, snapshot: Snapshot) -> None:
         """See where the solve stands."""
+
+    def verified(self, snapshot: Snapshot) -> None:
+        """See the true residual at the end of a cycle, beside what the iteration saw."""
+
+    def applied(self, application: Application) -> None:
+        """See a product with ``A`` or ``M``."""
+
+    def copied(self, copy: Copy) -> None:
+        """See a copy of an array."""
+
+    def allocated(self, allocation: Allocation) -> None:
+        """See an array being allocated."""
 
     def finish(self, result: Result) -> None:
         """See the outcome."""
@@ -91,8 +134,8 @@ class History(Logger):
     solves.
     """
 
-    def __init__(self, every: int = 1) -> None:
-        self.every = every
+    def __init__(self, every: int = 1, true_residual: bool = False) -> None:
+        self.every, self.true_residual = every, true_residual
         self.snapshots: list[Snapshot] = []
 
     def start(self, snapshot: Snapshot) -> None:
@@ -104,11 +147,68 @@ class History(Logger):
         self.snapshots.append(snapshot)
 
 
-class Stream(Logger):
-    """Narrates a solve, a line every so many iterations."""
+class Counts(Logger):
+    """Counts products, copies and allocations.
 
-    def __init__(self, stream: TextIO | None = None, every: int = 100) -> None:
-        self.every = every
+    The solve is driven from the host for it, one operation at a time.
+
+    Attributes
+    ----------
+    applications : Counter
+        Products by operator, ``"A"`` and ``"M"``.
+    copies, copied_bytes : Counter
+        Copies and their bytes by direction, a pair of names such as ``("host", "cuda:0")``.
+    allocations, allocated_bytes : int
+        Arrays that were allocated, and their bytes.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> counts = wl.loggers.Counts()
+    >>> A = wl.Csr(np.diag([1.0, 2.0, 3.0]))
+    >>> result = wl.solvers.Cg(A, rtol=1e-10).solve(np.ones(3), loggers=[counts])
+    >>> result.iterations, counts.applications["A"]  # and one at each end for the true residual
+    (3, 5)
+    """
+
+    def __init__(self) -> None:
+        self.applications: Counter[str] = Counter()
+        self.copies: Counter[tuple[str, str]] = Counter()
+        self.copied_bytes: Counter[tuple[str, str]] = Counter()
+        self.allocations = self.allocated_bytes = 0
+
+    def applied(self, application: Application) -> None:
+        """Count a product."""
+        self.applications[application.operator] += 1
+
+    def copied(self, copy: Copy) -> None:
+        """Count a copy."""
+        self.copies[copy.source, copy.target] += 1
+        self.copied_bytes[copy.source, copy.target] += copy.nbytes
+
+    def allocated(self, allocation: Allocation) -> None:
+        """Count an allocation."""
+        self.allocations += 1
+        self.allocated_bytes += allocation.nbytes
+
+
+class Stream(Logger):
+    """Narrates a solve, a line every so many iterations.
+
+    Parameters
+    ----------
+    stream : file, optional
+        Where to; standard error by default.
+    every : int
+        Iterations between two lines.
+    true_residual : bool
+        Whether lines have the true residual beside that of the recurrence.
+    """
+
+    def __init__(
+        self, stream: TextIO | None = None, every: int = 100, true_residual: bool = False
+    ) -> None:
+        self.every, self.true_residual = every, true_residual
         self._stream = stream
 
     def _say(self, line: str) -> None:
@@ -125,8 +225,20 @@ class Stream(Logger):
         """See where the solve stands."""
         self._say(
             f"  iteration {snapshot.iteration}: residual norm "
-            f"{snapshot.norm.max(initial=0.0):.3e}, {snapshot.running} running"
+            f"{snapshot.norm.max(initial=0.0):.3e}{self._true(snapshot)}, "
+            f"{snapshot.running} running"
         )
+
+    def verified(self, snapshot: Snapshot) -> None:
+        """See the true residual."""
+        if self.true_residual:
+            self._say(f"  iteration {snapshot.iteration}: cycle ended{self._true(snapshot)}")
+
+    @staticmethod
+    def _true(snapshot: Snapshot) -> str:
+        if snapshot.true_norm is None:
+            return ""
+        return f", true residual norm {snapshot.true_norm.max(initial=0.0):.3e}"
 
     def finish(self, result: Result) -> None:
         """See the outcome."""

@@ -23,14 +23,16 @@ class Result:
     Attributes
     ----------
     x : array, shape (n,) or (n, k)
-        The solution, or the last iterate; of the kind of ``b`` (NumPy or native), and
-        never an array of the caller's.
+        The solution; of the kind of ``b`` (NumPy or native), and never an array of the caller's.
+        Of a solve that failed it is the best iterate whose true residual was computed, at worst
+        ``x0``. Where you ended the solve (a callback, a criterion of your own, a number of
+        iterations without a tolerance) it is the iterate of that moment.
     stops : list of Stop
         Why each column stopped.
     iterations : int
         Iterations of the column that took most.
     residual_norm : float or array, shape (k,)
-        The norm of the true residual ``b - A x``.
+        The norm of the true residual ``b - A x`` of this ``x``.
     residuals : array, shape (iterations + 1,) or (iterations + 1, k)
         Residual norms as the iteration saw them, the initial one first; NaN where a column had
         stopped.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,10 @@ class Stop(IntEnum):
     TIME_LIMIT = 7
     INTERRUPTED = 8
     CALLBACK = 9
+    ITERATIONS = 10
+    NO_PROGRESS = 11
+    CRITERION = 12
+    OUT_OF_RANGE = 13
 
     @property
     def sentence(self) -> str:
@@ -56,6 +61,18 @@ _SENTENCES = {
     Stop.TIME_LIMIT: "not converged: the time limit was reached",
     Stop.INTERRUPTED: "interrupted",
     Stop.CALLBACK: "not converged: the callback asked to stop",
+    Stop.ITERATIONS: (
+        "done: the number of iterations that was asked for; no tolerance was given to meet"
+    ),
+    Stop.NO_PROGRESS: (
+        "ended early: the true residual no longer falls, with iterations left; no tolerance was "
+        "given to meet"
+    ),
+    Stop.CRITERION: "not converged: a criterion of your own ended the solve",
+    Stop.OUT_OF_RANGE: (
+        "out of range: the solution overflows the dtype, or loses its digits near zero; scale A "
+        "or b, or use a wider dtype"
+    ),
 }
 
 
@@ -119,7 +136,10 @@ class Status:
         """Return a host copy of a member."""
         return self.read_together(member)[0]
 
-    def read_together(self, *members: str) -> list[np.ndarray[Any, Any]]:
-        """Return host copies of several members, after one wait."""
-        found = self.executor.to_host_together(*(getattr(self, member) for member in members))
+    def read_together(
+        self, *members: str, also: Sequence[Array] = ()
+    ) -> list[np.ndarray[Any, Any]]:
+        """Return host copies of several members, and of other arrays, after one wait."""
+        arrays = [*(getattr(self, member) for member in members), *also]
+        found = self.executor.to_host_together(*arrays)
         return [np.array(array) for array in found]

@@ -1,9 +1,10 @@
-"""When to stop: criteria, and what they come to for a given right-hand side."""
+"""When to stop: criteria, and what they come to for a given system."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,34 +12,130 @@ import numpy as np
 from .errors import InvalidArgument
 
 
+class Norms:
+    """The norms of a solve that criteria are relative to, one for each column.
+
+    Columns are scaled where squares would leave the range of the dtype: these are the norms of
+    the scaled columns.
+
+    Parameters
+    ----------
+    b : array, shape (k,)
+        Norms of the right-hand sides.
+    initial : callable
+        Computes the norms of ``b - A x0``, shape (k,). It is called when a criterion asks.
+    scale : array, shape (k,), optional
+        What the columns were multiplied by; 1 by default.
+    """
+
+    def __init__(
+        self,
+        b: np.ndarray[Any, Any],
+        initial: Callable[[], np.ndarray[Any, Any]],
+        scale: np.ndarray[Any, Any] | None = None,
+    ) -> None:
+        self.b, self._initial = b, initial
+        self.scale = np.ones_like(b) if scale is None else scale
+
+    @cached_property
+    def initial(self) -> np.ndarray[Any, Any]:
+        """Norms of the residuals that the solve begins with."""
+        return self._initial()
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a solve stands, for a criterion of a user's own.
+
+    Attributes
+    ----------
+    iteration : int
+        Iterations done by the column that did most.
+    norm : array, shape (k,)
+        Residual norms as the iteration sees them.
+    norm_b : array, shape (k,)
+        Norms of the right-hand sides.
+    initial_norm : array, shape (k,)
+        Norms of the residuals that the solve began with.
+    seconds : float
+        Wall time since it began.
+    """
+
+    iteration: int
+    norm: np.ndarray[Any, Any]
+    norm_b: np.ndarray[Any, Any]
+    initial_norm: np.ndarray[Any, Any]
+    seconds: float
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a set of criteria comes to.
 
-    ``threshold`` is per column of the right-hand side.
+    ``threshold`` is per column of the right-hand side, scaled as :class:`Norms` are; ``own`` are
+    criteria that are asked while the solve runs.
     """
 
     threshold: np.ndarray[Any, Any] | None = None
     iterations: int | None = None
     seconds: float | None = None
+    own: tuple[Criterion, ...] = ()
 
 
-class Criterion(ABC):
-    """Something that ends a solve.
+class Criterion:
+    """Something that ends a solve; the base of criteria of your own.
 
     ``a | b`` stops when either is met, ``a & b`` when both are. Reaching a residual makes the
-    solve a success, running out of iterations or time does not.
+    solve a success; running out of iterations or time, or a criterion of your own, does not.
+
+    Notes
+    -----
+    A criterion of your own derives from this class and has a method ``done(state)`` that returns
+    whether the solve is to end; ``state`` is a :class:`wollemi.stop.State` with the iteration, the
+    norms and the time. It is asked every ``every`` iterations (1 by default; a class attribute or
+    one of the instance), on the host: executors drive the iterations in between alone. When it
+    ends a solve, ``Result.x`` is the iterate that the solve had come to, and columns whose
+    true residual meets a tolerance have converged all the same.
 
     Examples
     --------
     >>> from wollemi import stop
     >>> stop.RelativeResidual(1e-8) | stop.Iterations(100) | stop.Time(10.0)
     RelativeResidual(rtol=1e-08) | Iterations(count=100) | Time(seconds=10.0)
+
+    A criterion that is satisfied with a tenth of the initial residual once a second has passed or
+    twenty iterations are done:
+
+    >>> import numpy as np, wollemi as wl
+    >>> class Patience(wl.stop.Criterion):
+    ...     every = 10
+    ...
+    ...     def done(self, state):
+    ...         near = np.all(state.norm <= 0.1 * state.initial_norm)
+    ...         return near and (state.iteration >= 20 or state.seconds > 1)
+    >>> A = wl.Csr(np.diag(np.linspace(1, 100, 200)))
+    >>> cg = wl.solvers.Cg(A, stop=wl.stop.RelativeResidual(1e-12) | Patience())
+    >>> result = cg.solve(np.ones(200))
+    >>> result.iterations, result.reason
+    (20, 'not converged: a criterion of your own ended the solve')
     """
 
-    @abstractmethod
-    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
-        """Return what the criterion comes to for columns of these norms."""
+    #: Iterations between two questions to a criterion of a user's own.
+    every: int = 1
+
+    def done(self, state: State) -> bool:
+        """Return whether the solve is to end; for criteria of a user's own."""
+        raise NotImplementedError
+
+    def limits(self, norms: Norms) -> Limits:
+        """Return what the criterion comes to for a system of these norms."""
+        if type(self).done is Criterion.done:
+            raise InvalidArgument(
+                f"stop: {type(self).__name__} has no method done(self, state), which returns "
+                "whether a solve is to end"
+            )
+        _whole("every", self.every, 1)
+        return Limits(own=(self,))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the criterion as a dictionary that :func:`criterion` takes."""
@@ -68,18 +165,52 @@ def _whole(name: str, value: Any, least: int) -> None:
         raise InvalidArgument(f"{name}: expected an integer >= {least}, got {value!r}")
 
 
-@dataclass(frozen=True)
+#: What a residual may be relative to.
+BASELINES = ("b", "initial")
+
+
+@dataclass(frozen=True, repr=False)
 class RelativeResidual(Criterion):
-    """``norm(b - A x) <= rtol * norm(b)``."""
+    """``norm(b - A x) <= rtol * norm(b)``, or relative to the residual at the start.
+
+    Parameters
+    ----------
+    rtol : float
+        The tolerance.
+    baseline : {"b", "initial"}
+        What it is relative to: the norm of ``b``, or that of ``b - A x0``. They are the same
+        without an ``x0``.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A, b = wl.Csr(np.diag([1.0, 2.0, 4.0])), np.ones(3)
+    >>> stop = wl.stop.RelativeResidual(1e-3, baseline="initial")
+    >>> near = np.array([1.0, 0.5, 0.2])
+    >>> result = wl.solvers.Cg(A, stop=stop).solve(b, x0=near)
+    >>> result.threshold == 1e-3 * np.linalg.norm(b - A @ near)
+    True
+    """
 
     rtol: float
+    baseline: str = field(default="b", kw_only=True)
 
     def __post_init__(self) -> None:
         _positive("rtol", self.rtol)
+        if self.baseline not in BASELINES:
+            raise InvalidArgument(
+                f"baseline: expected one of {', '.join(map(repr, BASELINES))}, got "
+                f"{self.baseline!r}"
+            )
 
-    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
-        """Return what the criterion comes to for columns of these norms."""
-        return Limits(threshold=self.rtol * norm_b)
+    def __repr__(self) -> str:
+        shown = {name: value for name, value in vars(self).items() if value != "b"}
+        inside = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        return f"{type(self).__name__}({inside})"
+
+    def limits(self, norms: Norms) -> Limits:
+        """Return what the criterion comes to for a system of these norms."""
+        return Limits(threshold=self.rtol * (norms.b if self.baseline == "b" else norms.initial))
 
 
 @dataclass(frozen=True)
@@ -91,12 +222,13 @@ class AbsoluteResidual(Criterion):
     def __post_init__(self) -> None:
         _positive("atol", self.atol)
 
-    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
-        """Return what the criterion comes to for columns of these norms."""
-        return Limits(threshold=np.full_like(norm_b, self.atol))
+    def limits(self, norms: Norms) -> Limits:
+        """Return what the criterion comes to for a system of these norms."""
+        with np.errstate(over="ignore"):
+            return Limits(threshold=self.atol * norms.scale)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrueResidual(RelativeResidual):
     """The relative residual, computed from ``x`` every ``every`` iterations as well.
 
@@ -120,8 +252,8 @@ class Iterations(Criterion):
     def __post_init__(self) -> None:
         _whole("iterations", self.count, 0)
 
-    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
-        """Return what the criterion comes to for columns of these norms."""
+    def limits(self, norms: Norms) -> Limits:
+        """Return what the criterion comes to for a system of these norms."""
         return Limits(iterations=int(self.count))
 
 
@@ -134,8 +266,8 @@ class Time(Criterion):
     def __post_init__(self) -> None:
         _positive("seconds", self.seconds)
 
-    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
-        """Return what the criterion comes to for columns of these norms."""
+    def limits(self, norms: Norms) -> Limits:
+        """Return what the criterion comes to for a system of these norms."""
         return Limits(seconds=float(self.seconds))
 
 
@@ -163,28 +295,30 @@ class _Combined(Criterion):
 class _Any(_Combined):
     symbol, word = "|", "any"
 
-    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
-        """Return what the criterion comes to for columns of these norms."""
-        found = [part.limits(norm_b) for part in self.parts]
+    def limits(self, norms: Norms) -> Limits:
+        """Return what the criterion comes to for a system of these norms."""
+        found = [part.limits(norms) for part in self.parts]
         thresholds = [f.threshold for f in found if f.threshold is not None]
         return Limits(
             threshold=np.maximum.reduce(thresholds) if thresholds else None,
             iterations=min((f.iterations for f in found if f.iterations is not None), default=None),
             seconds=min((f.seconds for f in found if f.seconds is not None), default=None),
+            own=tuple(own for f in found for own in f.own),
         )
 
 
 class _All(_Combined):
     symbol, word = "&", "all"
 
-    def limits(self, norm_b: np.ndarray[Any, Any]) -> Limits:
-        """Return what the criterion comes to for columns of these norms."""
-        found = [part.limits(norm_b) for part in self.parts]
+    def limits(self, norms: Norms) -> Limits:
+        """Return what the criterion comes to for a system of these norms."""
+        found = [part.limits(norms) for part in self.parts]
         thresholds = [f.threshold for f in found if f.threshold is not None]
-        if len(thresholds) < len(found) or any(f.iterations or f.seconds for f in found):
+        limited = any(f.iterations is not None or f.seconds is not None or f.own for f in found)
+        if len(thresholds) < len(found) or limited:
             raise InvalidArgument(
                 f"{self!r}: & combines criteria on the residual; join limits on iterations and "
-                "time with |"
+                "time, and criteria of your own, with |"
             )
         return replace(found[0], threshold=np.minimum.reduce(thresholds))
 

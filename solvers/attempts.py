@@ -29,7 +29,9 @@ DIRECT = "direct"
 SHORT = 1000
 
 #: What ends a solve whatever other methods might do.
-_FINAL = frozenset({Stop.TIME_LIMIT, Stop.INTERRUPTED, Stop.CALLBACK})
+_FINAL = frozenset(
+    {Stop.TIME_LIMIT, Stop.INTERRUPTED, Stop.CALLBACK, Stop.CRITERION, Stop.ITERATIONS}
+)
 
 #: What deserves another method although no tolerance was asked for.
 _BROKEN = frozenset({Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE})

@@ -235,16 +235,21 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         SolveInterrupted
             On Ctrl-C; has the result so far.
         """
-        from .solve import Solve
+        from .solve import solve
+        from .watching import Watchers
 
-        watchers = [*checked_loggers(loggers), *([Progress()] if progress else [])]
+        watching = [*checked_loggers(loggers), *([Progress()] if progress else [])]
         for name, function in (("callback", callback), ("norm_callback", norm_callback)):
             if function is not None and not callable(function):
                 raise InvalidArgument(f"{name}: expected a function, got {function!r}")
-        return Solve(self, b, x0, callback, norm_callback, watchers).run()
+        return solve(self, b, x0, Watchers(callback, norm_callback, watching))
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        solution = self.solve(x).x
+        from .solve import solve
+        from .watching import Watchers
+
+        # as many iterations as they are: the outer solver judges what they bring
+        solution = solve(self, x, None, Watchers(None, None, ()), keep_last=True).x
         self.executor.run(vector.axpby, solution, y, alpha, beta)
 
     @property
@@ -296,10 +301,11 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         work.iteration = Iteration(lambda: self.iterate(work), work.status, resident)
         work.beginning = Replay(lambda: self.initialize(work), resident)
         work.ending = Replay(lambda: self.finish(work), resident)
-        work.verifying = Replay(work.verify, work.A.resident)
+        work.verifying = Replay(work.verify_all, work.A.resident)
         if self.cycle is not None:
             work.vectors("b")
             work.reals("begun")
+            work.make_best()
             before = Replay(lambda: self._restart(work), resident)
             work.cycles = Cycles(before, work.iteration, work.ending, self.cycle)
         return work
@@ -310,6 +316,7 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         run(vector.axpby, work.b, work.r, 1.0, 0.0)
         work.verify()
         run(vector.axpby, work.status.norm.reshape(k, 1), work.begun.reshape(k, 1), 1.0, 0.0)
+        work.keep()
         self.initialize(work)
 
     def __getstate__(self) -> dict[str, Any]:

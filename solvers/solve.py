@@ -7,7 +7,6 @@ stop, or somebody on the host wants to look.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,45 +18,60 @@ from ..core.operands import as_block, like
 from ..core.operations import vector
 from ..core.result import Result
 from ..core.status import Stop
-from ..core.stopping import true_residual_period
+from ..core.stopping import Norms, State, true_residual_period
+from .best import BestIterate
+from .scaling import (
+    LEAST_NORM,
+    RightHandSides,
+    column,
+    indices,
+    largest_values,
+    norms,
+    scale_columns,
+)
+from .watching import ASKED, Watchers, memory_events, says_stop
 
 if TYPE_CHECKING:
     from ..core.executor import Array
-    from .krylov import Callback, KrylovSolver
+    from .krylov import KrylovSolver
 
 #: A cycle that ended early must have brought the true residual down by this factor to be followed
 #: by another.
 PROGRESS = 0.5
 
-#: Norms of b in between are squared without over- or underflow, residuals far below them included.
-SAFE_NORMS = {np.dtype(np.float32): (1e-8, 1e15), np.dtype(np.float64): (1e-100, 1e100)}
-
-#: Of two, as a scale: subnormal numbers ask for more than there is.
-LARGEST_POWER = 1023
-
-#: Iterations between two looks at the clock.
-CLOCK_PERIOD = 20
-
 #: Iterations where only the clock sets a limit.
 UNLIMITED = 2**62
 
 
+def solve(
+    solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, *, keep_last: bool = False
+) -> Result:
+    """Solve ``A x = b`` with a solver; see :meth:`KrylovSolver.solve`.
+
+    With ``keep_last`` the solution is the last iterate, even if the solve failed and began with a
+    smaller residual: a solver that preconditions another is that many iterations, not a verdict.
+    """
+    with memory_events(solver.executor, watchers.loggers):
+        made = Solve(solver, b, x0, watchers, keep_last)
+        try:
+            with watchers.on(made.work):
+                return made.run()
+        finally:
+            solver.give_back(made.work)
+
+
 class Solve:
-    """One solve: the state of the host between drives."""
+    """One solve: the state of the host between drives.
+
+    Norms and thresholds are in the units of the scaled columns; what users see is not.
+    """
 
     def __init__(
-        self,
-        solver: KrylovSolver,
-        b: Any,
-        x0: Any,
-        callback: Callback | None,
-        norm_callback: Callback | None,
-        loggers: list[Logger],
+        self, solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool
     ) -> None:
-        self.began = time.perf_counter()
-        self.solver, self.given = solver, b
+        self.solver, self.asked, self.watchers = solver, b, watchers
         self.executor = solver.executor
-        self.callback, self.norm_callback, self.loggers = callback, norm_callback, loggers
+        self.keep_last = keep_last
         n = solver.shape[0]
         block = as_block(self.executor, b, n, "b")
         start = None if x0 is None else as_block(self.executor, x0, n, "x0")
@@ -65,13 +79,15 @@ class Solve:
             raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
         dtype = common_dtype(solver.dtype, block.dtype, *([] if start is None else [start.dtype]))
         self.b = block if block.dtype == dtype else block.astype(dtype)
-        self.start = start
+        self.start = start if start is None or start.dtype == dtype else start.astype(dtype)
         self.work = solver.take_workspace(dtype, int(block.shape[1]))
-        self.final = np.zeros(self.work.k, np.uint8)
-        self.ended, self.running = np.zeros(self.work.k, np.uint8), self.work.k
-        self.norm = np.zeros(self.work.k)
-        self.iterations = np.zeros(self.work.k, np.int64)
-        self.history: list[list[float]] = [[] for _ in range(self.work.k)]
+        self.real = real_dtype(dtype)
+        k = self.work.k
+        self.final = np.zeros(k, np.uint8)
+        self.ended, self.running = np.zeros(k, np.uint8), k
+        self.norm = np.zeros(k)
+        self.iterations = np.zeros(k, np.int64)
+        self.history: list[list[float]] = [[] for _ in range(k)]
         self.period = true_residual_period(solver.stop)
         self.halt: Stop | None = None
         self.advanced = False
@@ -79,89 +95,58 @@ class Solve:
 
     # ---- before
 
-    def _column_value(self, operation: Any, block: Array) -> np.ndarray[Any, Any]:
-        value = self.executor.allocate((self.work.k,), real_dtype(self.work.dtype))
-        self.executor.run(operation, block, value)
-        return np.array(self.executor.to_host(value), np.float64)
-
-    def _place_right_hand_side(self) -> None:
-        """Find the norms of b, and scale columns whose squares would leave the dtype's range."""
-        self.norm_b = self._column_value(vector.norm, self.b)
-        low, high = SAFE_NORMS[real_dtype(self.work.dtype)]
-        self.scale = np.ones(self.work.k)
-        if np.all((self.norm_b >= low) & (self.norm_b <= high)):
-            return
-        largest = self._column_value(vector.largest, self.b)
-        if not np.all(np.isfinite(largest)):
-            column = int(np.flatnonzero(~np.isfinite(largest))[0])
-            raise InvalidArgument(f"b has NaN or Inf in column {column}: there is no solution")
-        outside = (largest > 0) & ~((self.norm_b >= low) & (self.norm_b <= high))
-        if outside.any():
-            powers = -np.floor(np.log2(largest[outside]))
-            self.scale[outside] = 2.0 ** np.minimum(powers, LARGEST_POWER)
-            self.b = self.executor.copy(self.b)
-            self._scale_columns(self.b, self.scale)
-            self.norm_b = self._column_value(vector.norm, self.b)
-
-    def _scale_columns(self, block: Array, factors: np.ndarray[Any, Any]) -> None:
-        for column in np.flatnonzero(factors != 1.0):
-            view = block[:, column : column + 1]
-            # in two steps, because the factor itself may be out of the dtype's range
-            half = 2.0 ** np.floor(np.log2(factors[column]) / 2)
-            for factor in (half, factors[column] / half):
-                self.executor.run(vector.axpby, view, view, factor, 0.0)
-
-    def _place_start(self, start: Array | None) -> None:
-        work = self.work
-        if start is None:
+    def _place_start(self) -> None:
+        work, sides = self.work, self.sides
+        if self.start is None:
             self.executor.run(vector.fill, work.x, 0.0)
         else:
-            if start.dtype != work.dtype:
-                start = start.astype(work.dtype)
-            self.executor.run(vector.axpby, start, work.x, 1.0, 0.0)
-            if not np.all(np.isfinite(self._column_value(vector.largest, work.x))):
+            self.executor.run(vector.axpby, self.start, work.x, 1.0, 0.0)
+            if not np.all(np.isfinite(largest_values(self.executor, work.x))):
                 raise InvalidArgument("x0 has NaN or Inf; start from finite values")
-            self._scale_columns(work.x, self.scale)
+            scale_columns(self.executor, work.x, sides.scale)
         # the solution of A x = 0 is 0 whatever the guess
-        for column in np.flatnonzero(self.norm_b == 0):
-            self.executor.run(vector.fill, work.x[:, column : column + 1], 0.0)
+        for c in indices(sides.norm == 0):
+            self.executor.run(vector.fill, column(work.x, c), 0.0)
+
+    def _initial_norms(self) -> np.ndarray[Any, Any]:
+        if self.start is None:
+            return self.sides.norm
+        return self.best.residual_norms()
 
     def _set_limits(self) -> None:
         """Find what the criteria come to for these right-hand sides."""
-        limits = self.solver.stop.limits(self.norm_b / self.scale)
-        threshold = limits.threshold
-        self.threshold = np.zeros(self.work.k) if threshold is None else threshold
-        work, real = self.work, real_dtype(self.work.dtype)
-        self.executor.copy_into(work.status.threshold, (self.threshold * self.scale).astype(real))
+        sides, work = self.sides, self.work
+        limits = self.solver.stop.limits(Norms(sides.norm, self._initial_norms, sides.scale))
+        self.tolerated = limits.threshold is not None
+        self.threshold = np.zeros(work.k) if limits.threshold is None else limits.threshold
+        with np.errstate(over="ignore"):
+            self.executor.copy_into(work.status.threshold, self.threshold.astype(self.real))
         self.executor.copy_into(work.status.iterations, np.zeros(work.k, np.int64))
-        self.seconds = limits.seconds
+        self.watchers.seconds, self.watchers.own = limits.seconds, limits.own
+        self.counted = limits.iterations is not None
         if limits.iterations is not None:
             self.count = limits.iterations
         else:
-            self.count = UNLIMITED if self.seconds is not None else 10 * max(work.A.shape[0], 1)
+            unlimited = limits.seconds is not None
+            self.count = UNLIMITED if unlimited else 10 * max(work.A.shape[0], 1)
 
     # ---- the cycles
 
     def run(self) -> Result:
-        """Solve, and leave the workspace to the next."""
-        try:
-            self._place_right_hand_side()
-            self._place_start(self.start)
-            self._set_limits()
-            return self._run()
-        finally:
-            self.solver.give_back(self.work)
-
-    def _run(self) -> Result:
         """Cycle until every column has its verdict."""
+        self.sides = RightHandSides(self.executor, self.b)
+        self.best = BestIterate(self.work, self.sides, self.start)
+        self._place_start()
+        self._set_limits()
         interrupted = False
         try:
             self._verify(first=True)
-            self._tell("start")
+            self._tell("start", self.watchers.loggers, self.norm)
             while np.any(self.final == Stop.RUNNING):
                 self._cycle()
                 self._cycles_unwatched()
                 self._verify()
+                self._tell("verified", self.watchers.loggers, self.norm)
                 if self.halt is not None:
                     self.final[self.final == Stop.RUNNING] = self.halt
         except KeyboardInterrupt:
@@ -169,7 +154,7 @@ class Solve:
             self._take_norms()  # of the drive that was cut short
             self.final[self.final == Stop.RUNNING] = Stop.INTERRUPTED
         result = self._result()
-        for logger in self.loggers:
+        for logger in self.watchers.loggers:
             logger.finish(result)
         if interrupted:
             raise SolveInterrupted(
@@ -179,61 +164,93 @@ class Solve:
             )
         return result
 
-    def _residual(self, into: Array) -> None:
-        work = self.work
-        self.executor.run(vector.axpby, self.b, into, 1.0, 0.0)
-        work.A._apply(work.x, into, -1.0, 1.0)
-
     def _verify(self, first: bool = False) -> None:
         """Compute the true residual and decide which columns are done."""
         work, status = self.work, self.work.status
         ended, before = self.ended, self.norm
         if first or np.any(ended != self.final):
             status.arm(self.final)
-        self.executor.copy_into(work.r, self.b)
+        self.executor.copy_into(work.r, self.sides.block)
         self.executor.play(work.verifying)
-        found, norm = status.read_together("stop", "norm")
-        norm = norm.astype(np.float64)
-        undecided = self.final == Stop.RUNNING
+        found, norm, largest = status.read_together("stop", "norm", also=[work.largest])
+        undecided, judged = self.final == Stop.RUNNING, found.copy()
+        norm = self._checked(found, norm.astype(np.float64), largest, undecided)
         self.norm = np.where(undecided, norm, before)
         if first:
-            for column, value in enumerate(norm / self.scale):
-                self.history[column].append(float(value))
-        for column in map(int, np.flatnonzero(undecided)):
-            self.final[column] = self._judge(
-                Stop(found[column]),
-                Stop(ended[column]),
-                norm[column] <= PROGRESS * before[column] or first,
-                column,
+            self.best.first = norm
+            for c, value in enumerate(self.sides.given(norm)):
+                self.history[c].append(float(value))
+        for c in indices(undecided):
+            self.final[c] = self._judge(
+                Stop(found[c]),
+                self._how_ended(c),
+                norm[c] <= PROGRESS * before[c] or first,
+                c,
             )
-        if np.any(self.final != found):
+        if np.any(self.final != judged):
             status.arm(self.final)
         self.running = int(np.count_nonzero(self.final == Stop.RUNNING))
 
-    def _judge(self, found: Stop, ended: Stop, progress: bool, column: int) -> Stop:
+    def _checked(
+        self,
+        found: np.ndarray[Any, Any],
+        norm: np.ndarray[Any, Any],
+        largest: np.ndarray[Any, Any],
+        undecided: np.ndarray[Any, Any],
+    ) -> np.ndarray[Any, Any]:
+        """Doubt what kernels found where numbers are extreme; return the norms, with ``found``.
+
+        The squares of a tiny residual underflow, and a column of ``A`` that has no entries does
+        not show what is in ``x`` there.
+        """
+        for c in indices(undecided & ~np.isfinite(largest)):
+            if not np.isfinite(largest_values(self.executor, column(self.work.x, c))[0]):
+                found[c], norm[c] = Stop.NOT_FINITE, np.inf
+        converged = undecided & (found == Stop.CONVERGED) & (self.sides.norm > 0)
+        for c in indices(converged & (norm < LEAST_NORM[self.real])):
+            norm[c] = norms(self.executor, column(self.work.r, c))[0]
+            if norm[c] > self.threshold[c]:
+                found[c] = Stop.STAGNATED  # no recurrence can square what is left
+        return norm
+
+    def _how_ended(self, c: int) -> Stop:
+        """Return how the last cycle of a column ended; curvatures that underflow say nothing."""
+        ended = Stop(self.ended[c])
+        if ended in self.solver.FINAL and len(self.history[c]) > 1:
+            last = self.history[c][-1] * self.sides.scale[c]
+            if last < LEAST_NORM[self.real]:
+                return Stop.CONVERGED
+        return ended
+
+    def _judge(self, found: Stop, ended: Stop, progress: bool, c: int) -> Stop:
         """Return the verdict on a column, RUNNING if it deserves another cycle.
 
         ``found`` is what its true residual says, ``ended`` how its last cycle did.
         """
         if found != Stop.RUNNING:
             return found
+        done = self.iterations[c] >= self.count
+        if done and not self.tolerated and self.counted:
+            return Stop.ITERATIONS
         if ended in self.solver.FINAL:
             return ended
         if ended != Stop.RUNNING and not progress:
-            return Stop.STAGNATED if ended == Stop.CONVERGED else ended
-        if self.iterations[column] >= self.count:
-            return Stop.MAX_ITERATIONS
-        return Stop.RUNNING
+            if ended not in (Stop.CONVERGED, Stop.STAGNATED):
+                return ended
+            return Stop.STAGNATED if self.tolerated else Stop.NO_PROGRESS
+        return Stop.MAX_ITERATIONS if done else Stop.RUNNING
 
     def _cycle(self) -> None:
         solver, work = self.solver, self.work
+        if self.iterations.any():
+            self.best.keep()
         self.executor.play(work.beginning)
         left = self._left()
         if solver.cycle is not None:
             left = min(left, solver.cycle)
         try:
             while left > 0:
-                batch = min(left, work.status.capacity, *self._periods())
+                batch = min(left, work.status.capacity, *self._until_looks())
                 self.executor.drive(work.iteration, batch)
                 left -= batch
                 self._record()
@@ -251,41 +268,48 @@ class Solve:
         It stops where a column does, and what it says of a true residual is not the verdict yet.
         """
         solver, work = self.solver, self.work
-        watched = self.callback is not None or self._periods() or np.any(self.ended != self.final)
-        if solver.cycle is None or watched:
+        watched = self.watchers.callback is not None or self._periods()
+        if solver.cycle is None or watched or np.any(self.ended != self.final):
             return
         limit = min(self._left(), work.status.capacity) // solver.cycle
         if limit < 1:
             return
         if not self.b_is_in_place:
-            self.executor.run(vector.axpby, self.b, work.b, 1.0, 0.0)
+            self.executor.run(vector.axpby, self.sides.block, work.b, 1.0, 0.0)
             self.b_is_in_place = True
+        self.best.prepare()
         if self.executor.drive_cycles(work.cycles, limit):
             self._record()
             begun = self.executor.to_host(work.begun).astype(np.float64)
             self.norm = np.where(self.final == Stop.RUNNING, begun, self.norm)
+
+    # ---- between drives
 
     def _left(self) -> int:
         running = self.final == Stop.RUNNING
         done = int(self.iterations[running].max(initial=0))
         return self.count - done
 
+    @property
+    def _done(self) -> int:
+        return int(self.iterations.max(initial=0))
+
     def _periods(self) -> list[int]:
-        """Return after how many iterations each of the watchers wants to look."""
-        periods = [logger.every for logger in self.loggers]
-        if self.norm_callback is not None or (
-            self.callback is not None and self.solver.keeps_iterate
-        ):
-            periods.append(1)
-        if self.seconds is not None:
-            periods.append(CLOCK_PERIOD)
-        if self.period is not None:
-            periods.append(self.period)
-        return periods
+        """Return after how many iterations each of those who look wants to."""
+        periods = self.watchers.periods(self.solver.keeps_iterate)
+        return periods if self.period is None else [*periods, self.period]
+
+    def _until_looks(self) -> list[int]:
+        """Return how many iterations there are until each looks again."""
+        return [period - self._done % period for period in self._periods()]
 
     def _record(self) -> None:
         self._take_norms()
-        self._tell("iteration")
+        looking = self.watchers.looking(self._done) if self.advanced else []
+        true = None
+        if self.solver.keeps_iterate and any(logger.true_residual for logger in looking):
+            true = self._true_norms()
+        self._tell("iteration", looking, true)
 
     def _take_norms(self) -> None:
         """Take the norms of the last drive out of the ring."""
@@ -296,30 +320,46 @@ class Solve:
         )
         self.running = int(running[0])
         advanced = np.flatnonzero(iterations > self.iterations)
-        for column in advanced:
-            rows = np.arange(self.iterations[column], iterations[column]) % status.capacity
-            norms = ring[rows, column].astype(np.float64) / self.scale[column]
-            self.history[column].extend(norms.tolist())
+        for c in advanced:
+            rows = np.arange(self.iterations[c], iterations[c]) % status.capacity
+            with np.errstate(over="ignore", under="ignore"):
+                seen = ring[rows, c].astype(np.float64) / self.sides.scale[c]
+            self.history[c].extend(seen.tolist())
         self.iterations, self.advanced = iterations, advanced.size > 0
 
-    def _tell(self, event: str) -> None:
-        if not self.loggers:
+    def _tell(self, event: str, loggers: list[Logger], true: np.ndarray[Any, Any] | None) -> None:
+        if not loggers:
             return
+        given = self.sides.given
         snapshot = Snapshot(
             solver=type(self.solver).__name__,
             executor=self.executor.name,
-            iteration=int(self.iterations.max(initial=0)),
+            iteration=self._done,
             limit=self.count,
-            norm=np.array([h[-1] for h in self.history]),
-            threshold=self.threshold,
+            norm=self._seen_norms(),
+            threshold=given(self.threshold),
             running=self.running,
+            true_norm=None if true is None else given(true),
         )
-        for logger in self.loggers:
-            if event == "start" or snapshot.iteration % logger.every == 0:
-                getattr(logger, event)(snapshot)
+        for logger in loggers:
+            if (method := getattr(logger, event, None)) is not None:
+                method(snapshot)
+
+    def _seen_norms(self) -> np.ndarray[Any, Any]:
+        return np.array([norms[-1] for norms in self.history])
+
+    def _state(self) -> State:
+        given = self.sides.given
+        return State(
+            iteration=self._done,
+            norm=self._seen_norms(),
+            norm_b=given(self.sides.norm),
+            initial_norm=given(self.best.first),
+            seconds=self.watchers.elapsed,
+        )
 
     def _asked_to_stop(self) -> bool:
-        """Ask the callbacks, the clock and the true residual whether to go on.
+        """Ask the callbacks, the criteria, the clock and the true residual whether to go on.
 
         Callbacks see the last iteration too. What has met its tolerance by then is a success
         whatever they say: the verdict is that of the true residual.
@@ -330,69 +370,86 @@ class Solve:
             return True
         if self.running == 0:
             return False
-        if self.seconds is not None and time.perf_counter() - self.began > self.seconds:
+        if self.advanced and self.watchers.criterion_met(self._state, self._done):
+            self.halt = Stop.CRITERION
+            return True
+        if self.watchers.out_of_time():
             self.halt = Stop.TIME_LIMIT
             return True
         return (
-            self.period is not None and self.solver.keeps_iterate and self._true_residual_passes()
+            self.period is not None
+            and self.solver.keeps_iterate
+            and self._done % self.period == 0
+            and self._true_residual_passes()
         )
 
     def _callback_stops(self) -> bool:
-        if self.callback is None or not _says_stop(self.callback(self._shaped(self._solution()))):
+        callback = self.watchers.callback
+        if callback is None or not says_stop(callback(self._shaped(self._solution()))):
             return False
         self.halt = Stop.CALLBACK
         return True
 
     def _norm_callback_stops(self) -> bool:
-        if self.norm_callback is None:
+        callback = self.watchers.norm_callback
+        if callback is None:
             return False
-        norms = np.array([h[-1] for h in self.history]) / np.where(
-            self.norm_b > 0, self.norm_b / self.scale, 1.0
-        )
-        if not _says_stop(self.norm_callback(norms[0] if np.ndim(self.given) == 1 else norms)):
+        norm_b = self.sides.given(self.sides.norm)
+        seen = self._seen_norms() / np.where(norm_b > 0, norm_b, 1.0)
+        if not says_stop(callback(seen[0] if np.ndim(self.asked) == 1 else seen)):
             return False
         self.halt = Stop.CALLBACK
         return True
 
+    def _true_norms(self) -> np.ndarray[Any, Any]:
+        """Return the norms of the true residual within a cycle, and keep what is best so far."""
+        work = self.work
+        scratch = self.executor.copy(self.sides.block)
+        work.A._apply(work.x, scratch, -1.0, 1.0)
+        found = norms(self.executor, scratch)
+        self.best.keep_columns(found)
+        return found
+
     def _true_residual_passes(self) -> bool:
-        self._residual(scratch := self.executor.allocate(self.b.shape, self.work.dtype))
-        norm = self._column_value(vector.norm, scratch)
+        norm = self._true_norms()
         running = self.work.status.read("stop") == Stop.RUNNING
-        return bool(np.all(norm[running] <= (self.threshold * self.scale)[running]))
+        return bool(np.all(norm[running] <= self.threshold[running]))
 
     # ---- after
 
     def _solution(self) -> Array:
+        """Return a copy of the iterate in the units of what was given."""
         solution = self.executor.copy(self.work.x)
-        self._scale_columns(solution, 1.0 / self.scale)
+        scale_columns(self.executor, solution, 1.0 / self.sides.scale)
         return solution
 
     def _shaped(self, block: Array) -> Any:
-        return like(self.executor, block, self.given)
+        return like(self.executor, block, self.asked)
 
     def _result(self) -> Result:
         if np.any(self.final == Stop.INTERRUPTED):
-            self._residual(self.work.r)
-            self.norm = self._column_value(vector.norm, self.work.r)
-        one = np.ndim(self.given) == 1
+            self.norm = self.best.residual_norms()
+        failed = self.final != Stop.CONVERGED
+        if self.keep_last:
+            failed &= ~np.isfinite(self.norm)
+        failed &= ~(np.isin(self.final, ASKED) & np.isfinite(self.norm))
+        self.best.restore(np.flatnonzero(failed), self.norm)
+        solution = self._solution()
+        self.best.judge(solution, self.final, self.norm, self.threshold)
+        one = np.ndim(self.asked) == 1
         rows = max((len(h) for h in self.history), default=1)
         residuals = np.full((rows, self.work.k), np.nan)
-        for column, norms in enumerate(self.history):
-            residuals[: len(norms), column] = norms
-        norm = self.norm / self.scale
+        for c, seen in enumerate(self.history):
+            residuals[: len(seen), c] = seen
+        norm, threshold = self.sides.given(self.norm), self.sides.given(self.threshold)
         return Result(
-            x=self._shaped(self._solution()),
+            x=self._shaped(solution),
             stops=[Stop(int(code)) for code in self.final],
             column_iterations=self.iterations,
             residual_norm=float(norm[0]) if one else norm,
             residuals=residuals[:, 0] if one else residuals,
-            threshold=float(self.threshold[0]) if one else self.threshold,
-            seconds=time.perf_counter() - self.began,
+            threshold=float(threshold[0]) if one else threshold,
+            seconds=self.watchers.elapsed,
             solver=type(self.solver).__name__,
             executor=self.executor.name,
         )
-
-
-def _says_stop(answer: Any) -> bool:
-    """Return whether a callback asked to stop: SciPy's may return anything, such as a norm."""
-    return isinstance(answer, (bool, np.bool_)) and bool(answer)

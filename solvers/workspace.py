@@ -11,6 +11,7 @@ from ..core.formats import Matrix
 from ..core.iteration import Cycles, Iteration, Replay
 from ..core.linop import LinOp
 from ..core.operations import status as status_steps
+from ..core.operations import vector as vector_operations
 from ..core.status import Status
 from ..core.step import Steps
 
@@ -38,6 +39,11 @@ class Workspace:
     outdated : list
         What matrices held when their pattern was replaced in place: programs of this workspace may
         still read it, and are made anew for the next solve.
+    largest : real array, shape (k,)
+        The largest absolute value of each column of ``x`` when it was verified.
+    kept, best : arrays, shape (n, k) and (k,)
+        The best iterates that were verified, and the norms of their residuals; made when a solve
+        goes into a second cycle.
     cycles : Cycles
         Of a solver that restarts: what it drives while nobody watches. Such a solver has the
         right-hand sides in ``b`` then, and the norms with which the last cycle began in ``begun``.
@@ -61,6 +67,11 @@ class Workspace:
         self.outdated: list[Any] = []
         Matrix.recorders.add(self)
         self.vectors("x", "r")
+        self.reals("largest")
+        if M is not None and M.resident:
+            # What an operator makes once, it makes before an iteration is recorded. A is applied
+            # by the first verification.
+            M._apply(self.r, self.x, 1.0, 0.0)
 
     if TYPE_CHECKING:
 
@@ -99,6 +110,21 @@ class Workspace:
     def flags(self, *names: str) -> None:
         """Make one yes or no per column."""
         self._make(names, (self.k,), np.uint8)
+
+    def verify_all(self) -> None:
+        """Do the same, and find the largest numbers of the iterate."""
+        self.verify()
+        self.executor.run(vector_operations.largest, self.x, self.largest)
+
+    def make_best(self) -> None:
+        """Make room for the best iterates that were verified, if there is none yet."""
+        if "kept" not in vars(self):
+            self.vectors("kept")
+            self.reals("best")
+
+    def keep(self) -> None:
+        """Keep the iterates whose residuals were just found to be the smallest."""
+        self.executor.run(vector_operations.keep, self.x, self.kept, self.best, self.status)
 
     def vectors(self, *names: str) -> None:
         """Make blocks of shape (n, k)."""

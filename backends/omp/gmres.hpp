@@ -4,6 +4,7 @@
 
 #include "krylov.hpp"
 #include "status.hpp"
+#include "triangle.hpp"
 
 namespace wl {
 
@@ -230,18 +231,10 @@ struct gmres_solve {
   i64 s, k;
 
   void operator()(int) const {
-    for (i64 c = 0; c < k; ++c) {
-      const i64 rows = count[c];
-      for (i64 i = rows; i < s; ++i)
-        y(i, c) = T(0);
-      for (i64 i = rows - 1; i >= 0; --i) {
-        T known(0);
-        for (i64 j = i + 1; j < rows; ++j)
-          known += hessenberg[(i * s + j) * k + c] * y(j, c);
-        const T pivot = hessenberg[(i * s + i) * k + c];
-        y(i, c) = pivot == T(0) ? T(0) : (g(i, c) - known) / pivot;
-      }
-    }
+    for (i64 c = 0; c < k; ++c)
+      solve_leading<real_t<T>>(count[c], [&](i64 rows) {
+        return solve_rows(hessenberg, s, k, c, g, count[c], rows, y);
+      });
   }
 };
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core.executor import Array, Executor
 from ...core.operations import vector as operations
+from ...core.status import Status, Stop
 from ...core.step.numeric import largest as column_maximum
 from .sums import dots, squares
 from .table import kernel
@@ -64,3 +65,11 @@ def norm(executor: Executor, x: Array, value: Array) -> None:
 def largest(executor: Executor, x: Array, value: Array) -> None:
     """Set value_c = max_i |x_ic|, NaN if any is NaN, even NaN + i Inf, whose abs is Inf."""
     value[:] = column_maximum(np.where(np.isnan(x), np.nan, np.abs(x)))
+
+
+@kernel(operations.keep)
+def keep(executor: Executor, x: Array, kept: Array, best: Array, status: Status) -> None:
+    """Set kept = x, best = norm in running columns whose norm is below best."""
+    on = np.flatnonzero((status.stop == Stop.RUNNING) & (status.norm < best))
+    kept[:, on] = x[:, on]
+    best[on] = status.norm[on]

@@ -5,6 +5,7 @@
 #pragma once
 #include "map_simt.hpp"
 #include "status.hpp"
+#include "triangle.hpp"
 
 namespace wl {
 
@@ -370,15 +371,20 @@ WL_DEVICE void gmres_append(const item& it, i64 s, i64 n, i64 k, mat<const T> w,
     *step = j + 1;
 }
 
-// The upper triangle of count rows of one column, from the bottom: as soon as an unknown is known,
-// every work-item takes its part off the row that it has. One work-item alone took 53 microseconds
-// for 30 rows (H200).
+// As solve_rows, for one column: from the bottom, as soon as an unknown is known, every work-item
+// takes its part off the row that it has. One work-item alone took 53 microseconds for 30 rows
+// (H200).
 template <class T>
-WL_DEVICE void solve_together(const item& it, i64 s, const T* hessenberg, mat<const T> g, i64 rows,
-                              mat<T> y) {
+WL_DEVICE remainder<real_t<T>> solve_together(const item& it, i64 s, const T* hessenberg,
+                                              mat<const T> g, i64 most, i64 rows, mat<T> y) {
+  using R = real_t<T>;
   WL_SHARED(T, left, WL_BLOCK);
   const i64 t = it.thread();
+  R rest{}, size{};
+  it.barrier(); // an earlier solution has been read
   left[t] = t < rows ? g(t, 0) : T(0);
+  if (t >= rows && t <= most && t < s)
+    rest = square(g(t, 0));
   T entry = t < rows ? hessenberg[t * s + rows - 1] : T(0);
   for (i64 i = rows - 1; i >= 0; --i) {
     const T pivot = hessenberg[i * s + i], here = entry;
@@ -386,13 +392,21 @@ WL_DEVICE void solve_together(const item& it, i64 s, const T* hessenberg, mat<co
       entry = hessenberg[t * s + i - 1];
     it.barrier();
     const T value = pivot == T(0) ? T(0) : left[i] / pivot;
+    if (t <= i)
+      size += magnitude(t == i ? pivot : here) * magnitude(value);
     if (t < i)
       left[t] -= here * value;
-    else if (t == i)
+    else if (t == i) {
       y(i, 0) = value;
+      if (pivot == T(0))
+        rest = square(left[i]);
+    }
   }
   if (t >= rows && t < s)
     y(t, 0) = T(0);
+  rest = sum_of_block(it, rest);
+  size = sum_of_block(it, square(size));
+  return {square_root(rest), epsilon<T> * square_root(size)};
 }
 
 // A work-item a column, or all of a block for the only one.
@@ -400,24 +414,16 @@ template <class T>
 WL_DEVICE void gmres_solve(const item& it, i64 s, i64 k, const T* hessenberg, mat<const T> g,
                            const i64* count, mat<T> y) {
   if (k == 1 && s <= WL_BLOCK) {
-    solve_together(it, s, hessenberg, g, count[0], y);
+    solve_leading<real_t<T>>(count[0], [&](i64 rows) {
+      return solve_together(it, s, hessenberg, g, count[0], rows, y);
+    });
     return;
   }
   const i64 c = it.block() * WL_BLOCK + it.thread();
   if (c >= k)
     return;
-  const i64 rows = count[c];
-  for (i64 i = s - 1; i >= 0; --i) {
-    T value = T(0);
-    if (i < rows) {
-      T known = T(0);
-      for (i64 l = i + 1; l < rows; ++l)
-        known += hessenberg[(i * s + l) * k + c] * y(l, c);
-      const T pivot = hessenberg[(i * s + i) * k + c];
-      value = pivot == T(0) ? T(0) : (g(i, c) - known) / pivot;
-    }
-    y(i, c) = value;
-  }
+  solve_leading<real_t<T>>(
+      count[c], [&](i64 rows) { return solve_rows(hessenberg, s, k, c, g, count[c], rows, y); });
 }
 
 // u = sum_i y_i basis_i for i < count.

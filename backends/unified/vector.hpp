@@ -106,4 +106,25 @@ struct vector_largest {
   WL_DEVICE void finish(i64 c, sum s) const { value[c] = s.value; }
 };
 
+// Norms that are no numbers are not below anything. The sum is of nothing: with it `best` is
+// written after all rows.
+template <class T>
+struct vector_keep {
+  mat<const T> x;
+  mat<T> kept;
+  real_t<T>* best;
+  status_of<T> status;
+  using sum = real_t<T>;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64 c) const {
+    return {status.is_running(c) && status.norm[c] < best[c]};
+  }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
+    kept(i, c) = x(i, c);
+    return sum(0);
+  }
+  WL_DEVICE void finish(i64 c, sum) const { best[c] = status.norm[c]; }
+};
+
 } // namespace wl

@@ -61,3 +61,11 @@ largest = declare(
     over=ROWS,
     sums=("largest",),
 )
+
+keep = declare(
+    "vector.keep",
+    "x: in T[n,k], kept: inout T[n,k], best: inout R[k], status: in Status[k]",
+    "kept = x, best = the status's norm in running columns whose norm is below best",
+    over=ROWS,
+    sums=("R",),  # of nothing: best is written when all rows are
+)

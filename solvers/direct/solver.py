@@ -18,7 +18,7 @@ from ...core.registry import executor as executor_by_name
 from ...core.result import Result
 from ...core.settings import Configurable, Settings, settings_of
 from ...core.status import Stop
-from ...core.stopping import AbsoluteResidual, RelativeResidual
+from ...core.stopping import AbsoluteResidual, Norms, RelativeResidual
 from .engine import Engine, Factors, LogDeterminant, chosen_engine
 
 if TYPE_CHECKING:
@@ -229,9 +229,9 @@ class Direct(LinOp, metaclass=Configurable):
             if start.shape != block.shape:
                 raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
             self.executor.run(vector.axpby, start.astype(dtype), x, 1.0, 0.0)
-        limits = self.stop.limits(norm_b)
-        assert limits.threshold is not None
         x, history = self._refined(operator, block, x)
+        limits = self.stop.limits(Norms(norm_b, initial=lambda: history[0]))
+        assert limits.threshold is not None
         norms = history[-1]
         stops = [
             Stop.CONVERGED

@@ -223,3 +223,135 @@ def test_who_watches_is_asked_before_the_solve(watching, message):
 def test_cycles_of_gmres_are_whole(maxiter):
     with pytest.raises(wl.errors.InvalidArgument, match="expected an integer >= 0"):
         wl.linalg.gmres(poisson(4), np.ones(16), maxiter=maxiter)
+
+
+def test_a_tolerance_may_be_relative_to_the_initial_residual(on, rng):
+    S, b = poisson(8), np.ones(64)
+    near = np.linalg.solve(S.toarray(), b) + 1e-4 * rng.standard_normal(64)
+    initial = np.linalg.norm(b - S @ near)
+    A = wl.Csr(S, executor=on)
+    criterion = stop.RelativeResidual(1e-3, baseline="initial")
+    result = wl.solvers.Cg(A, stop=criterion).solve(b, x0=near)
+    assert result.converged and result.iterations > 5
+    assert result.threshold == pytest.approx(1e-3 * initial)
+    assert result.residual_norm <= result.threshold
+    assert wl.solvers.Cg(A, rtol=1e-3).solve(b, x0=near).iterations == 0
+    # without a start it is the norm of b
+    assert wl.solvers.Cg(A, stop=criterion).solve(b).threshold == pytest.approx(8e-3)
+
+
+def test_each_column_has_an_initial_residual_of_its_own(on):
+    A = wl.Csr(poisson(8), executor=on)
+    b, x0 = np.ones((64, 2)), np.zeros((64, 2))
+    x0[:, 1] = 100.0
+    criterion = stop.TrueResidual(1e-2, every=7, baseline="initial") & stop.AbsoluteResidual(1e9)
+    result = wl.solvers.Cg(A, stop=criterion).solve(b, x0=x0)
+    assert result.converged
+    np.testing.assert_allclose(result.threshold, 1e-2 * np.linalg.norm(b - poisson(8) @ x0, axis=0))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_the_initial_residual_of_an_extreme_system(on, scale):
+    A = wl.Csr(poisson(8), executor=on)
+    criterion = stop.RelativeResidual(1e-3, baseline="initial")
+    result = wl.solvers.Cg(A, stop=criterion).solve(np.full(64, scale), x0=np.full(64, 2 * scale))
+    assert result.converged
+    expected = 1e-3 * np.linalg.norm(1 - poisson(8) @ np.full(64, 2.0)) * scale
+    assert result.threshold == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("baseline", ["x0", None, 1])
+def test_a_baseline_is_one_of_two(baseline):
+    with pytest.raises(wl.errors.InvalidArgument, match="baseline: expected one of 'b', 'initial'"):
+        stop.RelativeResidual(1e-3, baseline=baseline)
+
+
+def test_criteria_show_what_they_are_made_of():
+    assert repr(stop.RelativeResidual(1e-8)) == "RelativeResidual(rtol=1e-08)"
+    initial = stop.RelativeResidual(1e-8, baseline="initial")
+    assert repr(initial) == "RelativeResidual(rtol=1e-08, baseline='initial')"
+    assert repr(stop.TrueResidual(1e-8, 5)) == "TrueResidual(rtol=1e-08, every=5)"
+    assert stop.criterion(initial.to_dict()) == initial
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_number_of_iterations_alone_is_done_and_not_missed(on, solver):
+    A = wl.Csr(system(solver), executor=on)
+    result = getattr(wl.solvers, solver)(A, stop=stop.Iterations(4)).solve(np.ones(144))
+    assert result.stops == [Stop.ITERATIONS]
+    assert result.iterations == 4
+    assert result.reason.startswith("done: the number of iterations that was asked for")
+    assert not result.converged and result.info == 4
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_iterations_beyond_the_exact_solution_are_not_called_stagnation(on, solver):
+    A = wl.Csr(np.diag([1.0, 2.0, 3.0]), executor=on)
+    result = getattr(wl.solvers, solver)(A, stop=stop.Iterations(50)).solve(np.ones(3))
+    assert "rtol" not in result.reason and "positive definite" not in result.reason
+    np.testing.assert_allclose(result.x, [1, 1 / 2, 1 / 3], rtol=1e-12)
+
+
+def test_a_number_of_iterations_gives_the_iterate_of_that_moment(on):
+    # the residual has grown by then
+    A = wl.Csr(poisson(12), executor=on)
+    seen = []
+    wl.solvers.Cg(A, rtol=1e-12, maxiter=3).solve(
+        np.ones(144), callback=lambda x: seen.append(np.array(on.to_host(x)))
+    )
+    result = wl.solvers.Cg(A, stop=stop.Iterations(3)).solve(np.ones(144))
+    np.testing.assert_array_equal(result.x, seen[-1])
+
+
+class Halved(stop.Criterion):
+    """Ends a solve when the residual is half of what it was at first."""
+
+    def __init__(self, every=1):
+        self.every = every
+        self.seen = []
+
+    def done(self, state):
+        self.seen.append(state)
+        return np.all(state.norm <= 0.5 * state.initial_norm)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_criterion_of_a_user_s_own_ends_a_solve(on, solver, every):
+    own = Halved(every)
+    made = getattr(wl.solvers, solver)(
+        wl.Csr(system(solver), executor=on), stop=stop.RelativeResidual(1e-12) | own
+    )
+    result = made.solve(np.arange(144.0))
+    assert result.stops == [Stop.CRITERION]
+    assert result.reason == "not converged: a criterion of your own ended the solve"
+    assert result.iterations % every == 0
+    assert [state.iteration for state in own.seen] == list(
+        range(every, result.iterations + 1, every)
+    )
+    last = own.seen[-1]
+    assert last.norm <= 0.5 * last.initial_norm
+    assert last.norm_b == pytest.approx(np.linalg.norm(np.arange(144.0)))
+    assert 0 < own.seen[0].seconds <= last.seconds
+    assert result.residual_norm == pytest.approx(last.norm[0], rel=1e-6)
+
+
+def test_what_has_converged_is_a_success_whatever_a_criterion_says(on):
+    own = Halved()
+    made = wl.solvers.Cg(wl.Csr(poisson(6), executor=on), stop=stop.RelativeResidual(0.9) | own)
+    assert made.solve(np.arange(36.0)).converged
+
+
+def test_a_criterion_of_a_user_s_own_is_asked_by_the_interface_alone():
+    class Nothing(stop.Criterion):
+        pass
+
+    A = wl.Csr(poisson(4), executor="reference")
+    with pytest.raises(wl.errors.InvalidArgument, match="Nothing has no method done"):
+        wl.solvers.Cg(A, stop=Nothing()).solve(np.ones(16))
+    with pytest.raises(wl.errors.InvalidArgument, match=r"criteria of your own, with \|"):
+        wl.solvers.Cg(A, stop=stop.RelativeResidual(1e-3) & Halved()).solve(np.ones(16))
+    with pytest.raises(wl.errors.InvalidArgument, match="every: expected an integer >= 1"):
+        wl.solvers.Cg(A, stop=Halved(every=0)).solve(np.ones(16))
+    with pytest.raises(wl.errors.InvalidArgument, match="cannot be written to a file"):
+        Halved().to_dict()
