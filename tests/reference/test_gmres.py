@@ -208,14 +208,14 @@ def test_solve(run, count, expected):
     """2 y0 + y1 = 4, 4 y1 = 8."""
     hessenberg, y = unset(S, S, 1), unset(S, 1)
     hessenberg[:2, :2, 0] = [[2, 1], [np.nan, 4]]
-    run(gmres.solve, hessenberg, entries(4, 8), step(count), y)
+    run(gmres.solve, hessenberg, entries(4, 8, 0.5), step(count), y)
     assert y[:, 0].tolist() == expected
 
 
 def test_solve_passes_over_a_zero_pivot(run):
     hessenberg, y = unset(S, S, 1), unset(S, 1)
     hessenberg[:2, :2, 0] = [[2, 1], [np.nan, 0]]
-    run(gmres.solve, hessenberg, entries(4, 8), step(2), y)
+    run(gmres.solve, hessenberg, entries(4, 8, 0.5), step(2), y)
     assert y[:, 0].tolist() == [2, 0, 0]
 
 
