@@ -43,10 +43,10 @@ def _devices() -> list[str]:
 
 
 def _kernels() -> KernelTable:
-    from . import gmres, maps, matrix, ml, scan, structure
+    from . import gmres, maps, matrix, ml, ordering, structure
     from .table import kernel
 
-    del gmres, maps, matrix, ml, scan, structure  # importing them filled the table
+    del gmres, maps, matrix, ml, ordering, structure  # importing them filled the table
     return kernel
 
 

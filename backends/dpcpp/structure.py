@@ -1,7 +1,7 @@
-"""Work on the structure of matrices, on the host with NumPy.
+"""Work on the structure of matrices: sorts on the device, products and sums on the host with NumPy.
 
-It happens once for a matrix, its results have lengths that are known only afterwards, and most of
-it is sorting: the arrays go to the host and the results come back.
+Products and sums happen once for a matrix, and their results have lengths that are known only
+afterwards: the arrays go to the host and the results come back.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.dtypes import index_dtype
+from ...core.operations import scan
 from ...core.operations import structure as operations
+from ..simt import kernels as simt
+from .ordering import bounds, by_index, by_value, ordered, reordered, rows_of
 from .table import kernel
 
 if TYPE_CHECKING:
@@ -58,40 +61,38 @@ def _merged(
 @kernel(operations.coo_to_csr)
 def coo_to_csr(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
     """Sort by row and keep the order within."""
-    row, column, data = _host(executor, A, "row", "col", "data")
-    order = np.argsort(row, kind="stable")
-    indptr = _indptr(row, A.shape[0], row.dtype)
-    return _device(executor, indptr, column[order], data[order])
+    order = ordered(executor, A.row, A.shape[0])
+    indptr = bounds(executor, A.row, order, A.shape[0])
+    return indptr, *reordered(executor, order, A.col, A.data)
 
 
 @kernel(operations.csr_sort)
 def csr_sort(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
-    """Sort each row by column."""
-    indptr, indices, data = _host(executor, A, "indptr", "indices", "data")
-    order = np.lexsort((indices, _rows(indptr)))
-    return _device(executor, indices[order], data[order], order.astype(indices.dtype))
+    """Sort by column, then by row: equal rows stay sorted by column."""
+    by_column = ordered(executor, A.indices, A.shape[1])
+    order = ordered(executor, rows_of(executor, A), A.shape[0], by_column)
+    return *reordered(executor, order, A.indices, A.data), order
 
 
 @kernel(operations.csr_sum_duplicates)
 def csr_sum_duplicates(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
     """Add up neighbours of one place."""
-    indptr, indices, data = _host(executor, A, "indptr", "indices", "data")
-    return _device(executor, *_merged(A.shape, _rows(indptr), indices, data, indices.dtype))
+    m, dtype = A.shape[0], A.indices.dtype
+    lengths, indptr = (executor.allocate((m + more,), dtype) for more in (0, 1))
+    by_index(executor, simt.count_places, m, m, A.indptr, A.indices, lengths)
+    executor.run(scan.pointers, lengths, indptr)
+    count = int(executor.to_host(indptr[m:])[0])
+    indices, data = executor.allocate((count,), dtype), executor.allocate((count,), A.data.dtype)
+    by_value(executor, simt.merge_places, m, m, A.indptr, A.indices, A.data, indptr, indices, data)
+    return indptr, indices, data
 
 
 @kernel(operations.csr_transpose)
 def csr_transpose(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
     """Sort by column; the entries of a column are by rows already."""
-    indptr, indices, data = _host(executor, A, "indptr", "indices", "data")
-    order = np.argsort(indices, kind="stable")
-    dtype = indices.dtype
-    return _device(
-        executor,
-        _indptr(indices, A.shape[1], dtype),
-        _rows(indptr)[order].astype(dtype),
-        data[order],
-        order.astype(dtype),
-    )
+    order = ordered(executor, A.indices, A.shape[1])
+    indptr = bounds(executor, A.indices, order, A.shape[1])
+    return indptr, *reordered(executor, order, rows_of(executor, A), A.data), order
 
 
 @kernel(operations.csr_matmul)

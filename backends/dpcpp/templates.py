@@ -99,6 +99,12 @@ def gpu_csr(wave: int) -> Family:
 #: One text for all devices: a work-item has a piece of what is summed.
 SCAN = _family(simt.scan_totals, simt.scan_join, simt.scan_fill)
 
+#: The same of sorts; what moves values too has programs for each of their dtypes.
+ORDERING = _family(
+    simt.radix_count, simt.radix_move, simt.ordered_bounds, simt.entry_rows, simt.count_places
+)
+ENTRIES = _family(simt.reorder_entries, simt.merge_places)
+
 GPU_DIAGONAL = _family(simt.csr_diagonal)
 GPU_DENSE = _family(simt.dense_rows)
 GPU_GMRES = _family(*_GMRES, simt.gmres_rotate, simt.gmres_solve)

@@ -132,6 +132,44 @@ scan_fill = SimtKernel(
     "{I}",
 )
 
+_SORTED = "shift: i64, digits: i64, keys: in I[l], order: in I[l]"
+radix_count = SimtKernel(
+    "radix_count", "ordering.hpp", f"n: i64, parts: i64, {_SORTED}, counts: out I[l]", "{I}"
+)
+radix_move = SimtKernel(
+    "radix_move",
+    "ordering.hpp",
+    f"n: i64, parts: i64, {_SORTED}, places: inout I[l], moved: out I[l]",
+    "{I}",
+)
+ordered_bounds = SimtKernel(
+    "ordered_bounds",
+    "ordering.hpp",
+    "n: i64, buckets: i64, keys: in I[l], order: in I[l], indptr: out I[l]",
+    "{I}",
+)
+entry_rows = SimtKernel(
+    "entry_rows", "ordering.hpp", "m: i64, indptr: in I[l], row: out I[l]", "{I}"
+)
+count_places = SimtKernel(
+    "count_places",
+    "ordering.hpp",
+    "m: i64, indptr: in I[l], indices: in I[l], lengths: out I[l]",
+    "{I}",
+)
+reorder_entries = SimtKernel(
+    "reorder_entries",
+    "ordering.hpp",
+    "n: i64, order: in I[l], indices: in I[l], data: in T[l], new_indices: out I[l], "
+    "new_data: out T[l]",
+)
+merge_places = SimtKernel(
+    "merge_places",
+    "ordering.hpp",
+    "m: i64, indptr: in I[l], indices: in I[l], data: in T[l], target: in I[l], "
+    "new_indices: out I[l], new_data: out T[l]",
+)
+
 _CYCLE = "step: in i64[l], status: inout Status[k]"
 
 gmres_start = SimtKernel(

@@ -13,6 +13,7 @@ from .csr import Csr
 from .rowwise import computed, filled, row_bounds
 
 if TYPE_CHECKING:
+    from ..executor import Array
     from .base import Matrix
 
 
@@ -66,44 +67,50 @@ def take_rows(matrix: Matrix, which: Any) -> Csr:
         Integers, negative ones from the end, or a boolean for each row. Rows may come twice.
     """
     csr = computed(matrix)
-    executor, chosen = csr.executor, _chosen(matrix, which)
-    rows = executor.from_host(chosen.astype(csr.index_dtype))
-    shape = (int(chosen.size), matrix.shape[1])
+    rows = _chosen(csr, which).astype(csr.index_dtype)
+    if not csr.executor.owns(rows):
+        rows = csr.executor.from_host(rows)
+    shape = (int(rows.size), matrix.shape[1])
     arguments = (rows, csr.indptr, csr.indices, csr.data)
     made = filled(csr, shape, operations.lengths, operations.take, *arguments)
     return made.astype(matrix.dtype) if is_narrow(matrix.dtype) else made
 
 
-def _chosen(matrix: Matrix, which: Any) -> np.ndarray[Any, Any]:
-    """Return the numbers of rows that a slice, integers or booleans choose."""
-    count = matrix.shape[0]
+def _chosen(csr: Csr, which: Any) -> Array:
+    """Return the numbers of rows that a slice, integers or booleans choose.
+
+    What the executor owns is looked at by its array namespace.
+    """
+    count, executor = csr.shape[0], csr.executor
     if isinstance(which, slice):
         try:
-            return np.arange(*which.indices(count))
+            return executor.xp.arange(*which.indices(count))
         except TypeError as error:
             raise InvalidArgument(f"rows: {error}, got {which}") from None
-    host = matrix.executor.to_host(which) if matrix.executor.owns(which) else np.asarray(which)
-    if host.ndim != 1:
+    xp, rows = (executor.xp, which) if executor.owns(which) else (np, np.asarray(which))
+    if rows.ndim != 1:
         raise InvalidArgument(
             f"rows: expected a slice or one dimension of integers or booleans, got {which!r}"
         )
-    if host.dtype == bool:
-        if host.size != count:
-            raise IndexOutOfRange(f"rows: {host.size} booleans for {count} rows")
-        return np.flatnonzero(host)
-    if host.size == 0:
+    if rows.dtype == bool:
+        if rows.size != count:
+            raise IndexOutOfRange(f"rows: {rows.size} booleans for {count} rows")
+        return xp.flatnonzero(rows)
+    if rows.size == 0:
         return np.empty(0, np.int64)
-    if host.dtype.kind not in "iu":
-        raise InvalidArgument(f"rows: expected integers or booleans, got dtype {host.dtype}")
-    return _all_within(host.astype(np.int64), count)
+    if rows.dtype.kind not in "iu":
+        raise InvalidArgument(f"rows: expected integers or booleans, got dtype {rows.dtype}")
+    return _all_within(xp, rows.astype(np.int64), count)
 
 
-def _all_within(rows: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
-    outside = np.flatnonzero((rows < -count) | (rows >= count))
-    if outside.size:
-        at = int(outside[0])
-        raise IndexOutOfRange(f"rows[{at}] = {rows[at]} is outside of a matrix of {count} rows")
-    return np.where(rows < 0, rows + count, rows)
+def _all_within(xp: Any, rows: Array, count: int) -> Array:
+    outside = (rows < -count) | (rows >= count)
+    if bool(xp.any(outside)):
+        at = int(xp.flatnonzero(outside)[0])
+        raise IndexOutOfRange(
+            f"rows[{at}] = {int(rows[at])} is outside of a matrix of {count} rows"
+        )
+    return xp.where(rows < 0, rows + count, rows)
 
 
 def _is_integer(index: Any) -> bool:

@@ -1,0 +1,109 @@
+"""Orders of entries on the device: a stable sort by digits, and what follows from an order."""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import TYPE_CHECKING, Any
+
+from ...core.operations import scan
+from ..simt import kernels as simt
+from ..unified.wrappers import SimtKernel
+from . import templates
+from .table import kernel
+
+if TYPE_CHECKING:
+    from .array import UsmArray
+    from .executor import DpcppExecutor
+
+#: Bits of a digit at most. Each part counts all digits: CPUs have few parts.
+CPU_BITS, GPU_BITS = 11, 8
+
+
+def parts_of(executor: DpcppExecutor, count: int) -> int:
+    """Return how many parts work-items have of something: on a GPU as many as a part is long."""
+    blocks, _ = executor.grid(count)
+    return blocks if executor.one_item_groups else max(1, isqrt(count))
+
+
+@kernel(scan.pointers)
+def pointers(executor: DpcppExecutor, lengths: UsmArray, indptr: UsmArray) -> None:
+    """Add up parts, then what is before each part, then each part again."""
+    m, parts, index = lengths.size, parts_of(executor, lengths.size), lengths.dtype
+    blocks, block = executor.grid(m)
+    totals = executor.allocate((parts,), index)
+
+    def launch(step: SimtKernel, groups: int, *arguments: object) -> None:
+        executor.launch(step, templates.SCAN, (groups, block), arguments, "f4", index)
+
+    launch(simt.scan_totals, blocks, m, parts, lengths, totals)
+    launch(simt.scan_join, 1, parts, totals)
+    launch(simt.scan_fill, blocks, m, parts, lengths, totals, indptr)
+
+
+def by_index(executor: DpcppExecutor, step: SimtKernel, work: int, *arguments: Any) -> None:
+    """Launch a kernel that moves no values; the last argument has the dtype of indices."""
+    index = arguments[-1].dtype
+    executor.launch(step, templates.ORDERING, executor.grid(work), arguments, "f4", index)
+
+
+def by_value(executor: DpcppExecutor, step: SimtKernel, work: int, *arguments: Any) -> None:
+    """Launch a kernel whose last two arguments are new indices and values."""
+    *_, indices, values = arguments
+    grid = executor.grid(work)
+    executor.launch(step, templates.ENTRIES, grid, arguments, values.dtype, indices.dtype)
+
+
+def ordered(
+    executor: DpcppExecutor, keys: UsmArray, bound: int, order: UsmArray | None = None
+) -> UsmArray:
+    """Return entries in the order of their keys; equal keys keep the order that they had.
+
+    Parameters
+    ----------
+    keys : array of I, shape (n,)
+        Of the entries, from 0 to below ``bound``.
+    order : array of I, shape (n,), optional
+        The order that they have; their own by default.
+    """
+    n, index = keys.size, keys.dtype
+    parts = parts_of(executor, n)
+    bits = max(int(bound - 1).bit_length(), 1)
+    passes = -(-bits // (CPU_BITS if executor.one_item_groups else GPU_BITS))
+    width = -(-bits // passes)
+    digits = 1 << width
+    counts = executor.allocate((digits * parts,), index)
+    places = executor.allocate((digits * parts + 1,), index)
+    for shift in range(0, bits, width):
+        sorting = (n, parts, shift, digits, keys, order)
+        by_index(executor, simt.radix_count, n, *sorting, counts)
+        executor.run(scan.pointers, counts, places)
+        moved = executor.allocate((n,), index)
+        by_index(executor, simt.radix_move, n, *sorting, places, moved)
+        order = moved
+    assert order is not None
+    return order
+
+
+def bounds(executor: DpcppExecutor, keys: UsmArray, order: UsmArray, buckets: int) -> UsmArray:
+    """Return where the entries of each key begin, in the order of keys, and where the last end."""
+    indptr = executor.allocate((buckets + 1,), keys.dtype)
+    arguments = (keys.size, buckets, keys, order, indptr)
+    by_index(executor, simt.ordered_bounds, buckets + 1, *arguments)
+    return indptr
+
+
+def rows_of(executor: DpcppExecutor, A: Any) -> UsmArray:
+    """Return the row of each entry of compressed rows."""
+    row = executor.allocate((A.indices.size,), A.indices.dtype)
+    by_index(executor, simt.entry_rows, A.shape[0], A.shape[0], A.indptr, row)
+    return row
+
+
+def reordered(
+    executor: DpcppExecutor, order: UsmArray, indices: UsmArray, data: UsmArray
+) -> tuple[UsmArray, UsmArray]:
+    """Return indices and values in another order."""
+    n = order.size
+    made = executor.allocate((n,), indices.dtype), executor.allocate((n,), data.dtype)
+    by_value(executor, simt.reorder_entries, n, n, order, indices, data, *made)
+    return made

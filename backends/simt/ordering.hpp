@@ -1,0 +1,108 @@
+// Putting entries into an order where they are: a stable sort by digits, one launch to count and
+// one to move for each, and what follows from an order. A work-item has a part of the entries.
+#pragma once
+#include "scan.hpp"
+
+namespace wl {
+
+// One of `digits` values, a power of two.
+template <class I>
+WL_DEVICE i64 digit_of(const I* keys, i64 entry, i64 shift, i64 digits) {
+  return (i64(keys[entry]) >> shift) & (digits - 1);
+}
+
+// counts[d * parts + p] = how many of part p have digit d. Without an order it is the entries' own.
+template <class I>
+WL_DEVICE void radix_count(const item& it, i64 n, i64 parts, i64 shift, i64 digits, const I* keys,
+                           const I* order, I* counts) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 p = it.block() * WL_BLOCK + it.thread(); p < parts; p += step) {
+    for (i64 d = 0; d < digits; ++d)
+      counts[d * parts + p] = 0;
+    for (i64 i = part_begin(n, p, parts); i < part_begin(n, p + 1, parts); ++i)
+      ++counts[digit_of(keys, order ? i64(order[i]) : i, shift, digits) * parts + p];
+  }
+}
+
+// Moves the entries to the places that the counts before theirs leave; equal digits keep their
+// order.
+template <class I>
+WL_DEVICE void radix_move(const item& it, i64 n, i64 parts, i64 shift, i64 digits, const I* keys,
+                          const I* order, I* places, I* moved) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 p = it.block() * WL_BLOCK + it.thread(); p < parts; p += step)
+    for (i64 i = part_begin(n, p, parts); i < part_begin(n, p + 1, parts); ++i) {
+      const i64 entry = order ? i64(order[i]) : i;
+      moved[places[digit_of(keys, entry, shift, digits) * parts + p]++] = I(entry);
+    }
+}
+
+// indptr[b] = how many keys are smaller than b, of entries in the order of their keys.
+template <class I>
+WL_DEVICE void ordered_bounds(const item& it, i64 n, i64 buckets, const I* keys, const I* order,
+                              I* indptr) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 b = it.block() * WL_BLOCK + it.thread(); b <= buckets; b += step) {
+    i64 low = 0, high = n;
+    while (low < high) {
+      const i64 middle = (low + high) / 2;
+      if (i64(keys[order[middle]]) < b)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    indptr[b] = I(low);
+  }
+}
+
+// row[e] = the row of entry e.
+template <class I>
+WL_DEVICE void entry_rows(const item& it, i64 m, const I* indptr, I* row) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step)
+    for (I e = indptr[i]; e < indptr[i + 1]; ++e)
+      row[e] = I(i);
+}
+
+// How many places each sorted row has.
+template <class I>
+WL_DEVICE void count_places(const item& it, i64 m, const I* indptr, const I* indices, I* lengths) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
+    I count = 0;
+    for (I e = indptr[i]; e < indptr[i + 1]; ++e)
+      count += e == indptr[i] || indices[e] != indices[e - 1];
+    lengths[i] = count;
+  }
+}
+
+// Entries in another order.
+template <class T, class I>
+WL_DEVICE void reorder_entries(const item& it, i64 n, const I* order, const I* indices,
+                               const T* data, I* new_indices, T* new_data) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n; i += step) {
+    new_indices[i] = indices[order[i]];
+    new_data[i] = data[order[i]];
+  }
+}
+
+// Entries of one place of sorted rows, added up in their order.
+template <class T, class I>
+WL_DEVICE void merge_places(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
+                            const I* target, I* new_indices, T* new_data) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
+    i64 to = i64(target[i]) - 1;
+    for (I e = indptr[i]; e < indptr[i + 1]; ++e) {
+      if (e == indptr[i] || indices[e] != indices[e - 1]) {
+        new_indices[++to] = indices[e];
+        new_data[to] = data[e];
+      } else {
+        new_data[to] += data[e];
+      }
+    }
+  }
+}
+
+} // namespace wl
