@@ -69,7 +69,8 @@ def native(executor: Executor, array: object, what: str) -> Array:
         If it lives on another device.
     """
     if executor.owns(array):
-        return plain(array, what)
+        made = plain(array, what)
+        return made if executor.owns(made) else array  # a subclass may be what is native here
     if is_host(array):
         host = _as_numpy(array, what)
         if host.dtype.kind not in "buifc":
