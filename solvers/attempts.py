@@ -53,6 +53,8 @@ class Attempt:
         Of the solver, such as ``restart``.
     limit : int, optional
         Iterations at most, if it is not to have the whole budget.
+    repeated : bool
+        Whether it may have the whole budget later although the residual does not fall fast enough.
     """
 
     method: str
@@ -60,6 +62,7 @@ class Attempt:
     label: str
     options: dict[str, Any] = field(default_factory=dict)
     limit: int | None = None
+    repeated: bool = True
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -101,6 +104,8 @@ class Attempts:
             result = self._try(attempt)
             if self._is_promising(attempt, result):
                 self._try(replace(attempt, limit=None))
+            elif not attempt.repeated:
+                self.done[attempt.key] = None
         assert self.best is not None
         if not self.best.converged and len(self.done) > 1:
             self.notes.append(f"the best is that of {self.best.solver.lower()}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..core.errors import InvalidArgument
@@ -106,10 +107,10 @@ def solve(
     Every attempt starts at ``x0``. Those that are likely to succeed have 1000 iterations at first.
     Then comes the direct solver, on the host, if neither ``maxiter`` nor ``stop`` limits the work
     and a dense matrix of this size took at most 512 MiB. Then come all methods that ran into their
-    limit, with the whole budget, and the others. So a system that one of the
-    methods solves by itself, with the same tolerance, ``M`` and ``maxiter``, is solved here too.
-    A system that none of them solves takes several times as long as one method: limit ``maxiter``,
-    or the time with ``stop``.
+    limit, with the whole budget, and the others. So a system that one of the methods solves by
+    itself, with the same tolerance, ``M`` and ``maxiter``, is solved here too. Without ``maxiter``
+    and ``stop`` only the first method has ``10 n`` iterations whatever happens, and of the others
+    those whose residual falls fast enough for it.
 
     What is found out about a matrix, and arrays and recorded iterations up to 64 MiB, are kept with
     a matrix of wollemi for the next call.
@@ -132,7 +133,7 @@ def solve(
     choices = _choices(methods, preconditioners, length)
     if method == "auto":
         limited = maxiter is not None or stop is not None
-        choices = _in_turn(choices, operator, b, restart, direct=not limited)
+        choices = _in_turn(choices, operator, b, restart, unlimited=not limited)
     attempts = Attempts(
         operator, b, x0, rtol, atol, maxiter, stop,
         notes=[f"{methods[0]}: {about_method}", *about_M],
@@ -208,7 +209,7 @@ def _choices(methods: list[str], preconditioners: list[Any], restart: int) -> li
 
 
 def _in_turn(
-    choices: list[Attempt], A: LinOp, b: Any, restart: int | None, *, direct: bool
+    choices: list[Attempt], A: LinOp, b: Any, restart: int | None, *, unlimited: bool
 ) -> list[Attempt]:
     """Return the attempts in the order in which they are made, short ones first.
 
@@ -222,7 +223,9 @@ def _in_turn(
         if choice is choices[0] and choice.method == "cg":
             early.append(choice)
         elif choice.method in ("gmres", "bicgstab"):
-            early.append(_limited(choice, max(SHORT, 2 * n if whole else 0)))
+            limit = max(SHORT, 2 * n if whole else 0)
+            again = not unlimited or choice is choices[0]
+            early.append(replace(choice, limit=limit, repeated=again))
     last = []
     if restart is None and n > RESTART and WHOLE_BASIS < n * n * _columns(b) <= LAST_BASIS:
         last = [
@@ -230,10 +233,11 @@ def _in_turn(
             for c in choices
             if c.method == "gmres"
         ]
-    if direct and isinstance(A, Matrix) and n * n * A.dtype.itemsize <= DIRECT_BYTES:
+    if unlimited and isinstance(A, Matrix) and n * n * A.dtype.itemsize <= DIRECT_BYTES:
         last.insert(0, Attempt(DIRECT, None, DIRECT))
+    if unlimited:  # nobody waits for ten times the unknowns of iterations, eight times over
+        tried = {choice.key for choice in early}
+        others = [c for c in choices if c.key not in tried]
+        last += [replace(c, limit=SHORT, repeated=False) for c in others]
+        return [*early, *last, choices[0]]
     return [*early, *last, *choices]
-
-
-def _limited(choice: Attempt, limit: int) -> Attempt:
-    return Attempt(choice.method, choice.M, choice.label, choice.options, limit)

@@ -210,6 +210,17 @@ def test_no_direct_solver_for_matrices_that_may_fill_the_memory(monkeypatch):
         assert (result.solver == "Direct") == (solver == "Direct")
 
 
+def test_without_a_limit_only_the_first_method_has_the_whole_budget_when_all_stagnate(monkeypatch):
+    monkeypatch.setattr(choose, "SHORT", 20)
+    monkeypatch.setattr(choose, "DIRECT_BYTES", 0)
+    A = wl.Csr(shift(90) + 1e-3 * np.eye(90), executor="reference")
+    result = wl.solve(A, np.eye(90)[0], M="none", restart=3)
+    assert not result.converged
+    took = [note.split(" ended with ") for note in result.notes if " ended with " in note]
+    for label, how in took:
+        assert "bicgstab" in label or int(how.split(" after ")[1].split()[0]) <= 20
+
+
 def test_no_direct_solver_where_the_work_is_limited():
     S = wl.Csr(chemistry(150))
     for limit in ({"maxiter": 5}, {"stop": wl.stop.RelativeResidual(1e-9) | wl.stop.Iterations(5)}):
