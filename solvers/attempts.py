@@ -24,8 +24,9 @@ from .solve import UNLIMITED
 #: The direct solver among the methods.
 DIRECT = "direct"
 
-#: Iterations of a first attempt that is not yet known to be the right one. Of the square systems
-#: in docs/solve-table.md all but three that BiCGSTAB or GMRES solve take fewer (rtol 1e-8).
+#: Iterations of a first attempt that is not yet known to be the right one. Of 50 square systems of
+#: public collections (rtol 1e-8, b = A @ ones) the quicker of BiCGSTAB and GMRES, with Jacobi or
+#: without, took more on five.
 SHORT = 1000
 
 #: What ends a solve whatever other methods might do.
