@@ -60,6 +60,15 @@ def test_equals_the_reference(
     assert_equals_reference(call, gpu, rng)
 
 
+@pytest.mark.parametrize("name", ["csr.sort", "csr.transpose", "csr.sum_duplicates", "coo.to_csr"])
+def test_orders_of_entries_equal_the_reference(
+    gpu: Any, name: str, rng: np.random.Generator
+) -> None:
+    largest = max(PATTERNS, key=lambda p: len(p.places))
+    call = make(OPERATIONS[name], ONE, ROWS, largest, np.float64, np.int32, rng)
+    assert_equals_reference(call, gpu, rng)
+
+
 @pytest.mark.parametrize(("width", "lanes"), [(8, 4), (32, 16)])
 def test_products_are_right_with_sub_groups_of_other_widths(
     width: int, lanes: int, rng: np.random.Generator
