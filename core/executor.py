@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from .algorithm import AlgorithmTable
 from .errors import ExecutorMismatch, UnsupportedOperation
 from .links import Links, run_on_member, shape_of_slots
 from .operation import KernelTable, Operation
@@ -28,7 +29,10 @@ class Executor(ABC):
     pickle as their name.
     """
 
+    #: The kernels of its backend.
     kernels: ClassVar[KernelTable]
+    #: The algorithms of its backend, for the products that have several.
+    algorithms: ClassVar[AlgorithmTable] = AlgorithmTable("core")
 
     # ---- identity
 

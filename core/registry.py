@@ -14,6 +14,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from .algorithm import AlgorithmTable
 from .errors import ExecutorUnavailable, InvalidArgument
 from .executor import Executor
 from .operation import KernelTable, Operation
@@ -42,6 +43,8 @@ class Backend:
         Loads and returns the kernel table; works without a device.
     note : str
         What is to be known of it before it is relied on, in a sentence; ``wollemi info`` shows it.
+    algorithms : callable, optional
+        Loads and returns the table of algorithms; works without a device.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Backend:
     devices: Callable[[], list[str]]
     kernels: Callable[[], KernelTable]
     note: str = ""
+    algorithms: Callable[[], AlgorithmTable] | None = None
 
 
 @dataclass(frozen=True)
@@ -201,6 +205,19 @@ def kernel_tables() -> dict[str, KernelTable | None]:
             tables[name] = backend(name).kernels()
         except ExecutorUnavailable:
             tables[name] = None
+    return tables
+
+
+def algorithm_tables() -> dict[str, AlgorithmTable]:
+    """Return each installed backend's algorithms, where it has some and can be loaded here."""
+    tables: dict[str, AlgorithmTable] = {}
+    for name in backend_names():
+        try:
+            made = backend(name)
+            if made.algorithms is not None:
+                tables[name] = made.algorithms()
+        except ExecutorUnavailable:
+            continue
     return tables
 
 

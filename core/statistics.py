@@ -49,39 +49,3 @@ def lengths_in_numbers(xp: Any, indptr: Array, columns: int) -> RowStatistics:
         longest=int(length.max()),
         empty=float((length == 0).mean()),
     )
-
-
-class Plan:
-    """What was decided for a matrix, and why; made once, by the executor it lives on.
-
-    Attributes
-    ----------
-    kernel : str
-        The name of the chosen kernel.
-    reason : str
-        Why, in one sentence.
-    statistics : RowStatistics
-        What the decision was made from.
-    state : object
-        The backend's own: partition, packed copy.
-    prepared : dict
-        The backend's own, too: what it found out for a product and needs for the next one.
-    """
-
-    def __init__(
-        self, kernel: str, reason: str, statistics: RowStatistics, state: Any = None
-    ) -> None:
-        self.kernel = kernel
-        self.reason = reason
-        self.statistics = statistics
-        self.state = state
-        self.prepared: dict[Any, Any] = {}
-
-    def update_values(self, matrix: Any) -> None:
-        """Bring a packed copy in line with the matrix's new values; the decision stays."""
-        refresh = getattr(self.state, "update_values", None)
-        if refresh is not None:
-            refresh(matrix)
-
-    def __repr__(self) -> str:
-        return f"<Plan {self.kernel}: {self.reason} ({self.statistics})>"

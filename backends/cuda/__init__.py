@@ -11,10 +11,11 @@ from ...core.errors import ExecutorUnavailable
 from ...core.operation import KernelTable
 from ...core.registry import Backend
 from ..gpu import kernels
+from . import algorithms
 from .runtime import availability
 from .runtime.executor import CudaExecutor
 
-__all__ = ["BACKEND", "CudaExecutor", "kernels"]
+__all__ = ["BACKEND", "CudaExecutor", "algorithms", "kernels"]
 
 
 @cache
@@ -36,4 +37,10 @@ def _kernels() -> KernelTable:
     return CudaExecutor.kernels
 
 
-BACKEND = Backend(name="cuda", make=_make, devices=_devices, kernels=_kernels)
+BACKEND = Backend(
+    name="cuda",
+    make=_make,
+    devices=_devices,
+    kernels=_kernels,
+    algorithms=lambda: CudaExecutor.algorithms,
+)

@@ -1,6 +1,9 @@
-"""The table of this backend: everything that is shared, and nothing of its own yet."""
+"""The tables of this backend: everything that is shared, and algorithms of its own first."""
 
+from ...core.algorithm import AlgorithmTable
 from ...core.operation import KernelTable
-from ..gpu.table import kernel as shared
+from ..gpu.table import algorithms as shared_algorithms
+from ..gpu.table import kernel as shared_kernels
 
-kernel = KernelTable("cuda", parent=shared)
+kernel = KernelTable("cuda", parent=shared_kernels)
+algorithms = AlgorithmTable("cuda", parent=shared_algorithms)

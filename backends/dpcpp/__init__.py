@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ...core.algorithm import AlgorithmTable
 from ...core.operation import KernelTable
 from ...core.registry import Backend
 
@@ -43,11 +44,24 @@ def _devices() -> list[str]:
 
 
 def _kernels() -> KernelTable:
-    from . import gmres, maps, matrix, ml, ordering, structure
+    from . import gmres, maps, matrix, ordering, products, spmv, structure
     from .table import kernel
 
-    del gmres, maps, matrix, ml, ordering, structure  # importing them filled the table
+    del gmres, maps, matrix, ordering, products, spmv, structure  # importing them filled the table
     return kernel
 
 
-BACKEND = Backend(name="dpcpp", make=_make, devices=_devices, kernels=_kernels)
+def _algorithms() -> AlgorithmTable:
+    from .table import algorithms
+
+    _kernels()  # its modules register the algorithms
+    return algorithms
+
+
+BACKEND = Backend(
+    name="dpcpp",
+    make=_make,
+    devices=_devices,
+    kernels=_kernels,
+    algorithms=_algorithms,
+)

@@ -24,7 +24,7 @@ from .devices import Facts, facts, name_of
 from .launch import Launcher, Record
 from .place import Place
 from .programs import Programs, index_code, value_code
-from .table import kernel
+from .table import algorithms, kernel
 from .templates import Family
 
 #: A batch of iterations lasts about so long before the status is read: reading it costs some 20
@@ -58,6 +58,7 @@ class DpcppExecutor(Executor):
     """
 
     kernels = kernel
+    algorithms = algorithms
 
     def __init__(self, device: Any, adapted_to: Facts | None = None) -> None:
         self.facts = facts(device) if adapted_to is None else adapted_to

@@ -1,4 +1,4 @@
-"""Products of matrices with blocks of vectors, and the plan that goes before those of CSR.
+"""Products of matrices of other formats than CSR with blocks of vectors.
 
 On CPU devices a work-group is one work-item with a part of the rows; on GPUs these are the kernels
 of ``backends/simt``.
@@ -7,223 +7,23 @@ of ``backends/simt``.
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.operations import matrix as operations
-from ...core.statistics import Plan, RowStatistics, row_statistics
+from ...core.statistics import row_statistics
+from ...core.store import Key
 from ..simt import kernels as simt
-from . import slices, templates
+from . import spmv, templates
 from .array import UsmArray
-from .devices import CPU_LANES
-from .partition import cuts, find_patterns, is_cut
 from .table import kernel
 
 if TYPE_CHECKING:
     from .executor import DpcppExecutor
 
-#: Below so many entries a product stays on one core.
-SERIAL_ENTRIES = 30000
-
-
-class Partition(NamedTuple):
-    """Parts of a CSR matrix for the work-groups of a CPU; arrays are of the device."""
-
-    parts: int
-    row: UsmArray
-    entry: UsmArray
-    cut: bool
-
-
-class PatternState(NamedTuple):
-    """A partition, and the runs of rows that share column offsets."""
-
-    partition: Partition
-    first_run: UsmArray
-    run_end: UsmArray
-    run_pattern: UsmArray
-    pattern_ptr: UsmArray
-    offsets: UsmArray
-
-
-# ---- plans
-
-
-@kernel(operations.csr_plan)
-def csr_plan(executor: DpcppExecutor, A: Any) -> Plan:
-    """Choose by the device and the lengths of rows."""
-    statistics = row_statistics(executor, A.indptr, A.shape[1])
-    if not executor.one_item_groups:
-        lanes = _lanes(executor, statistics)
-        return Plan(
-            f"subwarp_{lanes}",
-            f"{lanes} work-items a row suit {statistics.mean:.3g} entries a row",
-            statistics,
-            lanes,
-        )
-    indptr = executor.to_host(A.indptr)
-    patterns = find_patterns(indptr, executor.to_host(A.indices))
-    if patterns is None:
-        partition = _partition(executor, indptr)
-        if statistics.nnz >= SERIAL_ENTRIES and slices.suit(statistics):
-            parts = _parts(executor, indptr)
-            return Plan(
-                "slices",
-                f"rows are unequal: {CPU_LANES} of like length advance together, from a copy",
-                statistics,
-                slices.SlicedState.of(executor, A, parts, partition),
-            )
-        return Plan("parts", "rows in parts of like size, one core each", statistics, partition)
-    row, entry = cuts(indptr, _parts(executor, indptr))
-    partition = _placed(executor, row, entry, False)
-    first_run = np.searchsorted(patterns.run_end, row, side="right").astype(np.int32)
-    arrays = (executor.from_host(array) for array in (first_run, *patterns))
-    return Plan(
-        "patterns",
-        f"{len(patterns.run_end)} runs of rows repeat {len(patterns.pattern_ptr) - 1} sets of "
-        "column offsets, which need not be read for each entry",
-        statistics,
-        PatternState(partition, *arrays),
-    )
-
-
-def _lanes(executor: DpcppExecutor, statistics: RowStatistics) -> int:
-    """Return how many work-items a row gets: no more than it has entries, on average."""
-    wave = executor.facts.wave
-    fitting = [w for w in templates.GPU_LANES if w <= wave and w <= max(statistics.mean, 1)]
-    return fitting[-1]
-
-
-def _parts(executor: DpcppExecutor, indptr: np.ndarray[Any, Any]) -> int:
-    return 1 if indptr[-1] < SERIAL_ENTRIES else executor.grid(int(indptr[-1]))[0]
-
-
-def _partition(executor: DpcppExecutor, indptr: np.ndarray[Any, Any]) -> Partition:
-    row, entry = cuts(indptr, _parts(executor, indptr))
-    return _placed(executor, row, entry, is_cut(indptr, row, entry))
-
-
-def _placed(
-    executor: DpcppExecutor, row: np.ndarray[Any, Any], entry: np.ndarray[Any, Any], cut: bool
-) -> Partition:
-    row, entry = row.astype(np.int64), entry.astype(np.int64)
-    return Partition(row.size - 1, executor.from_host(row), executor.from_host(entry), cut)
-
-
-# ---- CSR, and what has its shape
-
-
-@kernel(operations.csr_spmv)
-def csr_spmv(
-    executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
-) -> None:
-    """Run the kernel of the plan."""
-    if y.size:
-        _by_plan(executor, A.plan.state, A, x, y, alpha, beta)
-
-
-def _by_plan(
-    executor: DpcppExecutor,
-    state: Any,
-    A: Any,
-    x: UsmArray,
-    y: UsmArray,
-    alpha: complex,
-    beta: complex,
-) -> None:
-    if isinstance(state, PatternState):
-        _patterns(executor, state, A, x, y, alpha, beta)
-    elif isinstance(state, slices.SlicedState):
-        _slices(executor, state, A, x, y, alpha, beta)
-    elif isinstance(state, Partition):
-        _parts_of_rows(executor, state, A, x, y, alpha, beta)
-    else:
-        k = x.shape[1]
-        executor.launch(
-            simt.csr_subwarp,
-            templates.gpu_csr(executor.facts.wave),
-            executor.grid(A.shape[0] * state),
-            (A.shape[0], k, A.indptr, A.indices, A.data, x, y, alpha, beta),
-            x.dtype,
-            A.indices.dtype,
-            W=state,
-        )
-
-
-def _patterns(
-    executor: DpcppExecutor,
-    state: PatternState,
-    A: Any,
-    x: UsmArray,
-    y: UsmArray,
-    alpha: complex,
-    beta: complex,
-) -> None:
-    of, *table = state
-    executor.launch(
-        templates.csr_patterns,
-        templates.CPU_CSR,
-        (of.parts, 1),
-        (of.parts, of.row, *table, x.shape[1], A.indptr, A.data, x, y, alpha, beta),
-        x.dtype,
-        A.indices.dtype,
-    )
-
-
-def _slices(
-    executor: DpcppExecutor,
-    state: slices.SlicedState,
-    A: Any,
-    x: UsmArray,
-    y: UsmArray,
-    alpha: complex,
-    beta: complex,
-) -> None:
-    if x.shape[1] != 1:  # by rows, an entry is read once for several columns
-        _parts_of_rows(executor, state.by_rows, A, x, y, alpha, beta)
-        return
-    cut, *arrays = state.arrays
-    executor.launch(
-        templates.csr_slices,
-        templates.CPU_SLICES,
-        (state.parts, CPU_LANES),
-        (state.parts, cut, A.shape[0], *arrays, state.values, x, y, alpha, beta),
-        x.dtype,
-        A.indices.dtype,
-    )
-
-
-def _parts_of_rows(
-    executor: DpcppExecutor,
-    of: Partition,
-    A: Any,
-    x: UsmArray,
-    y: UsmArray,
-    alpha: complex,
-    beta: complex,
-) -> None:
-    k = x.shape[1]
-    carry = executor.launcher.scratch(of.parts * k * x.dtype.itemsize) if of.cut else None
-    executor.launch(
-        templates.csr_parts,
-        templates.CPU_CSR,
-        (of.parts, 1),
-        (
-            of.parts, of.row, of.entry, k, A.indptr, A.indices, A.data, x, y, alpha, beta, carry,
-        ),
-        x.dtype,
-        A.indices.dtype,
-    )  # fmt: skip
-    if of.cut:
-        executor.launch(
-            templates.csr_carry,
-            templates.CPU_CSR,
-            (1, 1),
-            (of.parts, of.row, of.entry, k, A.indptr, y, carry),
-            x.dtype,
-            A.indices.dtype,
-        )
+#: Where the rows of a Coo begin, and how they are dealt out.
+_ROWS: Key[tuple[UsmArray, Any]] = Key("rows of a Coo")
 
 
 @kernel(operations.csc_spmv)
@@ -231,7 +31,7 @@ def csc_spmv(
     executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
 ) -> None:
     """Multiply by the same matrix by rows, which it keeps: sums then have a fixed order."""
-    csr_spmv(executor, A.by_rows, x, y, alpha, beta)
+    spmv.csr_spmv(executor, A.by_rows, x, y, alpha, beta)
 
 
 @kernel(operations.coo_spmv)
@@ -241,20 +41,20 @@ def coo_spmv(
     """Multiply as CSR: its entries are sorted by row, and where rows begin is found once."""
     if not y.size:
         return
-    if A._plan is None:
-        rows = executor.to_host(A.row)
-        indptr = np.searchsorted(rows, np.arange(A.shape[0] + 1)).astype(rows.dtype)
-        by_rows = SimpleNamespace(
-            shape=A.shape, indptr=executor.from_host(indptr), indices=A.col, data=A.data
-        )
-        state = (
-            _partition(executor, indptr)
-            if executor.one_item_groups
-            else _lanes(executor, row_statistics(executor, by_rows.indptr, A.shape[1]))
-        )
-        A._plan = (by_rows, state)
-    by_rows, state = A._plan
-    _by_plan(executor, state, by_rows, x, y, alpha, beta)
+    indptr, state = A._pattern.get(_ROWS, lambda: _rows_of(executor, A))
+    by_rows = SimpleNamespace(shape=A.shape, indptr=indptr, indices=A.col, data=A.data)
+    multiply = spmv.by_blocks if executor.one_item_groups else spmv.by_lanes
+    multiply(executor, state, by_rows, x, y, alpha, beta)
+
+
+def _rows_of(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, Any]:
+    """Return where the rows of a Coo begin, and the parts or the lanes of its rows."""
+    rows = executor.to_host(A.row)
+    on_host = np.searchsorted(rows, np.arange(A.shape[0] + 1)).astype(rows.dtype)
+    indptr = executor.from_host(on_host)
+    if executor.one_item_groups:
+        return indptr, spmv.partition(executor, on_host)
+    return indptr, spmv.lanes(executor, row_statistics(executor, indptr, A.shape[1]))
 
 
 # ---- other formats

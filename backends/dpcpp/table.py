@@ -1,5 +1,7 @@
-"""The table that the kernels of this backend are registered in."""
+"""The tables in which the kernels and the algorithms of this backend register."""
 
+from ...core.algorithm import AlgorithmTable
 from ...core.operation import KernelTable
 
 kernel = KernelTable("dpcpp")
+algorithms = AlgorithmTable("dpcpp")

@@ -22,6 +22,7 @@ from ...core.operation import Operation
 from ..unified.wrappers import SimtKernel
 from . import launch
 from .arguments import CODES, flatten
+from .bandwidth import bandwidth
 from .device import GpuDevice
 from .errors import Here, translate
 from .thresholds import Thresholds
@@ -90,10 +91,6 @@ class GpuExecutor(Executor):
 
     #: The numbers that selection rules compare with: they are the vendor's.
     thresholds: ClassVar[Thresholds]
-    #: The algorithms that only this vendor's GPUs run, for each product of matrices.
-    own_products: ClassVar[Mapping[str, Sequence[Any]]] = {}
-    #: The product with hot columns, where the vendor's GPUs have one.
-    multiply_hot: ClassVar[Callable[..., None] | None] = None
     #: The kinds of memory (DLDeviceType) of other libraries' arrays that can be adopted.
     dlpack_kinds: ClassVar[tuple[int, ...]]
 
@@ -126,7 +123,7 @@ class GpuExecutor(Executor):
             self._properties = {
                 "name": gpu.name,
                 "memory": gpu.memory,
-                "bandwidth": self._measured_bandwidth(),
+                "bandwidth": bandwidth(gpu),
                 **gpu.identity,
                 "multiprocessors": gpu.multiprocessors,
                 "warp": gpu.warp,
@@ -134,26 +131,6 @@ class GpuExecutor(Executor):
                 "dtypes": VALUE_DTYPES + INDEX_DTYPES,
             }
         return dict(self._properties)
-
-    def _measured_bandwidth(self) -> float | None:
-        """Return the bytes per second of a copy, read and written; None without memory for it."""
-        import cupy
-
-        nbytes = min(1 << 28, self.device.memory // 16)
-        with self.device.handle:
-            try:
-                source, target = cupy.zeros(nbytes, np.uint8), cupy.empty(nbytes, np.uint8)
-            except cupy.cuda.memory.OutOfMemoryError:
-                return None
-            best = float("inf")
-            for _ in range(5):
-                begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-                begin.record()
-                target[...] = source
-                end.record()
-                end.synchronize()
-                best = min(best, cupy.cuda.get_elapsed_time(begin, end) * 1e-3)
-            return 2 * nbytes / best
 
     # ---- memory
 

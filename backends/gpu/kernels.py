@@ -2,6 +2,7 @@
 
 from . import gmres, maps, structure
 from .products import csr
-from .spmv import matrix
+from .spmv import csr as spmv
+from .spmv import formats
 
-__all__ = ["csr", "gmres", "maps", "matrix", "structure"]
+__all__ = ["csr", "formats", "gmres", "maps", "spmv", "structure"]

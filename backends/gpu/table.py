@@ -1,5 +1,7 @@
-"""The table in which the kernels of all GPUs register that CuPy knows."""
+"""The tables in which kernels and algorithms register that all GPUs share which CuPy knows."""
 
+from ...core.algorithm import AlgorithmTable
 from ...core.operation import KernelTable
 
 kernel = KernelTable("gpu")
+algorithms = AlgorithmTable("gpu")

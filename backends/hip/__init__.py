@@ -41,4 +41,11 @@ def _kernels() -> KernelTable:
     return HipExecutor.kernels
 
 
-BACKEND = Backend(name="hip", make=_make, devices=_devices, kernels=_kernels, note=NOTE)
+BACKEND = Backend(
+    name="hip",
+    make=_make,
+    devices=_devices,
+    kernels=_kernels,
+    note=NOTE,
+    algorithms=lambda: HipExecutor.algorithms,
+)

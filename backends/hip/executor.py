@@ -6,7 +6,7 @@ from ...core.iteration import Iteration
 from ..gpu.base import GpuExecutor
 from .device import HipDevice, device
 from .loop import Batches
-from .table import kernel
+from .table import algorithms, kernel
 from .thresholds import AMD
 
 _KDLROCM = 10
@@ -32,6 +32,7 @@ class HipExecutor(GpuExecutor):
     """
 
     kernels = kernel
+    algorithms = algorithms
     thresholds = AMD
     dlpack_kinds = (_KDLROCM,)
 

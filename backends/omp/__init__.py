@@ -8,6 +8,7 @@ from ...core.errors import ExecutorUnavailable
 from ...core.registry import Backend
 
 if TYPE_CHECKING:
+    from ...core.algorithm import AlgorithmTable
     from ...core.operation import KernelTable
     from .executor import OmpExecutor
 
@@ -32,9 +33,17 @@ def _kernels() -> KernelTable:
     return kernel
 
 
+def _algorithms() -> AlgorithmTable:
+    from .table import algorithms
+
+    _kernels()  # its modules register the algorithms
+    return algorithms
+
+
 BACKEND = Backend(
     name="omp",
     make=_make,
     devices=lambda: [_make("").name],
     kernels=_kernels,
+    algorithms=_algorithms,
 )

@@ -16,6 +16,7 @@ from ...core.executor import Array, Executor
 from ...core.program import recording
 from .kernels import kernel
 from .level import level, native
+from .table import algorithms
 from .threads import cpu_name, default_threads, memory
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class OmpExecutor(Executor):
     """
 
     kernels = kernel
+    algorithms = algorithms
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = default_threads() if threads is None else int(threads)

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from ...core.algorithm import Plan, facts_of, make_plan
 from ...core.executor import Array, Executor
 from ...core.operation import OPERATIONS, KernelTable, Operation
 from ...core.operations import matrix as operations
 from ...core.operations import structure
 from ..unified.functors import text_digest
-from . import ml
+from . import products
+from . import spmv as spmv  # registers its algorithms
 from .level import native
-from .plan import CsrPlan, choose
 from .steps import finish_in_blocks, run_in_blocks, visit_in_blocks
 
 Function = Callable[..., Any]
@@ -79,7 +80,7 @@ def step_kernel(operation: Operation) -> Function:
     return _replayed(partial(run_in_blocks, operation.step))
 
 
-ml.register(kernel)
+products.register(kernel)
 
 
 def _half(which: str, by_blocks: Function) -> Function:
@@ -98,14 +99,12 @@ kernel.halves = (_half("visiting", visit_in_blocks), _half("finishing", finish_i
 
 
 @kernel(operations.csr_plan)
-def csr_plan(executor: Executor, A: Any) -> CsrPlan:
-    """Choose a kernel for products with vectors and make it ready."""
-    statistics = A.row_statistics
-    for name, reason in choose(statistics):
-        state = native().csr_state(executor, A, name)
-        if state is not None:
-            return CsrPlan(name, reason, statistics, state)
-    raise AssertionError("the last choice suits every matrix")
+def csr_plan(
+    executor: Executor, A: Any, product: str, columns: int, kernel: str, dtype: str
+) -> Plan:
+    """Choose an algorithm by the rule, or by name, and make it ready."""
+    facts = facts_of(A, columns, dtype)
+    return make_plan(executor.algorithms, executor, A, product, facts, kernel)
 
 
 @kernel(operations.csc_spmv)

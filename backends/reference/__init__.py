@@ -6,19 +6,18 @@ with, and nothing more.
 
 from ...core.errors import ExecutorUnavailable
 from ...core.registry import Backend
-from . import facts, gmres, ilu, matrix, rows, steps, structure, values, vector
-from . import products as ml
+from . import algorithms, facts, gmres, ilu, matrix, rows, steps, structure, values, vector
 from .executor import ReferenceExecutor
 from .table import kernel
 
 __all__ = [
     "BACKEND",
     "ReferenceExecutor",
+    "algorithms",
     "facts",
     "gmres",
     "ilu",
     "matrix",
-    "ml",
     "rows",
     "steps",
     "structure",
@@ -38,4 +37,5 @@ BACKEND = Backend(
     make=_make,
     devices=lambda: ["reference"],
     kernels=lambda: kernel,
+    algorithms=lambda: ReferenceExecutor.algorithms,
 )

@@ -12,6 +12,7 @@ from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
 from ...core.executor import Array, Executor
 from ...core.operation import Operation
 from ...core.step.numeric import totals
+from .algorithms import algorithms
 from .table import kernel
 
 
@@ -26,6 +27,7 @@ class ReferenceExecutor(Executor):
     """
 
     kernels = kernel
+    algorithms = algorithms
 
     @property
     def name(self) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 
 from ...core.executor import Array, Executor
 from ...core.operations import matrix as operations
-from ...core.statistics import Plan, row_statistics
 from .sums import by_place
 from .table import kernel
 from .vector import store
@@ -95,13 +94,6 @@ def dense_spmv(
 ) -> None:
     """Use the product that NumPy has."""
     store(y, A.data @ x, alpha, beta)
-
-
-@kernel(operations.csr_plan)
-def csr_plan(executor: Executor, A: Any) -> Plan:
-    """Choose the one kernel that there is."""
-    statistics = row_statistics(executor, A.indptr, A.shape[1])
-    return Plan("rows", "the one kernel of this executor", statistics)
 
 
 @kernel(operations.csr_diagonal)

@@ -13,21 +13,8 @@ import numpy as np
 from ...core.dtypes import ML_DTYPES
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
-from ...core.operations import products as operations
-from ...core.statistics import Plan
 from .matrix import majors
 from .sums import by_place
-from .table import kernel
-
-#: The names that a caller may ask for.
-KERNELS = ("auto", "entries")
-
-
-def _check(executor: Executor, operation: str, kernel: str) -> None:
-    if kernel not in KERNELS:
-        raise InvalidArgument(
-            f"{operation} has no kernel {kernel!r} on {executor.name}; it has: {', '.join(KERNELS)}"
-        )
 
 
 def wide(array: Array) -> Array:
@@ -55,8 +42,7 @@ def dots(A: Any, row: Array, C: Array, B: Array) -> Array:
     return np.einsum("ek,ek->e", wide(C)[row], wide(B)[A.indices])
 
 
-@kernel(operations.csr_spmm)
-def csr_spmm(
+def spmm(
     executor: Executor,
     A: Any,
     values: Array,
@@ -64,18 +50,15 @@ def csr_spmm(
     C: Array,
     alpha: complex,
     beta: complex,
-    kernel: str,
 ) -> None:
     """Add up value times row of B."""
-    _check(executor, "spmm", kernel)
     row = majors(A.indptr)
     for b in range(B.shape[0]):
         entries = wide(values[b])[:, None] * wide(B[b])[A.indices]
         store(C[b], row_sums(A.shape[0], row, entries), alpha, beta)
 
 
-@kernel(operations.csr_sddmm)
-def csr_sddmm(
+def sddmm(
     executor: Executor,
     A: Any,
     values: Array | None,
@@ -84,10 +67,8 @@ def csr_sddmm(
     S: Array,
     alpha: float,
     beta: float,
-    kernel: str,
 ) -> None:
     """Take the dot products where there are entries."""
-    _check(executor, "sddmm", kernel)
     row = majors(A.indptr)
     for b in range(C.shape[0]):
         products = dots(A, row, C[b], B[b])
@@ -109,8 +90,7 @@ def weights(edge: str, rows: int, row: Array, s: Array) -> Array:
     raise InvalidArgument(f"no edge function is called {edge!r}")
 
 
-@kernel(operations.csr_fusedmm)
-def csr_fusedmm(
+def fusedmm(
     executor: Executor,
     A: Any,
     values: Array | None,
@@ -120,22 +100,11 @@ def csr_fusedmm(
     E: Array,
     alpha: float,
     edge: str,
-    kernel: str,
 ) -> None:
     """Let f of the sampled products weigh the rows of D."""
-    _check(executor, "fusedmm", kernel)
     row = majors(A.indptr)
     for b in range(C.shape[0]):
         s = dots(A, row, C[b], B[b])
         s = s * s.dtype.type(alpha) * (1 if values is None else wide(values[b]))
         f = weights(edge, A.shape[0], row, s)
         E[b] = row_sums(A.shape[0], row, f[:, None] * wide(D[b])[A.indices])
-
-
-@kernel(operations.csr_ml_plan)
-def csr_ml_plan(
-    executor: Executor, A: Any, operation: str, columns: int, kernel: str, dtype: str
-) -> Plan:
-    """Choose the one kernel that there is."""
-    _check(executor, operation, kernel)
-    return Plan("entries", "the one kernel of this executor", A.row_statistics)

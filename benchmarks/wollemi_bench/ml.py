@@ -99,7 +99,7 @@ class Dense(Problem):
         out = executor.zeros(shape, self.dtype)
         kernels = ["auto"]
         if self.every_kernel:
-            kernels += kernels_of(A, self.operation, self.columns)
+            kernels += kernels_of(A, self.operation)
         return [self._ours(A, dense, out, kernel) for kernel in kernels]
 
     def _ours(self, A: Csr, dense: list[Any], out: Any, kernel: str) -> Offer:
@@ -219,14 +219,9 @@ class Dense(Problem):
         return values, sizes
 
 
-def kernels_of(A: Csr, operation: str, columns: int) -> list[str]:
+def kernels_of(A: Csr, operation: str) -> list[str]:
     """Return the names of the algorithms that the executor has for an operation."""
-    try:
-        A.plan_for(operation, columns, "?")
-    except InvalidArgument as error:
-        listed = str(error).rpartition("it has: ")[2].split(", ")
-        return [name for name in listed if name != "auto"]
-    return []
+    return [algorithm.name for algorithm in A.executor.algorithms.of(operation)]
 
 
 def tasks(

@@ -76,9 +76,6 @@ class Bsr(Matrix):
             made = made.astype(dtype)
         self._become(made)
 
-    def _reset(self) -> None:
-        self._plan: Any = None  # a backend's partition of the block rows
-
     @property
     def blocksize(self) -> tuple[int, int]:
         """Rows and columns of a block."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..dtypes import is_complex
 from ..operations import matrix as operations
+from ..store import PatternStore
 from . import validate
 from .base import Matrix, checked_shape, converted, own, place
 
@@ -65,8 +66,11 @@ class Coo(Matrix):
             made = made.astype(dtype)
         self._become(made)
 
+    #: What follows from the pattern: where rows begin.
+    _pattern: PatternStore
+
     def _reset(self) -> None:
-        self._plan: Any = None  # a backend's partition of the entries
+        self._pattern = PatternStore()
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.coo_spmv, self, x, y, alpha, beta)

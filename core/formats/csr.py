@@ -9,23 +9,27 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..algorithm import PRODUCTS
 from ..dtypes import is_complex, is_narrow, name_of, stored_dtype
 from ..errors import InvalidArgument
 from ..operands import as_batch, to_host
 from ..operations import matrix as operations
-from ..operations import products as ml_operations
-from ..operations import structure
-from ..statistics import Plan, RowStatistics, row_statistics
+from ..operations import products, structure
+from ..statistics import RowStatistics, row_statistics
+from ..store import Key, PatternStore, ValueStore
 from . import validate
 from .base import Matrix, checked_shape, converted, own, place
 
 if TYPE_CHECKING:
+    from ..algorithm import Plan
     from ..executor import Array, Executor
     from ..operation import Operation
     from .csc import Csc
 
-#: What has plans that depend on the dense operand.
-_PLANNED = ("spmm", "sddmm", "fusedmm")
+_STATISTICS: Key[RowStatistics] = Key("statistics")
+#: Plans for products with vectors that were asked for by name: their state may hold values.
+_PLAN: Key[Plan] = Key("plan")
+_TRANSPOSED: Key[tuple[Csr, Array]] = Key("transposed")
 
 
 class Csr(Matrix):
@@ -71,11 +75,12 @@ class Csr(Matrix):
     indices: Array
     indptr: Array
 
+    #: The plan of products with vectors; native code reads it here.
     _plan: Plan | None
-    #: What is known of the pattern; matrices of the same pattern and other values share it.
-    _pattern: dict[Any, Any]
-    #: Copies of the values that kernels keep in an order of theirs, by the kernels' names.
-    _copies: dict[str, Any]
+    #: What follows from the pattern; matrices of the same pattern and other values share it.
+    _pattern: PatternStore
+    #: What was made from the values, which follows them.
+    _copies: ValueStore
 
     def __init__(
         self,
@@ -100,7 +105,7 @@ class Csr(Matrix):
         return stored_dtype(dtype)
 
     def _reset(self) -> None:
-        self.__dict__.update(_plan=None, _pattern={}, _copies={})
+        self.__dict__.update(_plan=None, _pattern=PatternStore(), _copies=ValueStore())
 
     def _with_data(self, data: Array) -> Self:
         made = super()._with_data(data)
@@ -108,9 +113,9 @@ class Csr(Matrix):
         return made
 
     def _values_changed(self) -> None:
-        for derived in (self._plan, *self._copies.values()):
-            if derived is not None:
-                derived.update_values(self)
+        if self._plan is not None:
+            self._plan.update_values(self)
+        self._copies.update_values(self)
 
     def _twin(self) -> Self:
         # The plan and the copies are brought up to date through this matrix, not twice.
@@ -125,62 +130,104 @@ class Csr(Matrix):
     def plan(self) -> Plan:
         """What was chosen for products with vectors, and why; made when first needed."""
         if self._plan is None:
-            self._plan = self.executor.run(operations.csr_plan, self)
+            self._plan = self._planned("spmv", 1, "auto", name_of(self.dtype))
         return self._plan
 
+    def _planned(self, product: str, columns: int, kernel: str, dtype: str) -> Plan:
+        made: Plan = self.executor.run(operations.csr_plan, self, product, columns, kernel, dtype)
+        return made
+
     def plan_for(
-        self, operation: str, columns: int, kernel: str = "auto", dtype: DTypeLike | None = None
+        self,
+        product: str,
+        columns: int = 1,
+        kernel: str = "auto",
+        dtype: DTypeLike | None = None,
     ) -> Plan:
-        """Return what was chosen for a machine-learning kernel, and why; made when first needed.
+        """Return what was chosen for a product, and why; made when first needed, then stored.
 
         Parameters
         ----------
-        operation : {"spmm", "sddmm", "fusedmm"}
-            The kernel.
+        product : {"spmv", "spmm", "sddmm", "fusedmm"}
+            What is computed.
         columns : int
-            Of the dense operand: of ``B`` for spmm, of ``C`` for the others.
+            Of the dense operand: of ``B`` for spmm, of ``C`` for sddmm and fusedmm. A plan for
+            spmv is for one vector.
         kernel : str
-            The name of an algorithm, or ``"auto"``.
+            The name of an algorithm, or ``"auto"`` for the rule's choice.
         dtype : dtype, optional
             Of values and dense operands together; that of the matrix by default.
 
         Raises
         ------
         InvalidArgument
-            If the executor has no algorithm of that name; the message lists those it has. If
-            ``columns`` is no number of columns.
+            If the executor has no algorithm of that name; the message lists those it has. If the
+            algorithm cannot run for this matrix. If ``columns`` is no number of columns.
 
         Examples
         --------
         >>> import wollemi as wl
         >>> A = wl.Csr(([4.0, 1.0], [0, 1], [0, 1, 2]), executor="reference")
-        >>> A.plan_for("spmm", 32).kernel
-        'entries'
+        >>> A.plan_for("spmm", 32).kernel, A.plan_for("spmv", kernel="entries").reason
+        ('entries', 'asked for')
         """
         name = name_of(self.dtype if dtype is None else stored_dtype(dtype))
-        key = ("plan", operation, columns, kernel, name)
-        found: Plan | None = self._pattern.get(key)
+        key = (product, columns, kernel, name)
+        found = self._pattern.plans.get(key)
         if found is None:
-            if operation not in _PLANNED:
+            if product not in PRODUCTS:
                 raise InvalidArgument(
-                    f"there is no plan for {operation!r}, only for {', '.join(_PLANNED)}"
+                    f"there is no plan for {product!r}, only for {', '.join(PRODUCTS)}"
                 )
             if not isinstance(columns, (int, np.integer)) or columns < 0:
                 raise InvalidArgument(
                     f"columns: expected how many the dense operand has, got {columns!r}"
                 )
-            found = self._pattern[key] = self.executor.run(
-                ml_operations.csr_ml_plan, self, operation, columns, kernel, name
-            )
+            if product == "spmv":
+                return self._plan_for_vectors(kernel)
+            found = self._pattern.plans[key] = self._planned(*key)
         return found
+
+    def _plan_for_vectors(self, kernel: str) -> Plan:
+        if kernel == "auto":
+            return self.plan
+        name = name_of(self.dtype)
+        return self._copies.get(
+            _PLAN.of_size(kernel), lambda: self._planned("spmv", 1, kernel, name)
+        )
+
+    def with_kernel(self, kernel: str) -> Csr:
+        """Return this matrix with another algorithm for products with vectors.
+
+        It shares the arrays of this matrix, and follows its values.
+
+        Parameters
+        ----------
+        kernel : str
+            The name of an algorithm, as of ``A.plan_for("spmv", kernel=...)``.
+
+        Raises
+        ------
+        InvalidArgument
+            If the executor has no algorithm of that name, or it cannot run for this matrix.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(([4.0, 1.0], [0, 1], [0, 1, 2]), executor="omp").with_kernel("sell")
+        >>> A.plan.kernel, A @ np.ones(2)
+        ('sell', array([4., 1.]))
+        """
+        other = self._share_values(self._with_data(self.data))
+        other._plan = other.plan_for("spmv", kernel=kernel)
+        return other
 
     @property
     def row_statistics(self) -> RowStatistics:
         """How long the rows are."""
-        if "statistics" not in self._pattern:
-            self._pattern["statistics"] = row_statistics(self.executor, self.indptr, self.shape[1])
-        found: RowStatistics = self._pattern["statistics"]
-        return found
+        return self._pattern.get(
+            _STATISTICS, lambda: row_statistics(self.executor, self.indptr, self.shape[1])
+        )
 
     def transposed_pattern(self) -> tuple[Csr, Array]:
         """Return the transpose of the pattern and where its entries were.
@@ -188,13 +235,13 @@ class Csr(Matrix):
         It is made once and kept; its values are zeros. Those of the transpose are
         ``A.data[order]``.
         """
-        if "transposed" not in self._pattern:
-            pattern = without_values(self)
-            indptr, indices, data, order = self.executor.run(structure.csr_transpose, pattern)
-            made = Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
-            self._pattern["transposed"] = (made, order)
-        found: tuple[Csr, Array] = self._pattern["transposed"]
-        return found
+        return self._pattern.get(_TRANSPOSED, self._transpose_pattern)
+
+    def _transpose_pattern(self) -> tuple[Csr, Array]:
+        pattern = without_values(self)
+        indptr, indices, data, order = self.executor.run(structure.csr_transpose, pattern)
+        made = Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
+        return made, order
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.csr_spmv, self, x, y, alpha, beta)
@@ -205,7 +252,7 @@ class Csr(Matrix):
             return
         # Several vectors are a dense matrix: spmm chooses its kernel by how many they are.
         values, B, C = (as_batch(array) for array in (self.data, x, y))
-        self.executor.run(ml_operations.csr_spmm, self, values, B, C, alpha, beta, "auto")
+        self.executor.run(products.csr_spmm, self, values, B, C, alpha, beta, "auto")
 
     @property
     def T(self) -> Csc:

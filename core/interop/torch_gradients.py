@@ -19,6 +19,7 @@ from ..errors import ExecutorMismatch, UnsupportedDtype
 from ..executor import Array, Executor
 from ..formats import Csr
 from ..operations import products as operations
+from ..store import Key
 
 # ---- tensors and native arrays
 
@@ -216,14 +217,17 @@ class Fusedmm(Function):
         return None, None, None, None, d_values, d_C, d_B, d_D
 
 
+_ROWS: Key[Tensor] = Key("rows of entries, as a tensor")
+
+
 def _rows(A: Csr, device: torch.device) -> Tensor:
     """Return the row of each entry."""
-    if "torch.rows" not in A._pattern:
+
+    def make() -> Tensor:
         lengths = tensor_of(A.indptr).long().diff()
-        rows = torch.arange(A.shape[0], device=device)
-        A._pattern["torch.rows"] = torch.repeat_interleave(rows, lengths)
-    found: Tensor = A._pattern["torch.rows"]
-    return found
+        return torch.repeat_interleave(torch.arange(A.shape[0], device=device), lengths)
+
+    return A._pattern.get(_ROWS, make)
 
 
 def _weights(A: Csr, edge: str, s: Tensor) -> Tensor:

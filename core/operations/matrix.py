@@ -29,8 +29,9 @@ dense_spmv = _spmv("dense", "Dense")
 
 csr_plan = declare(
     "csr.plan",
-    "A: in Csr[m,n]",
-    "returns the Plan of csr.spmv for A: row statistics, chosen kernel, partition, packed copy",
+    "A: in Csr[m,n], product: str, columns: int, kernel: str, dtype: str",
+    "returns the Plan of spmv, spmm, sddmm or fusedmm for A and dense operands of that many "
+    "columns and of that dtype; kernel is the name of an algorithm, or auto",
 )
 
 csr_diagonal = declare(

@@ -69,10 +69,3 @@ csr_fusedmm = declare(
     cost=_fusedmm_cost,
     dtypes=REAL,
 )
-
-csr_ml_plan = declare(
-    "csr.ml_plan",
-    "A: in Csr[m,n], operation: str, columns: int, kernel: str, dtype: str",
-    "returns the Plan of spmm, sddmm or fusedmm for A and dense operands of that many columns and "
-    "of that dtype; kernel is the name of one, or auto",
-)

@@ -30,7 +30,7 @@ SLICE_SIZES = (32, 4, 8, 64, 3)
 # What parameters of kind str may be, where a kernel need not be the automatic one.
 CHOICES = {
     "edge": ("identity", "sigmoid", "softmax"),
-    "operation": ("spmm", "sddmm", "fusedmm"),
+    "product": ("spmv", "spmm", "sddmm", "fusedmm"),
     "kernel": ("auto",),
     "dtype": ("float32", "float64", "float16"),
 }

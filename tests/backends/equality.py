@@ -9,8 +9,8 @@ import pytest
 
 import wollemi as wl
 from wollemi.core import operations  # noqa: F401  fills the table
+from wollemi.core.algorithm import Plan
 from wollemi.core.operation import OPERATIONS, Operation
-from wollemi.core.statistics import Plan
 
 from .awkward import BLOCKS, INDEX_DTYPES, PATTERNS, ROWS
 from .calls import REFERENCE, Call

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from wollemi.core.errors import ExecutorUnavailable
-from wollemi.core.registry import backend, backend_names, executor, kernel_tables
+from wollemi.core.registry import algorithm_tables, backend, backend_names, executor, kernel_tables
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -116,6 +116,18 @@ def test_the_support_matrix_is_current():
     made = markdown_page(tables)
     kept = (ROOT / "docs/support-matrix.md").read_text()
     assert kept == made, "run: wollemi kernels --markdown > docs/support-matrix.md"
+
+
+def test_the_page_of_algorithms_is_current():
+    from wollemi.cli.kernels import algorithms_page
+
+    tables = algorithm_tables()
+    missing = [name for name in ("cuda", "hip", "dpcpp") if name not in tables]
+    if missing:
+        pytest.skip(f"not loaded here: {', '.join(missing)}; make test installs what these need")
+    made = algorithms_page(tables)
+    kept = (ROOT / "docs/algorithms.md").read_text()
+    assert kept == made, "run: wollemi kernels --algorithms --markdown > docs/algorithms.md"
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)

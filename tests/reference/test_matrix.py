@@ -109,8 +109,8 @@ def test_a_long_row_is_added_up_pairwise(executor):
 
 
 def test_the_plan_knows_the_rows(executor):
-    plan = executor.run(operations.csr_plan, by_hand(executor)["csr"])
-    assert (plan.kernel, plan.reason) == ("rows", "the one kernel of this executor")
+    plan = by_hand(executor)["csr"].plan
+    assert (plan.kernel, plan.reason) == ("entries", "the one algorithm of this executor")
     assert plan.statistics.rows == 3
     assert plan.statistics.nnz == 4
     assert plan.statistics.longest == 2

@@ -19,18 +19,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ....core.algorithm import Facts, Unsuited
 from ....core.errors import DeviceError
 from ....core.executor import Array
+from ....core.store import Key
 from ...gpu.arguments import CODES, flatten
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
-from ...gpu.products.extra import Algorithm, Facts
+from ...gpu.products.algorithm import GpuAlgorithm
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 from . import tensor_choice
 
 if TYPE_CHECKING:
-    from ...gpu.products.calls import Adapter
+    from ...gpu.products.adapter import Adapter
 
 _PATTERN = "indptr: in I[l], indices: in I[z], values: in T[z]"
 
@@ -73,12 +75,12 @@ MEMORY = 0.25
 LARGEST_DISTANCE = 2**31 - 1
 
 
-class DenseProduct(Algorithm):
+class DenseProduct(GpuAlgorithm):
     """The product of the matrix with all of its zeros."""
 
     name: ClassVar[str] = "dense"
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype not in DTYPES:
             return f"it is for {', '.join(DTYPES)}, not {facts.dtype}"
@@ -87,48 +89,43 @@ class DenseProduct(Algorithm):
             return "the library counts rows and columns in 32 bits"
         return None
 
-    def defect(self, to: Adapter, A: Any) -> str | None:
-        """Return that places come twice, if so."""
-        if _has_duplicates(to.executor.xp, A):
-            return "places come twice: add them up with A.sum_duplicates()"
-        return None
-
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return that it is faster, if it should be."""
         statistics, columns = facts.statistics, facts.columns
         if facts.dtype not in CHOSEN or columns < LEAST_COLUMNS:
             return None
         places, nbytes = statistics.rows * statistics.columns, 2
-        waves = to.waves
+        waves = on.waves
         sparse = ml_choice.estimate(statistics, waves, columns, nbytes) * 1e-6
-        if tensor_choice.reason(facts, waves) and to.executor.device.capability == (9, 0):
+        if tensor_choice.reason(facts, waves) and on.executor.device.capability == (9, 0):
             sparse = tensor_choice.with_tensor_cores(facts) * 1e-6
         multiplied = 2 * places * columns / DENSE_FLOPS
         mending = MEND + MENDED * statistics.rows * columns
         dense = LAUNCH + mending + max(places * nbytes / DENSE_RATE, multiplied)
-        if dense * MARGIN > sparse or places * nbytes > MEMORY * to.executor.free_memory():
+        if dense * MARGIN > sparse or places * nbytes > MEMORY * on.executor.free_memory():
             return None
         return (
             f"with {facts.density:.1%} of the entries the dense product should take "
             f"{dense * 1e6:.0f} microseconds and the sparse one {sparse * 1e6:.0f}"
         )
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> None:
-        """Return nothing: what it needs are the values."""
-        return
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> None:
+        """Return nothing: what it needs are the values; find out whether places come twice."""
+        if _has_duplicates(on.executor.xp, A):
+            raise Unsuited("places come twice: add them up with A.sum_duplicates()")
 
-    def run(self, to: Adapter, A: Any, state: None, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: None, *arguments: Any) -> None:
         """Multiply block by block, and mend."""
         values, B, C, alpha, beta = arguments
-        executor, (batch, m, k), n = to.executor, C.shape, A.shape[1]
+        executor, (batch, m, k), n = on.executor, C.shape, A.shape[1]
         held = np.dtype(np.float64 if C.dtype.itemsize == 8 else np.float32)
         if not _is_taken(B[0]):
             B = executor.copy(B)
-        weights: Any = to.weights(values)[0]
+        weights: Any = on.weights(values)[0]
         one = batch == 1 or values.strides[0] == 0
-        dense = _dense_of(to, A, weights[0]) if one else None
+        dense = _dense_of(on, A, weights[0]) if one else None
         for b in range(batch):
-            block = dense if dense is not None else _filled(to, A, weights[b], None)
+            block = dense if dense is not None else _filled(on, A, weights[b], None)
             mine = weights[0] if one else weights[b]
             in_place = beta == 0 and _is_taken(C[b])
             product = C[b] if in_place else executor.allocate((m, k), held)
@@ -136,14 +133,14 @@ class DenseProduct(Algorithm):
                 multiply(executor, block, B[b], product, alpha if in_place else 1.0)
             else:
                 product.fill(0)
-            of_B, of_C = to.operand(B[b][None]), to.operand(C[b][None])
+            of_B, of_C = on.operand(B[b][None]), on.operand(C[b][None])
             self._launch(
-                to,
+                on,
                 dense_mend,
-                m * -(-k // to.wave) * to.wave,
+                m * -(-k // on.wave) * on.wave,
                 (
                     m, k, A.indptr, A.indices, mine, of_B.address, of_B.rows,
-                    0 if in_place else to.address(product), of_C.address, of_C.rows, alpha, beta,
+                    0 if in_place else on.address(product), of_C.address, of_C.rows, alpha, beta,
                 ),
                 C.dtype,
                 A.indices.dtype,
@@ -152,7 +149,7 @@ class DenseProduct(Algorithm):
 
     @staticmethod
     def _launch(
-        to: Adapter,
+        on: Adapter,
         kernel: SimtKernel,
         items: int,
         arguments: tuple[Any, ...],
@@ -162,7 +159,7 @@ class DenseProduct(Algorithm):
     ) -> None:
         value, code = ml.value_code(dtype), CODES[np.dtype(index)]
         symbol = kernel.symbol(value, code, **constants)
-        executor = to.executor
+        executor = on.executor
         function = executor.device.function(
             symbol, lambda: text_of(kernel, value, code, **constants)
         )
@@ -174,34 +171,37 @@ class DenseProduct(Algorithm):
 class _Copy:
     """The dense matrix, for as long as the values stay."""
 
-    def __init__(self, dense: Array) -> None:
-        self.dense: Array | None = dense
+    dense: Array | None = None
 
     def update_values(self, matrix: Any) -> None:
         """Forget it: whoever needs it next makes it again."""
         self.dense = None
 
 
-def _dense_of(to: Adapter, A: Any, values: Array) -> Array:
+#: The dense matrix of the values, and whether a pattern stores some place twice.
+_DENSE: Key[_Copy] = Key("dense copy")
+_TWICE: Key[bool] = Key("places twice")
+
+
+def _dense_of(on: Adapter, A: Any, values: Array) -> Array:
     """Return the dense matrix of the values, kept if they are the matrix's own."""
-    if values.dtype != A.dtype or to.address(values) != to.address(A.data):
-        return _filled(to, A, values, None)
-    found = A._copies.get(DenseProduct.name)
-    if found is None or found.dense is None:
-        found = A._copies[DenseProduct.name] = _Copy(_filled(to, A, values, None))
-    made: Array = found.dense
-    return made
+    if values.dtype != A.dtype or on.address(values) != on.address(A.data):
+        return _filled(on, A, values, None)
+    stored = A._copies.get(_DENSE, _Copy)
+    if stored.dense is None:
+        stored.dense = _filled(on, A, values, None)
+    return stored.dense
 
 
-def _filled(to: Adapter, A: Any, values: Array, into: Array | None) -> Array:
+def _filled(on: Adapter, A: Any, values: Array, into: Array | None) -> Array:
     m, n = A.shape
-    dense = to.executor.allocate((m, n), values.dtype) if into is None else into
+    dense = on.executor.allocate((m, n), values.dtype) if into is None else into
     dense.view(np.uint8).fill(0)
     if A.nnz:
         DenseProduct._launch(
-            to,
+            on,
             dense_fill,
-            m * to.wave,
+            m * on.wave,
             (m, n, A.indptr, A.indices, values, dense),
             values.dtype,
             A.indices.dtype,
@@ -211,17 +211,18 @@ def _filled(to: Adapter, A: Any, values: Array, into: Array | None) -> Array:
 
 def _has_duplicates(xp: Any, A: Any) -> bool:
     """Return whether some place is stored twice, found out once for a pattern."""
-    if "places-twice" not in A._pattern:
-        bounds = A.indptr.astype(np.int64)
-        row_of = xp.searchsorted(bounds[1:], xp.arange(A.nnz), side="right")
-        place = row_of * A.shape[1] + A.indices
+    return A._pattern.get(_TWICE, lambda: _finds_duplicates(xp, A))
+
+
+def _finds_duplicates(xp: Any, A: Any) -> bool:
+    bounds = A.indptr.astype(np.int64)
+    row_of = xp.searchsorted(bounds[1:], xp.arange(A.nnz), side="right")
+    place = row_of * A.shape[1] + A.indices
+    step = place[1:] - place[:-1]
+    if not bool((step > 0).all()):
+        place = xp.sort(place)
         step = place[1:] - place[:-1]
-        if not bool((step > 0).all()):
-            place = xp.sort(place)
-            step = place[1:] - place[:-1]
-        A._pattern["places-twice"] = bool((step == 0).any())
-    found: bool = A._pattern["places-twice"]
-    return found
+    return bool((step == 0).any())
 
 
 def _is_taken(block: Array) -> bool:

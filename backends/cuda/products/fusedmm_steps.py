@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ....core.algorithm import Facts, multiply
 from ....core.executor import Array
-from ...gpu.products import calls as ml_calls
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
-from ...gpu.products.calls import Adapter
-from ...gpu.products.extra import Algorithm, Facts
+from ...gpu.products.adapter import Adapter
+from ...gpu.products.algorithm import GpuAlgorithm
 from ...unified.wrappers import SimtKernel
-from .sddmm_tile import Tile, TileMma
+from .sddmm_tile import Tile, TileMma, sorted_rows
 
 edge_rows = SimtKernel(
     "edge_rows",
@@ -33,7 +33,7 @@ edge_rows = SimtKernel(
 SAME_FROM_DENSITY = ((32, 0.18), (64, 0.10), (float("inf"), 0.08))
 
 
-class TwoSteps(Algorithm):
+class TwoSteps(GpuAlgorithm):
     """Tiles are sampled, f is applied where the samples are stored, and these are multiplied."""
 
     name: ClassVar[str] = "two-steps"
@@ -43,42 +43,44 @@ class TwoSteps(Algorithm):
         """Return the density from which the rule takes it."""
         return next(density for most, density in SAME_FROM_DENSITY if columns <= most)
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it does not do here."""
         if facts.dtype not in ("float32", "float64"):
             return f"samples would be rounded to {facts.dtype} between the products"
         return None
 
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why two steps are faster, or None."""
         if facts.density < self.from_density(facts.columns):
             return None
         for tile in self.tiles:
-            if not tile.objection(to, A, facts):
-                why = tile.chosen(to, A, facts)
-                return why and f"{why}, stored, and multiplied by D"
+            if not tile.objection(on, A, facts):
+                why = tile.reason(on, A, facts)
+                if why is None or not sorted_rows(on.executor.xp, A):
+                    return None
+                return f"{why}, stored, and multiplied by D"
         return None
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> str:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> str:
         """Return the name of the kernel for one pass."""
-        return ml_choice.choose("fusedmm", facts.statistics, to.waves).kernel
+        return ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel
 
-    def run(self, to: Adapter, A: Any, state: str, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: str, *arguments: Any) -> None:
         """Sample, apply f, multiply."""
         values, C, B, D, E, alpha, edge = arguments
         batch, m, _ = E.shape
-        samples: Array = to.executor.allocate((batch, A.nnz), C.dtype)
-        ml_calls.sddmm(to, A, values, C, B, samples, alpha, 0.0, "auto")
+        samples: Array = on.executor.allocate((batch, A.nnz), C.dtype)
+        multiply(on, "sddmm", A, values, C, B, samples, alpha, 0.0, "auto")
         if edge != "identity" and samples.size:
-            to.launch(
+            on.launch(
                 edge_rows,
-                m * batch * to.wave,
+                m * batch * on.wave,
                 (m, A.nnz, batch, A.indptr, samples),
                 C.dtype,
                 A.indices.dtype,
                 EDGE=ml.EDGES[edge],
             )
-        ml_calls.spmm(to, A, samples, D, E, 1.0, 0.0, "auto")
+        multiply(on, "spmm", A, samples, D, E, 1.0, 0.0, "auto")
 
 
 class StepsOrPass(TwoSteps):
@@ -90,15 +92,15 @@ class StepsOrPass(TwoSteps):
         """Return 0: tiles are asked."""
         return 0.0
 
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why, or None."""
-        why = super().reason(to, A, facts)
+        why = super().reason(on, A, facts)
         return why and f"{why}; one pass where D is B"
 
-    def run(self, to: Adapter, A: Any, state: str, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: str, *arguments: Any) -> None:
         """Look at the operands."""
-        values, C, B, D, E, alpha, edge = arguments
-        if B.shape == D.shape and to.operand(B) == to.operand(D):
-            ml_calls.fusedmm(to, A, values, C, B, D, E, alpha, edge, state)
+        _, _, B, D, *_ = arguments
+        if B.shape == D.shape and on.operand(B) == on.operand(D):
+            multiply(on, "fusedmm", A, *arguments, state)
         else:
-            super().run(to, A, state, *arguments)
+            super().run(on, A, state, *arguments)

@@ -13,13 +13,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ....core.algorithm import Facts, Unsuited
 from ....core.executor import Array
+from ....core.store import Key
 from ...gpu.arguments import CODES, flatten
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
-from ...gpu.products.calls import Adapter, Operand
+from ...gpu.products.adapter import Adapter, Operand
+from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.products.dots import dot_constants, dot_kernel
-from ...gpu.products.extra import Algorithm, Facts
 from ...gpu.products.sddmm_flat import rows_of
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
@@ -181,7 +183,7 @@ class Multiplier(NamedTuple):
     constants: dict[str, int]
 
 
-class Tile(Algorithm):
+class Tile(GpuAlgorithm):
     """Dense tiles on tensor cores in Hopper's words, sampled as they come."""
 
     name: ClassVar[str] = "tile"
@@ -199,9 +201,9 @@ class Tile(Algorithm):
         """Return what multiplies tiles of such a width."""
         return Multiplier(tile_sddmm, shared_bytes(width, parts, itemsize), {})
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why tiles do not do here."""
-        missing = self.missing(to.executor.device)
+        missing = self.missing(on.executor.device)
         if missing:
             return missing
         if facts.dtype not in ("float32", "float16", "bfloat16"):
@@ -216,37 +218,33 @@ class Tile(Algorithm):
             return "the matrix has too many tiles"
         return None
 
-    def defect(self, to: Adapter, A: Any) -> str | None:
-        """Return that rows are not sorted, if so."""
-        if not sorted_rows(to.executor.xp, A):
-            return "rows are not sorted: A.sort() returns a matrix whose rows are"
-        return None
-
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why tiles are faster, or None."""
         m, n = A.shape
         enough = next(density for most, density in self.from_density if facts.columns <= most)
         if facts.density < enough or m * n < FEW_TILES * TILE * TILE:
             return None
-        if A.nnz * BYTES_TO_PLAN > to.executor.free_memory():
+        if A.nnz * BYTES_TO_PLAN > on.executor.free_memory():
             return None
         return f"{facts.density:.1%} of the places are entries: dense tiles are sampled"
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> Lists:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Lists:
         """Return the entries of all tiles."""
+        if not sorted_rows(on.executor.xp, A):
+            raise Unsuited("rows are not sorted: A.sort() returns a matrix whose rows are")
         m, n = A.shape
-        plain = to.pieces(A, 0, sampled=True)
-        return Lists(-(-m // TILE), -(-n // TILE), *make_lists(to.executor.xp, A), plain)
+        plain = on.pieces(A, 0, sampled=True)
+        return Lists(-(-m // TILE), -(-n // TILE), *make_lists(on.executor.xp, A), plain)
 
-    def run(self, to: Adapter, A: Any, state: Lists, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: Lists, *arguments: Any) -> None:
         """Pack, multiply and sample, a block of the batch and a strip of columns at a time."""
         values, C, B, S, alpha, beta = arguments
         dtype, index = C.dtype, A.indices.dtype
         item = dtype.itemsize
         batch, m, k = C.shape
         n = B.shape[1]
-        of_C, of_B = to.read(C, index), to.read(B, index)
-        weights, step = to.weights(values)
+        of_C, of_B = on.read(C, index), on.read(B, index)
+        weights, step = on.weights(values)
         parts = 2 if dtype.name == "float32" else 1
         each = ml.elements(item, (k,), of_B.places(item) + of_C.places(item))
         each = min(each, 8)
@@ -257,20 +255,20 @@ class Tile(Algorithm):
             4 * padded[1], sum(padded) // 2, 4,
         )  # fmt: skip
         offsets = np.concatenate([[0], np.cumsum([-(-size // 256) * 256 for size in sizes])])
-        memory = to.scratch(int(offsets[-1]))
+        memory = on.scratch(int(offsets[-1]))
         at_C, at_B, scale_C, scale_B, wide, verdict = (memory + int(o) for o in offsets[:-1])
         units = state.panels * state.tiles
-        many = to.executor.device.multiprocessors
+        many = on.executor.device.multiprocessors
         for b in range(batch):
             place_C = of_C.address + b * of_C.blocks * item
             place_B = of_B.address + b * of_B.blocks * item
-            place_S = to.address(S) + b * int(S.strides[0])
-            place_values = 0 if weights is None else to.address(weights) + b * step * item
+            place_S = on.address(S) + b * int(S.strides[0])
+            place_values = 0 if weights is None else on.address(weights) + b * step * item
             for first in range(0, k, WIDTHS[parts][-1]):
                 rest = k - first
                 width = next((w for w in WIDTHS[parts] if w >= rest), WIDTHS[parts][-1])
                 launch(
-                    to, tile_pack, -(-sum(padded) // 8 // (tile_pack.block // 32)),
+                    on, tile_pack, -(-sum(padded) // 8 // (tile_pack.block // 32)),
                     (
                         k, first, m, padded[0], place_C, of_C.rows, at_C, scale_C, n, padded[1],
                         place_B, of_B.rows, at_B, scale_B, wide,
@@ -280,11 +278,11 @@ class Tile(Algorithm):
                 )  # fmt: skip
                 before = beta if first == 0 else 1.0
                 valued = int(weights is not None) + 2 * int(before != 0)
-                multiplier = self.kernel(to.executor.device, width, parts, index.itemsize)
+                multiplier = self.kernel(on.executor.device, width, parts, index.itemsize)
                 launch(
-                    to, multiplier.kernel, min(units, many),
+                    on, multiplier.kernel, min(units, many),
                     (
-                        state.tiles, units, state.blocks, state.places, to.address(state.codes),
+                        state.tiles, units, state.blocks, state.places, on.address(state.codes),
                         place_values, at_C, at_B, scale_C, scale_B, sum(padded) // 8, wide, verdict,
                         place_S, alpha, before,
                     ),
@@ -294,14 +292,14 @@ class Tile(Algorithm):
                 )  # fmt: skip
             if parts == 2:
                 self._plain(
-                    to, A, state.plain, verdict, k,
+                    on, A, state.plain, verdict, k,
                     Operand(place_C, of_C.rows, 0), Operand(place_B, of_B.rows, 0),
                     place_values, place_S, alpha, beta, dtype,
                 )  # fmt: skip
 
     @staticmethod
     def _plain(
-        to: Adapter,
+        on: Adapter,
         A: Any,
         items: ml_choice.Pieces,
         verdict: int,
@@ -317,9 +315,9 @@ class Tile(Algorithm):
         """Launch the kernel of all GPUs, which runs if tiles did not."""
         constants = dot_constants(dtype, k, 1, C, B)
         resident = dot_kernel(ml.csr_sddmm, dtype, constants["WHOLE"]).resident
-        many = to.executor.device.multiprocessors * max(resident, 1)
+        many = on.executor.device.multiprocessors * max(resident, 1)
         launch(
-            to, sddmm_if_wide, min(many, -(-items.items // (sddmm_if_wide.block // 32))),
+            on, sddmm_if_wide, min(many, -(-items.items // (sddmm_if_wide.block // 32))),
             (
                 verdict, items.items, k, 1, items.bounds, items.target, A.indices, values, 0, *C,
                 *B, S, 0, alpha, beta,
@@ -350,20 +348,24 @@ class TileMma(Tile):
         return Multiplier(tile_mma, shared_bytes(width, parts, itemsize, 1), {"STAGES": 1})
 
 
+SORTED: Key[bool] = Key("sorted rows")
+
+
 def sorted_rows(xp: Any, A: Any) -> bool:
     """Return whether the columns of each row are in rising order, looked at once for a pattern."""
-    if "sorted rows" not in A._pattern:
+
+    def look() -> bool:
         falls = A.indices[1:] < A.indices[:-1]
         ends = A.indptr[1:-1]
         ends = ends[(ends > 0) & (ends < A.nnz)]
         falls[ends - 1] = False
-        A._pattern["sorted rows"] = not bool(falls.any())
-    found: bool = A._pattern["sorted rows"]
-    return found
+        return not bool(falls.any())
+
+    return A._pattern.get(SORTED, look)
 
 
 def launch(
-    to: Adapter,
+    on: Adapter,
     kernel: SimtKernel,
     blocks: int,
     arguments: tuple[Any, ...],
@@ -373,7 +375,7 @@ def launch(
     **constants: int,
 ) -> None:
     """Launch a kernel of this module."""
-    device = to.executor.device
+    device = on.executor.device
     value, code = ml.value_code(dtype), CODES[np.dtype(index)]
     function = device.function(
         kernel.symbol(value, code, **constants), lambda: source(kernel, value, code, **constants)
@@ -381,4 +383,4 @@ def launch(
     if shared:
         device.allow_shared(function, shared)
     flat = flatten(kernel.parameters, arguments, np.dtype(np.float32))
-    to.executor.launch(function, blocks, flat, kernel.block, shared)
+    on.executor.launch(function, blocks, flat, kernel.block, shared)

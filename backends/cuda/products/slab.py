@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ....core.algorithm import Facts
 from ....core.executor import Array
+from ....core.store import Key
 from ...gpu.arguments import flatten
 from ...gpu.products import declarations as ml
-from ...gpu.products.extra import Algorithm, Facts
+from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.products.spmm_kernels import vector_elements
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 
 if TYPE_CHECKING:
-    from ...gpu.products.calls import Adapter
+    from ...gpu.products.adapter import Adapter
 
 slab_spmm = SimtKernel(
     "slab_spmm",
@@ -89,6 +91,9 @@ class Slabs(NamedTuple):
     order: Array | None
 
 
+_SLABS: Key[Slabs] = Key("slabs")
+
+
 def cut_into_slabs(
     xp: Any, indptr: Array, indices: Array, columns: int, most_rows: int, multiprocessors: int
 ) -> Slabs:
@@ -130,38 +135,38 @@ def cut_into_slabs(
     )
 
 
-class Slab(Algorithm):
+class Slab(GpuAlgorithm):
     """A block keeps rows of ``B`` in shared memory and goes through the entries that need them."""
 
     name: ClassVar[str] = "slab"
     repeats: ClassVar[bool] = True
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype not in DTYPES:
             return f"it is for {' and '.join(DTYPES)}, not {facts.dtype}"
-        if max(facts.statistics.nnz, facts.statistics.rows * self._count(to, facts)) >= 2**31:
+        if max(facts.statistics.nnz, facts.statistics.rows * self._count(on, facts)) >= 2**31:
             return "it counts entries in 32 bits"
-        room = to.executor.device.shared_bytes
+        room = on.executor.device.shared_bytes
         if room < LEAST_BYTES:
             return f"it needs {LEAST_BYTES} bytes of shared memory in a block, and there are {room}"
         return None
 
-    def _height(self, to: Adapter) -> int:
-        return min(to.executor.device.shared_bytes // ROW_BYTES, MOST_ROWS)
+    def _height(self, on: Adapter) -> int:
+        return min(on.executor.device.shared_bytes // ROW_BYTES, MOST_ROWS)
 
-    def _count(self, to: Adapter, facts: Facts) -> int:
-        return -(-facts.statistics.columns // max(self._height(to), 1))
+    def _count(self, on: Adapter, facts: Facts) -> int:
+        return -(-facts.statistics.columns // max(self._height(on), 1))
 
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return that rows of ``B`` are used again and again, if they are."""
-        of_slab = facts.statistics.mean / max(self._count(to, facts), 1)
+        of_slab = facts.statistics.mean / max(self._count(on, facts), 1)
         if (
             facts.dtype == "float32"
             and LEAST_COLUMNS <= facts.columns <= MOST_COLUMNS
             and LEAST_DENSITY <= facts.density <= MOST_DENSITY
             and of_slab >= LEAST_ENTRIES
-            and facts.statistics.rows >= 32 * to.executor.device.multiprocessors
+            and facts.statistics.rows >= 32 * on.executor.device.multiprocessors
         ):
             return (
                 f"{facts.density:.0%} of the entries are there, so that rows of B are used again "
@@ -169,35 +174,34 @@ class Slab(Algorithm):
             )
         return None
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> Slabs:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Slabs:
         """Cut the pattern into slabs, once."""
-        key = ("slabs",)
-        if key not in A._pattern:
-            A._pattern[key] = cut_into_slabs(
-                to.executor.xp,
+        return A._pattern.get(
+            _SLABS,
+            lambda: cut_into_slabs(
+                on.executor.xp,
                 A.indptr,
                 A.indices,
                 A.shape[1],
-                self._height(to),
-                to.executor.device.multiprocessors,
-            )
-        found: Slabs = A._pattern[key]
-        return found
+                self._height(on),
+                on.executor.device.multiprocessors,
+            ),
+        )
 
-    def run(self, to: Adapter, A: Any, state: Slabs, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: Slabs, *arguments: Any) -> None:
         """Multiply, and add up the slabs."""
         values, B, C, alpha, beta = arguments
         batch, m, k = C.shape
         n, item, value = A.shape[1], C.dtype.itemsize, ml.value_code(C.dtype)
-        of_B, of_C = to.operand(B), to.operand(C)
-        weights, step = to.weights(values)
+        of_B, of_C = on.operand(B), on.operand(C)
+        weights, step = on.weights(values)
         whole = ml.VECTOR_BYTES // item
         vectors = vector_elements(item, k, of_B.places(item)) == whole
         panels = -(-k // (ROW_BYTES // item))
-        partial = to.lines(batch * state.slabs * m * k, C.dtype) if state.slabs > 1 else 0
+        partial = on.lines(batch * state.slabs * m * k, C.dtype) if state.slabs > 1 else 0
         constants = {"L": LANES, "VECTORS": int(vectors), "SORTED": int(state.order is None)}
         self._launch(
-            to,
+            on,
             slab_spmm,
             value,
             state.slabs * -(-m // state.share) * panels * batch,
@@ -211,7 +215,7 @@ class Slab(Algorithm):
         )  # fmt: skip
         if state.slabs > 1:
             self._launch(
-                to,
+                on,
                 slab_join,
                 value,
                 -(-batch * m * k // slab_join.block),
@@ -222,7 +226,7 @@ class Slab(Algorithm):
 
     def _launch(
         self,
-        to: Adapter,
+        on: Adapter,
         kernel: SimtKernel,
         value: str,
         blocks: int,
@@ -231,7 +235,7 @@ class Slab(Algorithm):
         shared: int,
         **constants: int,
     ) -> None:
-        executor = to.executor
+        executor = on.executor
         symbol = kernel.symbol(value, None, **constants)
         function = executor.device.function(symbol, lambda: text_of(kernel, value, **constants))
         if shared:

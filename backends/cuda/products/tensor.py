@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.errors import InvalidArgument
+from ....core.algorithm import Facts, Unsuited
 from ....core.executor import Array
+from ....core.store import Key
 from ...gpu import launch
 from ...gpu.arguments import CODES, flatten
 from ...gpu.products import declarations as ml
-from ...gpu.products.calls import Adapter
-from ...gpu.products.extra import Algorithm, Facts
+from ...gpu.products.adapter import Adapter
+from ...gpu.products.algorithm import GpuAlgorithm
 from ...unified.wrappers import SimtKernel
 from . import tensor_choice
 from . import tensor_kernels as kernels
@@ -27,7 +28,7 @@ MOST_ENTRIES = 1 << 26
 
 
 def run_kernel(
-    to: Adapter,
+    on: Adapter,
     kernel: SimtKernel,
     blocks: int,
     arguments: tuple[Any, ...],
@@ -37,7 +38,7 @@ def run_kernel(
     **constants: int,
 ) -> None:
     """Launch a kernel whose text is in this folder."""
-    executor = to.executor
+    executor = on.executor
     value, index = ml.value_code(dtype), CODES[np.dtype(index)]
     function = executor.device.function(
         kernel.symbol(value, index, **constants),
@@ -75,25 +76,25 @@ def places_of_values(m: int, pattern: TilePattern, dtype: Any) -> Places:
 
 
 def pack_values(
-    to: Adapter, A: Any, pattern: TilePattern, values: Any, dtype: Any, place: dict[str, int]
+    on: Adapter, A: Any, pattern: TilePattern, values: Any, dtype: Any, place: dict[str, int]
 ) -> None:
     """Bring values, an array or an address, into the order of tiles."""
     m, index = A.shape[0], A.indptr.dtype
     if dtype.name == "float32":
         run_kernel(
-            to,
+            on,
             kernels.scale_rows,
-            launch.row_blocks(m * to.wave, kernels.scale_rows.block),
+            launch.row_blocks(m * on.wave, kernels.scale_rows.block),
             (m, A.indptr, values, place["exponents"]),
             dtype,
             index,
         )
     run_kernel(
-        to,
+        on,
         kernels.pack_values,
         pattern.blocks * kernels.PIECES,
         (
-            m, pattern.steps, kernels.PIECES, A.indptr, pattern.starts, to.address(pattern.order),
+            m, pattern.steps, kernels.PIECES, A.indptr, pattern.starts, on.address(pattern.order),
             values, place["values"], place["exponents"], place["bad"],
         ),
         dtype,
@@ -104,17 +105,17 @@ def pack_values(
 class PackedCopy:
     """The values of a matrix in the order of tiles, which follow those of the matrix."""
 
-    def __init__(self, to: Adapter, A: Any, pattern: TilePattern) -> None:
-        self.to, self.pattern = to, pattern
+    def __init__(self, on: Adapter, A: Any, pattern: TilePattern) -> None:
+        self.on, self.pattern = on, pattern
         places = places_of_values(A.shape[0], pattern, A.dtype)
-        self.memory = to.executor.allocate((max(places.nbytes, 1),), np.uint8)
-        self.place = places.at(to.address(self.memory))
+        self.memory = on.executor.allocate((max(places.nbytes, 1),), np.uint8)
+        self.place = places.at(on.address(self.memory))
         self.update_values(A)
 
     def update_values(self, matrix: Any) -> None:
         """Pack the matrix's new values."""
-        with self.to.executor.device.handle:  # of several GPUs another one may be the current
-            pack_values(self.to, matrix, self.pattern, matrix.data, matrix.dtype, self.place)
+        with self.on.executor.device.handle:  # of several GPUs another one may be the current
+            pack_values(self.on, matrix, self.pattern, matrix.data, matrix.dtype, self.place)
 
 
 class Tiling(NamedTuple):
@@ -159,14 +160,18 @@ def tiling(
     return Tiling(shape, panels, shares, stages, room, kernels.BARRIERS + stages * stage)
 
 
-class TensorCores(Algorithm):
+_TILES: Key[TilePattern | None] = Key("tiles of tensor cores")
+_PACKED: Key[PackedCopy] = Key("values in tiles of tensor cores")
+
+
+class TensorCores(GpuAlgorithm):
     """``load sparse, compute dense``: masks and values become fragments of dense tiles."""
 
     name = "tensor-cores"
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return what is missing: Hopper, a dtype, or enough entries for masks to be worth it."""
-        capability = to.executor.device.capability
+        capability = on.executor.device.capability
         if capability != (9, 0):
             return f"it is made for compute capability 9.0, and this device has {capability}"
         if facts.dtype not in DTYPES:
@@ -179,44 +184,42 @@ class TensorCores(Algorithm):
             return f"rows of {facts.statistics.longest} entries are too long for it"
         return None
 
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it is faster, where it is by measurement and no place comes twice."""
-        reason = tensor_choice.reason(facts, to.waves)
-        return reason if reason and self._pattern(to, A) is not None else None
+        reason = tensor_choice.reason(facts, on.waves)
+        return reason if reason and self._pattern(on, A) is not None else None
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> TilePattern:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> TilePattern:
         """Return the pattern in tiles, the same for all dtypes and numbers of columns.
 
         Raises
         ------
-        InvalidArgument
+        Unsuited
             If the matrix stores some place twice.
         """
-        pattern = self._pattern(to, A)
+        pattern = self._pattern(on, A)
         if pattern is None:
-            raise InvalidArgument(
-                f"spmm cannot run {self.name!r}: some place of the matrix is stored twice; "
-                "A.sum_duplicates() adds such entries up"
+            raise Unsuited(
+                "some place of the matrix is stored twice; A.sum_duplicates() adds such entries up"
             )
         return pattern
 
-    def _pattern(self, to: Adapter, A: Any) -> TilePattern | None:
-        if self.name not in A._pattern:
-            A._pattern[self.name] = tile_pattern(to.executor.xp, A.indptr, A.indices, A.shape[1])
-        found: TilePattern | None = A._pattern[self.name]
-        return found
+    def _pattern(self, on: Adapter, A: Any) -> TilePattern | None:
+        return A._pattern.get(
+            _TILES, lambda: tile_pattern(on.executor.xp, A.indptr, A.indices, A.shape[1])
+        )
 
-    def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
         """Lay out B, multiply, and add up tiles that were cut; three launches for each block."""
         pattern: TilePattern = state
         values, B, C, alpha, beta = arguments
-        device, dtype, (m, n) = to.executor.device, C.dtype, A.shape
+        device, dtype, (m, n) = on.executor.device, C.dtype, A.shape
         batch, _, k = C.shape
-        of_B, of_C = to.operand(B), to.operand(C)
-        values, step = to.weights(values)
+        of_B, of_C = on.operand(B), on.operand(C)
+        values, step = on.weights(values)
         cut = tiling(pattern, k, dtype.name, device.multiprocessors, device.shared_bytes)
         width, groups = cut.shape
-        packed = self._copy_of(to, A, pattern, values)
+        packed = self._copy_of(on, A, pattern, values)
         of_values = places_of_values(m, pattern, dtype)
         steps = pattern.steps
         windows = -(-steps // kernels.window_steps(width))
@@ -228,18 +231,18 @@ class TensorCores(Algorithm):
             partial=2 * cut.shares * groups * TILE * width * 4,
             packed=0 if packed else of_values.nbytes,
         )
-        place = places.at(to.scratch(places.nbytes))
+        place = places.at(on.scratch(places.nbytes))
         of_A = packed.place if packed else of_values.at(place["packed"])
         bad_rows = pattern.blocks * kernels.PIECES if dtype.name == "float32" else 0
         item, tile = dtype.itemsize, {"N": width, "W": groups}
         for b in range(batch):
-            here = to.address(values) + b * step * item
+            here = on.address(values) + b * step * item
             dense = of_B.address + b * of_B.blocks * item
             out = of_C.address + b * of_C.blocks * item
             if packed is None and (b == 0 or step):
-                pack_values(to, A, pattern, here, dtype, of_A)
+                pack_values(on, A, pattern, here, dtype, of_A)
             run_kernel(
-                to,
+                on,
                 kernels.pack_dense(width),
                 strips,
                 (n, k, steps, dense, of_B.rows, place["dense"], place["bad_dense"]),
@@ -247,7 +250,7 @@ class TensorCores(Algorithm):
                 N=width,
             )
             run_kernel(
-                to,
+                on,
                 kernels.product(groups),
                 cut.shares,
                 (
@@ -261,9 +264,9 @@ class TensorCores(Algorithm):
                 **tile,
             )  # fmt: skip
             run_kernel(
-                to,
+                on,
                 kernels.join,
-                launch.row_blocks(m * -(-k // kernels.JOIN_COLUMNS) * to.wave, kernels.join.block),
+                launch.row_blocks(m * -(-k // kernels.JOIN_COLUMNS) * on.wave, kernels.join.block),
                 (
                     m, k, pattern.blocks, steps, cut.panels, cut.shares, of_A["exponents"],
                     place["verdict"], A.indptr, A.indices, here, dense, of_B.rows, out, of_C.rows,
@@ -275,14 +278,11 @@ class TensorCores(Algorithm):
             )  # fmt: skip
 
     def _copy_of(
-        self, to: Adapter, A: Any, pattern: TilePattern, values: Array
+        self, on: Adapter, A: Any, pattern: TilePattern, values: Array
     ) -> PackedCopy | None:
         """Return the packed copy of the matrix's own values; None for others."""
-        if values.dtype != A.dtype or to.address(values) != to.address(A.data):
+        if values.dtype != A.dtype or on.address(values) != on.address(A.data):
             return None
         if values.shape[0] > 1 and values.strides[0]:
             return None
-        if self.name not in A._copies:
-            A._copies[self.name] = PackedCopy(to, A, pattern)
-        found: PackedCopy = A._copies[self.name]
-        return found
+        return A._copies.get(_PACKED, lambda: PackedCopy(on, A, pattern))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ....core.algorithm import Facts
 from ...gpu.products import choice as ml_choice
-from ...gpu.products.extra import Facts
 from .tensor_kernels import tile_shape
 
 # Estimates in microseconds, from products of 256 x 256 to 8192 x 8192 on an H200 (2026-11-21, graph

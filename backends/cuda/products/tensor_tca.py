@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ....core.algorithm import Facts
 from ...gpu import launch
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
-from ...gpu.products.calls import Adapter
-from ...gpu.products.extra import Algorithm, Facts
+from ...gpu.products.adapter import Adapter
+from ...gpu.products.algorithm import GpuAlgorithm
 from ...unified.wrappers import SimtKernel
 from .tensor import run_kernel
 
@@ -44,51 +45,53 @@ def tiles_of(columns: int, itemsize: int) -> int:
     return tiles
 
 
-class Tca(Algorithm):
+class Tca(GpuAlgorithm):
     """TCA-SpMM of numbers of 16 bits, added up in float32."""
 
     name = "tca"
+    source: ClassVar[str] = "TCA-SpMM, Electronics 13 (20), 3981 (2024)"
+    by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
     dtypes: ClassVar[tuple[str, ...]] = ("float16", "bfloat16")
     remedy: ClassVar[str] = "'tca-tf32' rounds float32 to TF32"
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return what is missing: tensor cores for these numbers."""
-        capability = to.executor.device.capability
+        capability = on.executor.device.capability
         if capability < (8, 0):
             return f"it is made for compute capability 8.0 on, and this device has {capability}"
         if facts.dtype not in self.dtypes:
             return f"it multiplies {' and '.join(self.dtypes)}, not {facts.dtype}; {self.remedy}"
         return None
 
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return None: it is a baseline."""
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None: it is there to be measured against."""
         return None
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
         """Return what warps work through: rows, or pieces where some of them are long."""
-        choice = ml_choice.of_waves(facts.statistics, to.waves, ml_choice.SUMMED_PIECE)
-        return to.pieces(A, choice.piece, sampled=False)
+        choice = ml_choice.of_waves(facts.statistics, on.waves, ml_choice.SUMMED_PIECE)
+        return on.pieces(A, choice.piece, sampled=False)
 
-    def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
         """Give warps rows or pieces of them, and add up the pieces."""
         items: ml_choice.Pieces = state
         values, B, C, alpha, beta = arguments
         batch, _, k = C.shape
         index, dtype = A.indices.dtype, C.dtype
-        of_B, of_C = to.read(B, index), to.operand(C)
-        weights, step = to.weights(values)
+        of_B, of_C = on.read(B, index), on.operand(C)
+        weights, step = on.weights(values)
         item = dtype.itemsize
         tiles = tiles_of(k, item)
         vector = min(2 * tiles * item, ml.VECTOR_BYTES)
         places = (k * item, *of_B.places(item), *of_C.places(item))
         each = vector // item if all(place % vector == 0 for place in places) else 1
         width = 16 * tiles
-        partial = to.lines(batch * items.lines * k, dtype)
+        partial = on.lines(batch * items.lines * k, dtype)
         run_kernel(
-            to,
+            on,
             tca_spmm,
-            launch.row_blocks(items.items * -(-k // width) * batch * to.wave, tca_spmm.block),
+            launch.row_blocks(items.items * -(-k // width) * batch * on.wave, tca_spmm.block),
             (
                 items.items, k, batch, items.bounds, items.target, A.indices, weights, step, *of_B,
                 *of_C, alpha, beta, items.lines, partial,
@@ -101,7 +104,7 @@ class Tca(Algorithm):
         )  # fmt: skip
         if items.lines:
             cuts = int(items.cut_rows.size)
-            to.launch(
+            on.launch(
                 ml.spmm_join,
                 cuts * k * batch,
                 (

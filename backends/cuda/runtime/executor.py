@@ -12,9 +12,7 @@ from ....core.executor import Array
 from ....core.iteration import Cycles, Iteration, Replay
 from ...gpu.base import GpuExecutor, Scratch
 from ...gpu.thresholds import NVIDIA
-from ..products.own import EXTRA
-from ..spmv.hot import multiply_hot
-from ..table import kernel
+from ..table import algorithms, kernel
 from .device import CudaDevice, device
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
@@ -81,9 +79,8 @@ class CudaExecutor(GpuExecutor):
     """
 
     kernels = kernel
+    algorithms = algorithms
     thresholds = NVIDIA
-    own_products = EXTRA
-    multiply_hot = staticmethod(multiply_hot)
     dlpack_kinds = (_KDLCUDA, _KDLCUDA_MANAGED)
 
     def __init__(self, device: int = 0) -> None:

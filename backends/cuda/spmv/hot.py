@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
+from ....core.algorithm import Facts
 from ....core.executor import Array
 from ...gpu.arguments import CODES, flatten
 from ...gpu.base import GpuExecutor
 from ...gpu.spmv import packed
+from ...gpu.spmv.csr import Matrix, VectorAlgorithm
+from ...gpu.spmv.multiply import multiply_packed
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 
@@ -51,3 +56,30 @@ def hot_program(value: str, warp: int = 32) -> str:
         block=sell_hot.block,
         folders=FOLDERS,
     )
+
+
+class HotColumns(VectorAlgorithm):
+    """Segments of rows, packed; the values of x that most entries need are in shared memory."""
+
+    name: ClassVar[str] = "row-segments-cached"
+
+    def objection(self, on: Matrix, A: Any, facts: Facts) -> str | None:
+        """Return why it cannot run here."""
+        if facts.dtype not in ("float32", "float64"):
+            return f"it is for float32 and float64, not {facts.dtype}"
+        if max(*A.shape, A.nnz) >= 2**31:
+            return "packed copies have 32-bit indices"
+        needed = on.executor.thresholds.hot_bytes
+        if on.executor.device.shared_bytes < needed:
+            return f"it needs {needed:.0f} bytes of shared memory in a block"
+        return None
+
+    def prepare(self, on: Matrix, A: Any, facts: Facts) -> packed.Packed:
+        """Cut and pack the rows, with columns numbered by falling count."""
+        hot = on.executor.thresholds.hot_bytes // A.dtype.itemsize
+        return packed.pack_pieces(on.executor, A, min(hot, A.shape[1]))
+
+    def run(self, on: GpuExecutor, A: Any, state: packed.Packed, *arguments: Any) -> None:
+        """Multiply."""
+        x, y, alpha, beta = arguments
+        multiply_packed(on, state, x, y, alpha, beta, multiply_hot)

@@ -1,7 +1,7 @@
 """Which algorithm products of sparse and dense matrices run on GPUs, from the rows of the matrix.
 
-``row-split`` is that of Zubair and Bauinger (2023) with a wave for a row; ``balanced`` cuts long
-rows for it, and ``subwarp`` does the same for samples. ``row-team`` gives the waves of a block a
+``row-split`` is that of Zubair and Bauinger (2023) with a wave for a row; ``row-segments``
+cuts long rows for it. ``row-team`` gives the waves of a block a
 row, where rows are so few that waves would be idle. Sums have the four of Huang et al. (2021)
 besides, see :mod:`.spmm_kernels`. Their rule is to reduce in parallel up to 4 columns, and to
 balance entries where rows differ; :func:`of_space` is what came of it by measurement.
@@ -9,13 +9,11 @@ balance entries where rows differ; :func:`of_space` is what came of it by measur
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import ceil, floor, log2
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.errors import InvalidArgument
 from ....core.statistics import RowStatistics
 
 # Measured on an H200 with float32 and 128 columns where not said otherwise; microseconds.
@@ -80,12 +78,6 @@ SHORT = 32
 #: its rows is done.
 UNLIKE = 8
 
-KERNELS = {
-    "spmm": ("row-split", "balanced"),
-    "sddmm": ("row-split", "subwarp"),
-    "fusedmm": ("row-split", "balanced"),
-}
-
 
 class Choice(NamedTuple):
     """An algorithm, why, and how many entries its pieces of rows have (0: rows are whole)."""
@@ -129,7 +121,7 @@ def choose(
         if statistics.longest <= max(SAMPLED_PIECE, FAIR_SHARES * fair):
             return Choice("row-split", "no row is long: a wave has one", 0)
         return Choice(
-            "subwarp",
+            "row-segments",
             f"the longest row has {statistics.longest} entries and a wave's share is {fair:.0f}: "
             f"a wave has up to {SAMPLED_PIECE} of a row",
             SAMPLED_PIECE,
@@ -149,7 +141,7 @@ def of_waves(statistics: RowStatistics, waves: int, piece: int, columns: int = 1
     if statistics.longest <= max(long, FAIR_SHARES * fair):
         return Choice("row-split", "no row is long: a wave has one", 0)
     return Choice(
-        "balanced",
+        "row-segments",
         f"the longest row has {statistics.longest} entries and a wave's share is {fair:.0f}: "
         f"rows are cut into pieces of {piece}",
         piece,
@@ -218,7 +210,7 @@ def of_few_rows(
     if uneven and _steps(statistics, team, columns, itemsize) - cut > MOST_STEPS:
         piece = summed_piece(statistics, columns)
         return Choice(
-            "balanced",
+            "row-segments",
             f"the longest row has {statistics.longest} entries, {statistics.mean:.0f} are average: "
             f"rows are cut into pieces of {piece}",
             piece,
@@ -320,32 +312,6 @@ def estimate(statistics: RowStatistics, waves: int, columns: int, itemsize: int)
     small *= WIDENING if itemsize == 2 else 1.0
     of_entry, of_column = LARGE[itemsize]
     return max(small, LAUNCH + nnz * (of_entry + of_column * columns))
-
-
-def asked(
-    operation: str, kernel: str, executor: str, extra: Sequence[str] = (), piece: int = SUMMED_PIECE
-) -> Choice:
-    """Return the algorithm of that name.
-
-    Parameters
-    ----------
-    operation, kernel, executor : str
-        What was asked for, and of whom.
-    extra : sequence of str
-        What the executor has besides.
-    piece : int
-        Entries of a piece of ``balanced``.
-
-    Raises
-    ------
-    InvalidArgument
-        If there is none; names those that there are.
-    """
-    if kernel not in KERNELS[operation]:
-        have = ", ".join(("auto", *KERNELS[operation], *extra))
-        raise InvalidArgument(f"{operation} has no kernel {kernel!r} on {executor}; it has: {have}")
-    pieces = {"row-split": 0, "balanced": piece, "subwarp": SAMPLED_PIECE}
-    return Choice(kernel, "asked for", pieces[kernel])
 
 
 class Pieces(NamedTuple):

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ....core.algorithm import multiply
 from ....core.dtypes import is_narrow
 from ....core.executor import Array
 from ....core.operations import products as operations
-from ....core.statistics import Plan
 from ...unified.wrappers import SimtKernel
 from .. import launch
 from ..arguments import CODES, flatten
 from ..base import GpuExecutor
-from ..table import kernel
-from . import calls as ml_calls
+from ..table import algorithms, kernel
+from . import adapter, repeated
 from . import choice as ml_choice
 from . import declarations as ml
-from . import repeated
-from .extra import Algorithm
 from .few_columns import FewColumns
 from .one_column import OneColumn
+from .rows import (
+    FusedmmRowSegments,
+    FusedmmRowSplit,
+    SddmmRowSegments,
+    SddmmRowSplit,
+    SpmmRowSegments,
+    SpmmRowSplit,
+)
+from .sddmm_flat import Flat
+from .sddmm_named import Entry, SmL2
+from .spmm_kernels import EntriesInTurn, EntriesReduced, RowsInTurn, RowsReduced, RowTeam
 
-#: What AMD's have, too.
-SHARED: Mapping[str, tuple[Algorithm, ...]] = {"spmm": (OneColumn(), FewColumns())}
 
-
-class Adapter(ml_calls.Adapter):
+class Adapter(adapter.Adapter):
     """A GPU that CuPy knows."""
 
     executor: GpuExecutor
@@ -65,17 +70,6 @@ class Adapter(ml_calls.Adapter):
         )
         return made
 
-    def extra(self, operation: str) -> Sequence[Algorithm]:
-        """Return the algorithms of one vendor's GPUs, and those of all."""
-        own = self.executor.own_products.get(operation, ())
-        of_all = SHARED.get(operation, ())
-        return (*own, *of_all, *super().extra(operation))
-
-    def repeats(self, operation: str, plan: Plan) -> bool:
-        """Return whether the launches of a plan can be repeated for other operands."""
-        chosen = (a for a in self.extra(operation) if a.name == plan.kernel)
-        return all(algorithm.repeats for algorithm in chosen)
-
     def launch(
         self,
         kernel: SimtKernel,
@@ -95,67 +89,74 @@ class Adapter(ml_calls.Adapter):
         self.executor.launch(function, blocks, flat, kernel.block)
 
 
-@kernel(operations.csr_ml_plan)
-def csr_ml_plan(
-    executor: GpuExecutor, A: Any, operation: str, columns: int, kernel: str, dtype: str
-) -> Plan:
-    """Choose an algorithm, and cut rows for it."""
-    return ml_calls.make_plan(Adapter(executor), A, operation, columns, kernel, dtype)
+algorithms.register(
+    "spmm",
+    OneColumn(),
+    FewColumns(),
+    RowTeam(),
+    RowsInTurn(),
+    RowsReduced(),
+    EntriesInTurn(),
+    EntriesReduced(),
+    SpmmRowSplit(),
+    SpmmRowSegments(),
+)
+algorithms.register("sddmm", Flat(), Entry(), SmL2(), SddmmRowSplit(), SddmmRowSegments())
+algorithms.register("fusedmm", FusedmmRowSplit(), FusedmmRowSegments())
 
 
 @kernel(operations.csr_spmm)
 def csr_spmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
-    """Give waves rows or pieces of them."""
-    run(executor, "spmm", ml_calls.spmm, A, *arguments)
+    """Run the algorithm of the plan."""
+    run(executor, "spmm", A, *arguments)
 
 
 @kernel(operations.csr_sddmm)
 def csr_sddmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
-    """Give waves some entries of a row each."""
-    run(executor, "sddmm", ml_calls.sddmm, A, *arguments)
+    """Run the algorithm of the plan."""
+    run(executor, "sddmm", A, *arguments)
 
 
 @kernel(operations.csr_fusedmm)
 def csr_fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
-    """Give waves rows or pieces of them."""
-    run(executor, "fusedmm", ml_calls.fusedmm, A, *arguments)
+    """Run the algorithm of the plan."""
+    run(executor, "fusedmm", A, *arguments)
 
 
-def run(
-    executor: GpuExecutor, operation: str, function: Callable[..., None], A: Any, *arguments: Any
-) -> None:
-    """Call one of the functions of :mod:`.calls`, or repeat what it launched before.
+def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> None:
+    """Compute a product, or repeat what was launched for one of the same layout.
 
     Parameters
     ----------
     executor : GpuExecutor
         Of the arrays.
-    operation : {"spmm", "sddmm", "fusedmm"}
-        The kernel, as plans call it.
-    function : callable
-        What runs it, with an adapter before the arguments.
+    product : {"spmm", "sddmm", "fusedmm"}
+        What is computed.
     A : Csr
         The pattern.
     *arguments
-        Arrays, of which the second has the columns that plans are made for, two factors, and
+        Arrays, of which the second has the columns that plans are made for, two scalars, and
         the name of an algorithm.
     """
     *arrays, one, other, name = arguments
     of_rows = arrays[1]
-    plan = A.plan_for(operation, of_rows.shape[2], name, of_rows.dtype)
+    if arrays[-1].size == 0:
+        multiply(executor, product, A, *arguments)
+        return
+    plan = A.plan_for(product, of_rows.shape[2], name, of_rows.dtype)
     addresses = repeated.addresses_of(arrays)
     layout = repeated.layout_of(arrays, addresses, (one, other))
     known = plan.prepared.get(layout)
     if known is not None:
         known(executor, addresses)
         return
-    to = Adapter(executor)
-    spans = repeated.spans_of(arrays, addresses) if to.repeats(operation, plan) else None
+    on = Adapter(executor)
+    spans = repeated.spans_of(arrays, addresses) if plan.algorithm.repeats else None
     with executor.noting() as launches:
-        function(to, A, *arguments)
-    if spans is None or to.copies or len(to.scratched) > 1:
+        plan.algorithm.run(on, A, plan.state, *arrays, one, other)
+    if spans is None or on.copies or len(on.scratched) > 1:
         return
     if len(plan.prepared) >= repeated.MOST_LAYOUTS:
         plan.prepared.clear()
-    scratch = next(iter(to.scratched), None)
+    scratch = next(iter(on.scratched), None)
     plan.prepared[layout] = repeated.Repeated(launches, spans, scratch)

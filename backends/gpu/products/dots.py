@@ -11,7 +11,7 @@ from ...unified.wrappers import SimtKernel
 from . import declarations as ml
 
 if TYPE_CHECKING:
-    from .calls import Operand
+    from .adapter import Operand
 
 
 def known_of_rows(whole: bool, blocks: int, width: int, *operands: Operand) -> int:

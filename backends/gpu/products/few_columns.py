@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ....core.algorithm import Facts
 from ....core.dtypes import ML_DTYPES
 from ...simt import kernels as simt
 from ..arguments import At
 from ..spmv import selection
 from . import choice as ml_choice
-from .extra import Algorithm, Facts
+from .algorithm import GpuAlgorithm
 
 if TYPE_CHECKING:
-    from .calls import Adapter
+    from .adapter import Adapter
 
 # Measured on an H200 (2026-11-22) with 2 and 4 columns, this and equal shares of entries, in
 # microseconds. 7-point stencil of 80^3 in float64: 30 and 51, 37 and 77; in float32: 19 and 42, 23
@@ -20,44 +21,44 @@ if TYPE_CHECKING:
 # A graph with long rows: 126 and 19, 142 and 26. With more columns entries are read again.
 
 
-class FewColumns(Algorithm):
+class FewColumns(GpuAlgorithm):
     """The lanes that share a row keep the sums of all of its columns."""
 
-    name: ClassVar[str] = "sub-warps"
+    name: ClassVar[str] = "subwarp"
     repeats: ClassVar[bool] = True
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype in ML_DTYPES:
             return f"products with vectors are not for {facts.dtype}"
         return None
 
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return that rows are alike and columns few, if so."""
         s, columns = facts.statistics, facts.columns
-        if not 1 < columns <= ml_choice.KEPT_COLUMNS or ml_choice.is_skewed(s, to.waves):
+        if not 1 < columns <= ml_choice.KEPT_COLUMNS or ml_choice.is_skewed(s, on.waves):
             return None
-        choice = ml_choice.choose("spmm", s, to.waves, columns, facts.itemsize)
+        choice = ml_choice.choose("spmm", s, on.waves, columns, facts.itemsize)
         if choice.kernel != "eb-pr":
             return None
         return f"{columns} columns are few: the lanes of a row keep the sums of all of them"
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> int:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> int:
         """Return how many lanes share a row."""
-        return selection.lanes(facts.statistics, to.executor.thresholds)
+        return selection.lanes(facts.statistics, on.executor.thresholds)
 
-    def run(self, to: Adapter, A: Any, state: int, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: int, *arguments: Any) -> None:
         """Multiply block by block."""
         values, B, C, alpha, beta = arguments
         batch, m, k = C.shape
-        of_B, of_C = to.operand(B), to.operand(C)
-        values, step = to.weights(values)
+        of_B, of_C = on.operand(B), on.operand(C)
+        values, step = on.weights(values)
         item = C.dtype.itemsize
         for b in range(batch):
             x = At(of_B.address + b * of_B.blocks * item, of_B.rows)
             y = At(of_C.address + b * of_C.blocks * item, of_C.rows)
-            own = to.address(values) + b * step * item
-            to.launch(
+            own = on.address(values) + b * step * item
+            on.launch(
                 simt.csr_subwarp,
                 m * state,
                 (m, k, A.indptr, A.indices, own, x, y, alpha, beta),

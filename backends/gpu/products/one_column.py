@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ....core.algorithm import Facts
 from ....core.dtypes import ML_DTYPES
 from ....core.operations import matrix as operations
 from . import choice as ml_choice
-from .extra import Algorithm, Facts
+from .algorithm import GpuAlgorithm
 from .spmm_kernels import by_rows
 
 if TYPE_CHECKING:
-    from .calls import Adapter
+    from .adapter import Adapter
 
 
-class OneColumn(Algorithm):
+class OneColumn(GpuAlgorithm):
     """What ``A @ x`` runs, with the plan of ``A``.
 
     That plan packs the values of ``A``. For values that are not its own, and for batches, there
@@ -23,7 +24,7 @@ class OneColumn(Algorithm):
 
     name: ClassVar[str] = "spmv"
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.columns != 1:
             return f"it is for one column, not {facts.columns}"
@@ -31,20 +32,20 @@ class OneColumn(Algorithm):
             return f"products with vectors are not for {facts.dtype}"
         return None
 
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return that there is one column, if there is."""
         return "one column is a vector: what A @ x runs"
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
         """Return what the kernels of any number of columns need."""
-        choice = ml_choice.choose("spmm", facts.statistics, to.waves)
-        return to.pieces(A, choice.piece, sampled=False)
+        choice = ml_choice.choose("spmm", facts.statistics, on.waves)
+        return on.pieces(A, choice.piece, sampled=False)
 
-    def run(self, to: Adapter, A: Any, state: ml_choice.Pieces, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: ml_choice.Pieces, *arguments: Any) -> None:
         """Multiply."""
         values, B, C, alpha, beta = arguments
-        own = values.dtype == A.dtype and to.address(values) == to.address(A.data)
+        own = values.dtype == A.dtype and on.address(values) == on.address(A.data)
         if own and C.shape[0] == 1:
-            to.executor.run(operations.csr_spmv, A, B[0], C[0], alpha, beta)
+            on.executor.run(operations.csr_spmv, A, B[0], C[0], alpha, beta)
         else:
-            by_rows(to, A, state, *arguments)
+            by_rows(on, A, state, *arguments)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ....core.algorithm import Facts
 from ....core.executor import Array
 from ...unified.wrappers import SimtKernel
 from . import choice as ml_choice
 from . import declarations as ml
+from .algorithm import GpuAlgorithm
 from .dots import dot_constants, itemsize
-from .extra import Algorithm, Facts
 
 if TYPE_CHECKING:
-    from .calls import Adapter
+    from .adapter import Adapter
 
 flat_sddmm = SimtKernel(
     "flat_sddmm",
@@ -46,51 +47,47 @@ def narrow_rows_of(xp: Any, indptr: Array, nnz: int) -> Array:
     return rows_of(xp, indptr, nnz).astype(indptr.dtype)
 
 
-def planned_rows(to: Adapter, A: Any) -> Array:
+def planned_rows(on: Adapter, A: Any) -> Array:
     """Return the row of every entry of a matrix."""
     size = max(A.nnz, A.shape[0])
-    made: Array = to.executor.planned(size, narrow_rows_of, A.indptr, nnz=A.nnz)
+    made: Array = on.executor.planned(size, narrow_rows_of, A.indptr, nnz=A.nnz)
     return made
 
 
-class Flat(Algorithm):
+class Flat(GpuAlgorithm):
     """A wave has as many entries as it has lanes, of whatever rows."""
 
     name: ClassVar[str] = "flat"
     repeats: ClassVar[bool] = True
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return None: it runs everywhere."""
-        return None
-
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why entries should be dealt, or None."""
         s = facts.statistics
         nbytes = facts.columns * itemsize(facts.dtype)
         if nbytes > MOST_BYTES:
             return None
-        if ml_choice.choose("sddmm", s, to.waves).kernel != "row-split":
+        if ml_choice.choose("sddmm", s, on.waves).kernel != "row-split":
             return f"the longest row has {s.longest} entries: waves have entries, not rows"
         if nbytes <= FEW_BYTES and s.mean < SHORT:
             return f"rows have {s.mean:.1f} entries on average: waves have entries, not rows"
         return None
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> Array:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Array:
         """Return the row of every entry."""
-        return planned_rows(to, A)
+        return planned_rows(on, A)
 
-    def run(self, to: Adapter, A: Any, state: Array, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: Array, *arguments: Any) -> None:
         """Give every wave its share of entries."""
         values, C, B, S, alpha, beta = arguments
         batch, _, k = C.shape
         index = A.indices.dtype
-        of_C, of_B = to.read(C, index), to.read(B, index)
-        weights, step = to.weights(values)
+        of_C, of_B = on.read(C, index), on.read(B, index)
+        weights, step = on.weights(values)
         distance = int(S.strides[0] // C.dtype.itemsize) if batch > 1 else 0
         constants = dot_constants(C.dtype, k, batch, of_C, of_B)
-        to.launch(
+        on.launch(
             flat_sddmm,
-            -(-A.nnz // to.wave) * batch * to.wave,
+            -(-A.nnz // on.wave) * batch * on.wave,
             (
                 A.nnz, k, batch, state, A.indices, weights, step, *of_C, *of_B, S, distance,
                 alpha, beta,

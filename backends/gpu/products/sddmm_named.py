@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ....core.algorithm import Facts
 from ....core.executor import Array
 from ...unified.wrappers import SimtKernel
 from . import declarations as ml
+from .algorithm import GpuAlgorithm
 from .dots import itemsize
-from .extra import Algorithm, Facts
-from .sddmm_flat import Flat, planned_rows, rows_of
+from .sddmm_flat import planned_rows, rows_of
 
 if TYPE_CHECKING:
-    from .calls import Adapter
+    from .adapter import Adapter
 
 _SAMPLES = (
     "indices: in I[z], values: in T[z], values_step: i64, C: in T[l], C_ld: i64, C_step: i64, "
@@ -48,30 +49,27 @@ LANES = 8
 PANEL_BYTES = 30 << 20
 
 
-class Entry(Algorithm):
+class Entry(GpuAlgorithm):
     """One work-item for an entry."""
 
     name: ClassVar[str] = "entry"
+    by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return None: it runs everywhere."""
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None: it is there to be measured against."""
         return None
 
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return None: it is never the best."""
-        return None
-
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> Array:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Array:
         """Return the row of every entry."""
-        return planned_rows(to, A)
+        return planned_rows(on, A)
 
-    def run(self, to: Adapter, A: Any, state: Array, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: Array, *arguments: Any) -> None:
         """Give every entry a work-item."""
         values, C, B, S, alpha, beta = arguments
         batch, _, k = C.shape
-        each, operands = sampled_operands(to, A, values, C, B, S)
-        to.launch(
+        each, operands = sampled_operands(on, A, values, C, B, S)
+        on.launch(
             entry_sddmm,
             A.nnz * batch,
             (A.nnz, k, batch, state, A.indices, *operands, alpha, beta),
@@ -92,31 +90,29 @@ class Tiles(NamedTuple):
     order: Array
 
 
-class SmL2(Algorithm):
+class SmL2(GpuAlgorithm):
     """Tiles that keep their active rows on the chip (Nisa et al. 2018)."""
 
     name: ClassVar[str] = "sm-l2"
+    source: ClassVar[str] = "Nisa et al. (2018)"
+    by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return None: it runs everywhere."""
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None: it is there to be measured against."""
         return None
 
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return None: it was never the best."""
-        return None
-
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> Tiles:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Tiles:
         """Return the tiles."""
         each = max(facts.columns, 1) * itemsize(facts.dtype)
-        return make_tiles(to.executor.xp, A, max(PANEL_BYTES // each, 1))
+        return make_tiles(on.executor.xp, A, max(PANEL_BYTES // each, 1))
 
-    def run(self, to: Adapter, A: Any, state: Tiles, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: Tiles, *arguments: Any) -> None:
         """Give every tile a block."""
         values, C, B, S, alpha, beta = arguments
         batch, _, k = C.shape
-        each, operands = sampled_operands(to, A, values, C, B, S)
-        to.launch(
+        each, operands = sampled_operands(on, A, values, C, B, S)
+        on.launch(
             sm_l2_sddmm,
             state.many * batch * sm_l2_sddmm.block,
             (
@@ -131,12 +127,12 @@ class SmL2(Algorithm):
 
 
 def sampled_operands(
-    to: Adapter, A: Any, values: Array | None, C: Array, B: Array, S: Array
+    on: Adapter, A: Any, values: Array | None, C: Array, B: Array, S: Array
 ) -> tuple[int, tuple[Any, ...]]:
     """Return the elements of a vector, and operands as kernels take them."""
     index, item = A.indices.dtype, C.dtype.itemsize
-    of_C, of_B = to.read(C, index), to.read(B, index)
-    weights, step = to.weights(values)
+    of_C, of_B = on.read(C, index), on.read(B, index)
+    weights, step = on.weights(values)
     each = ml.elements(item, (int(C.shape[2]),), of_B.places(item) + of_C.places(item))
     distance = int(S.strides[0] // item) if S.shape[0] > 1 else 0
     return each, (weights, step, *of_C, *of_B, S, distance)
@@ -196,7 +192,3 @@ def make_tiles(xp: Any, A: Any, width: int) -> Tiles:
         local.astype(np.int32),
         order.astype(kind),
     )
-
-
-#: What all GPUs have besides ``choice.KERNELS``.
-NAMED: dict[str, tuple[Algorithm, ...]] = {"sddmm": (Flat(), Entry(), SmL2())}

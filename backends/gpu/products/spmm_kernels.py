@@ -22,14 +22,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ....core.algorithm import Facts
 from ....core.executor import Array
+from ....core.store import Key
 from ...unified.wrappers import SimtKernel
 from . import declarations as ml
-from .choice import Pieces, team_of
-from .extra import Algorithm, Facts
+from .algorithm import GpuAlgorithm
+from .choice import Pieces, choose, team_of
 
 if TYPE_CHECKING:
-    from .calls import Adapter
+    from .adapter import Adapter
 
 csr_spmm_shares = SimtKernel(
     "csr_spmm_shares",
@@ -87,21 +89,21 @@ class Launch(NamedTuple):
 
 
 def prepare(
-    to: Adapter, A: Any, values: Array, B: Array, C: Array, most_lanes: int, waves: int
+    on: Adapter, A: Any, values: Array, B: Array, C: Array, most_lanes: int, waves: int
 ) -> Launch:
     """Return how lanes lie over the columns of ``B``, and the arguments that follow from it.
 
     Tiles of columns are halved as long as the ``waves`` of each would leave others idle.
     """
     k, item = int(C.shape[2]), C.dtype.itemsize
-    of_B, of_C = to.read(B, A.indices.dtype), to.operand(C)
-    weights, step = to.weights(values)
+    of_B, of_C = on.read(B, A.indices.dtype), on.operand(C)
+    weights, step = on.weights(values)
     each = vector_elements(item, k, of_B.places(item) + of_C.places(item))
     vectors = -(-k // each)
     shape = ml.row_shape(vectors, most_lanes)
     # 512 x 2048, 95 %, 256 columns, pieces of 64: two vectors a lane 13.4, one 11.8.
     while (
-        shape.vectors > 1 and waves * -(-vectors // (shape.lanes * shape.vectors)) < to.waves // 2
+        shape.vectors > 1 and waves * -(-vectors // (shape.lanes * shape.vectors)) < on.waves // 2
     ):
         shape = ml.Shape(shape.lanes, shape.vectors // 2)
     width = shape.lanes * shape.vectors * each
@@ -130,7 +132,7 @@ def vector_elements(itemsize: int, columns: int, places: tuple[int, ...]) -> int
 
 
 def by_rows(
-    to: Adapter,
+    on: Adapter,
     A: Any,
     items: Pieces,
     values: Array,
@@ -146,12 +148,12 @@ def by_rows(
     batch, _, k = C.shape
     # 2048 x 1024, 95 %, 256 columns: teams with two vectors a lane 20.3, with one 17.2.
     rows = items.items * batch if waves < 2 else 0
-    made = prepare(to, A, values, B, C, most_lanes, rows)
-    partial = to.lines(batch * items.lines * k, C.dtype)
-    each = 1 if waves else to.wave // made.shape.lanes
-    to.launch(
-        ml.csr_spmm if waves < 2 else ml.team_spmm(waves, to.wave),
-        -(-items.items // each) * made.tiles * batch * to.wave * max(waves, 1),
+    made = prepare(on, A, values, B, C, most_lanes, rows)
+    partial = on.lines(batch * items.lines * k, C.dtype)
+    each = 1 if waves else on.wave // made.shape.lanes
+    on.launch(
+        ml.csr_spmm if waves < 2 else ml.team_spmm(waves, on.wave),
+        -(-items.items // each) * made.tiles * batch * on.wave * max(waves, 1),
         (
             items.items, k, batch, items.bounds, items.target, A.indices, *made.values,
             *made.operands, alpha, beta, items.lines, partial,
@@ -164,11 +166,11 @@ def by_rows(
         WAVES=waves,
         WHOLE=made.whole,
     )  # fmt: skip
-    _join(to, A, items.cut_rows, items.first_line, items.lines, partial, C, alpha, beta)
+    _join(on, A, items.cut_rows, items.first_line, items.lines, partial, C, alpha, beta)
 
 
 def _join(
-    to: Adapter,
+    on: Adapter,
     A: Any,
     rows: Array | None,
     first: Array | None,
@@ -182,10 +184,10 @@ def _join(
     batch, _, k = C.shape
     cuts = 0 if rows is None else int(rows.size)
     if cuts:
-        to.launch(
+        on.launch(
             ml.spmm_join,
             cuts * k * batch,
-            (cuts, k, batch, rows, first, lines, partial, *to.operand(C), alpha, beta),
+            (cuts, k, batch, rows, first, lines, partial, *on.operand(C), alpha, beta),
             C.dtype,
             A.indices.dtype,
         )
@@ -214,6 +216,9 @@ class Shares(NamedTuple):
     lines: int
     rows: Array
     first_line: Array
+
+
+_SHARES: Key[Shares] = Key("shares of entries")
 
 
 def deal_out(xp: Any, indptr: Array, nnz: int, share: int) -> Shares:
@@ -258,7 +263,7 @@ def deal_out(xp: Any, indptr: Array, nnz: int, share: int) -> Shares:
 
 
 def by_shares(
-    to: Adapter,
+    on: Adapter,
     A: Any,
     shares: Shares,
     values: Array,
@@ -272,13 +277,13 @@ def by_shares(
     """Give waves, or groups of lanes, shares of entries, and add up the rows that were cut."""
     batch, _, k = C.shape
     lanes = SHARING_LANES if segments else ml.MOST_ROW_LANES
-    made = prepare(to, A, values, B, C, lanes, -(-A.nnz // shares.share) * batch)
-    partial = to.lines(batch * shares.lines * k, C.dtype)
-    each = 1 if segments else to.wave // made.shape.lanes
+    made = prepare(on, A, values, B, C, lanes, -(-A.nnz // shares.share) * batch)
+    partial = on.lines(batch * shares.lines * k, C.dtype)
+    each = 1 if segments else on.wave // made.shape.lanes
     if A.nnz:
-        to.launch(
+        on.launch(
             csr_spmm_shares,
-            -(-A.nnz // (shares.share * each)) * made.tiles * batch * to.wave,
+            -(-A.nnz // (shares.share * each)) * made.tiles * batch * on.wave,
             (
                 A.nnz, shares.share, k, batch, shares.row_of, shares.line_of, A.indices,
                 *made.values, *made.operands, alpha, beta, shares.lines, partial,
@@ -290,21 +295,19 @@ def by_shares(
             SEGMENTS=int(segments),
             WHOLE=made.whole,
         )  # fmt: skip
-    _join(to, A, shares.rows, shares.first_line, shares.lines, partial, C, alpha, beta)
+    _join(on, A, shares.rows, shares.first_line, shares.lines, partial, C, alpha, beta)
 
 
-class _Anywhere(Algorithm):
+class _Anywhere(GpuAlgorithm):
     """What runs everywhere; when it should, the rule of all GPUs knows."""
 
     repeats: ClassVar[bool] = True
+    source: ClassVar[str] = "Huang et al. (2021)"
 
-    def objection(self, to: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return None."""
-        return None
-
-    def reason(self, to: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return None."""
-        return None
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return what the rule says, if it says this."""
+        choice = choose("spmm", facts.statistics, on.waves, facts.columns, facts.itemsize)
+        return choice.reason if choice.kernel == self.name else None
 
 
 class RowsInTurn(_Anywhere):
@@ -314,18 +317,19 @@ class RowsInTurn(_Anywhere):
     waves: ClassVar[int] = 0
     most_lanes: ClassVar[int] = ml.MOST_ROW_LANES
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> Pieces:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Pieces:
         """Return the rows as they are."""
-        return to.pieces(A, 0, sampled=False)
+        return on.pieces(A, 0, sampled=False)
 
-    def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
         """Multiply."""
-        by_rows(to, A, state, *arguments, waves=self.waves, most_lanes=self.most_lanes)
+        by_rows(on, A, state, *arguments, waves=self.waves, most_lanes=self.most_lanes)
 
 
 class RowsReduced(RowsInTurn):
     """Rows are dealt out, and groups of few lanes share one."""
 
+    by_rule: ClassVar[bool] = False
     name: ClassVar[str] = "rb-pr"
     waves: ClassVar[int] = 1
     most_lanes: ClassVar[int] = SHARING_LANES
@@ -341,16 +345,17 @@ class Team(NamedTuple):
 class RowTeam(_Anywhere):
     """Rows are dealt out, and the waves of a block share one."""
 
+    source: ClassVar[str] = ""
     name: ClassVar[str] = "row-team"
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> Team:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Team:
         """Return the rows as they are, and at least two waves for each."""
-        team = team_of(facts.statistics, to.waves, facts.columns, facts.itemsize)
-        return Team(to.pieces(A, 0, sampled=False), max(team, 2))
+        team = team_of(facts.statistics, on.waves, facts.columns, facts.itemsize)
+        return Team(on.pieces(A, 0, sampled=False), max(team, 2))
 
-    def run(self, to: Adapter, A: Any, state: Team, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: Team, *arguments: Any) -> None:
         """Multiply."""
-        by_rows(to, A, state.items, *arguments, waves=state.waves)
+        by_rows(on, A, state.items, *arguments, waves=state.waves)
 
 
 class EntriesInTurn(_Anywhere):
@@ -364,20 +369,19 @@ class EntriesInTurn(_Anywhere):
         shares = WAVE_SHARES if self.segments else GROUP_SHARES
         return next(share for least, share in reversed(shares.items()) if nnz >= least)
 
-    def plan(self, to: Adapter, A: Any, facts: Facts) -> Shares:
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Shares:
         """Return the shares, made once for a pattern."""
         share = self.share(A.nnz)
-        key = ("shares", share)
-        if key not in A._pattern:
-            A._pattern[key] = to.executor.planned(
+        return A._pattern.get(
+            _SHARES.of_size(share),
+            lambda: on.executor.planned(
                 max(A.nnz, A.shape[0]), deal_out, A.indptr, nnz=A.nnz, share=share
-            )
-        found: Shares = A._pattern[key]
-        return found
+            ),
+        )
 
-    def run(self, to: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
         """Multiply."""
-        by_shares(to, A, state, *arguments, segments=self.segments)
+        by_shares(on, A, state, *arguments, segments=self.segments)
 
 
 class EntriesReduced(EntriesInTurn):
@@ -385,8 +389,3 @@ class EntriesReduced(EntriesInTurn):
 
     name: ClassVar[str] = "eb-pr"
     segments: ClassVar[bool] = True
-
-
-NAMED: dict[str, tuple[Algorithm, ...]] = {
-    "spmm": (RowTeam(), RowsInTurn(), RowsReduced(), EntriesInTurn(), EntriesReduced())
-}

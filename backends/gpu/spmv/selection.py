@@ -151,7 +151,7 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
             return Choice("sell", "regular rows")
         if facts.hot_share >= thresholds.hot_share and may_be_hot(statistics, thresholds):
             return Choice(
-                "balanced-hot",
+                "row-segments-cached",
                 f"uneven rows, and {facts.hot_share:.0%} of the entries in the columns that "
                 "shared memory holds",
             )
@@ -159,7 +159,9 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
             statistics.nnz >= thresholds.sorted_entries
             and statistics.mean >= thresholds.sorted_mean
         ):
-            return Choice("balanced", "many entries a row: long rows are cut, equal ones together")
+            return Choice(
+                "row-segments", "many entries a row: long rows are cut, equal ones together"
+            )
     return unpacked(statistics, facts.room, thresholds)
 
 
@@ -202,7 +204,7 @@ def unpacked(statistics: RowStatistics, room: int, thresholds: Thresholds = NVID
     --------
     >>> from wollemi.core.statistics import RowStatistics
     >>> unpacked(RowStatistics(373_376, 373_376, 3_313_614, 8.9, 600.0, 289_063, 0.0), 2**36).kernel
-    'shares'
+    'csr-adaptive'
     """
     small = choose_small(statistics, thresholds)
     if small is not None:
@@ -215,7 +217,7 @@ def unpacked(statistics: RowStatistics, room: int, thresholds: Thresholds = NVID
     if without:
         width = lanes(statistics, thresholds)
         return Choice("subwarp", f"no memory to deal rows out: {width} lanes a row")
-    return Choice("shares", "equal shares of entries for all blocks: long rows are cut")
+    return Choice("csr-adaptive", "equal shares of entries for all blocks: long rows are cut")
 
 
 def one_by_one(statistics: RowStatistics, columns: int, thresholds: Thresholds = NVIDIA) -> bool:

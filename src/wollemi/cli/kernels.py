@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 from rich import box
 from rich.console import RenderableType
+from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ..core.algorithm import PRODUCTS, Algorithm, AlgorithmTable
 from ..core.operation import OPERATIONS, KernelTable, Operation
-from ..core.registry import backend_notes, kernel_tables
+from ..core.registry import algorithm_tables, backend_notes, kernel_tables
 from .console import console
 
 #: Columns of a terminal below which there is no room for the explanation beside the marks.
@@ -26,8 +28,18 @@ def kernels(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the page for the documentation.")
     ] = False,
+    algorithms: Annotated[
+        bool, typer.Option("--algorithms", help="Show what kernel= may be, for each product.")
+    ] = False,
 ) -> None:
     """Show the support matrix: every operation and the backends that have a kernel for it."""
+    if algorithms:
+        page = algorithms_page(algorithm_tables())
+        if markdown:
+            print(page, end="")
+        else:
+            console().print(Markdown(page))
+        return
     tables = kernel_tables()
     if markdown:
         print(markdown_page(tables), end="")
@@ -103,3 +115,43 @@ def markdown_page(tables: dict[str, KernelTable | None]) -> str:
         summary = operation.summary.replace("|", "\\|")
         lines.append(f"| `{operation.name}` | {' | '.join(marks)} | {summary} |")
     return "\n".join(lines) + "\n"
+
+
+def algorithms_page(tables: dict[str, AlgorithmTable]) -> str:
+    """Return ``docs/algorithms.md``."""
+    lines = [
+        "# Algorithms",
+        "",
+        "The named ways to compute each product, in the order in which the rule asks them: it",
+        "takes the first that can run for the matrix and says why it should.",
+        "`A.plan_for(product, columns).reason` is what it said; `kernel=` (for spmv",
+        "`A.with_kernel`) asks for one by name. What the rule never takes is there to be measured",
+        "against. `wollemi kernels --algorithms --markdown` makes this page; a test checks that",
+        "it is current.",
+    ]
+    for product in PRODUCTS:
+        lines += [
+            "",
+            f"## {product}",
+            "",
+            "| `kernel=` | what it does | where | published | by the rule |",
+            "| --- | --- | --- | --- | :-: |",
+        ]
+        for name, (algorithm, backends) in _by_name(product, tables).items():
+            chosen = YES if algorithm.by_rule else ""
+            where = ", ".join(backends)
+            lines.append(
+                f"| `{name}` | {algorithm.summary()} | {where} | {algorithm.source} | {chosen} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _by_name(
+    product: str, tables: dict[str, AlgorithmTable]
+) -> dict[str, tuple[Algorithm, list[str]]]:
+    """Return the algorithms of a product with the backends that have one of that name."""
+    found: dict[str, tuple[Algorithm, list[str]]] = {}
+    for backend, table in tables.items():
+        for algorithm in table.of(product):
+            found.setdefault(algorithm.name, (algorithm, []))[1].append(backend)
+    return found

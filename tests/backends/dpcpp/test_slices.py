@@ -52,7 +52,7 @@ def test_products_are_right(device: Any, dtype: str, index: str, shape: Any, bet
     S = unequal_rows(dtype)
     S.indices, S.indptr = S.indices.astype(index), S.indptr.astype(index)
     A = wl.Csr(S, executor=device)
-    assert A.plan.kernel == "slices"
+    assert A.plan.kernel == "sell"
     x, y = some(shape, dtype), some((ROWS, *shape[1:]), dtype)
     out = device.from_host(y)
     A.apply(device.from_host(x), out=out, alpha=2.0, beta=beta)
@@ -90,4 +90,4 @@ def test_padding_is_never_read(device: Any) -> None:
 def test_a_row_that_others_would_wait_for_is_cut_instead(device: Any) -> None:
     S = unequal_rows("float64").tolil()
     S[5] = 1.0
-    assert wl.Csr(sp.csr_array(S), executor=device).plan.kernel == "parts"
+    assert wl.Csr(sp.csr_array(S), executor=device).plan.kernel == "row-blocks"

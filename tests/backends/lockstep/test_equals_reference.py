@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wollemi.core.algorithm import Plan
 from wollemi.core.operation import Operation
 from wollemi.core.operations import products as ml
-from wollemi.core.statistics import Plan
 
 from ..awkward import Block, Pattern
 from ..calls import REFERENCE, make
@@ -21,8 +21,8 @@ from .executor import WIDTHS, LockstepExecutor
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
-# They need a program for each of many shapes; test_ml_waves.py deals those out.
-ELSEWHERE = {ml.csr_ml_plan, ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm}
+# They need a program for each of many shapes; gpu/products/test_waves.py deals those out.
+ELSEWHERE = {ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm}
 
 # One index dtype with each value dtype: half as many programs.
 INDEX = {"float32": "int32", "float64": "int64", "complex64": "int64", "complex128": "int32"}

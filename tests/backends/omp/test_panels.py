@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.backends.omp.ml_choice import KERNELS, spmm_panels
+from wollemi.backends.omp import panels
 
 #: Two whole panels of 128 columns and a narrow one.
 COLUMNS = 300
@@ -38,7 +38,8 @@ def test_panels_give_the_dense_product(
     S = S.astype(dtype)
     S.indices, S.indptr = S.indices.astype(index), S.indptr.astype(index)
     B, C = (rng.standard_normal((r, columns)).astype(dtype) for r in (COLUMNS, 600))
-    assert spmm_panels(wl.Csr(S).row_statistics, columns).width < COLUMNS or columns < 33
+    width = panels.width_of("spmm", wl.Csr(S).row_statistics, columns)
+    assert width < COLUMNS or columns < 33
     want = 0.5 * (S.toarray() @ B) - 2 * C
     got = product(wl.Csr(S, executor="omp:2"), B, out=C.copy(), alpha=0.5, beta=-2.0)
     np.testing.assert_allclose(got, want, rtol=0, atol=200 * np.finfo(dtype).eps)
@@ -55,7 +56,7 @@ def test_the_order_of_a_panels_pieces_does_not_depend_on_threads(
         np.testing.assert_array_equal(other, one)
 
 
-@pytest.mark.parametrize("kernel", ["row-split", "balanced", "panels"])
+@pytest.mark.parametrize("kernel", ["row-split", "row-blocks", "panels"])
 @pytest.mark.parametrize("columns", [64, 250])
 def test_an_operand_with_gaps_is_read_in_place_or_copied_where_no_cache_holds_it(
     rng: np.random.Generator, columns: int, kernel: str
@@ -106,7 +107,7 @@ def test_entries_that_come_twice_count_twice(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(product(A, B), want, atol=1e-11)
 
 
-@pytest.mark.parametrize("operation", KERNELS)
+@pytest.mark.parametrize("operation", ["spmm", "sddmm", "fusedmm"])
 def test_panels_refuse_columns_that_fall(operation: str) -> None:
     A = wl.Csr(([1.0, 1.0], [1, 0], [0, 2]), shape=(1, 2), executor="omp")
     with pytest.raises(wl.errors.InvalidArgument, match="sort"):

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.backends.omp.level import native
-from wollemi.backends.omp.plan import CsrPlan, choose
-from wollemi.core.statistics import RowStatistics, row_statistics
+from wollemi.core.algorithm import Facts, candidates
+from wollemi.core.errors import InvalidArgument
+from wollemi.core.statistics import RowStatistics
 
 EXECUTOR = wl.executor("omp:3")
 
@@ -52,25 +52,27 @@ def statistics(**changes: Any) -> RowStatistics:
 @pytest.mark.parametrize(
     "given, kernels",
     [
-        (statistics(), ["pattern", "rows"]),
-        (statistics(deviation=3.4), ["pattern", "rows"]),
-        (statistics(deviation=3.6), ["pattern", "sell", "rows"]),
-        (statistics(deviation=30.0, longest=9000), ["pattern", "sell", "rows"]),
-        (statistics(nnz=20_000, deviation=30.0), ["rows"]),
+        (statistics(), ["row-patterns", "row-blocks"]),
+        (statistics(deviation=3.4), ["row-patterns", "row-blocks"]),
+        (statistics(deviation=3.6), ["row-patterns", "sell", "row-blocks"]),
+        (statistics(deviation=30.0, longest=9000), ["row-patterns", "sell", "row-blocks"]),
+        (statistics(nnz=20_000, deviation=30.0), ["row-blocks"]),
     ],
 )
 def test_the_rule(given: RowStatistics, kernels: list[str]) -> None:
-    assert [kernel for kernel, _ in choose(given)] == kernels
+    facts = Facts(given, 1, "float64", np.dtype(np.int32))
+    found = candidates(EXECUTOR.algorithms, EXECUTOR, None, "spmv", facts)
+    assert [algorithm.name for algorithm, _ in found] == kernels
 
 
 @pytest.mark.parametrize(
     "name, kernel",
     [
-        ("stencil", "pattern"),
+        ("stencil", "row-patterns"),
         ("power law", "sell"),
         ("one long row", "sell"),
-        ("small", "rows"),
-        ("empty rows", "rows"),
+        ("small", "row-blocks"),
+        ("empty rows", "row-blocks"),
     ],
 )
 def test_the_choice(name: str, kernel: str) -> None:
@@ -87,16 +89,15 @@ def with_kernel(matrix: Any, kernel: str, dtype: str, index: str) -> wl.Csr | No
         matrix.indices.astype(index),
         matrix.indptr.astype(index),
     )
-    state = native().csr_state(EXECUTOR, A, kernel)
-    if state is None:
+    try:
+        return A.with_kernel(kernel)
+    except InvalidArgument:
         return None
-    A._plan = CsrPlan(kernel, "", row_statistics(EXECUTOR, A.indptr, A.shape[1]), state)
-    return A
 
 
 @pytest.mark.parametrize("index", ["int32", "int64"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("kernel", ["rows", "sell", "pattern"])
+@pytest.mark.parametrize("kernel", ["row-blocks", "sell", "row-patterns"])
 @pytest.mark.parametrize("name", MATRICES)
 def test_every_kernel_is_right(name: str, kernel: str, dtype: str, index: str) -> None:
     matrix = MATRICES[name]
@@ -142,7 +143,7 @@ def test_slots_that_pad_a_slice_add_nothing(columns: int, value: float) -> None:
     np.testing.assert_array_equal(A @ x, matrix @ np.ones(columns))
 
 
-@pytest.mark.parametrize("kernel", ["rows", "sell", "pattern"])
+@pytest.mark.parametrize("kernel", ["row-blocks", "sell", "row-patterns"])
 def test_new_values_keep_the_plan(kernel: str) -> None:
     matrix = MATRICES["stencil"]
     A = with_kernel(matrix, kernel, "float64", "int32")
@@ -154,8 +155,8 @@ def test_new_values_keep_the_plan(kernel: str) -> None:
 
 
 def test_a_plan_of_another_dtype_is_refused() -> None:
-    A = with_kernel(MATRICES["small"], "rows", "float64", "int32")
-    B = with_kernel(MATRICES["small"], "rows", "float32", "int32")
+    A = with_kernel(MATRICES["small"], "row-blocks", "float64", "int32")
+    B = with_kernel(MATRICES["small"], "row-blocks", "float32", "int32")
     assert A is not None and B is not None
     A._plan = B._plan
     with pytest.raises(TypeError, match="its plan was made for other dtypes"):

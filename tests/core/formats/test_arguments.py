@@ -92,8 +92,8 @@ def test_a_tensor_that_requires_gradients_is_refused_with_the_remedy():
 
 
 def test_plans_are_for_operations_that_have_them():
-    with pytest.raises(InvalidArgument, match="only for spmm, sddmm, fusedmm"):
-        wl.Csr(ENTRIES).plan_for("spmv", 4)
+    with pytest.raises(InvalidArgument, match="only for spmv, spmm, sddmm, fusedmm"):
+        wl.Csr(ENTRIES).plan_for("spmw", 4)
 
 
 @pytest.mark.parametrize("width", [-1, 2.5, "a"])

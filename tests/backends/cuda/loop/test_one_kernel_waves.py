@@ -13,7 +13,6 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.backends.cuda.loop import persistent, schedule, shared_memory
 from wollemi.backends.gpu.spmv import packed
-from wollemi.backends.gpu.spmv.matrix import make_plan
 from wollemi.backends.gpu.tape import address, steps_of
 from wollemi.core.stopping import Iterations, RelativeResidual
 
@@ -124,7 +123,7 @@ def solve(
 ) -> Any:
     A = wl.Csr(S, executor=executor)
     if kernel:
-        plan = A._plan = make_plan(executor, A, kernel)
+        plan = A._plan = A.plan_for("spmv", kernel=kernel)
         # Sorted rows would not be with the same work-item in every step: they get no such kernel.
         plan.state = packed.pack_rows(executor, A, plan.state.code, in_order=True)
     single = S.dtype.char in "fF"

@@ -12,7 +12,7 @@ import wollemi as wl
 from wollemi.backends.cuda.products import dense
 from wollemi.backends.cuda.products.dense import DenseProduct, dense_fill, dense_mend, text_of
 from wollemi.backends.gpu.products.csr import Adapter
-from wollemi.backends.gpu.products.extra import Facts
+from wollemi.core.algorithm import Facts
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.statistics import RowStatistics
 
@@ -97,9 +97,9 @@ def test_the_copy_of_the_values_is_made_once_and_again_when_they_change(wave: An
     B, C = (wave.from_host(numbers(rng, (1, r, 5), A.dtype)) for r in (37, 13))
     to, product = Adapter(wave), DenseProduct()
     product.run(to, A, None, A.data[None], B, C, 1.0, 0.0)
-    made = A._copies["dense"].dense
+    made = dense._dense_of(to, A, A.data[None])
     product.run(to, A, None, A.data[None], B, C, 1.0, 0.0)
-    assert A._copies["dense"].dense is made
+    assert dense._dense_of(to, A, A.data[None]) is made
     A.update_values(values[1])
     product.run(to, A, None, A.data[None], B, C, 1.0, 0.0)
     want = A.to("reference").to_scipy() @ np.array(B[0])

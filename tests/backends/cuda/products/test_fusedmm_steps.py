@@ -10,12 +10,14 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.cuda.products.fusedmm_steps import StepsOrPass, TwoSteps, edge_rows
-from wollemi.backends.gpu.products import choice as ml_choice
+from wollemi.backends.cuda.products.sddmm_tile import SORTED
+from wollemi.backends.cuda.table import algorithms
 from wollemi.backends.gpu.products import csr as cuda_ml
-from wollemi.backends.gpu.products.extra import Facts
+from wollemi.core.algorithm import Facts
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
+from wollemi.core.store import PatternStore
 
 from ...gpu.products.test_compile import program
 from ...gpu.products.test_waves import BATCH, REAL, REFERENCE, M, N, pattern_of
@@ -86,10 +88,12 @@ def test_the_rule_takes_what_was_measured_best(
     device = SimpleNamespace(capability=(9, 0), shared_bytes=227 * 1024)
     executor = SimpleNamespace(device=device, xp=np, free_memory=lambda: 1 << 35)
     to = SimpleNamespace(executor=executor, waves=8448)
-    A = SimpleNamespace(shape=(8192, 8192), nnz=nnz, _pattern={"sorted rows": True})
+    store = PatternStore()
+    store.get(SORTED, lambda: True)
+    A = SimpleNamespace(shape=(8192, 8192), nnz=nnz, _pattern=store)
     names = [
         algorithm.name
-        for algorithm in cuda_ml.EXTRA["fusedmm"]
+        for algorithm in algorithms.of("fusedmm")[:2]
         if not algorithm.objection(to, A, facts) and algorithm.reason(to, A, facts)
     ]
     assert (names[0] if names else None) == chosen
@@ -103,7 +107,7 @@ def gpu() -> Any:
 @pytest.mark.gpu
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("same", [False, True])
-@pytest.mark.parametrize("kernel", ["auto", "two-steps", "row-split", "balanced"])
+@pytest.mark.parametrize("kernel", ["auto", "two-steps", "row-split", "row-segments"])
 def test_a_gpu_does_the_same_by_any_name(gpu: Any, edge: str, same: bool, kernel: str) -> None:
     rng = np.random.default_rng(14)
     mask = rng.random((2304, 2100)) < 0.1
@@ -137,7 +141,7 @@ def test_samples_of_16_bits_are_not_stored_between(gpu: Any) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("kernel", ml_choice.KERNELS["fusedmm"])
+@pytest.mark.parametrize("kernel", ("row-split", "row-segments"))
 @pytest.mark.parametrize("edge", ["identity", "softmax"])
 @pytest.mark.parametrize(("dtype", "index"), REAL)
 @pytest.mark.parametrize(

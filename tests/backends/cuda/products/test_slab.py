@@ -10,7 +10,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.cuda.products.slab import Slab, cut_into_slabs, slab_join, slab_spmm, text_of
-from wollemi.backends.gpu.products.extra import Facts
+from wollemi.core.algorithm import Facts
 from wollemi.core.statistics import RowStatistics
 
 from ... import needs

@@ -9,7 +9,7 @@ from wollemi.backends.cuda.products import tensor_kernels as kernels
 from wollemi.backends.cuda.products.tensor import tiling
 from wollemi.backends.cuda.products.tensor_choice import reason, shares
 from wollemi.backends.cuda.products.tensor_pattern import TilePattern
-from wollemi.backends.gpu.products.extra import Facts
+from wollemi.core.algorithm import Facts
 from wollemi.core.statistics import RowStatistics
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from wollemi.backends.cuda.loop import loop
-from wollemi.backends.gpu.spmv import matrix
+from wollemi.backends.cuda.spmv import hot
 from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 from wollemi.core.errors import KernelCompileError
@@ -91,7 +91,7 @@ def test_warp_kernels_compile(group, architecture):
 
 @pytest.mark.parametrize("value", ["f4", "f8"])
 def test_the_product_with_hot_columns_compiles(value):
-    assert compiler.compile_source(matrix.hot_program(value), "sm_90")
+    assert compiler.compile_source(hot.hot_program(value), "sm_90")
 
 
 def test_the_loop_compiles_with_its_condition():

@@ -11,7 +11,6 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.gpu.products import sddmm_named
-from wollemi.backends.gpu.products.extra import Facts
 from wollemi.backends.gpu.products.sddmm_flat import Flat, flat_sddmm
 from wollemi.backends.gpu.products.sddmm_named import (
     ENTRIES,
@@ -21,6 +20,7 @@ from wollemi.backends.gpu.products.sddmm_named import (
     sm_l2_sddmm,
 )
 from wollemi.backends.unified import wrappers
+from wollemi.core.algorithm import Facts
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
 from wollemi_bench.generators import rmat
@@ -153,7 +153,7 @@ def gpu() -> Any:
     return cuda()
 
 
-EVERY = ("row-split", "subwarp", *NAMES)
+EVERY = ("row-split", "row-segments", *NAMES)
 # A compiler is run for each; columns that differ in text, and dtypes for two of them.
 CASES = [
     *((*REAL[0], k) for k in (0, 1, 30, 64, 128, 520)),

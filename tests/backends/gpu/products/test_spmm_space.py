@@ -142,11 +142,11 @@ def statistics(rows: int, mean: float, longest: int) -> RowStatistics:
     [
         (262_144, 15.3, 13_478, 2, "eb-pr"),
         (262_144, 15.3, 13_478, 32, "eb-sr"),
-        (262_144, 15.3, 13_478, 128, "balanced"),
-        (8192, 12.2, 1241, 32, "balanced"),
+        (262_144, 15.3, 13_478, 128, "row-segments"),
+        (8192, 12.2, 1241, 32, "row-segments"),
         (16_384, 12.2, 1838, 4, "eb-pr"),
         (16_384, 12.2, 1838, 32, "eb-sr"),
-        (16_384, 12.2, 1838, 128, "balanced"),
+        (16_384, 12.2, 1838, 128, "row-segments"),
         (5000, 20.0, 41, 2, "row-split"),
         (5000, 20.0, 41, 8, "row-split"),
         (20_000, 10.0, 25, 2, "eb-pr"),
@@ -154,11 +154,11 @@ def statistics(rows: int, mean: float, longest: int) -> RowStatistics:
         (200_000, 10.0, 28, 4, "eb-pr"),
         (200_000, 10.0, 28, 64, "eb-sr"),
         (2048, 205.0, 1141, 32, "row-team"),
-        (2048, 205.0, 1141, 128, "balanced"),
+        (2048, 205.0, 1141, 128, "row-segments"),
         (256, 25.4, 39, 128, "row-team"),
         (512, 10.2, 80, 256, "row-team"),
-        (512, 102.0, 912, 256, "balanced"),
-        (4096, 51.0, 440, 256, "balanced"),
+        (512, 102.0, 912, 256, "row-segments"),
+        (4096, 51.0, 440, 256, "row-segments"),
         (64, 3.0, 9, 32, "row-split"),
         (8192, 164.0, 220, 32, "row-split"),
         (20_000, 10.0, 300, 32, "row-split"),
@@ -178,9 +178,9 @@ def test_lanes_keep_the_sums_of_few_columns(
 ) -> None:
     T, A = dtype_called(dtype), pattern_of(dtype, index)
     values, B, C = (numbers(rng, (BATCH, *s), T) for s in ((A.nnz,), (N, k), (M, k)))
-    assert_same(wave, operations.csr_spmm, A, C, values, B, C, 0.75, -0.5, "sub-warps")
+    assert_same(wave, operations.csr_spmm, A, C, values, B, C, 0.75, -0.5, "subwarp")
     C[...] = np.nan
-    assert_same(wave, operations.csr_spmm, A, C, values, B, C, 0.75, 0.0, "sub-warps")
+    assert_same(wave, operations.csr_spmm, A, C, values, B, C, 0.75, 0.0, "subwarp")
 
 
 @emulated
@@ -188,10 +188,10 @@ def test_few_columns_of_rows_that_are_alike_are_kept_by_lanes(wave: Any) -> None
     n = Adapter(wave).waves + 1
     A = wl.Csr(np.eye(n, dtype=np.float32), executor=wave)
     named = {k: A.plan_for("spmm", k).kernel for k in (1, 2, 4, 5, 8)}
-    assert named == {1: "spmv", 2: "sub-warps", 4: "sub-warps", 5: "rb-sr", 8: "rb-sr"}
+    assert named == {1: "spmv", 2: "subwarp", 4: "subwarp", 5: "rb-sr", 8: "rb-sr"}
     assert A.plan_for("spmm", 2, dtype="float16").kernel == "eb-pr"
     with pytest.raises(wl.errors.InvalidArgument, match="not for float16"):
-        A.plan_for("spmm", 2, "sub-warps", "float16")
+        A.plan_for("spmm", 2, "subwarp", "float16")
 
 
 @emulated
@@ -236,7 +236,7 @@ def test_more_entries_are_estimated_to_take_longer(columns: int, itemsize: int) 
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", (*SPACE, "balanced"))
+@pytest.mark.parametrize("name", (*SPACE, "row-segments"))
 @pytest.mark.parametrize(("dtype", "index"), [KINDS[0], *KINDS[3:5]])
 @pytest.mark.parametrize("k", [33, 300])
 def test_gpus_equal_the_reference(rng: Any, dtype: str, index: str, k: int, name: str) -> None:

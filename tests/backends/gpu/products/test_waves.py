@@ -99,7 +99,7 @@ def assert_same(
     assert_near(have, wide(want), np.nan_to_num(size), out.dtype, A.nnz)
 
 
-@pytest.mark.parametrize("kernel", ml_choice.KERNELS["spmm"])
+@pytest.mark.parametrize("kernel", ("row-split", "row-segments"))
 @pytest.mark.parametrize(("dtype", "index"), KINDS)
 @pytest.mark.parametrize("k", COLUMNS)
 def test_spmm(wave: Any, rng: Any, dtype: str, index: str, k: int, kernel: str) -> None:
@@ -110,7 +110,7 @@ def test_spmm(wave: Any, rng: Any, dtype: str, index: str, k: int, kernel: str) 
     assert_same(wave, operations.csr_spmm, A, C, values, B, C, 0.75, 0.0, kernel)
 
 
-@pytest.mark.parametrize("kernel", ml_choice.KERNELS["sddmm"])
+@pytest.mark.parametrize("kernel", ("row-split", "row-segments"))
 @pytest.mark.parametrize(("dtype", "index"), REAL)
 @pytest.mark.parametrize("k", [*COLUMNS, 600])
 def test_sddmm(wave: Any, rng: Any, dtype: str, index: str, k: int, kernel: str) -> None:
@@ -121,7 +121,7 @@ def test_sddmm(wave: Any, rng: Any, dtype: str, index: str, k: int, kernel: str)
     assert_same(wave, operations.csr_sddmm, A, S, None, C, B, S, 0.75, 0.0, kernel)
 
 
-@pytest.mark.parametrize("kernel", ml_choice.KERNELS["fusedmm"])
+@pytest.mark.parametrize("kernel", ("row-split", "row-segments"))
 @pytest.mark.parametrize("edge", ["identity", "sigmoid", "softmax"])
 @pytest.mark.parametrize(("dtype", "index"), REAL)
 @pytest.mark.parametrize(("k", "p"), [(0, 4), (1, 1), (8, 64), (40, 3), (64, 64), (600, 272)])
@@ -154,11 +154,11 @@ def test_where_d_is_b_its_rows_are_loaded_once(wave: Any, rng: Any) -> None:
 
 def test_rows_that_are_cut_repeat_bit_for_bit(wave: Any, rng: Any) -> None:
     T, A = np.dtype(np.float32), pattern_of("float32", "int32").to(wave)
-    assert A.plan_for("spmm", 33, "balanced").state.lines > 1
+    assert A.plan_for("spmm", 33, "row-segments").state.lines > 1
     B = wave.from_host(numbers(rng, (N, 33), T))
-    first = wave.to_host(wl.spmm(A, B, kernel="balanced"))
+    first = wave.to_host(wl.spmm(A, B, kernel="row-segments"))
     for _ in range(4):  # each launch takes another order of lanes, waves and blocks
-        np.testing.assert_array_equal(first, wave.to_host(wl.spmm(A, B, kernel="balanced")))
+        np.testing.assert_array_equal(first, wave.to_host(wl.spmm(A, B, kernel="row-segments")))
 
 
 @pytest.mark.parametrize("shift", [0, 1, 4])
@@ -214,9 +214,9 @@ def statistics(rows: int, nnz: int, longest: int) -> RowStatistics:
     ("rows", "nnz", "longest", "kernel", "of_samples"),
     [
         (8192, 20_000_000, 2600, "row-split", "row-split"),
-        (1 << 20, 22_700_000, 51_099, "balanced", "subwarp"),
-        (6, 90_000, 60_000, "balanced", "subwarp"),
-        (100, 2_000, 500, "row-team", "subwarp"),
+        (1 << 20, 22_700_000, 51_099, "row-segments", "row-segments"),
+        (6, 90_000, 60_000, "row-segments", "row-segments"),
+        (100, 2_000, 500, "row-team", "row-segments"),
         (8192, 1_342_177, 220, "row-split", "row-split"),
     ],
 )

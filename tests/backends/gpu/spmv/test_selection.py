@@ -30,28 +30,36 @@ def facts(padding=1.01, patterns=0, reach=10**6, hot_share=0.0, room=ROOM, sorte
         (rows(), facts(padding=3.0, sorted_padding=1.1), "sell"),
         (rows(), facts(room=10**6), "stream"),
         (rows(count=1000), facts(patterns=3), "subwarp"),
-        (rows(count=17_758, mean=7.1, longest=574), facts(padding=9.0), "shares"),
-        (rows(count=65_536, mean=16.0, longest=5495), facts(padding=9.0), "shares"),
+        (rows(count=17_758, mean=7.1, longest=574), facts(padding=9.0), "csr-adaptive"),
+        (rows(count=65_536, mean=16.0, longest=5495), facts(padding=9.0), "csr-adaptive"),
         (rows(count=32_768), facts(patterns=27), "sell-pattern"),
         (rows(count=100, mean=60.0, longest=60), facts(), "subwarp"),
-        (rows(mean=20.0, longest=50_000), facts(padding=9.0), "balanced"),
-        (rows(mean=20.0, longest=50_000), facts(padding=9.0, hot_share=0.6), "balanced-hot"),
-        (rows(mean=20.0, longest=50_000), facts(padding=9.0, hot_share=0.3), "balanced"),
-        (rows(mean=1.0, longest=5000, empty=0.8), facts(padding=9.0, hot_share=0.6), "shares"),
-        (rows(mean=0.25, longest=7, empty=0.78), facts(padding=4.0), "shares"),
-        (rows(count=10**7, mean=0.5, longest=7, empty=0.6), facts(padding=4.0), "shares"),
-        (rows(mean=2.0, longest=90, empty=0.6), facts(padding=4.0), "shares"),
-        (rows(mean=20.0, longest=60), facts(padding=1.4), "balanced"),
-        (rows(mean=20.0, longest=60), facts(padding=1.4, room=10**8), "shares"),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0), "row-segments"),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0, hot_share=0.6), "row-segments-cached"),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0, hot_share=0.3), "row-segments"),
+        (
+            rows(mean=1.0, longest=5000, empty=0.8),
+            facts(padding=9.0, hot_share=0.6),
+            "csr-adaptive",
+        ),
+        (rows(mean=0.25, longest=7, empty=0.78), facts(padding=4.0), "csr-adaptive"),
+        (rows(count=10**7, mean=0.5, longest=7, empty=0.6), facts(padding=4.0), "csr-adaptive"),
+        (rows(mean=2.0, longest=90, empty=0.6), facts(padding=4.0), "csr-adaptive"),
+        (rows(mean=20.0, longest=60), facts(padding=1.4), "row-segments"),
+        (rows(mean=20.0, longest=60), facts(padding=1.4, room=10**8), "csr-adaptive"),
         (rows(mean=20.0, longest=60), facts(padding=1.4, room=10**6), "subwarp"),
         (rows(mean=7.0, longest=40), facts(padding=1.4), "stream"),
-        (rows(count=300_000, mean=7.0, longest=40), facts(padding=1.4), "shares"),
+        (rows(count=300_000, mean=7.0, longest=40), facts(padding=1.4), "csr-adaptive"),
         (
             rows(count=586_250, mean=4.3, longest=159),
             facts(padding=9.0, sorted_padding=1.1),
-            "shares",
+            "csr-adaptive",
         ),
-        (rows(count=375_000, mean=43.8, longest=189), facts(padding=1.1, reach=900), "balanced"),
+        (
+            rows(count=375_000, mean=43.8, longest=189),
+            facts(padding=1.1, reach=900),
+            "row-segments",
+        ),
     ],
 )
 def test_the_rule_names_the_kernel(statistics, known, kernel):
@@ -62,7 +70,7 @@ def test_the_rule_names_the_kernel(statistics, known, kernel):
 
 def test_hot_columns_need_many_entries():
     few = rows(count=100_000, mean=20.0, longest=50_000)
-    assert selection.choose(few, facts(padding=9.0, hot_share=0.9)).kernel == "shares"
+    assert selection.choose(few, facts(padding=9.0, hot_share=0.9)).kernel == "csr-adaptive"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +85,7 @@ def test_several_vectors_go_one_by_one_where_a_row_is_long(longest, columns, alo
     ("statistics", "room", "kernel"),
     [
         (rows(), ROOM, "stream"),
-        (rows(count=373_376, mean=8.9, longest=289_063), ROOM, "shares"),
+        (rows(count=373_376, mean=8.9, longest=289_063), ROOM, "csr-adaptive"),
         (rows(count=373_376, mean=8.9, longest=289_063), 10**6, "subwarp"),
         (rows(count=1000), ROOM, "subwarp"),
     ],

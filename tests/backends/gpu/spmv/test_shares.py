@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.gpu.spmv import matrix as kernels
+from wollemi.backends.gpu.spmv import formats, multiply, selection
 from wollemi.backends.gpu.spmv.shares import Shares, deal, room
 from wollemi.backends.simt import kernels as simt
 from wollemi.core.operations import matrix as products
@@ -104,15 +104,15 @@ COLUMNS = [(1, 0), (1, 2), (3, 0)]
 @pytest.fixture
 def always_cut(monkeypatch):
     """Shares for any vectors: the rule would give these matrices to sub-warps."""
-    monkeypatch.setattr(kernels.selection, "one_by_one", lambda *given: True)
+    monkeypatch.setattr(selection, "one_by_one", lambda *given: True)
 
 
 def check_products(rng, executor, name, dtype, index, columns, gap):
     """Compare products with columns that lie in rows with a gap, and repeat them."""
     host = made(rng, LENGTHS[name], 300, dtype, index)
     A = host.to(executor)
-    A._plan = kernels.make_plan(executor, A, "shares")
-    assert A._plan.state.cut == (max(LENGTHS[name]) > room(A.dtype.itemsize))
+    A = A.with_kernel("csr-adaptive")
+    assert A.plan.state.cut == (max(LENGTHS[name]) > room(A.dtype.itemsize))
     alpha, beta = (0.5, -1.5) if gap else (1.0, 0.0)
     x = numbers(rng, (300, columns + gap), dtype)
     y = numbers(rng, (len(LENGTHS[name]), columns + gap), dtype)
@@ -162,7 +162,7 @@ def test_a_long_row_of_sorted_entries_is_cut_too(rng, warp):
     y = executor.from_host(np.full((4, 1), np.nan))
     executor.run(products.coo_spmv, A, executor.from_host(x), y, 1.0, 0.0)
     executor.synchronize()
-    assert kernels.coo_plan(executor, A).shares.cut
+    assert formats.coo_plan(executor, A).shares.cut
     terms = dense(host, abs(host.data)) @ abs(x)
     error = abs(executor.to_host(y) - dense(host, host.data) @ x)
     assert (error <= UNITS * np.finfo("float64").eps * terms).all()
@@ -172,7 +172,7 @@ def test_a_long_row_of_sorted_entries_is_cut_too(rng, warp):
 def test_matrices_of_one_pattern_share_them(rng):
     executor = LockstepExecutor(32)
     A = made(rng, LENGTHS["short"], 50, "float64").to(executor)
-    shares = kernels.shares_of(executor, A)
+    shares = multiply.shares_of(executor, A)
     assert isinstance(shares, Shares) and shares.nbytes > 0
-    assert kernels.shares_of(executor, A * 2.0) is shares
-    assert kernels.shares_of(executor, A.astype("complex128")) is not shares
+    assert multiply.shares_of(executor, A * 2.0) is shares
+    assert multiply.shares_of(executor, A.astype("complex128")) is not shares

@@ -1,20 +1,8 @@
-"""Which algorithm spmm, sddmm and fusedmm run for a pattern, from its rows and the columns.
-
-The names are those of the literature: explicit-SIMD ``row-split`` of Zubair and Bauinger (2023),
-and the space of Huang et al. (2021): rows or equal shares of entries (``balanced``), times lanes
-that are columns or entries (``parallel-reduction``). ``panels`` is ``balanced`` with B in tiles of
-rows.
-"""
+"""Panels: products that go through the columns of the matrix a few at a time, and when they pay."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-
 from ...core.statistics import RowStatistics
-
-#: Up to this many columns the lanes of a register are entries instead of columns.
-REDUCTION_COLUMNS = 1
 
 #: Columns of B that spmm works on at once: four registers of float32 at the widest level, and with
 #: panels at least one.
@@ -85,45 +73,21 @@ FLOAT = 4
 MOST_WIDTH = (1 << 16) - 1
 
 
-@dataclass(frozen=True)
-class Choice:
-    """An algorithm, how it deals out rows, and how many columns its panels have."""
-
-    kernel: str
-    reason: str
-    partition: str
-    width: int = 0
-    lanes: str = "columns"
-
-
-def _asked(kernel: str, partition: str, lanes: str = "columns") -> Callable[..., Choice]:
-    return lambda statistics, columns: Choice(kernel, "asked for", partition, lanes=lanes)
-
-
 def _spmm_row_bytes(columns: int) -> int:
     """Return the bytes of a row of a column tile of B."""
     return FLOAT * min(max(columns, SPMM_LEAST_TILE), SPMM_TILE)
 
 
-def spmm_panels(statistics: RowStatistics, columns: int) -> Choice:
-    """Return panels for a column tile of B."""
-    row = _spmm_row_bytes(columns)
-    fits = row * statistics.columns <= SPMM_TILE_BYTES
-    bounds = SPMM_PANEL_BYTES if fits else SPMM_LARGE_PANEL_BYTES
-    width = _width(statistics, row, SPMM_PIECE_BYTES / row, bounds)
-    return _panels(statistics, width, "packed-panels")
-
-
-def sddmm_panels(statistics: RowStatistics, columns: int) -> Choice:
-    """Return panels of whole rows of B."""
-    return _panels(statistics, _width(statistics, FLOAT * columns, SDDMM_PIECE, SDDMM_PANEL_BYTES))
-
-
-def fusedmm_panels(statistics: RowStatistics, columns: int) -> Choice:
-    """Return panels of whole rows of B."""
-    return _panels(
-        statistics, _width(statistics, FLOAT * columns, FUSEDMM_PIECE, FUSEDMM_PANEL_BYTES)
-    )
+def width_of(product: str, statistics: RowStatistics, columns: int) -> int:
+    """Return how many columns of the matrix a panel has."""
+    if product == "spmm":
+        row = _spmm_row_bytes(columns)
+        fits = row * statistics.columns <= SPMM_TILE_BYTES
+        bounds = SPMM_PANEL_BYTES if fits else SPMM_LARGE_PANEL_BYTES
+        return _width(statistics, row, SPMM_PIECE_BYTES / row, bounds)
+    if product == "sddmm":
+        return _width(statistics, FLOAT * columns, SDDMM_PIECE, SDDMM_PANEL_BYTES)
+    return _width(statistics, FLOAT * columns, FUSEDMM_PIECE, FUSEDMM_PANEL_BYTES)
 
 
 def _width(
@@ -135,68 +99,23 @@ def _width(
     return int(min(max(wanted, least), most, MOST_WIDTH))
 
 
-def _panels(statistics: RowStatistics, width: int, partition: str = "panels") -> Choice:
-    return Choice(
-        "panels",
-        f"{width} columns at a time, about {_entries(statistics, width):.0f} entries of a row: "
-        "their rows of B stay in cache",
-        partition,
-        width,
-    )
-
-
-def _entries(statistics: RowStatistics, width: int) -> float:
+def entries_of_row(statistics: RowStatistics, width: int) -> float:
+    """Return how many entries a row has in a panel, on average."""
     return statistics.mean * min(width / max(statistics.columns, 1), 1.0)
 
 
-KERNELS: dict[str, dict[str, Callable[[RowStatistics, int], Choice]]] = {
-    "spmm": {
-        "row-split": _asked("row-split", "even"),
-        "balanced": _asked("balanced", "balanced"),
-        "parallel-reduction": _asked("parallel-reduction", "even", "entries"),
-        "balanced-parallel-reduction": _asked("balanced-parallel-reduction", "balanced", "entries"),
-        "panels": spmm_panels,
-    },
-    "sddmm": {
-        "row-split": _asked("row-split", "even"),
-        "balanced": _asked("balanced", "balanced"),
-        "panels": sddmm_panels,
-    },
-    "fusedmm": {
-        "row-split": _asked("row-split", "even"),
-        "balanced": _asked("balanced", "balanced"),
-        "panels": fusedmm_panels,
-    },
-}
-
-
-def panels_pay(operation: str, statistics: RowStatistics, columns: int, width: int) -> bool:
+def pay(product: str, statistics: RowStatistics, columns: int, width: int) -> bool:
     """Return whether cutting rows at multiples of ``width`` is worth the shorter loops."""
     s = statistics
     if s.columns < 2 * width:
         return False
-    entries = _entries(s, width)
-    if operation == "spmm":
+    entries = entries_of_row(s, width)
+    if product == "spmm":
         used = columns >= SPMM_PANEL_COLUMNS and s.nnz >= SPMM_PANEL_USES * s.columns
         return used and entries * _spmm_row_bytes(columns) >= SPMM_LEAST_PIECE_BYTES
-    if operation == "sddmm":
+    if product == "sddmm":
         size = FLOAT * s.columns * columns
         least = SDDMM_FITTING_ENTRIES if size <= SDDMM_FITTING_BYTES else SDDMM_ENTRIES
         return size > SDDMM_CACHED_BYTES and entries >= least
     fits = 2 * FLOAT * s.columns * columns <= FUSEDMM_FITTING_BYTES
     return not fits and entries >= FUSEDMM_ENTRIES
-
-
-def choose(operation: str, statistics: RowStatistics, columns: int) -> Iterator[Choice]:
-    """Yield the algorithms to try, best first; the last one suits every pattern."""
-    if operation == "spmm" and columns <= REDUCTION_COLUMNS:
-        yield Choice(
-            "balanced-parallel-reduction",
-            "a column fills no register: lanes are entries; the matrix's own values take csr.spmv",
-            "balanced",
-            lanes="entries",
-        )
-    panels = KERNELS[operation]["panels"](statistics, columns)
-    if panels_pay(operation, statistics, columns, panels.width):
-        yield panels
-    yield Choice("balanced", "equal shares of entries, long rows cut", "balanced")

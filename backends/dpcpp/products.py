@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...core.algorithm import Algorithm, Facts, multiply
 from ...core.errors import InvalidArgument
 from ...core.operations import products as operations
-from ...core.statistics import Plan
 from . import templates
 from .array import UsmArray
-from .table import kernel
+from .table import algorithms, kernel
 
 if TYPE_CHECKING:
     from .executor import DpcppExecutor
 
 #: The codes of ``ml.hpp``.
 EDGES = {"identity": 0, "sigmoid": 1, "softmax": 2}
-
-KERNELS = ("auto", "rows")
-
-
-@kernel(operations.csr_ml_plan)
-def csr_ml_plan(
-    executor: DpcppExecutor, A: Any, operation: str, columns: int, kernel: str, dtype: str
-) -> Plan:
-    """Choose the one kernel that there is."""
-    _check(executor, operation, kernel)
-    return Plan("rows", "the one kernel of this executor", A.row_statistics)
-
-
-def _check(executor: DpcppExecutor, operation: str, kernel: str) -> None:
-    if kernel not in KERNELS:
-        raise InvalidArgument(
-            f"{operation} has no kernel {kernel!r} on {executor.name}; it has: {', '.join(KERNELS)}"
-        )
 
 
 def _steps(array: UsmArray) -> tuple[int, ...]:
@@ -45,8 +28,7 @@ def _values(values: UsmArray | None) -> tuple[Any, int]:
     return (None, 0) if values is None else (values, _steps(values)[0])
 
 
-@kernel(operations.csr_spmm)
-def csr_spmm(
+def spmm(
     executor: DpcppExecutor,
     A: Any,
     values: UsmArray,
@@ -54,10 +36,8 @@ def csr_spmm(
     C: UsmArray,
     alpha: complex,
     beta: complex,
-    kernel: str,
 ) -> None:
     """Add up value times row of B."""
-    _check(executor, "spmm", kernel)
     batch, m, k = C.shape
     if C.size:
         executor.launch(
@@ -73,8 +53,7 @@ def csr_spmm(
         )  # fmt: skip
 
 
-@kernel(operations.csr_sddmm)
-def csr_sddmm(
+def sddmm(
     executor: DpcppExecutor,
     A: Any,
     values: UsmArray | None,
@@ -83,10 +62,8 @@ def csr_sddmm(
     S: UsmArray,
     alpha: float,
     beta: float,
-    kernel: str,
 ) -> None:
     """Take the dot products where there are entries."""
-    _check(executor, "sddmm", kernel)
     batch, m, k = C.shape
     if S.size:
         executor.launch(
@@ -102,8 +79,7 @@ def csr_sddmm(
         )  # fmt: skip
 
 
-@kernel(operations.csr_fusedmm)
-def csr_fusedmm(
+def fusedmm(
     executor: DpcppExecutor,
     A: Any,
     values: UsmArray | None,
@@ -113,10 +89,8 @@ def csr_fusedmm(
     E: UsmArray,
     alpha: float,
     edge: str,
-    kernel: str,
 ) -> None:
     """Let f of the sampled products weigh the rows of D."""
-    _check(executor, "fusedmm", kernel)
     if edge not in EDGES:
         raise InvalidArgument(f"no edge function is called {edge!r}; there are: {', '.join(EDGES)}")
     batch, m, k = C.shape
@@ -133,3 +107,47 @@ def csr_fusedmm(
             E.dtype,
             A.indices.dtype,
         )  # fmt: skip
+
+
+class RowSplit(Algorithm):
+    """A work-item has a row of a block, a few of its columns at a time."""
+
+    name: ClassVar[str] = "row-split"
+    source: ClassVar[str] = "Zubair and Bauinger (2023)"
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self.function = function
+
+    def reason(self, on: Any, A: Any, facts: Facts) -> str:
+        """Return that there is no other."""
+        return "the one algorithm of this executor"
+
+    def prepare(self, on: Any, A: Any, facts: Facts) -> None:
+        """Return nothing: rows are dealt out as they are."""
+
+    def run(self, on: Any, A: Any, state: None, *arguments: Any) -> None:
+        """Compute the product."""
+        self.function(on, A, *arguments)
+
+
+algorithms.register("spmm", RowSplit(spmm))
+algorithms.register("sddmm", RowSplit(sddmm))
+algorithms.register("fusedmm", RowSplit(fusedmm))
+
+
+@kernel(operations.csr_spmm)
+def csr_spmm(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
+    """Add up value times row of B."""
+    multiply(executor, "spmm", A, *arguments)
+
+
+@kernel(operations.csr_sddmm)
+def csr_sddmm(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
+    """Take the dot products where there are entries."""
+    multiply(executor, "sddmm", A, *arguments)
+
+
+@kernel(operations.csr_fusedmm)
+def csr_fusedmm(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
+    """Let f of the sampled products weigh the rows of D."""
+    multiply(executor, "fusedmm", A, *arguments)

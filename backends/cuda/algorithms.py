@@ -1,0 +1,15 @@
+"""The algorithms that only NVIDIA's GPUs run, in the order in which the rule asks them."""
+
+from .products.dense import DenseProduct
+from .products.fusedmm_steps import StepsOrPass, TwoSteps
+from .products.sddmm_tile import Tile, TileMma
+from .products.slab import Slab
+from .products.tensor import TensorCores
+from .products.tensor_tca import Tca, TcaTf32
+from .spmv.hot import HotColumns
+from .table import algorithms
+
+algorithms.register("spmv", HotColumns())
+algorithms.register("spmm", Slab(), DenseProduct(), TensorCores(), Tca(), TcaTf32())
+algorithms.register("sddmm", Tile(), TileMma())
+algorithms.register("fusedmm", TwoSteps(), StepsOrPass())

@@ -1,0 +1,289 @@
+"""The algorithms of csr.spmv, and which of them a matrix gets.
+
+On CPU devices a work-group is one work-item with a part of the rows; on GPUs lanes of a sub-group
+share a row, by a kernel of ``backends/simt``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...core.algorithm import Algorithm, Facts, Plan, Unsuited, facts_of, make_plan
+from ...core.operations import matrix as operations
+from ...core.statistics import RowStatistics
+from ..simt import kernels as simt
+from . import slices, templates
+from .array import UsmArray
+from .devices import CPU_LANES
+from .partition import cuts, find_patterns, is_cut
+from .table import algorithms, kernel
+
+if TYPE_CHECKING:
+    from .executor import DpcppExecutor
+
+#: Below so many entries a product stays on one core.
+SERIAL_ENTRIES = 30000
+
+
+class Partition(NamedTuple):
+    """Parts of a CSR matrix for the work-groups of a CPU; arrays are of the device."""
+
+    parts: int
+    row: UsmArray
+    entry: UsmArray
+    cut: bool
+
+
+class PatternState(NamedTuple):
+    """A partition, and the runs of rows that share column offsets."""
+
+    partition: Partition
+    first_run: UsmArray
+    run_end: UsmArray
+    run_pattern: UsmArray
+    pattern_ptr: UsmArray
+    offsets: UsmArray
+
+
+def lanes(executor: DpcppExecutor, statistics: RowStatistics) -> int:
+    """Return how many work-items a row gets: no more than it has entries, on average."""
+    wave = executor.facts.wave
+    fitting = [w for w in templates.GPU_LANES if w <= wave and w <= max(statistics.mean, 1)]
+    return fitting[-1]
+
+
+def _parts(executor: DpcppExecutor, indptr: np.ndarray[Any, Any]) -> int:
+    return 1 if indptr[-1] < SERIAL_ENTRIES else executor.grid(int(indptr[-1]))[0]
+
+
+def partition(executor: DpcppExecutor, indptr: np.ndarray[Any, Any]) -> Partition:
+    """Return blocks of rows for the cores of a CPU, long rows cut."""
+    row, entry = cuts(indptr, _parts(executor, indptr))
+    return _placed(executor, row, entry, is_cut(indptr, row, entry))
+
+
+def _placed(
+    executor: DpcppExecutor, row: np.ndarray[Any, Any], entry: np.ndarray[Any, Any], cut: bool
+) -> Partition:
+    row, entry = row.astype(np.int64), entry.astype(np.int64)
+    return Partition(row.size - 1, executor.from_host(row), executor.from_host(entry), cut)
+
+
+def by_patterns(
+    executor: DpcppExecutor,
+    state: PatternState,
+    A: Any,
+    x: UsmArray,
+    y: UsmArray,
+    alpha: complex,
+    beta: complex,
+) -> None:
+    """Multiply by runs of rows that share column offsets."""
+    of, *table = state
+    executor.launch(
+        templates.csr_patterns,
+        templates.CPU_CSR,
+        (of.parts, 1),
+        (of.parts, of.row, *table, x.shape[1], A.indptr, A.data, x, y, alpha, beta),
+        x.dtype,
+        A.indices.dtype,
+    )
+
+
+def by_slices(
+    executor: DpcppExecutor,
+    state: slices.SlicedState,
+    A: Any,
+    x: UsmArray,
+    y: UsmArray,
+    alpha: complex,
+    beta: complex,
+) -> None:
+    """Multiply by slices of the packed copy; several vectors by blocks of rows."""
+    if x.shape[1] != 1:  # by rows, an entry is read once for several columns
+        by_blocks(executor, state.by_rows, A, x, y, alpha, beta)
+        return
+    cut, *arrays = state.arrays
+    executor.launch(
+        templates.csr_slices,
+        templates.CPU_SLICES,
+        (state.parts, CPU_LANES),
+        (state.parts, cut, A.shape[0], *arrays, state.values, x, y, alpha, beta),
+        x.dtype,
+        A.indices.dtype,
+    )
+
+
+def by_blocks(
+    executor: DpcppExecutor,
+    of: Partition,
+    A: Any,
+    x: UsmArray,
+    y: UsmArray,
+    alpha: complex,
+    beta: complex,
+) -> None:
+    """Multiply by blocks of rows, and add up rows that were cut."""
+    k = x.shape[1]
+    carry = executor.launcher.scratch(of.parts * k * x.dtype.itemsize) if of.cut else None
+    executor.launch(
+        templates.csr_parts,
+        templates.CPU_CSR,
+        (of.parts, 1),
+        (
+            of.parts, of.row, of.entry, k, A.indptr, A.indices, A.data, x, y, alpha, beta, carry,
+        ),
+        x.dtype,
+        A.indices.dtype,
+    )  # fmt: skip
+    if of.cut:
+        executor.launch(
+            templates.csr_carry,
+            templates.CPU_CSR,
+            (1, 1),
+            (of.parts, of.row, of.entry, k, A.indptr, y, carry),
+            x.dtype,
+            A.indices.dtype,
+        )
+
+
+def by_lanes(
+    executor: DpcppExecutor,
+    count: int,
+    A: Any,
+    x: UsmArray,
+    y: UsmArray,
+    alpha: complex,
+    beta: complex,
+) -> None:
+    """Let so many work-items share a row."""
+    executor.launch(
+        simt.csr_subwarp,
+        templates.gpu_csr(executor.facts.wave),
+        executor.grid(A.shape[0] * count),
+        (A.shape[0], x.shape[1], A.indptr, A.indices, A.data, x, y, alpha, beta),
+        x.dtype,
+        A.indices.dtype,
+        W=count,
+    )
+
+
+class _OnCpu(Algorithm):
+    """An algorithm of CPU devices."""
+
+    def objection(self, on: DpcppExecutor, A: Any, facts: Facts) -> str | None:
+        """Return that the device is a GPU, if it is."""
+        return None if on.one_item_groups else "it is for CPU devices, and this one is a GPU"
+
+
+class SubWarp(Algorithm):
+    """A few lanes of a sub-group share a row."""
+
+    name: ClassVar[str] = "subwarp"
+
+    def objection(self, on: DpcppExecutor, A: Any, facts: Facts) -> str | None:
+        """Return that the device is a CPU, if it is."""
+        return "it is for GPUs, and this device is a CPU" if on.one_item_groups else None
+
+    def reason(self, on: DpcppExecutor, A: Any, facts: Facts) -> str:
+        """Return how many lanes share a row."""
+        count, mean = lanes(on, facts.statistics), facts.statistics.mean
+        return f"{count} work-items a row suit {mean:.3g} entries a row"
+
+    def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> int:
+        """Return how many lanes share a row."""
+        return lanes(on, facts.statistics)
+
+    def run(self, on: DpcppExecutor, A: Any, state: int, *arguments: Any) -> None:
+        """Multiply."""
+        by_lanes(on, state, A, *arguments)
+
+
+class RowPatterns(_OnCpu):
+    """Neighbouring rows that repeat their columns, shifted, share a table of them."""
+
+    name: ClassVar[str] = "row-patterns"
+
+    def reason(self, on: DpcppExecutor, A: Any, facts: Facts) -> str:
+        """Return why it should be tried; whether it pays, the columns tell."""
+        return "runs of rows repeat column offsets, which need not be read for each entry"
+
+    def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> PatternState:
+        """Find the runs and their offsets."""
+        indptr = on.to_host(A.indptr)
+        patterns = find_patterns(indptr, on.to_host(A.indices))
+        if patterns is None:
+            raise Unsuited("too few neighbouring rows repeat their columns")
+        row, entry = cuts(indptr, _parts(on, indptr))
+        first_run = np.searchsorted(patterns.run_end, row, side="right").astype(np.int32)
+        arrays = (on.from_host(array) for array in (first_run, *patterns))
+        return PatternState(_placed(on, row, entry, False), *arrays)
+
+    def run(self, on: DpcppExecutor, A: Any, state: PatternState, *arguments: Any) -> None:
+        """Multiply."""
+        by_patterns(on, state, A, *arguments)
+
+
+class Sell(_OnCpu):
+    """SELL-C-sigma: a packed copy in which rows of similar length advance together."""
+
+    name: ClassVar[str] = "sell"
+    source: ClassVar[str] = "Kreutzer et al. (2014)"
+
+    def reason(self, on: DpcppExecutor, A: Any, facts: Facts) -> str | None:
+        """Return that rows are unequal, if they are."""
+        s = facts.statistics
+        if s.nnz < SERIAL_ENTRIES or not slices.suit(s):
+            return None
+        return f"rows are unequal: {CPU_LANES} of like length advance together, from a copy"
+
+    def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> slices.SlicedState:
+        """Pack the copy."""
+        indptr = on.to_host(A.indptr)
+        return slices.SlicedState.of(on, A, _parts(on, indptr), partition(on, indptr))
+
+    def run(self, on: DpcppExecutor, A: Any, state: slices.SlicedState, *arguments: Any) -> None:
+        """Multiply."""
+        by_slices(on, state, A, *arguments)
+
+
+class RowBlocks(_OnCpu):
+    """Cores have equal shares of entries: blocks of rows, long rows cut."""
+
+    name: ClassVar[str] = "row-blocks"
+
+    def reason(self, on: DpcppExecutor, A: Any, facts: Facts) -> str:
+        """Return why; it suits every matrix."""
+        return "rows in parts of like size, one core each"
+
+    def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> Partition:
+        """Cut the matrix into parts."""
+        return partition(on, on.to_host(A.indptr))
+
+    def run(self, on: DpcppExecutor, A: Any, state: Partition, *arguments: Any) -> None:
+        """Multiply."""
+        by_blocks(on, state, A, *arguments)
+
+
+algorithms.register("spmv", SubWarp(), RowPatterns(), Sell(), RowBlocks())
+
+
+@kernel(operations.csr_plan)
+def csr_plan(
+    executor: DpcppExecutor, A: Any, product: str, columns: int, kernel: str, dtype: str
+) -> Plan:
+    """Choose an algorithm by the rule, or by name, and make it ready."""
+    facts = facts_of(A, columns, dtype)
+    return make_plan(executor.algorithms, executor, A, product, facts, kernel)
+
+
+@kernel(operations.csr_spmv)
+def csr_spmv(
+    executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
+) -> None:
+    """Run the algorithm of the plan."""
+    if y.size:
+        plan = A.plan
+        plan.algorithm.run(executor, A, plan.state, x, y, alpha, beta)

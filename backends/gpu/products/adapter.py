@@ -1,0 +1,124 @@
+"""A GPU as the algorithms for products of matrices see it: operands, scratch memory, launches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+from ....core.executor import Array
+from ....core.store import Key
+from ...unified.wrappers import SimtKernel
+from . import choice as ml_choice
+
+_PIECES: Key[ml_choice.Pieces] = Key("pieces of rows")
+
+#: What indices of so many bytes can say.
+_LARGEST = {4: 2**31 - 1, 8: 2**63 - 1}
+
+
+class Adapter(ABC):
+    """A device as the functions here see it.
+
+    Parameters
+    ----------
+    executor : Executor
+        Of the arrays.
+
+    Attributes
+    ----------
+    copies : list of array
+        What was copied for the launches of a call, so that its memory stays until they are made.
+    """
+
+    def __init__(self, executor: Any) -> None:
+        self.executor = executor
+        self.copies: list[Array] = []
+
+    @property
+    @abstractmethod
+    def wave(self) -> int:
+        """Lanes of a wave."""
+
+    @property
+    @abstractmethod
+    def waves(self) -> int:
+        """How many waves the device holds."""
+
+    @abstractmethod
+    def address(self, array: Array) -> int:
+        """Return where an array begins."""
+
+    @abstractmethod
+    def scratch(self, nbytes: int) -> int:
+        """Return the address of memory that the launches of one call may use."""
+
+    @abstractmethod
+    def cut(self, indptr: Array, piece: int, *, sampled: bool) -> ml_choice.Pieces:
+        """Return :func:`.choice.cut_rows` with arrays of the device."""
+
+    @abstractmethod
+    def launch(
+        self,
+        kernel: SimtKernel,
+        items: int,
+        arguments: tuple[Any, ...],
+        dtype: Any,
+        index: Any,
+        **constants: int,
+    ) -> None:
+        """Launch a kernel on so many work-items."""
+
+    def pieces(self, A: Any, piece: int, *, sampled: bool) -> ml_choice.Pieces:
+        """Return what waves work through, made once for a pattern; rows are whole if piece is 0."""
+        if not piece:
+            return ml_choice.Pieces(A.shape[0], A.indptr)
+        return A._pattern.get(
+            _PIECES.of_size(piece, sampled), lambda: self.cut(A.indptr, piece, sampled=sampled)
+        )
+
+    def read(self, array: Array, index: Any) -> Operand:
+        """Return an operand whose distance of rows fits an index."""
+        made = self.operand(array)
+        if abs(made.rows) > _LARGEST[index.itemsize]:
+            made = self.operand(self._copied(array))
+        return made
+
+    def _copied(self, array: Array) -> Array:
+        self.copies.append(self.executor.copy(array))
+        return self.copies[-1]
+
+    def operand(self, array: Array) -> Operand:
+        """Return a batch ``(b, rows, columns)`` whose columns are neighbours."""
+        blocks, rows, columns = array.shape
+        item = array.dtype.itemsize
+        return Operand(
+            self.address(array),
+            int(array.strides[1] // item) if rows > 1 else max(int(columns), 1),
+            int(array.strides[0] // item) if blocks > 1 else 0,
+        )
+
+    def weights(self, values: Array | None) -> tuple[Array | None, int]:
+        """Return values of entries as neighbours, and the distance of blocks."""
+        if values is None:
+            return None, 0
+        blocks, count = values.shape
+        item = values.dtype.itemsize
+        if count > 1 and values.strides[1] != item:
+            values = self._copied(values)
+        return values, int(values.strides[0] // item) if blocks > 1 else 0
+
+    def lines(self, count: int, dtype: Any) -> int:
+        """Return the address of memory for so many sums."""
+        return self.scratch(count * max(dtype.itemsize, 4)) if count else 0
+
+
+class Operand(NamedTuple):
+    """A batch of matrices by address; distances of rows and blocks are in elements."""
+
+    address: int
+    rows: int
+    blocks: int
+
+    def places(self, itemsize: int) -> tuple[int, ...]:
+        """Return the bytes that a vector's address is made of."""
+        return self.address, self.rows * itemsize, self.blocks * itemsize

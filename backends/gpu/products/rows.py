@@ -1,0 +1,172 @@
+"""The kernels that give a wave a row, or a piece of a long one, for every product of matrices.
+
+:class:`RowSplit` is the algorithm of Zubair and Bauinger (2023) with a wave for a row;
+:class:`RowSegments` cuts long rows for it. One of the two is what the rule takes last.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ....core.algorithm import Facts
+from . import choice as ml_choice
+from . import declarations as ml
+from .adapter import Adapter
+from .algorithm import GpuAlgorithm
+from .dots import dot_constants, dot_kernel, known_of_rows
+from .spmm_kernels import by_rows
+
+
+class _Rows(GpuAlgorithm):
+    """Waves have rows or pieces of them."""
+
+    repeats: ClassVar[bool] = True
+    product: ClassVar[str]
+
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return what the rule says, if it says this."""
+        choice = ml_choice.choose(
+            self.product, facts.statistics, on.waves, facts.columns, facts.itemsize
+        )
+        return choice.reason if choice.kernel == self.name else None
+
+    def piece(self, facts: Facts) -> int:
+        """Return how many entries a piece has; 0 if rows are whole."""
+        return 0
+
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
+        """Return the rows, or cut them."""
+        return on.pieces(A, self.piece(facts), sampled=self.product == "sddmm")
+
+
+class SpmmRowSplit(_Rows):
+    """A wave has a row."""
+
+    name: ClassVar[str] = "row-split"
+    source: ClassVar[str] = "Zubair and Bauinger (2023)"
+    product: ClassVar[str] = "spmm"
+
+    def run(self, on: Adapter, A: Any, state: ml_choice.Pieces, *arguments: Any) -> None:
+        """Multiply, and add up the pieces of rows that were cut."""
+        by_rows(on, A, state, *arguments)
+
+
+class SpmmRowSegments(SpmmRowSplit):
+    """A wave has a row, or a segment of a long one; segments are added up afterwards."""
+
+    name: ClassVar[str] = "row-segments"
+    source: ClassVar[str] = ""
+
+    def piece(self, facts: Facts) -> int:
+        """Return how many entries a segment has."""
+        return ml_choice.summed_piece(facts.statistics, facts.columns)
+
+
+class SddmmRowSplit(_Rows):
+    """A wave has a row; a few lanes of it have the dot product of an entry."""
+
+    name: ClassVar[str] = "row-split"
+    source: ClassVar[str] = "Zubair and Bauinger (2023)"
+    product: ClassVar[str] = "sddmm"
+
+    def run(self, on: Adapter, A: Any, state: ml_choice.Pieces, *arguments: Any) -> None:
+        """Give waves some entries of a row each."""
+        values, C, B, S, alpha, beta = arguments
+        batch, _, k = C.shape
+        index, dtype = A.indices.dtype, C.dtype
+        of_C, of_B = on.read(C, index), on.read(B, index)
+        weights, step = on.weights(values)
+        constants = dot_constants(dtype, k, batch, of_C, of_B)
+        on.launch(
+            dot_kernel(ml.csr_sddmm, dtype, constants["WHOLE"]),
+            state.items * batch * on.wave,
+            (
+                state.items, k, batch, state.bounds, state.target, A.indices, weights, step, *of_C,
+                *of_B, S, int(S.strides[0] // dtype.itemsize) if batch > 1 else 0, alpha, beta,
+            ),
+            dtype,
+            index,
+            **constants,
+        )  # fmt: skip
+
+
+class SddmmRowSegments(SddmmRowSplit):
+    """A wave has a row, or a segment of a long one; a few lanes have an entry's dot product."""
+
+    name: ClassVar[str] = "row-segments"
+    source: ClassVar[str] = ""
+
+    def piece(self, facts: Facts) -> int:
+        """Return how many entries a segment has."""
+        return ml_choice.SAMPLED_PIECE
+
+
+class FusedmmRowSplit(_Rows):
+    """A wave has a row; samples stay in registers."""
+
+    name: ClassVar[str] = "row-split"
+    source: ClassVar[str] = "Rahman et al. (2021)"
+    product: ClassVar[str] = "fusedmm"
+
+    def run(self, on: Adapter, A: Any, state: ml_choice.Pieces, *arguments: Any) -> None:
+        """Give waves rows or pieces of them; where D is B its rows are loaded once."""
+        values, C, B, D, E, alpha, edge = arguments
+        batch, _, p = E.shape
+        k = int(C.shape[2])
+        index, dtype = A.indices.dtype, C.dtype
+        item = dtype.itemsize
+        of_C, of_B, of_D = (on.read(array, index) for array in (C, B, D))
+        of_E = on.operand(E)
+        weights, step = on.weights(values)
+        dense = (of_C, of_B, of_D, of_E)
+        each = ml.elements(item, (k, p), tuple(place for o in dense for place in o.places(item)))
+        same = of_B == of_D and k == p
+        lanes, of_k, of_p = ml.fused_shape(-(-k // each), -(-p // each), same=same)
+        width = lanes * of_p * each
+        tiles = -(-p // width)
+        same = same and tiles == 1
+        partial = on.lines(batch * state.lines * (p + 2), dtype)
+        function = ml.EDGES[edge]
+        whole = k == lanes * of_k * each and p % width == 0
+        known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
+        if known == 2 and of_D.rows != p:
+            known = 1
+        on.launch(
+            dot_kernel(ml.csr_fusedmm, dtype, known),
+            state.items * tiles * batch * on.wave,
+            (
+                state.items, k, p, batch, state.bounds, state.target, A.indices, weights, step,
+                *of_C, *of_B, *of_D, *of_E, alpha, state.lines, partial,
+            ),
+            dtype,
+            index,
+            L=lanes,
+            VK=of_k,
+            VP=of_p,
+            E=each,
+            A=ml.dots_ahead(lanes, max(of_k, of_p)),
+            EDGE=function,
+            SAME=int(same),
+            WHOLE=known,
+        )  # fmt: skip
+        if state.lines:
+            cuts = int(state.cut_rows.size)
+            on.launch(
+                ml.fusedmm_join,
+                cuts * p * batch,
+                (cuts, p, batch, state.cut_rows, state.first_line, state.lines, partial, *of_E),
+                dtype,
+                index,
+                EDGE=function,
+            )
+
+
+class FusedmmRowSegments(FusedmmRowSplit):
+    """A wave has a row, or a segment of a long one; samples stay in registers."""
+
+    name: ClassVar[str] = "row-segments"
+    source: ClassVar[str] = ""
+
+    def piece(self, facts: Facts) -> int:
+        """Return how many entries a segment has."""
+        return ml_choice.SUMMED_PIECE

@@ -1,0 +1,252 @@
+"""The algorithms of csr.spmv on GPUs, and the kernel that runs what the plan of a matrix says."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+from ....core.algorithm import Algorithm, Facts, Plan, Unsuited, facts_of, make_plan
+from ....core.executor import Array
+from ....core.operations import matrix as operations
+from ....core.statistics import RowStatistics, lengths_in_numbers
+from ..arguments import row_distance
+from ..base import GpuExecutor
+from ..products.csr import Adapter
+from ..table import algorithms, kernel
+from . import packed, selection
+from .multiply import (
+    multiply_packed,
+    multiply_shares,
+    multiply_stream,
+    scale,
+    shares_of,
+    subwarp,
+)
+from .shares import Shares
+
+#: Positions that 32-bit indices of packed copies can tell.
+_LARGEST = 2**31
+
+
+def known_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selection.Facts]:
+    """Return what the rule wants to know of a CSR matrix, and no more."""
+    xp, warp, thresholds = executor.xp, executor.device.warp, executor.thresholds
+    nnz, rows = matrix.nnz, matrix.shape[0]
+    statistics = statistics_of(executor, matrix.indptr, matrix.shape[1])
+    narrow = max(*matrix.shape, nnz) < 2**31
+    room = executor.free_memory() if narrow else 0  # packed columns are 32-bit
+    facts = selection.Facts(
+        packed.UNKNOWN, packed.UNKNOWN, 0, 2**31, 0.0, matrix.dtype.itemsize, room
+    )
+    if selection.choose_small(statistics, thresholds) is not None or not narrow:
+        return statistics, facts
+    found = executor.planned(
+        rows, packed.paddings, matrix.indptr, warp=warp, enough=thresholds.most_padding
+    )
+    facts = facts._replace(padding=found[0], sorted_padding=found[1])
+    if selection.packs(statistics, facts, thresholds):
+        hashes, reach = packed.examine(executor, matrix)
+        few = packed.patterns(executor, matrix, hashes, selection.MOST_PATTERNS)
+        count = 0 if few is None else int(few[1].size)
+        facts = facts._replace(reach=reach, patterns=count)
+    elif matrix.dtype.kind == "f" and selection.may_be_hot(statistics, thresholds):
+        hot = thresholds.hot_bytes // matrix.dtype.itemsize
+        if executor.device.shared_bytes >= thresholds.hot_bytes and matrix.shape[1] > hot:
+            facts = facts._replace(hot_share=packed.hot_share(xp, matrix, hot))
+    return statistics, facts
+
+
+def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStatistics:
+    """Return the statistics of the rows; of many, without copying their lengths to the host."""
+    made: RowStatistics = executor.planned(
+        int(indptr.size), lengths_in_numbers, indptr, columns=columns
+    )
+    return made
+
+
+class Matrix:
+    """A CSR matrix on a GPU for which an algorithm is chosen, and what the rule says of it."""
+
+    def __init__(self, executor: GpuExecutor, A: Any) -> None:
+        self.executor, self.A = executor, A
+
+    @cached_property
+    def known(self) -> tuple[RowStatistics, selection.Facts]:
+        """What the rule wants to know, and no more."""
+        return known_of(self.executor, self.A)
+
+    @cached_property
+    def choice(self) -> selection.Choice:
+        """What the rule takes."""
+        return selection.choose(*self.known, self.executor.thresholds)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether packed rows need not be sorted."""
+        return self.known[1].padding <= self.executor.thresholds.most_padding
+
+
+class VectorAlgorithm(Algorithm):
+    """An algorithm for products with one vector; ``on`` is a :class:`Matrix` until it runs."""
+
+    def reason(self, on: Matrix, A: Any, facts: Facts) -> str | None:
+        """Return what the rule says, if it says this."""
+        return on.choice.reason if on.choice.kernel == self.name else None
+
+
+class SubWarp(VectorAlgorithm):
+    """CSR-vector: a few lanes of a warp share a row."""
+
+    name: ClassVar[str] = "subwarp"
+    source: ClassVar[str] = "Bell and Garland (2009)"
+
+    def prepare(self, on: Matrix, A: Any, facts: Facts) -> None:
+        """Return nothing: rows are dealt out as they are."""
+
+    def run(self, on: GpuExecutor, A: Any, state: None, *arguments: Any) -> None:
+        """Multiply."""
+        lanes = selection.lanes(A.plan.statistics, on.thresholds)
+        subwarp(on, lanes, arguments[1].shape[1], A.indptr, A.indices, A.data)(*arguments)
+
+
+class Stream(VectorAlgorithm):
+    """CSR-stream: a block loads its rows side by side into shared memory and adds them up there."""
+
+    name: ClassVar[str] = "stream"
+    source: ClassVar[str] = "Greathouse and Daga (2014)"
+
+    def objection(self, on: Matrix, A: Any, facts: Facts) -> str | None:
+        """Return that there are too many rows, if so."""
+        return None if A.shape[0] < _LARGEST else "it counts rows in 32 bits"
+
+    def prepare(self, on: Matrix, A: Any, facts: Facts) -> None:
+        """Return nothing: rows are dealt out as they are."""
+
+    def run(self, on: GpuExecutor, A: Any, state: None, *arguments: Any) -> None:
+        """Multiply."""
+        multiply_stream(on, A, *arguments)
+
+
+class RowBlocks(VectorAlgorithm):
+    """CSR-adaptive: blocks have as many whole rows as they multiply at once, or a part of one."""
+
+    name: ClassVar[str] = "csr-adaptive"
+    source: ClassVar[str] = "Greathouse and Daga (2014)"
+
+    def prepare(self, on: Matrix, A: Any, facts: Facts) -> Shares:
+        """Deal the rows out."""
+        return shares_of(on.executor, A)
+
+    def run(self, on: GpuExecutor, A: Any, state: Shares, *arguments: Any) -> None:
+        """Multiply."""
+        multiply_shares(on, state, A.indptr, A.indices, A.data, *arguments)
+
+
+class _Packed(VectorAlgorithm):
+    """A packed copy with 32-bit columns."""
+
+    def objection(self, on: Matrix, A: Any, facts: Facts) -> str | None:
+        """Return that indices are too large for it, if so."""
+        if max(*A.shape, A.nnz) >= _LARGEST:
+            return "packed copies have 32-bit indices"
+        return None
+
+    def run(self, on: GpuExecutor, A: Any, state: packed.Packed, *arguments: Any) -> None:
+        """Multiply."""
+        multiply_packed(on, state, *arguments)
+
+
+class Sell(_Packed):
+    """SELL-C-sigma: a packed copy in slices of rows of like length, a lane for a row."""
+
+    name: ClassVar[str] = "sell"
+    source: ClassVar[str] = "Kreutzer et al. (2014)"
+
+    def prepare(self, on: Matrix, A: Any, facts: Facts) -> packed.Packed:
+        """Pack the rows."""
+        return packed.pack_rows(on.executor, A, packed.ABSOLUTE, in_order=on.in_order)
+
+
+class SellNear(_Packed):
+    """SELL-C-sigma whose columns are 16-bit distances from the diagonal."""
+
+    name: ClassVar[str] = "sell-near"
+
+    def prepare(self, on: Matrix, A: Any, facts: Facts) -> packed.Packed:
+        """Pack the rows, if all entries are near the diagonal."""
+        if on.choice.kernel != self.name and packed.examine(on.executor, A)[1] > selection.NEAR:
+            raise Unsuited(f"an entry is more than {selection.NEAR} columns from the diagonal")
+        return packed.pack_rows(on.executor, A, packed.NEAR, in_order=on.in_order)
+
+
+class SellPattern(_Packed):
+    """SELL-C-sigma that stores no columns: rows share at most 256 patterns of them, shifted."""
+
+    name: ClassVar[str] = "sell-pattern"
+
+    def prepare(self, on: Matrix, A: Any, facts: Facts) -> packed.Packed:
+        """Pack the rows, if there are few patterns."""
+        if on.choice.kernel != self.name:
+            hashes, _ = packed.examine(on.executor, A)
+            if packed.patterns(on.executor, A, hashes, selection.MOST_PATTERNS) is None:
+                raise Unsuited(f"rows have more than {selection.MOST_PATTERNS} patterns of columns")
+        return packed.pack_rows(on.executor, A, packed.PATTERN, in_order=on.in_order)
+
+
+class RowSegments(_Packed):
+    """A packed copy of segments of rows: long rows are cut, segments of like length together."""
+
+    name: ClassVar[str] = "row-segments"
+
+    def prepare(self, on: Matrix, A: Any, facts: Facts) -> packed.Packed:
+        """Cut and pack the rows."""
+        return packed.pack_pieces(on.executor, A)
+
+
+algorithms.register(
+    "spmv", SellPattern(), SellNear(), Sell(), RowSegments(), Stream(), RowBlocks(), SubWarp()
+)
+
+
+@kernel(operations.csr_plan)
+def csr_plan(
+    executor: GpuExecutor, A: Any, product: str, columns: int, kernel: str, dtype: str
+) -> Plan:
+    """Choose an algorithm by the rule, or by name, and make it ready."""
+    if product == "spmv":
+        on = Matrix(executor, A)
+        facts = Facts(on.known[0], columns, dtype, A.indices.dtype)
+        return make_plan(executor.algorithms, on, A, product, facts, kernel)
+    facts = facts_of(A, columns, dtype)
+    return make_plan(executor.algorithms, Adapter(executor), A, product, facts, kernel)
+
+
+@kernel(operations.csr_spmv)
+def csr_spmv(
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Run what the plan says for one vector; for several sub-warps, if no row is too long."""
+    m, k = y.shape
+    plan: Plan = A.plan
+    known = plan.prepared.get(k)
+    if known is not None and known.arguments[-1] is A.data:
+        known(x, y, alpha, beta)
+        return
+    if m == 0 or k == 0:
+        return
+    if A.nnz == 0:
+        scale(executor, y, beta)
+        return
+    line = k == 1 and row_distance(x) == row_distance(y) == 1
+    cut = selection.one_by_one(plan.statistics, k, executor.thresholds)
+    if line and plan.kernel != SubWarp.name:
+        plan.algorithm.run(executor, A, plan.state, x, y, alpha, beta)
+    elif cut and not line:
+        shares = shares_of(executor, A)
+        multiply_shares(executor, shares, A.indptr, A.indices, A.data, x, y, alpha, beta)
+    else:
+        lanes = selection.lanes(plan.statistics, executor.thresholds)
+        shared_rows = subwarp(executor, lanes, k, A.indptr, A.indices, A.data)
+        if plan.kernel == SubWarp.name and not cut:  # whatever the distances of rows are
+            plan.prepared[k] = shared_rows
+        shared_rows(x, y, alpha, beta)

@@ -1,0 +1,202 @@
+"""Products of matrices of other formats than CSR and blocks of vectors."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....core.executor import Array
+from ....core.operations import matrix as operations
+from ....core.statistics import RowStatistics
+from ....core.store import Key
+from ...simt import kernels as simt
+from .. import launch
+from ..arguments import row_distance
+from ..base import GpuExecutor
+from ..table import kernel
+from . import selection
+from .csr import csr_spmv, statistics_of
+from .multiply import multiply_shares, scale, subwarp
+from .shares import Shares
+
+
+@kernel(operations.csr_diagonal)
+def csr_diagonal(executor: GpuExecutor, A: Any, d: Array) -> None:
+    """Let a work-item look through a row."""
+    count = int(d.size)
+    if count:
+        executor.launch_simt(
+            simt.csr_diagonal,
+            launch.row_blocks(count),
+            (count, A.indptr, A.indices, A.data, d),
+            A.dtype,
+            A.indices.dtype,
+        )
+
+
+# ---- formats that become rows first
+
+
+@kernel(operations.csc_spmv)
+def csc_spmv(
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Use the copy by rows that the matrix keeps."""
+    csr_spmv(executor, A.by_rows, x, y, alpha, beta)
+
+
+class CooPlan(NamedTuple):
+    """Where the rows of a Coo begin, and what was chosen for them."""
+
+    indptr: Array
+    statistics: RowStatistics
+    shares: Shares | None
+
+
+@kernel(operations.coo_spmv)
+def coo_spmv(
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Find where rows begin, once; then entries are those of a CSR matrix that is not packed."""
+    m, k = y.shape
+    if m == 0 or k == 0:
+        return
+    if A.nnz == 0:
+        scale(executor, y, beta)
+        return
+    plan = coo_plan(executor, A)
+    cut = k > 1 and selection.one_by_one(plan.statistics, k, executor.thresholds)
+    if plan.shares is not None and (k == 1 or cut):
+        multiply_shares(executor, plan.shares, plan.indptr, A.col, A.data, x, y, alpha, beta)
+    else:
+        lanes = selection.lanes(plan.statistics, executor.thresholds)
+        subwarp(executor, lanes, k, plan.indptr, A.col, A.data)(x, y, alpha, beta)
+
+
+_COO: Key[CooPlan] = Key("rows of a Coo")
+
+
+def coo_plan(executor: GpuExecutor, matrix: Any) -> CooPlan:
+    """Return what is known of the rows of a Coo; it is stored with the matrix."""
+    return matrix._pattern.get(_COO, lambda: _coo_plan(executor, matrix))
+
+
+def _coo_plan(executor: GpuExecutor, matrix: Any) -> CooPlan:
+    xp, thresholds = executor.xp, executor.thresholds
+    m, n = matrix.shape
+    places = xp.arange(m + 1, dtype=matrix.row.dtype)
+    indptr = xp.searchsorted(matrix.row, places).astype(matrix.row.dtype)
+    statistics = statistics_of(executor, indptr, n)
+    choice = selection.unpacked(statistics, executor.free_memory(), thresholds)
+    shares = None
+    if choice.kernel != "subwarp":
+        itemsize = matrix.dtype.itemsize
+        shares = Shares(executor, indptr, itemsize, matrix.nbytes + (m + n) * itemsize)
+    return CooPlan(indptr, statistics, shares)
+
+
+# ---- formats with kernels of their own
+
+
+@kernel(operations.ell_spmv)
+def ell_spmv(
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Let a work-item have a row of a column."""
+    m, k = y.shape
+    if m and k:
+        executor.launch_simt(
+            simt.ell_rows,
+            launch.row_blocks(m * k),
+            (m, k, A.width, A.data, A.indices, x, y, alpha, beta),
+            A.dtype,
+            A.indices.dtype,
+        )
+
+
+@kernel(operations.sellp_spmv)
+def sellp_spmv(
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Let a work-item have a lane of a slice of a column."""
+    m, k = y.shape
+    if m and k:
+        executor.launch_simt(
+            simt.sellp_rows,
+            launch.row_blocks(m * k),
+            (
+                m, k, A.slice_size, A.data, A.indices, A.slice_ptr, A.permutation, x, y, alpha,
+                beta,
+            ),
+            A.dtype,
+            A.indices.dtype,
+        )  # fmt: skip
+
+
+@kernel(operations.bsr_spmv)
+def bsr_spmv(
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Let a few lanes have a row of numbers; the compiler knows blocks of up to four columns."""
+    m, k = y.shape
+    if m == 0 or k == 0:
+        return
+    blocks, r, c = A.data.shape
+    lanes = 4 if blocks * r * c / m < 48 else 16
+    executor.launch_simt(
+        simt.bsr_subwarp,
+        launch.row_blocks(m * lanes),
+        (m, k, r, c, A.indptr, A.indices, A.data, x, y, alpha, beta),
+        A.dtype,
+        A.indices.dtype,
+        W=lanes,
+        C=c if c in (2, 3, 4) else 0,
+    )
+
+
+@kernel(operations.dense_spmv)
+def dense_spmv(
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Use a wave a row for few vectors, and cuBLAS for many: reuse is what it is good at."""
+    (m, n), k = A.shape, y.shape[1]
+    if m == 0 or k == 0:
+        return
+    if k > executor.thresholds.dense_columns and n:
+        _gemm(executor, A.data, x, y, alpha, beta)
+        return
+    arguments = (m, n, k, A.data, x, y, alpha, beta)
+    executor.launch_simt(
+        simt.dense_rows, launch.row_blocks(m * k * executor.device.warp), arguments, A.dtype
+    )
+
+
+def _gemm(
+    executor: GpuExecutor, data: Array, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Y = alpha data x + beta y by cuBLAS, which sees the transposes: y^T = x^T data^T."""
+    if executor.dry:
+        return
+    from cupy.cuda import cublas, device
+
+    m, n = data.shape
+    dtype = np.dtype(data.dtype)
+    gemm = {"f": cublas.sgemm, "d": cublas.dgemm, "F": cublas.cgemm, "D": cublas.zgemm}[dtype.char]
+    factor, share = np.array(alpha, dtype), np.array(beta, dtype)
+    gemm(
+        device.get_cublas_handle(),
+        cublas.CUBLAS_OP_N,
+        cublas.CUBLAS_OP_N,
+        y.shape[1],
+        m,
+        n,
+        factor.ctypes.data,
+        x.data.ptr,
+        row_distance(x),
+        data.data.ptr,
+        n,
+        share.ctypes.data,
+        y.data.ptr,
+        row_distance(y),
+    )

@@ -1,0 +1,162 @@
+"""How products of CSR matrices and vectors are launched, by each kind of state of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ....core.executor import Array
+from ....core.operations import vector
+from ....core.store import Key
+from ...simt import kernels as simt
+from .. import launch
+from ..arguments import row_distance
+from ..base import GpuExecutor, Prepared
+from ..maps import run_map
+from . import packed
+from .shares import Shares
+
+_SHARES: Key[Shares] = Key("shares of rows")
+
+
+def scale(executor: GpuExecutor, y: Array, beta: complex) -> None:
+    """Y = beta y, for matrices without entries; beta = 0 does not read y."""
+    if beta == 0:
+        run_map(executor, vector.fill, y, 0.0)
+    else:
+        run_map(executor, vector.axpby, y, y, 0.0, beta)
+
+
+def _rows(executor: GpuExecutor, count: int, block: int = launch.BLOCK) -> int:
+    return launch.row_blocks(count, block)
+
+
+def subwarp(
+    executor: GpuExecutor, lanes: int, k: int, indptr: Array, indices: Array, data: Array
+) -> Prepared:
+    """Return the launch for blocks of ``k`` columns; it takes ``x, y, alpha, beta``."""
+    m = int(indptr.size) - 1
+    return executor.prepare_simt(
+        simt.csr_subwarp,
+        _rows(executor, m * lanes),
+        (m, k, indptr, indices, data),
+        data.dtype,
+        indices.dtype,
+        W=lanes,
+    )
+
+
+def shares_of(executor: GpuExecutor, matrix: Any) -> Shares:
+    """Return the shares of a CSR matrix; they are the same for any values of one size."""
+    itemsize = matrix.dtype.itemsize
+    nbytes = matrix.nbytes + sum(matrix.shape) * itemsize
+    return matrix._pattern.get(
+        _SHARES.of_size(itemsize),
+        lambda: Shares(executor, matrix.indptr, itemsize, nbytes),
+    )
+
+
+def multiply_shares(
+    executor: GpuExecutor,
+    shares: Shares,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    x: Array,
+    y: Array,
+    alpha: complex,
+    beta: complex,
+) -> None:
+    """Multiply column by column: products of one fill shared memory."""
+    partial, counters = 0, 0
+    if shares.cut:
+        partial, counters = executor.scratch(shares.count * data.itemsize, shares.count)
+    for c in range(y.shape[1]):
+        columns = x[:, c : c + 1], y[:, c : c + 1]
+        arguments = (
+            shares.row, shares.entry, indptr, indices, data, *columns, alpha, beta, partial,
+            counters,
+        )  # fmt: skip
+        line = all(row_distance(column) == 1 for column in columns)
+        executor.launch_simt(
+            simt.csr_shares,
+            shares.count,
+            arguments,
+            data.dtype,
+            indices.dtype,
+            LINE=int(line),
+            KEEP=int(line and shares.kept),
+        )
+
+
+def multiply_stream(
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Load short rows side by side into shared memory, and add them up there."""
+    m = y.shape[0]
+    arguments = (m, A.indptr, A.indices, A.data, x, y, alpha, beta)
+    # Every block has its rows: with a loop the next rows would wait for the last of these.
+    blocks = -(-m // simt.csr_stream.block)
+    executor.launch_simt(
+        simt.csr_stream, min(blocks, 2**31 - 1), arguments, A.dtype, A.indices.dtype
+    )
+
+
+def packed_arguments(
+    state: packed.Packed, x: Array, y: Array, alpha: complex, beta: complex, partial: int
+) -> tuple[Any, ...]:
+    """Return the arguments of ``sell_packed``."""
+    return (
+        state.lanes, state.slice_ptr, state.codes, state.values, state.target, state.offsets,
+        state.pattern_width, x, y, alpha, beta, partial,
+    )  # fmt: skip
+
+
+def multiply_packed(
+    executor: GpuExecutor,
+    state: packed.Packed,
+    x: Array,
+    y: Array,
+    alpha: complex,
+    beta: complex,
+    multiply_hot: Callable[..., None] | None = None,
+) -> None:
+    """Gather x if its columns are renumbered, multiply, and add up the rows that were cut.
+
+    Parameters
+    ----------
+    multiply_hot : callable, optional
+        Multiplies where columns are in shared memory: ``state.hot`` is the number of these.
+    """
+    n, dtype = x.shape[0], x.dtype
+    sorted_bytes = -(-n * dtype.itemsize // 256) * 256 if state.hot else 0
+    scratch, _ = executor.scratch(sorted_bytes + state.pieces * dtype.itemsize)
+    partial = scratch + sorted_bytes
+    empty = 0 if state.empty_rows is None else int(state.empty_rows.size)
+    if state.hot or empty:
+        gathered = n if state.hot else 0
+        arguments: tuple[Any, ...] = (
+            gathered, state.gathered, x, scratch, empty, state.empty_rows, y, beta,
+        )  # fmt: skip
+        blocks = _rows(executor, max(gathered, empty))
+        executor.launch_simt(simt.prepare_balanced, blocks, arguments, dtype)
+    if multiply_hot is not None:
+        multiply_hot(executor, state, scratch, y, alpha, beta, partial)
+    else:
+        arguments = packed_arguments(state, x, y, alpha, beta, partial)
+        # A block for every 256 lanes: the loop over lanes is for kernels that end in a sum.
+        executor.launch_simt(
+            simt.sell_packed,
+            -(-state.lanes // launch.BLOCK),
+            arguments,
+            dtype,
+            CODE=state.code,
+            WIDTH=state.width,
+        )
+    if state.cut_rows is not None:
+        count, many = int(state.cut_rows.size), state.many_pieces
+        arguments = (
+            count, many, state.cut_rows, state.cut_first, state.cut_last, partial, y, alpha, beta,
+        )  # fmt: skip
+        blocks = many + _rows(executor, (count - many) * executor.device.warp)
+        executor.launch_simt(simt.join_cut_rows, blocks, arguments, dtype)

@@ -1,0 +1,234 @@
+"""Products of sparse and dense matrices: the algorithms, and what is decided before an entry runs.
+
+The names are those of the literature: explicit-SIMD ``row-split`` of Zubair and Bauinger (2023),
+and the space of Huang et al. (2021): rows (``rb``) or equal shares of entries (``eb``), times lanes
+that are columns (sequential, ``sr``) or entries (parallel reduction, ``pr``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...core.algorithm import Algorithm, Facts, Unsuited, multiply
+from ...core.dtypes import is_narrow
+from ...core.executor import Array, Executor
+from ...core.operation import KernelTable
+from ...core.operations import products as operations
+from ...core.store import Key
+from . import panels
+from .level import native
+from .table import algorithms
+
+#: Up to this many columns the lanes of a register are entries instead of columns.
+REDUCTION_COLUMNS = 1
+
+_PARTITION: Key[Any] = Key("partition of rows")
+
+
+class Dealt(NamedTuple):
+    """The native partition of rows, and what the lanes of a register are."""
+
+    partition: Any
+    lanes: str
+
+
+def _numbers(array: Array | None) -> Array | None:
+    """Return bfloat16 as numbers of 16 bits, as which entries know it: NumPy's C API does not."""
+    return array if array is None or array.dtype.kind != "V" else array.view(np.uint16)
+
+
+class _ByRows(Algorithm):
+    """Rows or parts of them are dealt to threads; how, a subclass says."""
+
+    partition: ClassVar[str]
+    lanes: ClassVar[str] = "columns"
+
+    def __init__(self, product: str) -> None:
+        self.product = product
+
+    def prepare(self, on: Executor, A: Any, facts: Facts) -> Dealt:
+        """Deal the rows out."""
+        return self._dealt(on, A, 0)
+
+    def _dealt(self, on: Executor, A: Any, width: int) -> Dealt:
+        partition = A._pattern.get(
+            _PARTITION.of_size(self.partition, width),
+            lambda: native().pattern_plan(on, A, self.partition, width),
+        )
+        if partition is None:
+            raise Unsuited("panels need sorted rows, none of them very long; sort it with A.sort()")
+        return Dealt(partition, self.lanes)
+
+    def run(self, on: Executor, A: Any, state: Dealt, *arguments: Any) -> None:
+        """Call the native entry."""
+        if self.product == "fusedmm":
+            *arrays, alpha, edge = arguments
+            native().fusedmm(on, A, *map(_numbers, arrays), alpha, edge, state.partition)
+            return
+        *arrays, alpha, beta = arguments
+        numbers = map(_numbers, arrays)
+        if self.product == "spmm":
+            native().spmm(on, A, *numbers, alpha, beta, state.partition, state.lanes)
+        else:
+            native().sddmm(on, A, *numbers, alpha, beta, state.partition)
+
+
+class RowBlocks(_ByRows):
+    """Threads have equal shares of entries: blocks of rows, long rows cut."""
+
+    name: ClassVar[str] = "row-blocks"
+    partition: ClassVar[str] = "balanced"
+
+    def reason(self, on: Executor, A: Any, facts: Facts) -> str:
+        """Return why; it suits every pattern."""
+        return "equal shares of entries, long rows cut"
+
+
+class RowSplit(_ByRows):
+    """Threads have equal numbers of rows; the lanes of a register are columns."""
+
+    name: ClassVar[str] = "row-split"
+    source: ClassVar[str] = "Zubair and Bauinger (2023)"
+    by_rule: ClassVar[bool] = False
+    partition: ClassVar[str] = "even"
+
+    def reason(self, on: Executor, A: Any, facts: Facts) -> None:
+        """Return None: it is there to be measured against."""
+
+
+class Panels(_ByRows):
+    """Equal shares of entries, a few columns at a time, whose rows of B stay in a cache."""
+
+    name: ClassVar[str] = "panels"
+
+    def __init__(self, product: str) -> None:
+        super().__init__(product)
+        self.packs = "packed-panels" if product == "spmm" else "panels"
+
+    def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
+        """Return that cutting rows pays, if it does."""
+        width = panels.width_of(self.product, facts.statistics, facts.columns)
+        if not panels.pay(self.product, facts.statistics, facts.columns, width):
+            return None
+        entries = panels.entries_of_row(facts.statistics, width)
+        return (
+            f"{width} columns at a time, about {entries:.0f} entries of a row: "
+            "their rows of B stay in cache"
+        )
+
+    def prepare(self, on: Executor, A: Any, facts: Facts) -> Dealt:
+        """Cut the rows at multiples of the panels' width."""
+        width = panels.width_of(self.product, facts.statistics, facts.columns)
+        return self._dealt(on, A, width)
+
+    @property
+    def partition(self) -> str:  # type: ignore[override]
+        """How the native partition is called."""
+        return self.packs
+
+
+class _Reduced(_ByRows):
+    """Lanes of a register are entries, which are added up in the end."""
+
+    source: ClassVar[str] = "Huang et al. (2021)"
+    lanes: ClassVar[str] = "entries"
+
+    def objection(self, on: Executor, A: Any, facts: Facts) -> str | None:
+        """Return that it is for real numbers, if these are complex."""
+        return "it takes no complex numbers" if facts.dtype.startswith("complex") else None
+
+
+class EntriesReduced(_Reduced):
+    """Equal shares of entries; the lanes of a register are entries, added up in the end."""
+
+    name: ClassVar[str] = "eb-pr"
+    partition: ClassVar[str] = "balanced"
+
+    def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
+        """Return that there is a single column, if so."""
+        if facts.columns > REDUCTION_COLUMNS:
+            return None
+        return "a column fills no register: lanes are entries"
+
+
+class RowsReduced(_Reduced):
+    """Equal numbers of rows; the lanes of a register are entries, added up in the end."""
+
+    name: ClassVar[str] = "rb-pr"
+    by_rule: ClassVar[bool] = False
+    partition: ClassVar[str] = "even"
+
+    def reason(self, on: Executor, A: Any, facts: Facts) -> None:
+        """Return None: it is there to be measured against."""
+
+
+class OneColumn(EntriesReduced):
+    """One column is a vector: what ``A @ x`` runs, where the values are the matrix's own."""
+
+    # Of R-MAT's million entries that takes 0.42 ms, the best kernel of any number of columns 0.70.
+    name: ClassVar[str] = "spmv"
+
+    def objection(self, on: Executor, A: Any, facts: Facts) -> str | None:
+        """Return why it cannot run here."""
+        if facts.columns != 1:
+            return f"it is for one column, not {facts.columns}"
+        return None
+
+    def reason(self, on: Executor, A: Any, facts: Facts) -> str:
+        """Return that there is one column."""
+        return "one column is a vector: what A @ x runs"
+
+    def prepare(self, on: Executor, A: Any, facts: Facts) -> Dealt:
+        """Deal the rows out for values that are not the matrix's own."""
+        lanes = "columns" if facts.dtype.startswith("complex") else "entries"
+        return self._dealt(on, A, 0)._replace(lanes=lanes)
+
+    def run(self, on: Executor, A: Any, state: Dealt, *arguments: Any) -> None:
+        """Multiply vector by vector."""
+        values, B, C, alpha, beta = arguments
+        if _owns(A, values):
+            for x, y in zip(B, C, strict=True):
+                native().csr_spmv(on, A, x, y, alpha, beta)
+        else:
+            super().run(on, A, state, *arguments)
+
+
+def _owns(A: Any, values: Array) -> bool:
+    """Return whether all values are those of ``A``, in a dtype that csr.spmv takes."""
+    return (
+        values.dtype == A.dtype
+        and not is_narrow(values.dtype)
+        and values.ctypes.data == A.data.ctypes.data
+        and (values.shape[0] == 1 or values.strides[0] == 0)
+    )
+
+
+algorithms.register(
+    "spmm",
+    OneColumn("spmm"),
+    EntriesReduced("spmm"),
+    Panels("spmm"),
+    RowBlocks("spmm"),
+    RowSplit("spmm"),
+    RowsReduced("spmm"),
+)
+for _product in ("sddmm", "fusedmm"):
+    algorithms.register(_product, Panels(_product), RowBlocks(_product), RowSplit(_product))
+
+
+def register(kernel: KernelTable) -> None:
+    """Add the kernels of this module to the backend's table."""
+
+    @kernel(operations.csr_spmm)
+    def csr_spmm(executor: Executor, A: Any, *arguments: Any) -> None:
+        multiply(executor, "spmm", A, *arguments)
+
+    @kernel(operations.csr_sddmm)
+    def csr_sddmm(executor: Executor, A: Any, *arguments: Any) -> None:
+        multiply(executor, "sddmm", A, *arguments)
+
+    @kernel(operations.csr_fusedmm)
+    def csr_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:
+        multiply(executor, "fusedmm", A, *arguments)

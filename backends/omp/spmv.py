@@ -1,0 +1,85 @@
+"""The algorithms of csr.spmv, and which of them a matrix gets, from the lengths of its rows."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ...core.algorithm import Algorithm, Facts, Unsuited
+from ...core.executor import Executor
+from .level import native
+from .table import algorithms
+
+#: Entries below which a product is serial.
+SERIAL = 30_000
+
+#: Of the mean length: where rows vary by more, SELL pays for its copy of the matrix. SELL's time by
+#: that of rows, two threads of a Zen 4 (2026-11): R-MAT of 2^14 and 2^18 rows (deviation / mean 4
+#: and 7) 0.7 and 0.65, circuits (0.42 and more) 0.3 to 0.6. Below, ten random columns a row (0.32)
+#: 0.8, but the copy costs sixty products; 14 entries (0.28) 0.9; tetrahedra of 43 and 56 (0.14) as
+#: much. Two cores of a Xeon (Granite Rapids): R-MAT 0.95, 5-point stencil 0.93, 27 and 7 points
+#: 1.06 and 1.37.
+SELL_DEVIATION = 0.35
+
+
+class _Native(Algorithm):
+    """An algorithm whose state is native: the product reads it from the plan of the matrix."""
+
+    #: What native code calls it.
+    state: ClassVar[str]
+
+    def prepare(self, on: Executor, A: Any, facts: Facts) -> Any:
+        """Return the native state: a partition, tables of columns, a packed copy."""
+        state = native().csr_state(on, A, self.state)
+        if state is None:
+            raise Unsuited("too few neighbouring rows repeat their columns")
+        return state
+
+    def run(self, on: Executor, A: Any, state: Any, *arguments: Any) -> None:
+        """Multiply; ``A`` has the plan that ``state`` is of."""
+        native().csr_spmv(on, A, *arguments)
+
+    def update_values(self, A: Any, state: Any) -> None:
+        """Bring a packed copy in line with new values."""
+        native().csr_update(A.executor, A, state)
+
+
+class RowPatterns(_Native):
+    """Neighbouring rows that repeat their columns, shifted, share a table of them."""
+
+    name: ClassVar[str] = "row-patterns"
+    state: ClassVar[str] = "pattern"
+
+    def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
+        """Return why it should be tried; whether it pays, the columns tell."""
+        if facts.statistics.nnz < SERIAL:
+            return None
+        return "neighbouring rows repeat their columns, shifted: these are read once a run"
+
+
+class Sell(_Native):
+    """SELL-C-sigma: a packed copy in which rows of similar length advance together."""
+
+    name: ClassVar[str] = "sell"
+    state: ClassVar[str] = "sell"
+    source: ClassVar[str] = "Kreutzer et al. (2014)"
+
+    def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
+        """Return that the lengths of rows vary, if they do."""
+        s = facts.statistics
+        if s.nnz < SERIAL or s.deviation <= SELL_DEVIATION * s.mean:
+            return None
+        return "row lengths vary: rows of similar length advance together, long ones cut"
+
+
+class RowBlocks(_Native):
+    """Threads have equal shares of entries: blocks of rows, long rows cut."""
+
+    name: ClassVar[str] = "row-blocks"
+    state: ClassVar[str] = "rows"
+
+    def reason(self, on: Executor, A: Any, facts: Facts) -> str:
+        """Return why; it suits every matrix."""
+        return "rows in equal shares of entries, long rows cut"
+
+
+algorithms.register("spmv", RowPatterns(), Sell(), RowBlocks())

@@ -1,0 +1,306 @@
+"""Algorithms: the named ways to compute a product, and the rule that chooses one.
+
+A backend has a list of algorithms for each product (``csr.spmv``, ``csr.spmm``, ``csr.sddmm``,
+``csr.fusedmm``), in an :class:`AlgorithmTable`. The rule goes through the list in order and takes
+the first that has no objection, a reason to be taken, and can be prepared for the matrix; the last
+of a list suits every matrix. What was chosen is a :class:`Plan`, which is stored with the matrix.
+``A.plan_for("spmv", kernel="sell")`` asks for an algorithm by its name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .dtypes import ML_DTYPES
+from .errors import InvalidArgument
+from .statistics import RowStatistics
+
+#: The products that have algorithms, by the names that ``A.plan_for`` takes.
+PRODUCTS = ("spmv", "spmm", "sddmm", "fusedmm")
+
+
+class Facts(NamedTuple):
+    """What is known of a product before its operands are.
+
+    Attributes
+    ----------
+    statistics : RowStatistics
+        Of the rows of the sparse matrix.
+    columns : int
+        Of the dense operand: of ``B`` for spmm, of ``C`` for sddmm and fusedmm; 1 for spmv.
+    dtype : str
+        Of values and dense operands, ``"float32"``.
+    index_dtype : dtype
+        Of the pattern.
+    """
+
+    statistics: RowStatistics
+    columns: int
+    dtype: str
+    index_dtype: np.dtype[Any]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element of the dense operands."""
+        return 2 if self.dtype in ML_DTYPES else np.dtype(self.dtype).itemsize
+
+    @property
+    def density(self) -> float:
+        """Entries over positions."""
+        s = self.statistics
+        return s.nnz / max(s.rows * s.columns, 1)
+
+
+class Unsuited(Exception):
+    """Raised by ``prepare`` where only the entries of a matrix tell that an algorithm cannot run.
+
+    Its text ends the sentence "spmm cannot run 'dense': ".
+    """
+
+
+class Algorithm(ABC):
+    """One way to compute a product.
+
+    ``on`` is what a backend hands to its algorithms: the executor, or an adapter around it. The
+    first sentence of the class's docstring is its line in the documentation.
+    """
+
+    #: What ``kernel=`` calls it.
+    name: ClassVar[str]
+    #: Where it was published, as "Huang et al. (2021)"; empty if it was not.
+    source: ClassVar[str] = ""
+    #: Whether the rule may choose it. Published algorithms that were never the fastest are there
+    #: to be measured against, by name alone.
+    by_rule: ClassVar[bool] = True
+
+    def objection(self, on: Any, A: Any, facts: Facts) -> str | None:
+        """Return why it cannot run, for an error message that begins with its name, or None."""
+        return None
+
+    @abstractmethod
+    def reason(self, on: Any, A: Any, facts: Facts) -> str | None:
+        """Return why the rule should choose it, or None; asked where there is no objection."""
+
+    @abstractmethod
+    def prepare(self, on: Any, A: Any, facts: Facts) -> Any:
+        """Return the state of its plan: what is made once for the matrix.
+
+        Plans for spmm, sddmm and fusedmm are shared by all matrices of a pattern: their state must
+        not hold values. The state of a plan for spmv may, if :meth:`update_values` renews it.
+
+        Raises
+        ------
+        Unsuited
+            If the entries of the matrix show that it cannot run or would not pay.
+        """
+
+    @abstractmethod
+    def run(self, on: Any, A: Any, state: Any, *arguments: Any) -> None:
+        """Compute the product.
+
+        Parameters
+        ----------
+        on : object
+            Of the backend.
+        A : Csr
+            The matrix; spmm, sddmm and fusedmm have its values as the first of ``arguments``.
+        state : object
+            What :meth:`prepare` returned.
+        *arguments
+            Those of the operation after ``A`` and without ``kernel``. All of them must be computed
+            rightly: batches, rows any distance apart, any alpha and beta.
+        """
+
+    def update_values(self, A: Any, state: Any) -> None:
+        """Bring the state of a plan in line with new values of the matrix."""
+        refresh = getattr(state, "update_values", None)
+        if refresh is not None:
+            refresh(A)
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return what it does, in one sentence."""
+        return (cls.__doc__ or "").strip().partition("\n")[0]
+
+    def __repr__(self) -> str:
+        return f"<algorithm {self.name}>"
+
+
+class AlgorithmTable:
+    """The algorithms of one backend, for each product in the order in which the rule asks them.
+
+    Parameters
+    ----------
+    backend : str
+        Whose they are.
+    parent : AlgorithmTable, optional
+        Whose algorithms come after those that are here: backends that share some share a parent.
+    """
+
+    def __init__(self, backend: str, parent: AlgorithmTable | None = None) -> None:
+        self.backend = backend
+        self.parent = parent
+        self._own: dict[str, tuple[Algorithm, ...]] = {}
+
+    def register(self, product: str, *algorithms: Algorithm) -> None:
+        """Add algorithms for a product, behind those that were added before."""
+        if product not in PRODUCTS:
+            raise ValueError(f"{product!r} has no algorithms, only {', '.join(PRODUCTS)}")
+        known = {algorithm.name for algorithm in self.of(product)}
+        for algorithm in algorithms:
+            if algorithm.name in known:
+                raise ValueError(f"{product} has an algorithm {algorithm.name!r} already")
+            known.add(algorithm.name)
+        self._own[product] = (*self._own.get(product, ()), *algorithms)
+
+    def of(self, product: str) -> tuple[Algorithm, ...]:
+        """Return the algorithms for a product; the rule asks them in this order."""
+        inherited = self.parent.of(product) if self.parent is not None else ()
+        return (*self._own.get(product, ()), *inherited)
+
+    def names(self, product: str) -> tuple[str, ...]:
+        """Return what ``kernel=`` may be, ``"auto"`` first."""
+        return ("auto", *(algorithm.name for algorithm in self.of(product)))
+
+    def __iter__(self) -> Iterator[tuple[str, Algorithm]]:
+        """Yield every product with each of its algorithms."""
+        for product in PRODUCTS:
+            for algorithm in self.of(product):
+                yield product, algorithm
+
+
+class Plan:
+    """What was decided for a product with a matrix, and why.
+
+    Attributes
+    ----------
+    algorithm : Algorithm
+        What computes it.
+    reason : str
+        Why, in one sentence.
+    statistics : RowStatistics
+        What the decision was made from.
+    state : object
+        The algorithm's own: a partition, a packed copy.
+    prepared : dict
+        The backend's own: what one product found out that the next one needs.
+    """
+
+    def __init__(
+        self, algorithm: Algorithm, reason: str, statistics: RowStatistics, state: Any = None
+    ) -> None:
+        self.algorithm = algorithm
+        #: The name of the algorithm.
+        self.kernel = algorithm.name
+        self.reason = reason
+        self.statistics = statistics
+        self.state = state
+        self.prepared: dict[Any, Any] = {}
+
+    def update_values(self, matrix: Any) -> None:
+        """Bring a packed copy in line with the matrix's new values; the decision stays."""
+        self.algorithm.update_values(matrix, self.state)
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.kernel}: {self.reason} ({self.statistics})>"
+
+
+def facts_of(A: Any, columns: int, dtype: str) -> Facts:
+    """Return what algorithms are asked with about a product of ``A``."""
+    return Facts(A.row_statistics, columns, dtype, np.dtype(A.indices.dtype))
+
+
+def candidates(
+    table: AlgorithmTable, on: Any, A: Any, product: str, facts: Facts
+) -> Iterator[tuple[Algorithm, str]]:
+    """Yield the algorithms that the rule would take, best first, each with the reason."""
+    for algorithm in table.of(product):
+        if algorithm.by_rule and not algorithm.objection(on, A, facts):
+            reason = algorithm.reason(on, A, facts)
+            if reason:
+                yield algorithm, reason
+
+
+def make_plan(
+    table: AlgorithmTable, on: Any, A: Any, product: str, facts: Facts, kernel: str = "auto"
+) -> Plan:
+    """Return the plan of a product: by the rule, or with the algorithm of a name.
+
+    Parameters
+    ----------
+    table : AlgorithmTable
+        Of the backend.
+    on : object
+        What the backend hands to its algorithms.
+    A : Csr
+        The matrix.
+    product : {"spmv", "spmm", "sddmm", "fusedmm"}
+        What is computed.
+    facts : Facts
+        What is known of it.
+    kernel : str
+        The name of an algorithm, or ``"auto"``.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no algorithm of that name, or if it cannot run for this matrix.
+    """
+    if kernel != "auto":
+        algorithm = _named(table, on, product, kernel)
+        objection = algorithm.objection(on, A, facts)
+        try:
+            if objection:
+                raise Unsuited(objection)
+            return Plan(algorithm, "asked for", facts.statistics, algorithm.prepare(on, A, facts))
+        except Unsuited as why:
+            raise InvalidArgument(f"{product} cannot run {kernel!r}: {why}") from None
+    for algorithm, reason in candidates(table, on, A, product, facts):
+        try:
+            return Plan(algorithm, reason, facts.statistics, algorithm.prepare(on, A, facts))
+        except Unsuited:
+            continue
+    raise AssertionError(f"no algorithm of {table.backend} suits {product} of this matrix")
+
+
+def _named(table: AlgorithmTable, on: Any, product: str, kernel: str) -> Algorithm:
+    for algorithm in table.of(product):
+        if algorithm.name == kernel:
+            return algorithm
+    where = getattr(getattr(on, "executor", on), "name", table.backend)
+    raise InvalidArgument(
+        f"{product} has no kernel {kernel!r} on {where}; it has: {', '.join(table.names(product))}"
+    )
+
+
+#: Which of the arguments after the matrix is the result of a product with dense matrices.
+_RESULT = {"spmm": 2, "sddmm": 3, "fusedmm": 4}
+
+
+def multiply(on: Any, product: str, A: Any, *arguments: Any) -> None:
+    """Run a product of a sparse matrix and dense ones by the algorithm of its plan.
+
+    Parameters
+    ----------
+    on : object
+        What the backend hands to its algorithms.
+    product : {"spmm", "sddmm", "fusedmm"}
+        What is computed.
+    A : Csr
+        The pattern.
+    *arguments
+        Those of the operation after ``A``; the last is the name of an algorithm, or ``"auto"``.
+    """
+    *operands, kernel = arguments
+    result, dense = operands[_RESULT[product]], operands[1]
+    if result.size == 0:
+        if kernel != "auto":
+            executor = getattr(on, "executor", on)
+            _named(executor.algorithms, on, product, kernel)
+        return
+    plan = A.plan_for(product, int(dense.shape[2]), kernel, dense.dtype)
+    plan.algorithm.run(on, A, plan.state, *operands)

@@ -1,0 +1,96 @@
+"""What is stored with a matrix: of its pattern, and of its values.
+
+Analysing a matrix takes longer than a product with it, and is done once. What follows from the
+pattern alone (statistics of rows, partitions, the transposed pattern, plans) is in a
+:class:`PatternStore`, which all matrices of that pattern share. What was made from the values too
+(a packed copy) is in a :class:`ValueStore`, which belongs to one matrix and follows its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from .algorithm import Plan
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Key(Generic[V]):
+    """The name of something stored, and with it the type that it has.
+
+    Parameters
+    ----------
+    name : str
+        What it is: ``"tiles of columns"``.
+    of : tuple
+        What it depends on besides the matrix: the width of a tile.
+
+    Examples
+    --------
+    >>> WIDTH: Key[int] = Key("width")
+    >>> store = Store()
+    >>> store.get(WIDTH.of_size(8), lambda: 64), store.get(WIDTH.of_size(8), lambda: 0)
+    (64, 64)
+    """
+
+    name: str
+    of: tuple[Hashable, ...] = ()
+
+    def of_size(self, *of: Hashable) -> Key[V]:
+        """Return the key of the same thing for these parameters."""
+        return replace(self, of=of)
+
+
+class Store:
+    """Things by their keys."""
+
+    def __init__(self) -> None:
+        self._things: dict[Key[Any], Any] = {}
+
+    def get(self, key: Key[V], make: Callable[[], V]) -> V:
+        """Return what is stored under ``key``, which ``make()`` returns the first time."""
+        try:
+            found: V = self._things[key]
+        except KeyError:
+            found = self._things[key] = make()
+        return found
+
+    def __contains__(self, key: Key[Any]) -> bool:
+        return key in self._things
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+
+class PatternStore(Store):
+    """What follows from a pattern alone.
+
+    Attributes
+    ----------
+    plans : dict
+        The plans of products with dense matrices, by operation, columns, kernel and dtype.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plans: dict[tuple[str, int, str, str], Plan] = {}
+
+
+class FollowsValues(Protocol):
+    """What is made from the values of a matrix, and made again when they change."""
+
+    def update_values(self, matrix: Any) -> None:
+        """Take over the values of ``matrix``, whose pattern is as before."""
+
+
+class ValueStore(Store):
+    """What was made from the values of one matrix; every thing in it :class:`FollowsValues`."""
+
+    def update_values(self, matrix: Any) -> None:
+        """Bring everything in line with the new values of ``matrix``."""
+        for thing in self._things.values():
+            thing.update_values(matrix)

@@ -1,0 +1,105 @@
+"""How long files and functions are, how many paths they have, and that imports have no circles."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("core", "solvers", "backends", "src/wollemi/cli", "benchmarks/wollemi_bench")
+LINES_OF_FILE, LINES_OF_FUNCTION, PATHS = 450, 80, 20
+
+#: What is longer or has more paths, and why that is right.
+EXCEPTIONS = {
+    "core/formats/base.py": "what every format has, and where arrays come from: to be divided",
+    "solvers/choose.py solve": "a docstring of 60 lines: every option of the usual entry",
+    "backends/cuda/loop/loop.py fits_one_kernel": "a list of conditions, each a line of its own",
+    "benchmarks/wollemi_bench/page/chapters.py _where": "words for each of many kinds of machine",
+    "benchmarks/wollemi_bench/page/series.py _table": "a table of conditional columns",
+    "benchmarks/wollemi_bench/timing.py interleave": "one loop with a docstring of 30 lines",
+}
+
+_BRANCHES = (ast.If, ast.For, ast.While, ast.IfExp, ast.ExceptHandler, ast.match_case)
+
+
+def files(*suffixes: str) -> list[Path]:
+    """Return the files of the package and of the benchmarks, from the root of the checkout."""
+    found = [f for folder in FOLDERS for s in suffixes for f in (ROOT / folder).rglob(f"*{s}")]
+    return sorted(f.relative_to(ROOT) for f in found)
+
+
+@cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse((ROOT / file).read_text(encoding="utf-8"))
+
+
+def paths_of(function: ast.AST) -> int:
+    """Return the cyclomatic complexity: one, and one for every place where the way parts."""
+    count = 1
+    for node in ast.walk(function):
+        if isinstance(node, _BRANCHES):
+            count += 1
+        elif isinstance(node, ast.comprehension):
+            count += 1 + len(node.ifs)
+        elif isinstance(node, ast.BoolOp):
+            count += len(node.values) - 1
+    return count
+
+
+@pytest.mark.parametrize("file", files(".py", ".hpp", ".cpp"), ids=str)
+def test_a_file_is_one_idea(file: Path) -> None:
+    assert len((ROOT / file).read_text().splitlines()) <= LINES_OF_FILE or str(file) in EXCEPTIONS
+
+
+@pytest.mark.parametrize("file", files(".py"), ids=str)
+def test_functions_fit_a_screen(file: Path) -> None:
+    for node in ast.walk(parsed(file)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            lines = (node.end_lineno or 0) - node.lineno + 1
+            if f"{file} {node.name}" not in EXCEPTIONS:
+                assert lines <= LINES_OF_FUNCTION, f"{node.name} has {lines} lines"
+                assert paths_of(node) <= PATHS, f"{node.name} has {paths_of(node)} paths"
+
+
+def test_the_exceptions_are_still_exceptions() -> None:
+    for name in EXCEPTIONS:
+        file, _, function = name.partition(" ")
+        names = {getattr(node, "name", None) for node in ast.walk(parsed(Path(file)))}
+        assert not function or function in names
+
+
+def module(file: Path) -> tuple[str, ...]:
+    parts = file.with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def imported_when_loaded(file: Path, known: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """Return the modules of ours that a module imports when it is imported itself."""
+    name = module(file)
+    package = name if file.name == "__init__.py" else name[:-1]
+    found: set[tuple[str, ...]] = set()
+    waiting: list[ast.stmt] = list(parsed(file).body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.dump(node.test):
+            waiting += node.body + node.orelse
+        elif isinstance(node, ast.Try):
+            waiting += node.body
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1]
+            base += tuple(node.module.split(".")) if node.module else ()
+            found |= {(*base, a.name) if (*base, a.name) in known else base for a in node.names}
+    return (found & known) - {name}
+
+
+def test_imports_have_no_circles() -> None:
+    known = {module(f): f for f in files(".py") if f.parts[0] in ("core", "solvers", "backends")}
+    needs = {name: imported_when_loaded(file, set(known)) for name, file in known.items()}
+    # What needs nothing is taken away, and again, until there is nothing or a circle left.
+    while free := [name for name, needed in needs.items() if not needed & needs.keys()]:
+        for name in free:
+            del needs[name]
+    assert not needs, sorted(".".join(name) for name in needs)
