@@ -8,12 +8,16 @@ import numpy as np
 
 from ..dtypes import index_dtype, is_narrow
 from ..operations import rows, scan
+from ..store import Key
 from .csr import Csr
 
 if TYPE_CHECKING:
     from ..executor import Array
     from ..operation import Operation
     from .base import Matrix
+
+
+_ORDER: Key[tuple[int, int]] = Key("order of columns")
 
 
 def computed(matrix: Matrix) -> Csr:
@@ -35,13 +39,15 @@ def order_of(csr: Csr) -> tuple[int, int]:
 
     Without falls the rows are sorted; without falls and repeats there are no duplicates either.
     """
-    if "order" not in csr._pattern:
-        executor = csr.executor
-        falls, repeats = (executor.allocate((1,), np.int64) for _ in range(2))
-        executor.run(rows.examine, *row_bounds(csr), csr.indices, falls, repeats)
-        csr._pattern["order"] = tuple(int(n[0]) for n in executor.to_host_together(falls, repeats))
-    found: tuple[int, int] = csr._pattern["order"]
-    return found
+    return csr._pattern.get(_ORDER, lambda: _examined(csr))
+
+
+def _examined(csr: Csr) -> tuple[int, int]:
+    executor = csr.executor
+    falls, repeats = (executor.allocate((1,), np.int64) for _ in range(2))
+    executor.run(rows.examine, *row_bounds(csr), csr.indices, falls, repeats)
+    fallen, repeated = executor.to_host_together(falls, repeats)
+    return int(fallen[0]), int(repeated[0])
 
 
 def row_bounds(csr: Csr) -> tuple[Array, Array]:
