@@ -124,7 +124,8 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
     if isinstance(of, complex):
         csr = csr.astype(np.result_type(csr.dtype, np.complex64))
     made = _mapped(csr, values.power, csr.dtype, of)
-    return made.astype(matrix.dtype) if is_narrow(matrix.dtype) else made
+    narrow = is_narrow(matrix.dtype) and not isinstance(of, complex)
+    return made.astype(matrix.dtype) if narrow else made
 
 
 def magnitudes(matrix: Matrix) -> Csr:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..dtypes import is_narrow
 from ..errors import IndexOutOfRange, InvalidArgument, UnsupportedOperation
+from ..operands import is_host, native
 from ..operations import rows as operations
 from .csr import Csr
 from .rowwise import computed, filled, row_bounds
@@ -87,7 +88,12 @@ def _chosen(csr: Csr, which: Any) -> Array:
             return executor.xp.arange(*which.indices(count))
         except TypeError as error:
             raise InvalidArgument(f"rows: {error}, got {which}") from None
-    xp, rows = (executor.xp, which) if executor.owns(which) else (np, np.asarray(which))
+    if not is_host(which):  # a tensor of the same device becomes native
+        which = native(executor, which, "rows")
+    try:
+        xp, rows = (executor.xp, which) if executor.owns(which) else (np, np.asarray(which))
+    except ValueError as error:  # sequences of different lengths
+        raise InvalidArgument(f"rows: not an array of integers: {error}") from None
     if rows.ndim != 1:
         raise InvalidArgument(
             f"rows: expected a slice or one dimension of integers or booleans, got {which!r}"
