@@ -4,7 +4,7 @@ import pytest
 
 import wollemi as wl
 
-from .differences import DIFFERENCES, KNOWN_DEFECTS, TESTS_OF_ONE_SOLVER
+from .differences import DIFFERENCES, TESTS_OF_ONE_SOLVER
 from .loading import NotOurs, solver_of
 
 
@@ -24,10 +24,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xfail(**{**mark.kwargs, "strict": False}), append=False)
         module = item.nodeid.partition("::")[0].rpartition("/")[2].removesuffix(".py")
         test = item.nodeid.partition("::")[2].partition("[")[0]
-        for known, strict in ((DIFFERENCES, True), (KNOWN_DEFECTS, False)):
-            reason = known.get(module, {}).get(test)
-            if reason is not None:
-                item.add_marker(pytest.mark.xfail(reason=reason, strict=strict))
+        reason = DIFFERENCES.get(module, {}).get(test)
+        if reason is not None:
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
 
 def _is_ours(item: pytest.Item) -> bool:

@@ -21,15 +21,5 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     },
 }
 
-#: Defects that are known, by test: these tests may fail, and are taken off the list once they pass.
-KNOWN_DEFECTS: dict[str, dict[str, str]] = {
-    "test_scipy_iterative": {
-        "TestGMRES::test_defective_precond_breakdown": (
-            "GMRES takes tiny pivots of a singular system for numbers, and returns an x that is "
-            "worse than x0; it says that it did not converge"
-        ),
-    },
-}
-
 #: Tests of solvers that wollemi does not have, by the name of the solver: left out.
 TESTS_OF_ONE_SOLVER = {"test_show": "tfqmr", "TestQMR": "qmr"}
