@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <new>
-#include <sstream>
 #include <stdexcept>
 
 #include "tape.hpp"
@@ -16,13 +15,12 @@ namespace {
   throw_python_error();
 }
 
+// Without a stream: a process may hold several C++ runtimes, whose locales are not each other's.
 std::string shape_of(const ArrayView& a) {
-  std::ostringstream text;
-  text << "(";
+  std::string text = "(";
   for (int axis = 0; axis < a.ndim; ++axis)
-    text << (axis ? ", " : "") << a.shape[axis];
-  text << (a.ndim == 1 ? ",)" : ")");
-  return text.str();
+    text += (axis ? ", " : "") + std::to_string(a.shape[axis]);
+  return text + (a.ndim == 1 ? ",)" : ")");
 }
 
 } // namespace

@@ -212,7 +212,12 @@ class _Functor:
         elif len(terms) == 1 and traced.sums[0].kind != "largest":
             result = added[0]
         else:
-            result = "{" + ", ".join(added) + "}"
+            several = len(terms) > 1  # a maximum among several sums is an aggregate in an aggregate
+            members = [
+                f"{{{text}}}" if several and s.kind == "largest" else text
+                for text, s in zip(added, traced.sums, strict=True)
+            ]
+            result = "{" + ", ".join(members) + "}"
         works = bool(made or added)
         arguments = "i64 i, i64 c" if works else "i64, i64"
         state = "const column_state&" + (" s" if self.state else "")

@@ -60,9 +60,10 @@ def inexact(array: Any, before: Any) -> Any:
 
 
 def forgetful(array: Any, before: Any) -> Any:
-    """Return the array without its last row."""
+    """Return the array without the last row that the kernel changes."""
     changed = array.copy()
-    changed[-1:] = before[-1:]
+    rows = np.flatnonzero((array != before).reshape(len(array), -1).any(axis=1))[-1:]
+    changed[rows] = before[rows]
     return changed
 
 
@@ -95,6 +96,10 @@ WRITING = [
 ]
 
 
+# What is zero stays zero.
+NO_MISTAKES = {("values.imaginary", inexact, "f")}
+
+
 @pytest.mark.parametrize("mistake", [inexact, forgetful, lazy, poisoned], ids=lambda m: m.__name__)
 @pytest.mark.parametrize("operation", WRITING, ids=lambda o: o.name)
 def test_a_mistake_is_caught_with_every_dtype(
@@ -103,5 +108,7 @@ def test_a_mistake_is_caught_with_every_dtype(
     for dtype in sorted(
         {values[4] for values in CASES[operation.name]}
     ):  # a set has no fixed order
+        if (operation.name, mistake, np.dtype(dtype).kind) in NO_MISTAKES:
+            continue
         cases = [values for values in CASES[operation.name] if values[4] == dtype]
         assert any(is_caught(mistake, values, rng) for values in cases), dtype

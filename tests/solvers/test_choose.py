@@ -99,10 +99,10 @@ def test_dense_arrays_and_scipy_matrices_are_taken():
 
 
 def test_unknown_names_are_refused_with_the_known_ones():
-    with pytest.raises(wl.errors.InvalidArgument, match="auto, cg, bicgstab, cgs, gmres"):
+    with pytest.raises(wl.errors.InvalidArgument, match="auto, bicgstab, cg, cgs, fcg, gmres"):
         wl.solve(poisson(4), np.ones(16), method="lu")
     with pytest.raises(wl.errors.InvalidArgument, match="none, jacobi"):
-        wl.solve(poisson(4), np.ones(16), M="ilu")
+        wl.solve(poisson(4), np.ones(16), M="lu")
 
 
 def test_a_small_system_is_not_restarted():
