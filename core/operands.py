@@ -118,9 +118,11 @@ def _as_numpy(array: Any, what: str) -> np.ndarray[Any, Any]:
             return np.from_dlpack(array)
         return np.asarray(array)
     # sequences of different lengths; tensors that require gradients
-    except (ValueError, BufferError) as error:
-        raise InvalidArgument(f"{what}: not an array of numbers: {error}") from None
-    except RuntimeError:  # of DLPack, for bfloat16 and narrower
+    except (ValueError, BufferError, RuntimeError) as error:
+        # of DLPack, for bfloat16 and narrower: which error it is depends on NumPy's version
+        narrow = isinstance(error, RuntimeError) or "nsupported dtype" in str(error)
+        if not narrow:
+            raise InvalidArgument(f"{what}: not an array of numbers: {error}") from None
         raise UnsupportedDtype(
             f"{what}: NumPy has no {array.dtype}; convert the array, or use wollemi.interop.torch"
         ) from None
