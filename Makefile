@@ -88,7 +88,7 @@ develop: $(STAMPS)/native
 demo: $(STAMPS)/native $(STAMPS)/demo
 	$(PY) examples/demo.py
 
-# Workers of pytest share the cores with OpenMP: threads that wait must sleep, or a region costs a time slice.
+# Workers of pytest share the cores with the OpenMP of PyTorch and Numba, whose threads must sleep when they wait.
 test: $(STAMPS)/native $(STAMPS)/test
 	OMP_WAIT_POLICY=passive $(PY) -m pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
 

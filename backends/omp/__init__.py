@@ -1,4 +1,4 @@
-"""The cores of this machine: OpenMP threads, vector units, and loops that run without Python."""
+"""The cores of this machine: threads, vector units, and loops that run without Python."""
 
 from __future__ import annotations
 

@@ -81,12 +81,14 @@ void bsr_rows(const BsrArrays<T, I>& A, const SpmvOperands<T>& o, i64 begin, i64
 
 template <class T, class I>
 void bsr_spmv(const BsrArrays<T, I>& A, const SpmvOperands<T>& o, int threads) {
+  const i64 piece = rows_of_a_piece(A.m, A.nnz() * o.k);
+  const auto rows = [&](i64 begin, i64 end) {
+    in_pieces(begin, end, piece, [&](i64 from, i64 to) { detail::bsr_rows(A, o, from, to); });
+  };
   if (threads == 1 || A.nnz() * o.k < kSerialEntries)
-    return detail::bsr_rows(A, o, 0, A.m);
+    return rows(0, A.m);
   const std::vector<I> bounds = balanced_rows(A.indptr, static_cast<I>(A.m), threads);
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
-  for (int part = 0; part < threads; ++part)
-    detail::bsr_rows(A, o, bounds[part], bounds[part + 1]);
+  for_parts(threads, [&](int part) { rows(bounds[part], bounds[part + 1]); });
 }
 
 } // namespace wl

@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <iterator>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "context.hpp"
+#include "interruption.hpp"
 #include "status.hpp"
 
 namespace wl {
@@ -45,11 +47,6 @@ struct Name {
   PyObject* const object;
   explicit Name(const char* name) : text(name), object(PyUnicode_InternFromString(name)) {}
 };
-
-// Python's error indicator is set.
-struct PythonError {};
-
-[[noreturn]] inline void throw_python_error() { throw PythonError(); }
 
 // Other Python threads run while it lives.
 struct ReleasedGil {
@@ -205,8 +202,7 @@ public:
     } else if (elements < kHoldsGil) {
       work(context_->threads());
     } else {
-      const ReleasedGil released;
-      work(context_->threads());
+      at_once(work);
     }
   }
 
@@ -214,8 +210,22 @@ public:
   template <class W>
   auto compute(W&& work) const {
     refuse_recording();
+    return at_once(work);
+  }
+
+  // Runs `work(threads)` without the GIL; Ctrl-C ends it.
+  template <class W>
+  auto at_once(W&& work) const {
     const ReleasedGil released;
-    return work(context_->threads());
+    const Interruption interruption;
+    if constexpr (std::is_void_v<decltype(work(1))>) {
+      work(context_->threads());
+      interruption.end();
+    } else {
+      auto result = work(context_->threads());
+      interruption.end();
+      return result;
+    }
   }
 
   [[noreturn]] void fail(const char* name, const std::string& what) const;

@@ -17,12 +17,7 @@ class Context {
 public:
   explicit Context(int threads) : threads_(threads) {}
 
-  // What the executor was made with.
-  int asked() const { return threads_; }
-
-  // How many threads may work now. The pool of libgomp does not survive a fork: a child whose
-  // parent used it would wait for threads that are not there, so children compute serially.
-  int threads() const;
+  int threads() const { return threads_; }
 
 private:
   int threads_;
@@ -31,8 +26,5 @@ private:
 // The tape that this thread records, or nullptr. It belongs to the thread and not to the context:
 // what other Python threads submit meanwhile runs at once.
 Tape*& recording();
-
-// Called once, when the module is loaded.
-void watch_forks();
 
 } // namespace wl

@@ -20,7 +20,13 @@ namespace detail {
 template <class T, class I>
 void coo_part(const CooArrays<T, I>& A, const SpmvOperands<T>& o, i64 begin, i64 end, i64 shared,
               T* carry) {
+  i64 look = begin + kPieceOfWork / std::max<i64>(o.k, 1);
   while (begin < end) {
+    if (begin > look) {
+      if (interrupted())
+        return;
+      look = begin + kPieceOfWork / std::max<i64>(o.k, 1);
+    }
     const I row = A.row[begin];
     i64 next = begin + 1;
     while (next < end && A.row[next] == row)
@@ -54,16 +60,14 @@ void coo_spmv(const CooArrays<T, I>& A, const SpmvOperands<T>& o, int threads) {
   const auto shared_row = [&](i64 begin) -> i64 {
     return begin > 0 && begin < A.nnz && A.row[begin - 1] == A.row[begin] ? A.row[begin] : -1;
   };
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int part = 0; part < parts; ++part) {
+  for_parts(parts, [&](int part) {
     const Share rows(A.m, part, parts);
     scale_result(o, rows.begin, rows.end);
-  }
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int part = 0; part < parts; ++part) {
+  });
+  for_parts(parts, [&](int part) {
     const Share share(A.nnz, part, parts);
     detail::coo_part(A, o, share.begin, share.end, shared_row(share.begin), carry + part * o.k);
-  }
+  });
   for (int part = 1; part < parts; ++part) {
     const Share share(A.nnz, part, parts);
     const i64 row = shared_row(share.begin);

@@ -25,13 +25,14 @@ void counting_sort(i64 entries, i64 buckets, int threads, I* pointers, Visit&& v
   const int parts = sorting_parts(entries, buckets, threads);
   const Huge<I> counters(static_cast<std::size_t>(parts) * buckets);
   I* const counts = counters.data();
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int part = 0; part < parts; ++part) {
+  for_parts(parts, [&](int part) {
     I* const mine = counts + part * buckets;
     std::fill_n(mine, buckets, I(0));
     const Share share(entries, part, parts);
-    visit(share.begin, share.end, [=](i64, i64 bucket) { ++mine[bucket]; });
-  }
+    in_pieces(share.begin, share.end, kPieceOfWork, [&](i64 begin, i64 end) {
+      visit(begin, end, [=](i64, i64 bucket) { ++mine[bucket]; });
+    });
+  });
   I before = 0;
   for (i64 bucket = 0; bucket < buckets; ++bucket) {
     pointers[bucket] = before;
@@ -41,13 +42,13 @@ void counting_sort(i64 entries, i64 buckets, int threads, I* pointers, Visit&& v
     }
   }
   pointers[buckets] = before;
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int part = 0; part < parts; ++part) {
+  for_parts(parts, [&](int part) {
     I* const mine = counts + part * buckets;
     const Share share(entries, part, parts);
-    visit(share.begin, share.end,
-          [&](i64 e, i64 bucket) { place(e, static_cast<i64>(mine[bucket]++)); });
-  }
+    in_pieces(share.begin, share.end, kPieceOfWork, [&](i64 begin, i64 end) {
+      visit(begin, end, [&](i64 e, i64 bucket) { place(e, static_cast<i64>(mine[bucket]++)); });
+    });
+  });
 }
 
 // Calls body(e, row) for entries [begin, end) of compressed rows.

@@ -70,8 +70,10 @@ struct csr_state_entry {
   static constexpr const char* names[] = {"A", "kernel"};
   static Object run(const Call& call) {
     const CsrArgument argument(call, 0);
-    return argument.with_arrays(
-        [&](const auto& A) { return capsule_of(made(A, call.text(1), call.context().threads())); });
+    const std::string kernel = call.text(1);
+    return argument.with_arrays([&](const auto& A) {
+      return capsule_of(call.at_once([&](int threads) { return made(A, kernel, threads); }));
+    });
   }
 
 private:
@@ -107,7 +109,7 @@ private:
     const auto typed = std::dynamic_pointer_cast<CsrStateOf<T, I>>(state);
     if (!typed)
       call.fail("A", "its plan was made for other dtypes");
-    typed->update_values(A);
+    call.at_once([&](int) { typed->update_values(A); });
   }
 };
 
@@ -129,14 +131,16 @@ private:
     const i64 n = length;
     call.submit(A.nnz(), [=](int threads) {
       const int parts = A.nnz() < kSerialElements ? 1 : threads;
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-      for (i64 i = 0; i < n; ++i) {
-        T sum(0);
-        for (I e = A.indptr[i]; e < A.indptr[i + 1]; ++e)
-          if (A.indices[e] == i)
-            sum += A.data[e];
-        d[i] = sum;
-      }
+      for_parts(parts, [&](int part) {
+        const Share rows(n, part, parts);
+        for (i64 i = rows.begin; i < rows.end; ++i) {
+          T sum(0);
+          for (I e = A.indptr[i]; e < A.indptr[i + 1]; ++e)
+            if (A.indices[e] == i)
+              sum += A.data[e];
+          d[i] = sum;
+        }
+      });
     });
   }
 };

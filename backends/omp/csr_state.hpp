@@ -37,17 +37,21 @@ public:
 
   void spmv(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, int threads) const override {
     const int parts = static_cast<int>(cuts_.size()) - 1;
-    if (parts == 1 || threads == 1 || A.nnz() * o.k < kSerialEntries) {
-      csr_spmv_rows(I(0), static_cast<I>(A.m), A.indptr, A.indices, A.data, o.x.data, o.x.ld,
-                    o.y.data, o.y.ld, o.k, o.alpha, o.beta);
-      return;
-    }
+    const i64 piece = rows_of_a_piece(A.m, A.nnz() * o.k);
+    const auto rows = [&](I begin, I end) {
+      in_pieces(begin, end, piece, [&](i64 from, i64 to) {
+        csr_spmv_rows(static_cast<I>(from), static_cast<I>(to), A.indptr, A.indices, A.data,
+                      o.x.data, o.x.ld, o.y.data, o.y.ld, o.k, o.alpha, o.beta);
+      });
+    };
+    if (parts == 1 || threads == 1 || A.nnz() * o.k < kSerialEntries)
+      return rows(I(0), static_cast<I>(A.m));
     Scratch<T> carries(parts * o.k);
     T* const carry = carries.data();
-#pragma omp parallel for schedule(static, 1) num_threads(parts)
-    for (int part = 0; part < parts; ++part)
+    for_parts(parts, [&](int part) {
       csr_spmv_part(cuts_[part], cuts_[part + 1], A.indptr, A.indices, A.data, o.x.data, o.x.ld,
-                    o.y.data, o.y.ld, o.k, o.alpha, o.beta, carry + part * o.k);
+                    o.y.data, o.y.ld, o.k, o.alpha, o.beta, carry + part * o.k, rows);
+    });
     csr_spmv_carry(cuts_, A.indptr, o.y.data, o.y.ld, o.k, carry);
   }
 
@@ -69,9 +73,7 @@ public:
       rows(A, o, 0, static_cast<I>(A.m));
       return;
     }
-#pragma omp parallel for schedule(static, 1) num_threads(parts)
-    for (int part = 0; part < parts; ++part)
-      rows(A, o, bounds_[part], bounds_[part + 1]);
+    for_parts(parts, [&](int part) { rows(A, o, bounds_[part], bounds_[part + 1]); });
   }
 
 private:
@@ -79,8 +81,10 @@ private:
   std::vector<I> bounds_;
 
   void rows(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, I begin, I end) const {
-    pattern_spmv_rows(begin, end, A.indptr, patterns_, A.data, o.x.data, o.x.ld, o.y.data, o.y.ld,
-                      o.k, o.alpha, o.beta);
+    in_pieces(begin, end, rows_of_a_piece(A.m, A.nnz() * o.k), [&](i64 from, i64 to) {
+      pattern_spmv_rows(static_cast<I>(from), static_cast<I>(to), A.indptr, patterns_, A.data,
+                        o.x.data, o.x.ld, o.y.data, o.y.ld, o.k, o.alpha, o.beta);
+    });
   }
 };
 
@@ -111,14 +115,16 @@ public:
     const int pieces = static_cast<int>(pieces_.size());
     const int shares = static_cast<int>(bounds_.size()) - 1;
     const bool serial = threads == 1 || A.nnz() * o.k < kSerialEntries;
+    const i64 piece = rows_of_a_piece(slice_count(A.m), A.nnz() * o.k);
     Scratch<T> sums(pieces * o.k);
     T* const sum = sums.data();
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (!serial)
-    for (int at = 0; at < pieces + shares; ++at)
+    for_each_in_turn(pieces + shares, 1, serial ? 1 : threads, [&](i64 at) {
       if (at < pieces)
-        piece(A, o, pieces_[at], sum + at * o.k);
+        long_piece(A, o, pieces_[at], sum + at * o.k);
       else
-        slices(A, o, bounds_[at - pieces], bounds_[at - pieces + 1]);
+        in_pieces(bounds_[at - pieces], bounds_[at - pieces + 1], piece,
+                  [&](i64 from, i64 to) { slices(A, o, from, to); });
+    });
     for (int at = 0; at < pieces; ++at)
       for (i64 c = 0; c < o.k; ++c)
         o.y.data[pieces_[at].row * o.y.ld + c] += sum[at * o.k + c];
@@ -140,7 +146,8 @@ private:
   std::vector<i64> bounds_;
   std::vector<Piece> pieces_;
 
-  static void piece(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, const Piece& from, T* sum) {
+  static void long_piece(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, const Piece& from,
+                         T* sum) {
     const i64 end = std::min<i64>(from.entry + kCutRow, A.indptr[from.row + 1]);
     detail::csr_row(from.entry, end, A.indices, A.data, o.x.data, o.x.ld, sum, o.k, o.alpha, T(0));
   }

@@ -98,11 +98,12 @@ void dense_rows(const DenseArray<T>& A, const SpmvOperands<T>& o, i64 begin, i64
 template <class T>
 void dense_spmv(const DenseArray<T>& A, const SpmvOperands<T>& o, int threads) {
   const int parts = A.m * A.n * o.k < kSerialEntries ? 1 : threads;
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int part = 0; part < parts; ++part) {
+  const i64 piece = rows_of_a_piece(A.m, A.m * A.n * o.k);
+  for_parts(parts, [&](int part) {
     const Share share(A.m, part, parts);
-    detail::dense_rows(A, o, share.begin, share.end);
-  }
+    in_pieces(share.begin, share.end, std::max<i64>(piece, 64),
+              [&](i64 begin, i64 end) { detail::dense_rows(A, o, begin, end); });
+  });
 }
 
 } // namespace wl

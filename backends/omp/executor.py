@@ -28,7 +28,7 @@ CACHE_LINE = 64
 
 
 class OmpExecutor(Executor):
-    """OpenMP threads and vector units.
+    """The cores of this machine: threads that share loops, and vector units.
 
     Parameters
     ----------
@@ -41,12 +41,17 @@ class OmpExecutor(Executor):
     Results repeat bit for bit for a given number of threads.
 
     Kernels are built for several instruction-set levels, and the widest that the processor has is
-    used; ``WOLLEMI_OMP_LEVEL=v3`` asks for another. Where other programs share the cores,
-    ``OMP_WAIT_POLICY=passive`` lets waiting threads sleep, and a parallel region then costs 7
-    microseconds where it cost 0.6.
+    used; ``WOLLEMI_OMP_LEVEL=v3`` asks for another.
 
-    libgomp's threads do not survive ``os.fork``: a child of a process that has used them computes
-    serially. ``multiprocessing`` with the ``spawn`` or ``forkserver`` method has no such limit.
+    The threads are wollemi's own; no library of OpenMP is loaded, and of its environment variables
+    only ``OMP_NUM_THREADS`` counts. Between two loops a thread waits actively for up to 0.1 ms and
+    then sleeps. Where other programs use the cores it sleeps at once, and work that no other thread
+    has begun is done by the calling one. Python threads that compute at the same time have threads
+    of their own, as long as there are not more than two a core. A child of ``os.fork`` starts its
+    own when it needs them.
+
+    Ctrl-C ends a long product within a fraction of a second. What it should have written (``out``)
+    is then undefined; matrices and operands are as before.
 
     Examples
     --------

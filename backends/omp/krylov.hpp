@@ -121,12 +121,15 @@ template <class T, class Body>
 void for_blocks(i64 n, i64 k, int parts, Body&& body) {
   const i64 row_bytes = static_cast<i64>(sizeof(T)) * std::max<i64>(k, 1);
   const i64 rows = std::max<i64>(64, kBlockBytes / row_bytes);
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int part = 0; part < parts; ++part) {
+  const auto do_part = [&](int part) {
     const Share share(n, part, parts);
     for (i64 begin = share.begin; begin < share.end; begin += rows)
       body(part, begin, std::min(begin + rows, share.end));
-  }
+  };
+  if (parts == 1)
+    do_part(0);
+  else
+    for_parts(parts, do_part);
 }
 
 } // namespace detail

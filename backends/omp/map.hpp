@@ -159,11 +159,10 @@ struct Map {
     if (parts == 1) {
       part_of(0, rows, total);
     } else {
-#pragma omp parallel for schedule(static, 1) num_threads(parts)
-      for (int part = 0; part < parts; ++part) {
+      for_parts(parts, [&](int part) {
         const Share share(rows, part, parts);
         part_of(share.begin, share.end, total + part * columns);
-      }
+      });
     }
     finish(total, parts);
   }

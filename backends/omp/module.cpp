@@ -7,6 +7,7 @@
 
 #include "call.hpp"
 #include "tape.hpp"
+#include "team.hpp"
 
 namespace py = pybind11;
 
@@ -76,9 +77,7 @@ void add_tape(py::module_& module) {
   py::class_<Context, std::shared_ptr<Context>>(module, "Context", py::module_local(),
                                                 "The number of threads that kernels work with.")
       .def(py::init<int>(), py::arg("threads"))
-      .def_property_readonly("threads", &Context::asked)
-      .def_property_readonly("threads_now", &Context::threads,
-                             "1 in a forked child of a process that has used its threads.");
+      .def_property_readonly("threads", &Context::threads);
 
   py::class_<Tape>(module, "Tape", py::module_local(), "A recorded iteration.")
       .def(py::init<std::shared_ptr<Context>>(), py::arg("context"))
@@ -117,6 +116,7 @@ void add_tape(py::module_& module) {
 PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   module.doc() = "Kernels on the cores of this machine; wollemi.backends.omp has the Python side.";
   wl::watch_forks();
+  wl::passing_errors([] { wl::remember_main_thread(); });
   wl::add_tape(module);
   wl::add_generated_entries(module.ptr());
   wl::add_csr_entries(module.ptr());

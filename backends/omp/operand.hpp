@@ -28,13 +28,13 @@ using computed_t = typename computed_in<S>::type;
 
 // Memory that a thread keeps between calls: pages cost more than what is computed on them. What is
 // read at random is worth a huge page from a few hundred kilobytes on, which Huge gives from two of
-// them on.
+// them on. A product of a signal's handler, which is called in the middle of another, has its own.
 template <class T>
 T* workspace(int which, i64 count) {
   constexpr int kBuffers = 6;
   constexpr i64 kHugeFrom = i64(1) << 18;
-  thread_local Huge<T> buffers[kBuffers];
-  Huge<T>& buffer = buffers[which];
+  thread_local Huge<T> buffers[2][kBuffers];
+  Huge<T>& buffer = buffers[belonging().handlers > 0 ? 1 : 0][which];
   if (static_cast<i64>(buffer.size()) < count) {
     constexpr i64 item = sizeof(T);
     const i64 bytes =
@@ -58,16 +58,18 @@ struct Operand {
 // `width`.
 template <class T, class S>
 Operand<T> pack(const S* from, i64 ld, i64 rows, i64 columns, i64 width, T* to, int threads) {
-#pragma omp parallel for schedule(static)                                                          \
-    num_threads(threads) if (threads > 1 && rows * width > kSerialElements)
-  for (i64 i = 0; i < rows; ++i) {
-    const S* const source = from + i * ld;
-    T* const target = to + i * width;
-    for (i64 c = 0; c < columns; ++c)
-      target[c] = widen(source[c]);
-    for (i64 c = columns; c < width; ++c)
-      target[c] = T(0);
-  }
+  const int parts = rows * width > kSerialElements ? threads : 1;
+  for_parts(parts, [&](int part) {
+    const Share share(rows, part, parts);
+    for (i64 i = share.begin; i < share.end; ++i) {
+      const S* const source = from + i * ld;
+      T* const target = to + i * width;
+      for (i64 c = 0; c < columns; ++c)
+        target[c] = widen(source[c]);
+      for (i64 c = columns; c < width; ++c)
+        target[c] = T(0);
+    }
+  });
   return {to, width};
 }
 

@@ -71,8 +71,7 @@ void ell_spmv(const EllArrays<T, I>& A, const SpmvOperands<T>& o, int threads) {
   const i64 tiles = (A.m + kEllTile - 1) / kEllTile;
   const i64 width = A.n == 0 ? 0 : A.width; // then all is padding, and x[0] is not there
   const int parts = A.m * width * o.k < kSerialEntries ? 1 : threads;
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-  for (i64 tile = 0; tile < tiles; ++tile) {
+  const auto do_tile = [&](i64 tile) {
     const i64 begin = tile * kEllTile, rows = std::min<i64>(kEllTile, A.m - begin);
     const T* const data = A.data + begin;
     const I* const indices = A.indices + begin;
@@ -86,7 +85,15 @@ void ell_spmv(const EllArrays<T, I>& A, const SpmvOperands<T>& o, int threads) {
         detail::padded_row(width, A.m, data + r, indices + r, o.x.data, o.x.ld, &o.y(begin + r, 0),
                            o.k, o.alpha, o.beta);
     }
-  }
+  };
+  const i64 piece = rows_of_a_piece(tiles, A.m * width * o.k);
+  for_parts(parts, [&](int part) {
+    const Share share(tiles, part, parts);
+    in_pieces(share.begin, share.end, piece, [&](i64 begin, i64 end) {
+      for (i64 tile = begin; tile < end; ++tile)
+        do_tile(tile);
+    });
+  });
 }
 
 template <class T, class I>
@@ -125,10 +132,13 @@ template <class T, class I>
 void sellp_spmv(const SellpArrays<T, I>& A, const SpmvOperands<T>& o, int threads) {
   const int parts = A.slice_ptr[A.slices] * o.k < kSerialEntries ? 1 : threads;
   const std::vector<I> bounds = balanced_rows(A.slice_ptr, static_cast<I>(A.slices), parts);
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int part = 0; part < parts; ++part)
-    for (i64 slice = bounds[part]; slice < bounds[part + 1]; ++slice)
-      sellp_slice(A, o, slice);
+  const i64 piece = rows_of_a_piece(A.slices, A.slice_ptr[A.slices] * o.k);
+  for_parts(parts, [&](int part) {
+    in_pieces(bounds[part], bounds[part + 1], piece, [&](i64 begin, i64 end) {
+      for (i64 slice = begin; slice < end; ++slice)
+        sellp_slice(A, o, slice);
+    });
+  });
 }
 
 } // namespace wl

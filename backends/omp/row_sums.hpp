@@ -34,6 +34,7 @@ public:
       const i64 target = Share(before[terms.m], part - 1, parts).end;
       bounds_.push_back(std::lower_bound(before.begin(), before.end(), target) - before.begin());
     }
+    piece_ = rows_of_a_piece(terms.m, before[terms.m]);
     const std::size_t counters = static_cast<std::size_t>(parts) * terms.n;
     seen_ = Huge<i64>(counters);
     sums_ = Huge<T>(counters);
@@ -89,18 +90,20 @@ public:
 private:
   const Terms& terms_;
   std::vector<i64> bounds_;
+  i64 piece_; // rows between two looks for Ctrl-C
   Huge<i64> seen_;
   Huge<T> sums_;
 
   template <class Body>
   void each_part(Body&& body) {
     const int parts = static_cast<int>(bounds_.size()) - 1;
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
+    for_parts(parts, [&](int part) {
       i64* const seen = seen_.data() + part * terms_.n;
       std::fill_n(seen, terms_.n, i64(-1));
-      body(seen, sums_.data() + part * terms_.n, bounds_[part], bounds_[part + 1]);
-    }
+      in_pieces(bounds_[part], bounds_[part + 1], piece_, [&](i64 begin, i64 end) {
+        body(seen, sums_.data() + part * terms_.n, begin, end);
+      });
+    });
   }
 };
 

@@ -195,9 +195,11 @@ std::vector<I> balanced_rows(const I* indptr, I m, int parts) {
 
 // The rows and pieces of rows between two cuts. The first piece of a cut row goes to y; a later one
 // goes to carry[0:k], which csr_spmv_carry adds when all parts are done.
-template <class T, class I>
+// rows(first, last) does whole rows.
+template <class T, class I, class Rows>
 void csr_spmv_part(CsrCut<I> from, CsrCut<I> to, const I* indptr, const I* indices, const T* data,
-                   const T* x, i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta, T* carry) {
+                   const T* x, i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta, T* carry,
+                   Rows&& rows) {
   I row = from.row;
   if (from.entry > indptr[row]) {
     const bool ends_here = to.row > row;
@@ -207,7 +209,7 @@ void csr_spmv_part(CsrCut<I> from, CsrCut<I> to, const I* indptr, const I* indic
       return;
     ++row;
   }
-  csr_spmv_rows(row, to.row, indptr, indices, data, x, ldx, y, ldy, k, alpha, beta);
+  rows(row, to.row);
   if (to.entry > indptr[to.row])
     detail::csr_row(indptr[to.row], to.entry, indices, data, x, ldx, y + to.row * ldy, k, alpha,
                     beta);

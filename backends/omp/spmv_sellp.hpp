@@ -9,6 +9,7 @@
 // lanes waiting, and the other threads at the end. Its pieces are summed from the CSR arrays.
 #pragma once
 
+#include "parallel.hpp"
 #include "spmv_csr.hpp"
 
 #include <vector>
@@ -67,10 +68,9 @@ template <class V, class I>
 void sell_fill(I m, const I* indptr, const V* entries, const I* perm, const I* lengths,
                const i64* slice_ptr, V* slots, int threads) {
   constexpr int kSlicesAtATime = 64;
-#pragma omp parallel for schedule(dynamic, kSlicesAtATime) num_threads(threads) if (threads > 1)
-  for (I slice = 0; slice < slice_count(m); ++slice) {
+  for_each_in_turn(slice_count(m), kSlicesAtATime, threads, [&](i64 slice) {
     std::fill(slots + slice_ptr[slice], slots + slice_ptr[slice + 1], V(0));
-    const I first = slice * kSliceHeight;
+    const I first = static_cast<I>(slice) * kSliceHeight;
     const int rows = std::min<I>(kSliceHeight, m - first);
     for (int h = 0; h < rows; ++h) {
       V* slot = slots + slice_ptr[slice] + h;
@@ -78,7 +78,7 @@ void sell_fill(I m, const I* indptr, const V* entries, const I* perm, const I* l
       for (I e = 0; e < lengths[first + h]; ++e)
         slot[static_cast<i64>(e) * kSliceHeight] = row[e];
     }
-  }
+  });
 }
 
 namespace detail {

@@ -23,11 +23,16 @@ void sort_rows(const CsrArrays<T, I>& A, I* indices, T* data, I* order, int thre
       longest = std::max<I>(longest, A.indptr[row + 1] - A.indptr[row]);
     rows[part].resize(longest);
   }
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int part = 0; part < parts; ++part) {
+  for_parts(parts, [&](int part) {
     std::pair<I, I>* const entries = rows[part].data(); // a column and where it was
+    i64 look = A.indptr[bounds[part]] + kPieceOfWork;
     for (I row = bounds[part]; row < bounds[part + 1]; ++row) {
       const I begin = A.indptr[row], length = A.indptr[row + 1] - begin;
+      if (begin > look) {
+        if (interrupted())
+          return;
+        look = begin + kPieceOfWork;
+      }
       for (I e = 0; e < length; ++e)
         entries[e] = {A.indices[begin + e], begin + e};
       if (!std::is_sorted(entries, entries + length))
@@ -38,7 +43,7 @@ void sort_rows(const CsrArrays<T, I>& A, I* indices, T* data, I* order, int thre
         data[begin + e] = A.data[entries[e].second];
       }
     }
-  }
+  });
 }
 
 // The rows of the transpose: entries by column, those of one column by row.

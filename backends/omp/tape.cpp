@@ -77,10 +77,12 @@ void Tape::append_call(PyObject* function, PyObject* arguments) {
 i64 Tape::run(const i32* running, i64 limit) const {
   const int threads = context_->threads();
   SignalCheck signals; // holds the GIL released
+  const Interruption interruption;
   i64 done = 0;
   for (; done < limit && *static_cast<const volatile i32*>(running) != 0; ++done) {
     for (const Work& step : steps_)
       step(threads);
+    interruption.end();
     signals.after_iteration();
   }
   return done;

@@ -42,6 +42,9 @@ Cases = Annotated[
 Dtype = Annotated[str, typer.Option(help="float32, float64, complex64 or complex128.")]
 Grow = Annotated[bool, typer.Option("--grow", help="Each case over sizes, up to its own.")]
 Cold = Annotated[bool, typer.Option("--cold", help="Empty the caches before each call.")]
+Busy = Annotated[
+    int, typer.Option(help="On a CPU, time all again beside so many busy processes.", min=0)
+]
 
 #: Rounds of one command; solves are longer.
 BATCHES, SOLVE_BATCHES = 15, 7
@@ -56,13 +59,14 @@ def spmv(
     dtype: Dtype = "float64",
     grow: Grow = False,
     cold: Cold = False,
+    busy: Busy = 0,
 ) -> None:
     """Time a sparse matrix times a vector."""
     from . import spmv
 
     Csr(np.eye(1), executor="reference").asformat(format)  # raises if there is no such format
     options = {"format": format, "dtype": dtype}
-    settings = how.settings(BATCHES, cold)
+    settings = how.settings(BATCHES, cold, busy)
     _report(_measure("spmv", cases or spmv.DEFAULT_CASES, options, grow, settings), how)
 
 
@@ -78,6 +82,7 @@ def solve(
     dtype: Dtype = "float64",
     grow: Grow = False,
     cold: Cold = False,
+    busy: Busy = 0,
 ) -> None:
     """Time iterations of solvers, and what an iteration costs on 100 unknowns."""
     from wollemi.solvers.registry import SOLVERS
@@ -87,7 +92,7 @@ def solve(
     for name in method or ():
         if name not in SOLVERS:
             raise InvalidArgument(f"no method is called {name!r}; known: {', '.join(SOLVERS)}")
-    settings = how.settings(SOLVE_BATCHES, cold)
+    settings = how.settings(SOLVE_BATCHES, cold, busy)
     options = {
         "methods": method or solve.DEFAULT_METHODS,
         "iterations": iterations,

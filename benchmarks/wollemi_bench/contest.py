@@ -12,7 +12,7 @@ from wollemi.core.executor import Executor
 from wollemi.core.operation import Cost
 
 from .bandwidth import Streams
-from .load import Neighbours
+from .load import Neighbours, busy
 from .problem import GPUS, OURS, Entrant, Facts, Offer, Problem
 from .station import Ready, Seat
 from .timing import BATCH_SECONDS, BATCHES, Lost, Timing, interleave, pace_of
@@ -39,6 +39,8 @@ class Outcome:
     share : float or None
         The time that reading the bytes of our call takes at least, as a share of the time taken:
         the median over the rounds, because the speed of a shared memory changes.
+    beside : Timing or None
+        The same beside busy processes, if that was asked for.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Outcome:
     trouble: str = ""
     facts: Facts = field(default_factory=Facts)
     share: float | None = None
+    beside: Timing | None = None
 
     @property
     def setup_seconds(self) -> float | None:
@@ -65,12 +68,15 @@ class Settings:
         As in :func:`~.timing.interleave`.
     cold : bool
         Empty the caches before each call.
+    busy : int
+        Time all again, on a CPU, while so many other processes compute.
     """
 
     batches: int = BATCHES
     batch_seconds: float = BATCH_SECONDS
     budget: float = BUDGET
     cold: bool = False
+    busy: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,15 +102,18 @@ class Contest:
         gpu, cost = self.entrants[0].gpu, held[0][1].facts.cost
         streams, memory = self._streams(stations, cost, settings.cold)
         troubles = {ready.name: ready.trouble for _, ready in held}
-        timed = [
-            Seat(station, ready.name, pace_of(ready.facts.method, gpu))
-            for station, ready in (*held, *memory)
-            if not ready.trouble
-        ]
+        contenders, probes = (
+            [
+                Seat(station, ready.name, pace_of(ready.facts.method, gpu))
+                for station, ready in those
+                if not ready.trouble
+            ]
+            for those in (held, memory)
+        )
         lost: dict[str, str] = {}
         neighbours = Neighbours(stations.processes())
         times = interleave(
-            timed,
+            [*contenders, *probes],
             batches=settings.batches,
             batch_seconds=settings.batch_seconds,
             budget=settings.budget,
@@ -114,6 +123,7 @@ class Contest:
         # who uses the host's cores does not slow a GPU
         disturbed = [] if gpu else neighbours.note()
         troubles |= {name: f"failed: {reason}" for name, reason in lost.items()}
+        beside = {} if gpu else _beside(contenders, settings)
         bandwidth: dict[str, float] = {}
         reads: Any = None
         if streams is not None:
@@ -130,7 +140,11 @@ class Contest:
                 facts = _facts(station, ready)
                 if cost is not None and reads is not None:
                     share = float(np.median(cost.bytes / np.array(timing.samples) / reads))
-            outcomes.append(Outcome(ready.name, timing, troubles[ready.name], facts, share))
+            outcomes.append(
+                Outcome(
+                    ready.name, timing, troubles[ready.name], facts, share, beside.get(ready.name)
+                )
+            )
         outcomes[0].facts.notes.extend(disturbed)
         for station in dict.fromkeys(station for station, _ in (*held, *memory)):
             if station is not None:
@@ -147,6 +161,21 @@ class Contest:
         streams = stations.gauge.streams(cost.bytes, cold)
         ((station, offers),) = stations.prepare(streams, [Entrant("memory", executor)])
         return streams, [(station, ready) for ready in offers]
+
+
+def _beside(contenders: Sequence[Seat], settings: Settings) -> dict[str, Timing]:
+    """Return what contenders take beside busy processes, if that was asked for."""
+    if settings.busy == 0:
+        return {}
+    with busy(settings.busy):
+        return interleave(
+            contenders,
+            batches=settings.batches,
+            batch_seconds=settings.batch_seconds,
+            budget=settings.budget,
+            cold=settings.cold,
+            lost={},
+        )
 
 
 def _facts(station: Any, ready: Ready) -> Facts:

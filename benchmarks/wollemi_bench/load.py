@@ -1,18 +1,25 @@
-"""How much other programs use the cores while something is timed.
+"""How much other programs use the cores while something is timed, and programs that use them.
 
 With threads that wait for one another a busy neighbour costs more than its share: the figures of a
-contest that had one are no good, and its records say so.
+contest that had one are no good, and its records say so. How much more, a contest finds out that
+starts such neighbours itself.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 #: Cores that others may use before it is worth a note; an idle system takes a hundredth or two.
 WORTH_A_NOTE = 0.1
+
+#: What a busy process does, once it has said so.
+BUSY = "print('busy', flush=True)\nwhile True: pass"
 
 
 class Neighbours:
@@ -62,3 +69,31 @@ def _ticks(process: int) -> int:
         return 0
     fields = text.rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
+
+
+@contextmanager
+def busy(processes: int) -> Iterator[None]:
+    """Have so many processes compute something else meanwhile.
+
+    Examples
+    --------
+    >>> from wollemi_bench.load import busy
+    >>> with busy(1):
+    ...     pass  # one core has other work here
+    """
+    started: list[subprocess.Popen[str]] = []
+    try:
+        for _ in range(processes):
+            command = [sys.executable, "-S", "-c", BUSY]
+            started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        for process in started:
+            assert process.stdout is not None
+            process.stdout.readline()
+        yield
+    finally:
+        for process in started:
+            process.kill()
+        for process in started:
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()

@@ -37,11 +37,12 @@ class How:
         bool, typer.Option("--one-process", help="On a CPU too: all contenders in this process.")
     ] = False
 
-    def settings(self, batches: int, cold: bool = False) -> Settings:
+    def settings(self, batches: int, cold: bool = False, busy: int = 0) -> Settings:
         """Return how long to measure: so many rounds unless another number was asked for."""
         from .contest import BUDGET, Settings
 
-        return Settings(batches=self.batches or batches, budget=self.budget or BUDGET, cold=cold)
+        budget = self.budget or BUDGET
+        return Settings(batches=self.batches or batches, budget=budget, cold=cold, busy=busy)
 
     def check(self) -> None:
         """Raise InvalidArgument if a file cannot be written: before anything is measured."""

@@ -27,7 +27,7 @@ from wollemi.core.executor import Executor
 from .cases import Case
 from .contest import Outcome, Settings
 from .peers import Absent, Peer
-from .problem import OURS, Problem
+from .problem import GPUS, OURS, Problem
 from .worker import Stations
 
 SCHEMA = "wollemi-bench/2"
@@ -93,6 +93,12 @@ class Record:
         Where it stands on the axis of a growth curve (entries); None outside of such a series.
     share : float or None
         Of the floor, the median over the rounds; ``floor_share`` is this, or what medians give.
+    busy : int
+        How many processes computed something else in rounds of their own; 0 if there were none.
+    busy_seconds : float or None
+        The median per call or iteration in those rounds.
+    busy_samples : list of float
+        All batches of them, in seconds.
     paper : dict or None
         What the suite's paper had: ``value`` and ``unit`` (of ``figure``, in words), ``hardware``
         and ``source``.
@@ -134,6 +140,9 @@ class Record:
     size: int | None = None
     paper: dict[str, Any] | None = None
     share: float | None = None
+    busy: int = 0
+    busy_seconds: float | None = None
+    busy_samples: list[float] = field(default_factory=list)
 
     @classmethod
     def from_line(cls, line: Mapping[str, Any]) -> Record:
@@ -166,7 +175,7 @@ class Subject:
 
     Attributes
     ----------
-    benchmark, case, executor, format, dtype, rows, columns, entries, caches, process, family
+    benchmark, case, executor, format, dtype, rows, columns, entries, caches, process, family, busy
         As in :class:`Record`.
     per : int
         Iterations in a call; times, bytes and flops are divided by it.
@@ -183,6 +192,7 @@ class Subject:
     caches: str
     process: str
     family: str
+    busy: int = 0
     per: int = 1
 
     @classmethod
@@ -209,6 +219,7 @@ class Subject:
             caches="cold" if settings.cold else "warm",
             process="own" if stations.own_process else "shared",
             family=case.family,
+            busy=0 if executor.backend in GPUS else settings.busy,
             per=problem.per,
         )
 
@@ -270,6 +281,16 @@ def _times(outcome: Outcome, ours: Outcome, per: int) -> dict[str, Any]:
         "high": _digits(high / per),
         "samples": [_digits(s / per) for s in outcome.timing.samples],
         "times_ours": _digits(ratio),
+        **_beside(outcome, per),
+    }
+
+
+def _beside(outcome: Outcome, per: int) -> dict[str, Any]:
+    if outcome.beside is None:
+        return {}
+    return {
+        "busy_seconds": _digits(outcome.beside.median / per),
+        "busy_samples": [_digits(s / per) for s in outcome.beside.samples],
     }
 
 
@@ -379,7 +400,10 @@ def table(records: Sequence[Record]) -> Group:
     remarks += [f"{record.contender}: {record.trouble}" for record in records if record.trouble]
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     shown.add_column("", no_wrap=True)
-    for name in ("median", "quartiles", "GB/s", "of floor", "times ours"):
+    columns = ["median", "quartiles", "GB/s", "of floor", "times ours"]
+    if first.busy:
+        columns.append(f"beside {first.busy} busy processes")
+    for name in columns:
         shown.add_column(name, justify="right", no_wrap=True)
     for record in records:
         if record.seconds is None:
@@ -392,5 +416,13 @@ def table(records: Sequence[Record]) -> Group:
             "" if record.bandwidth is None else f"{record.bandwidth / 1e9:.1f}",
             "" if record.floor_share is None else f"{record.floor_share:.2f}",
             "" if record.times_ours is None else f"{record.times_ours:.2f}",
+            *([_busy_text(record)] if first.busy else []),
         )
     return Group(Text(title, style="bold"), shown, *(Text(f"  {r}", style="dim") for r in remarks))
+
+
+def _busy_text(record: Record) -> str:
+    """Return a time beside busy processes, and how many times as long that is."""
+    if record.busy_seconds is None or not record.seconds:
+        return ""
+    return f"{seconds_text(record.busy_seconds)} ({record.busy_seconds / record.seconds:.1f} x)"

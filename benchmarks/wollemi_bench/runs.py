@@ -67,7 +67,12 @@ def run(
             found = [_untimed(task, executor, "skipped: the time was up", sizes)]
         else:
             found = _kept_going(
-                task, next(problems), executor, asked, stations, replace(how, cold=job.cold)
+                task,
+                next(problems),
+                executor,
+                asked,
+                stations,
+                replace(how, cold=job.cold, busy=job.busy),
             )
         sizes[task.case.name] = found[0].rows, found[0].columns, found[0].entries
         for record in found:

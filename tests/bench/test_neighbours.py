@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 
-from wollemi_bench.load import Neighbours
+import pytest
+
+from wollemi_bench.load import Neighbours, busy
 from wollemi_bench.settle import settle
 
 
@@ -30,6 +33,19 @@ def test_what_we_do_ourselves_is_no_neighbour():
     ours, nobody = Neighbours([os.getpid()]), Neighbours([])
     burn()
     assert ours.cores() < nobody.cores()
+
+
+def test_busy_processes_compute_and_end(monkeypatch):
+    started = []
+    make = subprocess.Popen
+    monkeypatch.setattr(
+        "wollemi_bench.load.subprocess.Popen",
+        lambda *a, **k: started.append(make(*a, **k)) or started[-1],
+    )
+    with pytest.raises(KeyError), busy(2):
+        assert [process.poll() for process in started] == [None, None]
+        raise KeyError
+    assert all(process.poll() is not None for process in started)
 
 
 def test_threads_that_sleep_are_settled_and_those_that_spin_are_not(monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,89 @@ def test_any_number_of_threads_is_right(threads: int, columns: int) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-10)
 
 
+def together(work: Any, calls: int) -> list[Any]:
+    """Return what so many calls at the same time return."""
+    with ThreadPoolExecutor(calls) as pool:
+        return [future.result() for future in [pool.submit(work) for _ in range(calls)]]
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_python_threads_may_compute_at_the_same_time(threads: int) -> None:
+    executor = wl.executor(f"omp:{threads}")
+    alone = results(executor, 3)
+    for found in together(lambda: results(executor, 3), 6):
+        for a, b in zip(alone, found, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_executors_of_several_sizes_take_turns() -> None:
+    alone = {n: results(wl.executor(f"omp:{n}"), 1) for n in (3, 7, 2)}
+    for n in (2, 3, 7, 3, 2):
+        for a, b in zip(alone[n], results(wl.executor(f"omp:{n}"), 1), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def run_script(script: str) -> None:
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
+ONE_CORE = """
+import os, numpy as np, wollemi as wl
+from wollemi.core.operations import vector
+
+x = np.random.default_rng(1).standard_normal((100_000, 1))
+executor, value = wl.executor("omp:6"), np.zeros(1)
+executor.run(vector.norm, x, value)
+expected = value.copy()
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+for thread in os.listdir("/proc/self/task"):
+    os.sched_setaffinity(int(thread), os.sched_getaffinity(0))
+for _ in range(200):
+    executor.run(vector.norm, x, value)
+    assert (value == expected).all()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system does not pin threads")
+def test_all_threads_on_one_core_come_to_the_same() -> None:
+    run_script(ONE_CORE)
+
+
+LIBRARIES = """
+from pathlib import Path
+import numpy as np, wollemi as wl
+
+A = wl.Csr(np.eye(3), executor="omp:2")
+assert (A @ np.ones(3) == 1).all()
+mapped = Path("/proc/self/maps").read_text()
+native = next(line.split()[-1] for line in mapped.splitlines() if "_native_" in line)
+assert b"libgomp" not in Path(native).read_bytes()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system has no /proc")
+def test_no_library_of_openmp_is_needed() -> None:
+    """Two of them in one process, ours and PyTorch's, wait for each other's cores."""
+    run_script(LIBRARIES)
+
+
+IDLE = """
+import time, numpy as np, wollemi as wl
+from wollemi.core.operations import vector
+
+executor, x, value = wl.executor("omp:4"), np.ones((100_000, 1)), np.zeros(1)
+executor.run(vector.norm, x, value)
+time.sleep(0.05)
+before = time.process_time()
+time.sleep(0.3)
+assert time.process_time() - before < 0.1, time.process_time() - before
+"""
+
+
+def test_threads_without_work_sleep() -> None:
+    run_script(IDLE)
+
+
 FORK = """
 import os, numpy as np, wollemi as wl
 from wollemi.core.operations import vector
@@ -117,16 +201,18 @@ child = os.fork()
 if child == 0:
     value[:] = 0
     executor.run(vector.norm, x, value)
-    serial = executor._context.threads_now == 1
-    os._exit(0 if serial and value[0] == 100_000**0.5 else 1)
-assert executor._context.threads_now == 2
+    tasks = "/proc/self/task"
+    threads = len(os.listdir(tasks)) if os.path.exists(tasks) else 2
+    os._exit(0 if threads >= 2 and value[0] == 100_000**0.5 else 1)
+executor.run(vector.norm, x, value)
+assert value[0] == 100_000**0.5
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-def test_a_forked_child_computes_serially() -> None:
-    subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    run_script(FORK)
 
 
 def test_arrays_begin_a_cache_line() -> None:

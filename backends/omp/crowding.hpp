@@ -1,0 +1,47 @@
+// Whether other programs want the cores that threads of ours would wait on.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+#include "types.hpp"
+
+namespace wl {
+
+using Clock = std::chrono::steady_clock;
+using Nanoseconds = std::chrono::nanoseconds;
+
+inline i64 now_in_ns() {
+  return std::chrono::duration_cast<Nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+// A thread that waits actively and did not look at the clock for so long was put aside by the
+// system: slices last 0.7 ms and more, interrupts tens of microseconds.
+constexpr i64 kPutAside = 400'000;
+
+// One for the process: its threads share the cores.
+class Crowding {
+public:
+  // Costs a load, and a clock only where cores are crowded.
+  bool is_on() { return on_.load(std::memory_order_relaxed) && !is_over(); }
+
+  // A waiting thread was put aside: nobody waits actively for the next 10 ms, and twice as long
+  // each time it turns out that they still would have been.
+  void seen(i64 now);
+
+private:
+  static constexpr i64 kFirstHold = 10'000'000, kLongestHold = 1'000'000'000;
+  // Threads that compute on crowded cores are put aside once a slice; others a few times a second.
+  static constexpr i64 kSwitchesPerSecond = 50;
+
+  std::atomic<bool> on_{false};
+  std::atomic<i64> since_{0}, until_{0}, hold_{kFirstHold};
+  std::atomic<long> switches_{0};
+
+  bool is_over();
+  void prolong(i64 now);
+};
+
+Crowding& crowding();
+
+} // namespace wl

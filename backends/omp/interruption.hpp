@@ -1,0 +1,91 @@
+// Ctrl-C ends native work that lasts.
+//
+// Python runs its handlers of signals on the main thread, between two of its own instructions. Work
+// that does not give any back asks in between: loops call interrupted() every few milliseconds and
+// leave early if it says so; their callers then throw, and nobody reads what they left.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+#include "types.hpp"
+
+namespace wl {
+
+// Python's error indicator is set.
+struct PythonError {};
+
+[[noreturn]] inline void throw_python_error() { throw PythonError(); }
+
+// One piece of native work, for as long as the thread that called it has given up the GIL.
+class Interruption {
+public:
+  Interruption();
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+  // Whether a handler has raised. Any thread may ask.
+  bool has_come() const { return has_come_.load(std::memory_order_relaxed); }
+
+  // Lets Python run its handlers if the last time was long ago. The thread that made this asks.
+  void look();
+
+  // Throws if a handler has raised.
+  void end() const {
+    if (has_come())
+      throw_python_error();
+  }
+
+private:
+  std::atomic<bool> has_come_{false};
+  const bool on_main_thread_;
+  Interruption* const outer_;
+  std::chrono::steady_clock::time_point last_{};
+  std::chrono::steady_clock::time_point clock_{};
+  int calls_ = 0, stride_ = 1; // the clock is read after so many calls
+};
+
+// What the loops of this thread belong to. Threads of a team have that of the one that called them.
+struct Belonging {
+  Interruption* interruption = nullptr;
+  bool called_it = false; // this thread made it
+  int handlers = 0;       // that run on this thread, called in the middle of a loop
+};
+Belonging& belonging();
+
+// Whether to leave the loop; a few nanoseconds.
+inline bool interrupted() {
+  const Belonging& here = belonging();
+  if (here.interruption == nullptr)
+    return false;
+  if (here.called_it)
+    here.interruption->look();
+  return here.interruption->has_come();
+}
+
+// Throws if the loops of this thread were left early; for its caller.
+inline void end_if_interrupted() {
+  const Belonging& here = belonging();
+  if (here.interruption != nullptr && here.called_it)
+    here.interruption->end();
+}
+
+// Calls body(from, to) on pieces of [begin, end), until Ctrl-C.
+template <class Body>
+inline void in_pieces(i64 begin, i64 end, i64 size, Body&& body) {
+  while (end - begin > size) {
+    body(begin, begin + size);
+    begin += size;
+    if (interrupted())
+      return;
+  }
+  body(begin, end);
+}
+
+// Called with the GIL when the module is loaded.
+void remember_main_thread();
+// Called in the child of a fork, whose one thread is its main thread.
+void this_is_the_main_thread();
+
+} // namespace wl

@@ -1,0 +1,109 @@
+// Threads that share the parts of a loop.
+//
+// The thread that calls a loop does the first part and a worker each of the others, the same one in
+// every call, which may still have its part in the cache. A part that nobody has begun is done by
+// whoever comes first: nobody waits for a worker that the system has not woken. What a part
+// computes does not depend on who does it.
+//
+// Who waits, for work or for its end, does so actively for microseconds and then sleeps. On crowded
+// cores (crowding.hpp) it sleeps at once: a thread that waits actively there uses up the time that
+// the system grants to the work it waits for. Sleeping workers are woken for parts that are long
+// enough.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "crowding.hpp"
+#include "interruption.hpp"
+
+namespace wl {
+
+// One part of a loop; `body` is what the loop does.
+using PartFunction = void (*)(const void* body, int part);
+
+struct Loop {
+  PartFunction run = nullptr;
+  const void* body = nullptr;
+  int parts = 0;
+};
+
+// One thread beside the caller.
+struct alignas(64) Worker {
+  enum State : std::uint32_t {
+    IDLE,    // waits actively, or is about to
+    ASLEEP,  // waits for `wake`
+    READY,   // has a part that it has not begun
+    CALLED,  // the same, and the caller sleeps
+    TAKEN,   // is at it
+    AWAITED, // the same, and the caller sleeps
+  };
+  std::atomic<std::uint32_t> state{IDLE};
+  std::atomic<bool> is_late{false}; // it was woken, and the system has not let it run yet
+  int part = 0;
+  i64 patience; // how long the next wait may be active
+  std::mutex mutex;
+  std::condition_variable wake;
+};
+
+// Workers of one caller at a time.
+class Team {
+public:
+  // Does all parts, and returns when they are done; throws what a part has thrown.
+  void run(const Loop& loop);
+
+  // Starts workers until there are so many, or until the system has no more.
+  void grow(int workers);
+  int size() const { return static_cast<int>(workers_.size()); }
+  bool may_grow() const { return may_grow_; }
+
+private:
+  // What a part of a loop took, of loops that found workers asleep.
+  struct Known {
+    PartFunction run = nullptr;
+    i64 nanoseconds = 0;
+  };
+  static constexpr int kKnown = 64;
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+  bool may_grow_ = true;
+  // Of the loop at hand. Workers read it once they have taken their part.
+  Loop loop_;
+  int involved_ = 0; // workers that have a part
+  Interruption* interruption_ = nullptr;
+  std::exception_ptr error_;             // the first one, under the mutex
+  alignas(64) std::atomic<int> next_{0}; // of the parts that no worker has
+
+  alignas(64) std::atomic<int> asleep_{0};
+  std::mutex mutex_;
+  std::condition_variable done_;
+  i64 owed_ = 0; // nanoseconds that workers could have saved since they fell asleep
+  Known known_[kKnown];
+
+  void work(Worker& worker);
+  void wait_for_part(Worker& worker);
+  static bool take_part(Worker& worker);
+  void let_begin(Worker& worker);
+  void wait_for(Worker& worker);
+  void hand_out(int workers);
+  void do_part(int part);
+  void do_left_parts();
+  void do_parts_not_begun();
+  int worth_involving(int most);
+  bool is_worth_waking();
+  void learn(i64 nanoseconds);
+  Known& known() { return known_[reinterpret_cast<std::uintptr_t>(loop_.run) / 16 % kKnown]; }
+};
+
+// Calls run(body, part) for all parts, side by side on up to that many threads. Within a part it is
+// a plain loop. Ctrl-C in the meantime throws when all parts have ended.
+void run_parts(const Loop& loop);
+
+// Called once, when the module is loaded.
+void watch_forks();
+
+} // namespace wl

@@ -1,0 +1,34 @@
+"""Threads that share loops, under the sanitizers of the compiler."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+OMP = ROOT / "backends" / "omp"
+COMPILER = shutil.which("g++") or shutil.which("clang++")
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler; CI has one")
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_loops_of_several_threads_have_no_races(sanitizer: str, tmp_path: Path) -> None:
+    assert COMPILER is not None
+    program = tmp_path / "stress"
+    flags = ["-std=c++17", "-O1", "-g", "-pthread", f"-fsanitize={sanitizer}"]
+    folders = [f"-I{OMP}", f"-I{ROOT / 'backends' / 'unified'}"]
+    files = [Path(__file__).with_name("team_stress.cpp"), OMP / "team.cpp", OMP / "crowding.cpp"]
+    made = subprocess.run(
+        [COMPILER, *flags, *folders, *files, "-o", program], capture_output=True, text=True
+    )
+    if made.returncode and "cannot find" in made.stderr:
+        pytest.skip(f"the compiler has no sanitizer of {sanitizer}; CI's has")
+    assert made.returncode == 0, made.stderr
+    run = subprocess.run([program, "1"], capture_output=True, text=True, timeout=120)
+    if "unexpected memory mapping" in run.stderr:
+        pytest.skip("the thread sanitizer does not run on this kernel; CI's does")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout == "0 wrong\n"
