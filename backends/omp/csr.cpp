@@ -91,7 +91,20 @@ private:
   }
 };
 
-// Called by the plan when the values of its matrix have changed.
+// Loops are not ended by Ctrl-C while it lives, also in the middle of a solve that can be.
+class Uninterrupted {
+public:
+  Uninterrupted() { belonging().interruption = nullptr; }
+  ~Uninterrupted() { belonging().interruption = outer_; }
+  Uninterrupted(const Uninterrupted&) = delete;
+  Uninterrupted& operator=(const Uninterrupted&) = delete;
+
+private:
+  Interruption* const outer_ = belonging().interruption;
+};
+
+// Called by the plan when the values of its matrix have changed. A copy with some old values and
+// some new ones would be worse than waiting for it.
 struct csr_update_entry {
   static constexpr const char* operation = "csr.plan";
   static constexpr const char* symbol = "csr_update";
@@ -109,7 +122,9 @@ private:
     const auto typed = std::dynamic_pointer_cast<CsrStateOf<T, I>>(state);
     if (!typed)
       call.fail("A", "its plan was made for other dtypes");
-    call.at_once([&](int) { typed->update_values(A); });
+    const ReleasedGil released;
+    const Uninterrupted whole;
+    typed->update_values(A);
   }
 };
 
