@@ -90,7 +90,7 @@ void dense_rows(const DenseArray<T>& A, const SpmvOperands<T>& o, i64 begin, i64
         dense_tile<1, W>(A, o, i, c, from, to, beta);
     });
     from = to;
-  } while (from < A.n);
+  } while (from < A.n && !interrupted());
 }
 
 } // namespace detail

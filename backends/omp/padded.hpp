@@ -81,7 +81,7 @@ void ell_spmv(const EllArrays<T, I>& A, const SpmvOperands<T>& o, int threads) {
       for (i64 r = 0; r < rows; ++r)
         detail::update(o.y(begin + r, 0), sums[r], o.alpha, o.beta);
     } else {
-      for (i64 r = 0; r < rows; ++r)
+      for (i64 r = 0; r < rows && !interrupted(); ++r)
         detail::padded_row(width, A.m, data + r, indices + r, o.x.data, o.x.ld, &o.y(begin + r, 0),
                            o.k, o.alpha, o.beta);
     }
@@ -122,7 +122,7 @@ void sellp_slice(const SellpArrays<T, I>& A, const SpmvOperands<T>& o, i64 slice
     for (i64 r = 0; r < rows; ++r)
       detail::update(o.y(A.permutation[first + r], 0), sums[r], o.alpha, o.beta);
   } else {
-    for (i64 r = 0; r < rows; ++r)
+    for (i64 r = 0; r < rows && !interrupted(); ++r)
       detail::padded_row(width, size, data + r, indices + r, o.x.data, o.x.ld,
                          &o.y(A.permutation[first + r], 0), o.k, o.alpha, o.beta);
   }

@@ -15,8 +15,9 @@ import pytest
 
 import wollemi as wl
 
-#: Seconds until Ctrl-C, and until it must have been answered.
-PRESSED, ANSWERED = 0.15, 1.0
+#: Seconds until Ctrl-C is pressed, and of a core's time until it must have been answered: the work
+#: below takes several of these.
+PRESSED, ANSWERED = 0.1, 1.0
 
 
 @contextmanager
@@ -45,24 +46,22 @@ def sparse_product(executor: str) -> Callable[[], Any]:
 
 
 def sum_of_products(executor: str) -> Callable[[], Any]:
-    A, B = random_rows(3000, 3000, 100, executor), np.ones((3000, 20_000), np.float32)
-    A = A.astype(np.float32)
+    A, B = random_rows(5000, 2000, 2000, executor), np.ones((2000, 4000))
     return lambda: wl.spmm(A, B)
 
 
 def attention(executor: str) -> Callable[[], Any]:
-    A = random_rows(4000, 4000, 500, executor)
-    B = np.ones((4000, 1500))
+    A, B = random_rows(4000, 4000, 500, executor), np.ones((4000, 2500))
     return lambda: wl.fusedmm(A, B, B, B, edge="softmax")
 
 
 def many_vectors(executor: str) -> Callable[[], Any]:
-    A, x = random_rows(3000, 3000, 300, executor).asformat("sellp"), np.ones((3000, 4000))
+    A, x = random_rows(3000, 3000, 3000, executor).asformat("sellp"), np.ones((3000, 2000))
     return lambda: A @ x
 
 
 def dense_product(executor: str) -> Callable[[], Any]:
-    A, x = wl.Dense(np.ones((2500, 2500)), executor=executor), np.ones((2500, 2500))
+    A, x = wl.Dense(np.ones((4000, 3000)), executor=executor), np.ones((3000, 3000))
     return lambda: A @ x
 
 
@@ -73,11 +72,11 @@ LONG = [sparse_product, sum_of_products, attention, many_vectors, dense_product]
 @pytest.mark.parametrize("work", LONG, ids=lambda work: work.__name__)
 def test_a_long_call_is_interrupted(work: Callable[[str], Callable[[], Any]], threads: int) -> None:
     call = work(f"omp:{threads}")
-    began = time.perf_counter()
+    began = time.process_time()  # not the clock on the wall: others may use the cores
     with pytest.raises(KeyboardInterrupt), ctrl_c(PRESSED):
         call()
-        pytest.fail(f"it was done after {time.perf_counter() - began:.2f} s")  # then it is no test
-    assert time.perf_counter() - began < PRESSED + ANSWERED
+        pytest.fail("it was done before")  # then it is no test
+    assert time.process_time() - began < ANSWERED
 
 
 def test_what_was_interrupted_can_be_done_again() -> None:
