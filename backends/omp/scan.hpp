@@ -17,23 +17,21 @@ struct scan_pointers {
     const int parts = m < kSerialElements ? 1 : threads;
     std::vector<I> before(parts + 1, I(0));
     if (parts > 1) {
-#pragma omp parallel for schedule(static, 1) num_threads(parts)
-      for (int part = 0; part < parts; ++part) {
+      for_parts(parts, [&](int part) {
         const Share share(m, part, parts);
         for (i64 i = share.begin; i < share.end; ++i)
           before[part + 1] += lengths[i];
-      }
+      });
       for (int part = 0; part < parts; ++part)
         before[part + 1] += before[part];
     }
     indptr[0] = 0;
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
+    for_parts(parts, [&](int part) {
       const Share share(m, part, parts);
       I sum = before[part];
       for (i64 i = share.begin; i < share.end; ++i)
         indptr[i + 1] = sum += lengths[i];
-    }
+    });
   }
 };
 
