@@ -32,3 +32,10 @@ def test_loops_of_several_threads_have_no_races(sanitizer: str, tmp_path: Path) 
         pytest.skip("the thread sanitizer does not run on this kernel; CI's does")
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout == "0 wrong\n"
+
+
+def test_no_loop_is_left_to_openmp() -> None:
+    """It is not linked: such a loop would run on one thread."""
+    texts = [*OMP.glob("*.[ch]pp"), *(ROOT / "backends" / "unified").glob("*.hpp")]
+    assert texts
+    assert not [path.name for path in texts if "#pragma omp parallel" in path.read_text()]
