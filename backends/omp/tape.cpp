@@ -80,9 +80,10 @@ i64 Tape::run(const i32* running, i64 limit) const {
   const Interruption interruption;
   i64 done = 0;
   for (; done < limit && *static_cast<const volatile i32*>(running) != 0; ++done) {
-    for (const Work& step : steps_)
+    for (const Work& step : steps_) {
       step(threads);
-    interruption.end();
+      interruption.end(); // the next step may call Python
+    }
     signals.after_iteration();
   }
   return done;
