@@ -11,7 +11,7 @@ from ..errors import InvalidArgument, InvalidMatrix
 from ..executor import Executor
 from ..formats import Bsr, Coo, Csc, Csr, Matrix, validate
 from ..formats.base import place
-from ..formats.convert import FORMATS
+from ..formats.convert import _AT_ONCE, FORMATS
 from .memory import require
 
 HostArray = np.ndarray[Any, Any]
@@ -86,7 +86,7 @@ class Compressed(NamedTuple):
 
     def matrix(self, format: str | None, executor: Executor | str | None) -> Matrix:
         """Return a matrix; Csr if no format is asked for."""
-        if self.format not in ("csr", format):
+        if self.format != (format or "csr"):
             check_pointers("shape", self.shape, self.data.size, format)
         made = _COMPRESSED[self.format](
             (self.data, self.indices, self.indptr), shape=self.shape, executor=executor
@@ -123,11 +123,12 @@ def check_dense(shape: tuple[int, int], dtype: Any) -> None:
 
 def check_pointers(place: str, shape: tuple[int, int], nnz: int, format: str | None) -> None:
     """Raise InvalidMatrix if row pointers have no room, or waste what nobody asked for."""
-    rows, width = shape[0], 8 if max(*shape, nnz) > np.iinfo(np.int32).max else 4
+    rows = max(shape) if format == "csc" else shape[0]
+    width = 8 if max(*shape, nnz) > np.iinfo(np.int32).max else 4
     nbytes = rows * width
     remedy = ': read it with format="coo", which needs none'
     try:
-        require(nbytes, f"{place}: {rows} rows need pointers of")
+        require(_AT_ONCE * nbytes, f"{place}: {rows} rows need pointers, while they are made, of")
     except InvalidMatrix as error:
         raise InvalidMatrix(f"{error}{remedy}") from None
     if format is None and nbytes > max(_POINTERS, _TIMES_ENTRIES * nnz * (8 + width)):

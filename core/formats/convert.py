@@ -29,6 +29,9 @@ from .sellp import SLICE_SIZE, WINDOW, Sellp
 #: Bytes below which nobody asks how much memory there is, which takes 50 microseconds.
 _WORTH_ASKING = 1 << 28
 
+#: Arrays of a number for each row that a conversion holds at the same time.
+_AT_ONCE = 4
+
 #: Every format by its name.
 FORMATS: dict[str, type[Matrix]] = {
     cls.format: cls for cls in (Csr, Csc, Coo, Ell, Sellp, Hybrid, Bsr, Dense, Diagonal)
@@ -75,18 +78,16 @@ def _require_memory(matrix: Matrix, format: str) -> None:
     A GPU says so itself when it is asked for it.
     """
     rows, columns = matrix.shape
-    width = matrix.index_dtype.itemsize
-    nbytes = {
-        "csc": width * columns,
-        "dense": matrix.dtype.itemsize * rows * columns,
-    }.get(format, 0)
-    if not isinstance(matrix, Csr):
-        nbytes = max(nbytes, width * rows)
+    if format == "dense":
+        nbytes = 2 * matrix.dtype.itemsize * rows * columns
+    else:
+        length = max(rows, columns) if "csc" in (format, matrix.format) else rows
+        nbytes = _AT_ONCE * matrix.index_dtype.itemsize * length
     if nbytes > _WORTH_ASKING and matrix.executor.xp is np and nbytes > available():
         raise OutOfDeviceMemory(
             f"a {rows} x {columns} matrix in {format} format takes {nbytes / 2**30:.3g} GiB for "
-            f"its shape alone, and {available() / 2**30:.3g} GiB are available on "
-            f"{matrix.executor.name}"
+            f"its shape alone while it is made, and {available() / 2**30:.3g} GiB are available "
+            f"on {matrix.executor.name}"
         )
 
 

@@ -406,6 +406,17 @@ def test_what_does_not_fit_the_memory_is_refused(monkeypatch):
         wl.read(text(f"{many} 3 1\n1 1 1\n"), format="dense")
 
 
+def test_pointers_that_fit_once_but_not_while_they_are_made_are_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "available", lambda: 20 << 30)
+    np.savez(
+        tmp_path / "a.npz", **{"format": b"csr", "shape": np.array([2, 1 << 31])} | GOOD["csr"]
+    )
+    for file in (tmp_path / "a.npz", text("2 2147483648 1\n1 1 1\n")):
+        with pytest.raises(InvalidMatrix, match="need pointers"):
+            wl.read(file, format="csc")
+    assert wl.read(tmp_path / "a.npz").shape == (2, 1 << 31)
+
+
 def test_there_is_memory():
     assert 0 < memory.available() < 1 << 50
 

@@ -1,6 +1,7 @@
 """What constructors are given: SciPy's tuples, options, and what is none of them."""
 
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -151,11 +152,20 @@ def test_what_is_no_preconditioner_is_named_as_one(M):
 
 @pytest.mark.parametrize("name", ["reference", "omp"])
 @pytest.mark.parametrize("format", ["Csr", "Csc", "Bsr"])
-def test_a_shape_that_no_memory_holds_is_refused_with_its_size(format, name):
+def test_a_shape_that_no_memory_holds_is_refused_with_its_size(monkeypatch, format, name):
     for place in (1 << 40, 1 << 62):
         arg = ([1.0], ([place], [place]))
         with pytest.raises(OutOfDeviceMemory, match=f"for its shape alone.*on {name}"):
             getattr(wl, format)(arg, executor=name)
+    monkeypatch.setattr(
+        import_module("wollemi.core.formats.convert"), "available", lambda: 20 << 30
+    )
+    arg = ([1.0], ([1], [1 << 31]))  # 16 GiB of pointers, which a conversion has more than once
+    with pytest.raises(OutOfDeviceMemory, match="for its shape alone"):
+        wl.Csc(arg, executor=name)
+    assert wl.Csr(arg, executor=name).nnz == 1
+    with pytest.raises(OutOfDeviceMemory, match="for its shape alone"):
+        wl.Csr(arg, executor=name).tocsc()
     A = wl.Coo(([1.0], ([1 << 40], [1 << 40])), executor=name)
     assert A.nnz == 1
     with pytest.raises(OutOfDeviceMemory, match="dense format"):
