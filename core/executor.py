@@ -247,3 +247,23 @@ def same_executor(what: str, *placed: Any) -> Executor:
                 f'move one of them, for instance with .to("{first.name}")'
             )
     return first
+
+
+def brought_together(what: str, *operands: Any) -> tuple[Any, ...]:
+    """Return operators on the one executor where they meet.
+
+    What was made of the host's data without ``executor=`` has no home. It follows those that have
+    one; among operators without a home the first stays where it is.
+
+    Raises
+    ------
+    ExecutorMismatch
+        If operators have different homes.
+    """
+    first = operands[0]
+    if all(other.executor is first.executor for other in operands[1:]):
+        return operands  # most often, and soonest told
+    place = next((op for op in operands if not op._follows), first).executor
+    moved = tuple(op.to(place) if op._follows and op.executor != place else op for op in operands)
+    same_executor(what, *moved)
+    return moved

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from .assembled import Assembled
 from .dtypes import asked_dtype, common_dtype
-from .errors import InvalidArgument, ShapeMismatch
-from .executor import same_executor
+from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
+from .executor import brought_together
 from .factors import number
 from .linop import FACTS, LinOp
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
+    from .formats.csr import Csr
 
 
 class Temporary:
@@ -46,13 +49,15 @@ class Temporary:
         return Temporary, ()
 
 
-class _Composed(LinOp):
+class _Composed(Assembled):
     """What sums, products and scalings share: parts that must live in one place."""
 
     _kept: ClassVar[dict[str, str]] = FACTS
 
     def __init__(self, *parts: LinOp, dtype: np.dtype[Any] | None = None) -> None:
-        self.executor = same_executor(type(self).__name__.lower(), *parts)
+        parts = brought_together(type(self).__name__.lower(), *parts)
+        self.executor = parts[0].executor
+        self._follows = all(part._follows for part in parts)
         self.dtype = common_dtype(*(p.dtype for p in parts), *([dtype] if dtype else []))
         self.parts = tuple(p.astype(self.dtype) for p in parts)
 
@@ -60,6 +65,21 @@ class _Composed(LinOp):
     def resident(self) -> bool:
         """Whether applying is made of executor operations alone."""
         return all(part.resident for part in self.parts)
+
+    @property
+    def _has_entries(self) -> bool:  # type: ignore[override]
+        return all(part._has_entries for part in self.parts)
+
+    def _matrices(self) -> list[Csr]:
+        """Return the parts as matrices."""
+        unknown = [type(part).__name__ for part in self.parts if not hasattr(part, "tocsr")]
+        if unknown:
+            raise UnsupportedOperation(
+                f"this {type(self).__name__} has no entries to make a matrix of: its part "
+                f"{unknown[0]} is known by what it does to vectors alone; A.to_dense() applies it "
+                "to every unit vector"
+            )
+        return [part.tocsr() for part in self.parts]  # type: ignore[attr-defined]
 
     def _with_parts(self, *parts: LinOp) -> Self:
         return type(self)(*parts)
@@ -92,6 +112,11 @@ class Sum(_Composed):
         super().__init__(*parts)
         self.shape = parts[0].shape
 
+    def _entries(self) -> Csr:
+        from .formats.arithmetic import add
+
+        return reduce(add, self._matrices())
+
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         for part in self.parts:
             part._apply(x, y, alpha, beta)
@@ -121,6 +146,11 @@ class Product(_Composed):
         super().__init__(left, right)
         self.shape = (left.shape[0], right.shape[1])
         self._between = Temporary()
+
+    def _entries(self) -> Csr:
+        from .formats.arithmetic import matmul
+
+        return matmul(*self._matrices())
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         left, right = self.parts
@@ -153,6 +183,9 @@ class Scaled(_Composed):
 
     def _with_parts(self, *parts: LinOp) -> Self:
         return type(self)(self.factor, *parts)
+
+    def _entries(self) -> Csr:
+        return self._matrices()[0] * self.factor
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.parts[0]._apply(x, y, alpha * self.factor, beta)

@@ -59,6 +59,13 @@ class LinOp(ArrayProtocol, ABC):
     dtype: np.dtype[Any]
     executor: Executor
 
+    #: Whether this is a matrix, or made of matrices alone, and so can become one.
+    _has_entries: bool = False
+
+    #: Whether it was made of the host's data without ``executor=``: it has no home, and goes to
+    #: that of an operator that it meets.
+    _follows: bool = False
+
     #: What an operator of this class keeps as it was made, and what to do for another one.
     _kept: ClassVar[dict[str, str]] = {}
 

@@ -35,7 +35,8 @@ class LinearOperator(LinOp):
     dtype : dtype
         The dtype of the result; float64 by default.
     executor : Executor or str, optional
-        Where the callable's arrays live; the default executor by default.
+        Where the callable's arrays live; by default where the operators are that this one meets,
+        and the default executor alone.
 
     Notes
     -----
@@ -66,6 +67,7 @@ class LinearOperator(LinOp):
             raise InvalidArgument(f"matvec: expected a callable, got {type(matvec).__name__}")
         self.dtype = common_dtype(np.float64 if dtype is None else dtype)
         self.executor = get_default_executor() if executor is None else executor_by_name(executor)
+        self._follows = executor is None
         self._matvec, self._rmatvec = matvec, rmatvec
         self._matmat, self._rmatmat = matmat, rmatmat
 
@@ -105,14 +107,9 @@ class LinearOperator(LinOp):
         """The conjugate transpose."""
         if self._rmatvec is None:
             raise UnsupportedOperation("this LinearOperator has no transpose: pass rmatvec=")
-        return LinearOperator(
-            self.shape[::-1],
-            self._rmatvec,
-            self._matvec,
-            self._rmatmat,
-            self._matmat,
-            self.dtype,
-            self.executor,
+        callables = (self._rmatvec, self._matvec, self._rmatmat, self._matmat)
+        return self._made(
+            self.shape[::-1], *callables, self.dtype, self.executor, follows=self._follows
         )
 
     @property
@@ -127,16 +124,33 @@ class LinearOperator(LinOp):
             lambda x: self.apply(x.conj()).conj(),
             dtype=self.dtype,
             executor=self.executor,
-        )
+        )  # it has a home: its callables apply operators that are where this one is
 
     def to(self, executor: Executor | str) -> LinOp:
-        """Return this operator on another executor; itself if it is there already."""
-        if executor_by_name(executor) != self.executor:
+        """Return this operator on another executor; itself if it is there already.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If it was made for an executor: the callable was written for the arrays of that one.
+        """
+        target = executor_by_name(executor)
+        if target == self.executor:
+            return self
+        if not self._follows:
             raise UnsupportedOperation(
                 "a LinearOperator cannot be moved: its callable was written for the arrays of "
                 f"{self.executor.name}; make another one there"
             )
-        return self
+        return self._made(self.shape, *self._callables(), self.dtype, target, follows=False)
+
+    def _callables(self) -> tuple[Any, Any, Any, Any]:
+        return self._matvec, self._rmatvec, self._matmat, self._rmatmat
+
+    def _made(self, *arguments: Any, follows: bool) -> LinearOperator:
+        made = LinearOperator(*arguments)
+        made._follows = follows
+        return made
 
     def astype(self, dtype: Any) -> LinOp:
         """Return this operator computing in ``dtype``; itself if it does already."""
@@ -145,14 +159,8 @@ class LinearOperator(LinOp):
             return self
         if is_complex(self.dtype) and not is_complex(dtype):
             raise InvalidArgument("a complex operator cannot be computed in a real dtype")
-        return LinearOperator(
-            self.shape,
-            self._matvec,
-            self._rmatvec,
-            self._matmat,
-            self._rmatmat,
-            dtype,
-            self.executor,
+        return self._made(
+            self.shape, *self._callables(), dtype, self.executor, follows=self._follows
         )
 
 

@@ -14,7 +14,7 @@ from ..core.errors import (
     InvalidMatrix,
     ShapeMismatch,
 )
-from ..core.executor import same_executor
+from ..core.executor import brought_together, same_executor
 from ..core.iteration import Cycles, Iteration, Replay
 from ..core.linop import LinOp
 from ..core.loggers import Logger, Progress, checked_loggers
@@ -84,6 +84,8 @@ class KrylovSolver(LinOp, metaclass=Configurable):
                 f"{type(self).__name__} needs a square operator, got {rows}x{columns}; for least "
                 "squares solve with A.H @ A"
             )
+        if self.A._follows and isinstance(M, LinOp):
+            self.A, M = brought_together("the solver", self.A, M)
         M = preconditioner(M, self.A)
         self.M = None if M is None else as_preconditioner(M, self.A)
         if stop is None:
@@ -339,5 +341,7 @@ def as_preconditioner(M: Any, A: LinOp) -> LinOp:
         raise ShapeMismatch(
             f"M is {operator.shape[0]}x{operator.shape[1]} and A is {A.shape[0]}x{A.shape[1]}"
         )
+    if operator._follows:
+        operator = operator.to(A.executor)
     same_executor("the solver", A, operator)
     return operator

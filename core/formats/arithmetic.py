@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from ..assembled import Assembled
 from ..dtypes import common_dtype
 from ..errors import ShapeMismatch
-from ..executor import same_executor
+from ..executor import brought_together
 from ..operations import structure
 from .base import Matrix
 from .csr import Csr
 
 
-def _as_csr(*matrices: Matrix) -> list[Csr]:
+def _as_csr(*matrices: Matrix | Assembled) -> list[Csr]:
     """Return the matrices as Csr of one dtype and one index dtype."""
     dtype = common_dtype(*(m.dtype for m in matrices))
     converted: list[Csr] = [m.asformat("csr").astype(dtype) for m in matrices]
@@ -30,9 +31,9 @@ def _with_index_dtype(matrix: Csr, dtype: object) -> Csr:
     )
 
 
-def matmul(left: Matrix, right: Matrix) -> Csr:
+def matmul(left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
     """Return the sparse product as a Csr with sorted rows; cancellations stay as zeros."""
-    executor = same_executor("the product", left, right)
+    left, right = brought_together("the product", left, right)
     if left.shape[1] != right.shape[0]:
         raise ShapeMismatch(
             f"no product of {left.shape[0]}x{left.shape[1]} and "
@@ -40,17 +41,24 @@ def matmul(left: Matrix, right: Matrix) -> Csr:
             f"{right.shape[0]} rows"
         )
     a, b = _as_csr(left, right)
-    indptr, indices, data = executor.run(structure.csr_matmul, a, b)
-    return Csr._from_arrays(executor, (left.shape[0], right.shape[1]), data, indices, indptr)
+    indptr, indices, data = a.executor.run(structure.csr_matmul, a, b)
+    made = Csr._from_arrays(a.executor, (left.shape[0], right.shape[1]), data, indices, indptr)
+    return made._following(left, right)
 
 
-def add(left: Matrix, right: Matrix, alpha: complex = 1.0, beta: complex = 1.0) -> Csr:
+def add(
+    left: Matrix | Assembled,
+    right: Matrix | Assembled,
+    alpha: complex = 1.0,
+    beta: complex = 1.0,
+) -> Csr:
     """Return ``alpha * left + beta * right`` as a Csr with sorted rows."""
-    executor = same_executor("the sum", left, right)
+    left, right = brought_together("the sum", left, right)
     if left.shape != right.shape:
         raise ShapeMismatch(
             f"no sum of {left.shape[0]}x{left.shape[1]} and {right.shape[0]}x{right.shape[1]}"
         )
     a, b = _as_csr(left, right)
-    indptr, indices, data = executor.run(structure.csr_add, a, b, alpha, beta)
-    return Csr._from_arrays(executor, left.shape, data, indices, indptr)
+    indptr, indices, data = a.executor.run(structure.csr_add, a, b, alpha, beta)
+    made = Csr._from_arrays(a.executor, left.shape, data, indices, indptr)
+    return made._following(left, right)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Number
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 from weakref import WeakSet
 
 import numpy as np
@@ -46,6 +46,8 @@ class Matrix(EntryMethods, LinOp):
     arrays: ClassVar[tuple[str, ...]]
 
     data: Array
+
+    _has_entries = True
 
     _kept: ClassVar[dict[str, str]] = FACTS | {
         "shape": "wl.Csr(A.to_scipy().reshape(shape)) is a matrix of another shape"
@@ -123,12 +125,19 @@ class Matrix(EntryMethods, LinOp):
         sharers: WeakSet[Matrix] = WeakSet((self,)) if self._sharers is None else self._sharers
         sharers.add(other)
         self._sharers = other._sharers = sharers
-        return other
+        return other._following(self) if other.executor is self.executor else other
 
-    def _become(self, made: Matrix) -> None:
+    def _following(self, *made_of: LinOp) -> Self:
+        """Return this matrix, without a home if nothing that it was made of has one."""
+        if all(part._follows for part in made_of):
+            self.__dict__["_follows"] = True
+        return self
+
+    def _become(self, made: Matrix, follows: bool = False) -> None:
         """Take over what ``made`` is made of; it may be a matrix that its owner goes on using."""
         self.__dict__.update(made.__dict__)
         made._share_values(self)
+        self.__dict__["_follows"] = follows
 
     #: Who has recorded programs over the arrays of matrices: each has a list ``outdated``. Solvers
     #: record anew what is outdated.
@@ -155,7 +164,8 @@ class Matrix(EntryMethods, LinOp):
         return {}
 
     def _with_arrays(self, executor: Executor, *arrays: Array) -> Self:
-        return self._from_arrays(executor, self.shape, *arrays, **self._extra())
+        made = self._from_arrays(executor, self.shape, *arrays, **self._extra())
+        return made._following(self) if executor is self.executor else made
 
     def _native_arrays(self) -> list[Array]:
         return [getattr(self, name) for name in self.arrays]
@@ -344,18 +354,18 @@ class Matrix(EntryMethods, LinOp):
 
     def _after(self, other: LinOp) -> LinOp:
         """Return the product with another operator; that of matrices is a matrix."""
-        if isinstance(other, Matrix):
+        if other._has_entries:
             from .arithmetic import matmul
 
-            return matmul(self, other)
+            return matmul(self, cast("Matrix", other))
         return super()._after(other)
 
     def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
         """Return this matrix plus ``factor`` times an operator; with a matrix, a matrix."""
-        if isinstance(other, Matrix):
+        if other._has_entries:
             from .arithmetic import add
 
-            return add(self, other, beta=factor)
+            return add(self, cast("Matrix", other), beta=factor)
         return super()._plus(other, factor)
 
     def __mul__(self, factor: Any) -> Any:
@@ -411,6 +421,25 @@ def place(executor: Executor | str | None, *arrays: Any) -> Executor:
         if name:
             return executor_owning(array, name)
     return get_default_executor()
+
+
+def homeless(executor: Executor | str | None, arg: Any) -> bool:
+    """Return whether what is made of ``arg`` has no home: host data, and no executor asked for."""
+    if executor is not None:
+        return False
+    if isinstance(arg, LinOp):
+        return arg._follows
+    if isinstance(arg, (tuple, list)):
+        return all(homeless(None, part) for part in arg) if _holds_arrays(arg) else True
+    from ..operands import home
+
+    if str(getattr(arg, "layout", "")).startswith("torch.sparse"):
+        return str(arg.device) == "cpu"
+    return not home(getattr(arg, "data", None)) if hasattr(arg, "tocsr") else not home(arg)
+
+
+def _holds_arrays(arg: Any) -> bool:
+    return len(arg) <= 3 and any(not isinstance(part, (int, float, complex)) for part in arg)
 
 
 def own(executor: Executor, checked: np.ndarray[Any, Any], given: Any) -> Array:

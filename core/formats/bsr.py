@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidMatrix
 from ..operations import matrix as operations
 from . import validate
-from .base import Matrix, checked_shape, converted, own, place
+from .base import Matrix, checked_shape, converted, homeless, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -74,7 +74,7 @@ class Bsr(Matrix):
             made = converted(arg, "bsr", shape, executor, blocksize=blocksize)
         if dtype is not None:
             made = made.astype(dtype)
-        self._become(made)
+        self._become(made, homeless(executor, arg))
 
     @property
     def blocksize(self) -> tuple[int, int]:

@@ -62,9 +62,9 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
     if format == "csr":
         if asked:
             raise InvalidArgument(f"csr has no options, got {', '.join(asked)}")
-        return csr
+        return csr._following(matrix)
     try:
-        return _FROM_CSR[format](csr, **options)
+        return _FROM_CSR[format](csr, **options)._following(matrix)
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise

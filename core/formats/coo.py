@@ -10,7 +10,7 @@ from ..dtypes import is_complex
 from ..operations import matrix as operations
 from ..store import PatternStore
 from . import validate
-from .base import Matrix, checked_shape, converted, own, place
+from .base import Matrix, checked_shape, converted, homeless, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -64,7 +64,7 @@ class Coo(Matrix):
             made = converted(arg, "coo", shape, executor)
         if dtype is not None:
             made = made.astype(dtype)
-        self._become(made)
+        self._become(made, homeless(executor, arg))
 
     #: What follows from the pattern: where rows begin.
     _pattern: PatternStore

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..dtypes import is_complex
 from ..operations import matrix as operations
 from . import validate
-from .base import Matrix, checked_shape, converted, own, place
+from .base import Matrix, checked_shape, converted, homeless, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -68,7 +68,7 @@ class Csc(Matrix):
             made = converted(arg, "csc", shape, executor)
         if dtype is not None:
             made = made.astype(dtype)
-        self._become(made)
+        self._become(made, homeless(executor, arg))
 
     def _reset(self) -> None:
         self._by_rows: tuple[Csr, Array] | None = None

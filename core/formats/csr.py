@@ -18,7 +18,7 @@ from ..operations import products, structure
 from ..statistics import RowStatistics, row_statistics
 from ..store import Key, PatternStore, ValueStore
 from . import validate
-from .base import Matrix, checked_shape, converted, own, place
+from .base import Matrix, checked_shape, converted, homeless, own, place
 
 if TYPE_CHECKING:
     from ..algorithm import Plan
@@ -97,7 +97,7 @@ class Csr(Matrix):
             made = converted(arg, "csr", shape, executor)
         if dtype is not None:
             made = made.astype(dtype)
-        self._become(made)
+        self._become(made, homeless(executor, arg))
 
     @staticmethod
     def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:

@@ -12,7 +12,7 @@ from ..dtypes import value_dtype
 from ..errors import InvalidMatrix
 from ..operands import native
 from ..operations import matrix as operations
-from .base import Matrix, is_new, place
+from .base import Matrix, homeless, is_new, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -48,7 +48,8 @@ class Dense(Matrix):
         else:
             made = dense_of(arg, executor)
             made = made if is_new(made.data, arg) else made.copy()
-        self._become(made if dtype is None else made.astype(dtype))
+        made = made if dtype is None else made.astype(dtype)
+        self._become(made, homeless(executor, arg))
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.dense_spmv, self, x, y, alpha, beta)

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..assembled import Assembled
 from ..dtypes import asked_dtype, value_dtype
 from ..errors import InvalidMatrix
-from ..linop import FACTS, LinOp
+from ..linop import FACTS
 from ..operands import native
 from ..operations import vector
 from ..registry import executor as executor_by_name
-from .base import Matrix, checked_shape, place
+from .base import Matrix, checked_shape, homeless, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
+    from .csr import Csr
 
 
 class Diagonal(Matrix):
@@ -50,6 +52,7 @@ class Diagonal(Matrix):
         values = where.copy(values.astype(held, copy=False))
         n = int(values.size)
         self.__dict__.update(Diagonal._from_arrays(where, (n, n), values).__dict__)
+        self._follows = homeless(executor, data)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(vector.scale_rows, self.data, x, y, alpha, beta)
@@ -68,7 +71,7 @@ class Diagonal(Matrix):
         return self.executor.copy(self.data)
 
 
-class Identity(LinOp):
+class Identity(Assembled):
     """The identity.
 
     Parameters
@@ -86,6 +89,7 @@ class Identity(LinOp):
     """
 
     _kept: ClassVar[dict[str, str]] = FACTS
+    _has_entries = True
 
     def __init__(
         self, n: int, *, dtype: DTypeLike = np.float32, executor: Executor | str | None = None
@@ -93,6 +97,11 @@ class Identity(LinOp):
         self.shape = checked_shape((n, n))
         self.dtype = asked_dtype(dtype)
         self.executor = place(executor)
+        self._follows = executor is None
+
+    def _entries(self) -> Csr:
+        ones = Diagonal(np.ones(self.shape[0], self.dtype), executor=self.executor)
+        return ones.tocsr()._following(self)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(vector.axpby, x, y, alpha, beta)
@@ -108,11 +117,13 @@ class Identity(LinOp):
         return self
 
     def to(self, executor: Executor | str) -> Self:
-        """Return the identity on another executor."""
+        """Return the identity on another executor, which is its home then."""
         return type(self)(self.shape[0], dtype=self.dtype, executor=executor_by_name(executor))
 
     def astype(self, dtype: DTypeLike) -> Self:
         """Return the identity computing in ``dtype``; itself if it does already."""
         if asked_dtype(dtype) == self.dtype:
             return self
-        return type(self)(self.shape[0], dtype=dtype, executor=self.executor)
+        made = type(self)(self.shape[0], dtype=dtype, executor=self.executor)
+        made._follows = self._follows
+        return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..operations import matrix as operations
-from .base import Matrix
+from .base import Matrix, homeless
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -55,7 +55,8 @@ class Ell(Matrix):
         from ..interop import matrix_from
 
         made = matrix_from(arg, executor).asformat("ell", width=width)
-        self._become(made if dtype is None else made.astype(dtype))
+        made = made if dtype is None else made.astype(dtype)
+        self._become(made, homeless(executor, arg))
 
     def _extra(self) -> dict[str, Any]:
         return {"_nnz": self._nnz}

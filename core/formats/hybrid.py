@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ..registry import executor as executor_by_name
-from .base import Matrix
+from .base import Matrix, homeless
 from .coo import Coo
 from .ell import Ell
 
@@ -66,6 +66,7 @@ class Hybrid(Matrix):
 
         made = matrix_from(arg, executor).asformat("hybrid", width=width)
         self.__dict__.update((made if dtype is None else made.astype(dtype)).__dict__)
+        self._follows = homeless(executor, arg)
 
     @classmethod
     def _from_parts(cls, ell: Ell, coo: Coo) -> Self:

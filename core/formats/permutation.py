@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..assembled import Assembled
 from ..dtypes import asked_dtype
 from ..errors import InvalidMatrix
-from ..linop import FACTS, LinOp
+from ..linop import FACTS
 from ..operands import to_host
 from ..operations import vector
 from ..registry import executor as executor_by_name
 from . import validate
-from .base import own, place
+from .base import homeless, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
+    from .csr import Csr
 
 
-class Permutation(LinOp):
+class Permutation(Assembled):
     """The operator that reorders: ``(P @ x)[i] == x[indices[i]]``, as ``x[indices]`` does.
 
     Parameters
@@ -44,6 +46,7 @@ class Permutation(LinOp):
 
     indices: Array
 
+    _has_entries = True
     _kept: ClassVar[dict[str, str]] = FACTS | {"indices": "make a new wl.Permutation(indices)"}
 
     def __init__(
@@ -64,6 +67,15 @@ class Permutation(LinOp):
         self.dtype = asked_dtype(dtype)
         self.executor = place(executor, indices)
         self.indices = own(self.executor, checked, indices)
+        self._follows = homeless(executor, indices)
+
+    def _entries(self) -> Csr:
+        from .csr import Csr
+
+        indices = np.asarray(self.executor.to_host(self.indices))
+        starts = np.arange(indices.size + 1, dtype=indices.dtype)
+        arrays = (np.ones(indices.size, self.dtype), indices, starts)
+        return Csr(arrays, self.shape, executor=self.executor)._following(self)
 
     @property
     def index_dtype(self) -> np.dtype[Any]:
@@ -74,6 +86,7 @@ class Permutation(LinOp):
         made = type(self).__new__(type(self))
         made.shape, made.dtype, made.executor = self.shape, asked_dtype(dtype), executor
         made.indices = indices
+        made._follows = self._follows and executor is self.executor
         return made
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..assembled import Assembled
 from ..dtypes import value_dtype
-from ..errors import InvalidMatrix
+from ..errors import InvalidMatrix, UnsupportedOperation
 from ..executor import Executor
 from ..formats.base import Matrix, checked_shape, place
 from ..formats.bsr import Bsr
@@ -18,6 +19,7 @@ from ..formats.coo import Coo
 from ..formats.csc import Csc
 from ..formats.csr import Csr
 from ..formats.dense import dense_of
+from ..linop import LinOp
 from ..operands import home, is_host, to_host
 
 _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
@@ -25,7 +27,7 @@ _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
 
 def is_sparse(arg: object) -> bool:
     """Return whether ``arg`` is a sparse matrix of ours, SciPy, CuPy or PyTorch."""
-    return isinstance(arg, Matrix) or hasattr(arg, "tocsr") or _torch_layout(arg) != ""
+    return isinstance(arg, LinOp) or hasattr(arg, "tocsr") or _torch_layout(arg) != ""
 
 
 def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
@@ -43,6 +45,8 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
     """
     if isinstance(arg, Matrix):
         return arg if executor is None else arg.to(executor)
+    if isinstance(arg, LinOp):
+        return matrix_from(_entries_of(arg), executor)
     if hasattr(arg, "tocsr"):
         return _from_scipy_like(arg, executor)
     if _torch_layout(arg):
@@ -53,6 +57,15 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
             "indptr) for Csr, Csc and Bsr, (data, (row, col)) for Csr, Csc and Coo"
         )
     return dense_of(arg, executor)
+
+
+def _entries_of(operator: LinOp) -> Matrix:
+    if isinstance(operator, Assembled):
+        return operator.tocsr()
+    raise UnsupportedOperation(
+        f"a {type(operator).__name__} has no entries to make a matrix of: it is known by what it "
+        "does to vectors alone; A.to_dense() applies it to every unit vector"
+    )
 
 
 def matrix_beside(executor: Executor, arg: Any) -> Matrix | None:

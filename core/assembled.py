@@ -1,0 +1,86 @@
+"""Operators that are made of matrices, and so can become one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .linop import LinOp
+
+if TYPE_CHECKING:
+    from .formats.bsr import Bsr
+    from .formats.coo import Coo
+    from .formats.csc import Csc
+    from .formats.csr import Csr
+
+
+class Assembled(LinOp):
+    """An operator whose entries are known: the identity, permutations, and expressions of matrices.
+
+    Expressions with a :class:`wollemi.core.formats.Matrix` in them are matrices at once. What is
+    made of the identity and of permutations alone stays an operator, until a matrix meets it or
+    :meth:`asformat` asks for one.
+    """
+
+    def _entries(self) -> Csr:
+        """Return this operator as a matrix by compressed rows."""
+        raise NotImplementedError
+
+    def _after(self, other: LinOp) -> LinOp:
+        from .formats.base import Matrix
+
+        if isinstance(other, Matrix) and self._has_entries:
+            from .formats.arithmetic import matmul
+
+            return matmul(self, other)
+        return super()._after(other)
+
+    def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
+        from .formats.base import Matrix
+
+        if isinstance(other, Matrix) and self._has_entries:
+            from .formats.arithmetic import add
+
+            return add(self, other, beta=factor)
+        return super()._plus(other, factor)
+
+    def asformat(self, format: str, **options: Any) -> Any:
+        """Return this operator as a matrix in a format, as of :meth:`wollemi.Csr.asformat`.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If part of it is an operator without entries.
+
+        Examples
+        --------
+        >>> import wollemi as wl
+        >>> P = wl.Permutation([1, 0])
+        >>> (P @ P + 2 * wl.Identity(2)).asformat("csr").to_dense()
+        array([[3., 0.],
+               [0., 3.]], dtype=float32)
+        """
+        return self._entries().asformat(format, **options)
+
+    def tocsr(self) -> Csr:
+        """Return this operator as a :class:`wollemi.Csr`."""
+        return self._entries()
+
+    def tocsc(self) -> Csc:
+        """Return this operator as a :class:`wollemi.Csc`."""
+        return self._entries().tocsc()
+
+    def tocoo(self) -> Coo:
+        """Return this operator as a :class:`wollemi.Coo`."""
+        return self._entries().tocoo()
+
+    def tobsr(self, blocksize: tuple[int, int] | None = None) -> Bsr:
+        """Return this operator as a :class:`wollemi.Bsr`."""
+        return self._entries().tobsr(blocksize)
+
+    def diagonal(self, k: int = 0) -> Any:
+        """Return the main diagonal, or the ``k``-th one above it, as a native array."""
+        return self._entries().diagonal(k)
+
+    def to_scipy(self) -> Any:
+        """Return a ``scipy.sparse`` array of the entries."""
+        return self._entries().to_scipy()
