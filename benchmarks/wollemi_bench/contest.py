@@ -124,15 +124,8 @@ class Contest:
         disturbed = [] if gpu else neighbours.note()
         troubles |= {name: f"failed: {reason}" for name, reason in lost.items()}
         beside = {} if gpu else _beside(contenders, settings)
-        bandwidth: dict[str, float] = {}
-        reads: Any = None
-        if streams is not None:
-            found = [ready for _, ready in memory]
-            bandwidth, reads = stations.gauge.note(streams, settings.cold, found, times)
-        elif cost is not None and self.entrants[0].executor is not None:
-            executor = self.entrants[0].executor
-            bandwidth = stations.gauge.of_gpu(executor, cost.bytes, settings.cold)
-            reads = bandwidth.get("read")
+        found = [ready for _, ready in memory]
+        bandwidth, reads = self._bandwidth(stations, cost, streams, found, times, settings.cold)
         outcomes = []
         for station, ready in held:
             timing, facts, share = times.get(ready.name), ready.facts, None
@@ -150,6 +143,24 @@ class Contest:
             if station is not None:
                 station.clear()
         return outcomes, bandwidth
+
+    def _bandwidth(
+        self,
+        stations: Stations,
+        cost: Cost | None,
+        streams: Streams | None,
+        found: list[Ready],
+        times: dict[str, Timing],
+        cold: bool,
+    ) -> tuple[dict[str, float], Any]:
+        """Return bytes per second by kind of access, and those of reading in every round."""
+        if streams is not None:
+            return stations.gauge.note(streams, cold, found, times)
+        executor = self.entrants[0].executor
+        if cost is None or executor is None:
+            return {}, None
+        bandwidth = stations.gauge.of_gpu(executor, cost.bytes, cold)
+        return bandwidth, bandwidth.get("read")
 
     def _streams(
         self, stations: Stations, cost: Cost | None, cold: bool

@@ -100,6 +100,11 @@ def test_the_total_stands_between_the_halves(member: wl.Executor, dtype: str, rn
 def test_a_member_solves_its_part_of_the_system_of_all(
     member: wl.Executor, name: str, rng: Any
 ) -> None:
+    if member.backend in ("cuda", "hip"):
+        pytest.skip(
+            "these links copy through the host, which a captured loop cannot; reference, omp and "
+            "dpcpp run this"
+        )
     line = sp.diags([-1.0, 2.5, -1.0], [-1, 0, 1], shape=(40, 40)).tocsr()
     b = rng.standard_normal((40, 2))
     whole = sp.block_diag([line, line]).tocsr()

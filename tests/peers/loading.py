@@ -49,6 +49,13 @@ def test_module(name: str, replaced: Mapping[str, Mapping[str, Any]]) -> ModuleT
         patch.start()
     try:
         spec.loader.exec_module(module)
+    except KeyError as unknown:  # newer SciPys look their functions up in a table of their own
+        if not isinstance(unknown.args[0], NotOurs) and not callable(unknown.args[0]):
+            raise
+        pytest.skip(
+            f"{name} looks functions up in a table of its library; it runs with SciPy 1.17",
+            allow_module_level=True,
+        )
     finally:
         for patch in patches:
             patch.stop()

@@ -72,7 +72,7 @@ def test_facts_are_found_once_and_follow_new_values(on, monkeypatch):
     assert facts_of(A).hermitian and facts_of(A).positive == 0
     A.data *= -1
     assert facts_of(A).may_be_definite
-    A.data = wl.Csr(poisson(5) + 0, executor=on).data * np.arange(A.nnz)
+    A.data = wl.Csr(poisson(5) + 0, executor=on).data * on.from_host(np.arange(float(A.nnz)))
     assert not facts_of(A).hermitian
 
 

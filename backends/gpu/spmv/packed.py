@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core.algorithm import Unsuited
 from ...simt import kernels as simt
 from .. import launch
 from ..base import GpuExecutor
@@ -79,7 +80,15 @@ class Packed:
         self.length: Any = None
 
     def pack(self, matrix: Any) -> Packed:
-        """Lay out the slices of ``length`` and fill them."""
+        """Lay out the slices of ``length`` and fill them.
+
+        Raises
+        ------
+        Unsuited
+            If there are none.
+        """
+        if not self.length.size:
+            raise Unsuited("it has no entries to lay out")
         xp, device = self.executor.xp, self.executor.device
         self.lanes = int(self.length.size)
         self.slice_ptr, total, self.width = self.executor.planned(

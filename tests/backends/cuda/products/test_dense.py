@@ -12,7 +12,7 @@ import wollemi as wl
 from wollemi.backends.cuda.products import dense
 from wollemi.backends.cuda.products.dense import DenseProduct, dense_fill, dense_mend, text_of
 from wollemi.backends.gpu.products.csr import Adapter
-from wollemi.core.algorithm import Facts
+from wollemi.core.algorithm import Facts, Unsuited
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.statistics import RowStatistics
 
@@ -157,8 +157,9 @@ def test_it_is_not_chosen_where_memory_is_short(monkeypatch: pytest.MonkeyPatch)
 def test_places_that_come_twice_are_refused() -> None:
     executor = LockstepExecutor(32)
     A = wl.Csr(([1.0, 2.0, 3.0], [1, 0, 1], [0, 3]), shape=(1, 2), executor=executor)
-    assert "twice" in (DenseProduct().defect(Adapter(executor), A) or "")
-    assert DenseProduct().defect(Adapter(executor), wl.Csr(np.eye(2), executor=executor)) is None
+    with pytest.raises(Unsuited, match="twice"):
+        DenseProduct().prepare(Adapter(executor), A, None)
+    DenseProduct().prepare(Adapter(executor), wl.Csr(np.eye(2), executor=executor), None)
 
 
 def test_other_gpus_say_what_they_have() -> None:
