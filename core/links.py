@@ -9,6 +9,8 @@ both halves are one kernel.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .dtypes import is_complex, real_dtype
@@ -49,12 +51,29 @@ def run_on_member(
         _total(executor, operation, slots)
         finish(executor, operation, slots, *arguments)
         return
-    kernel(executor, *arguments)
     assert executor.links is not None
-    for parameter, argument in zip(operation.parameters, arguments, strict=True):
-        kind = operation.totals.get(parameter.name)
-        if kind is not None:
-            executor.call_links(getattr(executor.links, kind), argument)
+    named = {p.name: (p, a) for p, a in zip(operation.parameters, arguments, strict=True)}
+    totals = []
+    for name, kind in operation.totals.items():
+        parameter, argument = named[name]
+        total = getattr(executor.links, kind)
+        if parameter.intent == "inout":
+            before = executor.allocate(argument.shape, argument.dtype)
+            executor.call_links(partial(executor.copy_into, before), argument)
+            total = partial(_total_of_changed, executor, total, before)
+        totals.append((total, argument))
+    kernel(executor, *arguments)
+    for total, argument in totals:
+        executor.call_links(total, argument)
+
+
+def _total_of_changed(
+    executor: Executor, total: Callable[[Array], None], before: Array, array: Array
+) -> None:
+    """Make the totals of the columns that a kernel changed; the others have theirs already."""
+    made = executor.copy(array)
+    total(made)
+    executor.copy_into(array, executor.xp.where(array == before, before, made))
 
 
 def shape_of_slots(operation: Operation, arguments: tuple[Any, ...]) -> tuple[tuple[int, int], Any]:
