@@ -220,6 +220,7 @@ class DpcppExecutor(Executor):
             program = self.record(iteration.body)
             with self._recording() as record:
                 program.run()
+            record.kept.append(program)  # with the arrays that were made for it
             record.replayable = record.replayable and not program.by_host
             iteration.program = record
         record = iteration.program

@@ -24,7 +24,7 @@ class Record:
     Attributes
     ----------
     kept : list
-        Memory that was made while recording, and that the launches use.
+        Owners of what the launches use: the program, and memory that was made while recording.
     replayable : bool
         False once the host took part in what was recorded: then it cannot be replayed.
     """

@@ -52,3 +52,23 @@ __device__ __forceinline__ double sqrt(double v) { return __builtin_sqrt(v); }
 __device__ __forceinline__ float expf(float v) { return __builtin_expf(v); }
 extern "C" __device__ double __ocml_exp_f64(double); // of ROCm's library, linked by who runs it
 __device__ __forceinline__ double exp(double v) { return __ocml_exp_f64(v); }
+
+// Functions of ROCm's library too.
+#define WL_OCML(name, suffix, type, function)                                                      \
+  extern "C" __device__ type __ocml_##name##_f##suffix(type);                                      \
+  __device__ __forceinline__ type function(type v) { return __ocml_##name##_f##suffix(v); }
+#define WL_OCML_OF_TWO(name, suffix, type, function)                                               \
+  extern "C" __device__ type __ocml_##name##_f##suffix(type, type);                                \
+  __device__ __forceinline__ type function(type v, type w) {                                       \
+    return __ocml_##name##_f##suffix(v, w);                                                        \
+  }
+WL_OCML(log, 32, float, logf)
+WL_OCML(log, 64, double, log)
+WL_OCML(sin, 32, float, sinf)
+WL_OCML(sin, 64, double, sin)
+WL_OCML(cos, 32, float, cosf)
+WL_OCML(cos, 64, double, cos)
+WL_OCML_OF_TWO(pow, 32, float, powf)
+WL_OCML_OF_TWO(pow, 64, double, pow)
+WL_OCML_OF_TWO(atan2, 32, float, atan2f)
+WL_OCML_OF_TWO(atan2, 64, double, atan2)
