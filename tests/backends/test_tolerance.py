@@ -62,7 +62,8 @@ def inexact(array: Any, before: Any) -> Any:
 def forgetful(array: Any, before: Any) -> Any:
     """Return the array without the last row that the kernel changes."""
     changed = array.copy()
-    differs = (array != before).any(axis=tuple(range(1, array.ndim)))
+    same = (array == before) | (np.isnan(array) & np.isnan(before))
+    differs = ~same.all(axis=tuple(range(1, array.ndim)))
     rows = np.flatnonzero(differs)[-1:]
     changed[rows] = before[rows]
     return changed
