@@ -199,7 +199,7 @@ def test_operands_on_different_executors_are_named():
 
 
 def test_matrices_on_different_executors_have_no_product():
-    A = wl.Csr(np.eye(2))
+    A = wl.Csr(np.eye(2), executor="omp")
     B = A.to(SixthExecutor())
     for combine in (lambda: A @ B, lambda: A + B):
         with pytest.raises(ExecutorMismatch):

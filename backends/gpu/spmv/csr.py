@@ -133,6 +133,10 @@ class RowBlocks(VectorAlgorithm):
     name: ClassVar[str] = "csr-adaptive"
     source: ClassVar[str] = "Greathouse and Daga (2014)"
 
+    def objection(self, on: Matrix, A: Any, facts: Facts) -> str | None:
+        """Return that there are no rows to deal out, if so."""
+        return None if A.shape[0] else "it has no rows"
+
     def prepare(self, on: Matrix, A: Any, facts: Facts) -> Shares:
         """Deal the rows out."""
         return shares_of(on.executor, A)
