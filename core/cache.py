@@ -52,6 +52,21 @@ def root() -> Path:
     return Path(base).absolute() / "wollemi"
 
 
+def require_private_root() -> Path:
+    """Return the folder of :func:`root`, made if need be, that the user alone can write.
+
+    Raises
+    ------
+    OSError
+        If it is a symbolic link, belongs to somebody else, can be written by others, or cannot be
+        made; the message says which.
+    """
+    base = root()
+    base.parent.mkdir(parents=True, exist_ok=True)
+    _make_private(base)
+    return base
+
+
 def private_folder(name: str) -> Path:
     """Return the folder ``name`` of :func:`root`, made if need be, that the user alone can write.
 
@@ -67,8 +82,7 @@ def private_folder(name: str) -> Path:
     base = root()
     try:
         if base not in _refused:
-            base.parent.mkdir(parents=True, exist_ok=True)
-            _make_private(base)
+            require_private_root()
             _make_private(base / name)
             _tighten(base / name)
             return base / name

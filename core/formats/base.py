@@ -15,6 +15,7 @@ from ..factors import number
 from ..linop import FACTS, LinOp
 from ..registry import executor as executor_by_name
 from ..registry import executor_owning, get_default_executor
+from .display import Displayed
 from .entries import EntryMethods
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ M = TypeVar("M", bound="Matrix")
 _LARGEST = int(np.iinfo(np.int64).max) - 1
 
 
-class Matrix(EntryMethods, LinOp):
+class Matrix(EntryMethods, Displayed, LinOp):
     """A matrix whose entries are held in arrays of its executor.
 
     A format names its arrays in :attr:`arrays`; ``data`` is the one with the values.

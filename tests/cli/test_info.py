@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from importlib import import_module
 
+import numpy as np
 import pytest
 
 from wollemi.cli.kernels import NO, UNKNOWN, YES, markdown_page
@@ -42,6 +44,15 @@ def test_info_names_executors_versions_and_remedies(wollemi, poor_backend):
 def test_info_says_how_to_get_what_is_missing(wollemi, monkeypatch):
     monkeypatch.setattr(import_module("wollemi.cli.info"), "_installed", lambda *names: None)
     assert 'missing: pip install "wollemi[torch]"' in wollemi("info").out
+
+
+def test_info_prints_json_for_programs(wollemi, poor_backend):
+    told = json.loads(wollemi("info", "--json").out)
+    lines = {line["name"]: line for line in told["executors"]}
+    assert lines["reference"]["available"]
+    assert lines["poor"]["reason"] == "no device: buy one"
+    assert told["versions"]["numpy"] == np.__version__
+    assert set(told) == {"executors", "notes", "versions", "python", "platform", "cache"}
 
 
 def test_kernels_lists_every_operation(wollemi, poor_backend):

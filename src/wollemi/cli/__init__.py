@@ -1,8 +1,8 @@
-"""The command line: ``wollemi info | solve | kernels | bench``.
+"""The command line: ``wollemi info | doctor | solve | kernels | bench``.
 
 Exit status: 0 solved, 1 not converged, 2 bad input, 130 interrupted, 141 nobody reads what is
-printed. Whatever is the user's to mend ends in one
-line on standard error; a traceback is a defect of ours.
+printed. Whatever is the user's to mend ends in one line on standard error; a traceback is a defect
+of ours.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import typer
 from ..core.errors import WollemiError
 from .bench import bench
 from .console import BAD_INPUT, complain, guarded
+from .doctor import doctor
 from .info import info
 from .kernels import kernels
 from .solve import solve
@@ -24,10 +25,10 @@ from .solve import solve
 app = typer.Typer(
     name="wollemi",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
 )
-for command in (info, solve, kernels):
+for command in (info, doctor, solve, kernels):
     app.command()(guarded(command))
 # Its arguments, --help among them, are those of the commands of another package.
 app.command(
@@ -45,7 +46,10 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def top(
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Its version.")
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_show_version, help="Print the version of wollemi."
+        ),
     ] = False,
 ) -> None:
     """Sparse linear algebra on any executor."""

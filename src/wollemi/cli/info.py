@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import platform
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
 
+import typer
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from ..core import cache
 from ..core.registry import available_executors, backend_notes
 from .console import console
 
@@ -24,13 +29,44 @@ OPTIONAL = (
 )
 
 
-def info() -> None:
+#: Packages that are always there.
+REQUIRED = ("wollemi", "numpy", "scipy")
+
+
+def info(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
     """Show executors, devices and versions, and how to get what is missing."""
+    if as_json:
+        print(json.dumps(facts(), indent=2))
+        return
     out = console()
     out.print(_executors())
     for note in backend_notes().values():
         out.print(f"{escape(note)}\n")
     out.print(_versions())
+
+
+def facts() -> dict[str, Any]:
+    """Return what ``wollemi info`` shows, as values that JSON has.
+
+    Returns
+    -------
+    dict
+        ``executors``: a list of ``{"name", "available", "device", "memory", "reason"}``, memory in
+        bytes; ``notes`` by backend; ``versions`` of packages, None where one is not installed;
+        ``python``, ``platform``, and ``cache``, the folder of compiled code.
+    """
+    packages = {name: _installed(name) for name in REQUIRED}
+    packages |= {names[0]: _installed(*names) for names, _, _ in OPTIONAL}
+    return {
+        "executors": [asdict(line) for line in available_executors()],
+        "notes": dict(backend_notes()),
+        "versions": packages,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cache": str(cache.root()),
+    }
 
 
 def _executors() -> Table:
@@ -60,7 +96,7 @@ def _versions() -> Table:
     table.add_column("version, or how to get it", overflow="fold")
     table.add_column("for")
     table.add_row("python", f"{platform.python_version()} on {platform.platform()}", "")
-    for name in ("wollemi", "numpy", "scipy"):
+    for name in REQUIRED:
         table.add_row(name, _installed(name) or "", "")
     for names, purpose, requirement in OPTIONAL:
         found = _installed(*names)

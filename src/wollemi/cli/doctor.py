@@ -1,0 +1,143 @@
+"""``wollemi doctor``: does the installation work, and what to do where it does not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import scipy.sparse as sp
+import typer
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from ..core import cache
+from ..core.errors import WollemiError
+from ..core.formats import Csr
+from ..core.registry import available_executors
+from ..solvers.choose import solve
+from .console import console
+
+OK: Final = "ok"
+MISSING: Final = "not here"
+FAILED: Final = "failed"
+State = Literal["ok", "not here", "failed"]
+
+#: A product and a solve of this many unknowns show that kernels compile, load and compute.
+UNKNOWNS = 400
+RTOL = 1e-8
+
+#: What a product may differ from SciPy's, relative to its largest element: a few roundings.
+TOLERANCE = 64 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the examination.
+
+    Parameters
+    ----------
+    name : str
+        What was tried.
+    state : str
+        ``ok``, ``not here`` (it needs something that this machine has not) or ``failed``.
+    detail : str
+        What was found.
+    remedy : str
+        What to do; empty if nothing is to be done.
+    """
+
+    name: str
+    state: State
+    detail: str
+    remedy: str = ""
+
+
+def doctor() -> None:
+    """Check the installation: the cache, and a product and a solve on each executor.
+
+    Exit status: 0 if all that is here works, 1 if something failed.
+    """
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("check", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("what was found, and what to do", overflow="fold")
+    failed = False
+    for check in examine():
+        colour = {OK: "green", MISSING: "dim", FAILED: "red"}[check.state]
+        text = escape(check.detail) + (f"\n[bold]{escape(check.remedy)}[/]" if check.remedy else "")
+        table.add_row(check.name, f"[{colour}]{check.state}[/]", text)
+        failed |= check.state == FAILED
+    console().print(table)
+    raise typer.Exit(int(failed))
+
+
+def examine() -> Iterator[Check]:
+    """Yield the checks of this machine, one after the other."""
+    yield _cache_check()
+    for line in available_executors():
+        if not line.available:
+            yield Check(line.name, MISSING, line.reason)
+            continue
+        yield _tried(f"{line.name}: product", line.name, _product)
+        yield _tried(f"{line.name}: solve", line.name, _solve)
+
+
+def _cache_check() -> Check:
+    """Say where compiled code is kept; the folder is made if it is not there."""
+    try:
+        folder = cache.require_private_root()
+    except OSError as error:
+        remedy = "set WOLLEMI_CACHE_DIR to a folder that you alone can write"
+        return Check("cache of compiled code", FAILED, str(error), remedy)
+    return Check("cache of compiled code", OK, str(folder))
+
+
+def _tried(name: str, executor: str, body: Callable[[str], str]) -> Check:
+    """Return what came of a computation on an executor."""
+    begin = time.perf_counter()
+    try:
+        detail = body(executor)
+    except _WrongResult as wrong:
+        remedy = "this is a defect: report it with the output of `wollemi info`"
+        return Check(name, FAILED, str(wrong), remedy)
+    except WollemiError as error:
+        return Check(name, FAILED, str(error), "mend what the message names, and try again")
+    except Exception as error:  # drivers and compilers have errors of their own
+        remedy = f"{executor} is found and does not work: check its driver and its packages"
+        return Check(name, FAILED, f"{type(error).__name__}: {error}", remedy)
+    return Check(name, OK, f"{detail}; {time.perf_counter() - begin:.2g} s, the first time")
+
+
+class _WrongResult(Exception):
+    """A computation ended with a result that is not right."""
+
+
+def _system() -> tuple[sp.csr_array, np.ndarray]:
+    """Return a chain of springs, and what moves each of its points by one."""
+    diagonals = [-1.0, 2.5, -1.0]
+    S = sp.diags_array(diagonals, offsets=[-1, 0, 1], shape=(UNKNOWNS, UNKNOWNS)).tocsr()
+    return S, np.ones(UNKNOWNS)
+
+
+def _product(executor: str) -> str:
+    S, x = _system()
+    x *= np.arange(UNKNOWNS)
+    right = S @ x
+    error = float(np.max(np.abs(Csr(S, executor=executor) @ x - right)) / np.max(np.abs(right)))
+    if not error <= TOLERANCE:
+        raise _WrongResult(f"a product differs from SciPy's by {error:.1e}")
+    return f"differs from SciPy's by {error:.1e}"
+
+
+def _solve(executor: str) -> str:
+    S, ones = _system()
+    b = S @ ones
+    result = solve(Csr(S, executor=executor), b, method="cg", rtol=RTOL)
+    residual = float(np.linalg.norm(b - S @ result.x) / np.linalg.norm(b))
+    if not (result.converged and residual <= 2 * RTOL):
+        raise _WrongResult(f"{result.reason}; the residual is {residual:.1e}, asked {RTOL:.0e}")
+    return f"{result.iterations} iterations of CG, residual {residual:.1e}"
