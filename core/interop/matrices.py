@@ -105,7 +105,7 @@ def _copied(executor: Executor, array: Any, dtype: Any) -> Any:
 
 def _to_host(array: Any) -> np.ndarray[Any, Any]:
     if str(getattr(array, "dtype", "")) == "torch.bfloat16":  # NumPy knows no such numbers
-        from .torch_gradients import numpy_of
+        from .torch.memory import numpy_of
 
         return numpy_of(array.cpu())
     return to_host(array)

@@ -6,9 +6,11 @@ from typing import Any
 
 from ..errors import InvalidArgument
 from ..factors import real_number
+from ..formats import Csr
 from ..operations import products as operations
 from .operands import Operand, Result, as_csr, blocks_of, common_type
 from .sddmm import pattern_values, require_equal_columns
+from .tensors import differentiable, in_likeness, is_tensor
 
 #: Edge functions by name; "scaled" is the identity of products divided by the square root of k.
 EDGES = ("identity", "scaled", "sigmoid", "softmax")
@@ -57,7 +59,8 @@ def fusedmm(
     Returns
     -------
     array, shape (m, p) or (b, m, p)
-        Of the common dtype; float16 and bfloat16 are added up in float32.
+        Of the common dtype; float16 and bfloat16 are added up in float32. Tensors of PyTorch's give
+        a tensor, with gradients as those of :func:`wollemi.interop.torch.fusedmm`.
 
     Raises
     ------
@@ -72,7 +75,26 @@ def fusedmm(
     array([[2.],
            [3.]])
     """
-    A = as_csr(A)
+    A = A if is_tensor(A) else as_csr(A)
+    tensors = differentiable(A, C, B, D) if out is None else None
+    if tensors is not None:
+        return tensors.fusedmm(
+            A, C, B, D, edge=edge, alpha=alpha, use_values=use_values, kernel=kernel
+        )
+    return _of_arrays(as_csr(A), C, B, D, edge, alpha, use_values, out, kernel)
+
+
+def _of_arrays(
+    A: Csr,
+    C: Any,
+    B: Any,
+    D: Any,
+    edge: str | None,
+    alpha: float,
+    use_values: bool,
+    out: Any,
+    kernel: str,
+) -> Any:
     alpha = real_number(alpha, "alpha", "fusedmm")
     executor, (m, n) = A.executor, A.shape
     edge = "identity" if edge is None else edge
@@ -93,4 +115,4 @@ def fusedmm(
     result = Result(executor, out, shape, batch, dtype, 0.0, *arrays)
     values = pattern_values(A, dtype, blocks) if use_values else None
     executor.run(operations.csr_fusedmm, A, values, *arrays, result.array, alpha, edge, kernel)
-    return result.give(queries.from_host)
+    return in_likeness(result.give(queries.from_host), C, out)

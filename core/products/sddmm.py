@@ -10,6 +10,7 @@ from ..factors import real_number
 from ..formats import Csr
 from ..operations import products as operations
 from .operands import Operand, Result, as_csr, blocks_of, common_type
+from .tensors import differentiable, is_tensor
 
 
 def sddmm(
@@ -45,8 +46,8 @@ def sddmm(
     Returns
     -------
     Csr, or array of shape (b, nnz)
-        A matrix that shares the pattern of ``A``; for a batch the values of all of them, in the
-        order of ``A.data``.
+        A matrix that shares the pattern of ``A``, a sparse tensor if ``A`` is one; for a batch the
+        values of all of them, in the order of ``A.data``.
 
     Raises
     ------
@@ -60,6 +61,9 @@ def sddmm(
     >>> wl.sddmm(A, np.array([[1.0, 2.0], [3.0, 4.0]]), np.eye(2)).data
     array([1., 3., 4.])
     """
+    tensors = differentiable(A, C, B) if is_tensor(A) and out is None else None
+    if tensors is not None:
+        return tensors.sddmm(A, C, B, alpha, use_values=use_values, kernel=kernel)
     A = as_csr(A)
     alpha, beta = real_number(alpha, "alpha", "sddmm"), real_number(beta, "beta", "sddmm")
     executor = A.executor

@@ -7,6 +7,7 @@ from typing import Any
 from ..factors import number
 from ..operations import products as operations
 from .operands import Operand, Result, Values, as_csr, blocks_of, common_type
+from .tensors import differentiable, in_likeness, is_tensor
 
 
 def spmm(
@@ -39,7 +40,8 @@ def spmm(
     Returns
     -------
     array, shape (m, k), (b, m, k) or (m,)
-        Of the common dtype; float16 and bfloat16 are added up in float32.
+        Of the common dtype; float16 and bfloat16 are added up in float32. Tensors of PyTorch's give
+        a tensor, with gradients as those of :func:`wollemi.interop.torch.spmm`.
 
     Raises
     ------
@@ -54,6 +56,10 @@ def spmm(
     array([[2. , 1. ],
            [1. , 3.5]])
     """
+    A = A if is_tensor(A) else as_csr(A)
+    tensors = differentiable(A, B, values, out)
+    if tensors is not None:
+        return tensors.spmm(A, B, out=out, alpha=alpha, beta=beta, values=values, kernel=kernel)
     A = as_csr(A)
     alpha, beta = number(alpha, "alpha"), number(beta, "beta")
     executor, (m, n) = A.executor, A.shape
@@ -76,4 +82,4 @@ def spmm(
         beta,
         kernel,
     )
-    return result.give(dense.from_host)
+    return in_likeness(result.give(dense.from_host), B, out)

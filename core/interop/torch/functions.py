@@ -1,0 +1,297 @@
+"""The products of machine learning on PyTorch's tensors, with gradients of every order.
+
+Each function checks its operands and calls an operator of :mod:`.operators`, through which all
+transforms of PyTorch go: ``torch.compile``, ``torch.export``, ``torch.func``, forward mode,
+autocast, FakeTensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
+from ...factors import real_number
+from ...formats import Csr
+from ...products.fusedmm import EDGES
+from . import operators
+from .layouts import Sparse, sparse_of
+from .patterns import owned_pattern
+
+
+def pattern_of(A: Any) -> Csr:
+    """Return the pattern of a sparse torch tensor as a :class:`wollemi.Csr`.
+
+    A CSR tensor shares its memory with it, and it is kept for as long as the tensor lives. Its
+    values are those of the tensor when it was first asked for; the functions of this module take
+    values from the tensor itself.
+    """
+    if isinstance(A, Csr):
+        return A
+    device = A.device if isinstance(A, Tensor) else torch.device("cpu")
+    sparse = sparse_of(A, device)
+    found = _matrices.get(A) if isinstance(A, Tensor) else None
+    if found is None:
+        found = owned_pattern(sparse.pattern, sparse.values().detach().reshape(-1))
+        if isinstance(A, Tensor):
+            _matrices[A] = found
+    return found
+
+
+_matrices: Any = torch.utils.weak.WeakIdKeyDictionary()
+
+
+def spmm(
+    A: Any,
+    B: Tensor,
+    *,
+    out: Tensor | None = None,
+    alpha: float = 1,
+    beta: float = 0,
+    values: Tensor | None = None,
+    kernel: str = "auto",
+) -> Tensor:
+    """Return ``alpha * A @ B + beta * out`` with gradients for the values of ``A`` and for ``B``.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, sparse torch tensor or Pattern, shape (m, n)
+        With a ``Csr``, its pattern is used, and its values unless ``values`` is given. Tensors are
+        of layout COO, CSR, CSC, BSR, or a batch (b, m, n) in COO or CSR. A ``Pattern`` has ones.
+    B : Tensor, shape (n, k), (..., n, k) or (n,)
+        Dense; any number of leading axes, in any strides.
+    out : Tensor, optional
+        Overwritten and returned, without gradients. With ``beta == 0`` it is never read.
+    alpha, beta : float
+        Factors.
+    values : Tensor, shape (nnz,) or (..., nnz), optional
+        Used in place of the values of ``A``, in the order of ``A.values()``.
+    kernel : str
+        As in :func:`wollemi.spmm`.
+
+    Returns
+    -------
+    Tensor, shape (m, k), (..., m, k) or (m,)
+
+    Raises
+    ------
+    ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument
+        If the operands do not fit.
+
+    Examples
+    --------
+    >>> import torch, wollemi as wl
+    >>> from wollemi.interop.torch import spmm
+    >>> A = wl.Csr(([1.0, 2.0], [0, 1], [0, 1, 2]))
+    >>> weights = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> spmm(A, torch.ones(2, 3), values=weights).sum().backward()
+    >>> weights.grad
+    tensor([3., 3.])
+    """
+    _check_tensor("B", B)
+    sparse = sparse_of(A, B.device)
+    weights = sparse.values() if values is None else sparse.checked(values)
+    vector = B.dim() == 1
+    B = sparse.fold(B[:, None] if vector else B, 1)
+    _check("B", B, sparse.pattern.shape[1])
+    weights, B = _one_dtype(weights, B)
+    weights, B = _one_batch(values=(weights, 1), B=(B, 2))
+    alpha, beta = real_number(alpha, "alpha", "spmm"), real_number(beta, "beta", "spmm")
+    indptr, indices, _ = sparse.pattern
+    if out is not None:
+        target = out[:, None] if vector else out
+        rows = (*B.shape[:-2], sparse.pattern.shape[0], B.shape[-1])
+        block = sparse.compressed.diagonal
+        written = target if block is None else target.flatten(0, 1)
+        _check_out(target, written, rows, weights, B)
+        operators.spmm_into(indptr, indices, weights, B, written, alpha, beta, kernel)
+        return out
+    if beta != 0:
+        raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
+    made = operators.spmm(indptr, indices, weights, B, kernel)
+    made = sparse.unfold(made if alpha == 1 else made * alpha)
+    return made[..., 0] if vector else made
+
+
+def sddmm(
+    A: Any,
+    C: Tensor,
+    B: Tensor,
+    alpha: float = 1,
+    *,
+    use_values: bool = False,
+    values: Tensor | None = None,
+    kernel: str = "auto",
+) -> Tensor:
+    """Return ``S_ij = alpha * <C_i, B_j> [* A_ij]`` on the pattern of ``A``, with gradients.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, sparse torch tensor or Pattern, shape (m, n)
+        The pattern, and with ``use_values`` the values unless ``values`` is given.
+    C : Tensor, shape (m, k) or (..., m, k)
+    B : Tensor, shape (n, k) or (..., n, k)
+    alpha : float
+    use_values : bool
+        Multiply by the values of ``A``.
+    values : Tensor, shape (nnz,) or (..., nnz), optional
+        Multiply by these.
+    kernel : str
+        As in :func:`wollemi.sddmm`.
+
+    Returns
+    -------
+    Tensor
+        Of the layout of ``A`` if it is a tensor and no operand has leading axes that it has not;
+        else values, (nnz,) or (..., nnz).
+    """
+    _check_tensor("C", C)
+    sparse = sparse_of(A, C.device)
+    alpha = _factor(alpha, "sddmm")
+    C, B = sparse.fold(C, 0), sparse.fold(B, 1)
+    _check("C", C, sparse.pattern.shape[0])
+    _check("B", B, sparse.pattern.shape[1], like=C)
+    (C, B) = _one_dtype(C, B)
+    (C, B) = _one_batch(C=(C, 2), B=(B, 2))
+    indptr, indices, _ = sparse.pattern
+    found = operators.sddmm(indptr, indices, C, B, kernel)
+    if alpha != 1:
+        found = found * alpha
+    if values is not None:
+        found = found * sparse.checked(values)
+    elif use_values:
+        found = found * sparse.values()
+    own = A.shape[:-2] if isinstance(A, Tensor) and sparse.compressed.batched else ()
+    return sparse.like(found) if found.shape[:-1] == own else found
+
+
+def fusedmm(
+    A: Any,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    *,
+    edge: str | None = None,
+    alpha: float = 1,
+    use_values: bool = False,
+    values: Tensor | None = None,
+    kernel: str = "auto",
+) -> Tensor:
+    """Return ``E_i = sum_j f(alpha * <C_i, B_j> [* A_ij]) D_j``, with gradients.
+
+    The forward pass never stores the sampled matrix; the backward pass has a few arrays of ``nnz``
+    numbers.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, sparse torch tensor or Pattern, shape (m, n)
+        The pattern, and with ``use_values`` the values unless ``values`` is given.
+    C : Tensor, shape (m, k) or (..., m, k)
+    B : Tensor, shape (n, k) or (..., n, k)
+    D : Tensor, shape (n, p) or (..., n, p)
+    edge : {None, "identity", "scaled", "sigmoid", "softmax"}
+        As in :func:`wollemi.fusedmm`.
+    alpha : float
+    use_values : bool
+    values : Tensor, shape (nnz,) or (..., nnz), optional
+    kernel : str
+
+    Returns
+    -------
+    Tensor, shape (m, p) or (..., m, p)
+    """
+    _check_tensor("C", C)
+    sparse = sparse_of(A, C.device)
+    alpha = _factor(alpha, "fusedmm")
+    edge = "identity" if edge is None else edge
+    if edge not in EDGES:
+        raise InvalidArgument(f"edge: expected None or one of {', '.join(EDGES)}, got {edge!r}")
+    C, B, D = sparse.fold(C, 0), sparse.fold(B, 1), sparse.fold(D, 1)
+    _check("C", C, sparse.pattern.shape[0])
+    _check("B", B, sparse.pattern.shape[1], like=C)
+    _check("D", D, sparse.pattern.shape[1])
+    if edge == "scaled":
+        edge, alpha = "identity", alpha / max(C.shape[-1], 1) ** 0.5
+    weights = _weights_of(sparse, values, use_values)
+    if weights is None:
+        C, B, D = _one_dtype(C, B, D)
+        C, B, D = _one_batch(C=(C, 2), B=(B, 2), D=(D, 2))
+    else:
+        C, B, D, weights = _one_dtype(C, B, D, weights)
+        C, B, D, weights = _one_batch(C=(C, 2), B=(B, 2), D=(D, 2), values=(weights, 1))
+    indptr, indices, _ = sparse.pattern
+    found = operators.fusedmm(indptr, indices, weights, C, B, D, edge, alpha, kernel)
+    return sparse.unfold(found)
+
+
+# ---- factors, shapes and dtypes
+
+
+def _factor(alpha: Any, operation: str) -> float:
+    if isinstance(alpha, Tensor) and alpha.requires_grad:
+        raise InvalidArgument(
+            f"alpha: {operation} has no gradient for it; multiply C by alpha instead, which has one"
+        )
+    return float(real_number(alpha, "alpha", operation))
+
+
+def _weights_of(sparse: Sparse, values: Tensor | None, use_values: bool) -> Tensor | None:
+    if values is not None:
+        return sparse.checked(values)
+    return sparse.values() if use_values else None
+
+
+def _check_tensor(what: str, given: Any) -> None:
+    if not isinstance(given, Tensor):
+        raise InvalidArgument(
+            f"{what}: expected a torch tensor, got {type(given).__name__}; wl.spmm and the others "
+            "take arrays"
+        )
+
+
+def _check(what: str, tensor: Tensor, rows: int, like: Tensor | None = None) -> None:
+    _check_tensor(what, tensor)
+    columns = "k" if like is None else like.shape[-1]
+    fits = tensor.dim() >= 2 and tensor.shape[-2] == rows
+    if not fits or (like is not None and tensor.shape[-1] != columns):
+        raise ShapeMismatch(
+            f"{what}: expected shape ({rows}, {columns}) or (..., {rows}, {columns}), "
+            f"got {tuple(tensor.shape)}"
+        )
+
+
+def _check_out(out: Tensor, written: Tensor, shape: tuple[int, ...], *operands: Tensor) -> None:
+    if tuple(written.shape) != tuple(shape) or out.dtype is not operands[0].dtype:
+        raise ShapeMismatch(
+            f"out: expected {operands[0].dtype} of shape {tuple(shape)}, got {out.dtype} of shape "
+            f"{tuple(written.shape)}"
+        )
+    if torch.is_grad_enabled() and any(t.requires_grad for t in (out, *operands)):
+        raise InvalidArgument(
+            "out: what is written into memory has no gradients; leave out= away, or call this "
+            "under torch.no_grad()"
+        )
+
+
+def _one_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
+    dtype = tensors[0].dtype
+    for tensor in tensors[1:]:
+        dtype = torch.promote_types(dtype, tensor.dtype)
+    if not dtype.is_floating_point:
+        raise UnsupportedDtype(
+            f"tensors of {dtype} have no gradients here; convert them to floats, or use wl.spmm"
+        )
+    return tuple(tensor.to(dtype) for tensor in tensors)
+
+
+def _one_batch(**tensors: tuple[Tensor, int]) -> tuple[Tensor, ...]:
+    """Return operands with the same leading axes; one for all blocks stays one in memory."""
+    leading = {name: t.shape[: t.dim() - axes] for name, (t, axes) in tensors.items()}
+    try:
+        batch = torch.broadcast_shapes(*leading.values())
+    except RuntimeError:
+        told = ", ".join(f"{name} has {tuple(shape)}" for name, shape in leading.items())
+        raise ShapeMismatch(f"batches of different shapes: {told}") from None
+    return tuple(t.expand(*batch, *t.shape[t.dim() - axes :]) for t, axes in tensors.values())

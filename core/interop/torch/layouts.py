@@ -1,0 +1,272 @@
+"""The sparse layouts of PyTorch as patterns by compressed rows, and results in their likeness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
+
+from ...errors import InvalidArgument, InvalidMatrix, ShapeMismatch
+from ...formats import Csr
+from .patterns import Pattern, pattern_tensors, value_tensor
+
+
+class Compressed(NamedTuple):
+    """A pattern, and where its entries are among those of the tensor that it was made of.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        For a batch of different patterns: with these on its diagonal.
+    order : Tensor or None
+        Entry ``e`` of the pattern is entry ``order[e]`` of the tensor; None for the same order.
+    inverse : Tensor or None
+        The other way round.
+    diagonal : tuple of int or None
+        Rows and columns of one block of the diagonal, where the tensor is a batch of different
+        patterns.
+    batched : bool
+        Whether the tensor is a batch that shares one pattern.
+    """
+
+    pattern: Pattern
+    order: Tensor | None = None
+    inverse: Tensor | None = None
+    diagonal: tuple[int, int] | None = None
+    batched: bool = False
+
+
+class Sparse(NamedTuple):
+    """What functions of this package take as ``A``: its pattern, its values, its likeness.
+
+    ``values()`` are in the order of the pattern; ``like(values)`` is a result of that pattern as a
+    tensor of the layout of ``A``, or the values themselves where ``A`` is no tensor.
+    """
+
+    compressed: Compressed
+    values: Callable[[], Tensor]
+    like: Callable[[Tensor], Tensor]
+
+    @property
+    def pattern(self) -> Pattern:
+        """The pattern by compressed rows."""
+        return self.compressed.pattern
+
+    def checked(self, values: Any) -> Tensor:
+        """Return values that a user gave for the entries of ``A``, in the order of the pattern."""
+        nnz = self.pattern.nnz
+        if not isinstance(values, Tensor):
+            raise InvalidArgument(
+                f"values: expected a torch tensor, got {type(values).__name__}; wl.spmm and the "
+                "others take arrays"
+            )
+        if self.compressed.diagonal is not None and values.numel() == nnz:
+            return values.reshape(nnz)
+        if values.dim() < 1 or values.shape[-1] != nnz:
+            raise ShapeMismatch(
+                f"values: expected shape ({nnz},) or (b, {nnz}), got {tuple(values.shape)}"
+            )
+        order = self.compressed.order
+        return values if order is None else values.index_select(-1, order)
+
+    def fold(self, dense: Tensor, side: int) -> Tensor:
+        """Return a dense operand as blocks on a diagonal meet it; others as they are.
+
+        ``side`` is 0 for an operand that has the rows of ``A``, 1 for one that has its columns.
+        """
+        block = self.compressed.diagonal
+        if block is None:
+            return dense
+        count = self.pattern.shape[0] // max(block[0], 1)
+        if dense.dim() == 2:
+            dense = dense.expand(count, *dense.shape)
+        if dense.dim() != 3 or dense.shape[:2] != (count, block[side]):
+            raise ShapeMismatch(
+                f"expected shape ({count}, {block[side]}, k) beside a batch of {count} matrices of "
+                f"different patterns, got {tuple(dense.shape)}"
+            )
+        return dense.reshape(count * block[side], -1)
+
+    def unfold(self, result: Tensor) -> Tensor:
+        """Return a result with the rows of each matrix of a batch by themselves."""
+        block = self.compressed.diagonal
+        return result if block is None else result.unflatten(-2, (-1, block[0]))
+
+
+def sparse_of(A: Any, device: torch.device) -> Sparse:
+    """Return a matrix of ours, a :class:`Pattern` or a sparse tensor of any layout.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is something else.
+    """
+    if isinstance(A, Csr):
+        pattern = pattern_tensors(A, device)
+        return Sparse(Compressed(pattern), lambda: value_tensor(A), lambda values: values)
+    if isinstance(A, Pattern):
+        return Sparse(Compressed(A), lambda: _ones(A), lambda values: values)
+    if isinstance(A, Tensor) and A.layout in _LAYOUTS:
+        return _of_tensor(A)
+    raise InvalidArgument(
+        "A: expected a wl.Csr, a Pattern or a sparse torch matrix; make a dense one sparse with "
+        ".to_sparse_csr()"
+    )
+
+
+def _ones(pattern: Pattern) -> Tensor:
+    return torch.ones(pattern.nnz, device=pattern.indices.device)
+
+
+def compress(
+    row: Tensor, col: Tensor, shape: tuple[int, int]
+) -> tuple[Pattern, Tensor | None, Tensor | None]:
+    """Return entries by compressed rows, where they were, and where they went.
+
+    Entries of a row stay in their order; both orders are None where rows rise already.
+    """
+    order = inverse = None
+    if row.numel() > 1 and bool((row[1:] < row[:-1]).any()):
+        row, order = torch.sort(row, stable=True)
+        inverse = torch.argsort(order)
+        col = col.index_select(0, order)
+    lengths = torch.bincount(row, minlength=shape[0])
+    indptr = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).to(col.dtype)
+    return Pattern(indptr, col.contiguous(), shape), order, inverse
+
+
+# ---- tensors: their patterns are made once, and kept for as long as they live
+
+_compressed: Any = WeakIdKeyDictionary()
+
+
+def _of_tensor(A: Tensor) -> Sparse:
+    describe, values, like = _LAYOUTS[A.layout]
+    found = _compressed.get(A)
+    if found is None or found[0] != A._version:
+        with torch.no_grad():
+            found = _compressed[A] = (A._version, describe(A))
+    compressed: Compressed = found[1]
+
+    def ordered() -> Tensor:
+        given = values(A)
+        if compressed.batched:
+            return given.reshape(*A.shape[:-2], -1)
+        given = given.reshape(-1)
+        return given if compressed.order is None else given.index_select(0, compressed.order)
+
+    def likened(result: Tensor) -> Tensor:
+        if compressed.inverse is not None:
+            result = result.index_select(-1, compressed.inverse)
+        made: Tensor = like(A, result)
+        return made
+
+    return Sparse(compressed, ordered, likened)
+
+
+def _size(A: Tensor) -> tuple[int, int]:
+    return int(A.shape[-2]), int(A.shape[-1])
+
+
+def _describe_csr(A: Tensor) -> Compressed:
+    indptr, indices, shape = A.crow_indices(), A.col_indices(), _size(A)
+    if A.dim() == 2:
+        return Compressed(Pattern(indptr, indices, shape))
+    indptr, indices = indptr.reshape(-1, shape[0] + 1), indices.reshape(-1, indices.shape[-1])
+    if bool((indptr == indptr[:1]).all()) and bool((indices == indices[:1]).all()):
+        one = Pattern(indptr[0].contiguous(), indices[0].contiguous(), shape)
+        return Compressed(one, batched=True)
+    if A.dim() != 3:
+        raise InvalidMatrix(
+            f"A: a batch of different patterns has one leading axis, got shape {tuple(A.shape)}"
+        )
+    block = torch.arange(A.shape[0], device=A.device).repeat_interleave(indices.shape[1])
+    row = _majors(indptr, indices.shape[1]) + block * shape[0]
+    return _on_diagonal(A, row, indices.reshape(-1) + block * shape[1])
+
+
+def _majors(pointers: Tensor, entries: int) -> Tensor:
+    """Return the row of each entry of every matrix of a batch."""
+    count, rows = pointers.shape[0], pointers.shape[1] - 1
+    every = torch.arange(rows, device=pointers.device).repeat(count)
+    return torch.repeat_interleave(every, pointers.diff().reshape(-1).long())
+
+
+def _on_diagonal(A: Tensor, row: Tensor, col: Tensor) -> Compressed:
+    count, (m, n) = int(A.shape[0]), _size(A)
+    pattern, order, inverse = compress(row, col.long(), (count * m, count * n))
+    return Compressed(pattern, order, inverse, diagonal=(m, n))
+
+
+def _describe_csc(A: Tensor) -> Compressed:
+    if A.dim() != 2:
+        raise InvalidMatrix("A: a batch in layout torch.sparse_csc; convert it to torch.sparse_csr")
+    pointers, row = A.ccol_indices(), A.row_indices()
+    col = _majors(pointers[None], row.shape[0]).to(row.dtype)
+    return Compressed(*compress(row, col, _size(A)))
+
+
+def _describe_bsr(A: Tensor) -> Compressed:
+    if A.dim() != 2:
+        raise InvalidMatrix("A: a batch in layout torch.sparse_bsr; convert it to torch.sparse_csr")
+    pointers, indices = A.crow_indices(), A.col_indices()
+    _, r, c = A.values().shape
+    block_row = _majors(pointers[None], indices.shape[0]).to(indices.dtype)
+    i, j = (torch.arange(size, device=A.device, dtype=indices.dtype) for size in (r, c))
+    row = (block_row[:, None, None] * r + i[:, None]).expand(-1, r, c).reshape(-1)
+    col = (indices[:, None, None] * c + j).expand(-1, r, c).reshape(-1)
+    return Compressed(*compress(row, col, _size(A)))
+
+
+def _describe_coo(A: Tensor) -> Compressed:
+    if A.dense_dim() != 0 or A.sparse_dim() not in (2, 3):
+        raise InvalidMatrix(
+            f"A: expected 2 or 3 sparse dimensions and none that are dense, got "
+            f"{A.sparse_dim()} and {A.dense_dim()}"
+        )
+    *batch, row, col = A.coalesce().indices()
+    if not batch:
+        return Compressed(*compress(row, col, _size(A)))
+    m, n = _size(A)
+    return _on_diagonal(A, row + batch[0] * m, col + batch[0] * n)
+
+
+def _like_compressed(A: Tensor, values: Tensor) -> Tensor:
+    """Return a tensor of the pattern of ``A``, which is known to be right."""
+    rows_first = A.layout in (torch.sparse_csr, torch.sparse_bsr)
+    pointers = A.crow_indices() if rows_first else A.ccol_indices()
+    indices = A.col_indices() if rows_first else A.row_indices()
+    return torch.sparse_compressed_tensor(
+        pointers,
+        indices,
+        values.reshape(A.values().shape),
+        size=A.shape,
+        layout=A.layout,
+        check_invariants=False,
+    )
+
+
+def _like_coo(A: Tensor, values: Tensor) -> Tensor:
+    indices = A.coalesce().indices()
+    return torch.sparse_coo_tensor(
+        indices, values, size=A.shape, is_coalesced=True, check_invariants=False
+    )
+
+
+def _values(A: Tensor) -> Tensor:
+    return A.values()
+
+
+def _coalesced_values(A: Tensor) -> Tensor:
+    return A.coalesce().values()
+
+
+_LAYOUTS: dict[torch.layout, tuple[Callable[..., Any], ...]] = {
+    torch.sparse_csr: (_describe_csr, _values, _like_compressed),
+    torch.sparse_csc: (_describe_csc, _values, _like_compressed),
+    torch.sparse_bsr: (_describe_bsr, _values, _like_compressed),
+    torch.sparse_coo: (_describe_coo, _coalesced_values, _like_coo),
+}

@@ -1,0 +1,96 @@
+"""The memory of tensors as native arrays, and native arrays as tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...errors import ExecutorMismatch, UnsupportedDtype
+from ...executor import Array, Executor
+from ...registry import executor as executor_by_name
+from ...registry import get_default_executor
+
+
+def executor_of(device: torch.device) -> Executor:
+    """Return the executor whose arrays are the tensors of a device."""
+    if device.type == "cpu":
+        default = get_default_executor()
+        return default if default.xp is np else executor_by_name("omp")
+    return executor_by_name(f"{device.type}:{device.index or 0}")
+
+
+def native_of(executor: Executor, tensor: Tensor) -> Array:
+    """Return a tensor's memory as a native array."""
+    tensor = tensor.detach()
+    if tensor.device.type == "cpu" and executor.xp is np:
+        return numpy_of(tensor)
+    adopted = None if tensor.device.type == "cpu" else executor.adopt(tensor)
+    if adopted is None:
+        raise ExecutorMismatch(
+            f"the pattern lives on {executor.name} and a tensor on {tensor.device}; "
+            "move one of them"
+        )
+    return adopted
+
+
+def numpy_of(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Return the memory of a CPU's tensor without gradients as a NumPy array."""
+    if tensor.dtype is torch.bfloat16:
+        return tensor.view(torch.uint16).numpy().view(_bfloat16())
+    return tensor.numpy()
+
+
+def tensor_of(array: Array) -> Tensor:
+    """Return a native array's memory as a tensor."""
+    if not isinstance(array, np.ndarray):
+        tensor: Tensor = torch.from_dlpack(array)
+        return tensor
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.uint16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def _bfloat16() -> np.dtype[Any]:
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        raise UnsupportedDtype(
+            "bfloat16 on a CPU needs the package that gives it to NumPy: pip install ml_dtypes"
+        ) from None
+    return np.dtype(bfloat16)
+
+
+class _Memory:
+    """What NumPy and CuPy ask of an object whose memory they are to use."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        described = {
+            "shape": tuple(tensor.shape),
+            "typestr": f"<i{tensor.dtype.itemsize}",
+            "data": (tensor.data_ptr(), False),
+            "version": 3,
+        }
+        on_host = tensor.device.type == "cpu"
+        setattr(self, "__array_interface__" if on_host else "__cuda_array_interface__", described)
+
+
+def borrowed(executor: Executor, tensor: Tensor) -> Array:
+    """Return contiguous integers of a tensor as a native array that does not keep them alive."""
+    if tensor.numel() == 0:
+        return native_of(executor, tensor)  # no memory to keep
+    if executor.xp is np:
+        return np.asarray(_Memory(tensor))
+    native_of(executor, tensor[:0])  # raises if it is another device's
+    return executor.xp.asarray(_Memory(tensor))
+
+
+def for_kernels(tensor: Tensor, axes: int) -> Tensor:
+    """Return a tensor whose last axis has neighbours, and whose rows of one element rise."""
+    if tensor.shape[-1] > 1:
+        return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+    if axes > 1 and tensor.shape[-2] > 1 and tensor.stride(-2) < 1:
+        return tensor.contiguous()
+    return tensor

@@ -1,0 +1,305 @@
+"""The products of sparse and dense matrices as operators of PyTorch's.
+
+The gradients are the same kernels again, on the pattern and on its transpose, which is made once:
+nothing ever has the size of a dense ``m x n`` matrix. Derivatives of spmm, of its transpose
+and of sddmm are made of these three, so they exist to every order.
+
+All floating-point operands of one call have the same leading axes, any number of them, and
+one dtype. Heads of attention may be strided views.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...executor import Array
+from ...formats import Csr
+from ...operations import products as operations
+from .memory import for_kernels, native_of, tensor_of
+from .patterns import matrix_of
+from .register import LIBRARY, define
+from .segments import segment_softmax, softmax_derivative
+
+# ---- kernels on tensors of any leading axes
+
+
+def _run(operation: Any, A: Csr, tensors: list[tuple[Tensor | None, int]], *scalars: Any) -> None:
+    """Run a kernel on tensors, each with how many axes of it are not those of the batch."""
+    for batch in _batches(tensors):
+        arrays: list[Array | None] = [
+            None if t is None else native_of(A.executor, for_kernels(t, axes))
+            for t, (_, axes) in zip(batch, tensors, strict=True)
+        ]
+        A.executor.run(operation, A, *arrays, *scalars)
+
+
+def _batches(tensors: list[tuple[Tensor | None, int]]) -> list[list[Tensor | None]]:
+    """Return the operands with one leading axis: in one piece where strides allow it."""
+    leading = next(t.dim() - axes for t, axes in tensors if t is not None)
+    if leading == 1:
+        return [[t for t, _ in tensors]]
+    if leading == 0:
+        return [[None if t is None else t[None] for t, _ in tensors]]
+    try:
+        return [[None if t is None else t.view(-1, *t.shape[-axes:]) for t, axes in tensors]]
+    except RuntimeError:  # blocks that are not at equal distances
+        count = next(t.shape[0] for t, _ in tensors if t is not None)
+        parts = ([(None if t is None else t[i], axes) for t, axes in tensors] for i in range(count))
+        return [batch for part in parts for batch in _batches(part)]
+
+
+def _spmm_kernel(indptr: Tensor, indices: Tensor, values: Tensor, B: Tensor, kernel: str) -> Tensor:
+    A = matrix_of(indptr, indices, B.shape[-2])
+    out = _spmm_fake(indptr, indices, values, B, kernel)
+    _run(operations.csr_spmm, A, [(values, 1), (B, 2), (out, 2)], 1.0, 0.0, kernel)
+    return out
+
+
+def _transposed_kernel(
+    indptr: Tensor, indices: Tensor, values: Tensor, B: Tensor, columns: int, kernel: str
+) -> Tensor:
+    transposed, order = matrix_of(indptr, indices, columns).transposed_pattern()
+    values = values.index_select(-1, tensor_of(order).long())
+    out = _transposed_fake(indptr, indices, values, B, columns, kernel)
+    _run(operations.csr_spmm, transposed, [(values, 1), (B, 2), (out, 2)], 1.0, 0.0, kernel)
+    return out
+
+
+def _sddmm_kernel(indptr: Tensor, indices: Tensor, C: Tensor, B: Tensor, kernel: str) -> Tensor:
+    A = matrix_of(indptr, indices, B.shape[-2])
+    out = _sddmm_fake(indptr, indices, C, B, kernel)
+    _run(operations.csr_sddmm, A, [(None, 1), (C, 2), (B, 2), (out, 1)], 1.0, 0.0, kernel)
+    return out
+
+
+def _fusedmm_kernel(
+    indptr: Tensor,
+    indices: Tensor,
+    values: Tensor | None,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    edge: str,
+    alpha: float,
+    kernel: str,
+) -> Tensor:
+    A = matrix_of(indptr, indices, B.shape[-2])
+    out = _fusedmm_fake(indptr, indices, values, C, B, D, edge, alpha, kernel)
+    operands = [(values, 1), (C, 2), (B, 2), (D, 2), (out, 2)]
+    _run(operations.csr_fusedmm, A, operands, alpha, edge, kernel)
+    return out
+
+
+# ---- shapes of results
+
+
+def _spmm_fake(indptr: Tensor, indices: Tensor, values: Tensor, B: Tensor, kernel: str) -> Tensor:
+    return B.new_empty((*B.shape[:-2], indptr.shape[0] - 1, B.shape[-1]))
+
+
+def _transposed_fake(
+    indptr: Tensor, indices: Tensor, values: Tensor, B: Tensor, columns: int, kernel: str
+) -> Tensor:
+    return B.new_empty((*B.shape[:-2], columns, B.shape[-1]))
+
+
+def _sddmm_fake(indptr: Tensor, indices: Tensor, C: Tensor, B: Tensor, kernel: str) -> Tensor:
+    return C.new_empty((*C.shape[:-2], indices.shape[0]))
+
+
+def _fusedmm_fake(
+    indptr: Tensor,
+    indices: Tensor,
+    values: Tensor | None,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    edge: str,
+    alpha: float,
+    kernel: str,
+) -> Tensor:
+    return C.new_empty((*C.shape[:-1], D.shape[-1]))
+
+
+# ---- derivatives: y = A(v) B, z = A(v)^T B, s = sampled C B^T are linear in each operand
+
+
+def _sum(*terms: Tensor | None) -> Any:
+    given = [term for term in terms if term is not None]
+    return sum(given[1:], start=given[0]) if given else None
+
+
+def _spmm_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    indptr, indices, values, B, _ = inputs
+    d_values = sddmm(indptr, indices, gradient, B, "auto") if needs[2] else None
+    n = B.shape[-2]
+    d_B = spmm_transposed(indptr, indices, values, gradient, n, "auto") if needs[3] else None
+    return None, None, d_values, d_B, None
+
+
+def _spmm_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+    indptr, indices, values, B, kernel = inputs
+    _, _, t_values, t_B, _ = tangents
+    return _sum(
+        None if t_values is None else spmm(indptr, indices, t_values, B, kernel),
+        None if t_B is None else spmm(indptr, indices, values, t_B, kernel),
+    )
+
+
+def _transposed_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    indptr, indices, values, B, _, _ = inputs
+    d_values = sddmm(indptr, indices, B, gradient, "auto") if needs[2] else None
+    d_B = spmm(indptr, indices, values, gradient, "auto") if needs[3] else None
+    return None, None, d_values, d_B, None, None
+
+
+def _transposed_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+    indptr, indices, values, B, *rest = inputs
+    _, _, t_values, t_B, _, _ = tangents
+    return _sum(
+        None if t_values is None else spmm_transposed(indptr, indices, t_values, B, *rest),
+        None if t_B is None else spmm_transposed(indptr, indices, values, t_B, *rest),
+    )
+
+
+def _sddmm_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    indptr, indices, C, B, _ = inputs
+    d_C = spmm(indptr, indices, gradient, B, "auto") if needs[2] else None
+    n = B.shape[-2]
+    d_B = spmm_transposed(indptr, indices, gradient, C, n, "auto") if needs[3] else None
+    return None, None, d_C, d_B, None
+
+
+def _sddmm_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+    indptr, indices, C, B, kernel = inputs
+    _, _, t_C, t_B, _ = tangents
+    return _sum(
+        None if t_C is None else sddmm(indptr, indices, t_C, B, kernel),
+        None if t_B is None else sddmm(indptr, indices, C, t_B, kernel),
+    )
+
+
+def edge_weights(indptr: Tensor, edge: str, s: Tensor) -> Tensor:
+    """Return f(s) for the entries of each row."""
+    if edge == "sigmoid":
+        return torch.sigmoid(s)
+    return segment_softmax(indptr, s) if edge == "softmax" else s
+
+
+def _edge_derivative(indptr: Tensor, edge: str, p: Tensor, t: Tensor) -> Tensor:
+    """Return the derivative of the edge function with result ``p``, applied to ``t``: symmetric."""
+    if edge == "sigmoid":
+        return t * p * (1 - p)
+    return softmax_derivative(indptr, p, t) if edge == "softmax" else t
+
+
+def _fusedmm_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    indptr, indices, values, C, B, D, edge, alpha, _ = inputs
+    _, _, of_values, of_C, of_B, of_D, *_ = needs
+    pattern, n = (indptr, indices), B.shape[-2]
+    # What the forward pass did not keep is sampled again: s, then p = f(s).
+    dots = sddmm(*pattern, C, B, "auto")
+    s = alpha * dots if values is None else alpha * dots * values
+    p = edge_weights(indptr, edge, s)
+    d_D = spmm_transposed(*pattern, p, gradient, n, "auto") if of_D else None
+    if not (of_values or of_C or of_B):
+        return (None,) * 5 + (d_D, None, None, None)
+    d_p = sddmm(*pattern, gradient, D, "auto")
+    d_s = _edge_derivative(indptr, edge, p, d_p)
+    d_values = alpha * d_s * dots if of_values else None
+    d_dot = alpha * d_s if values is None else alpha * d_s * values
+    d_C = spmm(*pattern, d_dot, B, "auto") if of_C else None
+    d_B = spmm_transposed(*pattern, d_dot, C, n, "auto") if of_B else None
+    return None, None, d_values, d_C, d_B, d_D, None, None, None
+
+
+def _fusedmm_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+    indptr, indices, values, C, B, D, edge, alpha, _ = inputs
+    _, _, t_values, t_C, t_B, t_D, *_ = tangents
+    pattern = (indptr, indices)
+    dots = sddmm(*pattern, C, B, "auto")
+    t_dots = _sddmm_jvp((*pattern, C, B, "auto"), (None, None, t_C, t_B, None), dots)
+    if values is None:
+        s, t_s = alpha * dots, None if t_dots is None else alpha * t_dots
+    else:
+        s = alpha * dots * values
+        t_s = _sum(
+            None if t_dots is None else alpha * t_dots * values,
+            None if t_values is None else alpha * dots * t_values,
+        )
+    p = edge_weights(indptr, edge, s)
+    t_p = None if t_s is None else _edge_derivative(indptr, edge, p, t_s)
+    return _sum(
+        None if t_p is None else spmm(*pattern, t_p, D, "auto"),
+        None if t_D is None else spmm(*pattern, p, t_D, "auto"),
+    )
+
+
+spmm = define(
+    "spmm(Tensor indptr, Tensor indices, Tensor values, Tensor B, str kernel) -> Tensor",
+    kernel=_spmm_kernel,
+    fake=_spmm_fake,
+    backward=_spmm_backward,
+    jvp=_spmm_jvp,
+)
+
+spmm_transposed = define(
+    "spmm_transposed(Tensor indptr, Tensor indices, Tensor values, Tensor B, SymInt columns, "
+    "str kernel) -> Tensor",
+    kernel=_transposed_kernel,
+    fake=_transposed_fake,
+    backward=_transposed_backward,
+    jvp=_transposed_jvp,
+)
+
+sddmm = define(
+    "sddmm(Tensor indptr, Tensor indices, Tensor C, Tensor B, str kernel) -> Tensor",
+    kernel=_sddmm_kernel,
+    fake=_sddmm_fake,
+    backward=_sddmm_backward,
+    jvp=_sddmm_jvp,
+)
+
+fusedmm = define(
+    "fusedmm(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
+    "str edge, float alpha, str kernel) -> Tensor",
+    kernel=_fusedmm_kernel,
+    fake=_fusedmm_fake,
+    backward=_fusedmm_backward,
+    jvp=_fusedmm_jvp,
+)
+
+
+# ---- into the memory of a tensor: not differentiable
+
+
+def _spmm_into(
+    indptr: Tensor,
+    indices: Tensor,
+    values: Tensor,
+    B: Tensor,
+    out: Tensor,
+    alpha: float,
+    beta: float,
+    kernel: str,
+) -> None:
+    A = matrix_of(indptr, indices, B.shape[-2])
+    shared = out.untyped_storage()._cdata in {t.untyped_storage()._cdata for t in (values, B)}
+    written = out.clone() if shared else for_kernels(out, 2)
+    _run(operations.csr_spmm, A, [(values, 1), (B, 2), (written, 2)], alpha, beta, kernel)
+    if written is not out:
+        out.copy_(written)
+
+
+LIBRARY.define(
+    "spmm_into(Tensor indptr, Tensor indices, Tensor values, Tensor B, Tensor(a!) out, "
+    "float alpha, float beta, str kernel) -> ()",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+for _device in ("CPU", "CUDA"):
+    LIBRARY.impl("spmm_into", _spmm_into, _device)
+torch.library.register_fake("wollemi::spmm_into", lambda *_: None, lib=LIBRARY)
+spmm_into = torch.ops.wollemi.spmm_into.default

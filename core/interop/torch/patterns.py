@@ -1,0 +1,209 @@
+"""The patterns of sparse tensors and matrices, as operators of PyTorch take them: two tensors.
+
+A kernel needs more of a pattern than its arrays: plans, and its transpose. They are found again by
+the memory of the tensors, which is the same under every transform of PyTorch's.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from ...errors import ExecutorMismatch, InvalidMatrix
+from ...executor import Executor
+from ...formats import Csr, validate
+from ...store import PatternStore
+from .memory import borrowed, executor_of, native_of, numpy_of, tensor_of
+
+
+class Pattern(NamedTuple):
+    """The places of the entries of a matrix, by compressed rows, in tensors.
+
+    Functions of this package take it in place of a matrix. It may be an argument of compiled and
+    transformed functions, which then work for other patterns too.
+
+    Attributes
+    ----------
+    indptr : Tensor of int32 or int64, shape (m + 1,)
+        The entries of row ``i`` are ``indptr[i]:indptr[i + 1]``.
+    indices : Tensor of the same dtype, shape (nnz,)
+        Their columns.
+    shape : tuple of int
+        Rows and columns.
+    """
+
+    indptr: Tensor
+    indices: Tensor
+    shape: tuple[int, int]
+
+    @property
+    def nnz(self) -> int:
+        """How many entries there are."""
+        return self.indices.shape[0]
+
+
+class _Known(NamedTuple):
+    """A matrix that uses the memory of tensors, and whether that memory is still theirs."""
+
+    matrix: Csr
+    storages: tuple[StorageWeakRef, StorageWeakRef]
+
+    @property
+    def lost(self) -> bool:
+        return any(storage.expired() for storage in self.storages)
+
+
+_known: dict[tuple[Any, ...], _Known] = {}
+_lock = threading.Lock()
+
+
+def matrix_of(indptr: Tensor, indices: Tensor, columns: int) -> Csr:
+    """Return the matrix of a pattern in tensors; it must not outlive them.
+
+    What was prepared for it is stored for as long as the tensors live and are not written into.
+    """
+    key = (*_identity(indptr), *_identity(indices), columns)
+    known = _known.get(key)
+    if known is None or known.lost:
+        known = _remember(key, executor_of(indptr.device), indptr, indices, columns, None)
+    return known.matrix
+
+
+def _identity(tensor: Tensor) -> tuple[int, ...]:
+    version = 0 if tensor.is_inference() else tensor._version
+    storage = tensor.untyped_storage()._cdata
+    return storage, tensor.storage_offset(), tensor.shape[0], version
+
+
+def _remember(
+    key: tuple[Any, ...],
+    executor: Executor,
+    indptr: Tensor,
+    indices: Tensor,
+    columns: int,
+    store: PatternStore | None,
+) -> _Known:
+    if store is None:
+        _check(indptr, indices, columns)
+    arrays = [borrowed(executor, t) for t in (indices, indptr)]
+    zeros = executor.zeros((indices.shape[0],), "float32")
+    matrix = Csr._from_arrays(executor, (indptr.shape[0] - 1, columns), zeros, *arrays)
+    if store is not None:
+        matrix._pattern = store
+    known = _Known(matrix, tuple(StorageWeakRef(t.untyped_storage()) for t in (indptr, indices)))
+    with _lock:
+        _forget()
+        _known[key] = known
+    return known
+
+
+def _forget() -> None:
+    for key in [key for key, known in _known.items() if known.lost]:
+        del _known[key]
+
+
+def _check(indptr: Tensor, indices: Tensor, columns: int) -> None:
+    """Raise InvalidMatrix unless kernels may follow the indices."""
+    for name, tensor in (("indptr", indptr), ("indices", indices)):
+        if tensor.dim() != 1 or tensor.dtype not in (torch.int32, torch.int64):
+            raise InvalidMatrix(
+                f"{name}: expected a tensor of one dimension of int32 or int64, got "
+                f"{tensor.dtype} of shape {tuple(tensor.shape)}"
+            )
+    if indptr.dtype is not indices.dtype or indptr.device != indices.device:
+        raise InvalidMatrix(
+            f"indptr is {indptr.dtype} on {indptr.device}, indices {indices.dtype} on "
+            f"{indices.device}: expected one dtype and one device"
+        )
+    if not (indptr.is_contiguous() and indices.is_contiguous()):
+        raise InvalidMatrix("indptr and indices: expected contiguous tensors")
+    if indptr.device.type == "cpu":  # a device's would have to be read back
+        validate.pointers(numpy_of(indptr), indptr.shape[0] - 1, indices.shape[0])
+        validate.indices(numpy_of(indices), columns, "indices")
+
+
+# ---- patterns of matrices of ours
+
+_tensors: weakref.WeakKeyDictionary[Csr, tuple[Tensor, Tensor]] = weakref.WeakKeyDictionary()
+
+
+def _tensors_of(A: Csr) -> tuple[Tensor, Tensor]:
+    found = _tensors.get(A)
+    if found is None:
+        # A transform that is under way must not see how they are made.
+        modes = torch.utils._python_dispatch._disable_current_modes()
+        with modes, torch._C._DisableFuncTorch():
+            found = (tensor_of(A.indptr), tensor_of(A.indices))
+            key = (*_identity(found[0]), *_identity(found[1]), A.shape[1])
+            _remember(key, A.executor, *found, A.shape[1], A._pattern)
+        _tensors[A] = found
+    return found
+
+
+# PyTorch's compiler takes what these return as it is, and checks that the matrix is the same.
+
+
+@torch.compiler.assume_constant_result
+def _indptr_of(A: Csr) -> Tensor:
+    return _of_one_size(_tensors_of(A)[0])
+
+
+@torch.compiler.assume_constant_result
+def _indices_of(A: Csr) -> Tensor:
+    return _of_one_size(_tensors_of(A)[1])
+
+
+@torch.compiler.assume_constant_result
+def _data_of(A: Csr, version: int) -> Tensor:
+    return _of_one_size(tensor_of(A.data))
+
+
+def _of_one_size(tensor: Tensor) -> Tensor:
+    # As torch._dynamo.mark_static does, which is of no effect while the compiler traces: with
+    # dynamic=True the compiler would take the size of a constant for one that may change.
+    tensor._dynamo_static_indices = {0}
+    return tensor
+
+
+def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
+    """Return the pattern of a matrix in tensors that share its memory."""
+    indptr = _faked(_indptr_of(A))
+    if indptr.device.type != device.type:
+        raise ExecutorMismatch(
+            f"the pattern lives on {A.executor.name} and a tensor on {device}; move one of them"
+        )
+    return Pattern(indptr, _faked(_indices_of(A)), A.shape)
+
+
+def value_tensor(A: Csr) -> Tensor:
+    """Return the values of a matrix in a tensor that shares their memory."""
+    return _faked(_data_of(A, A._values_version))
+
+
+def _faked(tensor: Tensor) -> Tensor:
+    """Return a tensor as an active FakeTensorMode of the user's wants it."""
+    if torch.compiler.is_compiling():
+        return tensor
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+    mode = _get_current_dispatch_mode()
+    if isinstance(mode, FakeTensorMode) and not mode.allow_non_fake_inputs:
+        faked: Tensor = mode.from_tensor(tensor)
+        return faked
+    return tensor
+
+
+def owned_pattern(pattern: Pattern, values: Tensor) -> Csr:
+    """Return a matrix that shares the memory of tensors and keeps it alive."""
+    twin = matrix_of(pattern.indptr, pattern.indices, pattern.shape[1])
+    on = twin.executor
+    arrays = (native_of(on, t) for t in (values, pattern.indices, pattern.indptr))
+    made = Csr._from_arrays(on, pattern.shape, *arrays)
+    made._pattern = twin._pattern
+    return made
