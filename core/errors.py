@@ -24,6 +24,14 @@ class ShapeMismatch(WollemiError, ValueError):
     """Operands whose shapes do not fit together."""
 
 
+class GroupMismatch(WollemiError, ValueError):
+    """Members of a group that were given different things; the message names the members."""
+
+
+class MemberFailed(WollemiError, RuntimeError):
+    """Another member of a group failed; the message has its name and the cause."""
+
+
 class UnsupportedDtype(WollemiError, TypeError):
     """A dtype that no kernel is made for."""
 

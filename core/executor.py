@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from .algorithm import AlgorithmTable
-from .errors import ExecutorMismatch, UnsupportedOperation
+from .errors import ExecutorMismatch, InvalidArgument, UnsupportedOperation
 from .links import Links, run_on_member, shape_of_slots
 from .operation import KernelTable, Operation
 from .program import Call, Program, expanded, record, recording
@@ -52,16 +52,44 @@ class Executor(ABC):
         return {}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Executor) and self.name == other.name
+        return isinstance(other, Executor) and self.name == other.name and self.links is other.links
 
     def __hash__(self) -> int:
         return hash(self.name)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
+        return f"<{type(self).__name__} {self.full_name}>"
+
+    @property
+    def full_name(self) -> str:
+        """The name, with the number that it has in its group: ``omp:4 (member 1 of 3)``."""
+        if self.links is None:
+            return self.name
+        return f"{self.name} (member {self.links.rank} of {self.links.size})"
+
+    def as_member(self, links: Links | None) -> Self:
+        """Return this executor as a member of a group, or alone: the same memory and kernels."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.links = links
+        return made
+
+    def link(self, members: list[Executor]) -> list[Links] | None:
+        """Return links between executors of this kind on their devices, or None.
+
+        Called for the first of the members that one process drives. The default knows none: the
+        host makes the totals.
+        """
+        return None
 
     def __reduce__(self) -> tuple[Any, ...]:
         from .registry import executor
+
+        if self.links is not None:
+            raise InvalidArgument(
+                f"{self.full_name} cannot be pickled: the other process is no member of its group; "
+                "pickle A.to_local()"
+            )
 
         return executor, (self.name,)
 
@@ -161,6 +189,10 @@ class Executor(ABC):
         """Make a total; where work is recorded, as a part of it."""
         function(array)
 
+    def agreed(self, answer: bool) -> bool:
+        """Return an answer of the host; on a member of a group, whether any member says yes."""
+        return bool(answer) if self.links is None else self.links.any(answer)
+
     def slots(self, operation: Operation, arguments: tuple[Any, ...]) -> Array:
         """Return memory for the sums of an operation."""
         shape, dtype = shape_of_slots(operation, arguments)
@@ -169,8 +201,9 @@ class Executor(ABC):
     def _recorded(self, program: Program, operation: Operation, arguments: tuple[Any, ...]) -> None:
         if program.executor != self:
             raise ExecutorMismatch(
-                f"{operation.name} runs on {self.name} within an iteration on "
-                f'{program.executor.name}; move its operands with .to("{program.executor.name}")'
+                f"{operation.name} runs on {self.full_name} within an iteration on "
+                f"{program.executor.full_name}; move its operands with "
+                f'.to("{program.executor.name}")'
             )
         program.append(Call(operation, arguments))
 
@@ -243,7 +276,7 @@ def same_executor(what: str, *placed: Any) -> Executor:
     for other in placed[1:]:
         if other.executor != first:
             raise ExecutorMismatch(
-                f"{what}: operands live on {first.name} and on {other.executor.name}; "
+                f"{what}: operands live on {first.full_name} and on {other.executor.full_name}; "
                 f'move one of them, for instance with .to("{first.name}")'
             )
     return first

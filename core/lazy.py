@@ -62,6 +62,21 @@ class _Composed(Assembled):
         self.parts = tuple(p.astype(self.dtype) for p in parts)
 
     @property
+    def partition(self) -> Any:
+        """Who has which rows, where a group of executors shares the operator; None elsewhere."""
+        return self.parts[0].partition
+
+    @property
+    def column_partition(self) -> Any:
+        """Who has which rows of the vectors that the operator is applied to, or None."""
+        return self.parts[-1].column_partition
+
+    @property
+    def local_rows(self) -> int:
+        """The length of what this executor holds of the vectors that the operator makes."""
+        return self.parts[0].local_rows
+
+    @property
     def resident(self) -> bool:
         """Whether applying is made of executor operations alone."""
         return all(part.resident for part in self.parts)
@@ -154,7 +169,7 @@ class Product(_Composed):
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         left, right = self.parts
-        rows, columns = right.shape[0], x.shape[1]
+        rows, columns = right.local_rows, x.shape[1]
         with self._between.block(self.executor, rows, columns, self.dtype) as between:
             right._apply(x, between, 1.0, 0.0)
             left._apply(between, y, alpha, beta)

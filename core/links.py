@@ -13,7 +13,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .dtypes import is_complex, real_dtype
+from .step.numeric import own_largest, own_sum, totals
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -24,7 +27,23 @@ class Links(ABC):
     """Totals over a group, seen by one of its members.
 
     All members call the same methods in the same order, and all get the same bits.
+
+    Attributes
+    ----------
+    rank, size : int
+        Which member this is, and how many there are.
+    on_device : bool
+        Whether all of it is work on the stream of a device. Otherwise the host takes part, and
+        loops that a device runs by itself are driven by the host instead.
+    block : int
+        Rows of a block whose sums are formed before any others, at fixed places of the whole
+        vectors; 0 where each member adds up its rows as its executor does.
     """
+
+    rank: int = 0
+    size: int = 1
+    on_device: bool = False
+    block: int = 0
 
     @abstractmethod
     def sum(self, array: Array) -> None:
@@ -38,11 +57,36 @@ class Links(ABC):
     def norm(self, array: Array) -> None:
         """Replace a real array by the root of the sum of the squares."""
 
+    def all(self, thing: Any) -> list[Any]:
+        """Return the small objects of the host that the members hand over, in order of ranks."""
+        return [thing]
+
+    def any(self, answer: bool) -> bool:
+        """Return whether a member says yes."""
+        return any(self.all(bool(answer)))
+
+    def gathered(self, blocks: Array) -> Array:
+        """Return the rows of the NumPy arrays of all members, one below the other."""
+        return np.concatenate(self.all(blocks))
+
+    def send(self, halo: Any, packed: Array) -> None:
+        """Send the packed rows of a vector that other members need; may return before they go."""
+        raise NotImplementedError(f"{type(self).__name__} exchanges no rows of vectors")
+
+    def receive(self, halo: Any, ghosts: Array) -> None:
+        """Wait for the rows that other members sent, and write them."""
+        raise NotImplementedError(f"{type(self).__name__} exchanges no rows of vectors")
+
 
 def run_on_member(
     executor: Executor, operation: Operation, arguments: tuple[Any, ...], kernel: Any
 ) -> None:
     """Run an operation that adds up over rows on a member of a group."""
+    assert executor.links is not None
+    if executor.links.block:
+        first = next(a for p, a in zip(operation.parameters, arguments, strict=True) if p.is_array)
+        executor.call_links(partial(_run_in_blocks, executor, operation, arguments), first)
+        return
     halves = executor.kernels.find_halves()
     if operation.adds_up and halves is not None:
         visit, finish = halves
@@ -51,7 +95,6 @@ def run_on_member(
         _total(executor, operation, slots)
         finish(executor, operation, slots, *arguments)
         return
-    assert executor.links is not None
     named = {p.name: (p, a) for p, a in zip(operation.parameters, arguments, strict=True)}
     totals = []
     for name, kind in operation.totals.items():
@@ -65,6 +108,35 @@ def run_on_member(
     kernel(executor, *arguments)
     for total, argument in totals:
         executor.call_links(total, argument)
+
+
+def _run_in_blocks(
+    executor: Executor, operation: Operation, arguments: tuple[Any, ...], _: Array
+) -> None:
+    """Run the reference's kernel, whose sums are made of sums of blocks of rows.
+
+    The blocks lie at fixed places of the whole vectors, and their sums are added in their order: so
+    the bits do not depend on how many members there are.
+    """
+    from .registry import backend
+
+    kernel = backend("reference").kernels().find(operation)
+    assert kernel is not None
+    assert executor.links is not None
+    with totals(partial(total_of_terms, executor.links)), np.errstate(all="ignore"):
+        kernel(executor, *arguments)
+
+
+def total_of_terms(links: Links, terms: Array, kind: str) -> Array:
+    """Return the total over the group of each column of a member's terms."""
+    if links.block and kind == "sum":
+        blocks = [terms[at : at + links.block] for at in range(0, terms.shape[0], links.block)]
+        sums = np.array([own_sum(block) for block in blocks], terms.dtype)
+        return own_sum(links.gathered(sums.reshape(len(blocks), *terms.shape[1:])))
+    own = own_sum(terms) if kind == "sum" else own_largest(terms)
+    numbers = np.array(own, ndmin=2)
+    getattr(links, kind)(numbers.view(real_dtype(numbers.dtype)))
+    return numbers[0]
 
 
 def _total_of_changed(

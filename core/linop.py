@@ -89,6 +89,16 @@ class LinOp(ArrayProtocol, ABC):
         """
         return self.shape[0]
 
+    @property
+    def partition(self) -> Any:
+        """Who has which rows, where a group of executors shares the operator; None elsewhere."""
+        return None
+
+    @property
+    def column_partition(self) -> Any:
+        """Who has which rows of the vectors that the operator is applied to, or None."""
+        return self.partition
+
     # ---- what a subclass says
 
     @abstractmethod
@@ -182,6 +192,10 @@ class LinOp(ArrayProtocol, ABC):
         alpha, beta = number(alpha, "alpha"), number(beta, "beta")
         if out is None and beta != 0:
             raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
+        if self.partition is not None:
+            from .edges import apply_on_member
+
+            return apply_on_member(self, x, out, alpha, beta)
         executor, (rows, columns) = self.executor, self.shape
         given = native(executor, x, "x")
         block = block_of(executor, given, columns, "x")

@@ -124,6 +124,8 @@ class Operation:
         Of an operation that is not element-wise: its outputs that are sums over rows, by name.
         ``sum`` is a plain one, ``norm`` the root of a sum of squares, ``largest`` a maximum. A
         group of executors makes the totals of those of its members after the operation.
+    everywhere : callable, optional
+        The kernel of every executor that has none of its own.
     """
 
     name: str
@@ -137,6 +139,7 @@ class Operation:
     step: Any = field(default=None, repr=False)
     parts: tuple[Operation, ...] | None = field(default=None, repr=False)
     totals: Mapping[str, str] = field(default_factory=dict, repr=False)
+    everywhere: Callable[..., Any] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
@@ -330,6 +333,8 @@ class KernelTable:
         kernel = self._kernels.get(operation)
         if kernel is None and self.parent is not None:
             return self.parent.find(operation)
+        if kernel is None and operation.everywhere is not None:
+            return operation.everywhere
         if kernel is None and operation.step is not None and self._of_steps is not None:
             kernel = self._kernels[operation] = self._of_steps(operation)
         return kernel

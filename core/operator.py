@@ -71,6 +71,19 @@ class LinearOperator(LinOp):
         self._matvec, self._rmatvec = matvec, rmatvec
         self._matmat, self._rmatmat = matmat, rmatmat
 
+    #: The operator whose vectors it maps, if that is one that a group shares.
+    _like: LinOp | None = None
+
+    @property
+    def partition(self) -> Any:
+        """Who has which rows, where a group of executors shares the operator; None elsewhere."""
+        return None if self._like is None else self._like.partition
+
+    @property
+    def local_rows(self) -> int:
+        """The length of what this executor holds of the vectors."""
+        return self.shape[0] if self._like is None else self._like.local_rows
+
     @property
     def resident(self) -> bool:
         """Whether applying is made of executor operations alone."""
@@ -87,14 +100,14 @@ class LinearOperator(LinOp):
             return
         for c in range(x.shape[1]):
             mapped = native(self.executor, self._matvec(x[:, c]), "the result of matvec")
-            if mapped.size != self.shape[0]:
+            if mapped.size != self.local_rows:
                 raise ShapeMismatch(
-                    f"matvec returned shape {tuple(mapped.shape)}, expected ({self.shape[0]},)"
+                    f"matvec returned shape {tuple(mapped.shape)}, expected ({self.local_rows},)"
                 )
             self._combine(mapped.reshape(-1, 1), y[:, c : c + 1], alpha, beta)
 
     def _combine(self, mapped: Any, y: Array, alpha: complex, beta: complex) -> None:
-        block = as_block(self.executor, mapped, self.shape[0], "the result of matvec")
+        block = as_block(self.executor, mapped, self.local_rows, "the result of matvec")
         if is_complex(block.dtype) and not is_complex(self.dtype):
             raise InvalidArgument(
                 f"matvec returned {block.dtype}, and the operator was declared {self.dtype}: pass "
@@ -149,7 +162,7 @@ class LinearOperator(LinOp):
 
     def _made(self, *arguments: Any, follows: bool) -> LinearOperator:
         made = LinearOperator(*arguments)
-        made._follows = follows
+        made._follows, made._like = follows, self._like
         return made
 
     def astype(self, dtype: Any) -> LinOp:

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..core.edges import edge_of
 from ..core.errors import InvalidMatrix, SolveInterrupted
 from ..core.linop import LinOp
-from ..core.operands import as_block, like
 from ..core.operations import vector
 from ..core.result import Result
 from ..core.status import Stop
@@ -221,14 +221,14 @@ class Attempts:
         solved = [c for c, s in enumerate(best.stops) if s == Stop.CONVERGED] if best else []
         if best is None or not solved:
             return self.x0
-        executor, rows = self.A.executor, self.A.shape[0]
-        block = as_block(executor, best.x, rows, "x")
+        executor, edge = self.A.executor, edge_of(self.A)
+        block, given = edge.enter(x=best.x, x0=self.x0)
+        assert block is not None
         start = executor.zeros(tuple(block.shape), block.dtype)
-        if self.x0 is not None:
-            given = as_block(executor, self.x0, rows, "x0")
+        if given is not None:
             executor.run(vector.axpby, given.astype(block.dtype), start, 1.0, 0.0)
         _take(executor, start, block, solved)
-        return like(executor, start, self.b)
+        return edge.leave(start, self.b)
 
     def _better(self, result: Result) -> Result:
         """Return the better of the results so far and another one, column by column."""
@@ -264,9 +264,11 @@ def _limits(stop: Criterion, kind: type[Criterion], name: str) -> list[float]:
 
 def _merged(old: Result, new: Result, keep: list[int], A: LinOp, b: Any) -> Result:
     """Return ``new`` with some columns of ``old`` in place of its own."""
-    executor, rows = A.executor, A.shape[0]
-    x = executor.copy(as_block(executor, new.x, rows, "x"))
-    _take(executor, x, as_block(executor, old.x, rows, "x").astype(x.dtype), keep)
+    executor, edge = A.executor, edge_of(A)
+    newer, older = edge.enter(new=new.x, old=old.x)
+    assert newer is not None and older is not None
+    x = executor.copy(newer)
+    _take(executor, x, older.astype(x.dtype), keep)
     stops, iterations, norm = (
         list(new.stops),
         new.column_iterations.copy(),
@@ -284,7 +286,7 @@ def _merged(old: Result, new: Result, keep: list[int], A: LinOp, b: Any) -> Resu
     used = max(int(iterations.max(initial=0)) + 1, 1)
     return replace(
         new,
-        x=like(executor, x, b),
+        x=edge.leave(x, b),
         stops=stops,
         column_iterations=iterations,
         residual_norm=norm,

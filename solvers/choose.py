@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..core.distributed.shared import over_groups
 from ..core.errors import InvalidArgument
 from ..core.formats import Matrix
 from ..core.linop import LinOp
@@ -15,7 +16,7 @@ from ..core.result import Result
 from ..core.settings import Settings
 from ..core.stopping import Criterion
 from .attempts import DIRECT, SHORT, Attempt, Attempts
-from .facts import Facts
+from .facts import Facts, find_facts
 from .gmres import checked_restart
 from .kept import facts_of
 from .preconditioners import Jacobi
@@ -45,6 +46,7 @@ DIRECT_BYTES = 2**29
 REPLACEMENT = 1.0
 
 
+@over_groups
 def solve(
     A: Any,
     b: Any,
@@ -155,8 +157,11 @@ def _restart(A: LinOp, b: Any) -> int:
 def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
     """Return what is known of the entries, if it is asked for and there are any."""
     asked = method == "auto" or (isinstance(M, str) and M == "auto")
-    known = isinstance(A, Matrix) and A.shape[0] == A.shape[1]
-    return facts_of(A) if asked and known else None  # type: ignore[arg-type]
+    if not asked or A.shape[0] != A.shape[1]:
+        return None
+    if hasattr(A, "host_rows"):  # a matrix that a group shares
+        return find_facts(A)  # type: ignore[arg-type]
+    return facts_of(A) if isinstance(A, Matrix) else None
 
 
 def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], str]:

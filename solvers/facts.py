@@ -12,6 +12,10 @@ from ..core.formats import Csr, Matrix
 from ..core.operands import as_column
 from ..core.operations import facts, structure
 
+#: How many units of rounding an entry may differ from its mirror image, as ``facts.symmetry`` has
+#: it.
+SLACK = 8
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -42,9 +46,29 @@ class Facts:
 
 def find_facts(A: Matrix) -> Facts:
     """Return the facts about a square matrix; a few numbers leave its device, no array."""
+    if A.partition is not None:
+        return _facts_of_group(A)
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
     not_invertible, positive = _counts_of_diagonal(rows)
     return Facts(A.shape[0], _is_hermitian(rows), positive, not_invertible)
+
+
+def _facts_of_group(A: Any) -> Facts:
+    """Return the facts about a matrix that a group shares; all members must ask.
+
+    Its conjugate transpose is made on the host, since the mirror images of entries belong to other
+    members.
+    """
+    counts = _counts_of_diagonal(A.own_block)
+    own, mirrored = A.host_rows(), A.H.host_rows()
+    eps = np.finfo(A.dtype).eps
+    sizes = abs(own) + abs(mirrored)
+    with np.errstate(all="ignore"):
+        excess = abs(own - mirrored) - SLACK * eps * sizes
+    differs = bool(np.any(~(excess.data <= 0)))
+    told = A.executor.links.all((*counts, differs))
+    not_invertible, positive, mismatches = (sum(numbers) for numbers in zip(*told, strict=True))
+    return Facts(A.shape[0], mismatches == 0, positive, not_invertible)
 
 
 def _counts_of_diagonal(A: Csr) -> tuple[int, int]:

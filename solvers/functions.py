@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.distributed.shared import over_groups
 from ..core.errors import InvalidArgument
 from ..core.linop import LinOp
 from ..core.operator import as_linop
@@ -72,6 +73,7 @@ def _vector(b: Any, rows: int) -> Any:
     return b.reshape(rows)
 
 
+@over_groups
 def cg(
     A: Any,
     b: Any,
@@ -102,6 +104,7 @@ def cg(
     return _run(Cg, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
+@over_groups
 def bicgstab(
     A: Any,
     b: Any,
@@ -125,6 +128,7 @@ def bicgstab(
     return _run(Bicgstab, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
+@over_groups
 def cgs(
     A: Any,
     b: Any,
@@ -148,6 +152,7 @@ def cgs(
     return _run(Cgs, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
+@over_groups
 def gmres(
     A: Any,
     b: Any,

@@ -123,6 +123,16 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     # ---- what users call
 
     @property
+    def partition(self) -> Any:
+        """Who has which rows, where a group of executors shares the system; None elsewhere."""
+        return self.A.partition
+
+    @property
+    def local_rows(self) -> int:
+        """The length of what this executor holds of the vectors."""
+        return self.A.local_rows
+
+    @property
     def settings(self) -> Settings:
         """The class and the options that this solver was made with, without the matrix."""
         return settings_of(self)
@@ -331,6 +341,7 @@ def as_preconditioner(M: Any, A: LinOp) -> LinOp:
         from ..core.operator import LinearOperator
 
         M = LinearOperator(A.shape, M, dtype=A.dtype, executor=A.executor)
+        M.__dict__["_like"] = A
     try:
         operator = as_linop(M, A.executor)
     except (InvalidArgument, InvalidMatrix) as error:

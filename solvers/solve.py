@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.dtypes import common_dtype, real_dtype
+from ..core.edges import Edge, edge_of
 from ..core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
 from ..core.loggers import Logger, Snapshot
-from ..core.operands import as_block, like
 from ..core.operations import vector
 from ..core.result import Result
 from ..core.status import Stop
@@ -60,6 +60,15 @@ def solve(
             solver.give_back(made.work)
 
 
+def _agreement(solver: KrylovSolver, watchers: Watchers) -> str:
+    """Return what all members of a group must be told alike, who look at each other's sums."""
+    if solver.partition is None:
+        return ""
+    options = (type(solver).__name__, solver.stop, solver.cycle, str(solver.dtype))
+    called = (watchers.callback is not None, watchers.norm_callback is not None)
+    return f"{options}, watched every {watchers.periods(True)}, callbacks {called}"
+
+
 class Solve:
     """One solve: the state of the host between drives.
 
@@ -72,9 +81,8 @@ class Solve:
         self.solver, self.asked, self.watchers = solver, b, watchers
         self.executor = solver.executor
         self.keep_last = keep_last
-        n = solver.shape[0]
-        block = as_block(self.executor, b, n, "b")
-        start = None if x0 is None else as_block(self.executor, x0, n, "x0")
+        self.edge = Edge(solver) if keep_last else edge_of(solver)
+        block, start = self.edge.enter(_agreement(solver, watchers), b=b, x0=x0)
         if start is not None and start.shape != block.shape:
             raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
         dtype = common_dtype(solver.dtype, block.dtype, *([] if start is None else [start.dtype]))
@@ -248,6 +256,7 @@ class Solve:
         left = self._left()
         if solver.cycle is not None:
             left = min(left, solver.cycle)
+        interruption: KeyboardInterrupt | None = None
         try:
             while left > 0:
                 batch = min(left, work.status.capacity, *self._until_looks())
@@ -256,9 +265,12 @@ class Solve:
                 self._record()
                 if self._asked_to_stop() or self.running == 0:
                     break
-        finally:
-            # also on Ctrl-C: what was reached is worth having
-            self.executor.play(work.ending)
+        except KeyboardInterrupt as error:
+            interruption = error
+        # also on Ctrl-C: what was reached is worth having
+        self.executor.play(work.ending)
+        if interruption is not None:
+            raise interruption
         if not solver.keeps_iterate:
             self._callback_stops()
 
@@ -370,10 +382,15 @@ class Solve:
             return True
         if self.running == 0:
             return False
-        if self.advanced and self.watchers.criterion_met(self._state, self._done):
+        agreed = self.executor.agreed
+        if (
+            self.watchers.own
+            and self.advanced
+            and agreed(self.watchers.criterion_met(self._state, self._done))
+        ):
             self.halt = Stop.CRITERION
             return True
-        if self.watchers.out_of_time():
+        if self.watchers.seconds is not None and agreed(self.watchers.out_of_time()):
             self.halt = Stop.TIME_LIMIT
             return True
         return (
@@ -385,7 +402,9 @@ class Solve:
 
     def _callback_stops(self) -> bool:
         callback = self.watchers.callback
-        if callback is None or not says_stop(callback(self._shaped(self._solution()))):
+        if callback is None:
+            return False
+        if not self.executor.agreed(says_stop(callback(self._shaped(self._solution())))):
             return False
         self.halt = Stop.CALLBACK
         return True
@@ -396,7 +415,8 @@ class Solve:
             return False
         norm_b = self.sides.given(self.sides.norm)
         seen = self._seen_norms() / np.where(norm_b > 0, norm_b, 1.0)
-        if not says_stop(callback(seen[0] if np.ndim(self.asked) == 1 else seen)):
+        answer = says_stop(callback(seen[0] if np.ndim(self.asked) == 1 else seen))
+        if not self.executor.agreed(answer):
             return False
         self.halt = Stop.CALLBACK
         return True
@@ -424,7 +444,7 @@ class Solve:
         return solution
 
     def _shaped(self, block: Array) -> Any:
-        return like(self.executor, block, self.asked)
+        return self.edge.leave(block, self.asked)
 
     def _result(self) -> Result:
         if np.any(self.final == Stop.INTERRUPTED):

@@ -57,9 +57,9 @@ def estimate(A: LinOp, inverse: Diagonal, steps: int = STEPS) -> Spectrum:
     Y. Zhou and R.-C. Li, Bounding the spectrum of large Hermitian matrices, Linear Algebra Appl.
     435 (2011), for the residual as a safeguard.
     """
-    executor, n = A.executor, A.shape[0]
-    steps = min(steps, n)
-    basis = [_start(executor, n, A.dtype)]
+    executor, n = A.executor, A.local_rows
+    steps = min(steps, A.shape[0])
+    basis = [_start(executor, A)]
     _scale(executor, basis[0], 1.0 / _norm(executor, basis[0]))
     hessenberg = np.zeros((steps + 1, steps), np.complex128)
     found = 0
@@ -93,10 +93,14 @@ def _from_hessenberg(hessenberg: np.ndarray[Any, Any]) -> Spectrum:
     )
 
 
-def _start(executor: Executor, n: int, dtype: Any) -> Array:
-    xp = executor.xp
+def _start(executor: Executor, A: LinOp) -> Array:
+    xp, n, dtype = executor.xp, A.local_rows, A.dtype
+    if A.partition is None or executor.links is None:
+        rows = xp.arange(n, dtype=np.int64)
+    else:
+        rows = executor.from_host(A.partition.rows(executor.links.rank).astype(np.int64))
     # a linear congruence of the row's number: the same numbers on every executor
-    scrambled = (xp.arange(n, dtype=np.int64) * 1103515245 + 12345) % 2**31
+    scrambled = (rows * 1103515245 + 12345) % 2**31
     return (scrambled / 2.0**30 - 1.0).astype(dtype).reshape(n, 1)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
+from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.executor import Array, Executor
+from ...core.links import total_of_terms
 from ...core.operation import Operation
 from ...core.step.numeric import totals
 from .algorithms import algorithms
@@ -73,14 +75,9 @@ class ReferenceExecutor(Executor):
         self, operation: Operation, arguments: tuple[Any, ...], kernel: Callable[..., Any]
     ) -> None:
         """Run a kernel whose sums are those of the group: each is made where it is added up."""
-        with totals(self._of_group):
-            kernel(self, *arguments)
-
-    def _of_group(self, sums: Array, kind: str) -> Array:
-        numbers = np.array(sums, ndmin=2)
         assert self.links is not None
-        getattr(self.links, kind)(numbers.view(real_dtype(numbers.dtype)))
-        return numbers[0]
+        with totals(partial(total_of_terms, self.links)):
+            kernel(self, *arguments)
 
     def run(self, operation: Operation, *arguments: Any) -> Any:
         """Run the kernel of ``operation``.

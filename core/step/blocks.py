@@ -54,10 +54,7 @@ def run_blocks(step: Any, nbytes: int, *arguments: Any) -> None:
     named = dict(zip(step.names, arguments, strict=True))
     run = _Run(step.traced, named, named.pop("status", None))
     with np.errstate(all="ignore"):
-        sums = run.visit(nbytes)
-        run.finish(
-            [numeric._of_group(s, node.kind) for s, node in zip(sums, run.sums, strict=True)]
-        )
+        run.finish(run.visit(nbytes))
 
 
 def visit_blocks(step: Any, nbytes: int, slots: Array, *arguments: Any) -> None:

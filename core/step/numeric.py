@@ -29,23 +29,18 @@ for _sign in ("add", "sub", "mul", "truediv"):
 
 # ---- sums, all of them pairwise: NumPy adds that way along contiguous memory alone
 
-#: What makes the total of a group of executors of the sums of one; nothing for one alone.
+#: What makes the totals of a group of executors of the terms of one; nothing for one alone.
 _TOTALS: ContextVar[Callable[[Array, str], Array] | None] = ContextVar("totals", default=None)
 
 
 @contextmanager
 def totals(of_group: Callable[[Array, str], Array] | None) -> Iterator[None]:
-    """Have ``of_group(sums, kind)`` make totals within; kinds are ``sum`` and ``largest``."""
+    """Have ``of_group(terms, kind)`` make totals within; kinds are ``sum`` and ``largest``."""
     token = _TOTALS.set(of_group)
     try:
         yield
     finally:
         _TOTALS.reset(token)
-
-
-def _of_group(sums: Array, kind: str) -> Array:
-    of_group = _TOTALS.get()
-    return sums if of_group is None else of_group(sums, kind)
 
 
 def own_sum(terms: Array) -> Array:
@@ -60,12 +55,14 @@ def own_largest(terms: Array) -> Array:
 
 def total(terms: Array) -> Array:
     """Return the sum of each column, over the whole group."""
-    return _of_group(own_sum(terms), "sum")
+    of_group = _TOTALS.get()
+    return own_sum(terms) if of_group is None else of_group(terms, "sum")
 
 
 def largest(terms: Array) -> Array:
     """Return the largest of each column, over the whole group."""
-    return _of_group(own_largest(terms), "largest")
+    of_group = _TOTALS.get()
+    return own_largest(terms) if of_group is None else of_group(terms, "largest")
 
 
 def dot(u: Array, v: Array) -> Array:

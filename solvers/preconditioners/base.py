@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ...core.errors import InvalidArgument, ShapeMismatch
+from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ...core.formats import Matrix
 from ...core.linop import LinOp
 from ...core.operator import as_linop
@@ -35,6 +35,11 @@ class Preconditioner(LinOp, metaclass=Configurable):
     #: The key of its name in dictionaries of settings.
     ROLE: ClassVar[str] = "preconditioner"
 
+    #: How it is made of a matrix that a group shares: of the block of each member's own rows and
+    #: columns (``"block"``), of the matrix itself, by products and its diagonal (``"products"``),
+    #: or not at all.
+    over_groups: ClassVar[str | None] = None
+
     #: Attributes that hold operators made of the matrix.
     parts: ClassVar[tuple[str, ...]]
 
@@ -46,10 +51,33 @@ class Preconditioner(LinOp, metaclass=Configurable):
         self.shape, self.dtype, self.executor = matrix.shape, matrix.dtype, matrix.executor
         self.notes = []
         self._matrix = matrix
-        self._setup(matrix)
+        self._setup(self._part(matrix))
+
+    @property
+    def partition(self) -> Any:
+        """Who has which rows, where a group of executors shares the matrix; None elsewhere."""
+        return self._matrix.partition
+
+    @property
+    def local_rows(self) -> int:
+        """The length of what this executor holds of the vectors."""
+        return self._matrix.local_rows
+
+    def _part(self, A: Any) -> Any:
+        """Return what the parts are made of: of a matrix that a group shares, a member's block."""
+        if A.partition is None or self.over_groups == "products":
+            return A
+        return A.own_block
 
     def _checked(self, A: LinOp) -> Matrix:
         name = type(self).__name__
+        if A.partition is not None and hasattr(A, "own_block"):
+            if self.over_groups is None:
+                raise UnsupportedOperation(
+                    f"{name} needs all rows of the matrix in one place, and a group shares this "
+                    f"one: use Schwarz(M={name.lower()!r}), which is {name} within each member"
+                )
+            return A  # type: ignore[return-value]
         if not isinstance(A, Matrix):
             raise InvalidArgument(
                 f"{name} needs a matrix, whose entries it reads; got {type(A).__name__}"
@@ -97,7 +125,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
             )
         made = self._copied()  # a set-up that fails leaves this one as it was
         made.notes = []
-        made._refresh(matrix.to(self.executor).astype(self.dtype))
+        made._refresh(self._part(matrix.to(self.executor).astype(self.dtype)))
         made._matrix = matrix
         self.__dict__.update(made.__dict__)
 

@@ -58,6 +58,7 @@ class BlockJacobi(Preconditioner):
     """
 
     parts = ("inverse",)
+    over_groups = "block"
 
     inverse: Matrix
     _starts: np.ndarray[Any, Any]

@@ -45,6 +45,7 @@ class Jacobi(Preconditioner):
     """
 
     parts = ("inverse",)
+    over_groups = "block"
 
     inverse: Diagonal
     #: How many values of the diagonal have no inverse.
@@ -118,7 +119,7 @@ def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal
     InvalidMatrix
         In the words of ``who`` asks, if a value has no inverse and there is no replacement.
     """
-    executor, n = A.executor, A.shape[0]
+    executor, n = A.executor, A.local_rows
     d, inverse = A.diagonal(), executor.allocate((n,), A.dtype)
     replaced, positive = executor.zeros((1,), np.int64), executor.zeros((1,), np.int64)
     if n:
@@ -134,4 +135,4 @@ def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal
             f"{who}: the diagonal has {values[row]} in row {row} ({count} such rows); reorder "
             "the matrix or use another preconditioner, such as Jacobi(replacement=1.0)"
         )
-    return Diagonal._from_arrays(executor, A.shape, inverse), count
+    return Diagonal._from_arrays(executor, (n, n), inverse), count

@@ -72,6 +72,7 @@ class Polynomial(Preconditioner):
     """
 
     parts = ("A", "inverse")
+    over_groups = "products"
 
     A: Matrix
     inverse: Diagonal

@@ -9,8 +9,9 @@ True
 
 from importlib.metadata import version as _version
 
-from . import linalg, loggers, preconditioners, solvers, stop
+from . import distributed, linalg, loggers, preconditioners, solvers, stop
 from .core import errors, io
+from .core.distributed import distribute
 from .core.executor import Executor
 from .core.formats import (
     Bsr,
@@ -77,6 +78,8 @@ __all__ = [
     "as_linop",
     "available_executors",
     "default_executor",
+    "distribute",
+    "distributed",
     "errors",
     "executor",
     "fusedmm",

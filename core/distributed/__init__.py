@@ -1,0 +1,9 @@
+"""Groups of executors that share matrices and vectors by rows."""
+
+from .build import distribute
+from .group import Group
+from .matrix import Csr
+from .partition import Partition
+from .shared import Parts, Shared
+
+__all__ = ["Csr", "Group", "Partition", "Parts", "Shared", "distribute"]

@@ -1,0 +1,206 @@
+"""What a member makes of its rows: the blocks that it multiplies, and what it exchanges."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..formats import Csr as LocalCsr
+from ..links import Links
+from .halo import Halo, index_dtype
+from .partition import Partition
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+    from .matrix import Csr
+
+HostArray = np.ndarray[Any, Any]
+
+
+class Blocks:
+    """The pattern of a member's rows, cut into a head, an interior and a tail.
+
+    Rows ``begin:end`` are the interior: its columns are those of the member. The columns of head
+    and tail are numbered anew: first the member's own that occur there, ``touched``, then ghosts.
+
+    Attributes
+    ----------
+    indptr, indices : arrays of the executor
+        Of all rows, one after the other, with those columns.
+    touched : array of the executor
+        The member's columns that head and tail have.
+    ghosts : array of int64
+        The new numbers of the columns that belong to others, in rising order.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        partition: Partition,
+        indptr: HostArray,
+        indices: HostArray,
+    ) -> None:
+        links = executor.links
+        assert links is not None
+        self.column_partition, self.rank = partition, links.rank
+        self.rows, self.columns = indptr.size - 1, partition.count(links.rank)
+        first = int(partition.offsets[links.rank])
+        places = partition.places(indices)
+        own = (places >= first) & (places < first + self.columns)
+        self.ghosts = np.unique(places[~own])
+        self.begin, self.end = _interior(indptr, own)
+        local = places - first
+        outer = np.ones(places.size, bool)
+        outer[indptr[self.begin] : indptr[self.end]] = False
+        touched = np.unique(local[outer & own])
+        ghosts = touched.size + np.searchsorted(self.ghosts, places)
+        inside = np.searchsorted(touched, local)
+        numbered = np.where(outer, np.where(own, inside, ghosts), local)
+        kind = index_dtype(max(self.columns, touched.size + self.ghosts.size, places.size))
+        self.indptr = executor.from_host(indptr.astype(kind))
+        self.indices = executor.from_host(numbered.astype(kind))
+        self.touched = executor.from_host(touched.astype(index_dtype(self.columns)))
+        self.touched_rows = int(touched.size)
+        self.halo = _halo(executor, links, partition, self.ghosts)
+
+    def matrices(self, executor: Executor, data: Array) -> list[LocalCsr | None]:
+        """Return head, interior and tail as matrices of views; None where there are no rows."""
+        outer = self.touched_rows + self.halo.ghosts
+        ranges = [
+            (0, self.begin, outer),
+            (self.begin, self.end, self.columns),
+            (self.end, self.rows, outer),
+        ]
+        return [self._rows(executor, data, *found) for found in ranges]
+
+    def _rows(
+        self, executor: Executor, data: Array, begin: int, end: int, columns: int
+    ) -> LocalCsr | None:
+        if begin == end:
+            return None
+        first, last = self._cuts[begin], self._cuts[end]
+        indptr = self.indptr[begin : end + 1]
+        return LocalCsr._from_arrays(
+            executor,
+            (end - begin, columns),
+            data[first:last],
+            self.indices[first:last],
+            indptr - indptr[0] if first else indptr,
+        )
+
+    @cached_property
+    def _cuts(self) -> dict[int, int]:
+        cuts = {0, self.begin, self.end, self.rows}
+        return {at: int(self.indptr[at]) for at in cuts}
+
+    def _own(self, executor: Executor) -> tuple[HostArray, HostArray, HostArray]:
+        """Return pointers, columns by the member's numbers, and which are ghosts (by number)."""
+        indptr = np.asarray(executor.to_host(self.indptr)).astype(np.int64)
+        columns = np.array(executor.to_host(self.indices), np.int64)
+        outer = np.ones(columns.size, bool)
+        outer[indptr[self.begin] : indptr[self.end]] = False
+        touched = np.asarray(executor.to_host(self.touched)).astype(np.int64)
+        named = np.concatenate([touched, -1 - np.arange(self.ghosts.size)])
+        columns[outer] = named[columns[outer]]
+        return indptr, columns, columns < 0
+
+    def global_columns(self, executor: Executor) -> tuple[HostArray, HostArray]:
+        """Return pointers, and the columns that entries have in the whole matrix."""
+        indptr, columns, away = self._own(executor)
+        partition = self.column_partition
+        own = partition.rows(self.rank)
+        ghosts = self.ghosts if partition.numbers is None else partition.numbers[self.ghosts]
+        made = np.empty_like(columns)
+        made[away] = ghosts[-1 - columns[away]]
+        made[~away] = own[columns[~away]]
+        return indptr, made
+
+    def local(self, executor: Executor, data: Array) -> LocalCsr:
+        """Return the block of the member's own columns."""
+        indptr, columns, away = self._own(executor)
+        if not away.any():
+            kept, values = columns, data
+        else:
+            kept = columns[~away]
+            values = executor.from_host(np.asarray(executor.to_host(data))[~away])
+        before = np.concatenate([[0], np.cumsum(~away)])
+        kind = index_dtype(max(self.columns, kept.size))
+        return LocalCsr._from_arrays(
+            executor,
+            (self.rows, self.columns),
+            values,
+            executor.from_host(kept.astype(kind)),
+            executor.from_host(before[indptr].astype(kind)),
+        )
+
+
+def _interior(indptr: HostArray, own: HostArray) -> tuple[int, int]:
+    """Return the longest run of rows whose columns all belong to the member."""
+    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    outer = np.zeros(indptr.size + 1, bool)
+    outer[[0, -1]] = True
+    outer[rows[~own] + 1] = True
+    ends = np.flatnonzero(outer)
+    if ends.size < 2:
+        return 0, 0
+    longest = int(np.argmax(np.diff(ends)))
+    return int(ends[longest]), int(ends[longest + 1]) - 1
+
+
+def _halo(executor: Executor, links: Links, partition: Partition, ghosts: HostArray) -> Halo:
+    """Agree with the other members on who sends what to whom."""
+    owners = partition.owner(ghosts)
+    offsets = partition.offsets
+    asked = [ghosts[owners == rank] - offsets[rank] for rank in range(links.size)]
+    wanted = links.alltoall(asked)
+    counts = [found.size for found in asked]
+    made = Halo(executor, wanted, counts, partition.count(links.rank))
+    made.idle = not links.any(made.ghosts > 0)
+    return made
+
+
+def assembled(
+    executor: Executor,
+    partition: Partition,
+    column_partition: Partition,
+    indptr: HostArray,
+    indices: HostArray,
+    data: HostArray,
+) -> Csr:
+    """Return the matrix of a member's rows, with the columns of the whole matrix."""
+    from .matrix import Csr
+
+    blocks = Blocks(executor, column_partition, indptr, indices)
+    values = executor.copy(executor.from_host(np.ascontiguousarray(data)))
+    return Csr(executor, partition, column_partition, blocks, values)
+
+
+def transposed_rows(
+    links: Links,
+    partition: Partition,
+    column_partition: Partition,
+    indptr: HostArray,
+    indices: HostArray,
+    data: HostArray,
+) -> tuple[HostArray, HostArray, HostArray]:
+    """Return a member's rows of the transpose: pointers, columns and values.
+
+    Entries go to whoever has their column. A row of the transpose has them in the order of the rows
+    that they come from.
+    """
+    rows = partition.rows(links.rank)[np.repeat(np.arange(indptr.size - 1), np.diff(indptr))]
+    places = column_partition.places(indices)
+    owners = column_partition.owner(places)
+    sent = [
+        (places[mine], rows[mine], data[mine])
+        for mine in (owners == rank for rank in range(links.size))
+    ]
+    received = links.alltoall(sent)
+    places, columns, values = (np.concatenate([part[i] for part in received]) for i in range(3))
+    local = places - column_partition.offsets[links.rank]
+    order = np.lexsort((columns, local))
+    counts = np.bincount(local, minlength=column_partition.count(links.rank))
+    pointers = np.concatenate([[0], np.cumsum(counts)])
+    return pointers, columns[order], values[order]

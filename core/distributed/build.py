@@ -1,0 +1,273 @@
+"""Making distributed matrices: of a whole matrix, or of the rows that members have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import is_narrow, value_dtype
+from ..errors import GroupMismatch, InvalidArgument, InvalidMatrix, UnsupportedDtype
+from ..executor import Executor
+from ..formats import validate
+from ..formats.base import checked_shape
+from .assembly import assembled
+from .group import Group
+from .partition import Partition, make_partition
+from .shared import Shared
+
+HostArray = np.ndarray[Any, Any]
+Rows = tuple[HostArray, HostArray, HostArray]
+
+
+def distribute(
+    A: Any,
+    group: Any,
+    *,
+    partition: Any = "rows",
+    columns: Any = None,
+    reproducible: bool = False,
+) -> Any:
+    """Share the rows of a matrix among the members of a group.
+
+    Parameters
+    ----------
+    A : matrix of wollemi or SciPy, or dense array, shape (m, n)
+        The matrix. In a group of processes every rank has it, or rank 0 alone and the others hand
+        over None.
+    group : Group, str, or sequence of str or Executor
+        The members: a group, or what :class:`wollemi.distributed.Group` is made of, such as
+        ``"cuda:*"`` or ``["omp:4", "omp:4"]``.
+    partition : {'rows', 'weights', 'metis'}, Partition or sequence of int
+        As many rows each; as many entries each; parts with few entries between them (needs
+        pymetis); the first row of each member, and the number of rows; or the owner of each row.
+    columns : Partition or sequence of int, optional
+        The same for vectors that ``A`` is applied to; by default as ``partition`` for a square
+        matrix, else as many each.
+    reproducible : bool
+        Of the group that is made here; see :class:`wollemi.distributed.Group`.
+
+    Returns
+    -------
+    Shared or wollemi.distributed.Csr
+        For a group of one process an operator for whole vectors, in a group of processes this
+        rank's part.
+
+    Raises
+    ------
+    InvalidArgument
+        If the partition does not fit.
+    GroupMismatch
+        If ranks hand over different matrices.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.distribute(np.diag([2.0, 4.0, 8.0]), ["omp:1", "omp:1"])
+    >>> A @ np.ones(3)
+    array([2., 4., 8.])
+    >>> wl.solve(A, np.array([2.0, 4.0, 8.0])).x
+    array([1., 1., 1.])
+    """
+    group = as_group(group, reproducible)
+    if isinstance(A, Shared):
+        A = A.to_local()
+    if not isinstance(group, Group):
+        return _distributed_by_ranks(A, group, partition, columns)
+    shape, rows = host_rows(A)
+    parted, other = partitions(partition, columns, shape, group.size, group.block, rows)
+
+    def program(member: Executor) -> Any:
+        assert member.links is not None
+        return assembled(member, parted, other, *rows_of(parted, member.links.rank, *rows))
+
+    return Shared(group, group.run(program))
+
+
+def as_group(group: Any, reproducible: bool = False) -> Any:
+    """Return a group: as it is, or made of the names of its members."""
+    if hasattr(group, "run") and hasattr(group, "size") and not isinstance(group, Executor):
+        if reproducible and not group.block:
+            raise InvalidArgument("reproducible=True is said where the group is made")
+        return group
+    return Group(group, reproducible=reproducible)
+
+
+def partitions(
+    partition: Any,
+    columns: Any,
+    shape: tuple[int, int],
+    size: int,
+    block: int,
+    rows: Rows | None = None,
+) -> tuple[Partition, Partition]:
+    """Return the partitions of rows and of columns."""
+    m, n = shape
+    pattern = None if rows is None else (rows[0], rows[1])
+    if m != n and isinstance(partition, str) and partition == "metis":
+        raise InvalidArgument("partition='metis' is for square matrices")
+    made = make_partition(partition, m, size, pattern, block)
+    if columns is None and m == n:
+        return made, made
+    return made, make_partition("rows" if columns is None else columns, n, size, None, block)
+
+
+def host_rows(A: Any) -> tuple[tuple[int, int], Rows]:
+    """Return the shape, and pointers, columns and values of a whole matrix on the host."""
+    from ..formats import Csr as LocalCsr
+    from ..formats import Matrix
+
+    matrix = A if isinstance(A, Matrix) else LocalCsr(A, executor="reference")
+    matrix = matrix.asformat("csr")
+    if is_narrow(matrix.dtype):
+        raise UnsupportedDtype(f"a group shares no matrix of {matrix.dtype}: A.astype('float32')")
+    to_host = matrix.executor.to_host
+    indptr, indices = (np.asarray(to_host(a)) for a in (matrix.indptr, matrix.indices))
+    return matrix.shape, (
+        indptr.astype(np.int64), indices.astype(np.int64), np.asarray(to_host(matrix.data))
+    )  # fmt: skip
+
+
+def rows_of(partition: Partition, rank: int, *rows: HostArray) -> Rows:
+    """Return a member's rows of a whole matrix."""
+    indptr, indices, data = rows
+    if partition.numbers is None:
+        begin, end = (int(at) for at in partition.offsets[rank : rank + 2])
+        first, last = indptr[begin], indptr[end]
+        return indptr[begin : end + 1] - first, indices[first:last], data[first:last]
+    mine = partition.rows(rank)
+    lengths = indptr[mine + 1] - indptr[mine]
+    pointers = np.concatenate([[0], np.cumsum(lengths)])
+    entries = np.repeat(indptr[mine] - pointers[:-1], lengths) + np.arange(pointers[-1])
+    return pointers, indices[entries], data[entries]
+
+
+def _distributed_by_ranks(A: Any, group: Any, partition: Any, columns: Any) -> Any:
+    """Share a matrix that every rank has, or rank 0 alone."""
+    member = group.executor
+    links = member.links
+    error, found = None, None
+    try:
+        found = None if A is None else host_rows(A)
+    except Exception as raised:
+        error = raised
+    facts = None if found is None else (found[0], str(found[1][2].dtype), found[1][1].size)
+    told = links.all((facts, None if error is None else f"{type(error).__name__}: {error}"))
+    if error is not None:
+        raise error
+    _raise_first(told, [failed for _, failed in told])
+    given = [facts for facts, _ in told]
+    if all(facts is not None for facts in given):
+        if any(facts != given[0] for facts in given):
+            raise GroupMismatch(f"distribute: the ranks have different matrices: {given}")
+        assert found is not None
+        parted, other = partitions(partition, columns, found[0], links.size, links.block, found[1])
+        return assembled(member, parted, other, *rows_of(parted, links.rank, *found[1]))
+    if given[0] is None or any(facts is not None for facts in given[1:]):
+        who = [rank for rank, facts in enumerate(given) if facts is not None]
+        raise GroupMismatch(
+            f"distribute: every rank hands over the matrix, or rank 0 alone; ranks {who} did"
+        )
+    return _from_the_first(found, member, partition, columns)
+
+
+def _from_the_first(found: Any, member: Executor, partition: Any, columns: Any) -> Any:
+    links: Any = member.links
+    sent: list[Any] = [None] * links.size
+    failed = None
+    if found is not None:
+        try:
+            parted, other = partitions(
+                partition, columns, found[0], links.size, links.block, found[1]
+            )
+            sent = [(parted, other, rows_of(parted, rank, *found[1])) for rank in range(links.size)]
+        except Exception as error:
+            failed = error
+    told = links.all(None if failed is None else f"{type(failed).__name__}: {failed}")
+    if failed is not None:
+        raise failed
+    _raise_first(told, told)
+    parted, other, rows = links.alltoall(sent)[0]
+    return assembled(member, parted, other, *rows)
+
+
+def _raise_first(told: list[Any], failed: list[str | None]) -> None:
+    for rank, why in enumerate(failed):
+        if why is not None:
+            raise GroupMismatch(f"member {rank} of {len(told)} was given: {why}")
+
+
+# ---- rows that members have
+
+
+def from_rows(group: Any, rows: Any, shape: tuple[int, int], columns: Any = None) -> Any:
+    """Return the matrix whose rows the members have; see :meth:`Csr.from_rows`."""
+    shape = checked_shape(shape)
+    if not isinstance(group, Group):
+        return _member_rows(group.executor, rows, shape, columns)
+    if not isinstance(rows, Sequence) or len(rows) != group.size:
+        raise InvalidArgument(
+            f"rows: expected a list of {group.size}, the rows of each member, for a group of one "
+            "process"
+        )
+    return Shared(
+        group,
+        group.run(lambda m: _member_rows(m, rows[m.links.rank], shape, columns)),  # type: ignore[union-attr]
+    )
+
+
+def _member_rows(member: Executor, rows: Any, shape: tuple[int, int], columns: Any) -> Any:
+    links: Any = member.links
+    error: Exception | None = None
+    made: Rows | None = None
+    try:
+        made = _checked_rows(rows, shape[1])
+    except Exception as raised:
+        error = raised
+    count = 0 if made is None else made[0].size - 1
+    kind = None if made is None else str(made[2].dtype)
+    told = links.all((count, shape, kind, None if error is None else f"{error}"))
+    if error is not None:
+        raise error
+    _raise_first(told, [found[3] for found in told])
+    assert made is not None
+    if any(found[1] != shape for found in told):
+        raise GroupMismatch(f"from_rows: different shapes: {[found[1] for found in told]}")
+    counts = [found[0] for found in told]
+    if sum(counts) != shape[0]:
+        raise InvalidMatrix(
+            f"from_rows: the members have {' + '.join(map(str, counts))} = {sum(counts)} rows, and "
+            f"the shape says {shape[0]}"
+        )
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    parted, other = partitions(offsets, columns, shape, links.size, links.block)
+    dtype = np.result_type(*(found[2] for found in told))
+    return assembled(member, parted, other, made[0], made[1], made[2].astype(dtype, copy=False))
+
+
+def _checked_rows(rows: Any, columns: int) -> Rows:
+    if hasattr(rows, "tocsr"):
+        rows = rows.tocsr()
+        rows = (rows.data, rows.indices, rows.indptr)
+    if not isinstance(rows, (tuple, list)) or len(rows) != 3:
+        raise InvalidMatrix(
+            "from_rows: expected (data, indices, indptr) or a sparse matrix of SciPy, got "
+            f"{type(rows).__name__}"
+        )
+    data = validate.values(np.asarray(rows[0]), "data", 1)
+    indices = validate.integers(rows[1], "indices")
+    indptr = validate.integers(rows[2], "indptr")
+    if indptr.size < 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
+        raise InvalidMatrix("from_rows: indptr begins at 0 and does not fall")
+    if indptr[-1] != indices.size or indices.size != data.size:
+        raise InvalidMatrix(
+            f"from_rows: indptr ends with {indptr[-1]}, for {indices.size} indices and {data.size} "
+            "values"
+        )
+    if indices.size and not (indices.min() >= 0 and indices.max() < columns):
+        raise InvalidMatrix(
+            f"from_rows: columns are numbers of the whole matrix, from 0 to {columns - 1}; got "
+            f"{indices.min()} to {indices.max()}"
+        )
+    return indptr.astype(np.int64), indices.astype(np.int64), data.astype(value_dtype(data.dtype))

@@ -1,0 +1,252 @@
+"""Groups: executors that work as one."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgument, MemberFailed, UnsupportedOperation
+from ..executor import Executor
+from ..links import Links
+from ..registry import backend
+from ..registry import executor as executor_by_name
+from .signals import interrupts_go_to
+from .threads import Deserted, Stage, ThreadLinks
+
+#: Rows of a block of reproducible sums.
+REPRODUCIBLE_BLOCK = 512
+
+#: Seconds that members which are still at work have after one has failed, or after Ctrl-C, until
+#: the caller goes on without them.
+PATIENCE = 5.0
+
+
+class Group:
+    """Executors that work as one: they share the rows of matrices and vectors.
+
+    The members are threads of this process. :func:`wollemi.distributed.world` makes a group of
+    processes instead.
+
+    Parameters
+    ----------
+    executors : str, or sequence of str or Executor
+        The members: ``["cuda:0", "cuda:1"]``, ``["omp:4", "omp:4"]``, or ``"cuda:*"``, all devices
+        of a backend.
+    reproducible : bool
+        Whether sums have the same bits for any number of members: those of blocks of 512 rows, at
+        fixed places, are added in their order. NumPy computes them, so it is slower, and only
+        ``reference`` and ``omp`` can be members.
+
+    Attributes
+    ----------
+    members : tuple of Executor
+        With the links of the group.
+    size : int
+        How many there are.
+
+    Raises
+    ------
+    InvalidArgument
+        If there are no members, or kinds that cannot be in one group.
+    ExecutorUnavailable
+        If an executor cannot be had here.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> wl.distributed.Group(["omp:1", "omp:1"])
+    <Group of 2: omp:1, omp:1>
+    """
+
+    def __init__(
+        self, executors: str | Sequence[str | Executor], *, reproducible: bool = False
+    ) -> None:
+        alone = _executors(executors)
+        block = checked_block(alone, reproducible)
+        self.reproducible = reproducible
+        self._stage = Stage(len(alone))
+        links: Sequence[Links] = [
+            ThreadLinks(self._stage, member, rank, block) for rank, member in enumerate(alone)
+        ]
+        self.members = tuple(
+            member.as_member(one) for member, one in zip(alone, links, strict=True)
+        )
+        self._threads = [ThreadPoolExecutor(1, f"wollemi-member-{r}") for r in range(self.size)]
+        weakref.finalize(self, _end, self._threads, self._stage)
+        self._broken: str | None = None
+        self._connect()
+
+    def _connect(self) -> None:
+        """Have members on devices add up there, where they can."""
+        made = self.members[0].link(list(self.members)) if self.size > 1 else None
+        if made is not None:
+            for member, links in zip(self.members, made, strict=True):
+                member.links = links
+
+    @property
+    def size(self) -> int:
+        """How many members there are."""
+        return self._stage.size
+
+    @property
+    def block(self) -> int:
+        """Rows of a block of reproducible sums, or 0."""
+        links = self.members[0].links
+        return 0 if links is None else links.block
+
+    @property
+    def name(self) -> str:
+        """The names of the members."""
+        return ", ".join(member.name for member in self.members)
+
+    @property
+    def full_name(self) -> str:
+        """The name, as messages have it."""
+        return f"a group of {self.size}: {self.name}"
+
+    @property
+    def backend(self) -> str:
+        """The backend of the first member."""
+        return self.members[0].backend
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """What is known of the first member's device, and how many members there are."""
+        return {**self.members[0].properties, "members": self.size}
+
+    def __repr__(self) -> str:
+        return f"<Group of {self.size}: {self.name}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InvalidArgument("a group cannot be pickled; pickle A.to_local()")
+
+    def run(self, program: Callable[[Executor], Any]) -> list[Any]:
+        """Run a function on every member and return the results in order of ranks.
+
+        Parameters
+        ----------
+        program : callable
+            Called as ``program(executor)`` in the thread of each member. All members must run the
+            same operations in the same order.
+
+        Raises
+        ------
+        BaseException
+            What the first member that failed raised, with a note that names the member.
+        MemberFailed
+            If members did not end after one of them had failed; the group is of no more use then.
+        """
+        if self._broken is not None:
+            raise MemberFailed(
+                f"{self.full_name} failed before ({self._broken}); make another group"
+            )
+        for member in self.members:
+            restart = getattr(member.links, "restart", None)
+            if restart is not None:
+                restart()
+        futures = [
+            thread.submit(self._on_member, program, member)
+            for thread, member in zip(self._threads, self.members, strict=True)
+        ]
+        asked = self._wait(futures)
+        errors = [
+            (rank, error)
+            for rank, future in enumerate(futures)
+            if future.done() and (error := future.exception()) is not None
+        ]
+        if any(not future.done() for future in futures):
+            cause = errors[0][1] if errors else KeyboardInterrupt()
+            self._broken = f"{type(cause).__name__}: {cause}"
+        if errors:
+            self._stage.reset()
+            self._raise(errors)
+        if asked:
+            raise KeyboardInterrupt
+        return [future.result() for future in futures]
+
+    def interrupt(self) -> None:
+        """Ask all members to stop, as Ctrl-C does; they do in the next sum."""
+        self._stage.interrupts += 1
+
+    def _on_member(self, program: Callable[[Executor], Any], member: Executor) -> Any:
+        try:
+            return program(member)
+        except KeyboardInterrupt:
+            raise  # all members raise it, each in the same total
+        except BaseException:
+            self._abort()
+            raise
+
+    def _abort(self) -> None:
+        self._stage.abort()
+        for member in self.members:
+            abort = getattr(member.links, "abort", None)
+            if abort is not None:
+                abort()
+
+    def _wait(self, futures: list[Future[Any]]) -> bool:
+        """Wait for the members; return whether Ctrl-C has asked them to stop."""
+        with interrupts_go_to(self._asked_to_stop) as asked:
+            _, left = wait(futures, return_when=FIRST_EXCEPTION)
+            if left:  # somebody will not come to the next meeting: the others end where they meet
+                wait(futures, timeout=PATIENCE)
+        return bool(asked)
+
+    def _asked_to_stop(self, times: int) -> None:
+        self.interrupt()
+        if times > 1:  # nobody adds up anything: the members' work ends where they meet
+            self._abort()
+
+    def _raise(self, errors: list[tuple[int, BaseException]]) -> None:
+        """Raise what was first, with the name of the member."""
+        causes = [(r, e) for r, e in errors if not isinstance(e, Deserted)] or errors
+        rank, error = causes[0]
+        agreed = len(causes) == self.size and len({str(e) for _, e in causes}) == 1
+        if not agreed:
+            error.add_note(f"on member {rank} of {self.size}, {self.members[rank].name}")
+        raise error
+
+
+def _end(threads: list[ThreadPoolExecutor], stage: Stage) -> None:
+    stage.abort()
+    for thread in threads:
+        thread.shutdown(wait=False)
+
+
+def _executors(asked: Any) -> list[Executor]:
+    """Return the executors that a group is asked for."""
+    if isinstance(asked, str) and asked.endswith(":*"):
+        names: Any = backend(asked[:-2]).devices()
+    elif isinstance(asked, (str, Executor)):
+        names = [asked]
+    else:
+        names = list(asked)
+    if not names:
+        raise InvalidArgument("a group has at least one member")
+    found = [executor_by_name(name) for name in names]
+    if any(member.links is not None for member in found):
+        raise InvalidArgument("a member of one group is not a member of another")
+    return [member.as_member(None) for member in found]
+
+
+def checked_block(members: Sequence[Executor], reproducible: bool) -> int:
+    """Return the rows of a block of sums, or 0; reproducible ones are computed by NumPy."""
+    if not reproducible:
+        return 0
+    for member in members:
+        if member.xp is not np:
+            raise UnsupportedOperation(
+                f"reproducible sums are computed by NumPy: {member.name} cannot be a member; use "
+                "reference or omp, or reproducible=False"
+            )
+    return REPRODUCIBLE_BLOCK

@@ -1,0 +1,126 @@
+"""Links through the host: members hand over arrays of NumPy, and each adds up those of all.
+
+Everybody adds in the order of ranks. So all members hold the same bits and decide alike, and a
+solver needs no message to agree on when to stop.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..links import Links
+from ..operations import vector
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+    from .halo import Halo
+
+HostArray = np.ndarray[Any, Any]
+
+
+class HostLinks(Links):
+    """Totals that the hosts of the members make; a subclass carries the messages.
+
+    Every message of a total has one number more: how many requests to stop its member has had. As
+    soon as one member has had another, all raise KeyboardInterrupt in the same total.
+
+    Parameters
+    ----------
+    executor : Executor
+        Of the member, as one that is alone.
+    rank, size : int
+        Which member it is, and of how many.
+    block : int
+        Rows of a block of reproducible sums, or 0.
+    """
+
+    def __init__(self, executor: Executor, rank: int, size: int, block: int = 0) -> None:
+        self.executor, self.rank, self.size, self.block = executor, rank, size, block
+        self.interrupts_seen = 0
+
+    # ---- what a subclass says
+
+    @abstractmethod
+    def all(self, thing: Any) -> list[Any]:
+        """Return the objects that the members hand over, in order of ranks."""
+
+    @abstractmethod
+    def arrays(self, array: HostArray) -> list[HostArray]:
+        """Return the arrays of all members, in order of ranks: of one shape and dtype."""
+
+    @abstractmethod
+    def alltoall(self, things: Sequence[Any]) -> list[Any]:
+        """Hand ``things[r]`` to member ``r``; return what the members handed to this one."""
+
+    @abstractmethod
+    def interrupts(self) -> int:
+        """Return how many requests to stop this member has had so far."""
+
+    @abstractmethod
+    def begin(self, halo: Halo, packed: HostArray) -> None:
+        """Hand the packed rows to those who need them."""
+
+    @abstractmethod
+    def finish(self, halo: Halo, ghosts: HostArray) -> None:
+        """Wait for the rows of others, and write them."""
+
+    # ---- totals
+
+    def sum(self, array: Array) -> None:
+        """Replace a real array by the sum of those of all members, in the order of ranks."""
+        found = self._of_all(array)
+        total = found[0].copy()
+        for part in found[1:]:
+            total += part
+        self.executor.copy_into(array, total)
+
+    def largest(self, array: Array) -> None:
+        """Replace a real array by the element-wise maximum; NaN where any is NaN."""
+        self.executor.copy_into(array, np.maximum.reduce(self._of_all(array)))
+
+    def norm(self, array: Array) -> None:
+        """Replace a real array by the root of the sum of the squares."""
+        found = self._of_all(array)
+        total = np.zeros_like(found[0])
+        for part in found:
+            total += part * part
+        self.executor.copy_into(array, np.sqrt(total))
+
+    def _of_all(self, array: Array) -> list[HostArray]:
+        host = np.asarray(self.executor.to_host(array))
+        real = host.view(host.real.dtype).ravel()
+        seen = self.interrupts()
+        found = self.arrays(np.append(real, real.dtype.type(seen)))
+        known = max(int(message[-1]) for message in found)
+        if known > self.interrupts_seen:
+            self.interrupts_seen = known
+            raise KeyboardInterrupt
+        return [message[:-1].view(host.dtype).reshape(host.shape) for message in found]
+
+    def gathered(self, blocks: Array) -> Array:
+        """Return the rows of the NumPy arrays of all members, one below the other."""
+        return np.concatenate(self.all(np.array(blocks)))
+
+    # ---- rows of vectors
+
+    def send(self, halo: Halo, packed: Array) -> None:
+        """Hand the packed rows to those who need them."""
+        self.begin(halo, np.array(self.executor.to_host(packed)))
+
+    def receive(self, halo: Halo, ghosts: Array) -> None:
+        """Wait for the rows of others, and write them."""
+        if isinstance(ghosts, np.ndarray):
+            self.finish(halo, ghosts)
+            return
+        host = np.empty(ghosts.shape, ghosts.dtype)
+        self.finish(halo, host)
+        self.executor.copy_into(ghosts, host)
+
+
+def pack(executor: Executor, halo: Halo, x: Array, packed: Array) -> None:
+    """Copy the rows that others need, side by side."""
+    executor.run(vector.gather, halo.send_index, x, packed, 1.0, 0.0)

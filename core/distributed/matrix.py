@@ -1,0 +1,382 @@
+"""The rows of a sparse matrix that one member of a group has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from ..dtypes import asked_dtype, is_complex
+from ..errors import (
+    InvalidArgument,
+    InvalidMatrix,
+    UnsupportedOperation,
+)
+from ..formats import Csr as LocalCsr
+from ..lazy import Temporary
+from ..linop import FACTS, LinOp
+from ..operands import native
+from ..operations import vector
+from . import halo as exchange
+from .assembly import Blocks, assembled, transposed_rows
+from .partition import Partition
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+HostArray = np.ndarray[Any, Any]
+
+
+class Csr(LinOp):
+    """A sparse matrix whose rows are shared by the members of a group; this member's part of it.
+
+    :func:`wollemi.distribute` makes one of a matrix, :meth:`from_rows` of the rows that each member
+    has, :func:`wollemi.read` of a file.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the whole matrix.
+    local_rows : int
+        Rows of this member.
+    partition, column_partition : Partition
+        Who has which rows of the matrix, and of the vectors that it is applied to.
+    executor : Executor
+        This member's.
+    nnz, local_nnz : int
+        Entries of the whole matrix, and of this member's rows.
+
+    Notes
+    -----
+    A product has these steps. The rows of ``x`` that other members need are sent; the *interior*,
+    the longest run of rows that need none of others, is multiplied; what others have sent, the
+    *ghosts*, arrives; the rows above and below the interior are multiplied. Rows keep the order of
+    their entries, so the product has the bits that it has on one executor by the same kernels.
+
+    References
+    ----------
+    Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., SIAM 2003, section 11.5.6.
+    """
+
+    format: ClassVar[str] = "csr"
+    _kept: ClassVar[dict[str, str]] = FACTS
+
+    def __init__(
+        self,
+        executor: Executor,
+        partition: Partition,
+        column_partition: Partition,
+        blocks: Blocks,
+        data: Array,
+    ) -> None:
+        self.executor = executor
+        self._partition, self._column_partition = partition, column_partition
+        self.shape = (partition.size_of_vectors, column_partition.size_of_vectors)
+        self._blocks, self.data = blocks, data
+        self.dtype = np.dtype(data.dtype)
+        self._parts = blocks.matrices(executor, data)
+        self._ends = Temporary(), Temporary()
+        self._derived: dict[str, Any] = {}
+        self._changes = 0
+
+    @classmethod
+    def from_rows(
+        cls,
+        group: Any,
+        rows: Any,
+        shape: tuple[int, int],
+        *,
+        columns: Any = None,
+    ) -> Any:
+        """Return the matrix whose rows the members have.
+
+        Parameters
+        ----------
+        group : Group
+            What shares the matrix.
+        rows : tuple (data, indices, indptr) or sparse matrix of SciPy
+            The rows of this member, with the columns of the whole matrix. Its rows follow those of
+            the members before it. For a group of one process: a list with those of each member.
+        shape : tuple of int
+            Of the whole matrix.
+        columns : Partition or sequence of int, optional
+            Who has which rows of the vectors that the matrix is applied to; by default as the rows
+            of the matrix if that is square, else as many each.
+
+        Returns
+        -------
+        Csr
+            This member's part; the operator of all members, for a group of one process.
+
+        Raises
+        ------
+        InvalidMatrix
+            If the rows describe no matrix of this shape.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> group = wl.distributed.Group(["reference", "reference"])
+        >>> one = (np.array([2.0]), np.array([0]), np.array([0, 1]))
+        >>> two = (np.array([3.0]), np.array([1]), np.array([0, 1]))
+        >>> A = wl.distributed.Csr.from_rows(group, [one, two], shape=(2, 2))
+        >>> A @ np.ones(2)
+        array([2., 3.])
+        """
+        from .build import from_rows
+
+        return from_rows(group, rows, shape, columns)
+
+    # ---- facts
+
+    @property
+    def partition(self) -> Partition:
+        """Who has which rows."""
+        return self._partition
+
+    @property
+    def column_partition(self) -> Partition:
+        """Who has which rows of the vectors that the matrix is applied to."""
+        return self._column_partition
+
+    @property
+    def local_rows(self) -> int:
+        """Rows of this member."""
+        return self._blocks.rows
+
+    @property
+    def local_nnz(self) -> int:
+        """Entries of this member's rows."""
+        return int(self.data.size)
+
+    @property
+    def nnz(self) -> int:
+        """Entries of the whole matrix; all members must ask."""
+        if "nnz" not in self._derived:
+            self._derived["nnz"] = sum(self._links.all(self.local_nnz))
+        return int(self._derived["nnz"])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of this member's part."""
+        return sum(part.nbytes for part in self._parts if part is not None)
+
+    @property
+    def halo(self) -> exchange.Halo:
+        """Which rows of vectors are exchanged with whom."""
+        return self._blocks.halo
+
+    @property
+    def _links(self) -> Any:
+        return self.executor.links
+
+    @property
+    def _values_version(self) -> int:
+        return self._changes
+
+    # ---- applying
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self._product(LocalCsr._apply, x, y, alpha, beta)
+
+    def _multiply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self._product(LocalCsr._multiply, x, y, alpha, beta)
+
+    def _product(
+        self, rows: Callable[..., None], x: Array, y: Array, alpha: complex, beta: complex
+    ) -> None:
+        """Multiply; ``rows`` is how a block of rows is multiplied."""
+        blocks, run = self._blocks, self.executor.run
+        head, interior, tail = self._parts
+        if blocks.halo.idle:
+            if interior is not None:
+                rows(interior, x, y, alpha, beta)
+            return
+        k = int(x.shape[1])
+        packed_rows, gathered = self._ends
+        inner, outer = slice(blocks.begin, blocks.end), blocks.touched_rows
+        with (
+            packed_rows.block(self.executor, blocks.halo.packed, k, self.dtype) as packed,
+            gathered.block(self.executor, outer + blocks.halo.ghosts, k, self.dtype) as needed,
+        ):
+            if blocks.halo.packed:
+                run(vector.gather, blocks.halo.send_index, x, packed, 1.0, 0.0)
+            run(exchange.send, blocks.halo, packed)
+            if interior is not None:
+                rows(interior, x, y[inner], alpha, beta)
+            if outer:
+                run(vector.gather, blocks.touched, x, needed[:outer], 1.0, 0.0)
+            run(exchange.receive, blocks.halo, needed[outer:])
+            if head is not None:
+                rows(head, needed, y[: blocks.begin], alpha, beta)
+            if tail is not None:
+                rows(tail, needed, y[blocks.end :], alpha, beta)
+
+    def _private(self) -> LinOp:
+        made = self._copied()
+        made._ends = Temporary(), Temporary()
+        return made
+
+    def _copied(self) -> Self:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    # ---- other operators
+
+    @property
+    def T(self) -> Csr:
+        """The transpose, made when it is first asked for; all members must ask."""
+        return self._kept_operator("T", lambda: self._transposed(False))
+
+    @property
+    def H(self) -> Csr:
+        """The conjugate transpose; all members must ask."""
+        if not is_complex(self.dtype):
+            return self.T
+        return self._kept_operator("H", lambda: self._transposed(True))
+
+    def _kept_operator(self, name: str, make: Callable[[], Csr]) -> Csr:
+        if name not in self._derived:
+            self._derived[name] = make()
+        found: Csr = self._derived[name]
+        return found
+
+    def _transposed(self, conjugate: bool) -> Csr:
+        rows = transposed_rows(
+            self._links, self.partition, self.column_partition, *self._global_rows()
+        )
+        indptr, indices, data = rows
+        values = data.conj() if conjugate else data
+        return assembled(
+            self.executor, self.column_partition, self.partition, indptr, indices, values
+        )
+
+    def _global_rows(self) -> tuple[HostArray, HostArray, HostArray]:
+        """Return this member's rows on the host, with the columns of the whole matrix."""
+        to_host = self.executor.to_host
+        indptr, columns = self._blocks.global_columns(self.executor)
+        return indptr, columns, np.asarray(to_host(self.data))
+
+    def host_rows(self) -> Any:
+        """Return this member's rows as a SciPy array of shape (local_rows, n)."""
+        from scipy.sparse import csr_array
+
+        indptr, columns, data = self._global_rows()
+        return csr_array((data, columns, indptr), shape=(self.local_rows, self.shape[1]))
+
+    @property
+    def local(self) -> LocalCsr:
+        """The square block of this member's rows and columns, as a matrix of its executor alone.
+
+        For preconditioners that work within a member.
+        """
+        return self._local_on(self.executor.as_member(None))
+
+    def _local_on(self, executor: Executor) -> LocalCsr:
+        found: LocalCsr | None = self._derived.get("local")
+        if found is None:
+            found = self._derived["local"] = self._blocks.local(self.executor, self.data)
+        arrays = found._native_arrays()
+        return LocalCsr._from_arrays(executor, found.shape, *arrays)
+
+    @property
+    def own_block(self) -> LocalCsr:
+        """The same block on this member's executor, where sums are those of the group."""
+        return self._local_on(self.executor)
+
+    def diagonal(self) -> Array:
+        """Return this member's part of the diagonal."""
+        return self._local_on(self.executor).diagonal()
+
+    def to_local(self) -> Any:
+        """Return the whole matrix as a SciPy array on every member; all must ask."""
+        from scipy.sparse import csr_array
+
+        indptr, columns, data = self._global_rows()
+        parts = self._links.all((np.diff(indptr), columns, data))
+        lengths = np.concatenate([part[0] for part in parts])
+        stacked = csr_array(
+            (
+                np.concatenate([part[2] for part in parts]),
+                np.concatenate([part[1] for part in parts]),
+                np.concatenate([[0], np.cumsum(lengths)]),
+            ),
+            shape=self.shape,
+        )
+        places = self.partition._places
+        return stacked if places is None else stacked[places]
+
+    def to(self, executor: Executor | str) -> LinOp:
+        """Return this matrix; one that a group shares does not move.
+
+        Raises
+        ------
+        UnsupportedOperation
+            For another executor.
+        """
+        if self.executor == executor:
+            return self
+        raise UnsupportedOperation(
+            "a matrix that a group shares does not move to another executor: make a matrix of "
+            "A.to_local() there, or distribute it anew"
+        )
+
+    def astype(self, dtype: Any) -> Csr:
+        """Return this matrix with values of ``dtype``; itself if they are already."""
+        dtype = asked_dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        if is_complex(self.dtype) and not is_complex(dtype):
+            raise InvalidArgument(f"a {self.dtype} matrix does not become {dtype} by itself")
+        return self._with_data(self.data.astype(dtype))
+
+    def _with_data(self, data: Array) -> Csr:
+        return Csr(self.executor, self.partition, self.column_partition, self._blocks, data)
+
+    def conj(self) -> Csr:
+        """Return the complex conjugate; itself if the values are real."""
+        return self._with_data(self.data.conj()) if is_complex(self.dtype) else self
+
+    def update_values(self, data: Any) -> None:
+        """Overwrite the values of this member's rows and keep the pattern.
+
+        Parameters
+        ----------
+        data : array, shape (local_nnz,)
+            New values, in the order in which the rows of this member were given.
+        """
+        values = native(self.executor, data, "data")
+        if tuple(values.shape) != tuple(self.data.shape):
+            raise InvalidMatrix(
+                f"update_values: expected data of shape {tuple(self.data.shape)}, got "
+                f"{tuple(values.shape)}"
+            )
+        if is_complex(values.dtype) and not is_complex(self.dtype):
+            raise InvalidMatrix(f"update_values: complex values do not fit a {self.dtype} matrix")
+        self.executor.copy_into(self.data, values.astype(self.dtype))
+        self._changes += 1
+        self._derived.clear()
+        for part in self._parts:
+            if part is not None:
+                part._tell_sharers()
+
+    # ---- vectors
+
+    def scatter(self, whole: Any) -> Array:
+        """Return this member's rows of a whole vector or block, as an array of its executor."""
+        rows = self.column_partition.part(np.asarray(whole), self._links.rank)
+        return self.executor.copy(self.executor.from_host(np.ascontiguousarray(rows)))
+
+    def gather(self, part: Any) -> HostArray:
+        """Return the whole vector or block as a NumPy array; all members must hand over theirs."""
+        host = np.asarray(self.executor.to_host(native(self.executor, part, "part")))
+        return self.partition.whole(self._links.gathered(host))
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return (
+            f"<distributed {type(self).__name__} {rows}x{columns} {self.dtype}, "
+            f"{self.local_rows} rows and {self.local_nnz} entries on {self.executor.full_name}>"
+        )

@@ -1,0 +1,242 @@
+"""Which member of a group has which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgument
+
+HostArray = np.ndarray[Any, Any]
+
+#: What a partition may be asked for by name.
+NAMES = ("rows", "weights", "metis")
+
+
+class Partition:
+    """Which member has which rows of a matrix, and the same rows of vectors.
+
+    Rows are numbered anew so that those of a member follow one another: member ``r`` has the new
+    numbers ``offsets[r]:offsets[r + 1]``.
+
+    Parameters
+    ----------
+    offsets : array of int64, shape (size + 1,)
+        Where the rows of each member begin, and the number of all rows.
+    numbers : array of int64, shape (n,), optional
+        The row that has each new number; by default the numbers are those that rows had.
+
+    Raises
+    ------
+    InvalidArgument
+        If the arrays describe no partition.
+
+    Examples
+    --------
+    >>> from wollemi.distributed import Partition
+    >>> Partition([0, 2, 5])
+    Partition of 5 rows: 2, 3
+    >>> Partition.of_owners([1, 0, 1], 2).rows(1)
+    array([0, 2])
+    """
+
+    def __init__(self, offsets: Any, numbers: Any = None) -> None:
+        given = np.asarray(offsets)
+        self.offsets = np.array(given, np.int64)
+        rising = self.offsets.ndim == 1 and self.offsets.size >= 2
+        rising = rising and self.offsets[0] == 0 and bool(np.all(np.diff(self.offsets) >= 0))
+        if not rising or not np.array_equal(given, self.offsets):
+            raise InvalidArgument(
+                "partition: offsets begin at 0, do not fall, and end with the number of rows; got "
+                f"{given!r}"
+            )
+        self.numbers = None if numbers is None else np.array(numbers, np.int64)
+        if self.numbers is not None:
+            n = self.size_of_vectors
+            fits = self.numbers.shape == (n,)
+            if not fits or not np.array_equal(np.sort(self.numbers), np.arange(n)):
+                raise InvalidArgument(
+                    f"partition: numbers must have each of the {n} rows once, got an array of "
+                    f"shape {self.numbers.shape}"
+                )
+
+    @classmethod
+    def even(cls, n: int, size: int, block: int = 1) -> Partition:
+        """Return ranges of as many rows each, as far as that goes in whole blocks."""
+        blocks = -(-n // block)
+        return cls([min(n, blocks * r // size * block) for r in range(size)] + [n])
+
+    @classmethod
+    def by_weight(cls, indptr: HostArray, size: int, block: int = 1) -> Partition:
+        """Return ranges of rows with about as many entries and rows, one counted as the other."""
+        n = indptr.size - 1
+        weights = np.asarray(indptr, np.int64) + np.arange(n + 1)
+        wanted = weights[-1] * np.arange(1, size) / size
+        cuts = np.searchsorted(weights, wanted)
+        cuts = np.minimum((cuts + block // 2) // block * block, n)
+        return cls([0, *np.maximum.accumulate(cuts).tolist(), n])
+
+    @classmethod
+    def of_owners(cls, owners: Any, size: int) -> Partition:
+        """Return the partition in which row ``i`` belongs to member ``owners[i]``."""
+        given = np.asarray(owners)
+        if given.ndim != 1 or given.dtype.kind not in "iu":
+            raise InvalidArgument(f"partition: owners are one integer for each row, got {given!r}")
+        if given.size and not (given.min() >= 0 and given.max() < size):
+            raise InvalidArgument(
+                f"partition: owners are numbers from 0 to {size - 1}, got some between "
+                f"{given.min()} and {given.max()}"
+            )
+        counts = np.bincount(given, minlength=size)
+        return cls([0, *np.cumsum(counts).tolist()], np.argsort(given, kind="stable"))
+
+    # ---- questions
+
+    @property
+    def size(self) -> int:
+        """How many members there are."""
+        return int(self.offsets.size) - 1
+
+    @property
+    def size_of_vectors(self) -> int:
+        """How many rows there are."""
+        return int(self.offsets[-1])
+
+    def count(self, rank: int) -> int:
+        """Return how many rows a member has."""
+        return int(self.offsets[rank + 1] - self.offsets[rank])
+
+    def rows(self, rank: int) -> HostArray:
+        """Return the numbers that the rows of a member have in the whole matrix, in its order."""
+        begin, end = self.offsets[rank : rank + 2]
+        return np.arange(begin, end) if self.numbers is None else self.numbers[begin:end]
+
+    def part(self, whole: Any, rank: int) -> Any:
+        """Return a member's rows of a whole array; a view where they follow one another."""
+        begin, end = (int(at) for at in self.offsets[rank : rank + 2])
+        return whole[begin:end] if self.numbers is None else whole[self.numbers[begin:end]]
+
+    @cached_property
+    def _places(self) -> HostArray | None:
+        if self.numbers is None:
+            return None
+        places = np.empty_like(self.numbers)
+        places[self.numbers] = np.arange(self.numbers.size)
+        return places
+
+    def places(self, rows: HostArray) -> HostArray:
+        """Return the new numbers of rows."""
+        return rows if self._places is None else self._places[rows]
+
+    def owner(self, places: HostArray) -> HostArray:
+        """Return who has the rows with these new numbers."""
+        return np.searchsorted(self.offsets, places, side="right") - 1
+
+    def whole(self, stacked: HostArray) -> HostArray:
+        """Return the parts of all members, stacked in order of ranks, in the order of the rows."""
+        return stacked if self._places is None else stacked[self._places]
+
+    def fits_blocks(self, block: int) -> bool:
+        """Return whether every member but the last begins and ends at a multiple of a block."""
+        inner = self.offsets[(self.offsets > 0) & (self.offsets < self.offsets[-1])]
+        return self.numbers is None and not np.any(inner % block)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Partition) or not np.array_equal(self.offsets, other.offsets):
+            return False
+        if self.numbers is None or other.numbers is None:
+            return self.numbers is other.numbers
+        return np.array_equal(self.numbers, other.numbers)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        counts = ", ".join(str(count) for count in np.diff(self.offsets))
+        return f"Partition of {self.size_of_vectors} rows: {counts}"
+
+
+def make_partition(
+    asked: Any, n: int, size: int, pattern: tuple[HostArray, HostArray] | None, block: int = 0
+) -> Partition:
+    """Return the partition that was asked for.
+
+    Parameters
+    ----------
+    asked : str, Partition or sequence of int
+        ``"rows"``, ``"weights"``, ``"metis"``, offsets (``size + 1`` of them) or owners (``n``).
+    n, size : int
+        Rows and members.
+    pattern : (indptr, indices), or None
+        Of the whole matrix, for those that look at it.
+    block : int
+        Rows of a block of reproducible sums, at which members must begin; or 0.
+    """
+    step = block or 1
+    if isinstance(asked, Partition):
+        made = asked
+    elif isinstance(asked, str):
+        made = _named(asked, n, size, pattern, step)
+    else:
+        made = _listed(asked, n, size)
+    if made.size != size or made.size_of_vectors != n:
+        raise InvalidArgument(
+            f"partition: expected {n} rows for {size} members, got one of "
+            f"{made.size_of_vectors} rows for {made.size}"
+        )
+    if block and not made.fits_blocks(block):
+        raise InvalidArgument(
+            f"reproducible sums are those of blocks of {block} rows: members must begin at "
+            f'multiples of {block}; use partition="rows" or "weights"'
+        )
+    return made
+
+
+def _named(
+    name: str, n: int, size: int, pattern: tuple[HostArray, HostArray] | None, block: int
+) -> Partition:
+    if name not in NAMES:
+        known = ", ".join(map(repr, NAMES))
+        raise InvalidArgument(f"no partition is called {name!r}; known: {known}, offsets, owners")
+    if name == "rows" or size == 1:
+        return Partition.even(n, size, block)
+    if pattern is None:
+        raise InvalidArgument(f"partition={name!r} looks at the entries of the whole matrix")
+    if name == "weights":
+        return Partition.by_weight(pattern[0], size, block)
+    return Partition.of_owners(_by_metis(*pattern, size), size)
+
+
+def _listed(asked: Any, n: int, size: int) -> Partition:
+    if not isinstance(asked, (np.ndarray, Sequence)):
+        raise InvalidArgument(f"partition: expected a name, offsets or owners, got {asked!r}")
+    if len(asked) == size + 1 and (n != size + 1 or asked[-1] == n):
+        return Partition(asked)
+    if len(asked) == n:
+        return Partition.of_owners(asked, size)
+    raise InvalidArgument(
+        f"partition: expected {size + 1} offsets or {n} owners, got {len(asked)} numbers"
+    )
+
+
+def _by_metis(indptr: HostArray, indices: HostArray, size: int) -> HostArray:
+    """Return the owner of each row, with few entries between members (METIS, by pymetis)."""
+    try:
+        import pymetis
+    except ImportError:
+        raise InvalidArgument(
+            'partition="metis" needs pymetis: pip install "wollemi[metis]"; "weights" needs nothing'
+        ) from None
+    from scipy.sparse import csr_array
+
+    n = indptr.size - 1
+    ones = np.ones(indices.size, np.int8)
+    graph = csr_array((ones, indices, indptr), shape=(n, n))
+    graph = (graph + graph.T).tocoo()
+    away = graph.row != graph.col
+    neighbours = csr_array((graph.data[away], (graph.row[away], graph.col[away])), shape=(n, n))
+    adjacency = pymetis.CSRAdjacency(neighbours.indptr, neighbours.indices)
+    _, owners = pymetis.part_graph(size, adjacency)
+    return np.asarray(owners, np.int64)

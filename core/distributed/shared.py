@@ -1,0 +1,342 @@
+"""Operators of all members of a group in one process: what users call from outside of it.
+
+Whatever is made of such an operator, a solver for instance, is made on every member, and what is
+called is called on every member. So solvers and preconditioners know nothing of it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass, replace
+from numbers import Number
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ..errors import InvalidArgument, SolveInterrupted, UnsupportedOperation
+from ..linop import LinOp
+from ..loggers import Logger
+from ..operands import is_array
+
+if TYPE_CHECKING:
+    from ..executor import Array
+    from .group import Group
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Arguments that the first member alone calls; the others have what keeps them in step.
+_CALLED = ("callback", "norm_callback")
+
+
+class Parts(list[Any]):
+    """The parts of a vector, one array for each member, in order of ranks."""
+
+
+class Shared(LinOp):
+    """An operator of all members of a group in one process.
+
+    Made by :func:`wollemi.distribute`, and by solvers and preconditioners of such an operator.
+    Vectors are whole (any array of shape (n,) or (n, k)), and so are results; :meth:`scatter` gives
+    :class:`Parts`, one array for each member, and for parts the results are parts.
+
+    Attributes
+    ----------
+    group : Group
+        The members.
+    members : tuple of LinOp
+        The operator as each member has it.
+    """
+
+    def __init__(self, group: Group, members: Iterable[LinOp]) -> None:
+        self.group, self.members = group, tuple(members)
+        first = self.members[0]
+        self.shape, self.dtype = first.shape, first.dtype
+        self.executor = group  # type: ignore[assignment]
+
+    # ---- what all operators have
+
+    @property
+    def partition(self) -> Any:
+        """Who has which rows."""
+        return self.members[0].partition
+
+    @property
+    def column_partition(self) -> Any:
+        """Who has which rows of the vectors that the operator is applied to."""
+        return self.members[0].column_partition
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        raise UnsupportedOperation("the members of a group apply their own parts of an operator")
+
+    def apply(self, x: Any, out: Any = None, *, alpha: complex = 1.0, beta: complex = 0.0) -> Any:
+        """Return ``alpha * op(x) + beta * out``; see :meth:`LinOp.apply`."""
+        if out is not None and not isinstance(out, (np.ndarray, Parts)):
+            raise InvalidArgument("out: expected a NumPy array or parts, for a group")
+        target = out.copy() if isinstance(out, np.ndarray) else out
+        found = self.call("apply", x, target, alpha=alpha, beta=beta)
+        if isinstance(out, np.ndarray):
+            out[...] = found
+        return found if out is None else out
+
+    @property
+    def T(self) -> Shared:
+        """The transpose."""
+        return self._each(lambda part: part.T)
+
+    @property
+    def H(self) -> Shared:
+        """The conjugate transpose."""
+        return self._each(lambda part: part.H)
+
+    def astype(self, dtype: Any) -> Shared:
+        """Return this operator computing in ``dtype``."""
+        return self._each(lambda part: part.astype(dtype))
+
+    def to(self, executor: Any) -> Shared:
+        """Return this operator; one that a group shares does not move.
+
+        Raises
+        ------
+        UnsupportedOperation
+            For another executor.
+        """
+        if executor is self.group:
+            return self
+        raise UnsupportedOperation(
+            "an operator that a group shares does not move to another executor: distribute "
+            "A.to_local() anew"
+        )
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.apply(other) if isinstance(other, Parts) else super().__matmul__(other)
+
+    def _each(self, change: Callable[[LinOp], LinOp]) -> Shared:
+        return _joined(self.group, self._run(change))
+
+    def _run(self, function: Callable[[Any], Any]) -> list[Any]:
+        def program(member: Any) -> Any:
+            return function(self.members[member.links.rank])
+
+        return self.group.run(program)
+
+    def _after(self, other: LinOp) -> LinOp:
+        return self._with(other, lambda mine, theirs: mine._after(theirs))
+
+    def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
+        return self._with(other, lambda mine, theirs: mine._plus(theirs, factor))
+
+    def _with(self, other: LinOp, join: Callable[[Any, Any], LinOp]) -> LinOp:
+        if not isinstance(other, Shared) or other.group is not self.group:
+            raise UnsupportedOperation(
+                f"{type(other).__name__} is not shared by {self.group.full_name}: distribute it "
+                "over the same group"
+            )
+
+        def program(member: Any) -> LinOp:
+            rank = member.links.rank
+            return join(self.members[rank], other.members[rank])
+
+        return _joined(self.group, self.group.run(program))
+
+    def __mul__(self, factor: Any) -> Any:
+        return self._each(lambda part: part * factor)
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        kind = type(self.members[0]).__name__
+        return f"<{kind} {rows}x{columns} {self.dtype} on {self.group.full_name}>"
+
+    # ---- what solvers, preconditioners and matrices have
+
+    def call(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method on every member and return what they return, as one."""
+        return _called(
+            self.group, lambda rank: getattr(self.members[rank], name), arguments, options
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "members" not in self.__dict__:
+            raise AttributeError(name)
+        found = getattr(type(self.members[0]), name, None)
+        if isinstance(found, property) or found is None:
+            return _one(self.group, self._run(lambda part: getattr(part, name)))
+        return functools.partial(self.call, name)
+
+    def update(self, A: Any = None) -> None:
+        """Follow new values of the matrix, on every member."""
+        self.call("update", A)
+
+    def update_values(self, data: Any) -> None:
+        """Overwrite the values and keep the pattern.
+
+        Parameters
+        ----------
+        data : array, shape (nnz,), or Parts
+            The new values, in the order of the matrix that was distributed.
+        """
+        if isinstance(data, Parts):
+            self.call("update_values", data)
+            return
+        values = np.asarray(data)
+        counts = [part.local_nnz for part in self.members]  # type: ignore[attr-defined]
+        partition = self.members[0].partition
+        if partition.numbers is not None:
+            raise UnsupportedOperation(
+                "update_values: rows were numbered anew; hand over Parts with each member's values"
+            )
+        if values.shape != (sum(counts),):
+            raise InvalidArgument(
+                f"update_values: expected data of shape ({sum(counts)},), got {values.shape}"
+            )
+        self.call("update_values", Parts(np.split(values, np.cumsum(counts)[:-1])))
+
+    def scatter(self, whole: Any) -> Parts:
+        """Return the members' parts of a whole vector or block."""
+        return Parts(self._run(lambda part: part.scatter(whole)))
+
+    def gather(self, parts: Parts) -> Any:
+        """Return the whole vector or block of parts, as a NumPy array."""
+        if not isinstance(parts, Parts) or len(parts) != self.group.size:
+            raise InvalidArgument(f"gather: expected the parts of {self.group.size} members")
+
+        def program(member: Any) -> Any:
+            rank = member.links.rank
+            return self.members[rank].gather(parts[rank])
+
+        return self.group.run(program)[0]
+
+
+def _joined(group: Group, results: list[Any]) -> Any:
+    """Return operators of members as one."""
+    return Shared(group, results)
+
+
+def _one(group: Group, results: list[Any], whole: bool = False) -> Any:
+    """Return the results of all members as one; arrays are whole on each of them, or parts."""
+    first = results[0]
+    if isinstance(first, LinOp):
+        return Shared(group, results)
+    if is_dataclass(first) and not isinstance(first, type) and hasattr(first, "residual_norm"):
+        x = _one(group, [result.x for result in results], whole)
+        return replace(first, x=x, executor=group.name)
+    if isinstance(first, tuple) and len(first) == 2:
+        return _one(group, [r[0] for r in results], whole), first[1]
+    if whole or not group.members[0].owns(first):
+        return first
+    return Parts(results)
+
+
+def _called(
+    group: Group,
+    function: Callable[[int], Callable[..., Any]],
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
+) -> Any:
+    """Call a function on every member, each with what is its own of the arguments."""
+
+    def program(member: Any) -> Any:
+        rank = member.links.rank
+        mine = [_mine(group, argument, rank) for argument in arguments]
+        named = {n: _mine(group, argument, rank) for n, argument in options.items()}
+        return function(rank)(*mine, **_in_step(named, rank, group))
+
+    given = [*arguments, *options.values()]
+    parts = any(isinstance(argument, Parts) for argument in given)
+    arrays = any(is_array(argument) for argument in given if not isinstance(argument, Number))
+    whole = arrays and not parts
+    try:
+        return _one(group, group.run(program), whole)
+    except SolveInterrupted as interrupted:
+        if whole:
+            result: Any = interrupted.result
+            interrupted.result = replace(result, executor=group.name)
+        raise
+
+
+def _mine(group: Group, argument: Any, rank: int) -> Any:
+    """Return a member's share of an argument: the rest is the same for all."""
+    if isinstance(argument, Shared):
+        if argument.group is not group:
+            raise InvalidArgument(
+                f"an operator of {argument.group.full_name} meets one of {group.full_name}: "
+                "distribute both over one group"
+            )
+        return argument.members[rank]
+    if isinstance(argument, Parts):
+        if len(argument) != group.size:
+            raise InvalidArgument(
+                f"expected {group.size} parts, one for each member; got {len(argument)}"
+            )
+        return argument[rank]
+    return argument
+
+
+class _Silent(Logger):
+    """Stands for a logger on the other members: it has them do what the logger asks for."""
+
+    def __init__(self, other: Logger) -> None:
+        self.every, self.true_residual = other.every, other.true_residual
+
+
+def _in_step(options: dict[str, Any], rank: int, group: Group) -> dict[str, Any]:
+    """Have the first member call what users hand over, and the others do the same work."""
+    made = dict(options)
+    for name in _CALLED:
+        if callable(made.get(name)):
+            made[name] = _guarded(made[name], group) if rank == 0 else _ignored
+    if made.get("loggers") and rank:
+        made["loggers"] = [_Silent(logger) for logger in made["loggers"]]
+    if made.get("progress") and rank:
+        from ..loggers import Progress
+
+        made["progress"] = False
+        made["loggers"] = [*made.get("loggers", ()), _Silent(Progress())]
+    return made
+
+
+def _ignored(_: Any) -> None:
+    """Take part in what makes the argument of a callback."""
+
+
+def _guarded(callback: Callable[[Any], Any], group: Group) -> Callable[[Any], Any]:
+    """Return a callback in which Ctrl-C asks all members to stop."""
+
+    def called(argument: Any) -> Any:
+        try:
+            return callback(argument)
+        except KeyboardInterrupt:
+            group.interrupt()
+            return None
+
+    return called
+
+
+def shared_among(arguments: tuple[Any, ...], options: dict[str, Any]) -> Group | None:
+    """Return the group of the first operator among the arguments that one shares, or None."""
+    for argument in (*arguments, *options.values()):
+        if isinstance(argument, Shared):
+            return argument.group
+    return None
+
+
+def on_every_member(
+    group: Group, function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Call a function on every member of a group, each with what is its own of the arguments."""
+    return _called(group, lambda rank: function, arguments, options)
+
+
+def over_groups(function: F) -> F:
+    """Decorate a function of an operator: for one that a group shares it runs on every member."""
+
+    @functools.wraps(function)
+    def wrapped(*arguments: Any, **options: Any) -> Any:
+        group = shared_among(arguments, options)
+        if group is None:
+            return function(*arguments, **options)
+        return on_every_member(group, function, arguments, options)
+
+    return wrapped  # type: ignore[return-value]

@@ -1,0 +1,38 @@
+"""Ctrl-C while a group works: a request that travels with the next sum, not an exception."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def interrupts_go_to(told: Callable[[int], None]) -> Iterator[list[int]]:
+    """Call ``told(times)`` for every Ctrl-C within, where Python would raise KeyboardInterrupt.
+
+    An exception that is raised in the middle of a message would leave the other members waiting.
+    In other threads than the main one, which get no signals, and where somebody else handles them,
+    nothing is done.
+
+    Yields
+    ------
+    list
+        One element for each Ctrl-C so far.
+    """
+    asked: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield asked
+        return
+
+    def handler(number: int, frame: object) -> None:
+        asked.append(number)
+        told(len(asked))
+
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,107 @@
+"""Members that are threads of one process: they meet at a barrier and read each other's memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import MemberFailed
+from .host_links import HostLinks
+
+if TYPE_CHECKING:
+    from ..executor import Executor
+    from .halo import Halo
+
+HostArray = np.ndarray[Any, Any]
+
+
+class Deserted(MemberFailed):
+    """Raised in a member because another one has failed; that one's error is the cause."""
+
+
+class Stage:
+    """Where the threads of a group meet.
+
+    Attributes
+    ----------
+    interrupts : int
+        How often somebody has asked the group to stop.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.barrier = threading.Barrier(size)
+        self.interrupts = 0
+        #: What members hand over. There are two lists by turns: whoever is in the next meeting has
+        #: read what it needs of this one.
+        self.slots: tuple[list[Any], list[Any]] = ([None] * size, [None] * size)
+
+    def meet(self) -> None:
+        """Wait until all members are here."""
+        try:
+            self.barrier.wait()
+        except threading.BrokenBarrierError:
+            raise Deserted("another member of the group has failed") from None
+
+    def abort(self) -> None:
+        """Wake everybody who waits: somebody will not come."""
+        self.barrier.abort()
+
+    def reset(self) -> None:
+        """Make the stage ready for another program; nobody may be at it."""
+        self.barrier = threading.Barrier(self.size)
+
+
+class ThreadLinks(HostLinks):
+    """The links of a member that is a thread."""
+
+    def __init__(self, stage: Stage, executor: Executor, rank: int, block: int) -> None:
+        super().__init__(executor, rank, stage.size, block)
+        self.stage = stage
+        self.turn = 0
+
+    def restart(self) -> None:
+        """Forget what was under way: the next program begins in step with the other members."""
+        self.turn = 0
+        self.interrupts_seen = self.stage.interrupts
+
+    def all(self, thing: Any) -> list[Any]:
+        """Return the objects that the members hand over, in order of ranks; they are shared."""
+        slots = self.stage.slots[self.turn]
+        self.turn = 1 - self.turn
+        slots[self.rank] = thing
+        self.stage.meet()
+        return list(slots)
+
+    def arrays(self, array: HostArray) -> list[HostArray]:
+        """Return the arrays of all members, in order of ranks; nobody may write to them."""
+        return self.all(array)
+
+    def alltoall(self, things: Sequence[Any]) -> list[Any]:
+        """Hand ``things[r]`` to member ``r``; return what the members handed to this one."""
+        return [row[self.rank] for row in self.all(things)]
+
+    def interrupts(self) -> int:
+        """Return how many requests to stop there were."""
+        return self.stage.interrupts
+
+    def begin(self, halo: Halo, packed: HostArray) -> None:
+        """Put the packed rows where the others find them; nobody waits here."""
+        halo.mine = (packed, halo.sends)
+
+    def finish(self, halo: Halo, ghosts: HostArray) -> None:
+        """Meet the others, and read the rows out of their memory."""
+        found = self.all(halo.mine)
+        for rank, begin, end in halo.receives:
+            packed, sends = found[rank]
+            first, last = next((b, e) for r, b, e in sends if r == self.rank)
+            ghosts[begin:end] = packed[first:last]
+
+    def gathered(self, blocks: HostArray) -> HostArray:
+        """Return the rows of all members, one below the other."""
+        parts = self.all(blocks)
+        whole = np.concatenate(parts) if self.rank == 0 else None
+        return np.asarray(self.all(whole)[0])

@@ -1,0 +1,192 @@
+"""Where a user's vectors become the blocks of an operator, and results become the user's again.
+
+On one executor a vector is as long as the operator. Where a group shares the operator, each of its
+members holds a part. A user hands over whole vectors, and gets whole ones, or parts and gets parts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import GroupMismatch, ShapeMismatch
+from .operands import as_block, dimensions, is_host, like, native, require_out
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+    from .linop import LinOp
+
+
+class Edge:
+    """The edge of an operator on one executor; and that of a member, for those inside a solve."""
+
+    def __init__(self, operator: LinOp) -> None:
+        self.executor: Executor = operator.executor
+        self.rows = operator.local_rows
+
+    def enter(self, about: str = "", **given: Any) -> list[Array | None]:
+        """Return blocks of shape (rows, k) for vectors; None stays."""
+        return [
+            None if array is None else as_block(self.executor, array, self.rows, name)
+            for name, array in given.items()
+        ]
+
+    def again(self, array: Any) -> Array:
+        """Return the block of a vector of the kind that entered before."""
+        return as_block(self.executor, array, self.rows, "x")
+
+    def leave(self, block: Array, given: Any) -> Any:
+        """Return a block with the dimensions and the home of what was given."""
+        return like(self.executor, block, given)
+
+
+class GroupEdge(Edge):
+    """The edge of an operator that a group shares, seen by one member.
+
+    What the members are given is compared in one message, and they raise together.
+
+    Parameters
+    ----------
+    operator : LinOp
+        Has partitions of its rows and columns.
+    """
+
+    def __init__(self, operator: LinOp) -> None:
+        super().__init__(operator)
+        assert self.executor.links is not None
+        self.links = self.executor.links
+        self.partition = operator.partition
+        self.of_input = operator.column_partition
+        self.whole = False
+
+    def enter(self, about: str = "", **given: Any) -> list[Array | None]:
+        """Return this member's blocks of vectors, each whole or this member's part.
+
+        Parameters
+        ----------
+        about : str
+            What else the members must agree on, such as the solver and its tolerance.
+        **given
+            The vectors by name; ``out`` has the rows of the operator, others its columns.
+        """
+        error: Exception | None = None
+        arrays: dict[str, Any] = {}
+        try:
+            for name, array in given.items():
+                arrays[name] = None if array is None else native(self.executor, array, name)
+        except Exception as raised:
+            error = raised
+        found = {name: _described(array) for name, array in arrays.items()}
+        told = self.links.all((found, about, None if error is None else _named(error)))
+        if error is not None:
+            raise error
+        self._compare(told)
+        return [
+            None if array is None else self._block(name, array) for name, array in arrays.items()
+        ]
+
+    def _compare(self, told: list[tuple[dict[str, Any], str, str | None]]) -> None:
+        for rank, (_, _, failed) in enumerate(told):
+            if failed is not None:
+                raise GroupMismatch(f"member {rank} of {self.links.size} was given: {failed}")
+        _same([about for _, about, _ in told], "the solve")
+        for name in told[0][0]:
+            _same([found.get(name, (0, None))[1] for found, _, _ in told], name)
+        kinds = [self._is_whole(name, [found[name] for found, _, _ in told]) for name in told[0][0]]
+        if len({kind for kind in kinds if kind is not None}) > 1:
+            raise GroupMismatch(
+                f"{' and '.join(told[0][0])}: all vectors are whole, or all are parts"
+            )
+        self.whole = any(kind is True for kind in kinds)
+
+    def _is_whole(self, name: str, found: list[Any]) -> bool | None:
+        """Return whether the members gave whole vectors; None where both are the same."""
+        if found[0] == (None, None):
+            return None
+        partition = self.partition if name == "out" else self.of_input
+        rows = [int(count) for count, _ in found]
+        parts = [partition.count(rank) for rank in range(partition.size)]
+        if rows == parts:
+            return False if self.links.size > 1 else None
+        if set(rows) == {partition.size_of_vectors}:
+            return True
+        raise ShapeMismatch(
+            f"{name}: expected all {partition.size_of_vectors} rows on every member, or the "
+            f"rows of each ({_listed(parts)}); got {_listed(rows)}"
+        )
+
+    def _block(self, name: str, array: Array) -> Array:
+        partition = self.partition if name == "out" else self.of_input
+        rank = self.links.rank
+        if self.whole:
+            host = np.asarray(self.executor.to_host(array))
+            array = self.executor.from_host(np.ascontiguousarray(partition.part(host, rank)))
+        return as_block(self.executor, array, partition.count(rank), name)
+
+    def again(self, array: Any) -> Array:
+        """Return this member's block of a vector of the kind that entered before."""
+        return self._block("out", native(self.executor, array, "x"))
+
+    def leave(self, block: Array, given: Any) -> Any:
+        """Return a block, made whole if whole ones had entered."""
+        if not self.whole:
+            return like(self.executor, block, given)
+        stacked = self.links.gathered(np.asarray(self.executor.to_host(block)))
+        whole = self.partition.whole(stacked)
+        whole = whole[:, 0] if dimensions(given) == 1 else whole
+        return whole if is_host(given) else self.executor.from_host(whole)
+
+
+def edge_of(operator: LinOp) -> Edge:
+    """Return the edge of an operator for users."""
+    return Edge(operator) if operator.partition is None else GroupEdge(operator)
+
+
+def apply_on_member(operator: LinOp, x: Any, out: Any, alpha: complex, beta: complex) -> Any:
+    """Return ``alpha * op(x) + beta * out`` on a member of a group; see :meth:`LinOp.apply`."""
+    edge = GroupEdge(operator)
+    executor = edge.executor
+    block, before = edge.enter(x=x, out=out)
+    assert block is not None
+    computing, block = operator._in_common_dtype(block, alpha, beta)
+    shape = (operator.local_rows, int(block.shape[1]))
+    if before is None:
+        result = executor.allocate(shape, block.dtype)
+    else:
+        require_out(out, tuple(out.shape), computing.dtype)
+        result = executor.copy(before)
+    computing._multiply(block, result, alpha, beta)
+    left = edge.leave(result, x)
+    if out is None:
+        return left
+    if isinstance(out, np.ndarray):
+        out[...] = left
+    else:
+        executor.copy_into(out, left)
+    return out
+
+
+def _described(array: Any) -> tuple[Any, Any]:
+    if array is None:
+        return None, None
+    shape = tuple(int(extent) for extent in array.shape)
+    if len(shape) not in (1, 2):
+        return -1, f"shape {shape}"
+    return shape[0], f"{array.dtype}, {'one vector' if len(shape) == 1 else shape[1]}"
+
+
+def _same(told: list[Any], what: str) -> None:
+    if all(found == told[0] for found in told):
+        return
+    each = "; ".join(f"member {rank}: {found}" for rank, found in enumerate(told))
+    raise GroupMismatch(f"{what}: the members were given different things: {each}")
+
+
+def _listed(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:8]))
+    return shown + (", ..." if len(numbers) > 8 else "")
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,105 @@
+"""Members that fail: the others end, and the error names who failed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+
+from .conftest import line
+
+
+def test_a_member_that_raises_ends_the_others(kind: str) -> None:
+    group = wl.distributed.Group([kind] * 3)
+
+    def program(member: Any) -> None:
+        if member.links.rank == 2:
+            raise MemoryError("no memory left (on purpose)")
+        member.links.all(1)
+
+    began = time.perf_counter()
+    with pytest.raises(MemoryError, match="on purpose") as raised:
+        group.run(program)
+    assert time.perf_counter() - began < 5
+    assert raised.value.__notes__ == [f"on member 2 of 3, {kind}"]
+    assert group.run(lambda member: member.links.all(member.links.rank)) == [[0, 1, 2]] * 3
+
+
+def test_a_callback_that_raises_ends_the_solve(kind: str) -> None:
+    def callback(x: Any) -> None:
+        raise ZeroDivisionError("on purpose")
+
+    A = wl.distribute(line(30), [kind] * 3)
+    with pytest.raises(ZeroDivisionError):
+        wl.solvers.Cg(A).solve(np.ones(30), callback=callback)
+    assert wl.solvers.Cg(A).solve(np.ones(30)).converged
+
+
+def test_ctrl_c_ends_the_solve_on_all_members_in_the_same_iteration() -> None:
+    n = 20_000
+    A = wl.distribute(line(n) - 0.6 * wl_eye(n), ["omp:1"] * 2)
+    cg = wl.solvers.Cg(A, rtol=1e-13, maxiter=10**6)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    began = time.perf_counter()
+    timer.start()
+    with pytest.raises(wl.errors.SolveInterrupted) as raised:
+        cg.solve(np.random.default_rng(0).standard_normal(n))
+    assert time.perf_counter() - began < 5
+    result: Any = raised.value.result
+    assert result.x.shape == (n,) and "interrupted" in result.reason
+    assert cg.solve(np.zeros(n)).converged
+
+
+def wl_eye(n: int) -> Any:
+    import scipy.sparse as sp
+
+    return sp.eye_array(n, format="csr")
+
+
+def test_ctrl_c_in_a_callback(kind: str) -> None:
+    def callback(x: Any) -> None:
+        raise KeyboardInterrupt
+
+    A = wl.distribute(line(30), [kind] * 2)
+    with pytest.raises(wl.errors.SolveInterrupted) as raised:
+        wl.solvers.Cg(A, rtol=1e-10).solve(np.ones(30), callback=callback)
+    result: Any = raised.value.result
+    assert 1 <= result.iterations <= 2
+
+
+def test_an_inverse_that_is_missing_is_told_by_the_member_that_misses_it() -> None:
+    S = line(30)
+    S.setdiag(np.where(np.arange(30) == 25, 0.0, 2.6))
+    with pytest.raises(wl.errors.InvalidMatrix, match="diagonal") as raised:
+        wl.preconditioners.Jacobi(wl.distribute(S, ["omp:1"] * 3))
+    assert raised.value.__notes__ == ["on member 2 of 3, omp:1"]
+
+
+def test_operands_of_groups_and_of_lone_executors_do_not_mix(kind: str) -> None:
+    A, other = (wl.distribute(line(20), [kind] * 2) for _ in range(2))
+    M = wl.preconditioners.Jacobi(wl.Csr(line(20), executor=kind))
+    with pytest.raises(wl.errors.ExecutorMismatch, match="member 0 of 2"):
+        wl.solvers.Cg(A, M=M)
+    with pytest.raises(wl.errors.InvalidArgument, match="over one group"):
+        wl.solvers.Cg(A, M=wl.preconditioners.Jacobi(other))
+    with pytest.raises(wl.errors.UnsupportedOperation, match="does not move"):
+        A.to(kind)
+
+
+def test_groups_are_not_pickled_and_need_members(kind: str) -> None:
+    group = wl.distributed.Group([kind])
+    for thing in (group, group.members[0]):
+        with pytest.raises(wl.errors.InvalidArgument, match="pickle"):
+            pickle.dumps(thing)
+    with pytest.raises(wl.errors.InvalidArgument, match="at least one member"):
+        wl.distributed.Group([])
+    with pytest.raises(wl.errors.InvalidArgument, match="not a member of another"):
+        wl.distributed.Group([group.members[0]])

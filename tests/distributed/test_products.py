@@ -1,0 +1,145 @@
+"""Products of matrices that a group shares: the bits of one executor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.distributed import Parts
+
+from .conftest import SIZES, line, scattered
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_products_have_the_bits_of_one_executor(
+    kind: str, size: int, matrix: Any, rng: Any
+) -> None:
+    n = matrix.shape[0]
+    alone, A = wl.Csr(matrix, executor=kind), wl.distribute(matrix, [kind] * size)
+    x, block = rng.standard_normal(n), rng.standard_normal((n, 3))
+    np.testing.assert_array_equal(A @ x, alone @ x)
+    np.testing.assert_array_equal(A.T @ x, alone.T @ x)
+    np.testing.assert_array_equal(A @ block, alone @ block)
+    y = rng.standard_normal(n)
+    expected = alone.apply(x, y.copy(), alpha=-1.0, beta=1.0)
+    np.testing.assert_array_equal(A.apply(x, y, alpha=-1.0, beta=1.0), expected)
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize(
+    "partition",
+    ["rows", "weights", [0, 0, 40, 40], [0, 39, 40, 40], np.arange(40) % 3, np.zeros(40, int)],
+    ids=["rows", "weights", "one-member-has-all", "one-row", "round-robin", "owners-all-one"],
+)
+def test_any_partition_gives_the_same_product(kind: str, partition: Any, rng: Any) -> None:
+    S, x = scattered(40), rng.standard_normal(40)
+    alone, A = wl.Csr(S, executor=kind), wl.distribute(S, [kind] * 3, partition=partition)
+    np.testing.assert_array_equal(A @ x, alone @ x)
+    np.testing.assert_array_equal(A.T @ x, alone.T @ x)
+    assert (abs(A.to_local() - S)).max() == 0
+    assert A.nnz == S.nnz
+    np.testing.assert_array_equal(A.gather(A.scatter(x)), x)
+
+
+def test_metis_gives_parts_with_few_entries_between_them() -> None:
+    pytest.importorskip("pymetis", reason='pip install "wollemi[metis]"')
+    n = 12
+    T = line(n)
+    S = (sp.kron(T, sp.eye_array(n)) + sp.kron(sp.eye_array(n), T)).tocsr()
+    shuffle = np.random.default_rng(0).permutation(n * n)
+    S = S[shuffle][:, shuffle].tocsr()
+    A = wl.distribute(S, ["omp:1"] * 3, partition="metis")
+    rows = wl.distribute(S, ["omp:1"] * 3)
+    ghosts = [sum(part.halo.ghosts for part in M.members) for M in (A, rows)]
+    assert ghosts[0] < ghosts[1] / 2
+    x = np.arange(n * n, dtype=float)
+    np.testing.assert_array_equal(A @ x, wl.Csr(S, executor="omp:1") @ x)
+
+
+def test_a_matrix_that_is_not_square(kind: str, rng: Any) -> None:
+    S = sp.random_array((17, 9), density=0.4, rng=rng).tocsr()
+    alone, A = wl.Csr(S, executor=kind), wl.distribute(S, [kind] * 3)
+    x, y = rng.standard_normal(9), rng.standard_normal(17)
+    np.testing.assert_array_equal(A @ x, alone @ x)
+    np.testing.assert_array_equal(A.T @ y, alone.T @ y)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
+def test_all_dtypes(kind: str, dtype: str, rng: Any) -> None:
+    S = line(30, 7).astype(dtype)
+    S.data *= np.exp(1j).astype(dtype) if np.dtype(dtype).kind == "c" else 1
+    x = rng.standard_normal(30).astype(dtype)
+    alone, A = wl.Csr(S, executor=kind), wl.distribute(S, [kind] * 2)
+    np.testing.assert_array_equal(A @ x, alone @ x)
+    np.testing.assert_array_equal(A.H @ x, alone.H @ x)
+    assert A.astype("complex128").dtype == np.complex128
+
+
+def test_a_part_gives_a_part(kind: str, rng: Any) -> None:
+    S, x = line(20, 7), rng.standard_normal(20)
+    A = wl.distribute(S, [kind] * 3)
+    parts = A.scatter(x)
+    assert isinstance(parts, Parts)
+    product = A @ parts
+    assert isinstance(product, Parts)
+    assert [part.size for part in product] == [A.partition.count(r) for r in range(3)]
+    np.testing.assert_array_equal(A.gather(product), A @ x)
+
+
+def test_operators_are_made_of_one_another(kind: str, rng: Any) -> None:
+    S, x = line(20, 7), rng.standard_normal(20)
+    A, alone = wl.distribute(S, [kind] * 2), wl.Csr(S, executor=kind)
+    B = 2.0 * A - A.T @ A
+    expected = 2.0 * (alone @ x) - alone.T @ (alone @ x)
+    np.testing.assert_allclose(B @ x, expected, rtol=1e-13)
+    other = wl.distribute(S, [kind] * 2)
+    with pytest.raises(wl.errors.UnsupportedOperation, match="same group"):
+        A + other
+
+
+def test_new_values_in_the_same_pattern(kind: str, rng: Any) -> None:
+    S, x = line(20, 7), rng.standard_normal(20)
+    A = wl.distribute(S, [kind] * 3)
+    _ = A.T, A @ x
+    A.update_values(2 * S.data)
+    np.testing.assert_array_equal(A @ x, wl.Csr(2 * S, executor=kind) @ x)
+    np.testing.assert_array_equal(A.T @ x, wl.Csr(2 * S, executor=kind).T @ x)
+
+
+def test_rows_that_members_have(kind: str, rng: Any) -> None:
+    S, x = scattered(23), rng.standard_normal(23)
+    group = wl.distributed.Group([kind] * 3)
+    A = wl.distributed.Csr.from_rows(group, [S[:4], S[4:4], S[4:]], S.shape)
+    np.testing.assert_array_equal(A @ x, wl.Csr(S, executor=kind) @ x)
+    with pytest.raises(wl.errors.InvalidMatrix, match="3 \\+ 0 \\+ 19 = 22 rows"):
+        wl.distributed.Csr.from_rows(group, [S[:3], S[4:4], S[4:]], S.shape)
+    with pytest.raises(wl.errors.InvalidMatrix, match="columns are numbers of the whole matrix"):
+        wl.distributed.Csr.from_rows(group, [S[:4], S[4:4], S[4:]], (23, 5))
+
+
+@pytest.mark.parametrize(
+    ("partition", "told"),
+    [
+        ("best", "no partition is called 'best'"),
+        ([0, 5], "expected 3 offsets or 20 owners"),
+        ([0, 30, 20], "do not fall"),
+        ([0, 10, 19], "expected 20 rows"),
+        ([5] * 20, "numbers from 0 to 1"),
+    ],
+)
+def test_partitions_that_do_not_fit(partition: Any, told: str) -> None:
+    with pytest.raises(wl.errors.InvalidArgument, match=told):
+        wl.distribute(line(20), ["reference"] * 2, partition=partition)
+
+
+def test_vectors_that_do_not_fit(kind: str) -> None:
+    A = wl.distribute(line(20), [kind] * 2)
+    with pytest.raises(wl.errors.ShapeMismatch, match="expected all 20 rows"):
+        A @ np.ones(19)
+    with pytest.raises(wl.errors.WollemiError, match="members were given different things"):
+        A @ Parts([np.ones(10), np.ones((10, 2))])
+    np.testing.assert_array_equal((A @ np.ones(20)).shape, (20,))  # the group still works
