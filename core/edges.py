@@ -146,6 +146,13 @@ def edge_of(operator: LinOp) -> Edge:
 def apply_on_member(operator: LinOp, x: Any, out: Any, alpha: complex, beta: complex) -> Any:
     """Return ``alpha * op(x) + beta * out`` on a member of a group; see :meth:`LinOp.apply`."""
     edge = GroupEdge(operator)
+    with edge.links.guarded():
+        return _applied(edge, operator, x, out, alpha, beta)
+
+
+def _applied(
+    edge: GroupEdge, operator: LinOp, x: Any, out: Any, alpha: complex, beta: complex
+) -> Any:
     executor = edge.executor
     block, before = edge.enter(x=x, out=out)
     assert block is not None

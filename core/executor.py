@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -74,11 +74,14 @@ class Executor(ABC):
         made.links = links
         return made
 
-    def link(self, members: list[Executor]) -> list[Links] | None:
+    def make_current(self) -> None:  # noqa: B027  devices of other kinds have no current one
+        """Make the device the current one of the calling thread, which stays with it."""
+
+    def link(self, members: list[Executor], stage: Any) -> Sequence[Links] | None:
         """Return links between executors of this kind on their devices, or None.
 
-        Called for the first of the members that one process drives. The default knows none: the
-        host makes the totals.
+        Called for the first of the members that one process drives, which meet at ``stage``. The
+        default knows none: the host makes the totals.
         """
         return None
 

@@ -9,7 +9,8 @@ both halves are one kernel.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,10 @@ class Links(ABC):
         """Return the small objects of the host that the members hand over, in order of ranks."""
         return [thing]
 
+    def alltoall(self, things: Sequence[Any]) -> list[Any]:
+        """Hand ``things[r]`` to member ``r``; return what the members handed to this one."""
+        return [things[0]]
+
     def any(self, answer: bool) -> bool:
         """Return whether a member says yes."""
         return any(self.all(bool(answer)))
@@ -69,8 +74,15 @@ class Links(ABC):
         """Return the rows of the NumPy arrays of all members, one below the other."""
         return np.concatenate(self.all(blocks))
 
-    def send(self, halo: Any, packed: Array) -> None:
-        """Send the packed rows of a vector that other members need; may return before they go."""
+    def guarded(self) -> AbstractContextManager[None]:
+        """Return a context in which the other members hear of it if this one fails."""
+        return nullcontext()
+
+    def send(self, halo: Any, ghosts: Array, packed: Array) -> None:
+        """Send the packed rows of a vector that other members need; may return before they go.
+
+        ``ghosts`` is where :meth:`receive` will find those of the others.
+        """
         raise NotImplementedError(f"{type(self).__name__} exchanges no rows of vectors")
 
     def receive(self, halo: Any, ghosts: Array) -> None:

@@ -129,12 +129,13 @@ class Configurable(ABCMeta):
         """Make an instance, or settings if no matrix is given."""
         if not arguments and "A" not in options:
             return Settings(cls, options)
-        from .distributed.shared import on_every_member, shared_among
+        from .distributed.shared import guarded, on_every_member, shared_among
 
         group = shared_among(arguments, options)
         if group is not None:
             return on_every_member(group, cls, arguments, options)
-        made = super().__call__(*arguments, **options)
+        with guarded(arguments, options):
+            made = super().__call__(*arguments, **options)
         made.__dict__["_options"] = _given(cls, arguments, options)
         return made
 

@@ -7,6 +7,7 @@ stop, or somebody on the host wants to look.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,9 @@ def solve(
     With ``keep_last`` the solution is the last iterate, even if the solve failed and began with a
     smaller residual: a solver that preconditions another is that many iterations, not a verdict.
     """
-    with memory_events(solver.executor, watchers.loggers):
+    links = solver.executor.links
+    shared = nullcontext() if links is None else links.guarded()
+    with shared, memory_events(solver.executor, watchers.loggers):
         made = Solve(solver, b, x0, watchers, keep_last)
         try:
             with watchers.on(made.work):
@@ -83,6 +86,7 @@ class Solve:
         self.keep_last = keep_last
         self.edge = Edge(solver) if keep_last else edge_of(solver)
         block, start = self.edge.enter(_agreement(solver, watchers), b=b, x0=x0)
+        assert block is not None
         if start is not None and start.shape != block.shape:
             raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
         dtype = common_dtype(solver.dtype, block.dtype, *([] if start is None else [start.dtype]))

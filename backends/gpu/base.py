@@ -18,6 +18,7 @@ from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import WollemiError
 from ...core.executor import Array, Executor
 from ...core.iteration import Iteration
+from ...core.links import shape_of_slots
 from ...core.operation import Operation
 from ..unified.wrappers import SimtKernel
 from . import launch
@@ -37,6 +38,7 @@ class Scratch:
     def __init__(self) -> None:
         self.buffer: Any = None
         self.counter: Any = None
+        self.slots: dict[Any, Any] = {}
 
     def reserve(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
         """Return the addresses of ``nbytes`` of memory and of counters that are 0."""
@@ -336,6 +338,20 @@ class GpuExecutor(Executor):
             stream = self.xp.cuda.get_current_stream().ptr
             scratch = self._mine.of_stream.setdefault(stream, Scratch())
         return scratch.reserve(nbytes, counters)
+
+    def slots(self, operation: Operation, arguments: tuple[Any, ...]) -> Array:
+        """Return memory for the sums of an operation; that of a captured one stays its own."""
+        scratch = self._mine.scratch
+        if scratch is None:
+            return super().slots(operation, arguments)
+        key = operation.name, *shape_of_slots(operation, arguments)
+        if key not in scratch.slots:
+            scratch.slots[key] = super().slots(operation, arguments)
+        return scratch.slots[key]
+
+    def make_current(self) -> None:
+        """Make the device the current one of the calling thread, which stays with it."""
+        self.device.handle.use()
 
     def launch(
         self,

@@ -3,7 +3,8 @@
 from .build import distribute
 from .group import Group
 from .matrix import Csr
+from .mpi import world
 from .partition import Partition
 from .shared import Parts, Shared
 
-__all__ = ["Csr", "Group", "Partition", "Parts", "Shared", "distribute"]
+__all__ = ["Csr", "Group", "Partition", "Parts", "Shared", "distribute", "world"]

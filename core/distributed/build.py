@@ -74,7 +74,7 @@ def distribute(
     if isinstance(A, Shared):
         A = A.to_local()
     if not isinstance(group, Group):
-        return _distributed_by_ranks(A, group, partition, columns)
+        return group.run(lambda member: _distributed_by_ranks(A, member, partition, columns))
     shape, rows = host_rows(A)
     parted, other = partitions(partition, columns, shape, group.size, group.block, rows)
 
@@ -143,10 +143,9 @@ def rows_of(partition: Partition, rank: int, *rows: HostArray) -> Rows:
     return pointers, indices[entries], data[entries]
 
 
-def _distributed_by_ranks(A: Any, group: Any, partition: Any, columns: Any) -> Any:
+def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any) -> Any:
     """Share a matrix that every rank has, or rank 0 alone."""
-    member = group.executor
-    links = member.links
+    links: Any = member.links
     error, found = None, None
     try:
         found = None if A is None else host_rows(A)
@@ -205,7 +204,7 @@ def from_rows(group: Any, rows: Any, shape: tuple[int, int], columns: Any = None
     """Return the matrix whose rows the members have; see :meth:`Csr.from_rows`."""
     shape = checked_shape(shape)
     if not isinstance(group, Group):
-        return _member_rows(group.executor, rows, shape, columns)
+        return group.run(lambda member: _member_rows(member, rows, shape, columns))
     if not isinstance(rows, Sequence) or len(rows) != group.size:
         raise InvalidArgument(
             f"rows: expected a list of {group.size}, the rows of each member, for a group of one "

@@ -82,7 +82,8 @@ class Group:
 
     def _connect(self) -> None:
         """Have members on devices add up there, where they can."""
-        made = self.members[0].link(list(self.members)) if self.size > 1 else None
+        stage, members = self._stage, list(self.members)
+        made = members[0].link(members, stage) if self.size > 1 else None
         if made is not None:
             for member, links in zip(self.members, made, strict=True):
                 member.links = links
@@ -180,32 +181,30 @@ class Group:
 
     def _on_member(self, program: Callable[[Executor], Any], member: Executor) -> Any:
         try:
+            member.make_current()
             return program(member)
         except KeyboardInterrupt:
             raise  # all members raise it, each in the same total
         except BaseException:
-            self._abort()
+            self._stage.abort()
             raise
-
-    def _abort(self) -> None:
-        self._stage.abort()
-        for member in self.members:
-            abort = getattr(member.links, "abort", None)
-            if abort is not None:
-                abort()
 
     def _wait(self, futures: list[Future[Any]]) -> bool:
         """Wait for the members; return whether Ctrl-C has asked them to stop."""
         with interrupts_go_to(self._asked_to_stop) as asked:
             _, left = wait(futures, return_when=FIRST_EXCEPTION)
             if left:  # somebody will not come to the next meeting: the others end where they meet
-                wait(futures, timeout=PATIENCE)
+                _, left = wait(futures, timeout=PATIENCE / 2)
+            if left:  # they wait on their devices
+                for member in self.members:
+                    getattr(member.links, "abort", lambda: None)()
+                wait(futures, timeout=PATIENCE / 2)
         return bool(asked)
 
     def _asked_to_stop(self, times: int) -> None:
         self.interrupt()
         if times > 1:  # nobody adds up anything: the members' work ends where they meet
-            self._abort()
+            self._stage.abort()
 
     def _raise(self, errors: list[tuple[int, BaseException]]) -> None:
         """Raise what was first, with the name of the member."""

@@ -72,9 +72,9 @@ def index_dtype(largest: int) -> np.dtype[Any]:
     return np.dtype(np.int32 if largest < 2**31 else np.int64)
 
 
-def _send(executor: Executor, halo: Halo, packed: Array) -> None:
+def _send(executor: Executor, halo: Halo, packed: Array, ghosts: Array) -> None:
     assert executor.links is not None
-    executor.call_links(partial(executor.links.send, halo), packed)
+    executor.call_links(partial(executor.links.send, halo, ghosts), packed)
 
 
 def _receive(executor: Executor, halo: Halo, ghosts: Array) -> None:
@@ -90,8 +90,8 @@ def _declared(name: str, signature: str, summary: str, kernel: Any) -> Operation
 
 send = _declared(
     "halo.send",
-    "halo: in Halo[m,n], packed: inout T[s,k]",
-    "hands packed rows to the members that need them",
+    "halo: in Halo[m,n], packed: inout T[s,k], ghosts: inout T[m,k]",
+    "hands packed rows to the members that need them; ghosts is where those of others will arrive",
     _send,
 )
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..links import Links
-from ..operations import vector
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -95,11 +94,18 @@ class HostLinks(Links):
         real = host.view(host.real.dtype).ravel()
         seen = self.interrupts()
         found = self.arrays(np.append(real, real.dtype.type(seen)))
-        known = max(int(message[-1]) for message in found)
+        self._obey(max(int(message[-1]) for message in found))
+        return [message[:-1].view(host.dtype).reshape(host.shape) for message in found]
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt on all members if one of them was asked to stop."""
+        found = self.arrays(np.array([self.interrupts()], np.int64))
+        self._obey(max(int(message[-1]) for message in found))
+
+    def _obey(self, known: int) -> None:
         if known > self.interrupts_seen:
             self.interrupts_seen = known
             raise KeyboardInterrupt
-        return [message[:-1].view(host.dtype).reshape(host.shape) for message in found]
 
     def gathered(self, blocks: Array) -> Array:
         """Return the rows of the NumPy arrays of all members, one below the other."""
@@ -107,7 +113,7 @@ class HostLinks(Links):
 
     # ---- rows of vectors
 
-    def send(self, halo: Halo, packed: Array) -> None:
+    def send(self, halo: Halo, ghosts: Array, packed: Array) -> None:
         """Hand the packed rows to those who need them."""
         self.begin(halo, np.array(self.executor.to_host(packed)))
 
@@ -119,8 +125,3 @@ class HostLinks(Links):
         host = np.empty(ghosts.shape, ghosts.dtype)
         self.finish(halo, host)
         self.executor.copy_into(ghosts, host)
-
-
-def pack(executor: Executor, halo: Halo, x: Array, packed: Array) -> None:
-    """Copy the rows that others need, side by side."""
-    executor.run(vector.gather, halo.send_index, x, packed, 1.0, 0.0)

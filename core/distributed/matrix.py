@@ -202,7 +202,7 @@ class Csr(LinOp):
         ):
             if blocks.halo.packed:
                 run(vector.gather, blocks.halo.send_index, x, packed, 1.0, 0.0)
-            run(exchange.send, blocks.halo, packed)
+            run(exchange.send, blocks.halo, packed, needed[outer:])
             if interior is not None:
                 rows(interior, x, y[inner], alpha, beta)
             if outer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import is_dataclass, replace
 from numbers import Number
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -322,6 +323,15 @@ def shared_among(arguments: tuple[Any, ...], options: dict[str, Any]) -> Group |
     return None
 
 
+def guarded(arguments: tuple[Any, ...], options: dict[str, Any]) -> AbstractContextManager[None]:
+    """Return a context in which other ranks hear of a failure, for operators that they share."""
+    for argument in (*arguments, *options.values()):
+        if isinstance(argument, LinOp) and argument.partition is not None:
+            links = argument.executor.links
+            return nullcontext() if links is None else links.guarded()
+    return nullcontext()
+
+
 def on_every_member(
     group: Group, function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
@@ -336,7 +346,8 @@ def over_groups(function: F) -> F:
     def wrapped(*arguments: Any, **options: Any) -> Any:
         group = shared_among(arguments, options)
         if group is None:
-            return function(*arguments, **options)
+            with guarded(arguments, options):
+                return function(*arguments, **options)
         return on_every_member(group, function, arguments, options)
 
     return wrapped  # type: ignore[return-value]

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ....core.executor import Array
+from ....core.executor import Array, Executor
 from ....core.iteration import Cycles, Iteration, Replay
+from ....core.links import Links
+from ....core.program import Call
 from ...gpu.base import GpuExecutor, Scratch
 from ...gpu.thresholds import NVIDIA
 from ..table import algorithms, kernel
 from .device import CudaDevice, device
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
+
+#: Iterations of a group between two looks for Ctrl-C, for which the members' hosts meet.
+BETWEEN_CHECKS = 128
 
 
 class _Pinned(threading.local):
@@ -95,6 +101,30 @@ class CudaExecutor(GpuExecutor):
         """Facts and loaded kernels of the GPU."""
         return device(self.ordinal)
 
+    @property
+    def observed(self) -> bool:
+        """Whether iterations run operation by operation: for a profiler, or for links of hosts."""
+        return super().observed or (self.links is not None and not self.links.on_device)
+
+    def link(self, members: list[Executor], stage: Any) -> Sequence[Links] | None:
+        """Return links by NCCL, where every member has a GPU of its own and NCCL is there."""
+        from .nccl import linked
+
+        return linked(members, stage)
+
+    def drive(self, iteration: Iteration, limit: int) -> None:
+        """Run ``iteration`` on the device; a group looks for Ctrl-C now and then."""
+        check = getattr(self.links, "check", None)
+        if check is None or self.observed:
+            super().drive(iteration, limit)
+            return
+        while limit > 0:
+            super().drive(iteration, min(limit, BETWEEN_CHECKS))
+            limit -= BETWEEN_CHECKS
+            if self.to_host(iteration.status.running)[0] == 0:
+                break
+            check()
+
     def play(self, replay: Replay) -> None:
         """Run what does not repeat by itself, from the second time on as a graph."""
         if not replay.resident or self.observed:
@@ -111,7 +141,7 @@ class CudaExecutor(GpuExecutor):
 
     def drive_cycles(self, cycles: Cycles, limit: int) -> bool:
         """Run whole cycles as one graph until a column stops, or ``limit`` times."""
-        if not cycles.resident or self.observed:
+        if not cycles.resident or self.observed or self.links is not None:
             return False
         with self._here("a solver's cycles"):
             if cycles.program is None:
@@ -145,4 +175,26 @@ class CudaExecutor(GpuExecutor):
         """Return one kernel for everything, or a graph whose condition the device sets."""
         from ..loop.loop import make_program
 
-        return make_program(self, self.record(iteration.body), iteration.status)
+        program = self.record(iteration.body)
+        if self.links is not None and not all(_stays_captured(call) for call in program.expanded()):
+            return HostDriven(self, iteration)
+        return make_program(self, program, iteration.status)
+
+
+class HostDriven:
+    """A loop that the host drives, where not all of it can be captured."""
+
+    def __init__(self, executor: CudaExecutor, iteration: Iteration) -> None:
+        self.executor, self.iteration = executor, iteration
+
+    def run(self, limit: int) -> None:
+        """Run at most ``limit`` iterations."""
+        Executor.drive(self.executor, self.iteration, limit)
+
+
+def _stays_captured(call: Call) -> bool:
+    """Return whether making the totals of an operation allocates nothing.
+
+    What an output was before is copied where a kernel leaves some columns alone.
+    """
+    return not any(p.name in call.operation.totals and p.intent == "inout" for p, _ in call.named)

@@ -1,0 +1,204 @@
+"""Links between the GPUs of one process: NCCL, by CuPy, on the members' streams.
+
+Totals are gathered from all members and added up in the order of ranks by a small kernel, so that
+all hold the same bits. All of it can be captured: a solver's loop stays one graph.
+
+Two rules of NCCL's shape this module. A communicator must outlive all graphs that hold it, because
+destroying it waits for them: communicators are kept and used again. And calls inside of graphs may
+only be mixed with others if NCCL is told not to look after that (``NCCL_GRAPH_MIXING_SUPPORT=0``),
+which conditional nodes need; then no other call may run while such a graph does.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....core.distributed.halo import Halo
+from ....core.distributed.threads import Stage, ThreadLinks
+from ....core.dtypes import real_dtype
+from ....core.executor import Array, Executor
+from ....core.links import Links
+
+_SOURCE = r"""
+// all: the numbers of each member, one member after the other; kind 0 sum, 1 largest, 2 norm.
+#define TOTAL(T, NAME) \
+  extern "C" __global__ void NAME(const T* all, T* total, long long n, int members, int kind) { \
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; \
+         i += (long long)gridDim.x * blockDim.x) { \
+      T found = kind == 2 ? all[i] * all[i] : all[i]; \
+      for (int member = 1; member < members; ++member) { \
+        const T other = all[member * n + i]; \
+        if (kind == 0) \
+          found += other; \
+        else if (kind == 2) \
+          found += other * other; \
+        else if (!(other <= found) && !(found != found)) \
+          found = other; \
+      } \
+      total[i] = kind == 2 ? sqrt(found) : found; \
+    } \
+  }
+TOTAL(float, total_of_members_float)
+TOTAL(double, total_of_members_double)
+"""
+
+_SUM, _LARGEST, _NORM = 0, 1, 2
+_BLOCK = 128
+
+#: Communicators that no group uses, by the numbers of their devices.
+_FREE: dict[tuple[int, ...], list[list[Any]]] = {}
+#: All of them, for the life of the process: see above.
+_KEPT: list[Any] = []
+
+
+def _nccl() -> Any:
+    """Return CuPy's NCCL, or None."""
+    os.environ.setdefault("NCCL_GRAPH_MIXING_SUPPORT", "0")
+    try:
+        from cupy.cuda import nccl
+    except ImportError:
+        return None
+    return nccl if getattr(nccl, "available", True) else None
+
+
+def linked(members: Sequence[Executor], stage: Stage) -> Sequence[Links] | None:
+    """Return links by NCCL, or None where members share a GPU, or NCCL is missing."""
+    devices = tuple(getattr(member, "ordinal", -1) for member in members)
+    alike = all(member.backend == "cuda" for member in members)
+    nccl = _nccl() if alike and len(set(devices)) == len(devices) else None
+    if nccl is None:
+        return None
+    free = _FREE.setdefault(devices, [])
+    communicators = free.pop() if free else nccl.NcclCommunicator.initAll(list(devices))
+    if communicators not in _KEPT:
+        _KEPT.append(communicators)
+    health = _Health()
+    weakref.finalize(stage, _give_back, health, free, communicators).atexit = False
+    return [
+        NcclLinks(stage, member.as_member(None), rank, communicator, nccl, health)
+        for rank, (member, communicator) in enumerate(zip(members, communicators, strict=True))
+    ]
+
+
+class _Health:
+    """Whether communicators can be used again."""
+
+    aborted = False
+
+
+def _give_back(health: _Health, free: list[list[Any]], communicators: list[Any]) -> None:
+    if not health.aborted:
+        free.append(communicators)
+
+
+class NcclLinks(ThreadLinks):
+    """The links of a member that has a GPU of its own.
+
+    What hosts tell each other goes through the threads' meetings, as for other members.
+    """
+
+    on_device = True
+
+    def __init__(
+        self,
+        stage: Stage,
+        executor: Executor,
+        rank: int,
+        communicator: Any,
+        nccl: Any,
+        health: _Health,
+    ) -> None:
+        super().__init__(stage, executor, rank, 0)
+        self.communicator, self.nccl, self.health = communicator, nccl, health
+        self.gpu: Any = executor
+        self._buffers: dict[tuple[int, str], Array] = {}
+        self._side: Any = None
+
+    def abort(self) -> None:
+        """End what waits on the device for a member that will not come."""
+        if not self.health.aborted:
+            self.health.aborted = True
+            self.communicator.abort()
+
+    # ---- totals
+
+    def sum(self, array: Array) -> None:
+        """Replace a real array by the sum of those of all members, in the order of ranks."""
+        self._total(array, _SUM)
+
+    def largest(self, array: Array) -> None:
+        """Replace a real array by the element-wise maximum; NaN where any is NaN."""
+        self._total(array, _LARGEST)
+
+    def norm(self, array: Array) -> None:
+        """Replace a real array by the root of the sum of the squares."""
+        self._total(array, _NORM)
+
+    def _total(self, array: Array, kind: int) -> None:
+        real = real_dtype(array.dtype)
+        count = int(array.size) * (array.dtype.itemsize // real.itemsize)
+        buffer = self._buffer(count * self.size, real)
+        name = f"total_of_members_{'float' if real == np.float32 else 'double'}"
+        function = self.gpu.device.function(name, lambda: _SOURCE)
+        if not self.gpu.dry:
+            self.communicator.allGather(
+                array.data.ptr, buffer.data.ptr, count, self._type(real), self._stream()
+            )
+        blocks = max(1, min(-(-count // _BLOCK), 1024))
+        given = [buffer.data.ptr, array.data.ptr, count, np.int32(self.size), np.int32(kind)]
+        self.gpu.launch(function, blocks, given, _BLOCK)
+
+    def _buffer(self, count: int, real: np.dtype[Any]) -> Array:
+        """Return memory that stays: graphs hold its address."""
+        key = count, real.name
+        if key not in self._buffers:
+            self._buffers[key] = self.gpu.allocate((max(count, 1),), real)
+        return self._buffers[key]
+
+    def _type(self, real: np.dtype[Any]) -> int:
+        kind = self.nccl.NCCL_FLOAT32 if real == np.float32 else self.nccl.NCCL_FLOAT64
+        return int(kind)
+
+    def _stream(self) -> int:
+        return int(self.gpu.xp.cuda.get_current_stream().ptr)
+
+    # ---- rows of vectors
+
+    def send(self, halo: Halo, ghosts: Array, packed: Array) -> None:
+        """Exchange rows on a stream beside the member's own."""
+        if self.gpu.dry:
+            return
+        cuda = self.gpu.xp.cuda
+        if self._side is None:
+            self._side = cuda.Stream(non_blocking=True)
+        main, ready = cuda.get_current_stream(), cuda.Event(disable_timing=True)
+        ready.record(main)
+        self._side.wait_event(ready)
+        self._exchange(halo, ghosts, packed, int(self._side.ptr))
+        halo.mine = cuda.Event(disable_timing=True)
+        halo.mine.record(self._side)
+
+    def receive(self, halo: Halo, ghosts: Array) -> None:
+        """Have the member's stream wait for the rows of others."""
+        if not self.gpu.dry:
+            self.gpu.xp.cuda.get_current_stream().wait_event(halo.mine)
+
+    def _exchange(self, halo: Halo, ghosts: Array, packed: Array, stream: int) -> None:
+        real = real_dtype(packed.dtype)
+        width = int(packed.shape[1]) * packed.dtype.itemsize
+        numbers, kind = width // real.itemsize, self._type(real)
+        self.nccl.groupStart()
+        for rank, begin, end in halo.sends:
+            self.communicator.send(
+                packed.data.ptr + begin * width, (end - begin) * numbers, kind, rank, stream
+            )
+        for rank, begin, end in halo.receives:
+            self.communicator.recv(
+                ghosts.data.ptr + begin * width, (end - begin) * numbers, kind, rank, stream
+            )
+        self.nccl.groupEnd()

@@ -1,0 +1,146 @@
+"""What ranks of MPI run: python ranks.py NAME [executor]; every assertion is one of all ranks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import wollemi as wl
+
+N = 48
+
+
+def line(n: int = N, far: int = 0) -> Any:
+    A = sp.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tocsr()
+    return (A + sp.diags_array([-0.3], offsets=[far], shape=(n, n))).tocsr() if far else A
+
+
+def say(group: Any, *words: Any) -> None:
+    print(f"rank {group.rank}:", *words, flush=True)
+
+
+def everything(group: Any) -> None:
+    kind, b = group.executor.name, np.random.default_rng(0).standard_normal(N)
+    products(group, kind, b)
+    for name in ("Cg", "Bicgstab", "Cgs", "Gmres"):
+        S = line() if name == "Cg" else line(N, 17)
+        A, solver = wl.distribute(S, group), getattr(wl.solvers, name)
+        alone = solver(wl.Csr(S, executor=kind), rtol=1e-8).solve(b)
+        found = solver(A, rtol=1e-8).solve(b)
+        assert found.converged and found.x.shape == (N,), name
+        assert abs(found.iterations - alone.iterations) <= (5 if name == "Bicgstab" else 0), name
+        np.testing.assert_allclose(found.x, alone.x, atol=1e-6)
+        part = solver(A, M="jacobi", rtol=1e-8).solve(A.scatter(b)).x
+        np.testing.assert_allclose(A.gather(part), alone.x, atol=1e-6)
+    assert wl.solve(wl.distribute(line(), group), b).notes[0].startswith("cg: the matrix is symm")
+    mismatches(group, b)
+
+
+def products(group: Any, kind: str, b: Any) -> None:
+    S = line(N, 17)
+    alone = wl.Csr(S, executor=kind)
+    rows = S[group.rank :: group.size]
+    by_owner = wl.distribute(
+        S if group.rank == 0 else None, group, partition=np.arange(N) % group.size
+    )
+    assert abs(by_owner.host_rows() - rows).max() == 0
+    counts = [N - group.size + 1] + [1] * (group.size - 1)
+    begin = sum(counts[: group.rank])
+    mine = S[begin : begin + counts[group.rank]]
+    for A in (by_owner, wl.distributed.Csr.from_rows(group, mine, S.shape)):
+        np.testing.assert_array_equal(A @ b, alone @ b)
+        np.testing.assert_array_equal(A.T @ b, alone.T @ b)
+        np.testing.assert_array_equal(A.gather(A @ A.scatter(b)), alone @ b)
+        assert A.nnz == S.nnz and abs(A.to_local() - S).max() == 0
+
+
+def mismatches(group: Any, b: Any) -> None:
+    A = wl.distribute(line(), group)
+    for bad in (
+        lambda: A @ (b if group.rank else b[:3]),
+        lambda: wl.solvers.Cg(A, rtol=10.0 ** -(5 + group.rank)).solve(b),
+        lambda: wl.solvers.Cg(A).solve(np.full(N, np.nan)),
+        lambda: wl.distribute(line(N + group.rank), group),
+    ):
+        try:
+            bad()
+        except wl.errors.WollemiError as error:
+            assert not isinstance(error, wl.errors.MemberFailed), error
+        else:
+            raise AssertionError("no error")
+        np.testing.assert_array_equal((A @ b).shape, (N,))  # the group still works
+
+
+def reproducible(group: Any) -> None:
+    group = wl.distributed.world("omp:1", reproducible=True)
+    n = 1500
+    b = np.random.default_rng(0).standard_normal(n)
+    found = wl.solvers.Cg(wl.distribute(line(n), group), rtol=1e-6).solve(b)
+    alone = wl.distribute(line(n), ["omp:1"], reproducible=True)
+    np.testing.assert_array_equal(found.x, wl.solvers.Cg(alone, rtol=1e-6).solve(b).x)
+
+
+def interrupt(group: Any) -> None:
+    n = 4000
+    A = wl.distribute(line(n) - 0.5 * sp.eye_array(n), group)
+    if group.rank == group.size - 1:
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    cg = wl.solvers.Cg(A, rtol=1e-15, maxiter=10**7)
+    try:
+        cg.solve(np.random.default_rng(1).standard_normal(n))
+    except wl.errors.SolveInterrupted as error:
+        result: Any = error.result
+        assert len(set(group.links.all(result.iterations))) == 1
+        assert result.x.shape == (n,)
+        assert (A @ np.ones(n)).shape == (n,)
+        say(group, "interrupted")
+
+
+def failing(x: Any) -> None:
+    raise MemoryError("none left, on purpose")
+
+
+def caught(group: Any) -> None:
+    A = wl.distribute(line(), group)
+    callback = failing if group.rank == 1 else (lambda x: None)
+    began = time.perf_counter()
+    try:
+        wl.solvers.Cg(A, rtol=1e-10).solve(np.ones(N), callback=callback)
+    except wl.errors.MemberFailed as error:
+        assert "rank 1 of" in str(error) and "none left, on purpose" in str(error)
+        say(group, "heard of it")
+    except MemoryError:
+        say(group, "failed")
+    assert time.perf_counter() - began < 5
+
+
+def uncaught(group: Any) -> None:
+    A = wl.distribute(line(), group)
+    callback = failing if group.rank == 1 else (lambda x: None)
+    wl.solvers.Cg(A, rtol=1e-10).solve(np.ones(N), callback=callback)
+
+
+def outside(group: Any) -> None:
+    """Fail where no other rank can hear of it: the error ends the process."""
+    A = wl.distribute(line(), group)
+    if group.rank == 1:
+        raise ValueError("outside of everything")
+    A @ np.ones(N)
+
+
+def killed(group: Any) -> None:
+    A = wl.distribute(line(), group)
+    if group.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    A @ np.ones(N)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](wl.distributed.world(sys.argv[2] if len(sys.argv) > 2 else "omp:1"))
