@@ -5,6 +5,7 @@ from .group import Group
 from .matrix import Csr
 from .mpi import world
 from .partition import Partition
+from .reading import read
 from .shared import Parts, Shared
 
-__all__ = ["Csr", "Group", "Partition", "Parts", "Shared", "distribute", "world"]
+__all__ = ["Csr", "Group", "Partition", "Parts", "Shared", "distribute", "read", "world"]

@@ -155,7 +155,7 @@ def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any
     told = links.all((facts, None if error is None else f"{type(error).__name__}: {error}"))
     if error is not None:
         raise error
-    _raise_first(told, [failed for _, failed in told])
+    raise_first(told, [failed for _, failed in told])
     given = [facts for facts, _ in told]
     if all(facts is not None for facts in given):
         if any(facts != given[0] for facts in given):
@@ -168,10 +168,11 @@ def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any
         raise GroupMismatch(
             f"distribute: every rank hands over the matrix, or rank 0 alone; ranks {who} did"
         )
-    return _from_the_first(found, member, partition, columns)
+    return share_from_first(found, member, partition, columns)
 
 
-def _from_the_first(found: Any, member: Executor, partition: Any, columns: Any) -> Any:
+def share_from_first(found: Any, member: Executor, partition: Any, columns: Any) -> Any:
+    """Share a matrix that rank 0 alone has: its shape and rows; the others hand over None."""
     links: Any = member.links
     sent: list[Any] = [None] * links.size
     failed = None
@@ -186,12 +187,13 @@ def _from_the_first(found: Any, member: Executor, partition: Any, columns: Any) 
     told = links.all(None if failed is None else f"{type(failed).__name__}: {failed}")
     if failed is not None:
         raise failed
-    _raise_first(told, told)
+    raise_first(told, told)
     parted, other, rows = links.alltoall(sent)[0]
     return assembled(member, parted, other, *rows)
 
 
-def _raise_first(told: list[Any], failed: list[str | None]) -> None:
+def raise_first(told: list[Any], failed: list[str | None]) -> None:
+    """Raise on the members whose part was right what went wrong on another one."""
     for rank, why in enumerate(failed):
         if why is not None:
             raise GroupMismatch(f"member {rank} of {len(told)} was given: {why}")
@@ -229,7 +231,7 @@ def _member_rows(member: Executor, rows: Any, shape: tuple[int, int], columns: A
     told = links.all((count, shape, kind, None if error is None else f"{error}"))
     if error is not None:
         raise error
-    _raise_first(told, [found[3] for found in told])
+    raise_first(told, [found[3] for found in told])
     assert made is not None
     if any(found[1] != shape for found in told):
         raise GroupMismatch(f"from_rows: different shapes: {[found[1] for found in told]}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgument, MemberFailed, UnsupportedOperation
+from ..errors import GroupMismatch, InvalidArgument, MemberFailed, UnsupportedOperation
 from ..executor import Executor
 from ..links import Links
 from ..registry import backend
@@ -208,7 +208,9 @@ class Group:
 
     def _raise(self, errors: list[tuple[int, BaseException]]) -> None:
         """Raise what was first, with the name of the member."""
-        causes = [(r, e) for r, e in errors if not isinstance(e, Deserted)] or errors
+        # What others tell of an error is not the error.
+        causes = [(r, e) for r, e in errors if not isinstance(e, (Deserted, GroupMismatch))]
+        causes = causes or [(r, e) for r, e in errors if not isinstance(e, Deserted)] or errors
         rank, error = causes[0]
         agreed = len(causes) == self.size and len({str(e) for _, e in causes}) == 1
         if not agreed:

@@ -168,6 +168,11 @@ class Csr(LinOp):
         return self._blocks.halo
 
     @property
+    def ghosts(self) -> HostArray:
+        """The new numbers of the columns of other members that the rows have, in rising order."""
+        return self._blocks.ghosts
+
+    @property
     def _links(self) -> Any:
         return self.executor.links
 

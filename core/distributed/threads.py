@@ -33,26 +33,45 @@ class Stage:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.barrier = threading.Barrier(size)
         self.interrupts = 0
         #: What members hand over. There are two lists by turns: whoever is in the next meeting has
         #: read what it needs of this one.
         self.slots: tuple[list[Any], list[Any]] = ([None] * size, [None] * size)
+        self._condition = threading.Condition()
+        self._arrived = self._meetings = 0
+        self._aborted = False
 
     def meet(self) -> None:
-        """Wait until all members are here."""
-        try:
-            self.barrier.wait()
-        except threading.BrokenBarrierError:
-            raise Deserted("another member of the group has failed") from None
+        """Wait until all members are here.
+
+        Raises
+        ------
+        Deserted
+            If somebody will not come. Whoever was at a meeting that took place goes on, however
+            soon after it another member failed.
+        """
+        with self._condition:
+            meeting = self._meetings
+            self._arrived += 1
+            if self._arrived == self.size:
+                self._arrived = 0
+                self._meetings += 1
+                self._condition.notify_all()
+            while self._meetings == meeting and not self._aborted:
+                self._condition.wait()
+            if self._meetings == meeting:
+                raise Deserted("another member of the group has failed")
 
     def abort(self) -> None:
         """Wake everybody who waits: somebody will not come."""
-        self.barrier.abort()
+        with self._condition:
+            self._aborted = True
+            self._condition.notify_all()
 
     def reset(self) -> None:
         """Make the stage ready for another program; nobody may be at it."""
-        self.barrier = threading.Barrier(self.size)
+        with self._condition:
+            self._aborted, self._arrived = False, 0
 
 
 class ThreadLinks(HostLinks):

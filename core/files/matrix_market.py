@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Any, cast
 
 import numpy as np
@@ -97,7 +97,7 @@ def parse(stream: IO[bytes], source: Source) -> HostArray | Coordinates:
         If it is malformed, truncated, or needs more memory than there is.
     """
     lines = Lines(stream, source.name)
-    header = _header(lines, source)
+    header = read_header(lines, source)
     if header.layout == "array":
         nbytes = header.rows * header.columns * (16 if header.field == "complex" else 8)
         require(nbytes, f"{header.place}: {header.rows} x {header.columns} values need")
@@ -108,10 +108,36 @@ def parse(stream: IO[bytes], source: Source) -> HostArray | Coordinates:
     found = _by_scipy(_Body(lines, header), header, source.name)
     if header.layout == "array":
         return np.asarray(found)
-    return Coordinates(_mirrored(found, header.symmetry), header.place)
+    return Coordinates(mirrored(found, header.symmetry), header.place)
 
 
-def _header(lines: Lines, source: Source) -> Header:
+def part_of_entries(stream: IO[bytes], header: Header, stored: int, name: str) -> Any:
+    """Return the entries in a range of whole lines of a file of coordinates.
+
+    Parameters
+    ----------
+    stream : file
+        The lines of the range.
+    header : Header
+        Of the file.
+    stored : int
+        How many lines have an entry.
+    name : str
+        What errors call the range.
+
+    Returns
+    -------
+    scipy.sparse.coo_array
+        Of the shape of the whole matrix; symmetric ones are not mirrored.
+    """
+    part = replace(header, stored=stored, symmetry="general")
+    lines = Lines(stream, name)
+    if stored:
+        return _by_scipy(_Body(lines, part), part, name)
+    return cast(Coordinates, _without_entries(lines, part)).entries
+
+
+def read_header(lines: Lines, source: Source) -> Header:
     """Check the banner and the sizes, which must be those of a file of this length."""
     banner = lines.line()
     match = _BANNER.match(banner.strip())
@@ -309,7 +335,7 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
     return found
 
 
-def _mirrored(entries: Any, symmetry: str) -> Any:
+def mirrored(entries: Any, symmetry: str) -> Any:
     """Add the upper triangle to a ``coo_array`` of the lower one."""
     from scipy.sparse import coo_array
 

@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -27,9 +27,7 @@ _PARSERS = {
 }
 
 
-def read(
-    file: Readable, *, format: str | None = None, executor: Executor | str | None = None
-) -> Matrix:
+def read(file: Readable, *, format: str | None = None, executor: Any = None) -> Any:
     """Read a matrix from a file.
 
     Parameters
@@ -43,8 +41,9 @@ def read(
         Of the matrix: ``"csr"``, ``"coo"``, ``"csc"``, ``"ell"``, ``"sellp"``, ``"hybrid"``,
         ``"bsr"`` or ``"dense"``. ``"coo"`` keeps entries of one place apart, others add them up,
         and needs no memory for rows without entries.
-    executor : Executor or str, optional
-        Where it goes; the default executor by default.
+    executor : Executor, str or Group, optional
+        Where it goes; the default executor by default. The members of a group read it together,
+        see :mod:`wollemi.distributed`.
 
     Returns
     -------
@@ -74,6 +73,11 @@ def read(
     'coo'
     """
     known_format(format)
+    if hasattr(executor, "run") and not isinstance(executor, Executor):
+        from ..distributed.reading import read as read_together
+
+        made: Matrix = read_together(file, executor, format=format)
+        return made
     source = Source(file)
     with _naming(source):
         entries = _entries(source)

@@ -6,6 +6,7 @@ from .ilu import Ic, Ilu
 from .jacobi import Jacobi
 from .names import BY_NAME, preconditioner
 from .polynomial import Polynomial
+from .schwarz import Schwarz
 
 __all__ = [
     "BY_NAME",
@@ -15,5 +16,6 @@ __all__ = [
     "Jacobi",
     "Polynomial",
     "Preconditioner",
+    "Schwarz",
     "preconditioner",
 ]

@@ -13,6 +13,7 @@ from .block_jacobi import BlockJacobi
 from .ilu import Ic, Ilu
 from .jacobi import Jacobi
 from .polynomial import Polynomial
+from .schwarz import Schwarz
 
 #: What ``M="..."`` may say.
 BY_NAME: dict[str, type[Preconditioner]] = {
@@ -21,6 +22,7 @@ BY_NAME: dict[str, type[Preconditioner]] = {
     "polynomial": Polynomial,
     "ilu": Ilu,
     "ic": Ic,
+    "schwarz": Schwarz,
 }
 
 

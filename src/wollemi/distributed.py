@@ -1,5 +1,5 @@
 """Groups of executors: several devices of one process, or the ranks of MPI."""
 
-from .core.distributed import Csr, Group, Partition, Parts, Shared, distribute, world
+from .core.distributed import Csr, Group, Partition, Parts, Shared, distribute, read, world
 
-__all__ = ["Csr", "Group", "Partition", "Parts", "Shared", "distribute", "world"]
+__all__ = ["Csr", "Group", "Partition", "Parts", "Shared", "distribute", "read", "world"]

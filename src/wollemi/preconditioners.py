@@ -1,5 +1,13 @@
 """Operators that approximate an inverse."""
 
-from .solvers.preconditioners import BlockJacobi, Ic, Ilu, Jacobi, Polynomial, Preconditioner
+from .solvers.preconditioners import (
+    BlockJacobi,
+    Ic,
+    Ilu,
+    Jacobi,
+    Polynomial,
+    Preconditioner,
+    Schwarz,
+)
 
-__all__ = ["BlockJacobi", "Ic", "Ilu", "Jacobi", "Polynomial", "Preconditioner"]
+__all__ = ["BlockJacobi", "Ic", "Ilu", "Jacobi", "Polynomial", "Preconditioner", "Schwarz"]

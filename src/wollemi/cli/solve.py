@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,9 +16,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..core import io
+from ..core.distributed import Group, world
 from ..core.errors import InvalidArgument, SolveInterrupted
-from ..core.formats import Matrix
-from ..core.registry import default_executor, get_default_executor
+from ..core.registry import default_executor
 from ..core.result import Result
 from ..core.settings import Settings
 from ..solvers import read_settings
@@ -41,7 +42,14 @@ def solve(
     ] = None,
     method: Annotated[str, typer.Option(help=f"auto, {', '.join(SOLVERS)}.")] = "auto",
     precond: Annotated[str, typer.Option(help=f"auto, none, {', '.join(BY_NAME)}.")] = "auto",
-    executor: Annotated[str, typer.Option(help="reference, omp, omp:4, cuda, ...")] = "omp",
+    executor: Annotated[
+        str,
+        typer.Option(
+            "--executor",
+            "--on",
+            help="reference, omp, omp:4, cuda, ...; a group: cuda:*, omp:2,omp:2, or mpi.",
+        ),
+    ] = "omp",
     rtol: Annotated[float, typer.Option(help="Relative tolerance on the true residual.")] = 1e-5,
     atol: Annotated[float, typer.Option(help="Absolute tolerance on the true residual.")] = 0.0,
     maxiter: Annotated[int | None, typer.Option(help="Iterations at most; 10 n.")] = None,
@@ -77,8 +85,11 @@ def solve(
     settings = None if config is None else _read_config(config, options)
     if dtype is not None and dtype not in DTYPES:
         raise InvalidArgument(f"no dtype is called {dtype!r}; known: {', '.join(DTYPES)}")
-    with default_executor(executor):
-        A, b = read_system(matrix, right_hand_side, dtype)
+    group = group_named(executor)
+    first = getattr(group, "rank", 0) == 0  # of the ranks of MPI one speaks
+    quiet = quiet or not first
+    with nullcontext() if group else default_executor(executor):
+        A, b = read_system(matrix, right_hand_side, dtype, group)
         shown = sys.stderr.isatty() and not quiet if progress is None else progress
         interrupted = False
         try:
@@ -92,9 +103,9 @@ def solve(
         if not quiet:
             known = None if right_hand_side else np.ones(A.shape[1])
             console().print(result_table(matrix.name, A, b, result, known))
-        if out is not None:
+        if out is not None and first:
             io.write(out, result.x)
-        if plot is not None:
+        if plot is not None and first:
             result.plot(plot)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
@@ -130,15 +141,34 @@ def _check_targets(plot: Path | None, out: Path | None) -> None:
             raise InvalidArgument(f"{plot}: a picture is written as one of {', '.join(kinds)}")
 
 
+def group_named(name: str) -> Any:
+    """Return the group that a name asks for, or None for one executor."""
+    if name == "mpi":
+        return world()
+    if name.endswith(":*"):
+        return Group(name)
+    return Group(name.split(",")) if "," in name else None
+
+
+def _not_finite(A: Any) -> int:
+    """Return how many entries are NaN or Inf."""
+    members = getattr(A, "members", (A,))
+    count = sum(
+        int(np.count_nonzero(~np.isfinite(part.executor.to_host(part.data)))) for part in members
+    )
+    links = None if len(members) > 1 else members[0].executor.links
+    return count if links is None else sum(links.all(count))
+
+
 def read_system(
-    matrix: Path, right_hand_side: Path | None, dtype: str | None
-) -> tuple[Matrix, Any]:
+    matrix: Path, right_hand_side: Path | None, dtype: str | None, group: Any = None
+) -> tuple[Any, Any]:
     """Read A and b; without a file, b is what makes the solution all ones."""
-    A = io.read(matrix)
+    A = io.read(matrix, executor=group)
     rows, columns = A.shape
     if rows != columns:
         raise InvalidArgument(f"{matrix}: {rows} x {columns} is not square: solve needs n x n")
-    bad = np.count_nonzero(~np.isfinite(A.executor.to_host(A.data)))
+    bad = _not_finite(A)
     if bad:
         raise InvalidArgument(f"{matrix}: {bad} entries are NaN or Inf: there is no solution")
     if dtype is not None:
@@ -153,7 +183,7 @@ def read_system(
     return A, b if dtype is None else b.astype(np.result_type(b.dtype, dtype), copy=False)
 
 
-def result_table(name: str, A: Matrix, b: Any, result: Result, known: Any = None) -> Table:
+def result_table(name: str, A: Any, b: Any, result: Result, known: Any = None) -> Table:
     """Return what a solve came to as a table for people.
 
     Parameters
@@ -171,11 +201,11 @@ def result_table(name: str, A: Matrix, b: Any, result: Result, known: Any = None
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     rows, columns = A.shape
-    kind = type(A).__name__
+    kind = type(getattr(A, "members", (A,))[0]).__name__
     table.add_row(
         "matrix", escape(f"{name}: {kind} {rows} x {columns}, {A.nnz} entries, {A.dtype}")
     )
-    device = get_default_executor().properties.get("name", "")
+    device = A.executor.properties.get("name", "")
     table.add_row(
         "executor", escape(f"{result.executor} ({device})" if device else result.executor)
     )

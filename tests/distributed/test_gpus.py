@@ -1,0 +1,62 @@
+"""Groups of GPUs in one process; run where there are two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+
+from .conftest import line, scattered
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture
+def gpus() -> list[str]:
+    """The names of all NVIDIA GPUs, two at least."""
+    try:
+        from wollemi.core.registry import backend
+
+        names = backend("cuda").devices()
+    except wl.errors.ExecutorUnavailable as error:
+        pytest.skip(f"no GPU here: {error}; runs on machines with two")
+    if len(names) < 2:
+        pytest.skip("one GPU here; runs on machines with two")
+    return names
+
+
+@pytest.mark.parametrize("make", [lambda: line(500, 17), lambda: scattered(300)])
+def test_products_on_gpus(gpus: list[str], make: Any, rng: Any) -> None:
+    S = make()
+    A, x = wl.distribute(S, gpus), rng.standard_normal((S.shape[0], 3))
+    np.testing.assert_allclose(A @ x, S @ x, atol=1e-11)
+    np.testing.assert_allclose(A.T @ x, S.T @ x, atol=1e-11)
+    np.testing.assert_allclose(A.gather(A @ A.scatter(x)), S @ x, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["Cg", "Fcg", "Bicgstab", "Cgs", "Gmres"])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_solvers_on_gpus(gpus: list[str], name: str, columns: int, rng: Any) -> None:
+    S = line(600) if name in ("Cg", "Fcg") else line(600, 17)
+    b = rng.standard_normal((600, columns))
+    alone = getattr(wl.solvers, name)(wl.Csr(S, executor="omp"), rtol=1e-8).solve(b)
+    solver = getattr(wl.solvers, name)(wl.distribute(S, gpus), rtol=1e-8)
+    for _ in range(2):  # the second time from what was captured
+        found = solver.solve(b)
+        assert found.converged
+        assert abs(found.iterations - alone.iterations) <= (5 if name == "Bicgstab" else 1)
+        np.testing.assert_allclose(found.x, alone.x, atol=1e-5)
+
+
+def test_a_gpu_twice_adds_up_on_the_host(rng: Any) -> None:
+    try:
+        group = wl.distributed.Group(["cuda:0", "cuda:0"])
+    except wl.errors.ExecutorUnavailable as error:
+        pytest.skip(f"no GPU here: {error}; runs on machines with one")
+    b = rng.standard_normal(400)
+    found = wl.solvers.Cg(wl.distribute(line(400), group), rtol=1e-8).solve(b)
+    assert found.converged
+    np.testing.assert_allclose(line(400) @ found.x, b, atol=1e-6)
