@@ -371,6 +371,7 @@ def _end_all_on_errors(MPI: Any) -> None:
         sys.stderr.flush()
         sys.stdout.flush()
         if MPI.Is_initialized() and not MPI.Is_finalized():
+            time.sleep(GRACE)  # mpiexec passes on what was said, and is ended by this
             MPI.COMM_WORLD.Abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
     sys.excepthook = hook

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.preconditioners import Ilu, Schwarz
+from wollemi.preconditioners import BlockJacobi, Ilu, Schwarz
 
 from .conftest import line, scattered
 
@@ -24,7 +24,8 @@ def plane(n: int) -> Any:
 def test_it_solves_the_block_of_each_member(kind: str, size: int, overlap: int, rng: Any) -> None:
     S, x = line(30), rng.standard_normal(30)
     A = wl.distribute(S, [kind] * size)
-    found = Schwarz(A, M=Ilu(), overlap=overlap) @ x  # of a line Ilu(0) is exact
+    # a block of so few rows is inverted as a whole
+    found = Schwarz(A, M=BlockJacobi(size=32), overlap=overlap) @ x
     expected = np.empty(30)
     for rank in range(size):
         rows = A.partition.rows(rank)
@@ -35,8 +36,8 @@ def test_it_solves_the_block_of_each_member(kind: str, size: int, overlap: int, 
 
 
 @pytest.mark.parametrize("partition", ["rows", "owners"])
-def test_it_takes_fewer_iterations_with_overlap(kind: str, partition: str, rng: Any) -> None:
-    S, b = plane(12), rng.standard_normal(144)
+def test_it_takes_fewer_iterations_with_overlap(partition: str, rng: Any) -> None:
+    S, b, kind = plane(12), rng.standard_normal(144), "omp:1"
     owners = np.repeat(np.arange(12) // 6, 12) + 2 * np.tile(np.arange(12) // 6, 12)
     A = wl.distribute(S, [kind] * 4, partition=owners if partition == "owners" else "rows")
     counts = [
