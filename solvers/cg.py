@@ -74,6 +74,8 @@ class Cg(KrylovSolver):
         Iterations at most; ``10 n`` by default.
     stop : Criterion, optional
         Replaces the three above; see :mod:`wollemi.stop`.
+    dtype : dtype, optional
+        The precision to compute in; that of ``A``, ``M`` and ``b`` by default.
     executor : Executor or str, optional
         Where ``A`` goes if it has no home.
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..core.dtypes import real_dtype
 from ..core.errors import InvalidArgument
 from ..core.operations import gmres, vector
+from ..core.step import BREAKDOWN, NOT_FINITE, Steps, finite, norm2, sqrt
 from .krylov import KrylovSolver
 from .workspace import Workspace
 
@@ -24,6 +25,33 @@ def checked_restart(restart: Any) -> int:
     return int(restart)
 
 
+#: Of M, among the names of ``side``.
+SIDES = ("right", "left")
+
+step = Steps("gmres_left", vectors="x r z w", reals="length ratio")
+
+
+@step
+def measure(w: Workspace) -> None:
+    """Set length = |r|, ratio = |z| / |r|; a column where that is 0 or not finite breaks down."""
+    length, own = sqrt(norm2(w.r)), sqrt(norm2(w.z))
+    w.length, w.ratio = length, own / length
+    w.halt(NOT_FINITE, when=~finite(own))
+    w.halt(BREAKDOWN, when=own == 0)
+
+
+@step
+def scale(w: Workspace) -> None:
+    """Set r = z / ratio, which is as long as the residual."""
+    w.r = w.z / w.ratio
+
+
+@step
+def correct(w: Workspace) -> None:
+    """Set x += ratio w."""
+    w.x += w.ratio * w.w
+
+
 class Gmres(KrylovSolver):
     """Restarted GMRES, for any square operator.
 
@@ -32,8 +60,13 @@ class Gmres(KrylovSolver):
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; used from the right, so that residuals are those of the
-        system itself.
+        Approximates the inverse of ``A``. It must be the same in each iteration: one that varies,
+        such as another solver, is for :class:`Fgmres`.
+    side : {"right", "left"}
+        Where ``M`` stands. From the right, ``A M y = b``, the norm of the residual itself is made
+        smallest and observed. From the left, ``M A x = M b``, it is that of ``M (b - A x)``, which
+        is closer to the error where ``M`` is good and ``A`` badly scaled; what is observed is
+        that norm, relative to its first, times the norm of the residual that a cycle began with.
     restart : int
         Iterations of a cycle, and vectors that are kept; at most ``n`` are used.
     rtol, atol, maxiter, stop, executor
@@ -63,14 +96,31 @@ class Gmres(KrylovSolver):
 
     keeps_iterate = False
 
-    def __init__(self, A: Any, M: Any = None, *, restart: int = 20, **settings: Any) -> None:
+    def __init__(
+        self,
+        A: Any,
+        M: Any = None,
+        *,
+        restart: int = 20,
+        side: str = "right",
+        **settings: Any,
+    ) -> None:
+        if side not in SIDES:
+            raise InvalidArgument(f"side: expected one of {', '.join(SIDES)}, got {side!r}")
         super().__init__(A, M, **settings)
+        #: Where M stands; without M there is no difference.
+        self.side = side if self.M is not None else SIDES[0]
         self.restart = checked_restart(restart)
         self.cycle = max(min(self.restart, self.shape[0]), 1)
 
+    @property
+    def longest(self) -> int:
+        """Iterations of the longest cycle, for which there is room."""
+        return self.cycle or 1
+
     def allocate(self, work: Workspace) -> None:
         """Make the basis and the small arrays of the least squares problem."""
-        s, k = (self.cycle or 0) + 1, work.k
+        s, k = self.longest + 1, work.k
         real = real_dtype(work.dtype)
         work.vectors("v", "w")
         work.array("basis", (s, work.n, k), work.dtype)
@@ -85,18 +135,35 @@ class Gmres(KrylovSolver):
             work.z = work.v
         else:
             work.vectors("z")
+        if self.side == "left":
+            work.make(step)
 
     def initialize(self, work: Workspace) -> None:
         """v_1 = r / |r| (line 1)."""
         w = work
+        if self.side == "left":
+            assert w.M is not None
+            w.M._apply(w.r, w.z, 1.0, 0.0)
+            measure(w)
+            scale(w)
         w.executor.run(gmres.start, w.r, w.v, w.basis, w.g, w.count, w.step, w.status)
 
     def iterate(self, work: Workspace) -> None:
         """Lines 3 to 9, and the rotation that makes line 11 a triangular solve."""
+        w = work
+        if self.side == "left":
+            assert w.M is not None
+            w.A._apply(w.v, w.z, 1.0, 0.0)
+            w.M._apply(w.z, w.w, 1.0, 0.0)  # w = M A v_j
+        else:
+            if w.M is not None:
+                w.M._apply(w.v, w.z, 1.0, 0.0)
+            w.A._apply(w.z, w.w, 1.0, 0.0)  # 3: w = A M v_j
+        self.extend(w)
+
+    def extend(self, work: Workspace) -> None:
+        """Make ``w`` orthogonal to the basis, append it, and make the next rotation."""
         w, run = work, work.executor.run
-        if w.M is not None:
-            w.M._apply(w.v, w.z, 1.0, 0.0)
-        w.A._apply(w.z, w.w, 1.0, 0.0)  # 3: w = A M v_j
         # 4 to 8: h_i = <v_i, w>, w -= sum h_i v_i, v_(j+1) = w / |w|, and the j-th rotation
         run(
             gmres.extend,
@@ -111,5 +178,7 @@ class Gmres(KrylovSolver):
         run(gmres.combine, w.basis, w.y, w.count, w.w)
         if w.M is None:
             run(vector.axpby, w.w, w.x, 1.0, 1.0)
+        elif self.side == "left":
+            correct(w)
         else:
             w.M._apply(w.w, w.x, 1.0, 1.0)

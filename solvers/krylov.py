@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..core.dtypes import common_dtype
+from ..core.dtypes import asked_dtype, common_dtype, is_complex
 from ..core.errors import (
     InvalidArgument,
     InvalidMatrix,
@@ -50,6 +51,10 @@ class KrylovSolver(LinOp, metaclass=Configurable):
 
     A solver is an operator, ``solver @ b``, and so can precondition another. Made without a
     matrix, ``Cg(rtol=1e-8)``, it is :class:`wollemi.Settings`, whose ``.on(A)`` makes the solver.
+
+    With ``dtype`` a solver computes in that precision: its matrix and right-hand sides are rounded
+    to it, and solutions are of it. So it is an inner solver of a low precision,
+    ``Ir(A, inner=Cg(rtol=1e-4, dtype="float32"))``.
     """
 
     #: The key of its name in dictionaries of settings.
@@ -66,6 +71,9 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     #: What ends a column for good; other reasons deserve another cycle from where it stands.
     FINAL: ClassVar[frozenset[Stop]] = frozenset({Stop.INDEFINITE})
 
+    #: What a code that steps halt with says of this method, where it is not its usual meaning.
+    MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({})
+
     def __init__(
         self,
         A: Any,
@@ -75,9 +83,13 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         atol: float = 0.0,
         maxiter: int | None = None,
         stop: Criterion | None = None,
+        dtype: Any = None,
         executor: Executor | str | None = None,
     ) -> None:
         self.A = as_linop(A, executor)
+        self.asked_dtype = None if dtype is None else asked_dtype(dtype)
+        if self.asked_dtype is not None:
+            self.A = self.A.astype(self._precision_for(self.A.dtype))
         rows, columns = self.A.shape
         if rows != columns:
             raise ShapeMismatch(
@@ -103,6 +115,13 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         self.dtype = common_dtype(*(op.dtype for op in (self.A, self.M) if op is not None))
         self._workspaces: dict[tuple[str, int], list[Workspace]] = {}
 
+    def _precision_for(self, *dtypes: Any) -> np.dtype[Any]:
+        """Return the dtype that operands of these dtypes are computed in."""
+        if self.asked_dtype is None:
+            return common_dtype(*dtypes)
+        wide = [np.dtype(np.complex64)] if any(map(is_complex, dtypes)) else []
+        return common_dtype(self.asked_dtype, *wide)
+
     # ---- what a subclass says
 
     @abstractmethod
@@ -116,6 +135,13 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     @abstractmethod
     def iterate(self, work: Workspace) -> None:
         """Do one iteration."""
+
+    def begin(self, work: Workspace) -> None:
+        """Forget what an earlier solve has left in ``work``, before the first cycle."""
+
+    def next_cycle(self, work: Workspace) -> int | None:
+        """Return after how many iterations the next cycle of a solve ends; asked once for each."""
+        return self.cycle
 
     def finish(self, work: Workspace) -> None:
         """Complete ``work.x`` at the end of a cycle."""
@@ -168,6 +194,8 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         array([1., 1.])
         """
         operator = self.A if A is None else as_linop(A, self.executor)
+        if self.asked_dtype is not None:
+            operator = operator.astype(self._precision_for(operator.dtype))
         if operator.shape != self.shape:
             raise ShapeMismatch(
                 f"{type(self).__name__}.update: expected an operator of {self.shape[0]}x"
@@ -277,10 +305,12 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         """Return this solver computing in ``dtype``; itself if it does already."""
         if np.dtype(dtype) == self.dtype:
             return self
-        return self._remade(self.A.astype(dtype), None if self.M is None else self.M.astype(dtype))
+        M = None if self.M is None else self.M.astype(dtype)
+        return self._remade(self.A.astype(dtype), M, dtype=np.dtype(dtype))
 
-    def _remade(self, A: LinOp, M: LinOp | None) -> Self:
-        made: Self = type(self)(A, **{**self._options, "M": M})
+    def _remade(self, A: LinOp, M: LinOp | None, **changed: Any) -> Self:
+        options = {name: changed.get(name, value) for name, value in self._options.items()}
+        made: Self = type(self)(A, **{**options, "M": M})
         return made
 
     def workspace(self, dtype: Any, columns: int) -> Workspace:

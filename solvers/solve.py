@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.dtypes import common_dtype, real_dtype
+from ..core.dtypes import real_dtype
 from ..core.edges import Edge, edge_of
 from ..core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
 from ..core.loggers import Logger, Snapshot
@@ -89,7 +89,8 @@ class Solve:
         assert block is not None
         if start is not None and start.shape != block.shape:
             raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
-        dtype = common_dtype(solver.dtype, block.dtype, *([] if start is None else [start.dtype]))
+        given = [block.dtype, *([] if start is None else [start.dtype])]
+        dtype = solver._precision_for(solver.dtype, *given)
         self.b = block if block.dtype == dtype else block.astype(dtype)
         self.start = start if start is None or start.dtype == dtype else start.astype(dtype)
         self.work = solver.take_workspace(dtype, int(block.shape[1]))
@@ -103,6 +104,8 @@ class Solve:
         self.period = true_residual_period(solver.stop)
         self.halt: Stop | None = None
         self.advanced = False
+        #: Iterations of the last cycle at most.
+        self.length: int | None = None
         self.b_is_in_place = False
 
     # ---- before
@@ -149,6 +152,7 @@ class Solve:
         self.sides = RightHandSides(self.executor, self.b)
         self.best = BestIterate(self.work, self.sides, self.start)
         self._place_start()
+        self.solver.begin(self.work)
         self._set_limits()
         interrupted = False
         try:
@@ -228,6 +232,7 @@ class Solve:
     def _how_ended(self, c: int) -> Stop:
         """Return how the last cycle of a column ended; curvatures that underflow say nothing."""
         ended = Stop(self.ended[c])
+        ended = self.solver.MEANS.get(ended, ended)
         if ended in self.solver.FINAL and len(self.history[c]) > 1:
             last = self.history[c][-1] * self.sides.scale[c]
             if last < LEAST_NORM[self.real]:
@@ -257,9 +262,9 @@ class Solve:
         if self.iterations.any():
             self.best.keep()
         self.executor.play(work.beginning)
-        left = self._left()
-        if solver.cycle is not None:
-            left = min(left, solver.cycle)
+        left, self.length = self._left(), solver.next_cycle(work)
+        if self.length is not None:
+            left = min(left, self.length)
         interruption: KeyboardInterrupt | None = None
         try:
             while left > 0:
@@ -285,8 +290,10 @@ class Solve:
         """
         solver, work = self.solver, self.work
         watched = self.watchers.callback is not None or self._periods()
-        if solver.cycle is None or watched or np.any(self.ended != self.final):
+        usual = solver.cycle is not None and self.length == solver.cycle
+        if not usual or watched or np.any(self.ended != self.final):
             return
+        assert solver.cycle is not None
         limit = min(self._left(), work.status.capacity) // solver.cycle
         if limit < 1:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..core.iteration import Cycles, Iteration, Replay
 from ..core.linop import LinOp
 from ..core.operations import status as status_steps
 from ..core.operations import vector as vector_operations
+from ..core.precision import in_precision
 from ..core.status import Status
 from ..core.step import Steps
 
@@ -26,6 +28,8 @@ class Workspace:
     ----------
     A, M : LinOp or None
         The operator and the preconditioner in the dtype of the solve.
+    A_T, M_T : LinOp or None
+        Their transposes, where a solver has asked for them.
     n, k : int
         The rows that this executor holds of each vector, and the columns.
     x, r : arrays, shape (n, k)
@@ -51,6 +55,8 @@ class Workspace:
 
     A: LinOp
     M: LinOp | None
+    A_T: LinOp
+    M_T: LinOp | None
     status: Status
     iteration: Iteration
     beginning: Replay
@@ -78,6 +84,18 @@ class Workspace:
         def __getattr__(self, name: str) -> Array: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
 
+    def transpose(self, M: LinOp | None) -> None:
+        """Make ``A_T`` and ``M_T``, the transposes in the dtype of the solve.
+
+        They share the values of what they are the transposes of. ``M`` is the solver's, in its own
+        precision.
+        """
+        self.A_T = self.A.T._private()
+        self.M_T = None if M is None else in_precision(M.T, self.dtype)._private()
+        for operator in (self.A_T, self.M_T):
+            if operator is not None and operator.resident:
+                operator._apply(self.r, self.x, 1.0, 0.0)  # makes what it makes once
+
     def release(self) -> None:
         """Free the arrays and the recorded programs at once; the workspace is of no use after it.
 
@@ -95,8 +113,8 @@ class Workspace:
         self.A._apply(self.x, self.r, -1.0, 1.0)
         status_steps.start(self)
 
-    def make(self, steps: Steps) -> None:
-        """Make the arrays that steps name and that are not here yet."""
+    def make(self, steps: Steps, without: Sequence[str] = ()) -> None:
+        """Make the arrays that steps name and that are not here yet, some of them left out."""
         makers = {
             "vectors": self.vectors,
             "scalars": self.scalars,
@@ -104,7 +122,7 @@ class Workspace:
             "flags": self.flags,
         }
         for name, kind in steps.kinds.items():
-            if kind in makers and name not in self.__dict__:
+            if kind in makers and name not in self.__dict__ and name not in without:
                 makers[kind](name)
 
     def flags(self, *names: str) -> None:

@@ -77,7 +77,7 @@ CPU_SLICES = _family(csr_slices)
 CPU_FORMATS = _family(ell_cpu, sellp_cpu, bsr_cpu)
 CPU_DENSE = _family(dense_cpu)
 CPU_GMRES = _family(*GMRES_CPU.values())
-CPU_GMRES_SMALL = _family(simt.gmres_rotate, simt.gmres_solve)
+CPU_GMRES_SMALL = _family(simt.gmres_rotate, simt.gmres_solve, simt.gmres_augment)
 
 #: Lanes of a CSR row that are chosen from: each more is half a second of compiling.
 GPU_LANES = (1, 4, 16)
@@ -107,7 +107,7 @@ ENTRIES = _family(simt.reorder_entries, simt.merge_places)
 
 GPU_DIAGONAL = _family(simt.csr_diagonal)
 GPU_DENSE = _family(simt.dense_rows)
-GPU_GMRES = _family(*_GMRES, simt.gmres_rotate, simt.gmres_solve)
+GPU_GMRES = _family(*_GMRES, simt.gmres_rotate, simt.gmres_solve, simt.gmres_augment)
 
 _PATTERN = "batch: i64, indptr: in I[l], indices: in I[z], values: in T[l], values_step: i64"
 

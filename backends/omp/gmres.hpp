@@ -223,6 +223,42 @@ struct gmres_append {
 };
 
 template <class T>
+struct gmres_augment {
+  mat<T> z;
+  const T* extra;
+  mat<const real_t<T>> size;
+  i64 first;
+  T* basis;
+  const i64* step;
+  status_of<T> status;
+  i64 n, k, l, s;
+
+  void operator()(int threads) const {
+    const int parts = n * k < kSerialElements ? 1 : threads;
+    for_parts(parts, [&](int part) {
+      for (i64 c = 0; c < k; ++c)
+        if (status.is_running(c))
+          column(*step, c, n * part / parts, n * (part + 1) / parts);
+    });
+  }
+
+private:
+  void column(i64 j, i64 c, i64 begin, i64 end) const {
+    T* const to = basis + j * n * k + c;
+    const bool given = j >= first && size(j - first, c) != real_t<T>(0);
+    if (!given) {
+      for (i64 i = begin; i < end; ++i)
+        to[i * k] = z(i, c);
+      return;
+    }
+    const T* const from = extra + (j - first) * n * k + c;
+    const real_t<T> divisor = size(j - first, c);
+    for (i64 i = begin; i < end; ++i)
+      to[i * k] = z(i, c) = from[i * k] / divisor;
+  }
+};
+
+template <class T>
 struct gmres_solve {
   const T* hessenberg;
   mat<const T> g;

@@ -184,6 +184,25 @@ def append(
     step[0] += 1
 
 
+@kernel(operations.augment)
+def augment(
+    executor: Executor,
+    z: Array,
+    extra: Array,
+    size: Array,
+    first: int,
+    basis: Array,
+    step: Array,
+    status: Status,
+) -> None:
+    """Set z = extra_(j-first) / size_(j-first) where there is one; basis_j = z."""
+    on, j = running(status), step[0]
+    if j >= first:
+        taken = on[size[j - first, on] != 0]
+        z[:, taken] = extra[j - first][:, taken] / size[j - first, taken]
+    basis[j][:, on] = z[:, on]
+
+
 def triangle(R: Array, g: Array, rows: int) -> tuple[Array, float, float]:
     """Return the solution of the leading ``rows`` of ``R y = g``, and what is to be expected of it.
 

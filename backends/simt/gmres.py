@@ -193,6 +193,23 @@ class Steps(ABC):
         arguments = (s, n, k, w, after, v, basis, step, status, self.counter)
         self.launch(kernels.gmres_append, self.appending(n, k), arguments, w.dtype)
 
+    def augment(
+        self,
+        z: Array,
+        extra: Array,
+        size: Array,
+        first: int,
+        basis: Array,
+        step: Array,
+        status: Status,
+    ) -> None:
+        """Z = extra_(j-first) / size_(j-first) where there is one; basis_j = z."""
+        n, k = z.shape
+        if n and k:
+            arguments = (n, k, z, extra, size, first, basis, step, status)
+            grid = self.columns(kernels.gmres_augment, n * k)
+            self.launch(kernels.gmres_augment, grid, arguments, z.dtype)
+
     def solve(self, hessenberg: Array, g: Array, count: Array, y: Array) -> None:
         """Solve the triangle, a work-item a right-hand side."""
         s, k = y.shape
@@ -219,6 +236,7 @@ def register(table: KernelTable, steps: type[Steps]) -> None:
         operations.resubtract,
         operations.rotate,
         operations.append,
+        operations.augment,
         operations.solve,
         operations.combine,
     ):

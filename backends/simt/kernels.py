@@ -209,6 +209,13 @@ gmres_append = SimtKernel(
     "step: inout i64[l], status: in Status[k], counter: inout i32[l]",
     "{T}",
 )
+gmres_augment = SimtKernel(
+    "gmres_augment",
+    "gmres.hpp",
+    "n: i64, k: i64, z: inout T[n,k], extra: in T[l], size: in R[l,k], first: i64, "
+    "basis: inout T[l], step: in i64[l], status: in Status[k]",
+    "{T}",
+)
 gmres_solve = SimtKernel(
     "gmres_solve",
     "gmres.hpp",

@@ -102,6 +102,14 @@ extend = declare(
     parts=(project, subtract, reproject, resubtract, rotate, append),
 )
 
+augment = declare(
+    "gmres.augment",
+    "z: inout T[n,k], extra: in T[l,n,k], size: in R[l,k], first: i64, basis: inout T[s,n,k], "
+    "step: in i64[1], status: in Status[k]",
+    "z = extra_(j-first) / size_(j-first) where j >= first and that size is not 0; basis_j = z",
+    cost=_of_vectors(0, lambda basis: 2, 0),
+)
+
 solve = declare(
     "gmres.solve",
     "hessenberg: in T[s,s,k], g: in T[s,k], count: in i64[k], y: out T[s,k]",

@@ -320,6 +320,14 @@ def _some_lost_digits(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["after"][: (extents["k"] + 1) // 2] *= 1e-3
 
 
+def _some_are_missing(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Let there be no extra vectors for half of the columns, and NaN in their place."""
+    missing = slice(0, (extents["k"] + 1) // 2)
+    values["size"][:, missing] = 0
+    values["extra"][:, :, missing] = np.nan
+    values["step"][0], values["first"] = 2, values["first"] % 4
+
+
 def _a_pattern_with_its_diagonal(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Put a small matrix with sorted rows and a large diagonal where its arrays are expected."""
     n, rng = min(extents["n"], 12), np.random.default_rng(extents["n"])
@@ -444,6 +452,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "gmres.reproject": _some_lost_digits,
     "gmres.resubtract": _some_lost_digits,
     "gmres.extend": _first_residual,
+    "gmres.augment": _some_are_missing,
     "facts.symmetry": _nearly_symmetric,
     "parilu.sweep": _a_pattern_with_its_diagonal,
     "triangular.factorize": _a_pattern_with_its_diagonal,

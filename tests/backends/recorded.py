@@ -27,6 +27,9 @@ SOLVERS = {
     and not inspect.isabstract(cls)
 }
 
+#: What a solver would find by products, which make nothing here.
+SETTINGS: dict[str, dict[str, Any]] = {"Chebyshev": {"bounds": (1.0, 2.0)}}
+
 #: Each without and with a preconditioner on the device.
 SOLVES = [(name, jacobi) for name in SOLVERS for jacobi in (False, True)]
 
@@ -96,6 +99,7 @@ def recorded(
     **settings: Any,
 ) -> Program:
     """Return the program of an iteration of a solver of wollemi's."""
+    settings = {**SETTINGS.get(name, {}), **settings}
     return recorded_solver(SOLVERS[name], rows, dtype, columns, jacobi, **settings)
 
 

@@ -11,9 +11,11 @@ import wollemi as wl
 from .conftest import convection, poisson
 
 NAMES = ["cg", "bicgstab", "cgs", "gmres"]
+#: Those whose limit of iterations is of products or of cycles, and of symmetric matrices.
+OTHERS = ["bicg", "gcrotmk", "lgmres", "minres", "qmr", "tfqmr"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES + OTHERS)
 def test_signatures_and_defaults_are_scipys(name):
     ours = inspect.signature(getattr(wl.linalg, name)).parameters
     theirs = inspect.signature(getattr(spla, name)).parameters
@@ -22,9 +24,9 @@ def test_signatures_and_defaults_are_scipys(name):
     assert {k: p.kind for k, p in ours.items()} == {k: p.kind for k, p in theirs.items()}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES + OTHERS)
 def test_the_pair_is_scipys(name, rng):
-    S = poisson(8) if name == "cg" else convection(8)
+    S = poisson(8) if name in ("cg", "minres") else convection(8)
     b = rng.standard_normal(64)
     x, info = getattr(wl.linalg, name)(S, b, rtol=1e-10)
     expected, code = getattr(spla, name)(S, b, rtol=1e-10)

@@ -1,0 +1,102 @@
+"""MINRES: what it minimizes, singular systems, and preconditioners."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+import wollemi as wl
+from wollemi.core.status import Stop
+
+from .conftest import block, poisson
+
+
+def saddle(rng: np.random.Generator, n: int = 30, m: int = 10) -> sp.csr_array:
+    """Return a saddle point matrix, [[K, B^T], [B, 0]]."""
+    K = poisson(6)[:n, :n]
+    B = sp.csr_array(rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.3))
+    return sp.csr_array(sp.block_array([[K, B.T], [B, None]]))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_the_residual_is_the_smallest_of_the_krylov_space(dtype, rng):
+    S = sp.csr_array(poisson(5, dtype) - 1.5 * sp.eye_array(25))
+    b = block(rng, (25,), dtype)
+    space = [b]
+    for count in range(1, 8):
+        found = wl.solvers.Minres(wl.Csr(S), stop=wl.stop.Iterations(count)).solve(b)
+        K = np.linalg.qr(np.array(space).T)[0]
+        y = np.linalg.lstsq(S @ K, b, rcond=None)[0]
+        expected = np.linalg.norm(b - S @ K @ y)
+        np.testing.assert_allclose(found.residuals[-1], expected, rtol=1e-9)
+        np.testing.assert_allclose(np.linalg.norm(b - S @ found.x), expected, rtol=1e-9)
+        space.append(S @ space[-1])
+
+
+def test_a_saddle_point_system(on, rng):
+    S = saddle(rng)
+    b = rng.standard_normal((S.shape[0], 2))
+    found = wl.solvers.Minres(wl.Csr(S, executor=on), rtol=1e-10).solve(b)
+    assert found.converged
+    np.testing.assert_allclose(S @ found.x, b, atol=1e-7)
+
+
+def test_a_preconditioner_is_positive_definite_where_the_matrix_is_not(on, rng):
+    S = saddle(rng)
+    b = rng.standard_normal(S.shape[0])
+    values = np.linalg.inv(abs_of(S.toarray()) + 0.1 * np.eye(S.shape[0]))
+    M = wl.Dense(values, executor=on)
+    found = wl.solvers.Minres(wl.Csr(S, executor=on), M, rtol=1e-10).solve(b)
+    plain = wl.solvers.Minres(wl.Csr(S, executor=on), rtol=1e-10).solve(b)
+    assert found.converged
+    assert found.iterations < plain.iterations / 2
+    np.testing.assert_allclose(np.linalg.norm(b - S @ found.x), found.residual_norm, rtol=1e-6)
+
+
+def abs_of(S: np.ndarray) -> np.ndarray:
+    values, vectors = np.linalg.eigh(S)
+    return vectors @ np.diag(np.abs(values)) @ vectors.T
+
+
+def test_an_indefinite_preconditioner_is_told(on, rng):
+    A = wl.Csr(poisson(5), executor=on)
+    M = wl.Diagonal(np.where(np.arange(25) % 2, 1.0, -1.0), executor=on)
+    found = wl.solvers.Minres(A, M).solve(rng.standard_normal(25))
+    assert found.stops == [Stop.INDEFINITE]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_singular_systems_with_a_solution(on, dtype, rng):
+    n = 40
+    path = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tolil()
+    path[0, 0] = path[n - 1, n - 1] = 1.0  # rows add up to 0
+    S = sp.csr_array(path).astype(dtype)
+    b = S @ block(rng, (n,), dtype)
+    found = wl.solvers.Minres(wl.Csr(S, executor=on), rtol=1e-10).solve(b)
+    assert found.converged
+    assert np.linalg.norm(b - S @ found.x) <= 2e-10 * np.linalg.norm(b)
+
+
+def test_singular_systems_without_a_solution_end_at_least_squares(on, rng):
+    values = np.r_[np.linspace(-2, -1, 6), np.linspace(1, 3, 6), 0, 0]
+    Q = np.linalg.qr(rng.standard_normal((14, 14)))[0]
+    S = Q @ np.diag(values) @ Q.T
+    b = rng.standard_normal(14)
+    found = wl.solvers.Minres(wl.Csr((S + S.T) / 2, executor=on), rtol=1e-10).solve(b)
+    assert found.stops == [Stop.STAGNATED]
+    assert found.iterations < 60
+    least = np.linalg.norm(b - S @ np.linalg.lstsq(S, b, rcond=1e-10)[0])
+    assert np.linalg.norm(b - S @ found.x) <= 1.001 * least
+
+
+@pytest.mark.parametrize("shift", [-1.3, -3.7])
+def test_iterations_are_scipys(shift, rng):
+    S = sp.csr_array(poisson(12) + shift * sp.eye_array(144))
+    b, norms = rng.standard_normal(144), []
+    spla.minres(
+        S, b, rtol=1e-13, maxiter=1000, callback=lambda x: norms.append(np.linalg.norm(b - S @ x))
+    )
+    theirs = int(np.argmax(np.array(norms) <= 1e-8 * np.linalg.norm(b))) + 1
+    found = wl.solvers.Minres(S, rtol=1e-8).solve(b)
+    assert abs(found.iterations - theirs) <= 1 + theirs // 20
+    np.testing.assert_allclose(found.residuals[1:30], norms[:29], rtol=1e-6)
