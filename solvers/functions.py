@@ -53,13 +53,16 @@ def _solve(
 ) -> Result:
     b = _vector(b, A.shape[0])
     with borrowed_solver(kind, A, M, **settings) as solver:
-        if isinstance(x0, str):
-            if x0 != "Mb":
-                raise InvalidArgument(f"x0: expected an array or 'Mb' for M @ b, got {x0!r}")
-            x0 = b if solver.M is None else solver.M.apply(b)
-        elif x0 is not None:
-            x0 = _vector(x0, A.shape[0])
-        return solver.solve(b, x0, **callbacks)
+        return solver.solve(b, _start(solver, b, x0), **callbacks)
+
+
+def _start(solver: KrylovSolver, b: Any, x0: Any) -> Any:
+    """Return where to start: ``x0``, or ``M @ b`` for ``'Mb'``."""
+    if isinstance(x0, str):
+        if x0 != "Mb":
+            raise InvalidArgument(f"x0: expected an array or 'Mb' for M @ b, got {x0!r}")
+        return b if solver.M is None else solver.M.apply(b)
+    return None if x0 is None else _vector(x0, solver.shape[0])
 
 
 def _vector(b: Any, rows: int) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.errors import InvalidArgument, UnsupportedOperation
 from ..core.operator import as_linop
-from .functions import Callback, _vector
+from .functions import Callback, _start, _vector
 from .gcrotmk import Gcrotmk
 from .krylov import KrylovSolver
 from .lgmres import Lgmres
@@ -51,7 +51,7 @@ def lgmres(
     x : array, shape (n,) or (n, k)
         The solution, or the best that was reached; one column becomes a vector.
     info : int
-        0 converged, else ``maxiter``.
+        0 converged, else the cycles that were done.
 
     Raises
     ------
@@ -70,7 +70,8 @@ def lgmres(
         maxiter=_iterations(maxiter, lengths),
     )  # fmt: skip
     solver.given = [_column(solver, v) for v, _ in outer_v or []]
-    result = solver.solve(_vector(b, solver.shape[0]), _start(solver, x0), callback=callback)
+    b = _vector(b, operator.shape[0])
+    result = solver.solve(b, _start(solver, b, x0), callback=callback)
     if outer_v is not None:
         work = solver.workspace(result.x.dtype, 1)
         sizes = np.asarray(solver.executor.to_host(work.size))[:, 0]
@@ -79,7 +80,7 @@ def lgmres(
                 v = np.array(solver.executor.to_host(work.extra[place]))[:, 0] / sizes[place]
                 outer_v.append((v, solver.A.apply(v) if store_outer_Av else None))
         del outer_v[: max(len(outer_v) - outer_k, 0)]
-    return result.x, 0 if result.converged else max(int(maxiter), 1)
+    return result.x, 0 if result.converged else _cycles(result.iterations, lengths)
 
 
 def gcrotmk(
@@ -119,7 +120,7 @@ def gcrotmk(
     x : array, shape (n,) or (n, k)
         The solution, or the best that was reached; one column becomes a vector.
     info : int
-        0 converged, else ``maxiter``.
+        0 converged, else the cycles that were done.
 
     Raises
     ------
@@ -140,7 +141,8 @@ def gcrotmk(
         operator, M, rtol=rtol, atol=atol, restart=m, k=kept, maxiter=_iterations(maxiter, lengths)
     )
     solver.given = [_column(solver, u) for _, u in CU or []]
-    result = solver.solve(_vector(b, solver.shape[0]), _start(solver, x0), callback=callback)
+    b = _vector(b, operator.shape[0])
+    result = solver.solve(b, _start(solver, b, x0), callback=callback)
     if CU is not None:
         work, to_host = solver.workspace(result.x.dtype, 1), solver.executor.to_host
         CU.clear()
@@ -148,7 +150,7 @@ def gcrotmk(
             c, u = (np.array(to_host(block[i]))[:, 0] for block in (work.outer_c, work.outer_u))
             if c.any():
                 CU.append((None if discard_C else c, u))
-    return result.x, 0 if result.converged else max(int(maxiter), 1)
+    return result.x, 0 if result.converged else _cycles(result.iterations, lengths)
 
 
 def _iterations(cycles: int, lengths: list[int]) -> int:
@@ -157,13 +159,18 @@ def _iterations(cycles: int, lengths: list[int]) -> int:
     return sum(lengths[:count]) + max(count - len(lengths), 0) * lengths[-1]
 
 
+def _cycles(iterations: int, lengths: list[int]) -> int:
+    """Return how many cycles so many iterations are, at least one."""
+    count = 0
+    while count < len(lengths) and iterations > 0:
+        iterations -= lengths[count]
+        count += 1
+    return max(count + -(-max(iterations, 0) // max(lengths[-1], 1)), 1)
+
+
 def _column(solver: KrylovSolver, v: Any) -> Any:
     """Return a vector as a block on the solver's executor."""
     executor = solver.executor
     if not executor.owns(v) or isinstance(v, (list, tuple)):
         v = executor.from_host(np.asarray(v))
     return v.reshape(solver.shape[0], 1)
-
-
-def _start(solver: KrylovSolver, x0: Any) -> Any:
-    return None if x0 is None else _vector(x0, solver.shape[0])

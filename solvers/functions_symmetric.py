@@ -10,6 +10,7 @@ from ..core.errors import InvalidArgument
 from ..core.formats import Identity
 from ..core.linop import LinOp
 from ..core.operator import as_linop
+from ..core.status import Stop
 from .bicg import Bicg
 from .functions import Callback, _run, _solve
 from .krylov import as_preconditioner
@@ -81,7 +82,8 @@ def tfqmr(
     limit = min(10000, 10 * max(operator.shape[0], 1)) if maxiter is None else maxiter
     settings = {"rtol": rtol, "atol": atol, "maxiter": -(-limit // 2)}
     result = _solve(Tfqmr, operator, b, x0, M, {"callback": callback}, settings)
-    if show and np.any(result.column_iterations):
+    ended = result.converged or Stop.MAX_ITERATIONS in result.stops
+    if show and ended and np.any(result.column_iterations):
         how = "converged due to reach TOL"
         how = how if result.converged else "not converged due to reach MAXIT"
         print(f"TFQMR: Linear solve {how} iterations {2 * result.iterations}")

@@ -39,7 +39,7 @@ ANGLE = 0.7
 SEED = 20110
 
 
-def kinds(s: int) -> dict[str, str]:
+def kinds(s: int) -> dict[str, Any]:
     """Return the names of the steps for ``s`` shadow vectors.
 
     ``g``, ``u`` are those of the number k that is being made; ``m`` with two numbers is an entry of
@@ -79,12 +79,15 @@ def added(terms: list[Any]) -> Any:
 
 def coefficients(w: Any, s: int) -> list[Any]:
     """Return the solution of ``M c = f``; where f begins with zeros, c does."""
-    c = []
-    for i in range(s):
-        rest = get(w, "f", i)
+    return leading(w, [get(w, "f", i) for i in range(s)])
+
+
+def leading(w: Any, c: list[Any]) -> list[Any]:
+    """Return the solution of the leading triangle of M for a right-hand side."""
+    for i in range(len(c)):
         for j in range(i):
-            rest = rest - get(w, "m", i, j) * c[j]
-        c.append(rest / get(w, "m", i, i))
+            c[i] = c[i] - get(w, "m", i, j) * c[j]
+        c[i] = c[i] / get(w, "m", i, i)
     return c
 
 
@@ -131,12 +134,7 @@ def update_number(w: Any, s: int, k: int) -> None:
 
     alpha_i for i < k follow from L alpha = h, the leading triangle of M.
     """
-    alpha = []
-    for i in range(k):
-        rest = get(w, "h", i)
-        for j in range(i):
-            rest = rest - get(w, "m", i, j) * alpha[j]
-        alpha.append(rest / get(w, "m", i, i))
+    alpha = leading(w, [get(w, "h", i) for i in range(k)])
     g, u = get(w, "g", k), get(w, "u", k)
     for i in range(k):
         g = g - alpha[i] * get(w, "g", i)

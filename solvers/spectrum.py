@@ -11,7 +11,6 @@ from ..core.operations import vector
 
 if TYPE_CHECKING:
     from ..core.executor import Array, Executor
-    from ..core.formats import Diagonal
     from ..core.linop import LinOp
 
 #: Steps of the process. Ten find the largest eigenvalue of a stencil to 5 to 10 %; what is
@@ -34,15 +33,15 @@ class Spectrum(NamedTuple):
     real: float
 
 
-def estimate(A: LinOp, inverse: Diagonal, steps: int = STEPS) -> Spectrum:
+def estimate(A: LinOp, inverse: LinOp, steps: int = STEPS) -> Spectrum:
     """Estimate the spectrum of ``inverse @ A`` by the Arnoldi process.
 
     Parameters
     ----------
     A : LinOp, shape (n, n)
         The operator.
-    inverse : Diagonal, shape (n, n)
-        The inverse of its diagonal, on the same executor and of the same dtype.
+    inverse : LinOp, shape (n, n)
+        The inverse of its diagonal, or another M, on the same executor and of the same dtype.
     steps : int
         Products with ``A``; as many vectors are kept meanwhile.
 

@@ -1,0 +1,15 @@
+"""SciPy's own tests of its lgmres, run with ours."""
+
+import wollemi as wl
+
+from .loading import test_module, tests_of
+
+module = test_module(
+    "scipy.sparse.linalg._isolve.tests.test_lgmres",
+    {
+        "scipy.sparse.linalg._isolve": {
+            name: getattr(wl.linalg, name) for name in ("lgmres", "gmres")
+        }
+    },
+)
+globals().update(tests_of(module))
