@@ -73,8 +73,9 @@ def solve(
         Right-hand sides.
     x0 : array, of the shape of b, optional
         Where to start; zero by default.
-    method : {'auto', 'cg', 'bicgstab', 'cgs', 'gmres'}
-        By default CG first for a Hermitian matrix with a positive diagonal, BiCGSTAB or GMRES for
+    method : str
+        ``'auto'`` or the name of a solver, ``'cg'``. By default CG first for a Hermitian matrix
+        with a positive diagonal, GMRES or MINRES for other Hermitian ones, BiCGSTAB or GMRES for
         all others, then the others as long as columns are not solved.
     M : {'auto', 'jacobi', 'none'}, Settings, LinOp or callable
         The preconditioner; by default Jacobi, with 1 where the diagonal has no inverse, and none
@@ -132,6 +133,11 @@ def solve(
     facts = _facts(operator, method, M)
     preconditioners, about_M = _preconditioners(M, facts)
     methods, about_method = _methods(method, facts, length >= operator.shape[0])
+    if method == "auto" and facts is not None and not facts.may_be_definite:
+        # Jacobi of such a diagonal is not positive definite, as the M of MINRES must be
+        methods = [f"{name} without M" if name == "minres" else name for name in methods]
+        if methods[0] != "gmres" and facts.hermitian:
+            about_M = ["M: none at first, since that of minres must be positive definite"]
     choices = _choices(methods, preconditioners, length)
     if method == "auto":
         limited = maxiter is not None or stop is not None
@@ -167,21 +173,21 @@ def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
 def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], str]:
     """Return the methods to try in order, and why the first; ``whole`` if GMRES is not restarted.
 
-    Hermitian indefinite matrices have GMRES first where it has room, because the others break down
-    on many of them, and BiCGSTAB where it has not.
+    Hermitian indefinite matrices have GMRES first where it has room, and MINRES where it has not:
+    both minimize the residual, and GMRES takes any ``M``.
     """
     if method != "auto":
         return [method], "as asked"
     if facts is None:
         return ["gmres", "bicgstab", "cgs", "cg"], "the operator's entries are not known"
+    hermitian = ["gmres", "minres", "bicgstab"] if whole else ["minres", "bicgstab", "gmres"]
     if not facts.hermitian:
         return ["bicgstab", "gmres", "cgs", "cg"], "the matrix is not symmetric"
     if facts.may_be_definite:
         why = "the matrix is symmetric and its diagonal positive"
-        return ["cg", "gmres", "bicgstab", "cgs"], why
-    first, second = ("gmres", "bicgstab") if whole else ("bicgstab", "gmres")
+        return ["cg", *hermitian, "cgs"], why
     why = "the matrix is symmetric but its diagonal is not positive: it is indefinite"
-    return [first, second, "cgs", "cg"], why
+    return [*hermitian, "cgs", "cg"], why
 
 
 def _preconditioners(M: Any, facts: Facts | None) -> tuple[list[tuple[Any, str]], list[str]]:
@@ -207,7 +213,9 @@ def _preconditioners(M: Any, facts: Facts | None) -> tuple[list[tuple[Any, str]]
 def _choices(methods: list[str], preconditioners: list[Any], restart: int) -> list[Attempt]:
     """Return the attempts with the whole budget each, all methods with the first ``M`` first."""
     return [
-        Attempt(name, M, name + label, {"restart": restart} if name == "gmres" else {})
+        Attempt(method, None, name, {})
+        if (method := name.removesuffix(" without M")) != name
+        else Attempt(name, M, name + label, {"restart": restart} if name == "gmres" else {})
         for M, label in preconditioners
         for name in methods
     ]
@@ -227,7 +235,7 @@ def _in_turn(
         whole = choice.options.get("restart", 0) >= n
         if choice is choices[0] and choice.method == "cg":
             early.append(choice)
-        elif choice.method in ("gmres", "bicgstab"):
+        elif choice.method in ("gmres", "minres", "bicgstab"):
             limit = max(SHORT, 2 * n if whole else 0)
             again = not unlimited or choice is choices[0]
             early.append(replace(choice, limit=limit, repeated=again))

@@ -150,6 +150,7 @@ class Gcrotmk(Fgmres):
 
     def begin(self, work: Workspace) -> None:
         """Forget the vectors of an earlier solve, or make C of U for the values of now."""
+        super().begin(work)
         if not self.outer:
             return
         now = (id(work.A), getattr(work.A, "_values_version", None))

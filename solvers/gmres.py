@@ -28,25 +28,37 @@ def checked_restart(restart: Any) -> int:
 #: Of M, among the names of ``side``.
 SIDES = ("right", "left")
 
-step = Steps("gmres_left", vectors="x r z w", reals="length ratio")
+#: How much smaller than its threshold the norm of ``M r``, which stands for that of ``r``, has to
+#: be after a first cycle that was not enough.
+CAUTION = 10.0
+
+step = Steps("gmres_left", vectors="r z", reals="length ratio caution")
+
+#: At the end of a cycle columns that have stopped are completed too.
+ending = Steps("gmres_end", vectors="x w", reals="ratio", status=False)
 
 
 @step
 def measure(w: Workspace) -> None:
-    """Set length = |r|, ratio = |z| / |r|; a column where that is 0 or not finite breaks down."""
-    length, own = sqrt(norm2(w.r)), sqrt(norm2(w.z))
+    """Set length = caution |r|, ratio = |z| / length, caution = 10; halts where |z| is 0.
+
+    The status takes length for the norm.
+    """
+    length, own = w.caution * sqrt(norm2(w.r)), sqrt(norm2(w.z))
     w.length, w.ratio = length, own / length
+    w.caution = CAUTION
+    w.begin(length)
     w.halt(NOT_FINITE, when=~finite(own))
     w.halt(BREAKDOWN, when=own == 0)
 
 
 @step
 def scale(w: Workspace) -> None:
-    """Set r = z / ratio, which is as long as the residual."""
+    """Set r = z / ratio, which is as long as the status says."""
     w.r = w.z / w.ratio
 
 
-@step
+@ending
 def correct(w: Workspace) -> None:
     """Set x += ratio w."""
     w.x += w.ratio * w.w
@@ -65,8 +77,9 @@ class Gmres(KrylovSolver):
     side : {"right", "left"}
         Where ``M`` stands. From the right, ``A M y = b``, the norm of the residual itself is made
         smallest and observed. From the left, ``M A x = M b``, it is that of ``M (b - A x)``, which
-        is closer to the error where ``M`` is good and ``A`` badly scaled; what is observed is
-        that norm, relative to its first, times the norm of the residual that a cycle began with.
+        is closer to the error where ``M`` is good and ``A`` badly scaled. Observed is that norm
+        relative to its first, times the norm of the residual that a cycle began with (ten times
+        as much after the first cycle).
     restart : int
         Iterations of a cycle, and vectors that are kept; at most ``n`` are used.
     rtol, atol, maxiter, stop, executor
@@ -138,6 +151,11 @@ class Gmres(KrylovSolver):
         if self.side == "left":
             work.make(step)
 
+    def begin(self, work: Workspace) -> None:
+        """Take the norm of M r for that of r, relative to the first, as it is."""
+        if self.side == "left":
+            work.executor.run(vector.fill, work.caution.reshape(work.k, 1), 1.0)
+
     def initialize(self, work: Workspace) -> None:
         """v_1 = r / |r| (line 1)."""
         w = work
@@ -172,7 +190,7 @@ class Gmres(KrylovSolver):
         )  # fmt: skip
 
     def finish(self, work: Workspace) -> None:
-        """X += M V y (line 12)."""
+        """Set x += M V y (line 12)."""
         w, run = work, work.executor.run
         run(gmres.solve, w.hessenberg, w.g, w.count, w.y)
         run(gmres.combine, w.basis, w.y, w.count, w.w)

@@ -52,10 +52,9 @@ class Ir(KrylovSolver):
     Notes
     -----
     It converges if the spectral radius of ``I - relaxation M A`` is below 1, each correction by
-    that factor; an inner solver with ``rtol`` makes it about ``rtol``. In a precision whose epsilon
-    is ``u`` the factor is no less than about ``u`` times the condition number of ``A``: beyond
-    ``1e7`` float32 does not do, and the solve ends as *stagnated* or at its limit.
-    :class:`Fgmres` or :class:`Fcg` around the same inner solver go on where this one diverges.
+    that factor; an inner solver with ``rtol`` makes it about ``rtol``, as long as ``A`` rounded to
+    the inner precision is close to ``A``. Where it is not, the solve ends as *stagnated* or at its
+    limit; :class:`Fgmres` or :class:`Fcg` around the same inner solver go further.
 
     One iteration moves the matrix once and 8 vectors besides what ``M`` does. With a preconditioner
     that is made of operations the device runs the loop; around an inner solver the host does.

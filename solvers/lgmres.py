@@ -92,6 +92,7 @@ class Lgmres(Fgmres):
 
     def begin(self, work: Workspace) -> None:
         """Forget the corrections of earlier solves, or take those that were given."""
+        super().begin(work)
         run, k = work.executor.run, work.k
         for size in work.size:
             run(vector.fill, size.reshape(k, 1), 0.0)

@@ -37,6 +37,15 @@ def test_a_matrix_that_turns_out_indefinite_is_solved_by_gmres(on):
     np.testing.assert_allclose(S @ result.x, [1.0, -2.0, 3.0], atol=1e-9)
 
 
+def test_a_large_indefinite_system_is_solved_by_minres(on):
+    S = (poisson(34) - 1.5 * np.eye(34**2)[0, 0] * sp.eye_array(34**2)).tocsr()
+    S = sp.csr_array(sp.block_diag([S, -poisson(3)]))
+    b = S @ np.ones(S.shape[0])
+    result = wl.solve(wl.Csr(S, executor=on), b, rtol=1e-6)
+    assert result.converged and result.solver == "Minres"
+    assert result.notes[0].startswith("minres without M: the matrix is symmetric but")
+
+
 def test_a_zero_on_the_diagonal_means_no_jacobi(on):
     S = np.array([[0.0, 1.0], [-1.0, 0.0]])
     result = wl.solve(wl.Csr(S, executor=on), np.array([1.0, 0.0]))
@@ -99,7 +108,9 @@ def test_dense_arrays_and_scipy_matrices_are_taken():
 
 
 def test_unknown_names_are_refused_with_the_known_ones():
-    with pytest.raises(wl.errors.InvalidArgument, match="auto, bicgstab, cg, cgs, fcg, gmres"):
+    with pytest.raises(
+        wl.errors.InvalidArgument, match="auto, bicg, bicgstab, cg, cgs, chebyshev, fcg"
+    ):
         wl.solve(poisson(4), np.ones(16), method="lu")
     with pytest.raises(wl.errors.InvalidArgument, match="none, jacobi"):
         wl.solve(poisson(4), np.ones(16), M="lu")
