@@ -129,10 +129,10 @@ class Gcrotmk(Fgmres):
         work.array("q", (p, work.k), work.dtype)
         work.vectors("t")
         work.reals("left", "before_c")
-        # numbers of the vectors of C, as the kernels that read a basis want them
-        work.array("places", (p,), np.int64)
-        work.executor.copy_into(work.places, np.arange(p))
-        work.last = work.places[p - 1 : p]
+        # the number of a vector of C, as the kernels that read a basis up to one want it
+        for name, number in (("last", p - 1), ("place", 0)):
+            work.array(name, (1,), np.int64)
+            work.executor.copy_into(getattr(work, name), np.array([number]))
         #: Finished columns are completed too: they all run as far as this one says.
         work.always = Status(work.executor, work.k, work.dtype)
         work.has_outer, work.outer_of = False, None
@@ -173,8 +173,9 @@ class Gcrotmk(Fgmres):
             w.A._apply(w.w, w.t, 1.0, 0.0)
             run(vector.norm, w.t, w.before_c)
             run(vector.norm, w.t, w.left)
+            w.executor.copy_into(w.place, np.array([i - 1]))
             for _ in range(2 if i else 0):  # twice: the vectors may be almost dependent
-                self._take_off(w, w.places[i - 1 : i])
+                self._take_off(w, w.place)
             self._keep(w, i)
 
     def _take_off(self, work: Workspace, place: Any) -> None:

@@ -34,6 +34,26 @@ SETTINGS: dict[str, dict[str, Any]] = {"Chebyshev": {"bounds": (1.0, 2.0)}}
 SOLVES = [(name, jacobi) for name in SOLVERS for jacobi in (False, True)]
 
 
+DTYPES = ("float32", "float64", "complex64", "complex128")
+
+#: Those whose iterations have operations that are not element-wise, and none that a pass knows.
+_IN_GRAPHS = {("Gcrotmk", False), ("Gcrotmk", True), ("Lgmres", False), ("Lgmres", True)}
+
+#: What one kernel can run.
+IN_ONE_KERNEL = [pair for pair in SOLVES if pair not in {*_IN_GRAPHS, ("Fgmres", True)}]
+
+_FIRST = ("Bicgstab", "Cg", "Cgs", "Gmres")
+
+
+def in_dtypes(solves: list[tuple[str, bool]]) -> list[tuple[str, bool, str]]:
+    """Return solves in dtypes: four solvers in each, the others, alike to a compiler, in one."""
+    return [
+        (name, jacobi, dtype)
+        for at, (name, jacobi) in enumerate(solves)
+        for dtype in (DTYPES if name in _FIRST else DTYPES[at % 4 : at % 4 + 1])
+    ]
+
+
 class _Nothing(KernelTable):
     """Kernels that do nothing, of all operations."""
 
@@ -76,9 +96,18 @@ class FakeExecutor(Executor):
 FAKE = FakeExecutor()
 
 
+class FakeCsr(Csr):
+    """A matrix whose transpose is another one, since nothing is sorted here."""
+
+    @property
+    def T(self) -> Any:
+        """A matrix as large, by rows."""
+        return fake_matrix(self.shape[0], self.dtype, self._plan.kernel, self._plan.state)
+
+
 def fake_matrix(rows: int, dtype: Any, kernel: str = "stream", state: Any = None) -> Csr:
     """Return a matrix of seven entries a row."""
-    A = Csr._from_arrays(
+    A = FakeCsr._from_arrays(
         FAKE,
         (rows, rows),
         FakeArray((7 * rows,), dtype),

@@ -16,13 +16,13 @@ from wollemi.core.operations import matrix, vector
 from wollemi.core.program import Call
 
 from ...needs import nvrtc
-from ...recorded import SOLVES, argument, recorded, recorded_solver
+from ...recorded import IN_ONE_KERNEL, argument, in_dtypes, recorded, recorded_solver
 from ...test_own_step import SteepestDescent
 from .fake_cuda import FakeArray, fake_csr, vectors
 
 nvrtc()
 
-IDS = [f"{name} with jacobi" if jacobi else name for name, jacobi in SOLVES]
+IDS = [f"{name} with jacobi" if jacobi else name for name, jacobi in IN_ONE_KERNEL]
 
 
 def planned(calls: Sequence[Call], rematerialize: bool = True) -> schedule.Plan:
@@ -149,7 +149,7 @@ def test_all_rows_have_a_work_item():
 
 
 @pytest.mark.parametrize("n", [16**3, 32**3, 64**3, 80**3])
-@pytest.mark.parametrize(("name", "jacobi"), SOLVES, ids=IDS)
+@pytest.mark.parametrize(("name", "jacobi"), IN_ONE_KERNEL, ids=IDS)
 def test_what_is_kept_fits_shared_memory(name, jacobi, n):
     calls = recorded(name, rows=n, jacobi=jacobi)
     for shape in shapes_of(calls, n):
@@ -184,8 +184,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize(("name", "jacobi"), SOLVES, ids=IDS)
+@pytest.mark.parametrize(("name", "jacobi", "dtype"), in_dtypes(IN_ONE_KERNEL))
 def test_an_iteration_compiles_as_one_kernel(name, jacobi, dtype):
     made = text(recorded(name, dtype=dtype, jacobi=jacobi), SHAPES["grid with matrices"]).kernel
     assert compile_source(made.source, "sm_90", made.symbol)

@@ -12,7 +12,7 @@ from wollemi.core.operations import matrix, vector
 from wollemi.core.program import Call
 
 from ...needs import nvrtc
-from ...recorded import SOLVES, recorded
+from ...recorded import SOLVES, in_dtypes, recorded
 from .fake_cuda import fake_csr, vectors
 
 nvrtc()
@@ -57,8 +57,7 @@ def test_a_map_operation_without_a_functor_stands_alone():
 
 
 @pytest.mark.parametrize("chosen", ["stream", "subwarp"])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize(("name", "jacobi"), SOLVES)
+@pytest.mark.parametrize(("name", "jacobi", "dtype"), in_dtypes(SOLVES))
 def test_shared_kernels_compile(name, jacobi, dtype, chosen):
     for step in tape.steps_of(recorded(name, dtype=dtype, jacobi=jacobi)):
         if step.product and step.rows:
