@@ -371,25 +371,6 @@ WL_DEVICE void gmres_append(const item& it, i64 s, i64 n, i64 k, mat<const T> w,
     *step = j + 1;
 }
 
-// z = extra_(j-first) / size_(j-first) where there is one; basis_j = z.
-template <class T>
-WL_DEVICE void gmres_augment(const item& it, i64 n, i64 k, mat<T> z, const T* extra,
-                             mat<const real_t<T>> size, i64 first, T* basis, const i64* step,
-                             status_of<T> status) {
-  const i64 stride = it.blocks() * WL_BLOCK, j = *step;
-  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n * k; i += stride) {
-    const i64 row = k == 1 ? i : i / k, c = k == 1 ? 0 : i % k;
-    if (!status.is_running(c))
-      continue;
-    T value = z(row, c);
-    if (j >= first && size(j - first, c) != real_t<T>(0)) {
-      value = extra[(j - first) * n * k + i] / size(j - first, c);
-      z(row, c) = value;
-    }
-    basis[j * n * k + i] = value;
-  }
-}
-
 // As solve_rows, for one column: from the bottom, as soon as an unknown is known, every work-item
 // takes its part off the row that it has. One work-item alone took 53 microseconds for 30 rows
 // (H200).

@@ -211,7 +211,7 @@ gmres_append = SimtKernel(
 )
 gmres_augment = SimtKernel(
     "gmres_augment",
-    "gmres.hpp",
+    "gmres_augment.hpp",
     "n: i64, k: i64, z: inout T[n,k], extra: in T[l], size: in R[l,k], first: i64, "
     "basis: inout T[l], step: in i64[l], status: in Status[k]",
     "{T}",

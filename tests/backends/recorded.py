@@ -36,11 +36,13 @@ SOLVES = [(name, jacobi) for name in SOLVERS for jacobi in (False, True)]
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 
-#: Those whose iterations have operations that are not element-wise, and none that a pass knows.
-_IN_GRAPHS = {("Gcrotmk", False), ("Gcrotmk", True), ("Lgmres", False), ("Lgmres", True)}
+#: What one kernel cannot run: operations that are not element-wise and that no pass knows, and
+#: sums that are larger than the mailboxes of its grid barriers.
+_IN_GRAPHS = {("Fgmres", True)} | {
+    (name, jacobi) for name in ("Gcrotmk", "Idr", "Lgmres") for jacobi in (False, True)
+}
 
-#: What one kernel can run.
-IN_ONE_KERNEL = [pair for pair in SOLVES if pair not in {*_IN_GRAPHS, ("Fgmres", True)}]
+IN_ONE_KERNEL = [pair for pair in SOLVES if pair not in _IN_GRAPHS]
 
 _FIRST = ("Bicgstab", "Cg", "Cgs", "Gmres")
 
