@@ -9,7 +9,8 @@ A signature is a line such as ::
 
     x: inout T[n,k], p: in T[n,k], rho: in T[k], status: inout Status[k], alpha: T
 
-``T`` is the value dtype of the call, ``R`` its real counterpart, ``I`` the index dtype; ``u8``,
+``T`` is the value dtype of the call, ``R`` its real counterpart, ``L`` its counterpart of single
+precision (float32, complex64), ``I`` the index dtype; ``u8``,
 ``i32`` and ``i64`` are themselves. A type without brackets is a scalar by value (``int`` for a
 host integer, ``str`` for a choice by name). ``Status`` is :class:`wollemi.core.status.Status`,
 and any other capitalized word is a matrix format. The names in brackets are dimensions, the same
@@ -27,7 +28,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-ARRAY_KINDS = frozenset({"T", "R", "I", "u8", "i32", "i64"})
+ARRAY_KINDS = frozenset({"T", "R", "L", "I", "u8", "i32", "i64"})
 INTENTS = frozenset({"in", "out", "inout"})
 VALUE_DTYPE_NAMES = ("float32", "float64", "complex64", "complex128")
 
@@ -66,7 +67,7 @@ class Parameter:
     @cached_property
     def is_block(self) -> bool:
         """Whether the argument is a block of vectors, whose rows may be any distance apart."""
-        return self.kind in ("T", "R") and len(self.dims) == 2
+        return self.kind in ("T", "R", "L") and len(self.dims) == 2
 
 
 class Cost(NamedTuple):

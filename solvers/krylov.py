@@ -206,7 +206,8 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         if follow is not None:
             follow(operator)
         # A workspace whose operators are others than the solver's holds copies of old values.
-        if operator is not self.A or self._holds_copies():
+        in_place = getattr(self.M, "updates_in_place", True)
+        if operator is not self.A or self._holds_copies() or not in_place:
             self.A = operator
             self.dtype = common_dtype(*(op.dtype for op in (self.A, self.M) if op is not None))
             self._workspaces.clear()

@@ -51,8 +51,10 @@ def _merged(
     place = row.astype(np.int64) * shape[1] + column
     order = np.argsort(place, kind="stable")
     place = place[order]
-    first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1]))[: place.size])
-    sums = np.add.reduceat(data[order], first) if first.size else data[:0]
+    new = np.concatenate(([True], place[1:] != place[:-1]))[: place.size]
+    first = np.flatnonzero(new)
+    sums = np.zeros(first.size, data.dtype)
+    np.add.at(sums, np.cumsum(new) - 1, data[order])
     kept = order[first]
     dtype = index_dtype(max(first.size, *shape), wide)
     return _indptr(row[kept], shape[0], dtype), column[kept].astype(dtype), sums
@@ -112,6 +114,12 @@ def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
         np.result_type(indices_a, indices_b),
     )
     return _device(executor, *product)
+
+
+@kernel(operations.csr_matmul_values)
+def csr_matmul_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> tuple[UsmArray]:
+    """Multiply anew: the places of the terms are not kept."""
+    return (csr_matmul(executor, A, B)[2],)
 
 
 @kernel(operations.csr_add)

@@ -1,8 +1,8 @@
 """Work on the structure of matrices: CuPy's stable sorts and prefix sums, and sums of our own.
 
-Products are expanded, sorted and added up in this order, so that they repeat bit for bit and have
-no limit of dtype or index width; cuSPARSE, through CuPy, has neither int64 indices nor a fixed
-order.
+Products of short rows are merged; others are expanded, sorted and added up in this order. So they
+repeat bit for bit and have no limit of dtype or index width; cuSPARSE, through CuPy, has neither
+int64 indices nor a fixed order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.dtypes import index_dtype
 from ...core.executor import Array
-from ...core.operations import scan
+from ...core.operations import scan, spgemm
 from ...core.operations import structure as operations
 from ..simt import kernels as simt
 from . import launch
@@ -22,6 +22,10 @@ from .table import kernel
 
 #: Products of entries that are expanded at once: 2^26 take 3 GiB in float64, sorting included.
 EXPANDED = 1 << 26
+
+#: Entries of the longest row of either matrix up to which rows are merged: every column of the
+#: product looks at all rows that meet, so the work grows with the square of the length.
+MERGED = 96
 
 
 def rows_of(executor: GpuExecutor, indptr: Array, count: int) -> Array:
@@ -128,6 +132,35 @@ def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, A
 
 @kernel(operations.csr_matmul)
 def csr_matmul(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
+    """Merge short rows, one row of the product a work-item; expand and sort the terms of others."""
+    if has_short_rows(A, B):
+        return merged(executor, A, B)
+    return expanded(executor, A, B)
+
+
+def has_short_rows(A: Any, B: Any) -> bool:
+    """Return whether rows of B can be merged, and are few and short enough that it pays."""
+    longest = max(A.row_statistics.longest, B.row_statistics.longest)
+    return longest <= MERGED and B.has_canonical_format
+
+
+def merged(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
+    """Count the columns of each row, then fill them in: no memory but that of the product."""
+    m, dtype = A.shape[0], A.indices.dtype
+    pair = (A.indptr[:-1], A.indptr[1:], A.indices, A.data, B.indptr, B.indices, B.data)
+    lengths, total = executor.allocate((m,), dtype), executor.allocate((1,), np.int64)
+    executor.run(spgemm.count, *pair, lengths, total)
+    entries = int(executor.to_host(total)[0])
+    if index_dtype(entries, dtype) != dtype:
+        return expanded(executor, A, B)
+    indptr = executor.allocate((m + 1,), dtype)
+    executor.run(scan.pointers, lengths, indptr)
+    indices, data = (executor.allocate((entries,), d) for d in (dtype, A.data.dtype))
+    executor.run(spgemm.fill, *pair, indptr, indices, data)
+    return indptr, indices, data
+
+
+def expanded(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
     """Let every entry (i, p) of A meet the entries of row p of B, some rows of A at a time."""
     xp = executor.xp
     shape = (A.shape[0], B.shape[1])
@@ -146,6 +179,17 @@ def csr_matmul(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Arr
             )
         )
     return compressed(executor, shape, parts, A.indices.dtype, B.indices.dtype)
+
+
+@kernel(operations.csr_matmul_values)
+def csr_matmul_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> tuple[Array]:
+    """Add the terms up at their places, which are looked for in the rows of C."""
+    if not (B.has_canonical_format and C.has_canonical_format):
+        return (expanded(executor, A, B)[2],)
+    data = executor.allocate((C.nnz,), C.data.dtype)
+    pair = (A.indptr[:-1], A.indptr[1:], A.indices, A.data, B.indptr, B.indices, B.data)
+    executor.run(spgemm.refill, *pair, C.indptr, C.indices, data)
+    return (data,)
 
 
 def chunks(before: np.ndarray[Any, Any], most: int = EXPANDED) -> list[tuple[int, int]]:

@@ -35,7 +35,15 @@ Operation: Any = _operation.Operation
 Parameter: Any = _operation.Parameter
 functor_text, member = _functors.functor_text, _functors.member
 
-CTYPES = {"T": "T", "R": "real_t<T>", "I": "I", "u8": "u8", "i32": "i32", "i64": "i64"}
+CTYPES = {
+    "T": "T",
+    "R": "real_t<T>",
+    "L": "lower_t<T>",
+    "I": "I",
+    "u8": "u8",
+    "i32": "i32",
+    "i64": "i64",
+}
 
 NOTE = (
     "// Made by backends/omp/generate.py from the declarations of operations; changes are lost.\n"

@@ -123,6 +123,13 @@ def csr_matmul(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array]
     return _wide_enough(native().csr_matmul, executor, A, B)
 
 
+@kernel(structure.csr_matmul_values)
+def csr_matmul_values(executor: Executor, A: Any, B: Any, C: Any) -> tuple[Array]:
+    """Add up at the places that are known."""
+    found: tuple[Array] = native().csr_matmul_values(executor, A, B, C)
+    return found
+
+
 @kernel(structure.csr_add)
 def csr_add(
     executor: Executor, A: Any, B: Any, alpha: complex, beta: complex

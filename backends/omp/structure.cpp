@@ -154,13 +154,40 @@ private:
   }
 };
 
+struct csr_matmul_values_entry {
+  static constexpr const char* operation = "csr.matmul_values";
+  static constexpr const char* symbol = "csr_matmul_values";
+  static constexpr const char* names[] = {"A", "B", "C"};
+
+  static Object run(const Call& call) {
+    const CsrArgument argument(call, 0);
+    return argument.with_arrays([&](const auto& A) { return of(call, A); });
+  }
+
+private:
+  template <class T, class I>
+  static Object of(const Call& call, const CsrArrays<T, I>& A) {
+    const CsrArrays<T, I> B = CsrArgument(call, 1).arrays<T, I>();
+    const CsrArrays<T, I> C = CsrArgument(call, 2).arrays<T, I>();
+    if (A.n != B.m)
+      call.fail("B", "has another number of rows than A has columns");
+    if (C.m != A.m || C.n != B.n)
+      call.fail("C", "has another shape than the product");
+    const NewArray<T> data(C.nnz());
+    call.compute(
+        [&](int threads) { product_values(ProductTerms<T, I>{A, B}, C, data.data, threads); });
+    return tuple_of(data);
+  }
+};
+
 } // namespace
 
 void add_structure_entries(PyObject* module) {
   static PyMethodDef methods[] = {
-      method<coo_to_csr_entry>(),         method<csr_sort_entry>(), method<csr_transpose_entry>(),
-      method<csr_sum_duplicates_entry>(), method<csr_add_entry>(),  method<csr_matmul_entry>(),
-      {nullptr, nullptr, 0, nullptr},
+      method<coo_to_csr_entry>(),        method<csr_sort_entry>(),
+      method<csr_transpose_entry>(),     method<csr_sum_duplicates_entry>(),
+      method<csr_add_entry>(),           method<csr_matmul_entry>(),
+      method<csr_matmul_values_entry>(), {nullptr, nullptr, 0, nullptr},
   };
   add_methods(module, methods);
 }

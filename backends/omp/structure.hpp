@@ -111,6 +111,34 @@ struct ProductTerms {
   }
 };
 
+// The values of A B at the places of C, which has a place for every term. The order of the sums is
+// that of the product with a new pattern.
+template <class T, class I>
+void product_values(const ProductTerms<T, I>& terms, const CsrArrays<T, I>& C, T* data,
+                    int threads) {
+  i64 work = 0;
+  for (i64 row = 0; row < terms.m; ++row)
+    work += terms.work(row) + 1;
+  const int parts = work < kSerialElements ? 1 : threads;
+  const std::vector<I> bounds = balanced_rows(C.indptr, static_cast<I>(C.m), parts);
+  const i64 piece = rows_of_a_piece(terms.m, work);
+  std::vector<Huge<T>> sums;
+  for (int part = 0; part < parts; ++part)
+    sums.emplace_back(terms.n);
+  for_parts(parts, [&](int part) {
+    T* const sum = sums[part].data();
+    in_pieces(bounds[part], bounds[part + 1], piece, [&](i64 begin, i64 end) {
+      for (i64 row = begin; row < end; ++row) {
+        for (I e = C.indptr[row]; e < C.indptr[row + 1]; ++e)
+          sum[C.indices[e]] = T(0);
+        terms.visit(row, [&](i64 column, T value) { sum[column] += value; });
+        for (I e = C.indptr[row]; e < C.indptr[row + 1]; ++e)
+          data[e] = sum[C.indices[e]];
+      }
+    });
+  });
+}
+
 // The entries of A, those of one place to be added up.
 template <class T, class I>
 struct OwnTerms {

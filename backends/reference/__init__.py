@@ -6,19 +6,38 @@ with, and nothing more.
 
 from ...core.errors import ExecutorUnavailable
 from ...core.registry import Backend
-from . import algorithms, facts, gmres, ilu, matrix, rows, steps, structure, values, vector
+from . import (
+    aggregates,
+    algorithms,
+    coarsen,
+    facts,
+    gmres,
+    ilu,
+    matrix,
+    precision,
+    rows,
+    spgemm,
+    steps,
+    structure,
+    values,
+    vector,
+)
 from .executor import ReferenceExecutor
 from .table import kernel
 
 __all__ = [
     "BACKEND",
     "ReferenceExecutor",
+    "aggregates",
     "algorithms",
+    "coarsen",
     "facts",
     "gmres",
     "ilu",
     "matrix",
+    "precision",
     "rows",
+    "spgemm",
     "steps",
     "structure",
     "values",

@@ -10,7 +10,6 @@ from ...core.dtypes import index_dtype
 from ...core.executor import Array, Executor
 from ...core.operations import structure as operations
 from .matrix import majors
-from .sums import by_place
 from .table import kernel
 
 
@@ -19,13 +18,21 @@ def pointers(row: Array, rows: int, dtype: np.dtype[Any]) -> Array:
     return np.searchsorted(row, np.arange(rows + 1)).astype(dtype)
 
 
+def runs(place: Array) -> tuple[Array, Array]:
+    """Return where each run of equal places begins, and the number of the run of each entry."""
+    new = np.concatenate([[True], place[1:] != place[:-1]])[: place.size]
+    return np.flatnonzero(new), np.cumsum(new) - 1
+
+
 def compress(
     shape: tuple[int, int], row: Array, column: Array, data: Array, *wide: np.dtype[Any]
 ) -> tuple[Array, Array, Array]:
     """Return indptr, indices, data of entries in any order; those of one place are added up."""
     order = np.lexsort((column, row))
     row, column, data = row[order], column[order], data[order]
-    first, sums = by_place(data, row.astype(np.int64) * shape[1] + column)
+    first, place = runs(row.astype(np.int64) * shape[1] + column)
+    sums = np.zeros(first.size, data.dtype)
+    np.add.at(sums, place, data)  # in their order: all executors give the same bits
     dtype = index_dtype(max(first.size, *shape), *wide)
     return pointers(row[first], shape[0], dtype), column[first].astype(dtype), sums
 
@@ -59,21 +66,31 @@ def csr_transpose(executor: Executor, A: Any) -> tuple[Array, Array, Array, Arra
     return indptr, majors(A.indptr)[order].astype(dtype), A.data[order], order.astype(dtype)
 
 
-@kernel(operations.csr_matmul)
-def csr_matmul(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array]:
-    """Let every entry (i, p) of A meet every entry (p, j) of row p of B, at (i, j)."""
+def products_of(A: Any, B: Any) -> tuple[Array, Array, Array]:
+    """Return rows, columns and values of all products of entries that meet."""
     lengths = np.diff(B.indptr)[A.indices]
     of_A = np.repeat(np.arange(A.indices.size), lengths)
     within_row = np.arange(of_A.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     of_B = B.indptr[A.indices[of_A]] + within_row
-    return compress(
-        (A.shape[0], B.shape[1]),
-        majors(A.indptr)[of_A],
-        B.indices[of_B],
-        A.data[of_A] * B.data[of_B],
-        A.indices.dtype,
-        B.indices.dtype,
-    )
+    row = majors(A.indptr)[of_A].astype(np.int64)
+    return row, B.indices[of_B], A.data[of_A] * B.data[of_B]
+
+
+@kernel(operations.csr_matmul)
+def csr_matmul(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array]:
+    """Let every entry (i, p) of A meet every entry (p, j) of row p of B, at (i, j)."""
+    wide = A.indices.dtype, B.indices.dtype
+    return compress((A.shape[0], B.shape[1]), *products_of(A, B), *wide)
+
+
+@kernel(operations.csr_matmul_values)
+def csr_matmul_values(executor: Executor, A: Any, B: Any, C: Any) -> tuple[Array]:
+    """Find the place of every term, and add up in their order."""
+    row, column, data = products_of(A, B)
+    places = majors(C.indptr).astype(np.int64) * C.shape[1] + C.indices
+    values = np.zeros(C.nnz, C.dtype)
+    np.add.at(values, np.searchsorted(places, row * C.shape[1] + column), data)
+    return (values,)
 
 
 @kernel(operations.csr_add)

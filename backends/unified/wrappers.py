@@ -58,6 +58,14 @@ _REAL = {
     "f2": "float",
     "b2": "float",
 }
+_LOWER = {
+    "f4": "float",
+    "f8": "float",
+    "c8": "wl::complex<float>",
+    "c16": "wl::complex<float>",
+    "f2": "float",
+    "b2": "float",
+}
 _PLAIN = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64", "int": "wl::i64"}
 
 #: Bytes of scratch memory for a sum that is not known better: a complex128 and a float64, padded.
@@ -191,7 +199,8 @@ def c_arguments(
         Goes before all names, where several operations share a kernel.
     """
     name = prefix + parameter.name
-    types = {"T": _TYPES[value], "R": _REAL[value], "I": INDEX_TYPES[index], **_PLAIN}
+    types = {"T": _TYPES[value], "R": _REAL[value], "L": _LOWER[value]}
+    types |= {"I": INDEX_TYPES[index], **_PLAIN}
     if parameter.is_status:
         real = _REAL[value]
         members = {

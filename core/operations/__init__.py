@@ -5,12 +5,15 @@ all that it needs.
 """
 
 from . import (
+    coarsen,
     facts,
     gmres,
     matrix,
     parilu,
+    precision,
     rows,
     scan,
+    spgemm,
     status,
     structure,
     triangular,
@@ -20,13 +23,16 @@ from . import (
 from . import products as ml
 
 __all__ = [
+    "coarsen",
     "facts",
     "gmres",
     "matrix",
     "ml",
     "parilu",
+    "precision",
     "rows",
     "scan",
+    "spgemm",
     "status",
     "structure",
     "triangular",

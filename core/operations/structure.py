@@ -37,6 +37,13 @@ csr_matmul = declare(
     "returns indptr, indices, data of the product A B, rows sorted, cancellations stay",
 )
 
+csr_matmul_values = declare(
+    "csr.matmul_values",
+    "A: in Csr[m,p], B: in Csr[p,n], C: in Csr[m,n]",
+    "returns data (alone in a tuple) of the product A B, whose pattern is that of C; the sums are "
+    "those of csr.matmul",
+)
+
 csr_add = declare(
     "csr.add",
     "A: in Csr[m,n], B: in Csr[m,n], alpha: T, beta: T",

@@ -2,18 +2,25 @@
 
 from .base import Preconditioner
 from .block_jacobi import BlockJacobi
+from .chebyshev import Chebyshev
 from .ilu import Ic, Ilu
 from .jacobi import Jacobi
+from .l1jacobi import L1Jacobi
+from .multigrid import Amg, Multigrid
 from .names import BY_NAME, preconditioner
 from .polynomial import Polynomial
 from .schwarz import Schwarz
 
 __all__ = [
     "BY_NAME",
+    "Amg",
     "BlockJacobi",
+    "Chebyshev",
     "Ic",
     "Ilu",
     "Jacobi",
+    "L1Jacobi",
+    "Multigrid",
     "Polynomial",
     "Preconditioner",
     "Schwarz",

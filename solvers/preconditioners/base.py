@@ -43,6 +43,10 @@ class Preconditioner(LinOp, metaclass=Configurable):
     #: Attributes that hold operators made of the matrix.
     parts: ClassVar[tuple[str, ...]]
 
+    #: Whether :meth:`update` overwrites the arrays that recorded loops of solvers go on with. If
+    #: not, or if loops have constants that depend on values, they are recorded anew.
+    updates_in_place: ClassVar[bool] = True
+
     notes: list[str]
     _options: dict[str, Any]
 

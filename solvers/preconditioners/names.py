@@ -10,8 +10,11 @@ from ...core.linop import LinOp
 from ...core.settings import Settings
 from .base import Preconditioner
 from .block_jacobi import BlockJacobi
+from .chebyshev import Chebyshev
 from .ilu import Ic, Ilu
 from .jacobi import Jacobi
+from .l1jacobi import L1Jacobi
+from .multigrid import Amg, Multigrid
 from .polynomial import Polynomial
 from .schwarz import Schwarz
 
@@ -23,6 +26,10 @@ BY_NAME: dict[str, type[Preconditioner]] = {
     "ilu": Ilu,
     "ic": Ic,
     "schwarz": Schwarz,
+    "l1jacobi": L1Jacobi,
+    "chebyshev": Chebyshev,
+    "amg": Amg,
+    "multigrid": Multigrid,
 }
 
 

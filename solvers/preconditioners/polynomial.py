@@ -73,6 +73,7 @@ class Polynomial(Preconditioner):
 
     parts = ("A", "inverse")
     over_groups = "products"
+    updates_in_place = False  # recorded loops have the bounds as constants
 
     A: Matrix
     inverse: Diagonal

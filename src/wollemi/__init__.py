@@ -27,6 +27,7 @@ from .core.formats import (
     Permutation,
     Sellp,
 )
+from .core.formats.galerkin import galerkin
 from .core.io import read, write
 from .core.linop import LinOp
 from .core.operator import LinearOperator, as_linop
@@ -49,6 +50,7 @@ from .executors import (
     ReferenceExecutor,
 )
 from .solvers.choose import solve
+from .solvers.preconditioners.multigrid import rigid_body_modes
 
 __version__ = _version("wollemi")
 
@@ -83,6 +85,7 @@ __all__ = [
     "errors",
     "executor",
     "fusedmm",
+    "galerkin",
     "get_default_executor",
     "io",
     "linalg",
@@ -90,6 +93,7 @@ __all__ = [
     "preconditioners",
     "profile",
     "read",
+    "rigid_body_modes",
     "sddmm",
     "set_default_executor",
     "solve",

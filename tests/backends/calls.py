@@ -16,6 +16,7 @@ from wollemi.core.registry import executor as executor_by_name
 from wollemi.core.status import Status, Stop
 
 from .awkward import Block, Pattern
+from .graphs import ARRANGE_GRAPHS
 
 REFERENCE = executor_by_name("reference")
 
@@ -217,6 +218,8 @@ class _Maker:
             return numbers(rng, shape, self.dtype)
         if kind == "R":
             return rng.uniform(0.5, 1.5, shape).astype(self.real)
+        if kind == "L":
+            return numbers(rng, shape, np.complex64 if self.dtype.kind == "c" else np.float32)
         if kind == "I":
             return rng.integers(0, max(self.extents["n"], 1), shape).astype(self.index)
         if parameter.name == "step":
@@ -296,6 +299,11 @@ class _Maker:
 
 def _sorted(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["A"] = values["A"].sort()
+
+
+def _the_product(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Give C the pattern of the product."""
+    values["C"] = values["A"] @ values["B"]
 
 
 def _only_what_counts(values: dict[str, Any], extents: dict[str, int]) -> None:
@@ -440,6 +448,7 @@ def _room_for_rows(values: dict[str, Any]) -> None:
 
 # What a signature cannot say of an operation's inputs.
 ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
+    **ARRANGE_GRAPHS,
     **{
         f"rows.{name}": _rows
         for name in ("examine", "count_nonzeros", "total", "largest", "smallest", "diagonal")
@@ -449,6 +458,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "rows.take": _taken_rows,
     "scan.pointers": _scan,
     "csr.sum_duplicates": _sorted,
+    "csr.matmul_values": _the_product,
     "gmres.reproject": _some_lost_digits,
     "gmres.resubtract": _some_lost_digits,
     "gmres.extend": _first_residual,

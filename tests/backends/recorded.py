@@ -144,6 +144,7 @@ def recorded_solver(
 ) -> Program:
     """Return the program of an iteration of a solver."""
     A = fake_matrix(rows, dtype)
+    jacobi = jacobi or solver is wl.solvers.Multigrid  # whose cycle needs entries that are numbers
     M = Diagonal._from_arrays(FAKE, (rows, rows), FakeArray((rows,), dtype)) if jacobi else None
     made = solver(A, M, **settings)
     work = made.take_workspace(dtype, columns)

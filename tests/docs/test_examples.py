@@ -22,7 +22,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FOLDERS = ("core", "solvers", "backends", "src/wollemi")
 
 #: A full demo takes seconds; a coarse plate shows as well that it runs.
-ARGUMENTS = {"demo.py": ["20"]}
+ARGUMENTS = {"demo.py": ["20"], "heat.py": ["24", "4"]}
 
 
 def run(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:

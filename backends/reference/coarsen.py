@@ -1,0 +1,419 @@
+"""The set-up of multigrid: entries are listed with their rows, sums are in their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import real_dtype
+from ...core.executor import Array, Executor
+from ...core.operations import coarsen as operations
+from .rows import entries
+from .table import kernel
+
+
+def size_of(values: Array) -> Array:
+    """Return |re a| + |im a|, which needs no root and no product."""
+    return np.abs(values.real) + np.abs(values.imag) if values.dtype.kind == "c" else np.abs(values)
+
+
+def sums_of(rows: int, row: Array, terms: Array) -> Array:
+    """Return the sum of the terms of each row, one after the other."""
+    sums = np.zeros(rows, terms.dtype)
+    np.add.at(sums, row, terms)
+    return sums
+
+
+def largest_of(rows: int, row: Array, terms: Array) -> Array:
+    """Return the largest term of each row, 0 at least."""
+    found = np.zeros(rows, terms.dtype)
+    np.maximum.at(found, row, terms)
+    return found
+
+
+def diagonal_of(row: Array, columns: Array, values: Array, rows: int) -> Array:
+    """Return the values on the diagonal."""
+    on = row == columns
+    return sums_of(rows, row[on], values[on])
+
+
+def hashed(number: Array) -> Array:
+    """Return a permutation of the 32-bit numbers (the finalizer of MurmurHash3)."""
+    x = number.astype(np.uint32) + np.uint32(0x9E3779B9)
+    x ^= x >> np.uint32(16)
+    x *= np.uint32(0x85EBCA6B)
+    x ^= x >> np.uint32(13)
+    x *= np.uint32(0xC2B2AE35)
+    return (x ^ (x >> np.uint32(16))).astype(np.int64)
+
+
+def count(row: Array, lengths: Array, total: Array) -> None:
+    """Count the entries of each row."""
+    lengths[:] = np.bincount(row, minlength=lengths.size)
+    total[0] = lengths.sum(dtype=np.int64)
+
+
+def fill(columns: Array, values: Array, new_indices: Array, new_values: Array) -> None:
+    """Store the entries of a new matrix, which are listed by rows."""
+    new_indices[: columns.size], new_values[: columns.size] = columns, values
+
+
+@kernel(operations.absolute_sums)
+def absolute_sums(executor: Executor, begin: Array, end: Array, values: Array, y: Array) -> None:
+    """Add up sizes."""
+    row, e = entries(begin, end)
+    y[:] = sums_of(begin.size, row, size_of(values[e]))
+
+
+@kernel(operations.invert_sums)
+def invert_sums(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    inverse: Array,
+    bad: Array,
+) -> None:
+    """Divide the sign of the diagonal by the sum of sizes."""
+    row, e = entries(begin, end)
+    sums = sums_of(begin.size, row, size_of(values[e]))
+    d = diagonal_of(row, indices[e], values[e], begin.size)
+    with np.errstate(all="ignore"):
+        inverted = sums.dtype.type(1) / sums
+        length = np.abs(d)
+        sign = np.where(length > 0, d.conj() / np.where(length > 0, length, 1), 1)
+    usable = (sums > 0) & np.isfinite(sums) & np.isfinite(inverted) & np.isfinite(length)
+    inverse[:] = np.where(usable, inverted * np.where(usable, sign, 1), 0)
+    bad[0] = np.count_nonzero(~usable)
+
+
+@kernel(operations.radius)
+def radius(
+    executor: Executor, begin: Array, end: Array, indices: Array, values: Array, y: Array
+) -> None:
+    """Divide the sum of sizes by the size of the diagonal."""
+    row, e = entries(begin, end)
+    sums = sums_of(begin.size, row, size_of(values[e]))
+    d = size_of(diagonal_of(row, indices[e], values[e], begin.size))
+    y[:] = np.where(d > 0, sums / np.where(d > 0, d, 1), 0)
+
+
+@kernel(operations.start)
+def start(executor: Executor, x: Array) -> None:
+    """Scale hashes to numbers between -1 and 1."""
+    real = real_dtype(x.dtype).type
+    x[:] = hashed(np.arange(x.size)).astype(real) / real(2.0**31) - real(1)
+
+
+@kernel(operations.power)
+def power(
+    executor: Executor, begin: Array, end: Array, indices: Array, values: Array, x: Array, y: Array
+) -> None:
+    """Multiply by the matrix, and divide by the diagonal."""
+    row, e = entries(begin, end)
+    products = sums_of(begin.size, row, values[e] * x[indices[e]])
+    d = diagonal_of(row, indices[e], values[e], begin.size)
+    y[:] = np.where(d != 0, products / np.where(d != 0, d, 1), 0)
+
+
+# ---- strength of connection
+
+
+def _strong(begin: Array, end: Array, indices: Array, values: Array, theta: float) -> Any:
+    row, e = entries(begin, end)
+    rows, column, a = begin.size, indices[e], values[e]
+    d = diagonal_of(row, column, a, rows)[row]
+    if a.dtype.kind == "c":
+        towards = -(a.real * d.real + a.imag * d.imag)
+    else:
+        towards = np.where(d < 0, a, -a)
+    towards = np.where(row == column, 0, towards)
+    largest = largest_of(rows, row, towards)
+    return row, e, (towards > 0) & (towards >= a.real.dtype.type(theta) * largest[row])
+
+
+@kernel(operations.count_strong)
+def count_strong(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    theta: float,
+    lengths: Array,
+    total: Array,
+) -> None:
+    """Count what is at least theta times the largest of the row."""
+    row, _, keep = _strong(begin, end, indices, values, theta)
+    count(row[keep], lengths, total)
+
+
+@kernel(operations.strong)
+def strong(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    theta: float,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Take what is at least theta times the largest of the row."""
+    _, e, keep = _strong(begin, end, indices, values, theta)
+    fill(indices[e[keep]], values[e[keep]], new_indices, new_values)
+
+
+# ---- coarse and fine rows
+
+
+@kernel(operations.rank)
+def rank(
+    executor: Executor, begin: Array, end: Array, key: Array, state: Array, undecided: Array
+) -> None:
+    """Order rows by how many depend on them, then by a hash."""
+    lengths = (end - begin).astype(np.int64)
+    key[:] = (lengths << 32) + hashed(np.arange(begin.size))
+    state[:] = np.where(lengths > 0, 0, -1)
+    undecided[0] = np.count_nonzero(lengths)
+
+
+@kernel(operations.select)
+def select(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    other_begin: Array,
+    other_end: Array,
+    other_indices: Array,
+    key: Array,
+    state: Array,
+    next: Array,
+) -> None:
+    """Choose the rows that are larger than all their undecided neighbours."""
+    rival = np.full(begin.size, -1, np.int64)
+    for first, last, columns in ((begin, end, indices), (other_begin, other_end, other_indices)):
+        row, e = entries(first, last)
+        column = columns[e]
+        np.maximum.at(rival, row, np.where(state[column] == 0, key[column], -1))
+    next[:] = np.where((state == 0) & (key >= rival), 1, state)
+
+
+@kernel(operations.reject)
+def reject(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    state: Array,
+    next: Array,
+    undecided: Array,
+) -> None:
+    """Make rows fine that depend on a coarse one."""
+    row, e = entries(begin, end)
+    beside = np.zeros(begin.size, bool)
+    np.logical_or.at(beside, row, state[indices[e]] == 1)
+    next[:] = np.where((state == 0) & beside, -1, state)
+    undecided[0] = np.count_nonzero(next == 0)
+
+
+@kernel(operations.chosen)
+def chosen(executor: Executor, state: Array, lengths: Array, total: Array) -> None:
+    """Mark coarse rows."""
+    lengths[:] = state == 1
+    total[0] = lengths.sum(dtype=np.int64)
+
+
+# ---- interpolation
+
+
+def _nearest(begin: Array, end: Array, indices: Array, state: Array) -> Any:
+    row, e = entries(begin, end)
+    fine = (state[row] != 1) & (state[indices[e]] == 1)
+    row, e = row[fine], e[fine]
+    coarse = np.flatnonzero(state == 1)
+    # the unit vector of a coarse row is told by the place -1
+    rows = np.concatenate([row, coarse])
+    places = np.concatenate([e, np.full(coarse.size, -1)])
+    order = np.argsort(rows, kind="stable")
+    return rows[order], places[order]
+
+
+@kernel(operations.count_nearest)
+def count_nearest(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    state: Array,
+    number: Array,
+    lengths: Array,
+    total: Array,
+) -> None:
+    """Count entries in coarse columns."""
+    row, _ = _nearest(begin, end, indices, state)
+    count(row, lengths, total)
+
+
+@kernel(operations.nearest)
+def nearest(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    state: Array,
+    number: Array,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Divide entries in coarse columns by their sum."""
+    row, e = _nearest(begin, end, indices, state)
+    unit = e < 0
+    if unit.all():
+        fill(number[row], np.ones(row.size, new_values.dtype), new_indices, new_values)
+        return
+    a = np.where(unit, values.dtype.type(1), values[e])
+    sums = sums_of(begin.size, row, a)
+    column = np.where(unit, row, indices[e])
+    fill(number[column], a / sums[row], new_indices, new_values)
+
+
+def _weights(
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    strong_begin: Array,
+    strong_end: Array,
+    strong_indices: Array,
+    state: Array,
+    near: Array,
+) -> tuple[list[tuple[int, Any]], list[int]]:
+    """Return the new entries, row by row, and how many each row has."""
+    found: list[tuple[int, Any]] = []
+    lengths = []
+    for i in range(begin.size):
+        before = len(found)
+        if state[i] == 1:
+            found.append((i, values.dtype.type(1)))
+        else:
+            found += _weights_of_row(
+                i,
+                indices[begin[i] : end[i]],
+                values[begin[i] : end[i]],
+                strong_indices[strong_begin[i] : strong_end[i]],
+                near,
+            )
+        lengths.append(len(found) - before)
+    return found, lengths
+
+
+def _weights_of_row(i: int, columns: Array, values: Array, strong: Array, near: Array) -> Any:
+    kept, at = [], 0
+    divisor = diagonal = values.dtype.type(0)
+    for j, a in zip(columns, values, strict=True):
+        is_strong = at < strong.size and strong[at] == j
+        at += is_strong
+        if is_strong and near[j] < near[j + 1]:
+            kept.append((int(j), a))
+            continue
+        divisor = divisor + a
+        if j == i:
+            diagonal = a
+    if not size_of(np.asarray(divisor)) >= 1e-8 * size_of(np.asarray(diagonal)):
+        divisor = diagonal
+    with np.errstate(all="ignore"):
+        return [(j, -a / divisor) for j, a in kept]
+
+
+@kernel(operations.count_weights)
+def count_weights(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    strong_begin: Array,
+    strong_end: Array,
+    strong_indices: Array,
+    state: Array,
+    near: Array,
+    lengths: Array,
+    total: Array,
+) -> None:
+    """Count strong columns that interpolate."""
+    pattern = (begin, end, indices, values, strong_begin, strong_end, strong_indices, state, near)
+    lengths[:] = _weights(*pattern)[1]
+    total[0] = lengths.sum(dtype=np.int64)
+
+
+@kernel(operations.weights)
+def weights(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    strong_begin: Array,
+    strong_end: Array,
+    strong_indices: Array,
+    state: Array,
+    near: Array,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Divide strong entries by all that is left in the row."""
+    pattern = (begin, end, indices, values, strong_begin, strong_end, strong_indices, state, near)
+    for place, (column, value) in enumerate(_weights(*pattern)[0]):
+        new_indices[place], new_values[place] = column, value
+
+
+@kernel(operations.count_largest)
+def count_largest(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    values: Array,
+    width: int,
+    lengths: Array,
+    total: Array,
+) -> None:
+    """Count the entries of each row up to a width."""
+    lengths[:] = np.minimum(end - begin, width)
+    total[0] = lengths.sum(dtype=np.int64)
+
+
+@kernel(operations.largest)
+def largest(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    width: int,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Keep the largest entries, and the sum."""
+    for i in range(begin.size):
+        e = np.arange(begin[i], end[i])
+        kept = e
+        factor = values.dtype.type(1)
+        if e.size > width:
+            first = np.argsort(-size_of(values[e]), kind="stable")[:width]
+            kept = e[np.sort(first)]
+            whole = sums_of(1, np.zeros(e.size, np.int64), values[e])[0]
+            part = sums_of(1, np.zeros(kept.size, np.int64), values[kept])[0]
+            if size_of(np.asarray(part)) > 1e-3 * size_of(np.asarray(whole)):
+                factor = whole / part
+        to = slice(target[i], target[i] + kept.size)
+        new_indices[to], new_values[to] = indices[kept], values[kept] * factor

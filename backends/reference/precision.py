@@ -1,0 +1,29 @@
+"""Blocks of vectors on their way to a lower precision and back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.executor import Array, Executor
+from ...core.operations import precision as operations
+from .table import kernel
+from .vector import store
+
+
+def usable(scale: Array) -> Array:
+    """Return the scales, 1 for those that cannot be divided by."""
+    return np.where((scale > 0) & np.isfinite(scale), scale, scale.dtype.type(1))
+
+
+@kernel(operations.lower)
+def lower(executor: Executor, x: Array, scale: Array, y: Array) -> None:
+    """Divide and round."""
+    y[...] = x / usable(scale)
+
+
+@kernel(operations.raised)
+def raised(
+    executor: Executor, x: Array, scale: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Widen and multiply."""
+    store(y, x.astype(y.dtype) * usable(scale), alpha, beta)

@@ -1,0 +1,91 @@
+"""Products of sparse matrices, a row at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.executor import Array, Executor
+from ...core.operations import spgemm as operations
+from .rows import entries
+from .table import kernel
+
+
+def _terms(
+    begin: Array, end: Array, indices: Array, values: Array, indptr: Array, others: Array, b: Array
+) -> tuple[Array, Array, Array]:
+    """Return rows, columns and values of all products of entries that meet."""
+    row, e = entries(begin, end)
+    middle = indices[e]
+    of_row, f = entries(indptr[middle], indptr[middle + 1])
+    return row[of_row], others[f].astype(np.int64), values[e[of_row]] * b[f]
+
+
+def _merged(rows: int, terms: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    """Return how many columns each row has, the columns, and the sums of the terms."""
+    row, column, values = terms
+    order = np.lexsort((column, row))
+    row, column, values = row[order], column[order], values[order]
+    new = np.ones(row.size, bool)
+    new[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
+    sums = np.zeros(np.count_nonzero(new), values.dtype)
+    np.add.at(sums, np.cumsum(new) - 1, values)
+    return np.bincount(row[new], minlength=rows), column[new], sums
+
+
+@kernel(operations.count)
+def count(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    other_indptr: Array,
+    other_indices: Array,
+    other_values: Array,
+    lengths: Array,
+    total: Array,
+) -> None:
+    """Count the columns of each row."""
+    terms = _terms(begin, end, indices, values, other_indptr, other_indices, other_values)
+    lengths[:] = _merged(begin.size, terms)[0]
+    total[0] = lengths.sum(dtype=np.int64)
+
+
+@kernel(operations.fill)
+def fill(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    other_indptr: Array,
+    other_indices: Array,
+    other_values: Array,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Store the columns and sums of each row."""
+    terms = _terms(begin, end, indices, values, other_indptr, other_indices, other_values)
+    _, new_indices[:], new_values[:] = _merged(begin.size, terms)
+
+
+@kernel(operations.refill)
+def refill(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    other_indptr: Array,
+    other_indices: Array,
+    other_values: Array,
+    target: Array,
+    places: Array,
+    new_values: Array,
+) -> None:
+    """Store the sums of each row."""
+    terms: Any = _terms(begin, end, indices, values, other_indptr, other_indices, other_values)
+    new_values[:] = _merged(begin.size, terms)[2]

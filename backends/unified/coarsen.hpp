@@ -1,0 +1,441 @@
+// The set-up of algebraic multigrid: strength, coarse rows and interpolation. See
+// wollemi.core.operations.coarsen.
+#pragma once
+#include "aggregates.hpp"
+#include "coarsen_rows.hpp"
+
+namespace wl {
+
+template <class T, class I>
+struct coarsen_absolute_sums {
+  const I *begin, *end;
+  const T* values;
+  real_t<T>* y;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return y[i] = matrix_rows<T, I>{begin, end, nullptr, values}.size(i), sum{};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct coarsen_invert_sums {
+  const I *begin, *end, *indices;
+  const T* values;
+  T* inverse;
+  i64* bad;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    const matrix_rows<T, I> rows{begin, end, indices, values};
+    const real_t<T> size = rows.size(i), inverted = real_t<T>(1) / size;
+    const T d = rows.diagonal(i);
+    const bool usable =
+        size > real_t<T>(0) && finite(size) && finite(inverted) && finite(magnitude(d));
+    inverse[i] = usable ? conjugate_sign(d) * T(inverted) : T(0);
+    return usable ? 0 : 1;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *bad = s; }
+};
+
+template <class T, class I>
+struct coarsen_radius {
+  const I *begin, *end, *indices;
+  const T* values;
+  real_t<T>* y;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    const matrix_rows<T, I> rows{begin, end, indices, values};
+    const real_t<T> d = size_of(rows.diagonal(i));
+    return y[i] = d > real_t<T>(0) ? rows.size(i) / d : real_t<T>(0), sum{};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T>
+struct coarsen_start {
+  T* x;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    using R = real_t<T>;
+    return x[i] = T(R(hashed(i)) / R(2147483648.0) - R(1)), sum{};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct coarsen_power {
+  const I *begin, *end, *indices;
+  const T *values, *x;
+  T* y;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    T total(0), d(0);
+    for (I e = begin[i]; e < end[i]; ++e) {
+      total += rounded_product(values[e], x[indices[e]]);
+      if (i64(indices[e]) == i)
+        d += values[e];
+    }
+    return y[i] = d != T(0) ? total / d : T(0), sum{};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct coarsen_count_strong {
+  const I *begin, *end, *indices;
+  const T* values;
+  real_t<T> theta;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 0;
+    matrix_rows<T, I>{begin, end, indices, values}.for_strong(i, theta, [&](I) { ++count; });
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct coarsen_strong {
+  const I *begin, *end, *indices;
+  const T* values;
+  real_t<T> theta;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    matrix_rows<T, I>{begin, end, indices, values}.for_strong(i, theta, [&](I e) {
+      new_indices[to] = indices[e];
+      new_values[to++] = values[e];
+    });
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+// ---- coarse and fine rows
+
+template <class I>
+struct coarsen_rank {
+  const I *begin, *end;
+  i64* key;
+  i32* state;
+  i64* undecided;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    const i64 length = end[i] - begin[i];
+    key[i] = length * (i64(1) << 32) + hashed(i);
+    state[i] = length > 0 ? 0 : -1;
+    return length > 0 ? 1 : 0;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *undecided = s; }
+};
+
+template <class I>
+struct coarsen_select {
+  const I *begin, *end, *indices, *other_begin, *other_end, *other_indices;
+  const i64* key;
+  const i32* state;
+  i32* next;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    const bool first = state[i] == 0 && !beaten(i, begin[i], end[i], indices) &&
+                       !beaten(i, other_begin[i], other_end[i], other_indices);
+    return next[i] = first ? 1 : state[i], sum{};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+
+private:
+  WL_DEVICE bool beaten(i64 i, I e, I beyond, const I* columns) const {
+    for (; e < beyond; ++e)
+      if (state[columns[e]] == 0 && key[columns[e]] > key[i])
+        return true;
+    return false;
+  }
+};
+
+template <class I>
+struct coarsen_reject {
+  const I *begin, *end, *indices;
+  const i32* state;
+  i32* next;
+  i64* undecided;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    i32 mine = state[i];
+    if (mine == 0)
+      for (I e = begin[i]; e < end[i]; ++e)
+        if (state[indices[e]] == 1) {
+          mine = -1;
+          break;
+        }
+    next[i] = mine;
+    return mine == 0 ? 1 : 0;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *undecided = s; }
+};
+
+template <class I>
+struct coarsen_chosen {
+  const i32* state;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return lengths[i] = state[i] == 1 ? 1 : 0;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+// ---- interpolation
+
+template <class T, class I>
+struct coarsen_count_nearest {
+  const I *begin, *end, *indices;
+  const T* values;
+  const i32* state;
+  const I* number;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 1;
+    if (state[i] != 1) {
+      count = 0;
+      for (I e = begin[i]; e < end[i]; ++e)
+        count += state[indices[e]] == 1;
+    }
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct coarsen_nearest {
+  const I *begin, *end, *indices;
+  const T* values;
+  const i32* state;
+  const I *number, *target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    if (state[i] == 1) {
+      new_indices[to] = number[i];
+      new_values[to] = T(1);
+      return {};
+    }
+    T total(0);
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (state[indices[e]] == 1)
+        total += values[e];
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (state[indices[e]] == 1) {
+        new_indices[to] = number[indices[e]];
+        new_values[to++] = values[e] / total;
+      }
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+// Calls keep(entry) for the strong columns of a row that interpolate, and drop(entry) for all other
+// entries. Strong columns come in the order of the row.
+template <class I, class Keep, class Drop>
+WL_DEVICE void for_interpolating(I e, I end, const I* indices, I s, I strong_end,
+                                 const I* strong_indices, const I* near, Keep&& keep, Drop&& drop) {
+  for (; e < end; ++e) {
+    const I j = indices[e];
+    const bool is_strong = s < strong_end && strong_indices[s] == j;
+    s += is_strong;
+    if (is_strong && near[j] < near[j + 1])
+      keep(e);
+    else
+      drop(e);
+  }
+}
+
+template <class T, class I>
+struct coarsen_count_weights {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *strong_begin, *strong_end, *strong_indices;
+  const i32* state;
+  const I* near;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 1;
+    if (state[i] != 1) {
+      count = 0;
+      for_interpolating(
+          begin[i], end[i], indices, strong_begin[i], strong_end[i], strong_indices, near,
+          [&](I) { ++count; }, [](I) {});
+    }
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct coarsen_weights {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *strong_begin, *strong_end, *strong_indices;
+  const i32* state;
+  const I *near, *target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    if (state[i] == 1) {
+      new_indices[to] = I(i);
+      new_values[to] = T(1);
+      return {};
+    }
+    T divisor(0), diagonal(0);
+    for_interpolating(
+        begin[i], end[i], indices, strong_begin[i], strong_end[i], strong_indices, near,
+        [&](I e) {
+          new_indices[to] = indices[e];
+          new_values[to++] = -values[e];
+        },
+        [&](I e) {
+          divisor += values[e];
+          if (i64(indices[e]) == i)
+            diagonal = values[e];
+        });
+    if (!(size_of(divisor) >= real_t<T>(1e-8) * size_of(diagonal)))
+      divisor = diagonal;
+    for (I at = target[i]; at < to; ++at)
+      new_values[at] = new_values[at] / divisor;
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct coarsen_count_largest {
+  const I *begin, *end;
+  const T* values;
+  i64 width;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    const i64 length = end[i] - begin[i];
+    return lengths[i] = I(length < width ? length : width);
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct coarsen_largest {
+  const I *begin, *end, *indices;
+  const T* values;
+  i64 width;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    const I first = begin[i], beyond = end[i];
+    T factor(1);
+    // The last entry that is kept, by size, then by place; all come before it at first.
+    real_t<T> least(-1);
+    I last = beyond;
+    if (beyond - first > width) {
+      for (i64 round = 0; round < width; ++round) {
+        real_t<T> best(-1);
+        I at = beyond;
+        for (I e = first; e < beyond; ++e) {
+          const real_t<T> s = size_of(values[e]);
+          if ((round == 0 || s < least || (s == least && e > last)) && s > best)
+            best = s, at = e;
+        }
+        least = best, last = at;
+      }
+      T whole(0), part(0);
+      for (I e = first; e < beyond; ++e) {
+        whole += values[e];
+        if (is_kept(e, least, last))
+          part += values[e];
+      }
+      if (size_of(part) > real_t<T>(1e-3) * size_of(whole))
+        factor = whole / part;
+    }
+    I to = target[i];
+    for (I e = first; e < beyond; ++e)
+      if (is_kept(e, least, last)) {
+        new_indices[to] = indices[e];
+        new_values[to++] = values[e] * factor;
+      }
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+
+private:
+  WL_DEVICE bool is_kept(I e, real_t<T> least, I last) const {
+    const real_t<T> s = size_of(values[e]);
+    return s > least || (s == least && e <= last);
+  }
+};
+
+} // namespace wl

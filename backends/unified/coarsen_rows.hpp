@@ -1,0 +1,127 @@
+// What the functors of multigrid's set-up share: sizes and products that round alike everywhere.
+#pragma once
+#include "status.hpp"
+
+namespace wl {
+
+// The product rounded before anything is added to it. A fused multiply-add rounds once, and
+// executors differ in where they have one: hierarchies would differ in their last bits, and ties
+// with them. The build compiles these functors for omp without contraction.
+#if defined(WL_CUDA)
+WL_DEVICE float rounded_product(float a, float b) { return __fmul_rn(a, b); }
+WL_DEVICE double rounded_product(double a, double b) { return __dmul_rn(a, b); }
+#else
+template <class R>
+WL_DEVICE R rounded_product(R a, R b) {
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#endif
+  return a * b;
+}
+#endif
+template <class R>
+WL_DEVICE complex<R> rounded_product(complex<R> a, complex<R> b) {
+  return {rounded_product(a.re, b.re) - rounded_product(a.im, b.im),
+          rounded_product(a.re, b.im) + rounded_product(a.im, b.re)};
+}
+
+template <class R>
+WL_DEVICE R rounded_square(R a) {
+  return rounded_product(a, a);
+}
+template <class R>
+WL_DEVICE R rounded_square(complex<R> a) {
+  return rounded_product(a.re, a.re) + rounded_product(a.im, a.im);
+}
+
+// |re a| + |im a|: no root and no product.
+template <class R>
+WL_DEVICE R size_of(R a) {
+  return a < R(0) ? -a : a;
+}
+template <class R>
+WL_DEVICE R size_of(complex<R> a) {
+  return size_of(a.re) + size_of(a.im);
+}
+
+// -Re(a conj(d)), of real numbers without the size of d: how strongly an entry couples.
+template <class R>
+WL_DEVICE R coupling(R a, R d) {
+  return d < R(0) ? a : -a;
+}
+template <class R>
+WL_DEVICE R coupling(complex<R> a, complex<R> d) {
+  return -(rounded_product(a.re, d.re) + rounded_product(a.im, d.im));
+}
+
+// The sign (phase) of a number, conjugated; 1 of 0.
+template <class R>
+WL_DEVICE R conjugate_sign(R a) {
+  return a < R(0) ? R(-1) : R(1);
+}
+template <class R>
+WL_DEVICE complex<R> conjugate_sign(complex<R> a) {
+  const R length = magnitude(a);
+  return length > R(0) ? conj(a) / length : complex<R>(R(1));
+}
+
+// A permutation of the 32-bit numbers: the finalizer of MurmurHash3.
+WL_DEVICE i64 hashed(i64 number) {
+  u32 x = u32(number) + 0x9E3779B9u;
+  x ^= x >> 16;
+  x *= 0x85EBCA6Bu;
+  x ^= x >> 13;
+  x *= 0xC2B2AE35u;
+  return i64(x ^ (x >> 16));
+}
+
+// The rows of a matrix, and what is read off one of them.
+template <class T, class I>
+struct matrix_rows {
+  const I *begin, *end, *indices;
+  const T* values;
+
+  WL_DEVICE T diagonal(i64 i) const {
+    T d(0);
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (i64(indices[e]) == i)
+        d += values[e];
+    return d;
+  }
+  WL_DEVICE real_t<T> size(i64 i) const {
+    real_t<T> s(0);
+    for (I e = begin[i]; e < end[i]; ++e)
+      s += size_of(values[e]);
+    return s;
+  }
+  // Calls use(entry) for the strong entries of a row.
+  template <class Use>
+  WL_DEVICE void for_strong(i64 i, real_t<T> theta, Use&& use) const {
+    const T d = diagonal(i);
+    real_t<T> largest(0);
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (i64(indices[e]) != i) {
+        const real_t<T> s = coupling(values[e], d);
+        largest = s > largest ? s : largest;
+      }
+    const real_t<T> least = theta * largest;
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (i64(indices[e]) != i) {
+        const real_t<T> s = coupling(values[e], d);
+        if (s > real_t<T>(0) && s >= least)
+          use(e);
+      }
+  }
+  // Calls use(entry) for the entries that are large beside both diagonal entries.
+  template <class Use>
+  WL_DEVICE void for_coupled(i64 i, const T* d, real_t<T> theta, Use&& use) const {
+    const real_t<T> least = theta * theta * size_of(d[i]);
+    for (I e = begin[i]; e < end[i]; ++e) {
+      const real_t<T> s = size_of(values[e]);
+      if (i64(indices[e]) != i && s > real_t<T>(0) && s * s >= least * size_of(d[indices[e]]))
+        use(e);
+    }
+  }
+};
+
+} // namespace wl

@@ -1,0 +1,121 @@
+// Products of sparse matrices, a row at a time. See wollemi.core.operations.spgemm.
+#pragma once
+#include "coarsen_rows.hpp"
+
+namespace wl {
+
+// The first entry of a sorted row whose column is not below a bound.
+template <class I>
+WL_DEVICE I not_below(I begin, I end, const I* indices, i64 bound) {
+  while (begin < end) {
+    const I middle = begin + (end - begin) / 2;
+    if (i64(indices[middle]) < bound)
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  return begin;
+}
+
+// Calls use(column, sum) for the columns of a row of the product, in rising order: the smallest
+// that any of the rows has beyond the last one.
+template <class T, class I, class Use>
+WL_DEVICE void merge_rows(I begin, I end, const I* indices, const T* values, const I* other_indptr,
+                          const I* other_indices, const T* other_values, Use&& use) {
+  i64 last = -1;
+  for (;;) {
+    i64 next = -1;
+    T total(0);
+    for (I e = begin; e < end; ++e) {
+      const I row = indices[e], beyond = other_indptr[row + 1];
+      const I f = not_below(other_indptr[row], beyond, other_indices, last + 1);
+      if (f == beyond)
+        continue;
+      const i64 column = other_indices[f];
+      if (next < 0 || column < next)
+        next = column, total = rounded_product(values[e], other_values[f]);
+      else if (column == next)
+        total += rounded_product(values[e], other_values[f]);
+    }
+    if (next < 0)
+      return;
+    use(next, total);
+    last = next;
+  }
+}
+
+template <class T, class I>
+struct spgemm_count {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *other_indptr, *other_indices;
+  const T* other_values;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 0;
+    merge_rows(begin[i], end[i], indices, values, other_indptr, other_indices, other_values,
+               [&](i64, T) { ++count; });
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct spgemm_fill {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *other_indptr, *other_indices;
+  const T* other_values;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    merge_rows(begin[i], end[i], indices, values, other_indptr, other_indices, other_values,
+               [&](i64 column, T total) {
+                 new_indices[to] = I(column);
+                 new_values[to++] = total;
+               });
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct spgemm_refill {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *other_indptr, *other_indices;
+  const T* other_values;
+  const I *target, *places;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    const I first = target[i], beyond = target[i + 1];
+    for (I to = first; to < beyond; ++to)
+      new_values[to] = T(0);
+    for (I e = begin[i]; e < end[i]; ++e) {
+      I to = first; // columns of a row rise, and so do their places
+      for (I f = other_indptr[indices[e]]; f < other_indptr[indices[e] + 1]; ++f) {
+        to = not_below(to, beyond, places, i64(other_indices[f]));
+        new_values[to] += rounded_product(values[e], other_values[f]);
+      }
+    }
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+} // namespace wl

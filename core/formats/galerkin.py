@@ -1,0 +1,107 @@
+"""The triple product ``R A P`` of a coarser level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InvalidArgument, ShapeMismatch
+from ..executor import brought_together
+from ..operations import structure
+from .arithmetic import matmul
+from .base import Matrix
+from .csr import Csr
+
+
+def galerkin(P: Any, A: Any, R: Any = None) -> Csr:
+    """Return ``R A P``, the operator of a coarser level, with ``R`` the adjoint of ``P``.
+
+    Parameters
+    ----------
+    P : matrix, shape (n, m)
+        Interpolates from the coarser level.
+    A : matrix, shape (n, n)
+        The operator of the finer level.
+    R : matrix, shape (m, n), optional
+        Restricts to the coarser level; ``P.H`` by default.
+
+    Returns
+    -------
+    Csr, shape (m, m)
+        Rows are sorted; sums that cancel stay as zeros.
+
+    Raises
+    ------
+    ShapeMismatch
+        If the shapes do not fit.
+    InvalidArgument
+        If an operand has no entries.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 2.0]]))
+    >>> P = wl.Csr(np.array([[0.5], [1.0], [0.5]]))
+    >>> wl.galerkin(P, A).to_dense()
+    array([[1.]])
+    """
+    from ..operator import as_linop
+
+    given = [as_linop(one) for one in (P, A) if one is not None]
+    given += [] if R is None else [as_linop(R)]
+    for one in given:
+        if not isinstance(one, Matrix):
+            raise InvalidArgument(f"galerkin needs matrices, got {type(one).__name__}")
+    matrices = brought_together("galerkin", *given)
+    P, A = matrices[:2]
+    rows, columns = P.shape
+    if A.shape != (rows, rows):
+        raise ShapeMismatch(
+            f"galerkin: P is {rows}x{columns}, so A is {rows}x{rows}; got {A.shape[0]}x{A.shape[1]}"
+        )
+    restriction = adjoint(P) if R is None else matrices[2]
+    if restriction.shape[1] != rows:
+        raise ShapeMismatch(
+            f"galerkin: R has as many columns as A has rows, {rows}; got "
+            f"{restriction.shape[0]}x{restriction.shape[1]}"
+        )
+    return matmul(restriction, matmul(A, P))
+
+
+class Galerkin:
+    """The product ``R A P`` again and again, for new values of ``A`` in the same pattern.
+
+    The first time its pattern is found; afterwards values alone are computed, at known places.
+
+    Parameters
+    ----------
+    P, R : Csr
+        The transfers, of the dtype of ``A``.
+    """
+
+    def __init__(self, P: Csr, R: Csr) -> None:
+        self.P, self.R = P, R
+        self._between: Csr | None = None
+        self._product: Csr | None = None
+
+    def __call__(self, A: Csr) -> Csr:
+        """Return the product, in arrays of its own."""
+        if self._between is None or self._product is None:
+            self._between = matmul(A, self.P)
+            self._product = matmul(self.R, self._between)
+            return self._product
+        self._between = _with_new_values(self._between, A, self.P)
+        self._product = _with_new_values(self._product, self.R, self._between)
+        return self._product
+
+
+def _with_new_values(C: Csr, A: Csr, B: Csr) -> Csr:
+    if len({m.dtype for m in (A, B, C)}) > 1 or len({m.index_dtype for m in (A, B, C)}) > 1:
+        return matmul(A, B)
+    (data,) = A.executor.run(structure.csr_matmul_values, A, B, C)
+    return C._with_data(data)
+
+
+def adjoint(P: Any) -> Csr:
+    """Return the conjugate transpose by compressed rows."""
+    turned: Csr = P.asformat("csr").transpose()
+    return turned.conj() if turned.dtype.kind == "c" else turned

@@ -1,0 +1,95 @@
+"""Jacobi's preconditioner with row sums of absolute values in place of the diagonal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...core.dtypes import real_dtype
+from ...core.errors import InvalidMatrix
+from ...core.formats import Csr, Diagonal, Matrix
+from ...core.formats.rowwise import row_bounds
+from ...core.operations import coarsen
+from .base import Preconditioner
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+
+
+class L1Jacobi(Preconditioner):
+    """The inverse of the row sums of absolute values, with the sign (phase) of the diagonal.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        Any format.
+
+    Raises
+    ------
+    InvalidMatrix
+        If a row has no entry that is not 0, or one that is not finite; names the row.
+
+    Notes
+    -----
+    ``x += M (b - A x)`` converges for every Hermitian positive definite ``A`` without a factor that
+    must be found, which makes it a smoother of :class:`Multigrid` that cannot fail. The price is
+    1.3 to 2.2 times the iterations that :class:`Chebyshev` needs there.
+
+    References
+    ----------
+    A. H. Baker, R. D. Falgout, T. V. Kolev, U. M. Yang, Multigrid smoothers for ultraparallel
+    computing, SIAM J. Sci. Comput. 33 (2011), section 5.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[4.0, -1.0], [-1.0, 2.0]]))
+    >>> wl.preconditioners.L1Jacobi(A) @ np.array([5.0, 3.0])
+    array([1., 1.])
+    """
+
+    parts = ("inverse",)
+
+    inverse: Diagonal
+
+    def _setup(self, A: Matrix) -> None:
+        self.inverse = self._inverted(A)
+
+    def _refresh(self, A: Matrix) -> None:
+        self.inverse.update_values(self._inverted(A).data)
+
+    def _inverted(self, A: Matrix) -> Diagonal:
+        S: Csr = A.asformat("csr").without_duplicates()
+        executor, n = S.executor, S.shape[0]
+        inverse = executor.allocate((n,), S.dtype)
+        bad = executor.zeros((1,), "int64")
+        executor.run(coarsen.invert_sums, *row_bounds(S), S.indices, S.data, inverse, bad)
+        count = int(executor.to_host(bad)[0])
+        if count:
+            sums = row_sums(S)
+            host = executor.to_host(sums)
+            row = int((~((host > 0) & (host < float("inf")))).argmax())
+            raise InvalidMatrix(
+                f"L1Jacobi: the absolute values of row {row} add up to {host[row]} ({count} such "
+                "rows), which has no inverse"
+            )
+        return Diagonal._from_arrays(executor, S.shape, inverse)
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.inverse._apply(x, y, alpha, beta)
+
+    @property
+    def T(self) -> L1Jacobi:
+        """The same row sums: those of the transpose where the pattern is symmetric."""
+        return self
+
+    @property
+    def H(self) -> L1Jacobi:
+        """The conjugate of the inverse."""
+        return self._remade(lambda part: part.H)
+
+
+def row_sums(S: Csr) -> Array:
+    """Return the sums of the absolute values of the rows."""
+    sums = S.executor.allocate((S.shape[0],), real_dtype(S.dtype))
+    S.executor.run(coarsen.absolute_sums, *row_bounds(S), S.data, sums)
+    return sums

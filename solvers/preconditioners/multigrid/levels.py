@@ -1,0 +1,152 @@
+"""The levels of a hierarchy: a matrix, the way down and up, and smoothers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ....core.errors import InvalidArgument, ShapeMismatch
+from ....core.formats import Matrix
+from ....core.formats.galerkin import adjoint
+from ....core.lazy import Temporary
+from ....core.linop import LinOp
+from ....core.operator import as_linop
+
+if TYPE_CHECKING:
+    from ....core.executor import Executor
+    from .smoothers import Smoother
+
+
+@dataclass
+class Level:
+    """One level but the coarsest.
+
+    Attributes
+    ----------
+    A : Matrix, shape (n, n)
+        The operator.
+    P : Matrix, shape (n, m)
+        Interpolates from the next level.
+    R : Matrix, shape (m, n)
+        Restricts residuals to it.
+    before, after : Smoother
+        What smooths before the next level is visited, and after.
+    """
+
+    A: Matrix
+    P: Matrix
+    R: Matrix
+    before: Smoother
+    after: Smoother
+    temporaries: tuple[Temporary, ...] = field(default_factory=lambda: _temporaries(), repr=False)
+
+    def remade(self, change: Callable[[LinOp], LinOp]) -> Level:
+        """Return the level with changed operators and temporaries of its own."""
+        known: dict[int, LinOp] = {}
+
+        def changed(part: LinOp) -> LinOp:
+            """Change each operator once: smoothers have the matrix of the level too."""
+            if id(part) not in known:
+                known[id(part)] = change(part)
+            return known[id(part)]
+
+        A: Any = changed(self.A)
+        before = self.before.remade(A, changed)
+        after = before if self.after is self.before else self.after.remade(A, changed)
+        P: Any = changed(self.P)
+        R: Any = changed(self.R)
+        return Level(A, P, R, before, after)
+
+    def turned(self, turn: Callable[[LinOp], LinOp]) -> Level:
+        """Return the level of the transposed or the adjoint hierarchy."""
+        A: Any = turn(self.A)
+        P: Any = turn(self.R)
+        R: Any = turn(self.P)
+        after = self.before.turned(A, turn)
+        before = after if self.after is self.before else self.after.turned(A, turn)
+        return Level(A, P, R, before, after)
+
+    @property
+    def resident(self) -> bool:
+        """Whether the work of this level is made of executor operations alone."""
+        parts = (self.A, self.P, self.R, self.before, self.after)
+        return all(part.resident for part in parts)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the matrices of this level."""
+        return sum(int(getattr(part, "nbytes", 0)) for part in (self.A, self.P, self.R))
+
+
+def _temporaries() -> tuple[Temporary, ...]:
+    return tuple(Temporary() for _ in range(8))
+
+
+def checked_levels(
+    given: Sequence[Any], executor: Executor | str | None
+) -> list[tuple[Matrix, Matrix | None, Matrix | None]]:
+    """Return matrices ``(A, P, R)`` of all levels on one executor; the last one has ``A`` alone.
+
+    Raises
+    ------
+    InvalidArgument
+        If a level is no tuple of matrices, or there is none.
+    ShapeMismatch
+        If neighbouring levels do not fit; names the level.
+    """
+    found: list[tuple[Matrix, Matrix | None, Matrix | None]] = []
+    for number, one in enumerate(given):
+        parts = tuple(one) if isinstance(one, (tuple, list)) else (one,)
+        if not 1 <= len(parts) <= 3:
+            raise InvalidArgument(
+                f"level {number}: expected (A, P, R), (A, P) or A, got {len(parts)} operands"
+            )
+        matrices = [None if part is None else _matrix(part, number, executor) for part in parts]
+        A, P, R = (*matrices, None, None)[:3]
+        if A is None:
+            raise InvalidArgument(f"level {number}: expected a matrix A, got None")
+        if executor is None:
+            executor = A.executor
+        if P is not None and R is None:
+            R = adjoint(P)
+        found.append((A, P, R))
+    if not found:
+        raise InvalidArgument("levels: expected at least one level (A, P, R), got none")
+    _check_shapes(found)
+    return found
+
+
+def _matrix(part: Any, number: int, executor: Executor | str | None) -> Matrix:
+    made = as_linop(part, executor)
+    if not isinstance(made, Matrix):
+        raise InvalidArgument(
+            f"level {number}: expected matrices, got {type(part).__name__}: an operator whose "
+            "entries are not known has no diagonal to smooth with"
+        )
+    return made if executor is None else made.to(executor)
+
+
+def _check_shapes(levels: list[tuple[Matrix, Matrix | None, Matrix | None]]) -> None:
+    for number, (A, P, R) in enumerate(levels):
+        n = A.shape[0]
+        if A.shape[1] != n:
+            raise ShapeMismatch(f"level {number}: A is {n}x{A.shape[1]}, not square")
+        if number == len(levels) - 1:
+            if P is not None or R is not None:
+                raise ShapeMismatch(
+                    f"level {number} is the last one and has a P: give the next level's matrix "
+                    "(R @ A @ P) after it"
+                )
+            return
+        below = levels[number + 1][0].shape[0]
+        if P is None or R is None:
+            raise InvalidArgument(
+                f"level {number}: all levels but the last have (A, P, R) or (A, P)"
+            )
+        if P.shape != (n, below) or R.shape != (below, n):
+            raise ShapeMismatch(
+                f"level {number}: A is {n}x{n} and the next level's {below}x{below}, so P is "
+                f"{n}x{below} and R {below}x{n}; got {P.shape[0]}x{P.shape[1]} and "
+                f"{R.shape[0]}x{R.shape[1]}"
+            )

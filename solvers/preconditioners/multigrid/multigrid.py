@@ -1,0 +1,333 @@
+"""Multigrid cycles as a preconditioner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ....core.dtypes import is_complex, real_dtype, value_dtype
+from ....core.errors import InvalidArgument, ShapeMismatch
+from ....core.formats import Matrix
+from ....core.formats.galerkin import Galerkin
+from ....core.lazy import Temporary
+from ....core.linop import LinOp
+from ....core.operations import precision, vector
+from ...facts import find_facts
+from ..base import Preconditioner
+from .coarsest import coarsest_solver
+from .cycle import CYCLES, Walk
+from .levels import Level, checked_levels
+from .report import Report, report_of
+from .smoothers import smoothers_of
+
+if TYPE_CHECKING:
+    from ....core.executor import Array, Executor
+
+Parts = list[tuple[Matrix, Matrix | None, Matrix | None]]
+
+
+class Multigrid(Preconditioner):
+    """Multigrid cycles with matrices and transfers that you give.
+
+    Usually made by :meth:`from_levels` or :meth:`from_pyamg`; :class:`Amg` makes the levels itself.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        The operator of the finest level.
+    levels : sequence of (A, P, R)
+        The matrices of all levels, the finest first: the operator, the interpolation from the next
+        level and the restriction to it. ``R`` may be left out: it is the adjoint of ``P`` then.
+        The last level has ``A`` alone.
+    smoother : str, Settings, callable, or a pair of those
+        A preconditioner by name (``"chebyshev:degree=2"``, ``"l1jacobi"``, ``"jacobi"``,
+        ``"blockjacobi"``, ``"ilu:sweeps=2,apply=sweeps:2"``), its settings, or a function of a
+        level's matrix that makes one. A pair smooths before and after the coarse level; a single
+        one that is not Hermitian is used with its adjoint after it, if the matrix is Hermitian.
+    cycle : {"V", "W", "F", "K"}
+        How often coarse levels are visited. K, with two iterations of flexible conjugate gradients
+        on each level, is another operator in every iteration: use it with ``Fcg``.
+    sweeps : int or (int, int)
+        Applications of the smoother before and after the coarse level.
+    coarsest : {"dense"} or Settings or callable
+        How the coarsest level is solved: by its dense inverse (a pseudo-inverse if it is singular),
+        settings of a solver, or a function of its matrix that makes one.
+    dtype : dtype, optional
+        What levels are stored and computed in, such as ``"float32"`` below a float64 solver; that
+        of the matrix by default. Columns are scaled on the way, so that small residuals do not
+        leave the range.
+    executor : Executor or str, optional
+        Where it lives; that of the matrix by default.
+
+    Raises
+    ------
+    ShapeMismatch
+        If levels do not fit together; names the level.
+    InvalidArgument
+        If an option is out of its range.
+    InvalidMatrix
+        If a smoother cannot be made of a level.
+
+    Notes
+    -----
+    Applying is made of executor operations alone: Krylov loops record the whole cycle with their
+    own operations, and on ``cuda`` it runs within the graph of the loop. Each Chebyshev step is a
+    product and one pass over vectors.
+
+    References
+    ----------
+    W. L. Briggs, V. E. Henson, S. F. McCormick, A Multigrid Tutorial, 2nd ed., SIAM 2000; U.
+    Trottenberg, C. W. Oosterlee, A. Schueller, Multigrid, Academic Press 2001.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> n, m = 63, 31
+    >>> A = 2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
+    >>> P = np.zeros((n, m))
+    >>> for j in range(m):
+    ...     P[2 * j : 2 * j + 3, j] = 0.5, 1.0, 0.5
+    >>> M = wl.preconditioners.Multigrid.from_levels([(A, P), P.T @ A @ P])
+    >>> wl.solvers.Cg(wl.Csr(A), M, rtol=1e-8).solve(np.ones(n)).iterations < 10
+    True
+    """
+
+    parts = ()
+    updates_in_place = False
+
+    levels: list[Level]
+    coarsest: LinOp
+    #: Makes the operators of coarser levels again; made by the first update.
+    _products: list[Galerkin] | None
+
+    def __init__(
+        self,
+        A: Any,
+        levels: Sequence[Any] = (),
+        *,
+        smoother: Any = "chebyshev",
+        cycle: str = "V",
+        sweeps: int | Sequence[int] = 1,
+        coarsest: Any = "dense",
+        dtype: Any = None,
+        executor: Executor | str | None = None,
+    ) -> None:
+        self._given = list(levels)
+        self._set_options(smoother, cycle, sweeps, coarsest, dtype)
+        super().__init__(A, executor=executor)
+
+    def _set_options(
+        self, smoother: Any, cycle: str, sweeps: Any, coarsest: Any, dtype: Any
+    ) -> None:
+        if cycle not in CYCLES:
+            raise InvalidArgument(f"cycle: expected one of {', '.join(CYCLES)}, got {cycle!r}")
+        self.smoother, self.cycle, self.coarse_solver = smoother, cycle, coarsest
+        self.sweeps = _pair(sweeps)
+        self.level_dtype = None if dtype is None else value_dtype(np.dtype(dtype))
+
+    @classmethod
+    def from_levels(cls, levels: Sequence[Any], **options: Any) -> Multigrid:
+        """Return multigrid with the given levels.
+
+        Parameters
+        ----------
+        levels : sequence of (A, P, R), (A, P) or A
+            As of the class; SciPy's matrices and arrays are taken too.
+        **options
+            As of the class.
+        """
+        found = checked_levels(levels, options.pop("executor", None))
+        made: Multigrid = cls(found[0][0], found, **options)
+        return made
+
+    @classmethod
+    def from_pyamg(cls, hierarchy: Any, **options: Any) -> Multigrid:
+        """Return multigrid with the levels of a ``pyamg`` hierarchy.
+
+        Parameters
+        ----------
+        hierarchy : pyamg.MultilevelSolver
+            Its matrices are copied; its smoothers are not: say which one with ``smoother=``.
+        **options
+            As of the class.
+
+        Examples
+        --------
+        >>> import wollemi as wl
+        >>> import pyamg                                                    # doctest: +SKIP
+        >>> ml = pyamg.smoothed_aggregation_solver(S)                       # doctest: +SKIP
+        >>> M = wl.preconditioners.Multigrid.from_pyamg(ml)                 # doctest: +SKIP
+        """
+        levels = getattr(hierarchy, "levels", None)
+        if not levels or not hasattr(levels[0], "A"):
+            raise InvalidArgument(
+                "from_pyamg: expected a hierarchy of PyAMG, with .levels that have A, P and R; got "
+                f"{type(hierarchy).__name__}"
+            )
+        given = [(one.A, one.P, one.R) for one in levels[:-1]]
+        # BSR matrices of PyAMG have blocks for its own kernels: compressed rows are multiplied here
+        rows = [tuple(part.tocsr() for part in level) for level in given]
+        return cls.from_levels([*rows, levels[-1].A.tocsr()], **options)
+
+    # ---- set-up
+
+    def _setup(self, A: Matrix) -> None:
+        self._hermitian = find_facts(A).hermitian
+        self._products = None
+        self._build(self._hierarchy(A))
+
+    def _hierarchy(self, A: Matrix) -> Parts:
+        """Return the matrices of all levels."""
+        found = checked_levels(self._given or [A], A.executor)
+        if found[0][0].shape != A.shape:
+            raise ShapeMismatch(
+                f"levels: the first one has a matrix of {found[0][0].shape[0]} rows, and A has "
+                f"{A.shape[0]}"
+            )
+        return [(A, *found[0][1:]), *found[1:]]
+
+    def _build(self, matrices: Parts) -> None:
+        """Make smoothers, the coarsest solver and the copies in the dtype of the levels."""
+        A = matrices[0][0]
+        inner = self._inner_dtype(A.dtype)
+        self.levels = []
+        for matrix, P, R in matrices[:-1]:
+            assert P is not None and R is not None
+            smoothers = smoothers_of(matrix, self.smoother, self._hermitian)
+            level = Level(matrix, P, R, *smoothers)
+            self.levels.append(level.remade(lambda part: part.astype(inner)))
+        solver = coarsest_solver(matrices[-1][0], self.coarse_solver)
+        self.coarsest = solver.astype(inner)
+        self._last = matrices[-1][0]
+        self._begin()
+
+    def _inner_dtype(self, outer: np.dtype[Any]) -> np.dtype[Any]:
+        """Return the dtype of the levels: as real or complex as the matrix."""
+        if self.level_dtype is None:
+            return np.dtype(outer)
+        real = real_dtype(self.level_dtype)
+        if real.itemsize > real_dtype(outer).itemsize:
+            return np.dtype(outer)
+        return np.result_type(real, np.complex64) if is_complex(outer) else real
+
+    def _begin(self) -> None:
+        """Make what applications share."""
+        self._walk = Walk(self.levels, self.coarsest, self.cycle, self.sweeps)
+        self._temporaries = tuple(Temporary() for _ in range(4))
+
+    def _refresh(self, A: Matrix) -> None:
+        """Set up again for new values of the finest matrix: the transfers are kept.
+
+        The operators of coarser levels are ``R A P``.
+        """
+        if self._products is None:
+            transfers = ((level.P, level.R) for level in self.levels)
+            self._products = [
+                Galerkin(*(part.asformat("csr").astype(A.dtype) for part in pair))
+                for pair in transfers
+            ]
+        matrices: Parts = []
+        for level, product in zip(self.levels, self._products, strict=True):
+            matrices.append((A, level.P, level.R))
+            A = product(A.asformat("csr").without_duplicates())
+        self._build([*matrices, (A, None, None)])
+
+    # ---- applying
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        if self.coarsest.dtype != self.dtype:
+            self._apply_in_precision(x, y, alpha, beta)
+        elif alpha == 1 and beta == 0:
+            self._walk.solve(x, y)
+        else:
+            (n, k), run = x.shape, self.executor.run
+            with self._temporaries[0].block(self.executor, n, k, self.dtype) as z:
+                self._walk.solve(x, z)
+                run(vector.axpby, z, y, alpha, beta)
+
+    def _apply_in_precision(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        """Scale each column to a largest value of 1, and compute in the dtype of the levels."""
+        (n, k), executor, run = x.shape, self.executor, self.executor.run
+        first, second, third, _ = self._temporaries
+        inner, real = self.coarsest.dtype, real_dtype(self.dtype)
+        with (
+            first.block(executor, 1, k, real) as scales,
+            second.block(executor, n, k, inner) as b,
+            third.block(executor, n, k, inner) as z,
+        ):
+            scale = scales.reshape(k)
+            run(vector.largest, x, scale)
+            run(precision.lower, x, scale, b)
+            self._walk.solve(b, z)
+            run(precision.raised, z, scale, y, alpha, beta)
+
+    @property
+    def resident(self) -> bool:
+        """Whether applying is made of executor operations alone."""
+        return self.coarsest.resident and all(level.resident for level in self.levels)
+
+    # ---- moving
+
+    def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
+        """Return a copy of which everything was moved; precision stays that of the levels."""
+        made = super()._remade(change)
+        made._products = None
+        inner = made._inner_dtype(made.dtype)
+
+        def changed(part: LinOp) -> LinOp:
+            return change(part).astype(inner)
+
+        made.levels = [level.remade(changed) for level in self.levels]
+        made.coarsest, made._last = changed(self.coarsest), change(self._last)  # type: ignore[assignment]
+        made._begin()
+        return made
+
+    @property
+    def H(self) -> LinOp:
+        """The adjoint: of a Hermitian cycle the cycle itself."""
+        return self._adjoint(lambda part: part.H)
+
+    @property
+    def T(self) -> LinOp:
+        """The transpose."""
+        return self._adjoint(lambda part: part.T)
+
+    def _adjoint(self, turn: Callable[[LinOp], LinOp]) -> Self:
+        """Exchange what comes before the coarse level with what comes after it."""
+        made = super()._remade(turn)
+        made._products = None
+        made.levels = [level.turned(turn) for level in self.levels]
+        made.coarsest, made._last = turn(self.coarsest), turn(self._last)  # type: ignore[assignment]
+        made.sweeps = (self.sweeps[1], self.sweeps[0])
+        made._begin()
+        return made
+
+    # ---- what people look at
+
+    def report(self) -> Report:
+        """Return what the levels are: rows, entries, complexities, memory."""
+        return report_of(self)
+
+    def __str__(self) -> str:
+        return str(self.report())
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the pattern of every level's matrix; returns Matplotlib's figure.
+
+        Needs Matplotlib: ``pip install "wollemi[plot]"``.
+        """
+        from .plot import plot
+
+        return plot(self, **options)
+
+
+def _pair(sweeps: Any) -> tuple[int, int]:
+    pair = tuple(sweeps) if isinstance(sweeps, (tuple, list)) else (sweeps, sweeps)
+    whole = all(isinstance(one, (int, np.integer)) and one >= 0 for one in pair)
+    if len(pair) != 2 or not whole or sum(pair) == 0:
+        raise InvalidArgument(
+            f"sweeps: expected a number of sweeps or a pair (before, after), got {sweeps!r}"
+        )
+    return int(pair[0]), int(pair[1])

@@ -1,0 +1,82 @@
+"""What a hierarchy looks like, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .multigrid import Multigrid
+
+
+@dataclass(frozen=True)
+class Report:
+    """The levels of a hierarchy, the finest first.
+
+    Attributes
+    ----------
+    title : str
+        What it is a report of.
+    rows, entries : list of int
+        Of the matrix of each level.
+    interpolation : list of int
+        Entries of the interpolation from the next level; 0 of the last level.
+    nbytes : int
+        Of all matrices, those of the finest level included.
+    seconds : dict of str to float
+        Time of the set-up by phase.
+    """
+
+    title: str
+    rows: list[int]
+    entries: list[int]
+    interpolation: list[int]
+    nbytes: int
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def operator_complexity(self) -> float:
+        """Entries of all levels divided by those of the finest."""
+        return sum(self.entries) / max(self.entries[0], 1)
+
+    @property
+    def grid_complexity(self) -> float:
+        """Rows of all levels divided by those of the finest."""
+        return sum(self.rows) / max(self.rows[0], 1)
+
+    def __str__(self) -> str:
+        head = f"{'level':>5} {'rows':>12} {'entries':>14} {'per row':>8} {'entries of P':>14}"
+        lines = [self.title, head]
+        for number, (n, nnz, p) in enumerate(
+            zip(self.rows, self.entries, self.interpolation, strict=True)
+        ):
+            lines.append(f"{number:>5} {n:>12,} {nnz:>14,} {nnz / max(n, 1):>8.1f} {p:>14,}")
+        lines.append(
+            f"operator complexity {self.operator_complexity:.2f}, grid complexity "
+            f"{self.grid_complexity:.2f}, {self.nbytes / 2**20:.1f} MiB"
+        )
+        if self.seconds:
+            phases = ", ".join(f"{name} {1e3 * t:.1f} ms" for name, t in self.seconds.items())
+            total = 1e3 * sum(self.seconds.values())
+            lines.append(f"set-up {total:.1f} ms: {phases}")
+        return "\n".join(lines)
+
+
+def report_of(M: Multigrid) -> Report:
+    """Return the report of a hierarchy."""
+    matrices = [level.A for level in M.levels]
+    last = M._last
+    name = type(M).__name__
+    dtype = M.coarsest.dtype
+    levels = len(matrices) + 1
+    title = (
+        f"{name}: {levels} level{'s' * (levels > 1)} in {dtype}, {M.cycle}-cycle, {M.executor.name}"
+    )
+    return Report(
+        title,
+        [*(A.shape[0] for A in matrices), last.shape[0]],
+        [*(A.nnz for A in matrices), last.nnz],
+        [*(level.P.nnz for level in M.levels), 0],
+        sum(level.nbytes for level in M.levels) + int(getattr(M.coarsest, "nbytes", 0)),
+        dict(getattr(M, "seconds", {})),
+    )

@@ -1,0 +1,127 @@
+"""Smoothers: any preconditioner that brings an iterate nearer to the solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+from ....core.errors import InvalidArgument
+from ....core.lazy import Temporary
+from ....core.linop import LinOp
+from ....core.settings import Settings
+from ... import smoothing
+from ...spectrum import estimate
+from ..base import Preconditioner
+from ..block_jacobi import BlockJacobi
+from ..chebyshev import Chebyshev, run
+from ..jacobi import Jacobi
+from ..l1jacobi import L1Jacobi
+
+if TYPE_CHECKING:
+    from ....core.executor import Array
+    from ....core.formats import Matrix
+
+#: Preconditioners that are Hermitian if the matrix is: one smooths before and after the coarse
+#: level. Others smooth with their adjoint afterwards, so that the cycle is Hermitian.
+HERMITIAN = (Chebyshev, L1Jacobi, Jacobi, BlockJacobi)
+
+#: Preconditioners that need a factor to converge: 4/3 divided by the largest eigenvalue of ``M A``.
+DAMPED = (Jacobi, BlockJacobi)
+DAMPING = 4.0 / 3.0
+
+
+class Smoother:
+    """``x += weight M (b - A x)``, or what a preconditioner has of its own for that.
+
+    Attributes
+    ----------
+    M : LinOp
+        Approximates the inverse of the level's matrix.
+    weight : float
+        The factor.
+    """
+
+    def __init__(self, A: Matrix, M: LinOp, weight: float = 1.0) -> None:
+        self.A, self.M, self.weight = A, M, weight
+        self._temporary = Temporary()
+
+    @property
+    def resident(self) -> bool:
+        """Whether smoothing is made of executor operations alone."""
+        return self.M.resident
+
+    def apply(self, b: Array, x: Array, from_zero: bool) -> None:
+        """Bring ``x`` nearer to the solution; ``from_zero`` takes it as 0 and does not read it."""
+        own = getattr(self.M, "_smooth", None)
+        if own is not None:
+            own(b, x, from_zero)
+        elif from_zero:
+            self.M._apply(b, x, self.weight, 0.0)
+        else:
+            executor, (n, k) = self.A.executor, x.shape
+            with self._temporary.block(executor, n, k, self.A.dtype) as q:
+                self.A._apply(x, q, 1.0, 0.0)
+                run(smoothing.residual, executor, {"b": b, "q": q})
+                self.M._apply(q, x, self.weight, 1.0)
+
+    def remade(self, A: Matrix, change: Callable[[LinOp], LinOp]) -> Self:
+        """Return this smoother with a preconditioner of which every operator was changed."""
+        M = self.M._remade(change) if isinstance(self.M, Preconditioner) else change(self.M)
+        return type(self)(A, M, self.weight)
+
+    def turned(self, A: Matrix, turn: Callable[[LinOp], LinOp]) -> Self:
+        """Return the transposed or the adjoint smoother."""
+        return type(self)(A, turn(self.M), self.weight)
+
+
+def smoothers_of(A: Matrix, asked: Any, hermitian: bool) -> tuple[Smoother, Smoother]:
+    """Return the smoothers before and after the coarse level.
+
+    Parameters
+    ----------
+    A : Matrix
+        Of the level.
+    asked : str, Settings, type, callable, or a pair of those
+        What ``smoother=`` says; a callable makes a preconditioner of ``A``.
+    hermitian : bool
+        Whether the matrix of the finest level is Hermitian.
+    """
+    if isinstance(asked, (tuple, list)):
+        if len(asked) != 2:
+            raise InvalidArgument(
+                f"smoother: expected one or a pair (before, after), got {len(asked)} of them"
+            )
+        first, second = (_made(one, A) for one in asked)
+        return Smoother(A, first, _weight(A, first)), Smoother(A, second, _weight(A, second))
+    M = _made(asked, A)
+    before = Smoother(A, M, _weight(A, M))
+    if not hermitian or isinstance(M, HERMITIAN):
+        return before, before
+    adjoint = getattr(M, "H", None)
+    return before, before if adjoint is None else Smoother(A, adjoint, before.weight)
+
+
+def _made(asked: Any, A: Matrix) -> LinOp:
+    from ..names import preconditioner  # which knows multigrid
+
+    if isinstance(asked, (str, Settings)):
+        made = preconditioner(asked, A)
+    elif callable(asked) and not isinstance(asked, LinOp):
+        made = asked(A)
+        if isinstance(made, Settings):
+            made = made.on(A)
+    else:
+        made = asked
+    if not isinstance(made, LinOp) or made.shape != A.shape:
+        raise InvalidArgument(
+            'smoother: expected a name such as "chebyshev:degree=2", settings such as '
+            f"Chebyshev(degree=2), or a function of a level's matrix that makes one; got {asked!r}"
+        )
+    return made
+
+
+def _weight(A: Matrix, M: LinOp) -> float:
+    if not isinstance(M, DAMPED) or A.shape[0] == 0:
+        return 1.0
+    radius = estimate(A, M).radius
+    return DAMPING / radius if radius > 0 else 1.0

@@ -1,0 +1,268 @@
+"""Algebraic multigrid: the levels that are made of a matrix."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.preconditioners import Amg
+
+from .conftest import DTYPES, block, convection, poisson, tolerance
+
+
+def diffusion(k: np.ndarray) -> sp.csr_array:
+    """Return finite volumes on cells of conductivity k, with fixed values at the boundary."""
+    n = k.size
+    number = np.arange(n).reshape(k.shape)
+    diagonal, rows, columns, values = np.zeros(k.shape), [], [], []
+    for axis in range(k.ndim):
+        K, N, D = (np.moveaxis(a, axis, 0) for a in (k, number, diagonal))
+        t = 2 * K[1:] * K[:-1] / (K[1:] + K[:-1])
+        D[1:] += t
+        D[:-1] += t
+        D[0] += 2 * K[0]
+        D[-1] += 2 * K[-1]
+        rows += [N[1:].ravel(), N[:-1].ravel()]
+        columns += [N[:-1].ravel(), N[1:].ravel()]
+        values += [-t.ravel()] * 2
+    rows, columns = [*rows, number.ravel()], [*columns, number.ravel()]
+    values = [*values, diagonal.ravel()]
+    joined = (np.concatenate(part) for part in (values, rows, columns))
+    data, i, j = joined
+    return sp.csr_array((data, (i, j)), shape=(n, n))
+
+
+def jumps(n: int, contrast: float) -> np.ndarray:
+    return contrast ** np.random.default_rng(0).random((n, n))
+
+
+def beam(nx: int, ny: int) -> tuple[sp.csr_array, np.ndarray]:
+    """Return plane elasticity of squares, held at the left end, and the points of its nodes."""
+    nu, gauss = 0.3, np.array([-1.0, 1.0]) / np.sqrt(3)
+    C = np.array([[1 - nu, nu, 0], [nu, 1 - nu, 0], [0, 0, (1 - 2 * nu) / 2]])
+    K = np.zeros((8, 8))
+    corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+    for s in gauss:
+        for t in gauss:
+            dN = corners * (1 + corners[:, ::-1] * [t, s]) / 2
+            B = np.zeros((3, 8))
+            B[0, ::2], B[1, 1::2] = dN[:, 0], dN[:, 1]
+            B[2, ::2], B[2, 1::2] = dN[:, 1], dN[:, 0]
+            K += B.T @ C @ B / 4
+    grid = np.arange((nx + 1) * (ny + 1)).reshape(nx + 1, ny + 1)
+    nodes = np.stack([grid[:-1, :-1], grid[1:, :-1], grid[1:, 1:], grid[:-1, 1:]], -1).reshape(
+        -1, 4
+    )
+    unknowns = (2 * nodes[:, :, None] + np.arange(2)).reshape(-1, 8)
+    rows, columns = np.repeat(unknowns, 8, 1).ravel(), np.tile(unknowns, 8).ravel()
+    A = sp.coo_array((np.tile(K.ravel(), len(nodes)), (rows, columns))).tocsr()
+    free = np.arange(2 * (ny + 1), A.shape[0])
+    x, y = np.meshgrid(np.arange(nx + 1.0), np.arange(ny + 1.0), indexing="ij")
+    return A[free][:, free].tocsr(), np.stack([x.ravel(), y.ravel()], -1)[ny + 1 :]
+
+
+SYSTEMS = {
+    "poisson": (lambda: poisson(48), 10),
+    "jumps": (lambda: diffusion(jumps(40, 1e6)), 13),
+    "anisotropic": (lambda: sp.csr_array(sp.kronsum(*[sp.diags_array(
+        [-w, 2 * w, -w], offsets=[-1, 0, 1], shape=(40, 40)) for w in (1.0, 1e-3)])), 12),
+    "three-dimensional": (lambda: diffusion(np.ones((14, 14, 14))), 10),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_scalar_systems(on, rng, name):
+    make, most = SYSTEMS[name]
+    A = wl.Csr(make(), executor=on)
+    for dtype in (None, "float32"):
+        M = Amg(A, dtype=dtype)
+        result = wl.solvers.Cg(A, M, rtol=1e-8).solve(rng.standard_normal(A.shape[0]))
+        assert result.converged
+        assert result.iterations <= most
+        assert M.report().operator_complexity < 3.6
+        assert M.resident
+
+
+@pytest.mark.parametrize("kind", ["classical", "aggregation"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype(on, rng, kind, dtype):
+    A = wl.Csr(poisson(24, dtype), executor=on)
+    near = None
+    if A.dtype.kind == "c":  # the matrix is that of real numbers, twisted
+        near = np.exp(1j * np.arange(576))
+    M = Amg(A, kind, near_null=near if kind == "aggregation" else None, coarse_rows=30)
+    assert len(M.levels) >= 1
+    result = wl.solvers.Cg(A, M, rtol=tolerance(dtype)).solve(block(rng, (576, 2), dtype))
+    assert result.converged
+    if A.dtype.kind != "c" or kind == "aggregation":
+        assert result.iterations <= 14
+
+
+@pytest.mark.parametrize("kind", ["classical", "aggregation"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_levels_are_the_same_bit_for_bit(on, kind, dtype):
+    A = diffusion(jumps(20, 1e4)).astype(dtype)
+    made = [
+        Amg(wl.Csr(A, executor=where), kind, coarse_rows=20, theta=0.1)
+        for where in (on, "reference")
+    ]
+    for ours, theirs in zip(*(M.levels for M in made), strict=True):
+        for part in "APR":
+            a, b = (getattr(level, part).tocsr().to_scipy() for level in (ours, theirs))
+            np.testing.assert_array_equal(a.indptr, b.indptr)
+            np.testing.assert_array_equal(a.indices, b.indices)
+            np.testing.assert_array_equal(a.data, b.data)
+
+
+def test_levels_do_not_depend_on_threads():
+    A = diffusion(np.ones((24, 24, 24)))
+    one, two = (Amg(wl.Csr(A, executor=f"omp:{threads}")) for threads in (1, 2))
+    for ours, theirs in zip(one.levels, two.levels, strict=True):
+        np.testing.assert_array_equal(ours.A.data, theirs.A.data)
+        np.testing.assert_array_equal(ours.P.data, theirs.P.data)
+
+
+def test_elasticity_with_rigid_body_modes(on, rng):
+    S, points = beam(60, 12)
+    A = wl.Csr(S, executor=on)
+    M = Amg(A, near_null=wl.rigid_body_modes(points), coarse_rows=60)
+    assert "aggregation" not in M.notes
+    assert M.levels[0].P.shape[1] % 3 == 0
+    solver = wl.solvers.Cg(A, M, rtol=1e-8)
+    result = solver.solve(rng.standard_normal(A.shape[0]))
+    plain = wl.solvers.Cg(A, "jacobi", rtol=1e-8).solve(rng.standard_normal(A.shape[0]))
+    assert result.converged
+    assert result.iterations < plain.iterations / 6
+    assert M.report().operator_complexity < 1.5
+
+
+def test_interpolation_keeps_the_near_null_space(on):
+    S, points = beam(20, 6)
+    modes = wl.rigid_body_modes(points)
+    from wollemi.solvers.preconditioners.multigrid import aggregation as stages
+
+    A = wl.Csr(S, executor=on)
+    near = A.executor.from_host(modes)
+    label, count = stages.aggregates(stages.coupled_part(stages.node_matrix(A, 2), 0.0))
+    T, coarse = stages.tentative(label, count, near, 2, A)
+    T, coarse = T.to_scipy(), A.executor.to_host(coarse)
+    np.testing.assert_allclose(T @ coarse, modes, atol=1e-12)
+    gram = (T.T @ T).toarray()
+    used = gram.diagonal() > 0
+    np.testing.assert_allclose(gram[np.ix_(used, used)], np.eye(used.sum()), atol=1e-12)
+
+
+def test_rows_of_interpolation_add_up_to_one_inside(on):
+    A = wl.Csr(poisson(20), executor=on)
+    P = Amg(A, coarse_rows=20).levels[0].P.to_scipy()
+    inside = np.abs(poisson(20).sum(axis=1)) < 1e-12
+    np.testing.assert_allclose(P.sum(axis=1)[inside], 1, rtol=1e-12)
+    assert np.diff(P.indptr).max() <= 4
+
+
+def test_neumann_problems(on, rng):
+    n = 20
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tolil()
+    line[0, 0] = line[-1, -1] = 1
+    A = wl.Csr(sp.csr_array(sp.kronsum(line.tocsr(), line.tocsr())), executor=on)
+    b = rng.standard_normal(n * n)
+    b -= b.mean()
+    for kind in ("classical", "aggregation"):
+        result = wl.solvers.Cg(A, Amg(A, kind, coarse_rows=40), rtol=1e-8).solve(b)
+        assert result.converged
+        assert result.iterations <= 16
+
+
+def test_unsymmetric_systems(on, rng):
+    A = wl.Csr(convection(30), executor=on)
+    b = rng.standard_normal(900)
+    for solver in (wl.solvers.Bicgstab, wl.solvers.Gmres):
+        assert solver(A, Amg(A, coarse_rows=60), rtol=1e-8).solve(b).iterations <= 12
+
+
+def test_new_values_keep_the_coarse_rows(on, rng):
+    k = jumps(24, 1e2)
+    A = wl.Csr(diffusion(k), executor=on)
+    M = Amg(A, coarse_rows=40)
+    solver = wl.solvers.Cg(A, M, rtol=1e-8)
+    b = rng.standard_normal(576)
+    assert solver.solve(b).converged
+    rows, patterns = M.report().rows, [level.P.indices for level in M.levels]
+    A.update_values(wl.Csr(diffusion(k**1.5), executor=on).data)
+    solver.update()
+    after = solver.solve(b)
+    assert after.converged
+    assert after.iterations <= 20
+    assert M.report().rows == rows
+    assert all(level.P.indices is p for level, p in zip(M.levels, patterns, strict=True))
+
+
+def test_rows_without_neighbours_are_left_to_the_smoother(on, rng):
+    S = poisson(20).tolil()
+    for fixed in range(0, 400, 7):
+        S[fixed], S[:, [fixed]] = 0, 0
+        S[fixed, fixed] = 1
+    A = wl.Csr(S.tocsr(), executor=on)
+    for kind in ("classical", "aggregation"):
+        M = Amg(A, kind, coarse_rows=30)
+        result = wl.solvers.Cg(A, M, rtol=1e-8).solve(rng.standard_normal(400))
+        assert result.converged
+        assert result.iterations <= 14
+
+
+def test_small_and_diagonal_matrices(on):
+    for S in (sp.eye_array(3).tocsr(), sp.csr_array((0, 0)), sp.eye_array(400).tocsr() * 2.0):
+        M = Amg(wl.Csr(S, executor=on))
+        n = S.shape[0]
+        expected = np.ones(n) / (S.diagonal() if n else 1)
+        np.testing.assert_allclose(M @ np.ones(n), expected, rtol=0.5)
+
+
+def test_by_name_and_settings(on, rng):
+    A = wl.Csr(poisson(24), executor=on)
+    b = rng.standard_normal(576)
+    for M in ("amg", "amg:theta=0.5,dtype=float32", Amg(cycle="W")):
+        assert wl.solvers.Cg(A, M, rtol=1e-8).solve(b).converged
+    made = Amg(A, theta=0.5)
+    assert repr(made.settings) == "Amg(theta=0.5)"
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(made)) @ b, made @ b, rtol=1e-12)
+    np.testing.assert_allclose(made.to("reference") @ b, made @ b, rtol=1e-10)
+
+
+def test_the_table_has_the_phases(on):
+    text = str(Amg(wl.Csr(poisson(24), executor=on)))
+    for word in ("Amg: 2 levels", "operator complexity", "grid complexity", "MiB", "coarsening"):
+        assert word in text
+
+
+def test_rigid_body_modes_are_translations_and_rotations():
+    points = np.random.default_rng(1).random((5, 3))
+    modes = wl.rigid_body_modes(points).reshape(5, 3, 6)
+    for axis in range(3):
+        np.testing.assert_array_equal(modes[:, axis, axis], 1)
+    centred = points - points.mean(axis=0)
+    for number, axis in ((3, 2), (4, 0), (5, 1)):
+        e = np.eye(3)[axis]
+        np.testing.assert_allclose(modes[:, :, number], np.cross(e, centred), atol=1e-14)
+    with pytest.raises(wl.errors.InvalidArgument, match="shape"):
+        wl.rigid_body_modes(np.ones((4, 4)))
+    with pytest.raises(wl.errors.InvalidArgument, match="finite"):
+        wl.rigid_body_modes([[np.nan, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"kind": "geometric"}, "InvalidArgument", "auto, classical, aggregation"),
+        ({"theta": 2}, "InvalidArgument", "theta"),
+        ({"block_size": 0}, "InvalidArgument", "block_size"),
+        ({"block_size": 3}, "InvalidArgument", "not a multiple of 3"),
+        ({"width": -1}, "InvalidArgument", "width"),
+        ({"near_null": np.ones(3)}, "ShapeMismatch", "length 4"),
+    ],
+)
+def test_options_are_checked(options, error, message):
+    with pytest.raises(getattr(wl.errors, error), match=message):
+        Amg(wl.Csr(poisson(2)), **options)
