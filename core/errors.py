@@ -64,6 +64,23 @@ class KernelCompileError(WollemiError, RuntimeError):
     """A kernel source that the run-time compiler refused; the message holds its log."""
 
 
+class NotConverged(WollemiError, RuntimeError):
+    """Eigenvalues or singular values that were asked for and did not converge.
+
+    Attributes
+    ----------
+    result : EigenResult or SingularResult
+        What was reached: all pairs with their residuals and a verdict each.
+    """
+
+    def __init__(self, message: str, result: object) -> None:
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.result)
+
+
 class SolveInterrupted(WollemiError, KeyboardInterrupt):
     """Ctrl-C during a solve.
 

@@ -32,6 +32,7 @@ class Stop(IntEnum):
     NO_PROGRESS = 11
     CRITERION = 12
     OUT_OF_RANGE = 13
+    ILL_CONDITIONED = 14
 
     @property
     def sentence(self) -> str:
@@ -72,6 +73,10 @@ _SENTENCES = {
     Stop.OUT_OF_RANGE: (
         "out of range: the solution overflows the dtype, or loses its digits near zero; scale A "
         "or b, or use a wider dtype"
+    ),
+    Stop.ILL_CONDITIONED: (
+        "ill-conditioned: the estimate of the condition number reached conlim; scale the columns "
+        'of A with M="columns", add damp, or raise conlim'
     ),
 }
 

@@ -19,9 +19,10 @@ from .attempts import DIRECT, SHORT, Attempt, Attempts
 from .facts import Facts, find_facts
 from .gmres import checked_restart
 from .kept import facts_of
+from .least_squares_functions import solve_rectangular
 from .preconditioners import Jacobi
 from .preconditioners.names import parsed
-from .registry import SOLVERS
+from .registry import LEAST_SQUARES, SOLVERS
 
 #: Cycle length of GMRES when nothing is known of the matrix: SciPy's 20 stalls on many real
 #: matrices where 30 does not.
@@ -67,9 +68,10 @@ def solve(
 
     Parameters
     ----------
-    A : LinOp, matrix of wollemi, SciPy, CuPy or PyTorch, or array, shape (n, n)
-        The operator.
-    b : array, shape (n,) or (n, k)
+    A : LinOp, matrix of wollemi, SciPy, CuPy or PyTorch, or array, shape (n, n) or (m, n)
+        The operator. If it is not square, ``|A x - b|`` is minimized by :class:`Lsmr`, with the
+        columns scaled, and ``rtol`` is its ``atol`` and ``btol``.
+    b : array, shape (m,) or (m, k)
         Right-hand sides.
     x0 : array, of the shape of b, optional
         Where to start; zero by default.
@@ -126,8 +128,15 @@ def solve(
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
     operator = as_linop(A)
-    if method != "auto" and method not in SOLVERS:
-        raise InvalidArgument(f"no method is called {method!r}; known: auto, {', '.join(SOLVERS)}")
+    known = [*SOLVERS, *LEAST_SQUARES]
+    if method != "auto" and method not in known:
+        raise InvalidArgument(f"no method is called {method!r}; known: auto, {', '.join(known)}")
+    if method in LEAST_SQUARES or (method == "auto" and operator.shape[0] != operator.shape[1]):
+        unused = {"restart": restart, "stop": stop, "progress": progress, "loggers": loggers}
+        return solve_rectangular(
+            operator, b, x0, method=method, M=M, rtol=rtol, atol=atol, maxiter=maxiter,
+            callback=callback, unused=unused,
+        )  # fmt: skip
     # checked whether GMRES has its turn or not
     length = _restart(operator, b) if restart is None else checked_restart(restart)
     facts = _facts(operator, method, M)

@@ -13,7 +13,7 @@ from ..core.stopping import criterion
 from .direct import Direct
 from .krylov import KrylovSolver
 from .preconditioners import BY_NAME as PRECONDITIONERS
-from .registry import SOLVERS
+from .registry import LEAST_SQUARES, SOLVERS
 
 
 def from_settings(found: Mapping[str, Any]) -> Settings:
@@ -74,7 +74,7 @@ def _settings(role: str, found: Any) -> Settings:
         raise InvalidArgument(f'expected a dictionary with the key "{role}", got {found!r}')
     kinds: Mapping[str, type] = PRECONDITIONERS
     if role == KrylovSolver.ROLE:
-        kinds = {**SOLVERS, "direct": Direct}
+        kinds = {**SOLVERS, **LEAST_SQUARES, "direct": Direct}
     options = dict(found)
     name = options.pop(role)
     if name not in kinds:

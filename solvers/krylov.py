@@ -93,8 +93,8 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         rows, columns = self.A.shape
         if rows != columns:
             raise ShapeMismatch(
-                f"{type(self).__name__} needs a square operator, got {rows}x{columns}; for least "
-                "squares solve with A.H @ A"
+                f"{type(self).__name__} needs a square operator, got {rows}x{columns}; "
+                "wl.solvers.Lsmr solves least squares problems"
             )
         if self.A._follows and isinstance(M, LinOp):
             self.A, M = brought_together("the solver", self.A, M)

@@ -28,6 +28,7 @@ before NumPy is there.
 from .declare import Step, Steps
 from .functions import (
     BREAKDOWN,
+    CONVERGED,
     INDEFINITE,
     NOT_FINITE,
     absolute,
@@ -44,6 +45,7 @@ from .functions import (
 
 __all__ = [
     "BREAKDOWN",
+    "CONVERGED",
     "INDEFINITE",
     "NOT_FINITE",
     "Step",

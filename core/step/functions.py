@@ -18,6 +18,8 @@ from .symbols import (
 
 #: Why a column halts; names of :class:`wollemi.core.status.Stop`.
 INDEFINITE, BREAKDOWN, NOT_FINITE = "INDEFINITE", "BREAKDOWN", "NOT_FINITE"
+#: For rules of a solver's own, beside that of ``observe``.
+CONVERGED = "CONVERGED"
 
 
 @cache

@@ -3,9 +3,11 @@
 from .core.formats.norms import norm
 from .core.operator import LinearOperator
 from .core.operator import as_linop as aslinearoperator
+from .solvers.eigen_functions import eigsh, lobpcg, svds
 from .solvers.functions import bicgstab, cg, cgs, gmres
 from .solvers.functions_recycling import gcrotmk, lgmres
 from .solvers.functions_symmetric import bicg, minres, qmr, tfqmr
+from .solvers.least_squares_functions import lsmr, lsqr
 
 __all__ = [
     "LinearOperator",
@@ -14,11 +16,16 @@ __all__ = [
     "bicgstab",
     "cg",
     "cgs",
+    "eigsh",
     "gcrotmk",
     "gmres",
     "lgmres",
+    "lobpcg",
+    "lsmr",
+    "lsqr",
     "minres",
     "norm",
     "qmr",
+    "svds",
     "tfqmr",
 ]

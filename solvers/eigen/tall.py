@@ -1,0 +1,97 @@
+"""Products of tall blocks of vectors with each other and with small matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.linalg
+
+from ...core.operations import vector
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
+    from ...core.linop import LinOp
+
+Numbers = np.ndarray[Any, Any]
+
+#: Rows that are multiplied at a time where a result takes the place of an operand: on the host
+#: three blocks of 16 vectors are in the second-level cache, on a device they fill it.
+HOST_ROWS, DEVICE_ROWS = 1 << 13, 1 << 20
+
+#: Directions of a block that are shorter than this, relative to the longest, are rounding.
+DEPENDENT = 10.0
+
+
+def gram(executor: Executor, X: Array, Y: Array) -> Numbers:
+    """Return ``X^H Y`` on the host."""
+    left = X.conj().T if X.dtype.kind == "c" else X.T
+    return np.array(executor.to_host(executor.xp.matmul(left, Y)))
+
+
+def times(executor: Executor, X: Array, C: Numbers, Y: Array, alpha: float = 1.0) -> None:
+    """Set ``Y = Y + alpha X C``; alpha is -1 or 1."""
+    small = executor.from_host(np.ascontiguousarray(alpha * C, dtype=X.dtype))
+    rows = _rows(X)
+    for begin in range(0, int(X.shape[0]), rows):
+        part = slice(begin, begin + rows)
+        Y[part] += executor.xp.matmul(X[part], small)
+
+
+def replace(executor: Executor, S: Array, C: Numbers) -> None:
+    """Set the first columns of ``S`` to ``S C``, a part of the rows at a time."""
+    used, made = C.shape
+    if made == 0:
+        return
+    small = executor.from_host(np.ascontiguousarray(C, dtype=S.dtype))
+    rows = _rows(S)
+    for begin in range(0, int(S.shape[0]), rows):
+        part = slice(begin, begin + rows)
+        S[part, :made] = executor.xp.matmul(S[part, :used], small)
+
+
+def _rows(X: Array) -> int:
+    return HOST_ROWS if isinstance(X, np.ndarray) else DEVICE_ROWS
+
+
+def apply(A: LinOp, X: Array, Y: Array) -> None:
+    """Set ``Y = A X`` for blocks of the operator's dtype."""
+    if X.shape[1]:
+        A._multiply(X, Y, 1.0, 0.0)
+
+
+def copy(executor: Executor, X: Array, Y: Array) -> None:
+    """Set ``Y = X``."""
+    if X.shape[1]:
+        executor.run(vector.axpby, X, Y, 1.0, 0.0)
+
+
+def factor_of_basis(G: Numbers, eps: float) -> Numbers:
+    """Return ``C`` such that the columns of ``X C`` are orthonormal where ``G = X^H X``.
+
+    Columns are scaled to length one first. Directions that are rounding are left out, so that
+    ``C`` may have fewer columns than rows.
+
+    References
+    ----------
+    A. Stathopoulos and K. Wu, A block orthogonalization procedure with constant synchronization
+    requirements, SIAM J. Sci. Comput. 23 (2002), algorithm SVQB.
+    """
+    size = np.sqrt(np.maximum(np.real(np.diag(G)), 0.0))
+    largest = float(np.max(size, initial=0.0))
+    if not (largest > 0 and np.isfinite(largest)):
+        return np.zeros((G.shape[0], 0), G.dtype)
+    inverse = np.where(size > 0, 1.0 / np.where(size > 0, size, 1.0), 0.0)
+    scaled = inverse[:, None] * G * inverse
+    values, vectors = scipy.linalg.eigh(0.5 * (scaled + scaled.conj().T))
+    kept = values > DEPENDENT * G.shape[0] * eps * max(float(values[-1]), 1.0)
+    return inverse[:, None] * vectors[:, kept] / np.sqrt(values[kept])
+
+
+def random_block(executor: Executor, n: int, k: int, dtype: Any, seed: Any = 0) -> Array:
+    """Return a block of normal random numbers, the same on every executor."""
+    rng = np.random.default_rng(seed)
+    made = rng.standard_normal((n, k))
+    if np.dtype(dtype).kind == "c":
+        made = made + 1j * rng.standard_normal((n, k))
+    return executor.from_host(np.ascontiguousarray(made.astype(dtype)))

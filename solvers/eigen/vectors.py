@@ -1,0 +1,145 @@
+"""Orthonormal vectors, stored as rows, that grow one by one and are replaced by combinations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.dtypes import real_dtype
+from ...core.operations import vector
+from . import tall
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
+    from ...core.linop import LinOp
+
+Numbers = np.ndarray[Any, Any]
+
+#: A vector that is shorter than this, in units of the precision, after it was made orthogonal to
+#: the others, is rounding: the space is exhausted.
+EXHAUSTED = 16.0
+
+
+class Vectors:
+    """Vectors ``v_i`` that are orthonormal in an inner product, and one vector ``w`` to come.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where they are.
+    n, size : int
+        Their length, and how many there are at most, apart from the last one.
+    dtype : dtype
+        Of the vectors.
+    inner : LinOp or None
+        The matrix of the inner product.
+    seed : int
+        Of random vectors.
+    """
+
+    def __init__(
+        self, executor: Executor, n: int, size: int, dtype: Any, inner: LinOp | None, seed: int
+    ) -> None:
+        self.executor, self.n, self.size, self.dtype = executor, n, size, np.dtype(dtype)
+        self.inner, self.seed, self.drawn = inner, seed, 0
+        self.eps = float(np.finfo(dtype).eps)
+        self.V = executor.zeros((size + 1, n), dtype)
+        self.w = executor.zeros((n, 1), dtype)
+        self.Bw = self.w if inner is None else executor.zeros((n, 1), dtype)
+        self.small = np.dtype(np.complex128 if self.dtype.kind == "c" else np.float64)
+
+    def row(self, j: int) -> Array:
+        """Return a vector as a block."""
+        return self.V[j].reshape(self.n, 1)
+
+    def begin(self, start: Array | None) -> None:
+        """Store the first vector: the start if it is not null, or a random one."""
+        if start is not None:
+            tall.copy(self.executor, start.astype(self.dtype), self.w)
+            if self.orthogonalize(0)[1] > 0:
+                self.append(0)
+                return
+        self.random(0)
+
+    def with_inner(self, x: Array) -> Array:
+        """Return the matrix of the inner product times ``x``."""
+        if self.inner is None:
+            return x
+        self.inner._apply(x, self.Bw, 1.0, 0.0)
+        return self.Bw
+
+    def orthogonalize(self, count: int) -> tuple[Numbers, float, bool]:
+        """Make ``w`` orthogonal to the first vectors, by classical Gram-Schmidt twice.
+
+        Returns
+        -------
+        coefficients : array, shape (count,)
+            What was taken off.
+        length : float
+            Of what is left.
+        exhausted : bool
+            Whether that is rounding.
+        """
+        executor, xp = self.executor, self.executor.xp
+        V, w = self.V[:count], self.w.reshape(self.n)
+        total = np.zeros(count, self.small)
+        before = 0.0
+        for turn in range(2):
+            Bw = self.with_inner(self.w)
+            if turn == 0:
+                before = self.length(Bw)
+            if count:
+                flat = Bw.reshape(self.n)
+                h = xp.matmul(V, flat.conj()).conj() if self.dtype.kind == "c" else V @ flat
+                w -= xp.matmul(h, V)
+                total += np.array(executor.to_host(h))
+        length = self.length(self.with_inner(self.w))
+        return total, length, not length > EXHAUSTED * self.eps * before
+
+    def length(self, Bw: Array) -> float:
+        """Return the length of ``w``; NaN if the inner product is not positive."""
+        executor = self.executor
+        if self.inner is None:
+            value = executor.allocate((1,), real_dtype(self.dtype))
+            executor.run(vector.norm, self.w, value)
+            return float(executor.to_host(value)[0])
+        value = executor.allocate((1,), self.dtype)
+        executor.run(vector.dot, self.w, Bw, value)
+        square = complex(executor.to_host(value)[0]).real
+        return float(np.sqrt(square)) if square >= 0 else float("nan")
+
+    def append(self, j: int) -> None:
+        """Store ``w`` divided by its length as vector ``j``."""
+        length = self.length(self.with_inner(self.w))
+        self.executor.run(vector.axpby, self.w, self.row(j), 1.0 / length, 0.0)
+
+    def random(self, j: int) -> bool:
+        """Store a random vector that is orthogonal to those before; False if there is none."""
+        if j >= self.n:
+            return False
+        for _ in range(3):
+            seed = (self.seed, self.drawn)
+            made = tall.random_block(self.executor, self.n, 1, self.dtype, seed)
+            self.drawn += 1
+            tall.copy(self.executor, made, self.w)
+            _, length, exhausted = self.orthogonalize(j)
+            if not exhausted and np.isfinite(length):
+                self.append(j)
+                return True
+        return False
+
+    def replace(self, Y: Numbers, used: int) -> None:
+        """Replace the first ``used`` vectors by fewer: ``sum_i v_i Y_i``."""
+        executor, kept = self.executor, Y.shape[1]
+        small = executor.from_host(np.ascontiguousarray(Y.T, dtype=self.dtype))
+        step = tall.HOST_ROWS if isinstance(self.V, np.ndarray) else tall.DEVICE_ROWS
+        for begin in range(0, self.n, step):
+            part = slice(begin, begin + step)
+            self.V[:kept, part] = executor.xp.matmul(small, self.V[:used, part])
+
+    def combined(self, Y: Numbers) -> Array:
+        """Return ``sum_i v_i Y_i`` of the first vectors as a block of shape (n, k)."""
+        executor = self.executor
+        small = executor.from_host(np.ascontiguousarray(Y, dtype=self.dtype))
+        return executor.copy(executor.xp.matmul(self.V[: Y.shape[0]].T, small))

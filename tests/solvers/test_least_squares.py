@@ -1,0 +1,325 @@
+"""LSQR and LSMR: solutions, rules, verdicts, damping, preconditioners and awkward inputs."""
+
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+import wollemi as wl
+from wollemi.core.status import Status, Stop
+from wollemi.solvers import bidiagonal
+
+from .conftest import DTYPES, block, tolerance
+
+METHODS = ["Lsqr", "Lsmr"]
+
+
+def rectangular(rng, m=60, n=25, dtype="float64", rank=None):
+    """Return a sparse matrix with a dense diagonal; of a smaller rank if it is given."""
+    S = sp.random_array((m, n), density=0.15, rng=rng, dtype=np.float64)
+    S = sp.csr_array(S + sp.eye_array(m, n) * 2)
+    if np.dtype(dtype).kind == "c":
+        S = sp.csr_array(S + 0.5j * sp.random_array((m, n), density=0.1, rng=rng))
+    if rank is not None:
+        S = sp.csr_array(sp.hstack([S[:, :rank], S[:, : n - rank]]))
+    return S.astype(dtype)
+
+
+def close(found, expected, dtype, factor=1.0):
+    error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
+    assert error < factor * (2e-3 if np.finfo(dtype).bits == 32 else 1e-7)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(60, 25), (25, 60), (30, 30)])
+def test_every_column_is_the_shortest_solution(on, method, dtype, shape, rng):
+    S = rectangular(rng, *shape, dtype)
+    b = block(rng, (shape[0], 3), dtype)
+    b[:, 1] *= 1e3
+    tol = tolerance(dtype)
+    result = getattr(wl.solvers, method)(wl.Csr(S, executor=on), atol=tol, btol=tol).solve(b)
+    assert result.converged, result
+    close(result.x, np.linalg.lstsq(S.toarray(), b, rcond=None)[0], dtype, 5)
+    residual = b - S @ result.x
+    np.testing.assert_allclose(
+        result.residual_norm, np.linalg.norm(residual, axis=0), atol=10 * tol * np.linalg.norm(b)
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("M", [None, "columns"])
+def test_damping_counts_from_x0(on, method, M, rng):
+    S = rectangular(rng)
+    b, x0 = rng.standard_normal(60), rng.standard_normal(25)
+    made = getattr(wl.solvers, method)(wl.Csr(S, executor=on), M, damp=0.7, atol=1e-12, btol=1e-12)
+    stacked = np.vstack([S.toarray(), 0.7 * np.eye(25)])
+    for start in (None, x0):
+        shift = np.zeros(25) if start is None else start
+        expected = np.linalg.lstsq(stacked, np.r_[b, 0.7 * shift], rcond=None)[0]
+        result = made.solve(b, start)
+        assert result.converged
+        np.testing.assert_allclose(result.x, expected, atol=1e-9)
+        residual = np.linalg.norm(b - S @ result.x)
+        np.testing.assert_allclose(result.residual_norm, residual, rtol=1e-9)
+        damped = np.hypot(residual, 0.7 * np.linalg.norm(result.x - shift))
+        np.testing.assert_allclose(result.damped_norm, damped, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_matrix_without_full_rank_has_the_shortest_solution(on, method, rng):
+    S = rectangular(rng, rank=15)
+    b = rng.standard_normal(60)
+    made = getattr(wl.solvers, method)(wl.Csr(S, executor=on), atol=1e-12, btol=1e-12)
+    result = made.solve(b)
+    assert result.converged
+    np.testing.assert_allclose(result.x, np.linalg.lstsq(S.toarray(), b, rcond=None)[0], atol=1e-8)
+    assert result.reason.startswith("converged: x solves the least squares problem")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_scaled_columns_take_fewer_iterations(method, rng):
+    S = sp.csr_array(rectangular(rng) @ sp.diags_array(10.0 ** rng.uniform(-4, 4, 25)))
+    b = rng.standard_normal(60)
+    kind = getattr(wl.solvers, method)
+    plain = kind(wl.Csr(S), atol=1e-10, btol=1e-10, conlim=0, maxiter=400).solve(b)
+    scaled = kind(wl.Csr(S), "columns", atol=1e-10, btol=1e-10, conlim=0, maxiter=400).solve(b)
+    assert scaled.converged
+    assert scaled.iterations < plain.iterations / 3
+    assert np.linalg.norm(S.T @ (b - S @ scaled.x)) < 1e-6 * np.linalg.norm(S.toarray())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_inverse_of_the_normal_equations_needs_one_iteration(on, method, rng):
+    S = rectangular(rng)
+    inverse = np.linalg.inv((S.T @ S).toarray())
+    A = wl.Csr(S, executor=on)
+    made = getattr(wl.solvers, method)(A, wl.Dense(inverse, executor=on), atol=1e-9, btol=1e-9)
+    b = rng.standard_normal(60)
+    result = made.solve(b)
+    assert result.converged
+    assert result.iterations <= 2
+    np.testing.assert_allclose(result.x, np.linalg.lstsq(S.toarray(), b)[0], atol=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_indefinite_preconditioner_is_named(method, rng):
+    M = wl.Diagonal(np.where(np.arange(25) % 2, 1.0, -1.0))
+    made = getattr(wl.solvers, method)(wl.Csr(rectangular(rng)), M)
+    assert made.solve(rng.standard_normal(60)).stops == [Stop.INDEFINITE]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_path_is_scipys(on, method, rng):
+    S = rectangular(rng, 300, 120)
+    b = rng.standard_normal(300)
+    ours = getattr(wl.linalg, method.lower())(wl.Csr(S, executor=on), b, atol=1e-8, btol=1e-8)
+    theirs = getattr(spla, method.lower())(S, b, atol=1e-8, btol=1e-8)
+    assert ours[1] == theirs[1]
+    assert abs(ours[2] - theirs[2]) <= 1
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5)
+    if method == "Lsqr":
+        np.testing.assert_allclose(ours[3:7], theirs[3:7], rtol=0.02)
+        np.testing.assert_allclose(ours[8], theirs[8], rtol=1e-6)
+    else:
+        np.testing.assert_allclose(ours[5], theirs[5], rtol=0.02)
+
+
+def test_variances(rng):
+    S = rectangular(rng)
+    b = rng.standard_normal(60)
+    found = wl.linalg.lsqr(wl.Csr(S), b, atol=1e-6, btol=1e-6, conlim=0, calc_var=True)
+    theirs = spla.lsqr(S, b, atol=1e-6, btol=1e-6, conlim=0, calc_var=True)
+    np.testing.assert_allclose(found[9], theirs[9], rtol=1e-3)
+    assert (wl.linalg.lsqr(wl.Csr(S), b)[9] == 0).all()
+    with pytest.raises(wl.errors.InvalidArgument, match="calc_var"):
+        wl.solvers.Lsqr(wl.Csr(S), "columns", calc_var=True)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_limits_are_told(method, rng):
+    S = sp.csr_array(rectangular(rng) @ sp.diags_array(np.logspace(-6, 0, 25)))
+    b = rng.standard_normal(60)
+    kind = getattr(wl.solvers, method)
+    short = kind(wl.Csr(S), atol=1e-12, btol=1e-12, maxiter=3).solve(b)
+    assert (short.stops, short.iterations) == ([Stop.MAX_ITERATIONS], 3)
+    limited = kind(wl.Csr(S), atol=1e-15, btol=0, conlim=3.0).solve(b)
+    assert limited.stops == [Stop.ILL_CONDITIONED]
+    assert limited.rules.tolist() == [3]
+    assert "conlim" in limited.reason
+    none = kind(wl.Csr(S), maxiter=0).solve(b)
+    assert none.stops == [Stop.MAX_ITERATIONS]
+    assert not none.x.any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_claims_hold_for_the_true_residual(method, rng):
+    S = sp.csr_array(rectangular(rng, 200, 80) @ sp.diags_array(np.logspace(-5, 0, 80)))
+    b = rng.standard_normal(200).astype(np.float32)
+    A = wl.Csr(S.astype(np.float32))
+    for tol in (1e-3, 1e-5, 1e-7):
+        result = getattr(wl.solvers, method)(A, atol=tol, btol=tol, conlim=0).solve(b)
+        r = b.astype(np.float64) - S.astype(np.float32).astype(np.float64) @ result.x.astype(float)
+        normal = np.linalg.norm(S.astype(np.float32).astype(np.float64).T @ r)
+        if result.converged:
+            met = normal <= 1.3 * max(tol, 2e-7) * result.operator_norm * np.linalg.norm(r)
+            assert met or np.linalg.norm(r) <= 2 * tol * np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_awkward_systems(on, method):
+    kind = getattr(wl.solvers, method)
+    zero = wl.Csr(sp.csr_array((4, 3)), executor=on)
+    result = kind(zero).solve(np.ones(4))
+    assert result.converged
+    assert result.x.tolist() == [0, 0, 0]
+    A = wl.Csr(np.array([[1.0, 0, 0], [0, 0, 0], [0, 0, 2], [0, 0, 0]]), executor=on)
+    result = kind(A, "columns").solve(np.array([1.0, 5.0, 4.0, 0.0]))
+    np.testing.assert_allclose(result.x, [1, 0, 2], atol=1e-7)
+    assert kind(A).solve(np.zeros(4)).x.tolist() == [0, 0, 0]
+    assert kind(A).solve(np.zeros((4, 0))).x.shape == (3, 0)
+    for shape in ((0, 3), (3, 0), (0, 0)):
+        empty = kind(wl.Csr(sp.csr_array(shape), executor=on)).solve(np.zeros(shape[0]))
+        assert empty.x.shape == (shape[1],)
+        assert empty.converged
+    mixed = kind(A).solve(np.array([[1.0, 0.0], [5.0, 0.0], [4.0, 0.0], [0.0, 0.0]]))
+    np.testing.assert_allclose(mixed.x, [[1, 0], [0, 0], [2, 0]], atol=1e-7)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("size", [1e-250, 1e200])
+def test_right_hand_sides_of_extreme_norms(method, size, rng):
+    S = rectangular(rng)
+    b = rng.standard_normal(60)
+    result = getattr(wl.solvers, method)(wl.Csr(S), atol=1e-11, btol=1e-11).solve(size * b)
+    assert result.converged
+    np.testing.assert_allclose(result.x / size, np.linalg.lstsq(S.toarray(), b)[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_matrices_of_large_and_small_entries(method, rng):
+    S, b = rectangular(rng), rng.standard_normal(60)
+    expected = np.linalg.lstsq(S.toarray(), b)[0]
+    for size in (1e-100, 1e100):
+        result = getattr(wl.solvers, method)(wl.Csr(size * S), atol=1e-11, btol=1e-11).solve(b)
+        assert result.converged, result
+        np.testing.assert_allclose(result.x * size, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_values_that_are_not_finite(method, rng):
+    A = wl.Csr(rectangular(rng))
+    kind = getattr(wl.solvers, method)
+    with pytest.raises(wl.errors.InvalidArgument, match="b has NaN"):
+        kind(A).solve(np.full(60, np.nan))
+    with pytest.raises(wl.errors.InvalidArgument, match="x0 has NaN"):
+        kind(A).solve(np.ones(60), np.full(25, np.inf))
+    bad = rectangular(rng)
+    bad.data[3] = np.nan
+    assert kind(wl.Csr(bad)).solve(np.ones(60)).stops == [Stop.NOT_FINITE]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_new_values_are_followed(on, method, rng):
+    S = rectangular(rng, dtype="complex128")
+    b = block(rng, (60,), "complex128")
+    A = wl.Csr(S, executor=on)
+    solver = getattr(wl.solvers, method)(A, "columns", atol=1e-11, btol=1e-11)
+    solver.solve(b)
+    A.update_values(A.data * (2 + 1j))
+    result = solver.solve(b)  # without update(): A.H of a complex matrix is a copy
+    assert result.converged
+    np.testing.assert_allclose(result.x, np.linalg.lstsq((2 + 1j) * S.toarray(), b)[0], atol=1e-8)
+    solver.update(wl.Csr(S, executor=on))
+    np.testing.assert_allclose(solver @ b, np.linalg.lstsq(S.toarray(), b)[0], atol=1e-8)
+    with pytest.raises(wl.errors.ShapeMismatch, match="expected an operator of 60x25"):
+        solver.update(wl.Csr(S.T))
+
+
+def test_functions_as_operators(rng):
+    S, b = rectangular(rng), rng.standard_normal(60)
+    A = wl.LinearOperator((60, 25), lambda x: S @ x, rmatvec=lambda x: S.T @ x)
+    found = wl.linalg.lsmr(A, b, atol=1e-11, btol=1e-11)
+    np.testing.assert_allclose(found[0], np.linalg.lstsq(S.toarray(), b)[0], atol=1e-8)
+    with pytest.raises(wl.errors.UnsupportedOperation, match="rmatvec"):
+        wl.solvers.Lsmr(wl.LinearOperator((60, 25), lambda x: S @ x))
+    with pytest.raises(wl.errors.InvalidArgument, match="needs a matrix"):
+        wl.solvers.Lsmr(A, "columns")
+
+
+def test_settings_and_files(rng):
+    settings = wl.solvers.Lsmr(damp=0.5, atol=1e-9)
+    assert wl.solvers.from_settings({"solver": "lsmr", "damp": 0.5, "atol": 1e-9}) == settings
+    A = wl.Csr(rectangular(rng))
+    solver = pickle.loads(pickle.dumps(settings.on(A)))
+    assert solver.settings == settings
+    assert solver.shape == (25, 60)
+    assert solver.astype("float32").solve(np.ones(60, np.float32)).x.dtype == np.float32
+
+
+def test_what_does_not_fit_is_refused(rng):
+    A = wl.Csr(rectangular(rng))
+    with pytest.raises(wl.errors.ShapeMismatch, match=r"b: expected shape \(60,\)"):
+        wl.solvers.Lsmr(A).solve(np.ones(25))
+    with pytest.raises(wl.errors.ShapeMismatch, match=r"x0: expected shape \(25,\)"):
+        wl.solvers.Lsmr(A).solve(np.ones(60), np.ones(60))
+    with pytest.raises(wl.errors.ShapeMismatch, match="need"):
+        wl.solvers.Lsmr(A).solve(np.ones((60, 2)), np.ones((25, 3)))
+    for name in ("damp", "atol", "btol", "conlim", "maxiter"):
+        with pytest.raises(wl.errors.InvalidArgument, match=name):
+            wl.solvers.Lsmr(A, **{name: -1})
+    with pytest.raises(wl.errors.InvalidArgument, match='expected "columns"'):
+        wl.solvers.Lsmr(A, "ilu")
+    with pytest.raises(wl.errors.ShapeMismatch, match="M is 60x60"):
+        wl.solvers.Lsmr(A, wl.Identity(60))
+    with pytest.raises(wl.errors.ShapeMismatch, match="Lsmr"):
+        wl.solvers.Cg(A)
+
+
+def test_solve_takes_rectangular_systems(on, rng):
+    S, b = rectangular(rng), rng.standard_normal((60, 2))
+    result = wl.solve(wl.Csr(S, executor=on), b, rtol=1e-11)
+    assert result.converged
+    assert result.notes == [
+        "lsmr: the matrix is not square", "M: the columns are scaled to length one"
+    ]  # fmt: skip
+    np.testing.assert_allclose(result.x, np.linalg.lstsq(S.toarray(), b)[0], atol=1e-8)
+    assert wl.solve(wl.Csr(S.T @ S), np.ones(25), method="lsqr").solver == "Lsqr"
+    with pytest.raises(wl.errors.InvalidArgument, match="restart"):
+        wl.solve(wl.Csr(S), b, restart=5)
+    with pytest.raises(wl.errors.ShapeMismatch):
+        wl.solve(wl.Csr(S), b, method="cg")
+
+
+def test_callbacks_see_every_iterate_and_may_stop(rng):
+    A, seen = wl.Csr(rectangular(rng)), []
+    solver = wl.solvers.Lsmr(A, atol=1e-12, btol=1e-12)
+    whole = solver.solve(rng.standard_normal(60), callback=lambda x: seen.append(x.copy()))
+    assert len(seen) == whole.iterations
+    assert np.array_equal(seen[-1], whole.x)
+    stopped = solver.solve(rng.standard_normal(60), callback=lambda x: True)
+    assert (stopped.stops, stopped.iterations) == ([Stop.CALLBACK], 1)
+
+
+def test_the_history_of_lsmr_falls(rng):
+    result = wl.solvers.Lsmr(wl.Csr(rectangular(rng)), atol=1e-11).solve(rng.standard_normal(60))
+    assert result.residuals.shape == (result.iterations + 1,)
+    assert (np.diff(result.residuals) <= 0).all()
+    assert result.plot() is not None
+
+
+def test_left_is_the_product_less_the_last_vector():
+    executor = wl.executor("reference")
+    status = Status(executor, 1, np.float64, 4)
+    nu, beta = np.array([2.0]), np.array([0.0])
+    u, q = np.array([[2.0], [0.0]]), np.array([[3.0], [4.0]])
+    work = SimpleNamespace(
+        executor=executor, status=status, u=u, q=q, nu=nu, beta=beta,
+        nv=np.array([1.0]), alpha=np.array([1.0]), scale=np.array([1.0]),
+    )  # fmt: skip
+    bidiagonal.left(work)
+    assert u.tolist() == [[2.0], [4.0]]  # q - u / |u|
+    np.testing.assert_allclose([nu[0], beta[0]], np.sqrt(20))
