@@ -139,7 +139,8 @@ class SingularValues(metaclass=Configurable):
                 raise InvalidArgument("v0: expected one finite vector that is not zero")
         dtype = common_dtype(self.A.dtype, *([] if start is None else [start.dtype]))
         process = _Process(self, dtype, start)
-        P, s, Q, restarts = self._iterate(process)
+        with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers
+            P, s, Q, restarts = self._iterate(process)
         order = np.argsort(s, kind="stable")
         s = s[order]
         left = process.U.combined(P[:, order])

@@ -220,7 +220,8 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         basis = KrylovBasis(
             executor, n, self.ncv, dtype, operator.apply, operator.inner, self.seed, start
         )
-        found = self._iterate(basis, operator)
+        with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers
+            found = self._iterate(basis, operator)
         order = np.argsort(found.values, kind="stable")
         X = executor.copy(found.X[:, order.tolist()])
         why = Stop.MAX_ITERATIONS if found.restarts >= self.maxiter else Stop.STAGNATED

@@ -142,7 +142,8 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
         ShapeMismatch, InvalidArgument
             If ``X`` or ``Y`` do not fit, or are not finite.
         """
-        return _Solve(self, X, Y, callback).run()
+        with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers
+            return _Solve(self, X, Y, callback).run()
 
     def to(self, executor: Executor | str) -> Self:
         """Return this solver with its operators on another executor."""
@@ -181,7 +182,8 @@ class _Solve:
                 f"{self.k} vectors were asked for in a space of {free} dimensions: {n} rows"
                 + ("" if constraints is None else f" less {n - free} constraints")
             )
-        self.A, self.B = solver.A.astype(dtype), solver.B and solver.B.astype(dtype)
+        self.A = solver.A.astype(dtype)
+        self.B = None if solver.B is None else solver.B.astype(dtype)
         self.M = None if solver.M is None else in_precision(solver.M, dtype)
         self.eps = float(np.finfo(dtype).eps)
         width = 3 * self.k

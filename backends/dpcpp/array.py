@@ -209,6 +209,9 @@ class UsmArray(NDArrayOperatorsMixin):
     def reshape(self, *shape: Any) -> UsmArray:
         """Return a view of another shape, or a copy where there is none."""
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        if wanted == (1, *self.shape) and self.ndim:  # a batch of one, whatever the strides
+            strides = (self.shape[0] * self.strides[0], *self.strides)
+            return UsmArray(self.place, self.memory, self.pointer, wanted, self.dtype, strides)
         if not self._is_contiguous():
             return self.copy().reshape(wanted)
         known = math.prod(extent for extent in wanted if extent != -1)

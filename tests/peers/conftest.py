@@ -12,6 +12,7 @@ from .loading import NotOurs, solver_of
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "fail_slow(seconds): SciPy's limit on the time of a test")
+    config.addinivalue_line("markers", "xslow: a test that SciPy runs only when it is asked to")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -37,6 +38,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_ours(item: pytest.Item) -> bool:
+    if item.get_closest_marker("xslow") is not None:
+        return False
     for part, solver in TESTS_OF_ONE_SOLVER.items():
         if part in item.nodeid and not hasattr(wl.linalg, solver):
             return False

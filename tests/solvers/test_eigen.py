@@ -174,7 +174,8 @@ def test_lobpcg_refuses_what_does_not_fit(rng):
 @pytest.mark.parametrize("which", ["LM", "LA", "SA", "BE"])
 def test_lanczos_finds_both_ends(on, dtype, which, rng):
     S = poisson(10, dtype)
-    S = sp.csr_array(S - 3.1 * sp.eye_array(100)).astype(dtype)
+    # no eigenvalue is multiple
+    S = sp.csr_array(S + sp.diags_array(rng.uniform(-3.2, -3.0, 100))).astype(dtype)
     result = wl.solvers.Lanczos(wl.Csr(S, executor=on), k=4, which=which).solve()
     assert result.converged, result
     exact = np.linalg.eigvalsh(S.toarray().astype(np.complex128))
@@ -207,7 +208,10 @@ def test_lanczos_finds_what_is_near_sigma(on, mode, pencil):
     if mode == "normal":
         assert np.abs(result.eigenvalues - sigma).max() <= distance + 1e-9
     X = result.eigenvectors
-    np.testing.assert_allclose(X.T @ (X if B is None else B @ X), np.eye(3), atol=1e-8)
+    if B is None or mode != "buckling":
+        np.testing.assert_allclose(X.T @ (X if B is None else B @ X), np.eye(3), atol=1e-8)
+    else:  # B may be indefinite there
+        np.testing.assert_allclose(np.linalg.norm(X, axis=0), 1)
 
 
 def test_a_shift_that_is_an_eigenvalue_is_moved():
