@@ -125,7 +125,7 @@ INSTALL_SANITIZED = $(INSTALL) --upgrade --target $(SANITIZED) --config-settings
 	$(call cmake_option,WOLLEMI_NATIVE_LEVELS=$(if $(filter x86_64,$(shell uname -m)),v3,generic)) .
 PYTHON_SANITIZED = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	PYTHONPATH=$(SANITIZED):$(SITE_PACKAGES) $(BASE_PYTHON)
+	PYTHONPATH=$(SANITIZED):$(SITE_PACKAGES):$(abspath benchmarks) $(BASE_PYTHON)
 
 SANITIZE_TESTS ?= tests/backends -k omp
 sanitize: $(STAMPS)/test

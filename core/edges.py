@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import GroupMismatch, ShapeMismatch
-from .operands import as_block, dimensions, is_host, like, native, require_out
+from .operands import Target, as_block, dimensions, is_host, like, native
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -156,13 +156,12 @@ def _applied(
     executor = edge.executor
     block, before = edge.enter(x=x, out=out)
     assert block is not None
-    computing, block = operator._in_common_dtype(block, alpha, beta)
+    dtype = operator._result_dtype(block, alpha, beta)
+    if before is not None:
+        dtype = Target(executor, out, tuple(out.shape)).holding(dtype)
+    computing, block = operator._cast(block, dtype)
     shape = (operator.local_rows, int(block.shape[1]))
-    if before is None:
-        result = executor.allocate(shape, block.dtype)
-    else:
-        require_out(out, tuple(out.shape), computing.dtype)
-        result = executor.copy(before)
+    result = executor.allocate(shape, block.dtype) if before is None else executor.copy(before)
     computing._multiply(block, result, alpha, beta)
     left = edge.leave(result, x)
     if out is None:

@@ -85,6 +85,14 @@ class _Composed(Assembled):
     def _has_entries(self) -> bool:  # type: ignore[override]
         return all(part._has_entries for part in self.parts)
 
+    @property
+    def _rebuilds(self) -> int:  # type: ignore[override]
+        return sum(part._rebuilds for part in self.parts)
+
+    @property
+    def _is_light(self) -> bool:  # type: ignore[override]
+        return all(part._is_light for part in self.parts)
+
     def _matrices(self) -> list[Csr]:
         """Return the parts as matrices."""
         unknown = [type(part).__name__ for part in self.parts if not hasattr(part, "tocsr")]

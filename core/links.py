@@ -113,9 +113,10 @@ def run_on_member(
         parameter, argument = named[name]
         total = getattr(executor.links, kind)
         if parameter.intent == "inout":
-            before = executor.allocate(argument.shape, argument.dtype)
-            executor.call_links(partial(executor.copy_into, before), argument)
-            total = partial(_total_of_changed, executor, total, before)
+            changed = executor.allocate(argument.shape, np.uint8)
+            arguments_of = {name: argument for name, (_, argument) in named.items()}
+            executor.call_links(partial(_find_changed, executor, operation, arguments_of), changed)
+            total = partial(_total_of_changed, executor, total, changed)
         totals.append((total, argument))
     kernel(executor, *arguments)
     for total, argument in totals:
@@ -151,13 +152,21 @@ def total_of_terms(links: Links, terms: Array, kind: str) -> Array:
     return numbers[0]
 
 
+def _find_changed(
+    executor: Executor, operation: Operation, arguments: dict[str, Any], changed: Array
+) -> None:
+    """Find the columns whose sums an operation will make anew, before it runs."""
+    assert operation.changed is not None
+    executor.copy_into(changed, operation.changed(arguments).astype(np.uint8))
+
+
 def _total_of_changed(
-    executor: Executor, total: Callable[[Array], None], before: Array, array: Array
+    executor: Executor, total: Callable[[Array], None], changed: Array, array: Array
 ) -> None:
     """Make the totals of the columns that a kernel changed; the others have theirs already."""
     made = executor.copy(array)
     total(made)
-    executor.copy_into(array, executor.xp.where(array == before, before, made))
+    executor.copy_into(array, executor.xp.where(changed != 0, made, array))
 
 
 def shape_of_slots(operation: Operation, arguments: tuple[Any, ...]) -> tuple[tuple[int, int], Any]:

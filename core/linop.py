@@ -15,17 +15,22 @@ import numpy as np
 
 from .array_protocol import ArrayProtocol
 from .dtypes import common_dtype, is_complex
-from .errors import InvalidArgument, UnsupportedOperand, UnsupportedOperation
+from .errors import (
+    InvalidArgument,
+    UnsupportedOperand,
+    UnsupportedOperation,
+)
 from .factors import number
 from .operands import (
+    Target,
     as_column,
     block_of,
     dimensions,
+    executor_beside,
     has_block_layout,
     is_array,
     is_host,
     native,
-    require_out,
 )
 
 if TYPE_CHECKING:
@@ -65,6 +70,12 @@ class LinOp(ArrayProtocol, ABC):
     #: Whether it was made of the host's data without ``executor=``: it has no home, and goes to
     #: that of an operator that it meets.
     _follows: bool = False
+
+    #: Whether it has no entries of its own, so that taking it to another executor costs little.
+    _is_light: bool = False
+
+    #: How often it was made anew of other parts: what was recorded of it before is out of date.
+    _rebuilds: int = 0
 
     #: What an operator of this class keeps as it was made, and what to do for another one.
     _kept: ClassVar[dict[str, str]] = {}
@@ -163,10 +174,13 @@ class LinOp(ArrayProtocol, ABC):
         Parameters
         ----------
         x : array, shape (n,) or (n, k)
-            A native array of the executor, or a NumPy array (copied in).
+            A native array of the executor, or a NumPy array (copied in). An operator without
+            entries of its own that was made without ``executor=`` (an identity, a function) goes
+            to where ``x`` or ``out`` is.
         out : array, shape (m,) or (m, k), optional
             Overwritten and returned. With ``beta == 0`` it is never read: NaN in it does not
-            survive.
+            survive. Its dtype is that of the result or a wider one, in which everything is then
+            computed.
         alpha, beta : scalar
             Factors.
 
@@ -196,48 +210,45 @@ class LinOp(ArrayProtocol, ABC):
             from .edges import apply_on_member
 
             return apply_on_member(self, x, out, alpha, beta)
+        if self._follows and self._is_light and (out is not None or type(x) is not np.ndarray):
+            place = executor_beside(self.executor, x, out)
+            if place is not None:  # one with entries stays: each product would copy them
+                return self.to(place).apply(x, out, alpha=alpha, beta=beta)
         executor, (rows, columns) = self.executor, self.shape
         given = native(executor, x, "x")
         block = block_of(executor, given, columns, "x")
-        operator, block = self._in_common_dtype(block, alpha, beta)
+        dtype = self._result_dtype(block, alpha, beta)
         if out is None:
-            result = executor.allocate((rows, block.shape[1]), block.dtype)
+            operator, block = self._cast(block, dtype)
+            result = executor.allocate((rows, block.shape[1]), dtype)
             operator._multiply(block, result, alpha, 0.0)
             result = result.reshape(rows) if given.ndim == 1 else result
             return result if given is x or not is_host(x) else executor.to_host(result)
-        self._apply_into(operator, block, given.ndim, out, alpha, beta)
+        shape = (rows,) if given.ndim == 1 else (rows, block.shape[1])
+        self._apply_into(Target(executor, out, shape), block, dtype, alpha, beta)
         return out
 
-    def _in_common_dtype(self, block: Array, alpha: Any, beta: Any) -> tuple[LinOp, Array]:
-        scalars = isinstance(alpha, complex) or isinstance(beta, complex)
-        if not scalars and block.dtype == self.dtype:
-            return self, block
-        dtype = common_dtype(self.dtype, block.dtype, *([np.complex64] if scalars else []))
+    def _result_dtype(self, block: Array, alpha: Any, beta: Any) -> np.dtype[Any]:
+        if isinstance(alpha, complex) or isinstance(beta, complex):
+            return common_dtype(self.dtype, block.dtype, np.complex64)
+        return self.dtype if block.dtype == self.dtype else common_dtype(self.dtype, block.dtype)
+
+    def _cast(self, block: Array, dtype: np.dtype[Any]) -> tuple[LinOp, Array]:
         if block.dtype != dtype:
             block = block.astype(dtype)
         return (self if self.dtype == dtype else self.astype(dtype)), block
 
     def _apply_into(
-        self,
-        operator: LinOp,
-        block: Array,
-        dimensions: int,
-        out: Any,
-        alpha: complex,
-        beta: complex,
+        self, target: Target, block: Array, dtype: np.dtype[Any], alpha: complex, beta: complex
     ) -> None:
-        rows = self.shape[0]
-        expected = (rows,) if dimensions == 1 else (rows, block.shape[1])
-        require_out(out, expected, operator.dtype)
-        target = native(self.executor, out, "out")
-        view = as_column(target)
+        operator, block = self._cast(block, target.holding(dtype))
+        view = as_column(target.array)
         straight = has_block_layout(view) and not _may_overlap(self.executor, view, block)
         result = view if straight else self.executor.copy(view)
         operator._multiply(block, result, alpha, beta)
         if not straight:
             self.executor.copy_into(view, result)
-        if target is not out and is_host(out) and not self.executor.owns(out):
-            out[...] = self.executor.to_host(target)
+        target.finish()
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray) and other.ndim:  # most often, and soonest told

@@ -7,13 +7,21 @@ take the shape that was handed in.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .dtypes import COMPUTED, value_dtype
-from .errors import ExecutorMismatch, InvalidArgument, ShapeMismatch, UnsupportedDtype
+from .dtypes import COMPUTED, common_dtype, value_dtype
+from .errors import (
+    ExecutorMismatch,
+    ExecutorUnavailable,
+    InvalidArgument,
+    ShapeMismatch,
+    UnsupportedDtype,
+)
+from .registry import executor_owning
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -58,6 +66,19 @@ def home(array: object) -> str:
     kind, number = device()
     backend = _DLPACK_DEVICES.get(int(kind), "")
     return "" if backend in ("", _HOST) else f"{backend}:{number}"
+
+
+def executor_beside(executor: Executor, *arrays: object) -> Executor | None:
+    """Return where the first array of another device lives, or None if there is none.
+
+    So it is for an array of a device that no executor here works on.
+    """
+    for array in arrays:
+        name = "" if executor.owns(array) else home(array)
+        if name:
+            with suppress(ExecutorUnavailable):
+                return executor_owning(array, name)
+    return None
 
 
 def native(executor: Executor, array: object, what: str) -> Array:
@@ -177,23 +198,72 @@ def has_block_layout(block: Array) -> bool:
     )
 
 
-def require_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Raise unless ``out`` is an array that a result of that shape and dtype can be written to.
+class Target:
+    """The array that a user wants a result in, as kernels take it.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where the result is computed.
+    out : array
+        What the user handed over: a native array of the executor, an array of NumPy, or another
+        library's array that shares its memory through DLPack. Others would be copied, and the
+        result would be lost.
+    shape : tuple of int
+        Of the result.
+
+    Attributes
+    ----------
+    array : native array
+        ``out`` itself, or a copy on the executor; its dtype is one of NumPy's in any case.
 
     Raises
     ------
-    InvalidArgument, ShapeMismatch
+    InvalidArgument, ShapeMismatch, ExecutorMismatch
         Before anything is computed.
     """
-    found = getattr(out, "shape", None)
-    if not isinstance(found, tuple):
-        raise InvalidArgument(f"out: expected an array to write to, got {type(out).__name__}")
-    if tuple(found) != shape:
-        raise ShapeMismatch(f"out: expected shape {shape}, got {tuple(found)}")
-    if out.dtype != dtype:
-        raise InvalidArgument(f"out: expected dtype {dtype} (that of the result), got {out.dtype}")
-    if isinstance(out, np.ndarray) and not out.flags.writeable:
-        raise InvalidArgument("out: this array is read-only; pass one that can be written to")
+
+    def __init__(self, executor: Executor, out: Any, shape: tuple[int, ...]) -> None:
+        found, owned = getattr(out, "shape", None), executor.owns(out)
+        shares = owned or isinstance(out, np.ndarray) or hasattr(out, "__dlpack_device__")
+        if not isinstance(found, tuple) or not shares:
+            raise InvalidArgument(f"out: expected an array to write to, got {type(out).__name__}")
+        if tuple(found) != shape:
+            raise ShapeMismatch(f"out: expected shape {shape}, got {tuple(found)}")
+        self._executor = executor
+        self._host: np.ndarray[Any, Any] | None = None
+        if isinstance(out, np.ndarray) or (not owned and is_host(out)):
+            self.array = self._on_executor(_as_numpy(out, "out"))
+        else:
+            self.array = out if owned else native(executor, out, "out")
+
+    def _on_executor(self, host: np.ndarray[Any, Any]) -> Array:
+        if not host.flags.writeable:
+            raise InvalidArgument("out: this array is read-only; pass one that can be written to")
+        if host.flags.aligned and host.dtype.isnative and self._executor.owns(host):
+            return host
+        self._host = host
+        return self._executor.from_host(np.require(host, host.dtype.newbyteorder("="), "A"))
+
+    def require(self, dtype: np.dtype[Any]) -> None:
+        """Raise InvalidArgument unless a result of ``dtype`` can be written as it is."""
+        if self.array.dtype != dtype:
+            raise InvalidArgument(
+                f"out: expected dtype {dtype} (that of the result) or one that holds its values, "
+                f"got {self.array.dtype}"
+            )
+
+    def holding(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """Return the dtype of the array, which must hold a result of ``dtype`` without a loss."""
+        asked: np.dtype[Any] = self.array.dtype
+        if asked not in COMPUTED or common_dtype(dtype, asked) != asked:
+            self.require(dtype)
+        return asked
+
+    def finish(self) -> None:
+        """Bring what is in ``array`` to where the user looks for it."""
+        if self._host is not None:
+            self._host[...] = self._executor.to_host(self.array)
 
 
 def dimensions(array: Any) -> int:

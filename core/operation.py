@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -127,6 +128,10 @@ class Operation:
         group of executors makes the totals of those of its members after the operation.
     everywhere : callable, optional
         The kernel of every executor that has none of its own.
+    changed : callable, optional
+        Of an operation with totals among what it also reads: given the arguments by name, before
+        it runs, it returns an array of booleans, the columns whose sums it will make anew. The
+        sums of the others are totals already.
     """
 
     name: str
@@ -141,6 +146,7 @@ class Operation:
     parts: tuple[Operation, ...] | None = field(default=None, repr=False)
     totals: Mapping[str, str] = field(default_factory=dict, repr=False)
     everywhere: Callable[..., Any] | None = field(default=None, repr=False)
+    changed: Callable[[Mapping[str, Any]], Any] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
@@ -238,9 +244,13 @@ class OperationTable:
         sums: tuple[str, ...] = (),
         parts: tuple[Operation, ...] | None = None,
         totals: Mapping[str, str] | None = None,
+        changed: Callable[[Mapping[str, Any]], Any] | None = None,
     ) -> Operation:
         """Declare an operation and return it."""
         parameters = parse_signature(signature)
+        made = [p for p in parameters if p.name in (totals or {})]
+        if changed is None and any(p.intent == "inout" for p in made):
+            raise ValueError(f"{name} reads sums that it makes: say of which columns, changed=")
         if over is not None and not sums and any(_is_of_column(p, over) for p in parameters):
             raise ValueError(f"{name} writes one value a column: say what it adds up, sums=")
         return self.add(
@@ -255,8 +265,21 @@ class OperationTable:
                 sums,
                 parts=parts,
                 totals=totals or {},
+                changed=changed,
             )
         )
+
+    @contextmanager
+    def locally(self) -> Iterator[None]:
+        """Take back at the end of a ``with`` block what was declared within it.
+
+        For programs that declare operations and go on without them, such as tests.
+        """
+        before = dict(self._operations), dict(self._origins)
+        try:
+            yield
+        finally:
+            self._operations, self._origins = before
 
     def __iter__(self) -> Iterator[Operation]:
         return iter(self._operations.values())

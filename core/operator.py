@@ -10,7 +10,7 @@ from .dtypes import asked_dtype, common_dtype, is_complex, value_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from .formats.base import checked_shape
 from .linop import FACTS, LinOp
-from .operands import as_block, native, to_host
+from .operands import as_block, native
 from .operations import vector
 from .registry import executor as executor_by_name
 from .registry import get_default_executor
@@ -51,6 +51,7 @@ class LinearOperator(LinOp):
     """
 
     _kept: ClassVar[dict[str, str]] = FACTS
+    _is_light = True
 
     def __init__(
         self,
@@ -177,16 +178,6 @@ class LinearOperator(LinOp):
         )
 
 
-class _OnHost:
-    """A callable that takes NumPy arrays alone, given those of any executor."""
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-
-    def __call__(self, x: Array) -> Any:
-        return self.function(to_host(x))
-
-
 def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     """Return ``operator`` as a LinOp.
 
@@ -194,7 +185,9 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     ----------
     operator : LinOp, matrix, ``scipy.sparse.linalg.LinearOperator`` or dense array
         What to wrap. A sparse matrix of SciPy, CuPy or PyTorch becomes a :class:`wollemi.Csr`;
-        operators of SciPy get and give NumPy arrays, wherever the executor keeps its own.
+        operators of SciPy get and give NumPy arrays, wherever the executor keeps its own. They may
+        be subclasses that define ``_matvec`` alone, without a dtype: it is then that of the image
+        of zeros.
     executor : Executor or str, optional
         Where a matrix without a home goes; the default executor by default.
 
@@ -202,6 +195,8 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     ------
     UnsupportedDtype
         For a matrix of 16-bit values.
+    InvalidArgument
+        For an operator without a shape, or one that says nowhere how it maps vectors.
 
     Examples
     --------
@@ -213,17 +208,9 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
         value_dtype(operator.dtype)  # 16-bit matrices are for spmm, sddmm and fusedmm alone
         return operator
     if hasattr(operator, "matvec") and not hasattr(operator, "tocsr"):
-        scipys = any(base.__module__.startswith("scipy.") for base in type(operator).__mro__)
-        matvec, rmatvec = operator.matvec, getattr(operator, "rmatvec", None)
-        if scipys:
-            matvec, rmatvec = _OnHost(matvec), _OnHost(rmatvec)
-        return LinearOperator(
-            operator.shape,
-            matvec,
-            rmatvec,
-            dtype=getattr(operator, "dtype", None) or np.float64,
-            executor=executor,
-        )
+        from .interop.operators import operator_from
+
+        return operator_from(operator, executor)
     from .formats import Csr, Dense
 
     if hasattr(operator, "tocsr") or getattr(operator, "layout", None) is not None:

@@ -328,9 +328,12 @@ class KrylovSolver(LinOp, metaclass=Configurable):
                 work = free.pop()  # in one step: threads may ask at the same time
             except IndexError:
                 break
-            if not work.outdated:
+            if not work.outdated and work.rebuilds == self._rebuilds_of_operators():
                 return work
         return self._new_workspace(dtype, columns)
+
+    def _rebuilds_of_operators(self) -> int:
+        return sum(op._rebuilds for op in (self.A, self.M) if op is not None)
 
     def give_back(self, work: Workspace) -> None:
         """Keep the arrays of a solve for the next one."""
@@ -339,6 +342,7 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     def _new_workspace(self, dtype: Any, columns: int) -> Workspace:
         M = None if self.M is None else in_precision(self.M, dtype)._private()
         work = Workspace(self.A.astype(dtype)._private(), M, columns)
+        work.rebuilds = self._rebuilds_of_operators()
         self.allocate(work)
         resident = work.A.resident and (M is None or M.resident)
         work.iteration = Iteration(lambda: self.iterate(work), work.status, resident)

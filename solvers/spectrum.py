@@ -9,6 +9,7 @@ import numpy as np
 from ..core.dtypes import real_dtype
 from ..core.formats.rowwise import row_bounds
 from ..core.operations import coarsen, values, vector
+from .scaling import column_values
 
 if TYPE_CHECKING:
     from ..core.executor import Array, Executor
@@ -158,9 +159,7 @@ def _scale(executor: Executor, x: Array, factor: float) -> None:
 
 
 def _norm(executor: Executor, x: Array) -> float:
-    value = executor.allocate((1,), real_dtype(x.dtype))
-    executor.run(vector.norm, x, value)
-    return float(executor.to_host(value)[0])
+    return float(column_values(executor, vector.norm, x)[0])
 
 
 def _dot(executor: Executor, x: Array, y: Array) -> complex:

@@ -43,6 +43,9 @@ class Workspace:
     outdated : list
         What matrices held when their pattern was replaced in place: programs of this workspace may
         still read it, and are made anew for the next solve.
+    rebuilds : int
+        How often the solver's operators had been made anew when this was made: after another time
+        its programs are out of date.
     largest : real array, shape (k,)
         The largest absolute value of each column of ``x`` when it was verified.
     kept, best : arrays, shape (n, k) and (k,)
@@ -63,6 +66,7 @@ class Workspace:
     ending: Replay
     verifying: Replay
     cycles: Cycles
+    rebuilds: int
 
     def __init__(self, A: LinOp, M: LinOp | None, columns: int) -> None:
         self.A, self.M = A, M

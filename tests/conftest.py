@@ -2,12 +2,14 @@
 
 import signal
 import zlib
+from collections.abc import Iterator
 
 import hypothesis
 import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.core.operation import OPERATIONS
 
 # Random examples that differ from run to run belong into a search, not into a suite.
 hypothesis.settings.register_profile(
@@ -28,6 +30,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_report_header() -> list[str]:
     return [f"executor {line}" for line in wl.available_executors()]
+
+
+@pytest.fixture(autouse=True)
+def _operations_are_taken_back() -> Iterator[None]:
+    """What a test declares, no other test finds."""
+    with OPERATIONS.locally():
+        yield
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ class Thresholds(NamedTuple):
         Mean entries of a row up to which CSR-stream is right.
     uneven, many : float, int
         A row this many times the mean, and of at least this many entries, starves those beside it.
-    hot_share, hot_entries, hot_mean, hot_bytes : float, int, float, int
-        Share of the entries that hot columns must have to pay for sorting x, the entries and the
+    shared_share, shared_entries, shared_mean, shared_bytes : float, int, float, int
+        Share of the entries that cached columns must have to pay for sorting x, the entries and the
         entries a column from which that is looked at, and the bytes of shared memory for them.
     sorted_entries, sorted_mean : int, float
         Entries, and entries a row, from which pieces of rows that are sorted by length find more of
@@ -52,10 +52,10 @@ class Thresholds(NamedTuple):
     stream_entries: float
     uneven: float
     many: int
-    hot_share: float
-    hot_entries: int
-    hot_mean: float
-    hot_bytes: int
+    shared_share: float
+    shared_entries: int
+    shared_mean: float
+    shared_bytes: int
     sorted_entries: int
     sorted_mean: float
     cached_entries: int
@@ -84,13 +84,13 @@ NVIDIA = Thresholds(
     many=256,
     # An R-MAT graph with 65 % gains 1.24 times (24,000 columns of float64), a circuit with 20 %
     # would lose.
-    hot_share=0.4,
-    hot_entries=4_000_000,
+    shared_share=0.4,
+    shared_entries=4_000_000,
     # R-MAT, float64: 22 and 15 entries a column gain (126 for 212 microseconds, 30 for 40), one
     # loses (101 for 66).
-    hot_mean=8.0,
+    shared_mean=8.0,
     # 24,000 float64. The rest of 228 KB is L1.
-    hot_bytes=192_000,
+    shared_bytes=192_000,
     # Pieces and shares, float64: R-MAT 2^20 of 23 M entries 176 and 212 microseconds, a power law
     # of 47 M 392 and 399, tetrahedra of 16 M (44 a row) 52 and 57; a circuit of 8 M 72 and 65, one
     # of 7 M (11 a row) 39 and 35, a block graph of 4 M (19 a row) 33 and 27.

@@ -6,5 +6,5 @@ from ..gpu.thresholds import NVIDIA
 #: `wollemi bench` on one will tell them apart.
 AMD = NVIDIA._replace(
     # 64 KiB of shared memory hold too few columns: that product is NVIDIA's own.
-    hot_share=float("inf"),
+    shared_share=float("inf"),
 )

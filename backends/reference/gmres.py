@@ -16,11 +16,6 @@ from ...core.step.events import observe, running
 from .sums import dots, squares
 from .table import kernel
 
-# Daniel, Gragg, Kaufman, Stewart (1976): a vector that kept this share of its length is orthogonal
-# but for a digit; one that lost more is projected a second time. With 0.7071, their strictest, the
-# real systems of the tests take the same iterations and twice the projections.
-KEPT = 0.1
-
 
 @kernel(operations.start)
 def start(
@@ -117,8 +112,9 @@ def resubtract(
 
 def lost_digits(status: Status, before: Array, after: Array) -> Array:
     """Return the numbers of the columns that run and must be made orthogonal a second time."""
-    on = running(status)
-    return on[after[on] < KEPT * before[on]]
+    return np.flatnonzero(
+        operations.loses_digits({"status": status, "before": before, "after": after})
+    )
 
 
 def rotation(a: complex, b: float) -> tuple[float, complex]:

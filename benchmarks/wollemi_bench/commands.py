@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from .peers import Peer
     from .report import Record
     from .task import Task
-    from .worker import Stations
+    from .worker import Runners
 
-    Measure = Callable[[Executor, Sequence[Peer], Stations], Iterator[Record]]
+    Measure = Callable[[Executor, Sequence[Peer], Runners], Iterator[Record]]
 
 bench = typer.Typer(
     no_args_is_help=True,
@@ -153,9 +153,9 @@ def _measure(
 
     tasks = suites.tasks_of(suites.Job(operation, tuple(names), options, grow=grow))
 
-    def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
-        yield from run(first, where, peers, stations, settings)
-        for record in run(tasks, where, peers, stations, settings):
+    def measure(where: Executor, peers: Sequence[Peer], runners: Runners) -> Iterator[Record]:
+        yield from run(first, where, peers, runners, settings)
+        for record in run(tasks, where, peers, runners, settings):
             yield replace(record, size=record.entries) if grow else record
 
     return measure
@@ -184,10 +184,10 @@ def suite(
         suites.suite(name)  # raises if there is none
     settings = how.settings(suites.BATCHES) if how.batches or how.budget else None
 
-    def measure(where: Executor, peers: Sequence[Peer], stations: Stations) -> Iterator[Record]:
+    def measure(where: Executor, peers: Sequence[Peer], runners: Runners) -> Iterator[Record]:
         limit = float("inf") if minutes is None else 60 * minutes
         options = {"scale": scale, "iterations": iterations, "settings": settings}
-        yield from runs.several(chosen, where, peers, stations, limit, **options)
+        yield from runs.several(chosen, where, peers, runners, limit, **options)
 
     _report(measure, how)
 
@@ -202,7 +202,7 @@ def _report(measure: Measure, how: How) -> None:
 
     Ends with status 1 if a result of ours was wrong.
     """
-    from .contest import stations_for
+    from .contest import runners_for
     from .peers import peers as peers_of
     from .plot import roofline
     from .report import Report, environment, table
@@ -213,8 +213,8 @@ def _report(measure: Measure, how: How) -> None:
     report = Report(environment(where, peers), how.json)
     out = console()
     own_process = False if how.one_process else None
-    with closing(stations_for(where, own_process=own_process)) as stations:
-        measured = measure(where, peers, stations)
+    with closing(runners_for(where, own_process=own_process)) as runners:
+        measured = measure(where, peers, runners)
         for _, contest in groupby(measured, key=_contest):
             records = list(contest)
             for record in records:

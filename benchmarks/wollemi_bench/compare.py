@@ -1,15 +1,15 @@
 """``wollemi bench compare``: what changed between two files, beyond noise.
 
 A contender changed if its median moved by more than the tolerance, its quartiles do not touch and
-a rank test agrees. A slow-down of ours is a regression unless the machine explains it: unless
-those that did not change, the peers of the same version and the memory, slowed down as much in the
-same rounds.
+a rank test agrees; times beside busy processes are judged by themselves. A slow-down of ours is a
+regression unless the machine explains it: unless those that did not change, the peers of the same
+version and the memory, slowed down as much in the same rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -139,7 +139,11 @@ def compare(old: Sequence[Run], new: Sequence[Run], *, tolerance: float = TOLERA
         )
     pairs = [(before[key], after[key]) for key in common]
     return Comparison(
-        [change for pair in pairs for change in _changes(*pair, tolerance)],
+        [
+            change
+            for pair in pairs
+            for change in (*_changes(*pair, tolerance), *_changes_beside_busy(*pair, tolerance))
+        ],
         _lines(differences(a.run.device, b.run.device) for a, b in pairs),
         _lines(differences(a.run.versions, b.run.versions) for a, b in pairs),
         [key for key in before if key not in after],
@@ -166,13 +170,33 @@ def _some(keys: Sequence[Key]) -> str:
 
 
 def _changes(before: Bout, after: Bout, tolerance: float) -> Iterator[Change]:
-    machine = _machine(before, after)
+    machine = _machine(before, after) if before.records and after.records else None
     olds = {record.contender: record for record in before.records}
     news = {record.contender: record for record in after.records}
     for name in dict.fromkeys([*olds, *news]):
         old, new = olds.get(name), news.get(name)
         kind, ratio = _judge(old, new, machine, tolerance)
         yield Change(after.key, name, kind, old, new, ratio, machine)
+
+
+def _changes_beside_busy(before: Bout, after: Bout, tolerance: float) -> Iterator[Change]:
+    """Yield what became of the times beside as many busy processes, where both files have them."""
+    counts = {record.busy for bout in (before, after) for record in bout.records}
+    if len(counts) != 1 or 0 in counts:
+        return
+    beside = f"beside {counts.pop()} busy"
+    old, new = _beside_busy(before), _beside_busy(after)
+    both = {r.contender for r in old.records} & {r.contender for r in new.records}
+    for change in _changes(old, new, tolerance):
+        if change.contender in both:
+            yield replace(change, contender=f"{change.contender}, {beside}")
+
+
+def _beside_busy(bout: Bout) -> Bout:
+    crowded = (record.beside_busy for record in bout.records)
+    # memory was not measured beside busy processes: the peers alone say what the machine did
+    records = [replace(r, read=None, triad=None, copy=None) for r in crowded if r is not None]
+    return Bout(bout.key, bout.run, records)
 
 
 def _judge(

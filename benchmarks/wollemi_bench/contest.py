@@ -12,11 +12,11 @@ from wollemi.core.executor import Executor
 from wollemi.core.operation import Cost
 
 from .bandwidth import Streams
-from .load import Neighbours, busy
-from .problem import GPUS, OURS, Entrant, Facts, Offer, Problem
-from .station import Ready, Seat
+from .load import OtherPrograms, busy
+from .problem import GPUS, OURS, Facts, Library, Offer, Problem
+from .runner import Ready, Slot
 from .timing import BATCH_SECONDS, BATCHES, Lost, Timing, interleave, pace_of
-from .worker import Stations
+from .worker import Runners
 
 #: Seconds that a contest may take after its warm-up.
 BUDGET = 20.0
@@ -81,12 +81,12 @@ class Settings:
 
 @dataclass(frozen=True)
 class Contest:
-    """Entrants that do one and the same thing, ours first."""
+    """Libraries that do one and the same thing, ours first."""
 
     problem: Problem
-    entrants: Sequence[Entrant]
+    libraries: Sequence[Library]
 
-    def run(self, stations: Stations, settings: Settings) -> tuple[list[Outcome], dict[str, float]]:
+    def run(self, runners: Runners, settings: Settings) -> tuple[list[Outcome], dict[str, float]]:
         """Check, time, and measure the memory in the same rounds.
 
         Returns
@@ -97,21 +97,21 @@ class Contest:
             Bytes per second of ``read``, ``triad`` and ``copy``; empty if our cost is not known.
         """
         held: list[tuple[Any, Ready]] = []
-        for station, offers in stations.prepare(self.problem, self.entrants):
-            held += ((station, ready) for ready in offers)
-        gpu, cost = self.entrants[0].gpu, held[0][1].facts.cost
-        streams, memory = self._streams(stations, cost, settings.cold)
+        for runner, offers in runners.prepare(self.problem, self.libraries):
+            held += ((runner, ready) for ready in offers)
+        gpu, cost = self.libraries[0].gpu, held[0][1].facts.cost
+        streams, memory = self._streams(runners, cost, settings.cold)
         troubles = {ready.name: ready.trouble for _, ready in held}
         contenders, probes = (
             [
-                Seat(station, ready.name, pace_of(ready.facts.method, gpu))
-                for station, ready in those
+                Slot(runner, ready.name, pace_of(ready.facts.method, gpu))
+                for runner, ready in those
                 if not ready.trouble
             ]
             for those in (held, memory)
         )
         lost: dict[str, str] = {}
-        neighbours = Neighbours(stations.processes())
+        others = OtherPrograms(runners.processes())
         times = interleave(
             [*contenders, *probes],
             batches=settings.batches,
@@ -121,16 +121,16 @@ class Contest:
             lost=lost,
         )
         # who uses the host's cores does not slow a GPU
-        disturbed = [] if gpu else neighbours.note()
+        disturbed = [] if gpu else others.note()
         troubles |= {name: f"failed: {reason}" for name, reason in lost.items()}
         beside = {} if gpu else _beside(contenders, settings)
         found = [ready for _, ready in memory]
-        bandwidth, reads = self._bandwidth(stations, cost, streams, found, times, settings.cold)
+        bandwidth, reads = self._bandwidth(runners, cost, streams, found, times, settings.cold)
         outcomes = []
-        for station, ready in held:
+        for runner, ready in held:
             timing, facts, share = times.get(ready.name), ready.facts, None
             if timing is not None:
-                facts = _facts(station, ready)
+                facts = _facts(runner, ready)
                 if cost is not None and reads is not None:
                     share = float(np.median(cost.bytes / np.array(timing.samples) / reads))
             outcomes.append(
@@ -139,14 +139,14 @@ class Contest:
                 )
             )
         outcomes[0].facts.notes.extend(disturbed)
-        for station in dict.fromkeys(station for station, _ in (*held, *memory)):
-            if station is not None:
-                station.clear()
+        for runner in dict.fromkeys(runner for runner, _ in (*held, *memory)):
+            if runner is not None:
+                runner.clear()
         return outcomes, bandwidth
 
     def _bandwidth(
         self,
-        stations: Stations,
+        runners: Runners,
         cost: Cost | None,
         streams: Streams | None,
         found: list[Ready],
@@ -155,26 +155,26 @@ class Contest:
     ) -> tuple[dict[str, float], Any]:
         """Return bytes per second by kind of access, and those of reading in every round."""
         if streams is not None:
-            return stations.gauge.note(streams, cold, found, times)
-        executor = self.entrants[0].executor
+            return runners.bandwidths.note(streams, cold, found, times)
+        executor = self.libraries[0].executor
         if cost is None or executor is None:
             return {}, None
-        bandwidth = stations.gauge.of_gpu(executor, cost.bytes, cold)
+        bandwidth = runners.bandwidths.of_gpu(executor, cost.bytes, cold)
         return bandwidth, bandwidth.get("read")
 
     def _streams(
-        self, stations: Stations, cost: Cost | None, cold: bool
+        self, runners: Runners, cost: Cost | None, cold: bool
     ) -> tuple[Streams | None, list[tuple[Any, Ready]]]:
         """Return what measures a host's memory beside us, over as many bytes as we move."""
-        executor = self.entrants[0].executor
-        if self.entrants[0].gpu or cost is None or executor is None:
+        executor = self.libraries[0].executor
+        if self.libraries[0].gpu or cost is None or executor is None:
             return None, []
-        streams = stations.gauge.streams(cost.bytes, cold)
-        ((station, offers),) = stations.prepare(streams, [Entrant("memory", executor)])
-        return streams, [(station, ready) for ready in offers]
+        streams = runners.bandwidths.streams(cost.bytes, cold)
+        ((runner, offers),) = runners.prepare(streams, [Library("memory", executor)])
+        return streams, [(runner, ready) for ready in offers]
 
 
-def _beside(contenders: Sequence[Seat], settings: Settings) -> dict[str, Timing]:
+def _beside(contenders: Sequence[Slot], settings: Settings) -> dict[str, Timing]:
     """Return what contenders take beside busy processes, if that was asked for."""
     if settings.busy == 0:
         return {}
@@ -189,17 +189,17 @@ def _beside(contenders: Sequence[Seat], settings: Settings) -> dict[str, Timing]
         )
 
 
-def _facts(station: Any, ready: Ready) -> Facts:
+def _facts(runner: Any, ready: Ready) -> Facts:
     """Return what a contender says at the end, or what it said before if it fails now."""
     try:
-        facts: Facts = station.finish(ready.name)
+        facts: Facts = runner.finish(ready.name)
     except Lost as reason:
         ready.facts.notes.append(f"failed after it was timed: {reason}")
         return ready.facts
     return facts
 
 
-def stations_for(executor: Executor, *, own_process: bool | None = None) -> Stations:
+def runners_for(executor: Executor, *, own_process: bool | None = None) -> Runners:
     """Return where contenders of an executor are timed.
 
     On a CPU each has a process of its own. A GPU does one thing at a time and has no threads that
@@ -208,7 +208,7 @@ def stations_for(executor: Executor, *, own_process: bool | None = None) -> Stat
     threads = int(executor.properties.get("threads", 1))
     if own_process is None:
         own_process = executor.backend not in GPUS
-    return Stations(own_process=own_process, threads=threads)
+    return Runners(own_process=own_process, threads=threads)
 
 
-__all__ = ["BUDGET", "OURS", "Contest", "Offer", "Outcome", "Settings", "stations_for"]
+__all__ = ["BUDGET", "OURS", "Contest", "Offer", "Outcome", "Settings", "runners_for"]

@@ -1,8 +1,8 @@
 """How much other programs use the cores while something is timed, and programs that use them.
 
-With threads that wait for one another a busy neighbour costs more than its share: the figures of a
-contest that had one are no good, and its records say so. How much more, a contest finds out that
-starts such neighbours itself.
+With threads that wait for one another another busy program costs more than its share. The figures
+of a contest beside one are of no use, and its records say so. How much more it costs is measured by
+contests that start busy processes themselves (``busy``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WORTH_A_NOTE = 0.1
 BUSY = "print('busy', flush=True)\nwhile True: pass"
 
 
-class Neighbours:
+class OtherPrograms:
     """Counts the time of the cores that is not that of given processes.
 
     Parameters

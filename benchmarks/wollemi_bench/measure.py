@@ -8,10 +8,10 @@ from wollemi.core.executor import Executor
 
 from .contest import Contest, Settings
 from .peers import Peer
-from .problem import Problem, entrants
+from .problem import Problem, libraries
 from .report import Record, Subject, records_of
 from .task import Maker, Task
-from .worker import Stations
+from .worker import Runners
 
 
 def held(
@@ -19,16 +19,16 @@ def held(
     problem: Problem,
     executor: Executor,
     peers: Sequence[Peer],
-    stations: Stations,
+    runners: Runners,
     settings: Settings,
 ) -> list[Record]:
     """Return the records of a contest."""
     who = peers if task.peers is None else task.peers
-    contest = Contest(problem, entrants(executor, who))
-    outcomes, bandwidth = contest.run(stations, settings)
+    contest = Contest(problem, libraries(executor, who))
+    outcomes, bandwidth = contest.run(runners, settings)
     outcomes = problem.concluded(outcomes)
     outcomes[0].facts.notes[:0] = problem.notes
-    subject = Subject.of(task.benchmark, task.case, problem, executor, settings, stations)
+    subject = Subject.of(task.benchmark, task.case, problem, executor, settings, runners)
     return records_of(subject, outcomes, bandwidth)
 
 
@@ -36,7 +36,7 @@ def run(
     tasks: Iterable[Task],
     executor: Executor,
     peers: Sequence[Peer],
-    stations: Stations,
+    runners: Runners,
     settings: Settings | None = None,
 ) -> Iterator[Record]:
     """Yield the records of tasks as soon as they are there.
@@ -49,13 +49,11 @@ def run(
         Where ours run.
     peers : sequence of Peer
         Who else runs.
-    stations : Stations
+    runners : Runners
         Where all are timed.
     settings : Settings, optional
         How long to measure.
     """
     maker = Maker()
     for task in tasks:
-        yield from held(
-            task, maker.problem(task), executor, peers, stations, settings or Settings()
-        )
+        yield from held(task, maker.problem(task), executor, peers, runners, settings or Settings())

@@ -97,8 +97,8 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Entrant:
-    """Who takes part, in a process of its own where that is wanted.
+class Library:
+    """A library that takes part, ours or another, in a process of its own where that is wanted.
 
     Attributes
     ----------
@@ -143,15 +143,15 @@ class Problem(ABC):
     per: int = 1
     notes: Sequence[str] = ()
 
-    def lacking(self, entrant: Entrant) -> str:
-        """Return why an entrant need not even be asked, or ""."""
-        if entrant.peer is None:
+    def lacking(self, library: Library) -> str:
+        """Return why a library need not even be asked, or ""."""
+        if library.peer is None:
             return ""
         try:
-            entrant.peer.version()
+            library.peer.version()
         except Absent as error:
             return str(error)
-        if self.kind and not entrant.peer.has(self.kind):
+        if self.kind and not library.peer.has(self.kind):
             return f"its {self.kind} is not compared"
         return ""
 
@@ -174,18 +174,18 @@ class Problem(ABC):
         """Return what records are made of: outcomes, the first of them ours."""
         return outcomes
 
-    def offers(self, entrant: Entrant) -> list[Offer]:
-        """Return what an entrant offers.
+    def offers(self, library: Library) -> list[Offer]:
+        """Return what a library offers.
 
         Raises
         ------
         Absent
             If that is nothing.
         """
-        if entrant.peer is None:
-            assert entrant.executor is not None
-            return self.ours(entrant.executor)
-        return self.theirs(entrant.peer)
+        if library.peer is None:
+            assert library.executor is not None
+            return self.ours(library.executor)
+        return self.theirs(library.peer)
 
 
 def offer_of(peer: Peer, call: Callable[[], Any], name: str = "", **more: Any) -> Offer:
@@ -199,10 +199,10 @@ def offer_of(peer: Peer, call: Callable[[], Any], name: str = "", **more: Any) -
     )
 
 
-def entrants(executor: Executor, peers: Sequence[Peer]) -> list[Entrant]:
+def libraries(executor: Executor, peers: Sequence[Peer]) -> list[Library]:
     """Return us on an executor, and peers."""
     gpu = executor.backend in GPUS
     return [
-        Entrant(OURS, executor=executor, gpu=gpu),
-        *(Entrant(peer.name, peer=peer, gpu=gpu) for peer in peers),
+        Library(OURS, executor=executor, gpu=gpu),
+        *(Library(peer.name, peer=peer, gpu=gpu) for peer in peers),
     ]

@@ -12,11 +12,12 @@ import platform
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich import box
 from rich.console import Group
 from rich.table import Table
@@ -28,7 +29,7 @@ from .cases import Case
 from .contest import Outcome, Settings
 from .peers import Absent, Peer
 from .problem import GPUS, OURS, Problem
-from .worker import Stations
+from .worker import Runners
 
 SCHEMA = "wollemi-bench/2"
 
@@ -163,6 +164,21 @@ class Record:
         bandwidth = self.bandwidth
         return bandwidth / self.read if bandwidth and self.read else None
 
+    @property
+    def beside_busy(self) -> Record | None:
+        """The times beside busy processes in place of those alone; None without any."""
+        if not self.busy_seconds:
+            return None
+        low, high = np.percentile(self.busy_samples or [self.busy_seconds], (25, 75))
+        return replace(
+            self,
+            seconds=self.busy_seconds,
+            low=float(low),
+            high=float(high),
+            samples=self.busy_samples,
+            iterations=None,
+        )
+
 
 def _digits(number: float | None) -> float | None:
     """Return a number with the digits that mean something."""
@@ -203,7 +219,7 @@ class Subject:
         problem: Problem,
         executor: Executor,
         settings: Settings,
-        stations: Stations,
+        runners: Runners,
     ) -> Subject:
         """Return what is known before anything is measured."""
         S = problem.S
@@ -217,7 +233,7 @@ class Subject:
             columns=int(S.shape[1]),
             entries=int(S.nnz),
             caches="cold" if settings.cold else "warm",
-            process="own" if stations.own_process else "shared",
+            process="own" if runners.own_process else "shared",
             family=case.family,
             busy=0 if executor.backend in GPUS else settings.busy,
             per=problem.per,

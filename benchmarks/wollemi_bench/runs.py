@@ -10,7 +10,7 @@ from typing import Any
 
 from wollemi.core.executor import Executor
 
-from . import ahead, solve
+from . import prefetch, solve
 from .cases import Case
 from .contest import Settings
 from .measure import held
@@ -19,20 +19,20 @@ from .problem import GPUS, OURS, Problem
 from .report import Record
 from .suites import Job, suite, tasks_of
 from .task import Maker, Task
-from .worker import Stations
+from .worker import Runners
 
 
 def run(
     name: str,
     executor: Executor,
     peers: Sequence[Peer],
-    stations: Stations,
+    runners: Runners,
     *,
     scale: int | None = None,
     iterations: int | None = None,
     settings: Settings | None = None,
     seconds: float | None = None,
-    helpers: ahead.Helpers | None = None,
+    helpers: prefetch.Helpers | None = None,
 ) -> Iterator[Record]:
     """Yield the records of a suite as soon as they are there.
 
@@ -40,7 +40,7 @@ def run(
     ----------
     name : str
         Of the suite.
-    executor, peers, stations
+    executor, peers, runners
         Who takes part, and where.
     scale : int, optional
         What sizes are divided by; by default what fits a CPU or a GPU.
@@ -60,7 +60,7 @@ def run(
     asked = [peer for peer in peers if peer.name not in named.without]
     work = planned(name, executor, scale, iterations)
     tasks = [task for _, task in work]
-    problems = Maker().problems(tasks) if helpers is None else ahead.problems(tasks, helpers)
+    problems = Maker().problems(tasks) if helpers is None else prefetch.problems(tasks, helpers)
     sizes: dict[str, Size] = {}
     for job, task in work:
         if seconds is not None and time.monotonic() - began > seconds:
@@ -71,7 +71,7 @@ def run(
                 next(problems),
                 executor,
                 asked,
-                stations,
+                runners,
                 replace(how, cold=job.cold, busy=job.busy),
             )
         sizes[task.case.name] = found[0].rows, found[0].columns, found[0].entries
@@ -139,7 +139,7 @@ def several(
     names: Sequence[str],
     executor: Executor,
     peers: Sequence[Peer],
-    stations: Stations,
+    runners: Runners,
     seconds: float,
     **options: Any,
 ) -> Iterator[Record]:
@@ -152,7 +152,7 @@ def several(
     ----------
     names : sequence of str
         Of the suites.
-    executor, peers, stations, options
+    executor, peers, runners, options
         As for :func:`run`.
     seconds : float
         No contest is begun later than this.
@@ -163,11 +163,11 @@ def several(
         if executor.backend in GPUS:
             sizes = {key: options.get(key) for key in ("scale", "iterations")}
             tasks = [task for name in names for _, task in planned(name, executor, **sizes)]
-            ahead.rehearse(tasks, executor, peers)
-            helpers = ahead.Helpers(ahead.spare_cores(ahead.MOST_MAKERS))
+            prefetch.rehearse(tasks, executor, peers)
+            helpers = prefetch.Helpers(prefetch.spare_cores(prefetch.MOST_MAKERS))
             ended.callback(helpers.close)
         for name, share in shares(names, seconds - (time.monotonic() - began)):
-            where = (executor, peers, stations)
+            where = (executor, peers, runners)
             yield from run(name, *where, **options, seconds=share, helpers=helpers)
 
 

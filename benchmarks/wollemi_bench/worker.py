@@ -1,4 +1,4 @@
-"""A station in a process of its own, so that contenders share neither caches nor threads.
+"""A runner in a process of its own, so that contenders share neither caches nor threads.
 
 ``Worker`` is what the parent holds, ``serve`` the other end. It is given a file with the problem,
 and messages over a socket; between them it sleeps.
@@ -23,12 +23,12 @@ import numpy as np
 
 from wollemi.core.executor import Executor
 
-from .gauge import Gauge
+from .bandwidths import Bandwidths
 from .memory import Meter, ProcessMeter
 from .peers import Peer
-from .problem import Entrant, Facts, Problem, entrants
-from .settle import settle
-from .station import Ready, Station
+from .problem import Facts, Library, Problem, libraries
+from .quiesce import quiesce
+from .runner import Ready, Runner
 from .task import Maker, Task
 from .timing import Lost
 
@@ -48,8 +48,8 @@ THREADS = (
 SPINNING = {"KMP_BLOCKTIME": "1", "OPENBLAS_THREAD_TIMEOUT": "20", "GOMP_SPINCOUNT": "30000"}
 
 
-class HostStation(Station):
-    """A station with a process, and so a memory, of its own."""
+class HostStation(Runner):
+    """A runner with a process, and so a memory, of its own."""
 
     def open(self, path: str) -> None:
         """Take up the problem in a file."""
@@ -67,33 +67,33 @@ class HostStation(Station):
         """Make whoever takes part in smaller tasks ready, which compiles what they need."""
         for made in Maker().problems(task.smaller() for task in tasks):
             if isinstance(made, Problem):
-                for entrant in entrants(executor, peers):
-                    if not made.lacking(entrant):
+                for library in libraries(executor, peers):
+                    if not made.lacking(library):
                         self.load(made)
-                        super().prepare(entrant)
+                        super().prepare(library)
 
-    def prepare(self, entrant: Entrant) -> list[Ready]:
-        """Make, check and make again what an entrant offers; its threads sleep afterwards."""
+    def prepare(self, library: Library) -> list[Ready]:
+        """Make, check and make again what a library offers; its threads sleep afterwards."""
         try:
-            return super().prepare(entrant)
+            return super().prepare(library)
         finally:
-            settle()
+            quiesce()
 
     def batch(self, name: str, calls: int, warm: bool, cold: bool) -> float:
         """Return the seconds per call of a batch; no thread spins afterwards."""
         try:
             return super().batch(name, calls, warm, cold)
         finally:
-            settle()
+            quiesce()
 
-    def _take_all(self, entrant: Entrant, checked: dict[str, Ready]) -> None:
+    def _take_all(self, library: Library, checked: dict[str, Ready]) -> None:
         """Make what is timed; what results were compared with is of no more use here."""
         assert self._problem is not None
         self._problem.forget()
-        super()._take_all(entrant, checked)
+        super()._take_all(library, checked)
 
-    def _meter(self, entrant: Entrant) -> Meter:
-        return super()._meter(entrant) if entrant.gpu else ProcessMeter()
+    def _meter(self, library: Library) -> Meter:
+        return super()._meter(library) if library.gpu else ProcessMeter()
 
 
 def matrix_bytes(problem: Problem) -> int:
@@ -103,7 +103,7 @@ def matrix_bytes(problem: Problem) -> int:
 
 
 class Worker:
-    """A station in another process.
+    """A runner in another process.
 
     Parameters
     ----------
@@ -166,9 +166,9 @@ class Worker:
         """Take up the problem in a file."""
         self.ask("open", path)
 
-    def prepare(self, entrant: Entrant) -> list[Ready]:
-        """Make, check and make again what an entrant offers."""
-        ready: list[Ready] = self.ask("prepare", entrant)
+    def prepare(self, library: Library) -> list[Ready]:
+        """Make, check and make again what a library offers."""
+        ready: list[Ready] = self.ask("prepare", library)
         return ready
 
     def batch(self, name: str, calls: int, warm: bool, cold: bool) -> float:
@@ -214,7 +214,7 @@ def _environment(threads: int) -> dict[str, str]:
     }
 
 
-class Stations:
+class Runners:
     """Where contenders are timed: each in a process of its own, or all of them in this one.
 
     Processes are kept from contest to contest, because libraries take seconds to load.
@@ -222,7 +222,7 @@ class Stations:
     Parameters
     ----------
     own_process : bool
-        Whether each entrant has a process of its own.
+        Whether each library has a process of its own.
     threads : int
         How many threads libraries make there.
     """
@@ -231,7 +231,7 @@ class Stations:
         self.own_process = own_process
         self._threads = threads
         self._workers: dict[str, Worker] = {}
-        self.gauge = Gauge()
+        self.bandwidths = Bandwidths()
         self._folder = tempfile.TemporaryDirectory(prefix="wollemi-bench-")
 
     def processes(self) -> list[int]:
@@ -247,39 +247,39 @@ class Stations:
         self._folder.cleanup()
 
     def prepare(
-        self, problem: Problem, entrants: Sequence[Entrant]
+        self, problem: Problem, libraries: Sequence[Library]
     ) -> Iterator[tuple[Any, list[Ready]]]:
-        """Yield, for each entrant, its station and what became of its offers.
+        """Yield, for each library, its runner and what became of its offers.
 
-        Who has nothing of the kind has no station.
+        Who has nothing of the kind has no runner.
         """
         path = Path(self._folder.name) / "problem"
-        asked = [entrant for entrant in entrants if not problem.lacking(entrant)]
+        asked = [library for library in libraries if not problem.lacking(library)]
         if self.own_process:
-            for entrant in asked:  # libraries are loaded side by side
-                self._workers.setdefault(entrant.name, Worker(self._threads)).start()
+            for library in asked:  # libraries are loaded side by side
+                self._workers.setdefault(library.name, Worker(self._threads)).start()
             pack(problem, path)
         try:
-            for entrant in entrants:
-                if entrant in asked:
-                    yield self._prepared(problem, path, entrant)
+            for library in libraries:
+                if library in asked:
+                    yield self._prepared(problem, path, library)
                 else:
-                    trouble = f"absent: {problem.lacking(entrant)}"
-                    yield None, [Ready(entrant.name, trouble, Facts())]
+                    trouble = f"absent: {problem.lacking(library)}"
+                    yield None, [Ready(library.name, trouble, Facts())]
         finally:
             path.unlink(missing_ok=True)
 
-    def _prepared(self, problem: Problem, path: Path, entrant: Entrant) -> tuple[Any, list[Ready]]:
+    def _prepared(self, problem: Problem, path: Path, library: Library) -> tuple[Any, list[Ready]]:
         if not self.own_process:
-            station = Station()
-            station.load(problem)
-            return station, station.prepare(entrant)
-        worker = self._workers[entrant.name]
+            runner = Runner()
+            runner.load(problem)
+            return runner, runner.prepare(library)
+        worker = self._workers[library.name]
         try:
             worker.open(str(path))
-            return worker, worker.prepare(entrant)
+            return worker, worker.prepare(library)
         except Lost as error:
-            return worker, [Ready(entrant.name, f"failed: {error}", Facts())]
+            return worker, [Ready(library.name, f"failed: {error}", Facts())]
 
 
 def pack(problem: Problem | Exception, path: Path) -> None:
@@ -310,7 +310,7 @@ def unpack(path: Path) -> Any:
 
 def serve(connection: Connection) -> None:
     """Do what is asked until nobody asks any more."""
-    station = HostStation()
+    runner = HostStation()
     while True:
         try:
             verb, arguments = connection.recv()
@@ -318,7 +318,7 @@ def serve(connection: Connection) -> None:
             return
         # whatever happens belongs into the report
         try:
-            answer = True, getattr(station, verb)(*arguments)
+            answer = True, getattr(runner, verb)(*arguments)
         except Lost as error:
             answer = False, str(error)
         except Exception as error:

@@ -2,7 +2,7 @@
 
 from .base import Matrix
 from .bsr import Bsr
-from .convert import FORMATS, convert
+from .convert import FORMATS, convert, register_format
 from .coo import Coo
 from .csc import Csc
 from .csr import Csr
@@ -28,4 +28,5 @@ __all__ = [
     "Permutation",
     "Sellp",
     "convert",
+    "register_format",
 ]

@@ -91,6 +91,35 @@ def _require_memory(matrix: Matrix, format: str) -> None:
         )
 
 
+def register_format(
+    cls: type[Matrix],
+    to_csr: Callable[[Any], Csr],
+    from_csr: Callable[..., Matrix] | None = None,
+) -> None:
+    """Make a format known: to ``asformat``, to conversions, and to files.
+
+    Parameters
+    ----------
+    cls : type
+        The class; ``cls.format`` is its name.
+    to_csr : callable
+        Takes a matrix of the format and returns it as a :class:`wollemi.Csr` on the same executor.
+    from_csr : callable, optional
+        Takes a :class:`wollemi.Csr`, whose rows may be unsorted and have duplicates, and the
+        options of the format by name; without it nothing is converted to the format.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is another format of that name.
+    """
+    if FORMATS.setdefault(cls.format, cls) is not cls:
+        raise InvalidArgument(f"there is a format {cls.format!r} already; choose another name")
+    _TO_CSR[cls.format] = to_csr
+    if from_csr is not None:
+        _FROM_CSR[cls.format] = from_csr
+
+
 # ---- to CSR
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..dtypes import is_complex
 from ..operations import matrix as operations
 from . import validate
 from .base import Matrix, checked_shape, converted, homeless, own, place
+from .transposed import rows_of_transpose
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -70,8 +71,19 @@ class Csc(Matrix):
             made = made.astype(dtype)
         self._become(made, homeless(executor, arg))
 
+    _by_rows: tuple[Csr, Array] | None
+    #: The matrix whose transpose this is, if it was made as ``A.T``: the rows are stored with it.
+    _transpose_of: Csr | None
+    #: The transpose that was returned before.
+    _transposed: Csr | None
+
     def _reset(self) -> None:
-        self._by_rows: tuple[Csr, Array] | None = None
+        self.__dict__.update(_by_rows=None, _transpose_of=None, _transposed=None)
+
+    def _with_data(self, data: Array) -> Self:
+        made = super()._with_data(data)
+        made._transpose_of = self._transpose_of
+        return made
 
     def _values_changed(self) -> None:
         if self._by_rows is not None:
@@ -81,9 +93,15 @@ class Csc(Matrix):
     @property
     def by_rows(self) -> Csr:
         """The same matrix as a Csr, made when first needed."""
+        source = self._transpose_of
+        if source is not None and source.indices is self.indices and source.data is self.data:
+            return rows_of_transpose(source, self.data)[0]
         return self._rows_and_order()[0]
 
     def _rows_and_order(self) -> tuple[Csr, Array]:
+        source = self._transpose_of
+        if self._by_rows is None and source is not None and source.indices is self.indices:
+            self._by_rows = rows_of_transpose(source, self.data)
         if self._by_rows is None:
             from ..operations import structure
             from .csr import Csr, rearranged
@@ -104,10 +122,13 @@ class Csc(Matrix):
         """The transpose, which shares this matrix's arrays."""
         from .csr import Csr
 
-        transposed = Csr._from_arrays(
-            self.executor, self.shape[::-1], self.data, self.indices, self.indptr
-        )
-        return self._share_values(transposed)
+        known = self._transposed
+        if known is None or known.data is not self.data or known.indices is not self.indices:
+            known = Csr._from_arrays(
+                self.executor, self.shape[::-1], self.data, self.indices, self.indptr
+            )
+            self._transposed = self._share_values(known)  # its plan is made once
+        return known
 
     @property
     def H(self) -> Csr:

@@ -262,6 +262,7 @@ class Csr(Matrix):
         transposed = Csc._from_arrays(
             self.executor, self.shape[::-1], self.data, self.indices, self.indptr
         )
+        transposed._transpose_of = self  # which its rows are stored with
         return self._share_values(transposed)
 
     @property

@@ -40,6 +40,7 @@ class Diagonal(Matrix):
 
     format = "diagonal"
     arrays = ("data",)
+    _is_light = True  # no longer than a vector
 
     def __init__(
         self, data: Any, *, dtype: Any = None, executor: Executor | str | None = None
@@ -90,6 +91,7 @@ class Identity(Assembled):
 
     _kept: ClassVar[dict[str, str]] = FACTS
     _has_entries = True
+    _is_light = True
 
     def __init__(
         self, n: int, *, dtype: DTypeLike = np.float32, executor: Executor | str | None = None

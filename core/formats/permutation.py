@@ -47,6 +47,7 @@ class Permutation(Assembled):
     indices: Array
 
     _has_entries = True
+    _is_light = True
     _kept: ClassVar[dict[str, str]] = FACTS | {"indices": "make a new wl.Permutation(indices)"}
 
     def __init__(

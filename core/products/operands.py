@@ -16,7 +16,7 @@ from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch, UnsupportedD
 from ..executor import Array, Executor
 from ..formats import Coo, Csr, Matrix
 from ..formats.convert import rows_of
-from ..operands import as_batch, is_host, native, require_out
+from ..operands import Target, as_batch, is_host, native
 
 
 def as_csr(A: Any) -> Csr:
@@ -216,8 +216,9 @@ class Result:
                 raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
             self.array = executor.allocate(batch, dtype)
             return
-        require_out(out, shape, dtype)
-        self.target = _native(executor, out, "out")
+        self._user = Target(executor, out, shape)
+        self._user.require(dtype)
+        self.target = self._user.array
         free = not any(_overlap(self.target, i) for i in inputs)
         vector = len(shape) == len(batch) - 2
         rows = self.target[None] if len(shape) == 1 else self.target
@@ -235,8 +236,7 @@ class Result:
             return self.executor.to_host(array) if from_host else array
         if not self.in_place:
             self.executor.copy_into(self.target, self.array.reshape(self.shape))
-        if self.target is not self.out and isinstance(self.out, np.ndarray):
-            self.out[...] = self.executor.to_host(self.target)
+        self._user.finish()
         return self.out
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
-from ...core.dtypes import common_dtype, real_dtype
+from ...core.dtypes import common_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.formats import Csr, Matrix
 from ...core.linop import LinOp
@@ -19,6 +19,7 @@ from ...core.result import Result
 from ...core.settings import Configurable, Settings, settings_of
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Norms, RelativeResidual
+from ..scaling import Numbers, column_values
 from .engine import Engine, Factors, LogDeterminant, chosen_engine
 
 if TYPE_CHECKING:
@@ -272,10 +273,8 @@ class Direct(LinOp, metaclass=Configurable):
                 break
         return x, history
 
-    def _norms(self, block: Array) -> np.ndarray[Any, Any]:
-        value = self.executor.allocate((int(block.shape[1]),), real_dtype(block.dtype))
-        self.executor.run(vector.norm, block, value)
-        return np.array(self.executor.to_host(value), np.float64)
+    def _norms(self, block: Array) -> Numbers:
+        return column_values(self.executor, vector.norm, block)
 
     def _solved(self, b: Array) -> Array:
         """Return the factors applied to a native block, native again."""

@@ -97,7 +97,11 @@ class Preconditioner(LinOp, metaclass=Configurable):
         """Make the parts."""
 
     def _refresh(self, A: Matrix) -> None:
-        """Make the parts again for new values in the same pattern; by default all of them."""
+        """Make the parts again for new values in the same pattern; by default all of them.
+
+        A part that stays the same object and takes new values (``part.update_values``) saves
+        solvers recording their loops anew; other objects, and other numbers, make them do so.
+        """
         self._setup(A)
 
     # ---- what users call
@@ -131,6 +135,8 @@ class Preconditioner(LinOp, metaclass=Configurable):
         made.notes = []
         made._refresh(self._part(matrix.to(self.executor).astype(self.dtype)))
         made._matrix = matrix
+        if not _is_recorded_alike(self.__dict__, made.__dict__):
+            made._rebuilds += 1
         self.__dict__.update(made.__dict__)
 
     @property
@@ -170,3 +176,22 @@ class Preconditioner(LinOp, metaclass=Configurable):
         if np.dtype(dtype) == self.dtype:
             return self
         return self._remade(lambda part: part.astype(dtype))
+
+
+def _is_recorded_alike(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Return whether an operator with the attributes ``after`` is recorded as ``before`` was."""
+    return before.keys() == after.keys() and all(
+        _is_same(value, after[name])
+        for name, value in before.items()
+        if name not in ("notes", "_matrix")
+    )
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_is_same, a, b))
+    return isinstance(a, (bool, int, float, complex, str)) and a == b

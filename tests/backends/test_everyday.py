@@ -218,14 +218,16 @@ def test_powers(
         want = S.data ** (S.dtype.type(exponent) if not isinstance(exponent, complex) else exponent)
     have = A.to(executor).power(exponent)
     assert have.dtype == want.dtype
-    np.testing.assert_allclose(executor.to_host(have.data), want, rtol=200 * EPSILON[dtype])
+    # exp(exponent log z): the rounding of the logarithm counts as often as the exponent says
+    rtol = 40 * np.finfo(want.dtype).eps
+    np.testing.assert_allclose(executor.to_host(have.data), want, rtol=rtol)
 
 
 def test_powers_keep_zeros_and_refuse_what_would_not(executor: wl.Executor) -> None:
     A = wl.Csr(([0.0, 2.0, -3.0], [0, 1, 1], [0, 2, 3]), shape=(2, 2), executor=executor)
     np.testing.assert_array_equal(executor.to_host(A.power(2).data), [0, 4, 9])
     inverse = executor.to_host(A.power(-1).data)
-    np.testing.assert_allclose(inverse, [np.inf, 0.5, -1 / 3], rtol=4 * EPSILON["float64"])
+    np.testing.assert_allclose(inverse, [np.inf, 0.5, -1 / 3], rtol=2 * np.finfo(float).eps)
     assert A.power(2, dtype=np.complex64).dtype == np.complex64
     with pytest.raises(UnsupportedOperation, match="zero"):
         A.power(0)

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core.operation import OPERATIONS
 from wollemi.core.step import (
     INDEFINITE,
     NOT_FINITE,
@@ -26,33 +27,37 @@ from wollemi.core.step import (
 
 from .calls import REFERENCE
 
-step = Steps("mine", vectors="x r q s", scalars="rho curvature", reals="size", flags="tiny")
-own = Steps("own", vectors="x y", rows="d", numbers="alpha beta", status=False)
+with OPERATIONS.locally():  # each test of this module has them again
+    step = Steps("mine", vectors="x r q s", scalars="rho curvature", reals="size", flags="tiny")
+    own = Steps("own", vectors="x y", rows="d", numbers="alpha beta", status=False)
+
+    @step
+    def measure(w: Any) -> None:
+        """Set rho = <r, r>, curvature = <r, q>, s = r where |r| is not tiny; size = max |r|."""
+        w.rho, w.curvature, w.size = norm2(w.r), dot(w.r, w.q), largest(absolute(w.r))
+        w.s = where(absolute(w.r) > 1e-30, w.r, 0)
+        w.tiny = total(where(absolute(w.r) > 1e-3, 1, 0)) == 0
+        w.halt(NOT_FINITE, when=~finite(w.curvature))
+        w.halt(INDEFINITE, when=~(real(w.curvature) > 0) & (w.size > 0))
+
+    @step
+    def descend(w: Any) -> None:
+        """Set x += alpha s, r -= alpha q with alpha = rho / curvature; observes |r|."""
+        alpha = w.rho / w.curvature
+        w.x += alpha * w.s
+        w.r -= alpha * w.q
+        w.observe(sqrt(norm2(w.r)))
+
+    @own
+    def damp(w: Any) -> None:
+        """Set y = alpha d x + beta y."""
+        w.y = w.alpha * w.d * w.x + w.beta * w.y
 
 
-@step
-def measure(w: Any) -> None:
-    """Set rho = <r, r>, curvature = <r, q>, s = r where |r| is not tiny; size = max |r|."""
-    w.rho, w.curvature, w.size = norm2(w.r), dot(w.r, w.q), largest(absolute(w.r))
-    w.s = where(absolute(w.r) > 1e-30, w.r, 0)
-    w.tiny = total(where(absolute(w.r) > 1e-3, 1, 0)) == 0
-    w.halt(NOT_FINITE, when=~finite(w.curvature))
-    w.halt(INDEFINITE, when=~(real(w.curvature) > 0) & (w.size > 0))
-
-
-@step
-def descend(w: Any) -> None:
-    """Set x += alpha s, r -= alpha q with alpha = rho / curvature; observes |r|."""
-    alpha = w.rho / w.curvature
-    w.x += alpha * w.s
-    w.r -= alpha * w.q
-    w.observe(sqrt(norm2(w.r)))
-
-
-@own
-def damp(w: Any) -> None:
-    """Set y = alpha d x + beta y."""
-    w.y = w.alpha * w.d * w.x + w.beta * w.y
+@pytest.fixture(autouse=True)
+def _declared() -> None:
+    for declared in (measure, descend, damp):
+        OPERATIONS.add(declared.operation)
 
 
 class SteepestDescent(wl.solvers.KrylovSolver):

@@ -55,8 +55,15 @@ class Mutant(ReferenceExecutor):
 
 
 def inexact(array: Any, before: Any) -> Any:
-    """Return what is ten times as far away as is allowed."""
-    return (array * (1 + 10 * UNITS * epsilon(array.dtype))).astype(array.dtype)
+    """Return what is ten times as far away as is allowed; nothing is zero any more."""
+    changed = (array * (1 + 10 * UNITS * epsilon(array.dtype))).astype(array.dtype)
+    changed[changed == 0] = least(array.dtype)
+    return changed
+
+
+def least(dtype: np.dtype[Any]) -> float:
+    """Return the smallest normal number of a dtype."""
+    return 2.0**-126 if dtype.name == "bfloat16" else float(np.finfo(dtype).tiny)
 
 
 def forgetful(array: Any, before: Any) -> Any:
@@ -98,10 +105,6 @@ WRITING = [
 ]
 
 
-# What is zero stays zero.
-NO_MISTAKES = {("values.imaginary", inexact, "f")}
-
-
 @pytest.mark.parametrize("mistake", [inexact, forgetful, lazy, poisoned], ids=lambda m: m.__name__)
 @pytest.mark.parametrize("operation", WRITING, ids=lambda o: o.name)
 def test_a_mistake_is_caught_with_every_dtype(
@@ -110,7 +113,5 @@ def test_a_mistake_is_caught_with_every_dtype(
     for dtype in sorted(
         {values[4] for values in CASES[operation.name]}
     ):  # a set has no fixed order
-        if (operation.name, mistake, np.dtype(dtype).kind) in NO_MISTAKES:
-            continue
         cases = [values for values in CASES[operation.name] if values[4] == dtype]
         assert any(is_caught(mistake, values, rng) for values in cases), dtype

@@ -85,17 +85,11 @@ def _moved(
                 distance = np.nan_to_num(np.abs(wide(after[name]) - wide(array)), posinf=0.0)
             moved[name] = np.maximum(moved[name], distance)
     for name, distance in moved.items():
-        # a vector with an element a row is one column
-        one_column = _dims(call, name) in (("n",), ("m",))
-        over = (0,) if one_column else tuple(range(distance.ndim - 1))
+        # what has one dimension has a sum of its own in each element
+        over = tuple(range(distance.ndim - 1))
         column = distance.max(axis=over, initial=0) if over else distance
         moved[name] = column * np.sqrt(max(_summed(call, name), 1))
     return moved
-
-
-def _dims(call: Call, name: str) -> tuple[str, ...]:
-    """Return the dimensions of an argument; of what an operation returns or keeps, none."""
-    return next((a.parameter.dims for a in call.arguments if a.parameter.name == name), ())
 
 
 def _summed(call: Call, name: str) -> int:

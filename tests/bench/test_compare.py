@@ -11,7 +11,7 @@ from wollemi.core.errors import InvalidArgument
 from wollemi_bench.compare import Kind, compare, differences
 from wollemi_bench.results import bouts, read
 
-from .made import ENVIRONMENT, of_samples, record, write
+from .made import ENVIRONMENT, of_samples, record, timed, write
 
 
 @pytest.fixture
@@ -285,3 +285,45 @@ def test_what_was_measured_again_counts_once_and_contenders_do_not_mix(tmp_path)
     (bout,) = bouts(read(later) + read(path))
     assert bout.ours.seconds == pytest.approx(3e-3, rel=0.1)
     assert bout.peers == []
+
+
+# ---- beside busy processes
+
+
+def beside(seconds, name="wollemi", busy=2, alone=1e-3, **given):
+    """Return a record of a time alone and one beside busy processes."""
+    spread = timed(seconds, **given)
+    return record(
+        name, alone, busy=busy, busy_seconds=spread["seconds"], busy_samples=spread["samples"]
+    )
+
+
+def test_a_slow_down_beside_busy_processes_is_a_regression(compared):
+    found = compared([beside(2e-3)], [beside(8e-3, seed=1)])
+    (change,) = found.regressions
+    assert change.contender == "wollemi, beside 2 busy"
+    assert change.ratio == pytest.approx(4, rel=0.05)
+    assert kinds(found)["wollemi"] is Kind.SAME
+
+
+def test_what_peers_suffer_beside_busy_processes_explains_ours(compared):
+    old = [beside(2e-3), beside(4e-3, "scipy")]
+    new = [beside(3e-3, seed=1), beside(6e-3, "scipy", seed=2)]
+    found = compared(old, new)
+    assert not found.regressions
+    assert kinds(found)["wollemi, beside 2 busy"] is Kind.MACHINE
+
+
+@pytest.mark.parametrize("new", [record(), beside(8e-3, busy=4)])
+def test_times_beside_other_numbers_of_processes_are_not_compared(compared, new):
+    found = compared([beside(2e-3)], [new])
+    assert kinds(found) == {"wollemi": Kind.SAME}
+
+
+def test_the_table_names_times_beside_busy_processes(tmp_path, capsys):
+    files = (
+        write(tmp_path / "old.jsonl", [beside(2e-3)]),
+        write(tmp_path / "new.jsonl", [beside(8e-3)]),
+    )
+    assert run(*files) == 1
+    assert "beside 2 busy" in " ".join(capsys.readouterr().out.split())

@@ -14,9 +14,9 @@ from wollemi_bench import Contest, Timing, case, spmv
 from wollemi_bench.contest import Outcome, Settings
 from wollemi_bench.measure import run
 from wollemi_bench.peers import Absent, Peer, PyAmg, SciPy
-from wollemi_bench.problem import Facts, Offer, Problem, entrants
+from wollemi_bench.problem import Facts, Offer, Problem, libraries
 from wollemi_bench.report import break_even
-from wollemi_bench.worker import Stations, pack, unpack
+from wollemi_bench.worker import Runners, pack, unpack
 
 QUICK = Settings(batches=3, batch_seconds=1e-4, budget=1.0)
 REFERENCE = wl.ReferenceExecutor()
@@ -43,8 +43,8 @@ class Toy(Problem):
 
 
 def hold(calls, peers=(), cost=None):
-    with closing(Stations(own_process=False)) as stations:
-        return Contest(Toy(calls, cost), entrants(REFERENCE, peers)).run(stations, QUICK)
+    with closing(Runners(own_process=False)) as runners:
+        return Contest(Toy(calls, cost), libraries(REFERENCE, peers)).run(runners, QUICK)
 
 
 def test_a_wrong_result_is_reported_and_not_timed():
@@ -111,8 +111,8 @@ class Missing(Peer):
 
 def test_a_cheating_peer_is_caught_and_a_missing_one_named():
     peers = [SciPy(), Cheating(), Missing()]
-    with closing(Stations(own_process=False)) as stations:
-        held = run(spmv.tasks([case("stencil5:6")]), REFERENCE, peers, stations, QUICK)
+    with closing(Runners(own_process=False)) as runners:
+        held = run(spmv.tasks([case("stencil5:6")]), REFERENCE, peers, runners, QUICK)
         by_name = {record.contender: record for record in held}
     assert by_name["wollemi"].seconds and by_name["wollemi"].times_ours == 1.0
     assert by_name["scipy"].seconds and by_name["scipy"].times_ours
@@ -172,9 +172,9 @@ def test_a_crash_is_a_record_and_the_others_go_on(planted):
         planted.Wrong("wrong"),
         planted.Telling("telling"),
     ]
-    with closing(Stations(own_process=True)) as stations:
+    with closing(Runners(own_process=True)) as runners:
         for _ in range(2):  # and what crashed is there again in the next contest
-            held = run(spmv.tasks([case("stencil5:6")]), REFERENCE, peers, stations, QUICK)
+            held = run(spmv.tasks([case("stencil5:6")]), REFERENCE, peers, runners, QUICK)
             by_name = {record.contender: record for record in held}
             assert by_name["crashing"].trouble == "failed: its process ended with SIGSEGV"
             assert by_name["leaving"].trouble == "failed: its process ended with status 3"

@@ -15,8 +15,8 @@ from wollemi_bench.flush import GpuFlush
 from wollemi_bench.memory import PoolMeter, TorchMeter
 from wollemi_bench.peers import Absent
 from wollemi_bench.peers_gpu import CuPy, Jax, TorchGpu, Warp
-from wollemi_bench.problem import Entrant
-from wollemi_bench.station import Station
+from wollemi_bench.problem import Library
+from wollemi_bench.runner import Runner
 
 
 class FakeGpu:
@@ -162,7 +162,7 @@ class OneCall(spmv.Product):
         super().__init__(case("stencil5:3").matrix())
         self.gpu = gpu
 
-    def offers(self, entrant):
+    def offers(self, library):
         from wollemi_bench.problem import Facts, Offer
 
         self.gpu.taken += 1000  # the operands are placed
@@ -175,13 +175,13 @@ class OneCall(spmv.Product):
 
 
 def test_a_station_of_a_gpu_replays_and_counts_its_memory(gpu):
-    station = Station()
-    station.load(OneCall(gpu))
-    (ready,) = station.prepare(Entrant("one", executor=object(), gpu=True))
+    runner = Runner()
+    runner.load(OneCall(gpu))
+    (ready,) = runner.prepare(Library("one", executor=object(), gpu=True))
     assert (ready.trouble, ready.facts.method) == ("", "graph")
     assert ready.facts.peak_memory == 1010
-    assert station.batch("one", 40, True, False) == pytest.approx(1e-3)
-    assert station.batch("one", 2, False, True) == pytest.approx(1e-3)
+    assert runner.batch("one", 40, True, False) == pytest.approx(1e-3)
+    assert runner.batch("one", 2, False, True) == pytest.approx(1e-3)
 
 
 # ---- peers

@@ -127,6 +127,19 @@ def test_the_rules_loss_is_in_per_cent_with_its_worst_case(runs):
     assert re.search(row, said)
 
 
+def test_times_beside_busy_processes_have_a_table(tmp_path):
+    records = [
+        record(busy=2, busy_seconds=2.5e-3, noise=0.0),
+        record("scipy", 2e-3, busy=2, busy_seconds=5e-3, noise=0.0),
+        record(case="quiet"),
+    ]
+    text = markdown.text(read(write(tmp_path / "r.jsonl", records)))
+    said = section(text, "Beside busy processes")
+    assert "| spmv stencil7:100 | wollemi | 2 | 1 ms | 2.5 ms | 2.5 |  |" in said
+    assert "| spmv stencil7:100 | scipy | 2 | 2 ms | 5 ms | 2.5 | 2.0 |" in said
+    assert "quiet" not in said
+
+
 def test_set_up_residuals_and_memory_are_told(runs):
     text = markdown.text(runs)
     assert "| ginkgo-port: solve/cg thermal2 | wollemi | 1,000 | 2.5e-07 |" in text

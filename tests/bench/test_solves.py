@@ -10,17 +10,17 @@ import pytest
 import wollemi as wl
 from wollemi_bench import case, solve, spmv
 from wollemi_bench.contest import Contest, Settings
-from wollemi_bench.problem import entrants
-from wollemi_bench.worker import Stations
+from wollemi_bench.problem import libraries
+from wollemi_bench.worker import Runners
 
 REFERENCE = wl.ReferenceExecutor()
 
 
 def held(problem):
     """Return what became of our solver."""
-    with closing(Stations(own_process=False)) as stations:
-        contest = Contest(problem, entrants(REFERENCE, []))
-        ((ours,), _) = contest.run(stations, Settings(3, 1e-4, 0.1))
+    with closing(Runners(own_process=False)) as runners:
+        contest = Contest(problem, libraries(REFERENCE, []))
+        ((ours,), _) = contest.run(runners, Settings(3, 1e-4, 0.1))
     return ours
 
 

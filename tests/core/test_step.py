@@ -36,24 +36,29 @@ from ..backends.calls import make
 ALL = [operation for operation in OPERATIONS if operation.step is not None]
 REFERENCE = wl.executor("reference")
 
-step = Steps("test_step", vectors="x y", rows="d", scalars="rho", reals="big", flags="yes")
-plain = Steps("test_plain", vectors="x y", rows="d", numbers="alpha", status=False)
+with OPERATIONS.locally():  # each test of this module has them again
+    step = Steps("test_step", vectors="x y", rows="d", scalars="rho", reals="big", flags="yes")
+    plain = Steps("test_plain", vectors="x y", rows="d", numbers="alpha", status=False)
+
+    @step
+    def everything(w: Any) -> None:
+        """Set all kinds of names."""
+        w.x, w.y = w.y + w.d * w.x, w.x
+        w.rho = total(w.x * w.y)
+        w.big = largest(absolute(w.y))
+        w.yes = w.big > 2
+        w.halt(BREAKDOWN, when=w.yes)
+
+    @plain
+    def scale(w: Any) -> None:
+        """Set y = alpha d x."""
+        w.y = w.alpha * w.d * w.x
 
 
-@step
-def everything(w: Any) -> None:
-    """Set all kinds of names."""
-    w.x, w.y = w.y + w.d * w.x, w.x
-    w.rho = total(w.x * w.y)
-    w.big = largest(absolute(w.y))
-    w.yes = w.big > 2
-    w.halt(BREAKDOWN, when=w.yes)
-
-
-@plain
-def scale(w: Any) -> None:
-    """Set y = alpha d x."""
-    w.y = w.alpha * w.d * w.x
+@pytest.fixture(autouse=True)
+def _declared() -> None:
+    for declared in (everything, scale):
+        OPERATIONS.add(declared.operation)
 
 
 def test_the_signature_is_what_the_step_reads_and_writes():

@@ -84,3 +84,66 @@ def test_solvers_take_preconditioners_by_name(solver):
 def test_a_diagonal_whose_inverse_overflows_is_refused():
     with pytest.raises(wl.errors.InvalidMatrix, match="1e-320 in row 1"):
         Jacobi(np.diag([1.0, 1e-320]))
+
+
+class Doubled(wl.preconditioners.Preconditioner):
+    """Twice the inverse of the diagonal, made of new objects each time."""
+
+    parts = ("inverse",)
+
+    def _setup(self, A):
+        self.inverse = wl.Diagonal(2 / A.to_scipy().diagonal(), executor=A.executor)
+
+    def _apply(self, x, y, alpha, beta):
+        self.inverse._apply(x, y, alpha, beta)
+
+
+@pytest.mark.parametrize("wrap", [lambda M: M, lambda M: 3.0 * M])
+@pytest.mark.parametrize("by_solver", [True, False])
+def test_parts_that_are_made_anew_are_used_by_the_loops_of_solvers(on, wrap, by_solver):
+    """Recorded loops went on with the parts that they had met."""
+    D = sp.diags_array([-1.0, 4.0, -1.0], offsets=[-1, 0, 1], shape=(30, 30)).tocsr()
+    scale = np.logspace(0, 6, 30)
+    A, b = wl.Csr(D, executor=on), np.ones(30)
+    M = Doubled(A)
+    solver = wl.solvers.Bicgstab(A, M=wrap(M), rtol=1e-10)
+    solver.solve(b)
+    S = sp.csr_array(sp.diags_array(scale) @ D)
+    S.sort_indices()
+    A.update_values(S.data)
+    if by_solver and wrap(M) is M:
+        solver.update()
+    else:
+        M.update()
+    found = solver.solve(S @ b)
+    expected = wl.solvers.Bicgstab(A, M=wrap(Doubled(A)), rtol=1e-10).solve(S @ b)
+    assert found.converged and found.iterations == expected.iterations
+    np.testing.assert_allclose(found.x, b, rtol=1e-6)
+
+
+def test_new_bounds_of_a_polynomial_are_used_by_the_loops_of_solvers(on):
+    """They are numbers, which a recorded loop has as they were."""
+    D = sp.diags_array([-1.0, 2.1, -1.0], offsets=[-1, 0, 1], shape=(60, 60)).tocsr()
+    A, b = wl.Csr(D, executor=on), np.ones(60)
+    solver = wl.solvers.Cg(A, M=wl.preconditioners.Polynomial(A, degree=4), rtol=1e-10)
+    solver.solve(b)
+    wider = D.copy()
+    wider.setdiag(20.0)
+    A.update_values(wider.data)
+    solver.update()
+    fresh = wl.solvers.Cg(A, M=wl.preconditioners.Polynomial(A, degree=4), rtol=1e-10).solve(b)
+    found = solver.solve(b)
+    assert found.converged and abs(found.iterations - fresh.iterations) <= 1
+
+
+@pytest.mark.parametrize("name", ["jacobi", "blockjacobi:size=2", "ilu"])
+def test_parts_that_take_new_values_keep_the_recorded_loops(on, name):
+    A = wl.Csr(np.diag([2.0, 4.0, 8.0]) + 0.1, executor=on)
+    solver = wl.solvers.Bicgstab(A, M=name, rtol=1e-10)
+    solver.update()
+    solver.solve(np.ones(3))
+    before = solver.take_workspace(np.float64, 1)
+    solver.give_back(before)
+    A.update_values(2 * A.data)
+    solver.update()
+    assert solver.take_workspace(np.float64, 1) is before

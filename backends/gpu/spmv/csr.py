@@ -49,10 +49,10 @@ def known_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
         few = packed.patterns(executor, matrix, hashes, selection.MOST_PATTERNS)
         count = 0 if few is None else int(few[1].size)
         facts = facts._replace(reach=reach, patterns=count)
-    elif matrix.dtype.kind == "f" and selection.may_be_hot(statistics, thresholds):
-        hot = thresholds.hot_bytes // matrix.dtype.itemsize
-        if executor.device.shared_bytes >= thresholds.hot_bytes and matrix.shape[1] > hot:
-            facts = facts._replace(hot_share=packed.hot_share(xp, matrix, hot))
+    elif matrix.dtype.kind == "f" and selection.may_share_columns(statistics, thresholds):
+        cached = thresholds.shared_bytes // matrix.dtype.itemsize
+        if executor.device.shared_bytes >= thresholds.shared_bytes and matrix.shape[1] > cached:
+            facts = facts._replace(shared_share=packed.shared_share(xp, matrix, cached))
     return statistics, facts
 
 

@@ -119,29 +119,29 @@ def multiply_packed(
     y: Array,
     alpha: complex,
     beta: complex,
-    multiply_hot: Callable[..., None] | None = None,
+    multiply_cached: Callable[..., None] | None = None,
 ) -> None:
     """Gather x if its columns are renumbered, multiply, and add up the rows that were cut.
 
     Parameters
     ----------
-    multiply_hot : callable, optional
-        Multiplies where columns are in shared memory: ``state.hot`` is the number of these.
+    multiply_cached : callable, optional
+        Multiplies where columns are in shared memory: ``state.cached`` is the number of these.
     """
     n, dtype = x.shape[0], x.dtype
-    sorted_bytes = -(-n * dtype.itemsize // 256) * 256 if state.hot else 0
+    sorted_bytes = -(-n * dtype.itemsize // 256) * 256 if state.cached else 0
     scratch, _ = executor.scratch(sorted_bytes + state.pieces * dtype.itemsize)
     partial = scratch + sorted_bytes
     empty = 0 if state.empty_rows is None else int(state.empty_rows.size)
-    if state.hot or empty:
-        gathered = n if state.hot else 0
+    if state.cached or empty:
+        gathered = n if state.cached else 0
         arguments: tuple[Any, ...] = (
             gathered, state.gathered, x, scratch, empty, state.empty_rows, y, beta,
         )  # fmt: skip
         blocks = _rows(executor, max(gathered, empty))
         executor.launch_simt(simt.prepare_balanced, blocks, arguments, dtype)
-    if multiply_hot is not None:
-        multiply_hot(executor, state, scratch, y, alpha, beta, partial)
+    if multiply_cached is not None:
+        multiply_cached(executor, state, scratch, y, alpha, beta, partial)
     else:
         arguments = packed_arguments(state, x, y, alpha, beta, partial)
         # A block for every 256 lanes: the loop over lanes is for kernels that end in a sum.

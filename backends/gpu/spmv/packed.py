@@ -70,7 +70,7 @@ class Packed:
     pieces = 0
     empty_rows: Any = None
     gathered: Any = None
-    hot = 0
+    cached = 0
 
     def __init__(self, executor: GpuExecutor, matrix: Any, code: int) -> None:
         self.executor = executor
@@ -208,12 +208,12 @@ def pack_rows(executor: GpuExecutor, matrix: Any, code: int, *, in_order: bool) 
     return made.pack(matrix)
 
 
-def pack_pieces(executor: GpuExecutor, matrix: Any, hot: int = 0) -> Packed:
+def pack_pieces(executor: GpuExecutor, matrix: Any, cached: int = 0) -> Packed:
     """Return a packed copy whose lanes are pieces of at most ``PIECE`` entries.
 
     Parameters
     ----------
-    hot : int
+    cached : int
         How many columns with the most entries will be in shared memory; columns are then numbered
         by falling count.
     """
@@ -244,12 +244,12 @@ def pack_pieces(executor: GpuExecutor, matrix: Any, hot: int = 0) -> Packed:
     empty = xp.flatnonzero(length == 0)
     made.empty_rows = empty.astype(np.int32) if empty.size else None
     # Full pieces first: blocks take slices in turn, and what is long should not come last.
-    order = xp.argsort(-size * 2 - cut, kind="stable") if hot else _order(xp, size, cut, warp)
+    order = xp.argsort(-size * 2 - cut, kind="stable") if cached else _order(xp, size, cut, warp)
     made.start, made.length = start[order], size[order].astype(np.int32)
     made.target = target[order].astype(np.int32)
-    if hot:
+    if cached:
         made.gathered, made.column = by_count(xp, matrix)
-        made.hot = hot
+        made.cached = cached
     return made.pack(matrix)
 
 
@@ -278,11 +278,11 @@ def by_count(xp: Any, matrix: Any) -> tuple[Any, Any]:
     return order, place
 
 
-def hot_share(xp: Any, matrix: Any, hot: int) -> float:
-    """Return the share of the entries in the ``hot`` columns that have the most."""
+def shared_share(xp: Any, matrix: Any, cached: int) -> float:
+    """Return the share of the entries in the ``cached`` columns that have the most."""
     count = xp.bincount(matrix.indices, minlength=matrix.shape[1])
-    if count.size > hot:
-        count = xp.partition(count, count.size - hot)[-hot:]
+    if count.size > cached:
+        count = xp.partition(count, count.size - cached)[-cached:]
     return float(int(count.sum()) / max(matrix.nnz, 1))
 
 

@@ -36,7 +36,7 @@ class Facts(NamedTuple):
         Distinct rows, as offsets from the diagonal; 0 if there are too many.
     reach : int
         The largest distance of an entry from the diagonal.
-    hot_share : float
+    shared_share : float
         Share of the entries in the columns that fit shared memory.
     itemsize : int
         Bytes of a value.
@@ -48,7 +48,7 @@ class Facts(NamedTuple):
     sorted_padding: float
     patterns: int
     reach: int
-    hot_share: float
+    shared_share: float
     itemsize: int
     room: int
 
@@ -149,10 +149,12 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
             if facts.reach <= NEAR:
                 return Choice("sell-near", "regular rows near the diagonal: columns take two bytes")
             return Choice("sell", "regular rows")
-        if facts.hot_share >= thresholds.hot_share and may_be_hot(statistics, thresholds):
+        if facts.shared_share >= thresholds.shared_share and may_share_columns(
+            statistics, thresholds
+        ):
             return Choice(
                 "row-segments-cached",
-                f"uneven rows, and {facts.hot_share:.0%} of the entries in the columns that "
+                f"uneven rows, and {facts.shared_share:.0%} of the entries in the columns that "
                 "shared memory holds",
             )
         if (
@@ -183,12 +185,12 @@ def is_uneven(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> boo
     )
 
 
-def may_be_hot(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> bool:
-    """Return whether sorting x, to have hot columns at hand, can pay."""
+def may_share_columns(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether sorting x, to have cached columns at hand, can pay."""
     return (
         is_uneven(statistics, thresholds)
-        and statistics.nnz >= thresholds.hot_entries
-        and statistics.nnz >= thresholds.hot_mean * statistics.columns
+        and statistics.nnz >= thresholds.shared_entries
+        and statistics.nnz >= thresholds.shared_mean * statistics.columns
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..results import Bout, Run, is_ours
 from . import sections
-from .ink import ratio_text
+from .busy import beside_busy
 from .numbers import (
     Growth,
     Place,
@@ -22,6 +22,7 @@ from .papers import papers
 from .parts import Answer, Chapter, Table
 from .rows import cases_text
 from .series import every_contest
+from .style import ratio_text
 
 #: What a note begins with that says of other programs on the machine.
 NOT_ALONE = "not alone"
@@ -55,6 +56,7 @@ def _chapter(place: Place, slug: str) -> Chapter:
         papers(place),
         sections.solvers(place.bouts),
         sections.once(place.bouts),
+        beside_busy(place.bouts),
         sections.trouble(place),
         every_contest(place.bouts),
     ]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..problem import OURS
-from .ink import DASHES, MARKERS, OURS_INK, canvas, plain_ticks, styled
 from .numbers import Growth, Series
+from .style import DASHES, MARKERS, OURS_COLOR, canvas, plain_ticks, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +32,7 @@ def growth(found: Sequence[Growth]) -> Figure:
         for one in sorted(shown, key=lambda g: g.contender != OURS):
             ours = one.contender == OURS
             each = np.divide(one.seconds, one.sizes) * 1e9
-            look: dict[str, Any] = {"color": OURS_INK, "ls": "-", "marker": "o", "lw": 2.0}
+            look: dict[str, Any] = {"color": OURS_COLOR, "ls": "-", "marker": "o", "lw": 2.0}
             if not ours:
                 look = {
                     "color": "0.4",

@@ -13,10 +13,10 @@ from wollemi.core.formats.convert import FORMATS
 from ..problem import OURS
 from ..report import Record, seconds_text
 from ..results import Bout, is_ours
-from .ink import ratio_text, short
 from .numbers import Place, loss, times_ours
 from .parts import Picture, Section, Table
 from .rows import cases_text
+from .style import ratio_text, short
 
 
 def papers(place: Place) -> Section:

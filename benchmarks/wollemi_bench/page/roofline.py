@@ -10,7 +10,7 @@ import numpy as np
 from wollemi.core.errors import InvalidArgument
 
 from ..report import Record
-from .ink import canvas, legend_of_marks, looks_of, mark, plain_ticks, styled, who
+from .style import canvas, legend_of_marks, looks_of, mark, plain_ticks, styled, who
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

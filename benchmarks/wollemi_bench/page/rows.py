@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..results import Bout, is_ours
-from .ink import (
+from .numbers import Loss, Series, Spread, Versus, loss, series_of
+from .style import (
+    COLORS,
     HATCHES,
-    INKS,
-    OURS_INK,
+    OURS_COLOR,
     canvas,
     legend_of_marks,
     looks_of,
@@ -22,7 +23,6 @@ from .ink import (
     styled,
     who,
 )
-from .numbers import Loss, Series, Spread, Versus, loss, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -209,7 +209,7 @@ def speedups(found: Sequence[Versus], peers: Sequence[str]) -> Figure:
 def _look(peers: Sequence[str], peer: str) -> dict[str, Any]:
     place = peers.index(peer)
     return {
-        "color": INKS[place % len(INKS)],
+        "color": COLORS[place % len(COLORS)],
         "hatch": HATCHES[place % len(HATCHES)],
         "edgecolor": "0.25",
         "linewidth": 0.6,
@@ -263,7 +263,7 @@ def losses(bouts: Sequence[Bout]) -> Figure:
         percent = sorted(one.share * 100 for one in lost)
         mean = float(np.mean(percent))
         axes.plot(percent, [y] * len(percent), "o", mfc="none", color="0.35", ms=5, mew=0.8)
-        axes.plot(mean, y, "D", color=OURS_INK, ms=7)
+        axes.plot(mean, y, "D", color=OURS_COLOR, ms=7)
         axes.annotate(
             f"mean {mean:.1f} %, most {percent[-1]:.1f} %, {len(percent)} cases",
             (1.01, y),

@@ -10,11 +10,11 @@ import numpy as np
 from ..report import Record, seconds_text
 from ..results import Bout, left_out
 from .growth import growth
-from .ink import ratio_text, short
 from .numbers import Growth, Place, Versus, loss, series_of
 from .parts import Picture, Section, Table
 from .roofline import has_roof, roofline
 from .rows import floors, has_floor, losses, speedups
+from .style import ratio_text, short
 
 
 def root_of(benchmark: str) -> str:

@@ -7,9 +7,9 @@ from functools import partial
 
 from ..report import Record, seconds_text
 from ..results import Bout, left_out
-from .ink import ratio_text, short
 from .numbers import Series, Spread, kernel_of, series_of, times_ours
 from .parts import Section, Table
+from .style import ratio_text, short
 
 
 def every_contest(bouts: Sequence[Bout]) -> Section:

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.backends.cuda.spmv.hot import HotColumns
+from wollemi.backends.cuda.spmv.cached_columns import CachedColumns
 from wollemi.backends.gpu import base
 from wollemi.backends.gpu.base import GpuExecutor
 from wollemi.backends.gpu.spmv import csr
@@ -20,7 +20,7 @@ from ..lockstep.build import compiler
 from ..lockstep.executor import LockstepExecutor
 from ..needs import cuda, tool
 
-KERNELS = ("sell", "sell-near", "sell-pattern", "csr-adaptive", "row-segments", HotColumns.name)
+KERNELS = ("sell", "sell-near", "sell-pattern", "csr-adaptive", "row-segments", CachedColumns.name)
 EXECUTORS = [
     pytest.param(
         lambda: LockstepExecutor(32),
@@ -67,9 +67,9 @@ def assert_same(gpu: Any, one: Any, other: Any) -> None:
 
 def state_of(gpu: Any, A: wl.Csr, kernel: str) -> Any:
     """Return what a plan holds; the emulation has no shared memory for cached columns."""
-    if kernel == HotColumns.name:
+    if kernel == CachedColumns.name:
         facts = Facts(A.row_statistics, 1, "float64", A.indices.dtype)
-        return HotColumns().prepare(csr.Matrix(gpu, A), A, facts)
+        return CachedColumns().prepare(csr.Matrix(gpu, A), A, facts)
     return A.plan_for("spmv", kernel=kernel).state
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from wollemi.backends.cuda.loop import loop
-from wollemi.backends.cuda.spmv import hot
+from wollemi.backends.cuda.spmv import cached_columns
 from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 from wollemi.core.errors import KernelCompileError
@@ -90,8 +90,8 @@ def test_warp_kernels_compile(group, architecture):
 
 
 @pytest.mark.parametrize("value", ["f4", "f8"])
-def test_the_product_with_hot_columns_compiles(value):
-    assert compiler.compile_source(hot.hot_program(value), "sm_90")
+def test_the_product_with_cached_columns_compiles(value):
+    assert compiler.compile_source(cached_columns.cached_program(value), "sm_90")
 
 
 def test_the_loop_compiles_with_its_condition():

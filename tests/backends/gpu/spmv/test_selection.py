@@ -16,9 +16,9 @@ def rows(count=1_000_000, mean=7.0, longest=7, empty=0.0, columns=None):
     return RowStatistics(count, columns, int(count * mean), mean, 0.1, longest, empty)
 
 
-def facts(padding=1.01, patterns=0, reach=10**6, hot_share=0.0, room=ROOM, sorted_padding=None):
+def facts(padding=1.01, patterns=0, reach=10**6, shared_share=0.0, room=ROOM, sorted_padding=None):
     smallest = padding if sorted_padding is None else sorted_padding
-    return Facts(padding, smallest, patterns, reach, hot_share, 8, room)
+    return Facts(padding, smallest, patterns, reach, shared_share, 8, room)
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,15 @@ def facts(padding=1.01, patterns=0, reach=10**6, hot_share=0.0, room=ROOM, sorte
         (rows(count=32_768), facts(patterns=27), "sell-pattern"),
         (rows(count=100, mean=60.0, longest=60), facts(), "subwarp"),
         (rows(mean=20.0, longest=50_000), facts(padding=9.0), "row-segments"),
-        (rows(mean=20.0, longest=50_000), facts(padding=9.0, hot_share=0.6), "row-segments-cached"),
-        (rows(mean=20.0, longest=50_000), facts(padding=9.0, hot_share=0.3), "row-segments"),
+        (
+            rows(mean=20.0, longest=50_000),
+            facts(padding=9.0, shared_share=0.6),
+            "row-segments-cached",
+        ),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0, shared_share=0.3), "row-segments"),
         (
             rows(mean=1.0, longest=5000, empty=0.8),
-            facts(padding=9.0, hot_share=0.6),
+            facts(padding=9.0, shared_share=0.6),
             "csr-adaptive",
         ),
         (rows(mean=0.25, longest=7, empty=0.78), facts(padding=4.0), "csr-adaptive"),
@@ -68,9 +72,9 @@ def test_the_rule_names_the_kernel(statistics, known, kernel):
     assert choice.reason
 
 
-def test_hot_columns_need_many_entries():
+def test_cached_columns_need_many_entries():
     few = rows(count=100_000, mean=20.0, longest=50_000)
-    assert selection.choose(few, facts(padding=9.0, hot_share=0.9)).kernel == "csr-adaptive"
+    assert selection.choose(few, facts(padding=9.0, shared_share=0.9)).kernel == "csr-adaptive"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from .clocks import clock_of
 from .flush import flush
 from .memory import Meter, NoMeter, PoolMeter
 from .peers import Absent
-from .problem import Entrant, Facts, Offer, Problem
+from .problem import Facts, Library, Offer, Problem
 from .timing import Contender, Pace, pace_of
 
 
@@ -34,7 +34,7 @@ class Ready:
     facts: Facts
 
 
-class Station:
+class Runner:
     """Makes contenders of one problem, checks them and times them."""
 
     def __init__(self) -> None:
@@ -47,47 +47,47 @@ class Station:
         self.clear()
         self._problem = problem
 
-    def prepare(self, entrant: Entrant) -> list[Ready]:
-        """Make what an entrant offers, check it, and make it again to see what that takes.
+    def prepare(self, library: Library) -> list[Ready]:
+        """Make what a library offers, check it, and make it again to see what that takes.
 
         The first time also pays for imports and compilers, which is not what a user pays for a
         matrix.
         """
         assert self._problem is not None
         try:
-            checked = {offer.name: self._checked(offer) for offer in self._problem.offers(entrant)}
+            checked = {offer.name: self._checked(offer) for offer in self._problem.offers(library)}
         except Absent as error:
-            return [Ready(entrant.name, f"absent: {error}", Facts())]
+            return [Ready(library.name, f"absent: {error}", Facts())]
         # whatever a library raises belongs into the report: the other contenders go on
         except Exception as error:
-            return [Ready(entrant.name, _failed(error), Facts())]
+            return [Ready(library.name, _failed(error), Facts())]
         if not all(ready.trouble for ready in checked.values()):
-            self._take_all(entrant, checked)
+            self._take_all(library, checked)
         return list(checked.values())
 
-    def _take_all(self, entrant: Entrant, checked: dict[str, Ready]) -> None:
+    def _take_all(self, library: Library, checked: dict[str, Ready]) -> None:
         """Make what is timed, and see what that takes of time and memory."""
         assert self._problem is not None
         gc.collect()
-        meter = self._meter(entrant)
+        meter = self._meter(library)
         meter.reset()
-        offers = self._problem.offers(entrant)
+        offers = self._problem.offers(library)
         placed = meter.peak()
         for offer in offers:
             ready = checked[offer.name]
             if ready.trouble:
                 continue
             meter.reset()
-            taken = checked[offer.name] = self._take(offer, ready.facts, entrant.gpu)
+            taken = checked[offer.name] = self._take(offer, ready.facts, library.gpu)
             own = meter.peak()
             if placed is not None and own is not None:
                 taken.facts.peak_memory = self._problem_bytes + placed + own
 
-    def _meter(self, entrant: Entrant) -> Meter:
-        """Return what sees the memory of an entrant; in a shared process nothing does."""
-        if entrant.peer is not None and entrant.gpu:
-            return entrant.peer.meter()
-        return PoolMeter() if entrant.gpu else NoMeter()
+    def _meter(self, library: Library) -> Meter:
+        """Return what sees the memory of a library; in a shared process nothing does."""
+        if library.peer is not None and library.gpu:
+            return library.peer.meter()
+        return PoolMeter() if library.gpu else NoMeter()
 
     def _checked(self, offer: Offer) -> Ready:
         """Call it once; a wrong or failing one is reported, not timed."""
@@ -159,15 +159,15 @@ def collect() -> None:
     gc.freeze()
 
 
-class Seat:
-    """A contender at a station, wherever the station is."""
+class Slot:
+    """A contender at a runner, wherever the runner is."""
 
-    def __init__(self, station: Any, name: str, pace: Pace) -> None:
-        self.station, self.name, self.pace = station, name, pace
+    def __init__(self, runner: Any, name: str, pace: Pace) -> None:
+        self.runner, self.name, self.pace = runner, name, pace
 
     def batch(self, calls: int, *, warm: bool = True, cold: bool = False) -> float:
         """Return the seconds per call of so many calls; raises Lost if it fails."""
-        return float(self.station.batch(self.name, calls, warm, cold))
+        return float(self.runner.batch(self.name, calls, warm, cold))
 
 
 def _failed(error: Exception) -> str:

@@ -13,8 +13,8 @@ from wollemi.core.executor import Executor
 
 from .bandwidth import Streams, within_reason
 from .flush import cache_bytes
-from .problem import Entrant
-from .station import Ready, Seat, Station
+from .problem import Library
+from .runner import Ready, Runner, Slot
 from .timing import Timing, interleave, pace_of
 
 #: Sizes between a number of bytes and its double that are told apart.
@@ -40,7 +40,7 @@ class Known:
     fastest: str
 
 
-class Gauge:
+class Bandwidths:
     """The bandwidth of memories in one run, for each size.
 
     All streams are timed the first time. Then a host's memory, which it may share with others, is
@@ -56,18 +56,18 @@ class Gauge:
         nbytes = within_reason(nbytes, int(executor.properties.get("cache", 0)))
         key = _size(nbytes), cold
         if key not in self._known:
-            station = Station()
+            runner = Runner()
             every = Streams(nbytes)
-            station.load(every)
-            streams = station.prepare(Entrant("memory", executor=executor, gpu=True))
-            seats = [
-                Seat(station, ready.name, pace_of(ready.facts.method, gpu=True))
+            runner.load(every)
+            streams = runner.prepare(Library("memory", executor=executor, gpu=True))
+            slots = [
+                Slot(runner, ready.name, pace_of(ready.facts.method, gpu=True))
                 for ready in streams
                 if not ready.trouble
             ]
-            times = interleave(seats, batches=ROUNDS, cold=cold, lost={})
+            times = interleave(slots, batches=ROUNDS, cold=cold, lost={})
             rates, _ = self.note(every, cold, streams, times)
-            station.clear()
+            runner.clear()
             return rates
         return self._known[key].rates
 

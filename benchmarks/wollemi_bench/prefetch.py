@@ -1,4 +1,4 @@
-"""Work of the host that is done in other processes while a GPU is measured, or before it is.
+"""Work of the host that other processes do while a GPU is measured, or before it is.
 
 It takes half of the cores at most, and what a device's events and replays say does not depend on
 the host. Where contenders are timed on a CPU nothing is done meanwhile.
@@ -27,7 +27,8 @@ from .task import Task
 from .timing import Lost
 from .worker import Worker, unpack
 
-#: Processes that make problems ahead: with six the H200 of a host with 16 cores never waits long.
+#: Processes that make problems in advance: with six an H200, whose host has 16 cores, never waits
+#: for long.
 MOST_MAKERS = 6
 
 #: Processes in a rehearsal: each has a context on the GPU.

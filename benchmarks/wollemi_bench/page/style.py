@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Ours: dark enough to be black on paper.
-OURS_INK = "#12492f"
+OURS_COLOR = "#12492f"
 OTHER_INK = "#8fb3a1"
-INKS = ("#8a8a8a", "#b9b9b9", "#6b6b6b", "#d4d4d4", "#a2a2a2", "#555555")
+COLORS = ("#8a8a8a", "#b9b9b9", "#6b6b6b", "#d4d4d4", "#a2a2a2", "#555555")
 HATCHES = ("", "////", "....", "xxxx", "----", "\\\\\\\\")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*", "h")
 DASHES = ("--", ":", "-.", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
@@ -104,7 +104,7 @@ def looks_of(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     ours = list(dict.fromkeys(who(r) for r in records if is_ours(r)))
     peers = list(dict.fromkeys(who(r) for r in records if not is_ours(r)))
     hollow = {"color": "0.45", "mfc": "none", "mec": "0.45", "ms": 5, "mew": 0.9, "zorder": 2}
-    filled = {"color": OURS_INK, "mfc": OURS_INK, "mec": "w", "ms": 7, "mew": 0.6, "zorder": 4}
+    filled = {"color": OURS_COLOR, "mfc": OURS_COLOR, "mec": "w", "ms": 7, "mew": 0.6, "zorder": 4}
     return {
         who: {**look, "marker": MARKERS[place % len(MARKERS)], "ls": ""}
         for group, look in ((peers, hollow), (ours, filled))
@@ -137,7 +137,7 @@ def ratio_text(ratio: float) -> str:
 
     Examples
     --------
-    >>> from wollemi_bench.page.ink import ratio_text
+    >>> from wollemi_bench.page.style import ratio_text
     >>> ratio_text(1.036), ratio_text(4.62), ratio_text(38.7)
     ('1.04', '4.6', '39')
     """
@@ -149,7 +149,7 @@ def short(case: str) -> str:
 
     Examples
     --------
-    >>> from wollemi_bench.page.ink import short
+    >>> from wollemi_bench.page.style import short
     >>> short("/data/matrices/dlmc_rn50.smtx.gz"), short("like:rajat31/32")
     ('dlmc_rn50', 'like:rajat31/32')
     """

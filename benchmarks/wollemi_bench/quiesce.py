@@ -18,7 +18,7 @@ PATIENCE = 0.3
 PAUSE = 5e-4
 
 
-def settle() -> bool:
+def quiesce() -> bool:
     """Wait until all other threads of this process sleep; return whether they do.
 
     Where the system does not say what threads do, nothing is waited for.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi_bench import ahead, case, ml, solve, spmv
+from wollemi_bench import case, ml, prefetch, solve, spmv
 from wollemi_bench.cases import Case, divided
 from wollemi_bench.peers import SciPy
 from wollemi_bench.task import Maker, Task
@@ -37,42 +37,42 @@ def told(made):
 
 @pytest.fixture(scope="module")
 def helpers():
-    with closing(ahead.Helpers(2)) as some:
+    with closing(prefetch.Helpers(2)) as some:
         yield some
 
 
 def test_problems_come_in_the_order_of_their_tasks_and_a_failure_in_its_place(helpers):
-    made = list(ahead.problems(TASKS, helpers))
+    made = list(prefetch.problems(TASKS, helpers))
     assert told(made) == told(Maker().problems(TASKS))
     assert told(made)[2] == "no such matrix"
 
 
 def test_a_problem_from_another_process_checks_what_one_from_here_does(helpers):
-    (there,), (here,) = ahead.problems(TASKS[:1], helpers), Maker().problems(TASKS[:1])
+    (there,), (here,) = prefetch.problems(TASKS[:1], helpers), Maker().problems(TASKS[:1])
     assert np.array_equal(there.x, here.x) and (there.S != here.S).nnz == 0
     assert there.wrong(here.S @ here.x) == "" and there.wrong(0 * here.x) != ""
 
 
 def test_what_is_not_asked_for_is_not_kept(helpers, monkeypatch, tmp_path):
-    monkeypatch.setattr(ahead, "SHARED_MEMORY", tmp_path)
-    monkeypatch.setattr(ahead, "ROOM", 0)
-    made = ahead.problems(TASKS, helpers)
+    monkeypatch.setattr(prefetch, "SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(prefetch, "ROOM", 0)
+    made = prefetch.problems(TASKS, helpers)
     next(made)
     made.close()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_files_are_in_memory_only_where_there_is_room(monkeypatch, tmp_path):
-    monkeypatch.setattr(ahead, "SHARED_MEMORY", tmp_path)
-    monkeypatch.setattr(ahead, "ROOM", 0)
-    assert ahead._home() == tmp_path
-    monkeypatch.setattr(ahead, "ROOM", 1 << 60)
-    assert ahead._home() is None
+    monkeypatch.setattr(prefetch, "SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(prefetch, "ROOM", 0)
+    assert prefetch._home() == tmp_path
+    monkeypatch.setattr(prefetch, "ROOM", 1 << 60)
+    assert prefetch._home() is None
 
 
 def test_a_process_that_ends_is_an_answer_too():
-    with closing(ahead.Helpers(1)) as some:
-        (made,) = ahead.problems([Task("spmv", Case("end", os.abort), spmv.Product)], some)
+    with closing(prefetch.Helpers(1)) as some:
+        (made,) = prefetch.problems([Task("spmv", Case("end", os.abort), spmv.Product)], some)
     assert str(made) == "its process ended with SIGABRT"
 
 
@@ -89,13 +89,13 @@ def test_a_matrix_is_made_once_for_tasks_that_follow_one_another():
 
 
 def test_a_rehearsal_goes_on_after_what_it_cannot_do():
-    ahead.rehearse(TASKS, wl.ReferenceExecutor(), [SciPy()])
+    prefetch.rehearse(TASKS, wl.ReferenceExecutor(), [SciPy()])
 
 
 def test_neighbours_of_a_rehearsal_need_different_kernels():
     cases = [case("stencil5:3"), case("stencil5:4")]
     tasks = [*spmv.tasks(cases), *ml.tasks("spmm", cases, columns=(1, 2))]
-    order = [(task.benchmark, task.case.name) for task in ahead.varied(tasks)]
+    order = [(task.benchmark, task.case.name) for task in prefetch.varied(tasks)]
     assert order[:3] == [
         ("spmv", "stencil5:3"),
         ("spmm/1", "stencil5:3"),
@@ -130,7 +130,7 @@ def test_files_of_one_name_are_two_cases(tmp_path):
 
 def test_half_of_the_cores_are_for_who_measures(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
-    assert ahead.spare_cores(6) == 6 and ahead.spare_cores(20) == 8
-    assert ahead.spare_cores(20, measuring=False) == 15
+    assert prefetch.spare_cores(6) == 6 and prefetch.spare_cores(20) == 8
+    assert prefetch.spare_cores(20, measuring=False) == 15
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
-    assert ahead.spare_cores(6) == ahead.spare_cores(6, measuring=False) == 1
+    assert prefetch.spare_cores(6) == prefetch.spare_cores(6, measuring=False) == 1

@@ -6,11 +6,11 @@ import pytest
 
 import wollemi as wl
 from wollemi.core.operation import Cost
-from wollemi_bench import Timing, gauge
+from wollemi_bench import Timing, bandwidths
 from wollemi_bench.bandwidth import Streams, within_reason
-from wollemi_bench.gauge import Gauge
+from wollemi_bench.bandwidths import Bandwidths
 from wollemi_bench.problem import Facts
-from wollemi_bench.station import Ready
+from wollemi_bench.runner import Ready
 
 REFERENCE = wl.ReferenceExecutor()
 MEGABYTE = 1 << 20
@@ -35,11 +35,11 @@ def test_neither_too_few_bytes_are_moved_nor_more_than_leave_the_caches_behind()
     assert within_reason(0, 0) == MEGABYTE
     assert within_reason(100 * MEGABYTE, 0) == 100 * MEGABYTE
     assert within_reason(10_000 * MEGABYTE, 60 * MEGABYTE) == 480 * MEGABYTE
-    assert Gauge().streams(0, False).nbytes == MEGABYTE
+    assert Bandwidths().streams(0, False).nbytes == MEGABYTE
 
 
 def test_after_the_first_contest_of_a_size_only_the_fastest_read_is_timed():
-    seen = Gauge()
+    seen = Bandwidths()
     names = {offer.name for offer in seen.streams(MEGABYTE, False).ours(REFERENCE)}
     assert {"read: norm", "read: dot", "copy", "triad: axpby", "read: numpy.dot"} <= names
     times = {"read: dot": timing(1.0, 2.0), "read: norm": timing(0.5, 0.5), "copy": timing(1.0)}
@@ -58,7 +58,7 @@ def test_after_the_first_contest_of_a_size_only_the_fastest_read_is_timed():
 
 
 def test_where_nothing_could_be_read_there_is_no_rate():
-    assert Gauge().note(Streams(MEGABYTE), False, [stream("read: dot")], {}) == ({}, None)
+    assert Bandwidths().note(Streams(MEGABYTE), False, [stream("read: dot")], {}) == ({}, None)
 
 
 def test_the_memory_of_a_gpu_is_measured_once_for_a_size(monkeypatch):
@@ -68,18 +68,18 @@ def test_the_memory_of_a_gpu_is_measured_once_for_a_size(monkeypatch):
         def load(self, streams):
             asked.append(streams.nbytes)
 
-        def prepare(self, entrant):
+        def prepare(self, library):
             return [stream("read: dot"), stream("copy"), Ready("triad", "failed: no", Facts())]
 
         def clear(self):
             pass
 
-    def timed(seats, **_):
-        return {seat.name: timing(1e-3) for seat in seats}
+    def timed(slots, **_):
+        return {slot.name: timing(1e-3) for slot in slots}
 
-    monkeypatch.setattr(gauge, "Station", Fake)
-    monkeypatch.setattr(gauge, "interleave", timed)
-    seen = Gauge()
+    monkeypatch.setattr(bandwidths, "Runner", Fake)
+    monkeypatch.setattr(bandwidths, "interleave", timed)
+    seen = Bandwidths()
     for nbytes in (MEGABYTE, MEGABYTE + 10_000, 100 * MEGABYTE):
         rates = seen.of_gpu(REFERENCE, nbytes, False)
         assert rates == {"read": MEGABYTE * 1e3, "copy": MEGABYTE * 1e3}

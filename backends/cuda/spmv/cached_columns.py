@@ -1,4 +1,4 @@
-"""The product with hot columns: the values of x that most entries need are in shared memory."""
+"""The product with cached columns: the values of x that most entries need are in shared memory."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ...gpu.spmv.multiply import multiply_packed
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 
-sell_hot = SimtKernel(
-    "sell_hot",
-    "hot.hpp",
-    "lanes: i64, hot: i64, slice_ptr: in i64[l], codes: in i32[l], values: in T[l], "
+sell_cached = SimtKernel(
+    "sell_cached",
+    "cached_columns.hpp",
+    "lanes: i64, cached: i64, slice_ptr: in i64[l], codes: in i32[l], values: in T[l], "
     "target: in i32[l], x: in T[l], y: inout T[m,k], alpha: T, beta: T, partial: out T[l]",
     "{T}",
     block=1024,
 )
 
 
-def multiply_hot(
+def multiply_cached(
     executor: GpuExecutor,
     state: packed.Packed,
     x: int,
@@ -35,30 +35,32 @@ def multiply_hot(
 ) -> None:
     """Multiply by a packed matrix whose columns are numbered by falling count."""
     device, value = executor.device, CODES[y.dtype]
-    function = device.function(sell_hot.symbol(value), lambda: hot_program(value, device.warp))
-    nbytes = state.hot * y.itemsize
+    function = device.function(
+        sell_cached.symbol(value), lambda: cached_program(value, device.warp)
+    )
+    nbytes = state.cached * y.itemsize
     device.allow_shared(function, nbytes)
     arguments = (
-        state.lanes, state.hot, state.slice_ptr, state.codes, state.values, state.target, x, y,
+        state.lanes, state.cached, state.slice_ptr, state.codes, state.values, state.target, x, y,
         alpha, beta, partial,
     )  # fmt: skip
-    flat = flatten(sell_hot.parameters, arguments, y.dtype)
-    executor.launch(function, device.multiprocessors, flat, sell_hot.block, nbytes)
+    flat = flatten(sell_cached.parameters, arguments, y.dtype)
+    executor.launch(function, device.multiprocessors, flat, sell_cached.block, nbytes)
 
 
-def hot_program(value: str, warp: int = 32) -> str:
-    """Return the program of the product with hot columns."""
+def cached_program(value: str, warp: int = 32) -> str:
+    """Return the program of the product with cached columns."""
     return program(
         "CUDA",
-        [sell_hot.header],
-        [simt_wrapper(sell_hot, value)],
+        [sell_cached.header],
+        [simt_wrapper(sell_cached, value)],
         warp=warp,
-        block=sell_hot.block,
+        block=sell_cached.block,
         folders=FOLDERS,
     )
 
 
-class HotColumns(VectorAlgorithm):
+class CachedColumns(VectorAlgorithm):
     """Segments of rows, packed; the values of x that most entries need are in shared memory."""
 
     name: ClassVar[str] = "row-segments-cached"
@@ -69,17 +71,17 @@ class HotColumns(VectorAlgorithm):
             return f"it is for float32 and float64, not {facts.dtype}"
         if max(*A.shape, A.nnz) >= 2**31:
             return "packed copies have 32-bit indices"
-        needed = on.executor.thresholds.hot_bytes
+        needed = on.executor.thresholds.shared_bytes
         if on.executor.device.shared_bytes < needed:
             return f"it needs {needed:.0f} bytes of shared memory in a block"
         return None
 
     def prepare(self, on: Matrix, A: Any, facts: Facts) -> packed.Packed:
         """Cut and pack the rows, with columns numbered by falling count."""
-        hot = on.executor.thresholds.hot_bytes // A.dtype.itemsize
-        return packed.pack_pieces(on.executor, A, min(hot, A.shape[1]))
+        cached = on.executor.thresholds.shared_bytes // A.dtype.itemsize
+        return packed.pack_pieces(on.executor, A, min(cached, A.shape[1]))
 
     def run(self, on: GpuExecutor, A: Any, state: packed.Packed, *arguments: Any) -> None:
         """Multiply."""
         x, y, alpha, beta = arguments
-        multiply_packed(on, state, x, y, alpha, beta, multiply_hot)
+        multiply_packed(on, state, x, y, alpha, beta, multiply_cached)

@@ -1,0 +1,49 @@
+"""What contenders take beside busy processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..report import Record, seconds_text
+from ..results import Bout
+from .parts import Section, Table
+from .style import ratio_text
+
+
+def beside_busy(bouts: Sequence[Bout]) -> Section:
+    """Return the times beside busy processes, over those alone and over ours."""
+    rows = [
+        (
+            str(bout.key),
+            record.contender,
+            str(record.busy),
+            seconds_text(record.seconds or 0.0),
+            seconds_text(record.busy_seconds),
+            ratio_text(record.busy_seconds / record.seconds),
+            _times_ours(bout.ours, record),
+        )
+        for bout in bouts
+        for record in bout.records
+        if record.seconds and record.busy_seconds
+    ]
+    head = (
+        "",
+        "contender",
+        "busy processes",
+        "alone",
+        "beside them",
+        "times alone",
+        "times ours beside them",
+    )
+    text = (
+        "The same calls while processes that only compute take their share of the cores. As many "
+        "of them as there are cores leave half of the machine: 2 times alone is what can be had."
+    )
+    table = Table("Times beside busy processes", head, rows, words=2, long=True)
+    return Section("Beside busy processes", text, [table] if rows else [])
+
+
+def _times_ours(ours: Record | None, record: Record) -> str:
+    if ours is None or not ours.busy_seconds or not record.busy_seconds or record.ours:
+        return ""
+    return ratio_text(record.busy_seconds / ours.busy_seconds)
