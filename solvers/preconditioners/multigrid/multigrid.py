@@ -174,7 +174,7 @@ class Multigrid(Preconditioner):
     # ---- set-up
 
     def _setup(self, A: Matrix) -> None:
-        self._hermitian = find_facts(A).hermitian
+        self._known_hermitian: bool | None = None
         self._products = None
         self._build(self._hierarchy(A))
 
@@ -195,13 +195,19 @@ class Multigrid(Preconditioner):
         self.levels = []
         for matrix, P, R in matrices[:-1]:
             assert P is not None and R is not None
-            smoothers = smoothers_of(matrix, self.smoother, self._hermitian)
+            smoothers = smoothers_of(matrix, self.smoother, self._is_hermitian)
             level = Level(matrix, P, R, *smoothers)
             self.levels.append(level.remade(lambda part: part.astype(inner)))
         solver = coarsest_solver(matrices[-1][0], self.coarse_solver)
         self.coarsest = solver.astype(inner)
         self._last = matrices[-1][0]
         self._begin()
+
+    def _is_hermitian(self) -> bool:
+        """Return whether the matrix is Hermitian; found when a smoother asks, then kept."""
+        if self._known_hermitian is None:
+            self._known_hermitian = find_facts(self._matrix).hermitian
+        return self._known_hermitian
 
     def _inner_dtype(self, outer: np.dtype[Any]) -> np.dtype[Any]:
         """Return the dtype of the levels: as real or complex as the matrix."""

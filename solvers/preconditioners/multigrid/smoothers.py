@@ -74,7 +74,9 @@ class Smoother:
         return type(self)(A, turn(self.M), self.weight)
 
 
-def smoothers_of(A: Matrix, asked: Any, hermitian: bool) -> tuple[Smoother, Smoother]:
+def smoothers_of(
+    A: Matrix, asked: Any, is_hermitian: Callable[[], bool]
+) -> tuple[Smoother, Smoother]:
     """Return the smoothers before and after the coarse level.
 
     Parameters
@@ -83,8 +85,8 @@ def smoothers_of(A: Matrix, asked: Any, hermitian: bool) -> tuple[Smoother, Smoo
         Of the level.
     asked : str, Settings, type, callable, or a pair of those
         What ``smoother=`` says; a callable makes a preconditioner of ``A``.
-    hermitian : bool
-        Whether the matrix of the finest level is Hermitian.
+    is_hermitian : callable
+        Tells whether the matrix of the finest level is Hermitian; asked where that matters.
     """
     if isinstance(asked, (tuple, list)):
         if len(asked) != 2:
@@ -95,7 +97,7 @@ def smoothers_of(A: Matrix, asked: Any, hermitian: bool) -> tuple[Smoother, Smoo
         return Smoother(A, first, _weight(A, first)), Smoother(A, second, _weight(A, second))
     M = _made(asked, A)
     before = Smoother(A, M, _weight(A, M))
-    if not hermitian or isinstance(M, HERMITIAN):
+    if isinstance(M, HERMITIAN) or not is_hermitian():
         return before, before
     adjoint = getattr(M, "H", None)
     return before, before if adjoint is None else Smoother(A, adjoint, before.weight)
