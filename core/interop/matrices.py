@@ -27,7 +27,8 @@ _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
 
 def is_sparse(arg: object) -> bool:
     """Return whether ``arg`` is a sparse matrix of ours, SciPy, CuPy or PyTorch."""
-    return isinstance(arg, LinOp) or hasattr(arg, "tocsr") or _torch_layout(arg) != ""
+    known = isinstance(arg, LinOp) or hasattr(arg, "tocsr") or _torch_layout(arg) != ""
+    return known or _is_graph(arg)
 
 
 def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
@@ -38,8 +39,10 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
 
     Parameters
     ----------
-    arg : matrix of ours, SciPy, CuPy or PyTorch, or dense array
-        What to take.
+    arg : matrix of ours, SciPy, CuPy or PyTorch, graph, or dense array
+        What to take. Of PyTorch Geometric's ``EdgeIndex`` and DGL's graphs it is the adjacency
+        matrix
+        as these libraries have it: ones, sources are rows, targets are columns.
     executor : Executor or str, optional
         Where it goes; by default where it is, and the default executor for what is the host's.
     """
@@ -47,6 +50,8 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
         return arg if executor is None else arg.to(executor)
     if isinstance(arg, LinOp):
         return matrix_from(_entries_of(arg), executor)
+    if _is_graph(arg):
+        return _from_graph(arg, executor)
     if hasattr(arg, "tocsr"):
         return _from_scipy_like(arg, executor)
     if _torch_layout(arg):
@@ -57,6 +62,23 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
             "indptr) for Csr, Csc and Bsr, (data, (row, col)) for Csr, Csc and Coo"
         )
     return dense_of(arg, executor)
+
+
+def _is_graph(arg: object) -> bool:
+    from ..products.graphs import is_dgl_graph, is_edge_index
+
+    return is_edge_index(arg) or is_dgl_graph(arg)
+
+
+def _from_graph(arg: Any, executor: Executor | str | None) -> Matrix:
+    from ..products.graphs import edges_of
+
+    source, target, nodes = edges_of(arg)
+    row, col = to_host(source), to_host(target)
+    if nodes is None:
+        count = int(max(row.max(initial=-1), col.max(initial=-1))) + 1
+        nodes = (count, count)
+    return Csr((np.ones(row.size), (row, col)), shape=nodes, executor=executor)
 
 
 def _entries_of(operator: LinOp) -> Matrix:

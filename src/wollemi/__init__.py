@@ -9,7 +9,7 @@ True
 
 from importlib.metadata import version as _version
 
-from . import distributed, linalg, loggers, preconditioners, solvers, stop
+from . import distributed, graph, linalg, loggers, preconditioners, solvers, stop
 from .core import errors, io
 from .core.distributed import distribute
 from .core.executor import Executor
@@ -87,6 +87,7 @@ __all__ = [
     "fusedmm",
     "galerkin",
     "get_default_executor",
+    "graph",
     "io",
     "linalg",
     "loggers",

@@ -68,6 +68,27 @@ def _softmax_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) ->
     return None, softmax_derivative(inputs[0], out, gradient)
 
 
+def _max_kernel(indptr: Tensor, x: Tensor) -> Tensor:
+    return _reduced(indptr, x, "max").to(x.dtype)
+
+
+def _shares(indptr: Tensor, x: Tensor, largest: Tensor) -> Tensor:
+    """Return how much of its segment's maximum each number is: equal ones share it."""
+    entries = x.shape[-1]
+    equal = (x == segment_spread(indptr, largest, entries)).to(x.dtype)
+    return equal / segment_spread(indptr, segment_sum(indptr, equal), entries).clamp(min=1)
+
+
+def _max_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    indptr, x = inputs
+    return None, _shares(indptr, x, out) * segment_spread(indptr, gradient, x.shape[-1])
+
+
+def _max_jvp(inputs: Any, tangents: Any, out: Tensor) -> Tensor:
+    indptr, x = inputs
+    return segment_sum(indptr, _shares(indptr, x, out) * tangents[1])
+
+
 segment_sum: Operator = define(
     "segment_sum(Tensor indptr, Tensor x) -> Tensor",
     kernel=_sum_kernel,
@@ -92,5 +113,14 @@ segment_softmax: Operator = define(
     fake=lambda indptr, s: torch.empty_like(s, memory_format=torch.contiguous_format),
     backward=_softmax_backward,
     jvp=lambda inputs, tangents, out: softmax_derivative(inputs[0], out, tangents[1]),
+    autocast=False,
+)
+
+segment_max: Operator = define(
+    "segment_max(Tensor indptr, Tensor x) -> Tensor",
+    kernel=_max_kernel,
+    fake=_sum_fake,
+    backward=_max_backward,
+    jvp=_max_jvp,
     autocast=False,
 )

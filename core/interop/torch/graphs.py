@@ -1,0 +1,322 @@
+"""Messages along the edges of a graph and what they come to at its nodes, with gradients.
+
+The names of operations and targets are DGL's. A sum of features that are weighed by one number an
+edge is a product of matrices and has no array of messages; the others gather one message an edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...errors import InvalidArgument, InvalidMatrix, ShapeMismatch
+from ...formats import Csr
+from ...products.graphs import Graph
+from . import operators
+from .layouts import compress, sparse_of
+from .patterns import Pattern
+from .segments import segment_max, segment_softmax, segment_spread, segment_sum
+
+_BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "add": torch.add,
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "div": torch.div,
+}
+#: How messages are made of the left and the right operand.
+MESSAGES = (*_BINARY, "copy_lhs", "copy_rhs")
+REDUCTIONS = ("sum", "mean", "max", "min")
+
+
+def graph_of_tensors(source: Tensor, target: Tensor, nodes: tuple[int, int] | None) -> Graph:
+    """Return the graph of edges in tensors; see :func:`wollemi.graph.from_edges`."""
+    if source.dtype not in (torch.int32, torch.int64):
+        raise InvalidMatrix(f"edge_index: expected int32 or int64, got {source.dtype}")
+    if nodes is None:
+        count = int(max(source.max(), target.max())) + 1 if source.numel() else 0
+        nodes = (count, count)
+    for name, ends, count in (("sources", source, nodes[0]), ("targets", target, nodes[1])):
+        if ends.numel() and not 0 <= int(ends.min()) <= int(ends.max()) < count:
+            raise InvalidMatrix(f"{name}: a node is outside of 0..{count - 1}")
+    pattern, order, inverse = compress(target, source, (nodes[1], nodes[0]))
+    if order is None or inverse is None:
+        order = inverse = torch.arange(source.shape[0], device=source.device)
+    return Graph(pattern, order, inverse)
+
+
+def batch(graphs: list[Graph]) -> Graph:
+    """Return graphs beside each other as one, of which they are the blocks of the diagonal.
+
+    Nodes and edges of the first graph come first, then those of the second, and so on.
+
+    Parameters
+    ----------
+    graphs : list of Graph
+        Of tensors; of any sizes and patterns.
+    """
+    if not graphs:
+        raise InvalidArgument("graphs: expected at least one, got an empty list")
+    patterns = [_pattern(g)[0] for g in graphs]
+    rows = columns = edges = 0
+    indptr, indices, order, inverse = [patterns[0].indptr[:1]], [], [], []
+    for graph, pattern in zip(graphs, patterns, strict=True):
+        indptr.append(pattern.indptr[1:] + edges)
+        indices.append(pattern.indices + columns)
+        order.append(graph.order + edges)
+        inverse.append(graph.inverse + edges)
+        rows, columns = rows + pattern.shape[0], columns + pattern.shape[1]
+        edges += pattern.nnz
+    whole = Pattern(torch.cat(indptr), torch.cat(indices), (rows, columns))
+    return Graph(whole, torch.cat(order), torch.cat(inverse))
+
+
+# ---- features: nodes and edges come first for users, and last for segments
+
+
+def _pattern(graph: Any) -> tuple[Pattern, Tensor | None, Tensor | None]:
+    if isinstance(graph, Graph):
+        if isinstance(graph.pattern, Csr):
+            raise InvalidArgument(
+                "graph: its edges are in NumPy's arrays; make it of a tensor: "
+                "wl.graph.from_edges(torch.as_tensor(edge_index), num_nodes)"
+            )
+        return graph
+    sparse = sparse_of(graph, graph.device if isinstance(graph, Tensor) else torch.device("cpu"))
+    return sparse.pattern, sparse.compressed.order, sparse.compressed.inverse
+
+
+def _check(what: str, given: Any, count: int) -> None:
+    if not isinstance(given, Tensor):
+        raise InvalidArgument(f"{what}: expected a torch tensor, got {type(given).__name__}")
+    if given.dim() < 1 or given.shape[0] != count:
+        raise ShapeMismatch(f"{what}: expected shape ({count}, ...), got {tuple(given.shape)}")
+
+
+def _aligned(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    """Return operands with as many axes, so that features are broadcast from the last one."""
+    most = max(left.dim(), right.dim())
+    left, right = (
+        x.reshape(x.shape[0], *(1,) * (most - x.dim()), *x.shape[1:]) for x in (left, right)
+    )
+    return left, right
+
+
+def _last(x: Tensor) -> Tensor:
+    return x.movedim(0, -1)
+
+
+def _in_order(values: Tensor, order: Tensor | None) -> Tensor:
+    return values if order is None else values.index_select(0, order)
+
+
+def _of_entries(x: Tensor, where: str, pattern: Pattern, order: Tensor | None, name: str) -> Tensor:
+    """Return the features that each entry of the pattern has, from nodes or edges."""
+    if where == "e":
+        _check(name, x, pattern.nnz)
+        return _in_order(x, order)
+    if where == "u":
+        _check(name, x, pattern.shape[1])
+        return x.index_select(0, pattern.indices)
+    if where == "v":
+        _check(name, x, pattern.shape[0])
+        return segment_spread(pattern.indptr, _last(x), pattern.nnz).movedim(-1, 0)
+    raise InvalidArgument(f"target: expected 'u' (sources), 'v' (targets) or 'e', got {where!r}")
+
+
+# ---- functions
+
+
+def edge_softmax(graph: Any, scores: Tensor) -> Tensor:
+    """Return the softmax of the scores of the edges that end at the same node, with gradients.
+
+    Parameters
+    ----------
+    graph : Graph, Pattern, wollemi.Csr or sparse tensor
+        Of ``wl.graph.from_edges``; a row is what is normalized.
+    scores : Tensor, shape (edges, ...)
+        In the order of the edges; heads are further axes.
+
+    Returns
+    -------
+    Tensor, shape (edges, ...)
+
+    Examples
+    --------
+    >>> import torch, wollemi as wl
+    >>> graph = wl.graph.from_edges(torch.tensor([[0, 1, 2], [1, 0, 1]]), 3)
+    >>> wl.graph.edge_softmax(graph, torch.zeros(3))
+    tensor([0.5000, 1.0000, 0.5000])
+    """
+    pattern, order, inverse = _pattern(graph)
+    _check("scores", scores, pattern.nnz)
+    found = segment_softmax(pattern.indptr, _last(_in_order(scores, order))).movedim(-1, 0)
+    return _in_order(found, inverse)
+
+
+def gsddmm(
+    graph: Any,
+    op: str,
+    lhs_data: Tensor | None,
+    rhs_data: Tensor | None,
+    lhs_target: str = "u",
+    rhs_target: str = "v",
+) -> Tensor:
+    """Return one message an edge, made of what is at its ends or on it.
+
+    Parameters
+    ----------
+    graph : Graph, Pattern, wollemi.Csr or sparse tensor
+        Of ``wl.graph.from_edges``.
+    op : {"add", "sub", "mul", "div", "dot", "copy_lhs", "copy_rhs"}
+        ``"dot"`` is the sum of products over the last axis, which stays with length 1.
+    lhs_data, rhs_data : Tensor, shape (nodes or edges, ...)
+        Features; further axes are broadcast.
+    lhs_target, rhs_target : {"u", "v", "e"}
+        Whether they belong to sources, targets or edges.
+
+    Returns
+    -------
+    Tensor, shape (edges, ...)
+
+    Raises
+    ------
+    InvalidArgument, ShapeMismatch
+        If there is no such operation, or features are not those of all nodes or edges.
+    """
+    pattern, order, inverse = _pattern(graph)
+    if op in ("copy_lhs", "copy_rhs"):
+        x, where = (lhs_data, lhs_target) if op == "copy_lhs" else (rhs_data, rhs_target)
+        return _in_order(_of_entries(x, where, pattern, order, op), inverse)
+    if op != "dot" and op not in _BINARY:
+        raise InvalidArgument(f"op: expected one of dot, {', '.join(MESSAGES)}, got {op!r}")
+    if op == "dot" and {lhs_target, rhs_target} == {"u", "v"}:
+        u, v = (lhs_data, rhs_data) if lhs_target == "u" else (rhs_data, lhs_data)
+        return _in_order(_dots(pattern, u, v), inverse)
+    left = _of_entries(lhs_data, lhs_target, pattern, order, "lhs_data")
+    right = _of_entries(rhs_data, rhs_target, pattern, order, "rhs_data")
+    left, right = _aligned(left, right)
+    made = (left * right).sum(-1, keepdim=True) if op == "dot" else _BINARY[op](left, right)
+    return _in_order(made, inverse)
+
+
+def _dots(pattern: Pattern, u: Any, v: Any) -> Tensor:
+    """Return dot products of sources and targets, which no array of messages is made for."""
+    _check("features of sources", u, pattern.shape[1])
+    _check("features of targets", v, pattern.shape[0])
+    u, v = _aligned(u, v)
+    heads = torch.broadcast_shapes(u.shape[1:], v.shape[1:])
+    u, v = (x.expand(x.shape[0], *heads).movedim(0, -2) for x in (u, v))
+    found = operators.sddmm(pattern.indptr, pattern.indices, v, u, "auto")
+    return found.movedim(-1, 0)[..., None]
+
+
+def gspmm(
+    graph: Any, op: str, reduce_op: str, lhs_data: Tensor | None, rhs_data: Tensor | None
+) -> Tensor:
+    """Return what the messages along its incoming edges come to, for every node.
+
+    Parameters
+    ----------
+    graph : Graph, Pattern, wollemi.Csr or sparse tensor
+        Of ``wl.graph.from_edges``.
+    op : {"add", "sub", "mul", "div", "copy_lhs", "copy_rhs"}
+        How a message is made of the features of its source (left) and of the edge (right).
+    reduce_op : {"sum", "mean", "max", "min"}
+        Nodes without incoming edges get zeros. Of equal extremes each gets its share of the
+        gradient.
+    lhs_data : Tensor, shape (sources, ...)
+    rhs_data : Tensor, shape (edges, ...)
+        Further axes are broadcast. Either may be None where it is not used.
+
+    Returns
+    -------
+    Tensor, shape (targets, ...)
+
+    Raises
+    ------
+    InvalidArgument, ShapeMismatch
+        If there is no such operation, or features are not those of all nodes or edges.
+
+    Examples
+    --------
+    >>> import torch, wollemi as wl
+    >>> graph = wl.graph.from_edges(torch.tensor([[0, 1, 2], [1, 0, 1]]), 3)
+    >>> wl.graph.gspmm(graph, "copy_lhs", "max", torch.tensor([[1.0], [2.0], [3.0]]), None)
+    tensor([[2.],
+            [3.],
+            [0.]])
+    """
+    if op not in MESSAGES:
+        raise InvalidArgument(f"op: expected one of {', '.join(MESSAGES)}, got {op!r}")
+    if reduce_op not in REDUCTIONS:
+        raise InvalidArgument(
+            f"reduce_op: expected one of {', '.join(REDUCTIONS)}, got {reduce_op!r}"
+        )
+    pattern, order, _ = _pattern(graph)
+    if op != "copy_rhs":
+        _check("lhs_data", lhs_data, pattern.shape[1])
+    if op != "copy_lhs":
+        _check("rhs_data", rhs_data, pattern.nnz)
+    if reduce_op in ("max", "min"):
+        messages = _messages(pattern, order, op, lhs_data, rhs_data)
+        return _extremes(pattern, messages, reduce_op)
+    total = _summed(pattern, order, op, lhs_data, rhs_data)
+    if reduce_op == "sum":
+        return total
+    degrees = pattern.indptr.diff().clamp(min=1).to(total.dtype)
+    return total / degrees.reshape(-1, *(1,) * (total.dim() - 1))
+
+
+def _messages(pattern: Pattern, order: Any, op: str, lhs: Any, rhs: Any) -> Tensor:
+    if op == "copy_rhs":
+        return _in_order(rhs, order)
+    sources: Tensor = lhs.index_select(0, pattern.indices)
+    if op == "copy_lhs":
+        return sources
+    return _BINARY[op](*_aligned(sources, _in_order(rhs, order)))
+
+
+def _extremes(pattern: Pattern, messages: Tensor, reduce_op: str) -> Tensor:
+    sign = 1 if reduce_op == "max" else -1
+    found = sign * segment_max(pattern.indptr, _last(sign * messages)).movedim(-1, 0)
+    empty = pattern.indptr.diff() == 0
+    return found.masked_fill(empty.reshape(-1, *(1,) * (found.dim() - 1)), 0)
+
+
+def _summed(pattern: Pattern, order: Any, op: str, lhs: Any, rhs: Any) -> Tensor:
+    if op == "copy_rhs":
+        return _added_up(pattern, _in_order(rhs, order))
+    if op == "copy_lhs":
+        ones = torch.ones(pattern.nnz, dtype=lhs.dtype, device=lhs.device)
+        return _weighed(pattern, ones, lhs)
+    lhs, rhs = _aligned(lhs, _in_order(rhs, order))
+    if op in ("add", "sub"):
+        ends = torch.broadcast_shapes(lhs.shape[1:], rhs.shape[1:])
+        lhs, rhs = (x.expand(x.shape[0], *ends) for x in (lhs, rhs))
+        parts = _summed(pattern, None, "copy_lhs", lhs, None), _added_up(pattern, rhs)
+        return _BINARY[op](*parts)
+    rhs = 1 / rhs if op == "div" else rhs
+    if rhs.dim() == 1 or rhs.shape[-1] == 1:
+        return _weighed(pattern, rhs if rhs.dim() == 1 else rhs[..., 0], lhs)
+    return _added_up(pattern, lhs.index_select(0, pattern.indices) * rhs)
+
+
+def _added_up(pattern: Pattern, messages: Tensor) -> Tensor:
+    return segment_sum(pattern.indptr, _last(messages)).movedim(-1, 0)
+
+
+def _weighed(pattern: Pattern, weights: Tensor, features: Tensor) -> Tensor:
+    """Return sums of features with one weight an edge, or an edge and a head: a product."""
+    vector = features.dim() == 1
+    features = features[:, None] if vector else features
+    heads = torch.broadcast_shapes(weights.shape[1:], features.shape[1:-1])
+    dtype = torch.promote_types(weights.dtype, features.dtype)
+    values = weights.movedim(0, -1).expand(*heads, weights.shape[0])
+    dense = features.expand(features.shape[0], *heads, features.shape[-1]).movedim(0, -2)
+    indptr, indices, _ = pattern
+    found = operators.spmm(indptr, indices, values.to(dtype), dense.to(dtype), "auto")
+    found = found.movedim(-2, 0)
+    return found[..., 0] if vector else found

@@ -1,0 +1,125 @@
+"""Lists of edges as patterns: rows are targets, columns are sources."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InvalidArgument, InvalidMatrix
+from ..formats import Csr
+from ..formats.validate import indices as checked_indices
+from ..operands import to_host
+from .tensors import is_tensor
+
+
+class Graph(NamedTuple):
+    """The pattern of a graph, and which edge of a list each of its entries is.
+
+    Row ``i`` of the pattern has an entry for every edge that ends at node ``i``, in the order of
+    the list, and the column is where that edge begins: ``spmm(graph.pattern, x)`` adds up, for
+    every node, what its incoming edges bring.
+
+    Attributes
+    ----------
+    pattern : Csr, or Pattern of tensors
+        Shape (targets, sources).
+    order : array or Tensor of int64, shape (edges,)
+        Entry ``e`` of the pattern is edge ``order[e]`` of the list.
+    inverse : array or Tensor of int64, shape (edges,)
+        Edge ``k`` of the list is entry ``inverse[k]`` of the pattern.
+    """
+
+    pattern: Any
+    order: Any
+    inverse: Any
+
+
+def from_edges(edge_index: Any, num_nodes: int | tuple[int, int] | None = None) -> Graph:
+    """Return the pattern of a list of edges, and where the edges are in it.
+
+    Parameters
+    ----------
+    edge_index : array or Tensor of integers, shape (2, edges); EdgeIndex; or a graph of DGL
+        Sources, then targets, as PyTorch Geometric has them. Edges may come twice.
+    num_nodes : int, or (sources, targets), optional
+        How many nodes there are; by default what an ``EdgeIndex`` or a graph says, or one more than
+        the largest index.
+
+    Returns
+    -------
+    Graph
+        Of tensors where the edges are in one, for :mod:`wollemi.interop.torch`; else of a
+        :class:`wollemi.Csr` of ones and NumPy's arrays.
+
+    Raises
+    ------
+    InvalidMatrix
+        If an edge names a node that is not there, or the list has another shape.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> edges = np.array([[0, 2, 1], [1, 0, 0]])
+    >>> graph = wl.graph.from_edges(edges, num_nodes=3)
+    >>> wl.spmm(graph.pattern, np.array([1.0, 10.0, 100.0]))
+    array([110.,   1.,   0.])
+    >>> graph.order
+    array([1, 2, 0])
+    """
+    source, target, nodes = edges_of(edge_index, num_nodes)
+    if is_tensor(source):
+        from ..interop.torch.graphs import graph_of_tensors
+
+        return graph_of_tensors(source, target, nodes)
+    source, target = (to_host(a) for a in (source, target))
+    columns, rows = nodes or (_count(source, target),) * 2
+    source = checked_indices(source, columns, "sources")
+    target = checked_indices(target, rows, "targets")
+    order = np.argsort(target, kind="stable")
+    indptr = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(target, minlength=rows), out=indptr[1:])
+    pattern = Csr((np.ones(source.size), source[order], indptr), shape=(rows, columns))
+    return Graph(pattern, order, np.argsort(order))
+
+
+def _count(source: Any, target: Any) -> int:
+    return int(max(source.max(initial=-1), target.max(initial=-1))) + 1
+
+
+def edges_of(
+    graph: Any, num_nodes: int | tuple[int, int] | None = None
+) -> tuple[Any, Any, tuple[int, int] | None]:
+    """Return sources, targets and how many of each, of whatever describes a graph."""
+    if isinstance(num_nodes, (int, np.integer)):
+        num_nodes = (int(num_nodes), int(num_nodes))
+    if is_dgl_graph(graph):
+        if len(graph.canonical_etypes) != 1:
+            raise InvalidArgument(
+                f"a graph with {len(graph.canonical_etypes)} kinds of edges is several matrices; "
+                "take one of them: graph[etype]"
+            )
+        source, target = graph.edges()
+        found = (int(graph.num_src_nodes()), int(graph.num_dst_nodes()))
+        return source, target, num_nodes or found
+    if is_edge_index(graph):
+        sizes = graph.sparse_size()
+        edges = graph.as_tensor() if hasattr(graph, "as_tensor") else graph
+        known = None not in sizes
+        return edges[0], edges[1], num_nodes or ((int(sizes[0]), int(sizes[1])) if known else None)
+    edges = graph if is_tensor(graph) else np.asarray(graph)
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        raise InvalidMatrix(
+            f"edge_index: expected shape (2, edges), sources and targets, got {tuple(edges.shape)}"
+        )
+    return edges[0], edges[1], num_nodes
+
+
+def is_edge_index(arg: object) -> bool:
+    """Return whether ``arg`` is PyTorch Geometric's list of edges, a tensor of shape (2, edges)."""
+    return all(hasattr(arg, name) for name in ("sparse_size", "sort_order", "is_undirected"))
+
+
+def is_dgl_graph(arg: object) -> bool:
+    """Return whether ``arg`` is a graph of DGL."""
+    return all(hasattr(arg, name) for name in ("canonical_etypes", "edges", "num_src_nodes"))

@@ -1,0 +1,54 @@
+"""Graphs: patterns of lists of edges, and messages along edges with gradients.
+
+:func:`from_edges` takes arrays and tensors. The other functions take tensors of PyTorch, which is
+imported when they are called.
+"""
+
+from typing import Any
+
+from .core.products.graphs import Graph, from_edges
+
+__all__ = ["Graph", "batch", "edge_softmax", "from_edges", "gsddmm", "gspmm"]
+
+
+def _of_tensors() -> Any:
+    from .core.interop.torch import graphs
+
+    return graphs
+
+
+def batch(graphs: list[Graph]) -> Graph:
+    """Return graphs of tensors beside each other as one: blocks of a diagonal."""
+    made: Graph = _of_tensors().batch(graphs)
+    return made
+
+
+def edge_softmax(graph: Any, scores: Any) -> Any:
+    """Return the softmax over the edges that end at the same node.
+
+    The arguments are those of :func:`wollemi.core.interop.torch.graphs.edge_softmax`.
+    """
+    return _of_tensors().edge_softmax(graph, scores)
+
+
+def gspmm(graph: Any, op: str, reduce_op: str, lhs_data: Any = None, rhs_data: Any = None) -> Any:
+    """Return what the messages along its incoming edges come to, for every node.
+
+    The arguments are those of :func:`wollemi.core.interop.torch.graphs.gspmm`.
+    """
+    return _of_tensors().gspmm(graph, op, reduce_op, lhs_data, rhs_data)
+
+
+def gsddmm(
+    graph: Any,
+    op: str,
+    lhs_data: Any,
+    rhs_data: Any = None,
+    lhs_target: str = "u",
+    rhs_target: str = "v",
+) -> Any:
+    """Return one message an edge, made of what is at its ends or on it.
+
+    The arguments are those of :func:`wollemi.core.interop.torch.graphs.gsddmm`.
+    """
+    return _of_tensors().gsddmm(graph, op, lhs_data, rhs_data, lhs_target, rhs_target)
