@@ -96,3 +96,7 @@ class SolveInterrupted(WollemiError, KeyboardInterrupt):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.args[0], self.result)
+
+
+class NotConverged(WollemiError, RuntimeError):
+    """A solve whose solution is needed did not converge."""

@@ -18,6 +18,7 @@ from ...formats import Csr
 from ...products.fusedmm import EDGES
 from . import operators
 from .layouts import Sparse, sparse_of
+from .messages import EdgeFunction, check_options, weigh
 from .patterns import owned_pattern
 
 
@@ -173,16 +174,20 @@ def fusedmm(
     B: Tensor,
     D: Tensor,
     *,
-    edge: str | None = None,
+    edge: str | EdgeFunction | None = None,
     alpha: float = 1,
     use_values: bool = False,
     values: Tensor | None = None,
+    bias: Tensor | None = None,
+    softcap: float | None = None,
+    dropout: float = 0.0,
+    seed: int | None = None,
     kernel: str = "auto",
 ) -> Tensor:
     """Return ``E_i = sum_j f(alpha * <C_i, B_j> [* A_ij]) D_j``, with gradients.
 
-    The forward pass never stores the sampled matrix; the backward pass has a few arrays of ``nnz``
-    numbers.
+    The forward pass never stores the sampled matrix, the backward pass has a few arrays of ``nnz``
+    numbers. With a function of your own, a bias, a cap or dropout the scores are stored.
 
     Parameters
     ----------
@@ -191,11 +196,20 @@ def fusedmm(
     C : Tensor, shape (m, k) or (..., m, k)
     B : Tensor, shape (n, k) or (..., n, k)
     D : Tensor, shape (n, p) or (..., n, p)
-    edge : {None, "identity", "scaled", "sigmoid", "softmax"}
-        As in :func:`wollemi.fusedmm`.
+    edge : {None, "identity", "scaled", "sigmoid", "softmax"} or callable
+        As in :func:`wollemi.fusedmm`. A function ``f(s, entries)`` gets the scores, shape
+        (..., nnz), and :class:`Entries`, and returns weights: ``lambda s, e: e.softmax(s.relu())``.
     alpha : float
     use_values : bool
     values : Tensor, shape (nnz,) or (..., nnz), optional
+    bias : Tensor, shape (nnz,) or (..., nnz), optional
+        Added to the scores, in the order of ``A.values()``; minus infinity masks an entry.
+    softcap : float, optional
+        Scores become ``softcap * tanh(score / softcap)``, before the bias.
+    dropout : float
+        The probability that a weight is set to zero; the others are scaled up.
+    seed : int, optional
+        Of the dropout: the same seed drops the same entries on every device and at every call.
     kernel : str
 
     Returns
@@ -206,8 +220,10 @@ def fusedmm(
     sparse = sparse_of(A, C.device)
     alpha = _factor(alpha, "fusedmm")
     edge = "identity" if edge is None else edge
-    if edge not in EDGES:
-        raise InvalidArgument(f"edge: expected None or one of {', '.join(EDGES)}, got {edge!r}")
+    if not callable(edge) and edge not in EDGES:
+        raise InvalidArgument(
+            f"edge: expected None, one of {', '.join(EDGES)} or a function, got {edge!r}"
+        )
     C, B, D = sparse.fold(C, 0), sparse.fold(B, 1), sparse.fold(D, 1)
     _check("C", C, sparse.pattern.shape[0])
     _check("B", B, sparse.pattern.shape[1], like=C)
@@ -215,15 +231,31 @@ def fusedmm(
     if edge == "scaled":
         edge, alpha = "identity", alpha / max(C.shape[-1], 1) ** 0.5
     weights = _weights_of(sparse, values, use_values)
-    if weights is None:
-        C, B, D = _one_dtype(C, B, D)
-        C, B, D = _one_batch(C=(C, 2), B=(B, 2), D=(D, 2))
-    else:
-        C, B, D, weights = _one_dtype(C, B, D, weights)
-        C, B, D, weights = _one_batch(C=(C, 2), B=(B, 2), D=(D, 2), values=(weights, 1))
+    added = None if bias is None else sparse.checked(bias, "bias")
+    check_options(softcap, dropout)
+    given = {"C": (C, 2), "B": (B, 2), "D": (D, 2), "values": (weights, 1), "bias": (added, 1)}
+    C, B, D, weights, added = _together(given)
     indptr, indices, _ = sparse.pattern
-    found = operators.fusedmm(indptr, indices, weights, C, B, D, edge, alpha, kernel)
+    if not callable(edge) and added is None and softcap is None and not dropout:
+        found = operators.fusedmm(indptr, indices, weights, C, B, D, edge, alpha, kernel)
+    else:
+        options = {"bias": added, "softcap": softcap, "dropout": dropout, "seed": seed}
+        found = weigh(sparse.pattern, (C, B, D), weights, edge, alpha, kernel, **options)
     return sparse.unfold(found)
+
+
+def _together(given: dict[str, tuple[Any, int]]) -> list[Any]:
+    """Return the operands that there are with the same leading axes and in one dtype.
+
+    That is the dtype of the others than the bias, so that a mask in float32 widens nothing.
+    """
+    there = {name: pair for name, pair in given.items() if pair[0] is not None}
+    made = dict(zip(there, _one_batch(**there), strict=True))
+    bias = made.pop("bias", None)
+    made = dict(zip(made, _one_dtype(*made.values()), strict=True))
+    if bias is not None:
+        made["bias"] = bias.to(made["C"].dtype)
+    return [made.get(name) for name in given]
 
 
 # ---- factors, shapes and dtypes

@@ -55,19 +55,19 @@ class Sparse(NamedTuple):
         """The pattern by compressed rows."""
         return self.compressed.pattern
 
-    def checked(self, values: Any) -> Tensor:
-        """Return values that a user gave for the entries of ``A``, in the order of the pattern."""
+    def checked(self, values: Any, name: str = "values") -> Tensor:
+        """Return numbers that a user gave for the entries of ``A``, in the order of the pattern."""
         nnz = self.pattern.nnz
         if not isinstance(values, Tensor):
             raise InvalidArgument(
-                f"values: expected a torch tensor, got {type(values).__name__}; wl.spmm and the "
+                f"{name}: expected a torch tensor, got {type(values).__name__}; wl.spmm and the "
                 "others take arrays"
             )
         if self.compressed.diagonal is not None and values.numel() == nnz:
             return values.reshape(nnz)
         if values.dim() < 1 or values.shape[-1] != nnz:
             raise ShapeMismatch(
-                f"values: expected shape ({nnz},) or (b, {nnz}), got {tuple(values.shape)}"
+                f"{name}: expected shape ({nnz},) or (b, {nnz}), got {tuple(values.shape)}"
             )
         order = self.compressed.order
         return values if order is None else values.index_select(-1, order)

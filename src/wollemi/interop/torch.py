@@ -1,5 +1,6 @@
-"""The machine-learning kernels on PyTorch's tensors, with gradients."""
+"""Products of machine learning and solves on PyTorch's tensors, with gradients."""
 
-from ..core.interop.torch import Pattern, fusedmm, pattern_of, sddmm, spmm
+from ..core.interop.torch import Entries, Pattern, fusedmm, pattern_of, sddmm, spmm
+from ..solvers.differentiable.torch import solve
 
-__all__ = ["Pattern", "fusedmm", "pattern_of", "sddmm", "spmm"]
+__all__ = ["Entries", "Pattern", "fusedmm", "pattern_of", "sddmm", "solve", "spmm"]

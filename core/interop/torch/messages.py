@@ -1,0 +1,149 @@
+"""Attention with functions of the user's own between the scores and the sum.
+
+A named edge function is one kernel with the products around it. A function of the user's own, a
+bias, a cap or dropout is evaluated between two kernels, on one array of scores: PyTorch
+differentiates it, and its compiler fuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ...errors import InvalidArgument, ShapeMismatch
+from . import operators
+from .patterns import Pattern
+from .segments import segment_softmax, segment_spread, segment_sum
+
+#: Multipliers of Wellons' mixing function of 32 bits ("hash prospector", 2018, triple32), which
+#: has the lowest known bias: every bit of a counter changes every bit of the number about as often
+#: as not.
+_MULTIPLIERS = (0xED5AD4BB, 0xAC4C1B51, 0x31848BAB)
+_SHIFTS = (17, 11, 15, 14)
+_WORD = 2**32 - 1
+
+
+class Entries:
+    """The entries of a pattern, as a function of scores sees them.
+
+    Attributes
+    ----------
+    rows, columns : Tensor of int64, shape (nnz,)
+        The two nodes, or positions, that a score is of.
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.pattern = pattern
+
+    @property
+    def rows(self) -> Tensor:
+        """The row of each entry."""
+        counts = torch.arange(self.pattern.shape[0], device=self.pattern.indices.device)
+        return segment_spread(self.pattern.indptr, counts.double(), self.pattern.nnz).long()
+
+    @property
+    def columns(self) -> Tensor:
+        """The column of each entry."""
+        return self.pattern.indices.long()
+
+    def of_rows(self, x: Tensor) -> Tensor:
+        """Return a number of each row, shape (..., m), for each of its entries."""
+        return segment_spread(self.pattern.indptr, x, self.pattern.nnz)
+
+    def of_columns(self, x: Tensor) -> Tensor:
+        """Return a number of each column, shape (..., n), for each of its entries."""
+        return x.index_select(-1, self.pattern.indices)
+
+    def softmax(self, s: Tensor) -> Tensor:
+        """Return the softmax over the entries of each row, shape (..., nnz)."""
+        return segment_softmax(self.pattern.indptr, s)
+
+    def sum(self, s: Tensor) -> Tensor:
+        """Return the sum over the entries of each row, shape (..., m)."""
+        return segment_sum(self.pattern.indptr, s)
+
+
+EdgeFunction = Callable[[Tensor, Entries], Tensor]
+
+
+def weigh(
+    pattern: Pattern,
+    operands: tuple[Tensor, Tensor, Tensor],
+    weights: Tensor | None,
+    edge: str | EdgeFunction,
+    alpha: float,
+    kernel: str,
+    *,
+    bias: Tensor | None,
+    softcap: float | None,
+    dropout: float,
+    seed: int | None,
+) -> Tensor:
+    """Return ``sum_j drop(f(cap(alpha <C_i, B_j> [* A_ij]) + bias_ij)) D_j`` in two kernels."""
+    C, B, D = operands
+    s = operators.sddmm(pattern.indptr, pattern.indices, C, B, kernel) * alpha
+    if weights is not None:
+        s = s * weights
+    if softcap is not None:
+        s = softcap * torch.tanh(s / softcap)
+    if bias is not None:
+        s = s + bias
+    entries = Entries(pattern)
+    if callable(edge):
+        p = edge(s, entries)
+        if not isinstance(p, Tensor) or p.shape != s.shape:
+            told = f"shape {tuple(p.shape)}" if isinstance(p, Tensor) else type(p).__name__
+            raise ShapeMismatch(
+                f"edge: expected a function that returns a tensor of the shape of its scores, "
+                f"{tuple(s.shape)}, got {told}"
+            )
+    else:
+        p = operators.edge_weights(pattern.indptr, edge, s)
+    if dropout:
+        p = p * kept(p, dropout, seed)
+    return operators.spmm(pattern.indptr, pattern.indices, p.to(D.dtype), D, kernel)
+
+
+def kept(like: Tensor, probability: float, seed: int | None) -> Tensor:
+    """Return ``1 / (1 - probability)`` where an entry is kept and 0 where it is dropped.
+
+    The numbers are a function of the seed and of the place of an entry alone, so that every device
+    and every pass over the entries has the same.
+
+    Parameters
+    ----------
+    like : Tensor
+        Whose shape, dtype and device the result has.
+    probability : float
+        Of being dropped, in [0, 1).
+    seed : int or None
+        None takes one from PyTorch's generator.
+    """
+    places = torch.arange(like.numel(), device=like.device)
+    x = places & _WORD
+    if seed is None:
+        x = _mixed(x ^ torch.randint(0, _WORD, (), device=like.device))
+    else:
+        x = _mixed(_mixed(x ^ (seed & _WORD)) ^ ((seed >> 32) & _WORD) ^ (places >> 32))
+    dropped = x.reshape(like.shape) < int(probability * (_WORD + 1))
+    return torch.where(dropped, 0.0, 1.0 / (1.0 - probability)).to(like.dtype)
+
+
+def _mixed(x: Tensor) -> Tensor:
+    """Return integers below 2^32 that look random, one for each of ``x``."""
+    for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS, strict=False):
+        x = x ^ (x >> shift)
+        # products of 32 bits by halves: those of 64 would overflow
+        low, high = x & 0xFFFF, x >> 16
+        x = (low * multiplier + ((high * multiplier & 0xFFFF) << 16)) & _WORD
+    return x ^ (x >> _SHIFTS[-1])
+
+
+def check_options(softcap: float | None, dropout: float) -> None:
+    """Raise InvalidArgument for numbers that are none of a cap or of a probability."""
+    if softcap is not None and not softcap > 0:
+        raise InvalidArgument(f"softcap: expected a positive number, got {softcap}")
+    if not 0 <= dropout < 1:
+        raise InvalidArgument(f"dropout: expected a probability in [0, 1), got {dropout}")
