@@ -1,0 +1,301 @@
+"""Layers with sparse weights, along the edges of graphs, and with sparse attention.
+
+Patterns are buffers, so they are in ``state_dict``, move with ``.to(device)`` and are copied with
+the module; files load with ``weights_only=True``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from ...errors import InvalidArgument, ShapeMismatch
+from . import operators
+from .functions import fusedmm
+from .graphs import edge_softmax, gsddmm, gspmm
+from .layouts import sparse_of
+from .patterns import Pattern
+
+
+class _OfPattern(nn.Module):
+    """A module with a fixed pattern, whose size a file may change."""
+
+    indptr: Tensor
+    indices: Tensor
+
+    def __init__(self, pattern: Any) -> None:
+        super().__init__()
+        device = pattern.device if isinstance(pattern, Tensor) else torch.device("cpu")
+        if isinstance(pattern, Tensor) and pattern.layout is torch.strided:
+            pattern = pattern.to_sparse_csr()
+        indptr, indices, self.shape = _own(sparse_of(pattern, device).pattern)
+        self.register_buffer("indptr", indptr)
+        self.register_buffer("indices", indices)
+
+    @property
+    def pattern(self) -> Pattern:
+        """The places of the entries."""
+        return Pattern(self.indptr, self.indices, self.shape)
+
+    @property
+    def nnz(self) -> int:
+        """How many entries there are."""
+        return int(self.indices.shape[0])
+
+    def _load_from_state_dict(self, state: Any, prefix: str, *args: Any) -> None:
+        """Take the number of entries from the file; PyTorch then copies and checks the rest."""
+        with torch.no_grad():
+            for name, own in [*self._buffers.items(), *self._parameters.items()]:
+                given = state.get(prefix + name)
+                sized = name == "indices" or (name == "weight" and own is not None)
+                if sized and isinstance(given, Tensor) and own is not None and given.dim() == 1:
+                    own.data = own.new_empty(given.shape)
+        super()._load_from_state_dict(state, prefix, *args)
+
+
+def _own(pattern: Pattern) -> Pattern:
+    """Return a pattern in memory of its own: a module may be moved and written into."""
+    return Pattern(pattern.indptr.clone(), pattern.indices.clone(), pattern.shape)
+
+
+class SparseLinear(_OfPattern):
+    """A linear layer whose weights are a sparse matrix: ``x W^T + bias``.
+
+    Parameters
+    ----------
+    pattern : wollemi.Csr, Pattern, tensor (sparse or a dense mask), shape (out, in)
+        Where weights are.
+    bias : bool
+        Whether something is added.
+    weight : Tensor, shape (nnz,), optional
+        The weights row by row; by default uniform in ``+-1/sqrt(k)`` for the average number ``k``
+        of weights in a row, as those of ``torch.nn.Linear``.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (nnz,)
+        Frozen by ``layer.requires_grad_(False)``.
+    bias : Parameter of shape (out,), or None
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.nn.utils import prune
+    >>> from wollemi.nn import SparseLinear
+    >>> dense = torch.nn.Linear(8, 4)
+    >>> _ = prune.l1_unstructured(dense, "weight", amount=0.75)
+    >>> layer = SparseLinear.from_linear(dense)
+    >>> layer.nnz, torch.allclose(layer(torch.ones(2, 8)), dense(torch.ones(2, 8)), atol=1e-6)
+    (8, True)
+    """
+
+    def __init__(self, pattern: Any, *, bias: bool = True, weight: Tensor | None = None) -> None:
+        super().__init__(pattern)
+        device = self.indices.device
+        if weight is None:
+            bound = 1 / math.sqrt(max(self.nnz / max(self.shape[0], 1), 1))
+            weight = torch.empty(self.nnz, device=device).uniform_(-bound, bound)
+        if tuple(weight.shape) != (self.nnz,):
+            raise ShapeMismatch(f"weight: expected shape ({self.nnz},), got {tuple(weight.shape)}")
+        self.weight = nn.Parameter(weight.detach().clone())
+        zeros = torch.zeros(self.shape[0], dtype=weight.dtype, device=device) if bias else None
+        self.bias = None if zeros is None else nn.Parameter(zeros)
+
+    @classmethod
+    def from_linear(cls, linear: nn.Linear) -> Self:
+        """Return a layer of the weights that are left of a pruned one.
+
+        Parameters
+        ----------
+        linear : torch.nn.Linear
+            Its mask by ``torch.nn.utils.prune`` says where weights are; else those that are not
+            zero.
+        """
+        weight = linear.weight.detach()
+        mask = getattr(linear, "weight_mask", weight != 0).bool()
+        sparse = mask.to(weight.dtype).to_sparse_csr()
+        made = cls(sparse, bias=linear.bias is not None, weight=weight[mask])
+        if made.bias is not None:
+            made.bias.data.copy_(linear.bias.detach())
+        return made
+
+    @classmethod
+    def from_smtx(cls, path: Any, *, bias: bool = True, weight: Tensor | None = None) -> Self:
+        """Return a layer of the pattern in a file of the deep learning matrix collection.
+
+        Parameters
+        ----------
+        path : str, Path or open file
+            An ``.smtx`` file, or another that :func:`wollemi.read` takes.
+        bias, weight
+            As of the class.
+        """
+        from ...io import read
+
+        return cls(read(path, format="csr", executor="omp"), bias=bias, weight=weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the product for each row of ``x``, shape (..., in)."""
+        if x.shape[-1] != self.shape[1]:
+            raise ShapeMismatch(f"x: expected shape (..., {self.shape[1]}), got {tuple(x.shape)}")
+        rows = x.reshape(-1, x.shape[-1])
+        dtype = torch.promote_types(self.weight.dtype, x.dtype)
+        weight, columns = self.weight.to(dtype), rows.t().to(dtype)
+        made = operators.spmm(self.indptr, self.indices, weight, columns, "auto").t()
+        made = made.reshape(*x.shape[:-1], self.shape[0])
+        return made if self.bias is None else made + self.bias
+
+    def extra_repr(self) -> str:
+        """Return what stands between the parentheses."""
+        return (
+            f"in_features={self.shape[1]}, out_features={self.shape[0]}, nnz={self.nnz}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class GraphConv(nn.Module):
+    """A convolution on a graph: ``D_t^-1/2 A D_s^-1/2 X W`` (Kipf and Welling 2017, equation 2).
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Numbers of features of a node.
+    norm : {"both", "mean", "none"}
+        Divide by the square roots of the degrees at both ends, by the number of incoming edges, or
+        not at all.
+    bias : bool
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, *, norm: str = "both", bias: bool = True
+    ) -> None:
+        super().__init__()
+        if norm not in ("both", "mean", "none"):
+            raise InvalidArgument(f"norm: expected 'both', 'mean' or 'none', got {norm!r}")
+        self.norm = norm
+        self.linear = nn.Linear(in_features, out_features, bias=False)
+        self.bias = nn.Parameter(torch.zeros(out_features)) if bias else None
+
+    def forward(self, graph: Any, x: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """Return features of the targets.
+
+        Parameters
+        ----------
+        graph : Graph
+            Of ``wl.graph.from_edges``.
+        x : Tensor, shape (sources, in_features)
+        edge_weight : Tensor, shape (edges,), optional
+            In the order of the edges.
+        """
+        x = self.linear(x)
+        indptr, indices, shape = graph.pattern
+        if self.norm == "both":
+            out_degree = torch.bincount(indices, minlength=shape[1]).clamp(min=1)
+            x = x * out_degree.to(x.dtype).rsqrt()[:, None]
+        op = "copy_lhs" if edge_weight is None else "mul"
+        made = gspmm(graph, op, "mean" if self.norm == "mean" else "sum", x, edge_weight)
+        if self.norm == "both":
+            made = made * indptr.diff().clamp(min=1).to(made.dtype).rsqrt()[:, None]
+        return made if self.bias is None else made + self.bias
+
+
+class GraphAttention(nn.Module):
+    """Attention along the edges of a graph (Velickovic et al. 2018, equations 1 to 5).
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Numbers of features of a node, in and for each head out.
+    heads : int
+    scores : {"additive", "dot"}
+        ``leaky_relu(a . [W h_i, W h_j])`` of the paper, or scaled dot products, which are one
+        kernel with the softmax and the sum.
+    negative_slope : float
+        Of the leaky ReLU.
+    bias : bool
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        heads: int = 1,
+        *,
+        scores: str = "additive",
+        negative_slope: float = 0.2,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if scores not in ("additive", "dot"):
+            raise InvalidArgument(f"scores: expected 'additive' or 'dot', got {scores!r}")
+        self.heads, self.scores, self.negative_slope = heads, scores, negative_slope
+        parts = 1 if scores == "additive" else 3
+        self.project = nn.Linear(in_features, parts * heads * out_features, bias=False)
+        if scores == "additive":
+            self.of_source = nn.Parameter(torch.empty(heads, out_features))
+            self.of_target = nn.Parameter(torch.empty(heads, out_features))
+            for parameter in (self.of_source, self.of_target):
+                nn.init.xavier_normal_(parameter)
+        self.bias = nn.Parameter(torch.zeros(heads * out_features)) if bias else None
+
+    def forward(self, graph: Any, x: Tensor) -> Tensor:
+        """Return features of the nodes, shape (nodes, heads * out_features).
+
+        Parameters
+        ----------
+        graph : Graph
+            Of ``wl.graph.from_edges``, with as many sources as targets.
+        x : Tensor, shape (nodes, in_features)
+        """
+        h = self.project(x).unflatten(-1, (-1, self.heads, self._width()))
+        if self.scores == "dot":
+            q, k, v = h.permute(1, 2, 0, 3)  # heads are strided views
+            made = fusedmm(graph.pattern, q, k, v, edge="softmax", alpha=self._width() ** -0.5)
+            made = made.transpose(0, 1)
+        else:
+            h = h[:, 0]
+            ends = ((h * a).sum(-1) for a in (self.of_source, self.of_target))
+            s = gsddmm(graph, "add", *ends)
+            weights = edge_softmax(graph, nn.functional.leaky_relu(s, self.negative_slope))
+            made = gspmm(graph, "mul", "sum", h, weights[..., None])
+        made = made.flatten(1)
+        return made if self.bias is None else made + self.bias
+
+    def _width(self) -> int:
+        parts = 1 if self.scores == "additive" else 3
+        return self.project.out_features // (parts * self.heads)
+
+
+class SparseAttention(_OfPattern):
+    """Attention of several heads in which each position meets those of a pattern alone.
+
+    Parameters
+    ----------
+    embed_dim : int
+        Features of a position; a multiple of ``heads``.
+    heads : int
+    pattern : wollemi.Csr, Pattern, tensor (sparse or a dense mask), shape (length, length)
+        Row ``i`` has the positions that position ``i`` attends to.
+    bias : bool
+        Of the projections.
+    """
+
+    def __init__(self, embed_dim: int, heads: int, pattern: Any, *, bias: bool = True) -> None:
+        super().__init__(pattern)
+        if embed_dim % heads:
+            raise InvalidArgument(f"embed_dim: expected a multiple of {heads}, got {embed_dim}")
+        self.heads = heads
+        self.project_in = nn.Linear(embed_dim, 3 * embed_dim, bias=bias)
+        self.project_out = nn.Linear(embed_dim, embed_dim, bias=bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return as many features for each position of ``x``, shape (..., length, embed_dim)."""
+        q, k, v = (
+            part.unflatten(-1, (self.heads, -1)).transpose(-2, -3)
+            for part in self.project_in(x).chunk(3, -1)
+        )
+        made = fusedmm(self.pattern, q, k, v, edge="softmax", alpha=q.shape[-1] ** -0.5)
+        return self.project_out(made.transpose(-2, -3).flatten(-2))
