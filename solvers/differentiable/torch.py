@@ -16,6 +16,7 @@ from torch import Tensor
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
 from ...core.interop.torch import operators
+from ...core.interop.torch.functions import one_batch
 from ...core.interop.torch.layouts import sparse_of
 from ...core.interop.torch.memory import native_of, tensor_of
 from ...core.interop.torch.patterns import matrix_of
@@ -98,9 +99,7 @@ def solve(
     dtype = torch.promote_types(weights.dtype, right.dtype)
     if dtype not in (torch.float32, torch.float64):
         raise UnsupportedDtype(f"solve: expected float32 or float64, got {dtype}")
-    batch = torch.broadcast_shapes(weights.shape[:-1], right.shape[:-2])
-    weights = weights.to(dtype).expand(*batch, weights.shape[-1])
-    right = right.to(dtype).expand(*batch, *right.shape[-2:])
+    weights, right = one_batch(values=(weights.to(dtype), 1), b=(right.to(dtype), 2))
     how = _described(solver, M, rtol, atol, maxiter)
     x = _solve(sparse.pattern.indptr, sparse.pattern.indices, weights, right, how)
     return x[..., 0] if vector else x

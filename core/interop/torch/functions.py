@@ -98,7 +98,7 @@ def spmm(
     B = sparse.fold(B[:, None] if vector else B, 1)
     _check("B", B, sparse.pattern.shape[1])
     weights, B = _one_dtype(weights, B)
-    weights, B = _one_batch(values=(weights, 1), B=(B, 2))
+    weights, B = one_batch(values=(weights, 1), B=(B, 2))
     alpha, beta = real_number(alpha, "alpha", "spmm"), real_number(beta, "beta", "spmm")
     indptr, indices, _ = sparse.pattern
     if out is not None:
@@ -155,7 +155,7 @@ def sddmm(
     _check("C", C, sparse.pattern.shape[0])
     _check("B", B, sparse.pattern.shape[1], like=C)
     (C, B) = _one_dtype(C, B)
-    (C, B) = _one_batch(C=(C, 2), B=(B, 2))
+    (C, B) = one_batch(C=(C, 2), B=(B, 2))
     indptr, indices, _ = sparse.pattern
     found = operators.sddmm(indptr, indices, C, B, kernel)
     if alpha != 1:
@@ -250,7 +250,7 @@ def _together(given: dict[str, tuple[Any, int]]) -> list[Any]:
     That is the dtype of the others than the bias, so that a mask in float32 widens nothing.
     """
     there = {name: pair for name, pair in given.items() if pair[0] is not None}
-    made = dict(zip(there, _one_batch(**there), strict=True))
+    made = dict(zip(there, one_batch(**there), strict=True))
     bias = made.pop("bias", None)
     made = dict(zip(made, _one_dtype(*made.values()), strict=True))
     if bias is not None:
@@ -318,7 +318,7 @@ def _one_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(tensor.to(dtype) for tensor in tensors)
 
 
-def _one_batch(**tensors: tuple[Tensor, int]) -> tuple[Tensor, ...]:
+def one_batch(**tensors: tuple[Tensor, int]) -> tuple[Tensor, ...]:
     """Return operands with the same leading axes; one for all blocks stays one in memory."""
     leading = {name: t.shape[: t.dim() - axes] for name, (t, axes) in tensors.items()}
     try:
