@@ -98,5 +98,5 @@ class SolveInterrupted(WollemiError, KeyboardInterrupt):
         return type(self), (self.args[0], self.result)
 
 
-class NotConverged(WollemiError, RuntimeError):
-    """A solve whose solution is needed did not converge."""
+class SystemNotSolved(WollemiError, RuntimeError):
+    """A system whose solution is differentiated was not solved to its tolerance."""

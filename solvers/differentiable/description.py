@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...core.errors import InvalidArgument, NotConverged
+from ...core.errors import InvalidArgument, SystemNotSolved
 from ...core.formats import Csr
 from ...core.result import Result
 from ...core.settings import Settings
@@ -62,7 +62,7 @@ def solved(A: Csr, b: Any, how: str) -> Any:
 
     Raises
     ------
-    NotConverged
+    SystemNotSolved
         If a column is not solved.
     """
     told = json.loads(how)
@@ -75,7 +75,7 @@ def solved(A: Csr, b: Any, how: str) -> Any:
             told["M"] = from_settings({"solver": "cg", "M": told["M"]}).options["M"]
         result = solve_by_choice(A, b, **told)
     if not result.converged:
-        raise NotConverged(
+        raise SystemNotSolved(
             f"the system was not solved, so there is nothing to differentiate: {result.reason}. "
             "Loosen rtol, raise maxiter or take another solver or preconditioner"
         )

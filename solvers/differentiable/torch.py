@@ -61,7 +61,7 @@ def solve(
 
     Raises
     ------
-    NotConverged
+    SystemNotSolved
         If a column is not solved, here or in the adjoint solve.
     ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument
         If the operands do not make a system.
