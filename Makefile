@@ -32,11 +32,12 @@ native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell
 cmake_option = --config-settings=cmake.define.$(1)
 INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
 
-.PHONY: help develop demo test test-gpu lint format sanitize fuzz bench performance wheel clean
+.PHONY: help develop demo test test-all test-gpu lint format sanitize fuzz bench performance wheel clean
 
 help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png'
 	@echo 'make test      every test this machine can run, with coverage (PYTEST_ARGS=...)'
+	@echo 'make test-all  the same with the slow tests that seldom find something: other GPU targets, SYCL kernels of GPUs'
 	@echo 'make test-gpu  the tests that need a GPU, with the current Python (PYTHON=...) and no network'
 	@echo 'make lint      ruff, mypy and clang-format, changing nothing'
 	@echo 'make format    ruff and clang-format, in place'
@@ -91,6 +92,9 @@ demo: $(STAMPS)/native $(STAMPS)/demo
 # Workers of pytest share the cores with the OpenMP of PyTorch and Numba, whose threads must sleep when they wait.
 test: $(STAMPS)/native $(STAMPS)/test
 	OMP_WAIT_POLICY=passive $(PY) -m pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+
+test-all: export WOLLEMI_TEST_ALL = 1
+test-all: test
 
 bench: $(STAMPS)/native $(STAMPS)/bench
 	$(PY) -m benchmarks $(BENCH_ARGS)

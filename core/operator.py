@@ -8,7 +8,7 @@ import numpy as np
 
 from .dtypes import asked_dtype, common_dtype, is_complex, value_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
-from .formats.base import checked_shape
+from .formats.given import checked_shape
 from .linop import FACTS, LinOp
 from .operands import as_block, native
 from .operations import vector

@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .algorithm import AlgorithmTable
 from .errors import ExecutorUnavailable, InvalidArgument
 from .executor import Executor
 from .operation import KernelTable, Operation
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP = "wollemi.backends"
 
@@ -70,6 +72,19 @@ class Availability:
             return f"{self.name}: not available: {self.reason}"
         size = f", {self.memory / 2**30:.1f} GiB" if self.memory else ""
         return f"{self.name}: {self.device}{size}"
+
+
+def entry_points(*, group: str) -> Any:
+    """Return the entry points of a group; what reads them takes as long to import as NumPy's core.
+
+    Parameters
+    ----------
+    group : str
+        The name of the group.
+    """
+    from importlib import metadata
+
+    return metadata.entry_points(group=group)
 
 
 @cache

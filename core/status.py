@@ -132,10 +132,9 @@ class Status:
     def arm(self, stop: np.ndarray[Any, Any]) -> None:
         """Set every column's code from a host array; those with code 0 run."""
         stop = np.ascontiguousarray(stop, np.uint8)
+        running = stop.size - np.count_nonzero(stop)  # RUNNING is 0
         self.executor.copy_into(self.stop, stop)
-        self.executor.copy_into(
-            self.running, np.array([np.count_nonzero(stop == Stop.RUNNING)], np.int32)
-        )
+        self.executor.copy_into(self.running, np.array([running], np.int32))
 
     def read(self, member: str) -> np.ndarray[Any, Any]:
         """Return a host copy of a member."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -97,9 +97,11 @@ class Attempts:
     #: What ended all attempts, whatever others might do.
     ended_by: Stop | None = None
 
-    def run(self, attempts: Sequence[Attempt]) -> Result:
+    def run(self, attempts: Iterable[Attempt]) -> Result:
         """Make the attempts in order until one succeeds."""
         for attempt in attempts:
+            if self._is_settled():
+                break
             if self._is_over(attempt):
                 continue
             result = self._try(attempt)
@@ -130,15 +132,19 @@ class Attempts:
                 return UNLIMITED
         return min(given, default=10 * max(self.A.shape[0], 1))
 
-    def _is_over(self, attempt: Attempt) -> bool:
-        """Return whether an attempt cannot change what is known."""
+    def _is_settled(self) -> bool:
+        """Return whether no attempt whatever can change what is known."""
         if self.best is None:
             return False
-        if self.ended_by is not None:
-            return True
         failed = [stop for stop in self.best.stops if stop != Stop.CONVERGED]
+        if self.ended_by is not None or not failed:
+            return True
         aimless = not np.any(np.asarray(self.best.threshold) > 0)
-        if not failed or (aimless and not any(stop in _BROKEN for stop in failed)):
+        return aimless and not any(stop in _BROKEN for stop in failed)
+
+    def _is_over(self, attempt: Attempt) -> bool:
+        """Return whether an attempt cannot change what is known."""
+        if self._is_settled():
             return True
         if attempt.key not in self.done:
             return False

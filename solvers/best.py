@@ -66,12 +66,12 @@ class BestIterate:
         if better.size:
             self.executor.copy_into(work.best, best)
 
-    def restore(self, columns: Numbers, norm: Numbers) -> None:
+    def restore(self, columns: list[int], norm: Numbers) -> None:
         """Put the best iterates into columns of ``x`` that are worse; ``norm`` follows."""
         best = self.first
-        if self.prepared and columns.size:
+        if self.prepared and columns:
             best = self.executor.to_host(self.work.best).astype(np.float64)
-        for c in map(int, columns):
+        for c in columns:
             if np.isfinite(norm[c]) and norm[c] <= best[c]:
                 continue
             known = best[c] < self.first[c]
@@ -114,7 +114,7 @@ class BestIterate:
         threshold : array, shape (k,)
             What norms have to reach.
         """
-        if not self.sides.scaled.size:
+        if not self.sides.scaled:
             return
         work, run = self.work, self.executor.run
         run(vector.axpby, work.x, work.r, 1.0, 0.0)

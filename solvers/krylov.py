@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..core.dtypes import asked_dtype, common_dtype, is_complex
+from ..core.dtypes import asked_dtype, common_dtype, is_complex, name_of
 from ..core.errors import (
     InvalidArgument,
     InvalidMatrix,
@@ -32,6 +32,8 @@ from ..core.stopping import (
     RelativeResidual,
 )
 from .preconditioners import preconditioner
+from .solve import solve
+from .watching import Watchers
 from .workspace import Workspace
 
 if TYPE_CHECKING:
@@ -276,9 +278,6 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         SolveInterrupted
             On Ctrl-C; has the result so far.
         """
-        from .solve import solve
-        from .watching import Watchers
-
         watching = [*checked_loggers(loggers), *([Progress()] if progress else [])]
         for name, function in (("callback", callback), ("norm_callback", norm_callback)):
             if function is not None and not callable(function):
@@ -286,9 +285,6 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         return solve(self, b, x0, Watchers(callback, norm_callback, watching))
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        from .solve import solve
-        from .watching import Watchers
-
         # as many iterations as they are: the outer solver judges what they bring
         solution = solve(self, x, None, Watchers(None, None, ()), keep_last=True).x
         self.executor.run(vector.axpby, solution, y, alpha, beta)
@@ -322,7 +318,7 @@ class KrylovSolver(LinOp, metaclass=Configurable):
 
     def take_workspace(self, dtype: Any, columns: int) -> Workspace:
         """Return arrays that no other solve uses, new ones if all are in use."""
-        free = self._workspaces.setdefault((str(np.dtype(dtype)), columns), [])
+        free = self._workspaces.setdefault((name_of(np.dtype(dtype)), columns), [])
         while free:
             try:
                 work = free.pop()  # in one step: threads may ask at the same time
@@ -337,7 +333,7 @@ class KrylovSolver(LinOp, metaclass=Configurable):
 
     def give_back(self, work: Workspace) -> None:
         """Keep the arrays of a solve for the next one."""
-        self._workspaces.setdefault((str(np.dtype(work.dtype)), work.k), []).append(work)
+        self._workspaces.setdefault((name_of(work.dtype), work.k), []).append(work)
 
     def _new_workspace(self, dtype: Any, columns: int) -> Workspace:
         M = None if self.M is None else in_precision(self.M, dtype)._private()

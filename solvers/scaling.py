@@ -29,9 +29,15 @@ LEAST_NORM = {np.dtype(np.float32): 1e-15, np.dtype(np.float64): 1e-145}
 LARGEST_POWER = 1023
 
 
-def column_values(executor: Executor, operation: Any, block: Array) -> Numbers:
-    """Return one number a column, computed by an operation such as ``vector.norm``."""
-    value = executor.allocate((int(block.shape[1]),), real_dtype(block.dtype))
+def column_values(
+    executor: Executor, operation: Any, block: Array, value: Array | None = None
+) -> Numbers:
+    """Return one number a column, computed by an operation such as ``vector.norm``.
+
+    ``value`` is memory for them on the device, if there is some to spare.
+    """
+    if value is None:
+        value = executor.allocate((int(block.shape[1]),), real_dtype(block.dtype))
     executor.run(operation, block, value)
     return np.array(executor.to_host(value), np.float64)
 
@@ -99,6 +105,8 @@ class RightHandSides:
         Where they are.
     block : array, shape (n, k)
         As they were given; not changed.
+    spare : real array, shape (k,), optional
+        Memory for their norms on the device.
 
     Attributes
     ----------
@@ -106,6 +114,8 @@ class RightHandSides:
         The scaled ones.
     norm, scale : array, shape (k,)
         Their norms, and what each column was multiplied by.
+    scaled : list of int
+        The columns that were scaled.
 
     Raises
     ------
@@ -113,14 +123,15 @@ class RightHandSides:
         If a column is not finite.
     """
 
-    def __init__(self, executor: Executor, block: Array) -> None:
+    def __init__(self, executor: Executor, block: Array, spare: Array | None = None) -> None:
         self.executor, self.block = executor, block
-        self.norm = column_values(executor, vector.norm, block)
+        self.norm = column_values(executor, vector.norm, block, spare)
         self.scale = np.ones(self.norm.size)
+        self.scaled: list[int] = []
         low, high = SAFE_NORMS[real_dtype(block.dtype)]
-        outside = ~((self.norm >= low) & (self.norm <= high))
-        if not outside.any():
+        if all(low <= norm <= high for norm in self.norm.tolist()):
             return
+        outside = ~((self.norm >= low) & (self.norm <= high))
         largest = largest_values(executor, block)
         bad = np.flatnonzero(~np.isfinite(largest))
         if bad.size:
@@ -131,13 +142,18 @@ class RightHandSides:
             self.block = executor.copy(block)
             scale_columns(executor, self.block, self.scale)
             self.norm = column_values(executor, vector.norm, self.block)
-
-    @property
-    def scaled(self) -> Numbers:
-        """The numbers of the columns that were scaled."""
-        return np.flatnonzero(self.scale != 1.0)
+            self.scaled = indices(self.scale != 1.0)
 
     def given(self, norm: Numbers) -> Numbers:
         """Return norms in the units of what was given."""
+        if not self.scaled:
+            return norm.copy()
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(norm / self.scale)
+
+    def given_of(self, c: int, norms: Numbers) -> Numbers:
+        """Return norms of one column in the units of what was given."""
+        if c not in self.scaled:
+            return norms
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(norms / self.scale[c])

@@ -8,6 +8,7 @@ stop, or somebody on the host wants to look.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from ..core.status import Stop
 from ..core.stopping import Norms, State, true_residual_period
 from .best import BestIterate
 from .scaling import (
-    LEAST_NORM,
     RightHandSides,
     column,
     indices,
@@ -30,18 +30,17 @@ from .scaling import (
     norms,
     scale_columns,
 )
+from .verification import CONVERGED, RUNNING, Verification
 from .watching import ASKED, Watchers, memory_events, says_stop
 
 if TYPE_CHECKING:
     from ..core.executor import Array
     from .krylov import KrylovSolver
 
-#: A cycle that ended early must have brought the true residual down by this factor to be followed
-#: by another.
-PROGRESS = 0.5
-
 #: Iterations where only the clock sets a limit.
 UNLIMITED = 2**62
+
+_ASKED = frozenset(map(int, ASKED))
 
 
 def solve(
@@ -53,14 +52,22 @@ def solve(
     smaller residual: a solver that preconditions another is that many iterations, not a verdict.
     """
     links = solver.executor.links
+    if links is None and not watchers.loggers:
+        return _solved(solver, b, x0, watchers, keep_last)
     shared = nullcontext() if links is None else links.guarded()
     with shared, memory_events(solver.executor, watchers.loggers):
-        made = Solve(solver, b, x0, watchers, keep_last)
-        try:
-            with watchers.on(made.work):
-                return made.run()
-        finally:
-            solver.give_back(made.work)
+        return _solved(solver, b, x0, watchers, keep_last)
+
+
+def _solved(solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool) -> Result:
+    made = Solve(solver, b, x0, watchers, keep_last)
+    try:
+        if not watchers.loggers:
+            return made.run()
+        with watchers.on(made.work):
+            return made.run()
+    finally:
+        solver.give_back(made.work)
 
 
 def _agreement(solver: KrylovSolver, watchers: Watchers) -> str:
@@ -72,7 +79,7 @@ def _agreement(solver: KrylovSolver, watchers: Watchers) -> str:
     return f"{options}, watched every {watchers.periods(True)}, callbacks {called}"
 
 
-class Solve:
+class Solve(Verification):
     """One solve: the state of the host between drives.
 
     Norms and thresholds are in the units of the scaled columns; what users see is not.
@@ -119,9 +126,9 @@ class Solve:
             if not np.all(np.isfinite(largest_values(self.executor, work.x))):
                 raise InvalidArgument("x0 has NaN or Inf; start from finite values")
             scale_columns(self.executor, work.x, sides.scale)
-        # the solution of A x = 0 is 0 whatever the guess
-        for c in indices(sides.norm == 0):
-            self.executor.run(vector.fill, column(work.x, c), 0.0)
+            # the solution of A x = 0 is 0 whatever the guess
+            for c in indices(sides.norm == 0):
+                self.executor.run(vector.fill, column(work.x, c), 0.0)
 
     def _initial_norms(self) -> np.ndarray[Any, Any]:
         if self.start is None:
@@ -135,7 +142,8 @@ class Solve:
         self.tolerated = limits.threshold is not None
         self.threshold = np.zeros(work.k) if limits.threshold is None else limits.threshold
         with np.errstate(over="ignore"):
-            self.executor.copy_into(work.status.threshold, self.threshold.astype(self.real))
+            self.limit = self.threshold.astype(self.real)
+        self.executor.copy_into(work.status.threshold, self.limit)
         self.executor.copy_into(work.status.iterations, np.zeros(work.k, np.int64))
         self.watchers.seconds, self.watchers.own = limits.seconds, limits.own
         self.counted = limits.iterations is not None
@@ -149,7 +157,7 @@ class Solve:
 
     def run(self) -> Result:
         """Cycle until every column has its verdict."""
-        self.sides = RightHandSides(self.executor, self.b)
+        self.sides = RightHandSides(self.executor, self.b, self.work.status.norm)
         self.best = BestIterate(self.work, self.sides, self.start)
         self._place_start()
         self.solver.begin(self.work)
@@ -158,17 +166,17 @@ class Solve:
         try:
             self._verify(first=True)
             self._tell("start", self.watchers.loggers, self.norm)
-            while np.any(self.final == Stop.RUNNING):
+            while self.running:
                 self._cycle()
                 self._cycles_unwatched()
                 self._verify()
                 self._tell("verified", self.watchers.loggers, self.norm)
                 if self.halt is not None:
-                    self.final[self.final == Stop.RUNNING] = self.halt
+                    self._end(self.halt)
         except KeyboardInterrupt:
             interrupted = True
             self._take_norms()  # of the drive that was cut short
-            self.final[self.final == Stop.RUNNING] = Stop.INTERRUPTED
+            self._end(Stop.INTERRUPTED)
         result = self._result()
         for logger in self.watchers.loggers:
             logger.finish(result)
@@ -180,86 +188,9 @@ class Solve:
             )
         return result
 
-    def _verify(self, first: bool = False) -> None:
-        """Compute the true residual and decide which columns are done."""
-        work, status = self.work, self.work.status
-        ended, before = self.ended, self.norm
-        if first or np.any(ended != self.final):
-            status.arm(self.final)
-        self.executor.copy_into(work.r, self.sides.block)
-        self.executor.play(work.verifying)
-        found, norm, largest = status.read_together("stop", "norm", also=[work.largest])
-        undecided, judged = self.final == Stop.RUNNING, found.copy()
-        norm = self._checked(found, norm.astype(np.float64), largest, undecided)
-        self.norm = np.where(undecided, norm, before)
-        if first:
-            self.best.first = norm
-            for c, value in enumerate(self.sides.given(norm)):
-                self.history[c].append(float(value))
-        for c in indices(undecided):
-            self.final[c] = self._judge(
-                Stop(found[c]),
-                self._how_ended(c),
-                norm[c] <= PROGRESS * before[c] or first,
-                c,
-            )
-        if np.any(self.final != judged):
-            status.arm(self.final)
-        self.running = int(np.count_nonzero(self.final == Stop.RUNNING))
-
-    def _checked(
-        self,
-        found: np.ndarray[Any, Any],
-        norm: np.ndarray[Any, Any],
-        largest: np.ndarray[Any, Any],
-        undecided: np.ndarray[Any, Any],
-    ) -> np.ndarray[Any, Any]:
-        """Doubt what kernels found where numbers are extreme; return the norms, with ``found``.
-
-        The squares of a tiny residual underflow, and a column of ``A`` that has no entries does
-        not show what is in ``x`` there.
-        """
-        for c in indices(undecided & ~np.isfinite(largest)):
-            if not np.isfinite(largest_values(self.executor, column(self.work.x, c))[0]):
-                found[c], norm[c] = Stop.NOT_FINITE, np.inf
-        converged = undecided & (found == Stop.CONVERGED) & (self.sides.norm > 0)
-        for c in indices(converged & (norm < LEAST_NORM[self.real])):
-            norm[c] = norms(self.executor, column(self.work.r, c))[0]
-            if norm[c] > self.threshold[c]:
-                found[c] = Stop.STAGNATED  # no recurrence can square what is left
-        return norm
-
-    def _how_ended(self, c: int) -> Stop:
-        """Return how the last cycle of a column ended; curvatures that underflow say nothing."""
-        ended = Stop(self.ended[c])
-        ended = self.solver.MEANS.get(ended, ended)
-        if ended in self.solver.FINAL and len(self.history[c]) > 1:
-            last = self.history[c][-1] * self.sides.scale[c]
-            if last < LEAST_NORM[self.real]:
-                return Stop.CONVERGED
-        return ended
-
-    def _judge(self, found: Stop, ended: Stop, progress: bool, c: int) -> Stop:
-        """Return the verdict on a column, RUNNING if it deserves another cycle.
-
-        ``found`` is what its true residual says, ``ended`` how its last cycle did.
-        """
-        if found != Stop.RUNNING:
-            return found
-        done = self.iterations[c] >= self.count
-        if done and not self.tolerated and self.counted:
-            return Stop.ITERATIONS
-        if ended in self.solver.FINAL:
-            return ended
-        if ended != Stop.RUNNING and not progress:
-            if ended not in (Stop.CONVERGED, Stop.STAGNATED):
-                return ended
-            return Stop.STAGNATED if self.tolerated else Stop.NO_PROGRESS
-        return Stop.MAX_ITERATIONS if done else Stop.RUNNING
-
     def _cycle(self) -> None:
         solver, work = self.solver, self.work
-        if self.iterations.any():
+        if self._done:
             self.best.keep()
         self.executor.play(work.beginning)
         left, self.length = self._left(), solver.next_cycle(work)
@@ -304,18 +235,16 @@ class Solve:
         if self.executor.drive_cycles(work.cycles, limit):
             self._record()
             begun = self.executor.to_host(work.begun).astype(np.float64)
-            self.norm = np.where(self.final == Stop.RUNNING, begun, self.norm)
+            self.norm = np.where(self.final == RUNNING, begun, self.norm)
 
     # ---- between drives
 
     def _left(self) -> int:
-        running = self.final == Stop.RUNNING
-        done = int(self.iterations[running].max(initial=0))
-        return self.count - done
+        return self.count - max((int(self.iterations[c]) for c in self._undecided()), default=0)
 
     @property
     def _done(self) -> int:
-        return int(self.iterations.max(initial=0))
+        return max(self.iterations.tolist(), default=0)
 
     def _periods(self) -> list[int]:
         """Return after how many iterations each of those who look wants to."""
@@ -341,14 +270,17 @@ class Solve:
         iterations, ring, running, self.ended = status.read_together(
             "iterations", "history", "running", "stop"
         )
-        self.running = int(running[0])
-        advanced = np.flatnonzero(iterations > self.iterations)
-        for c in advanced:
-            rows = np.arange(self.iterations[c], iterations[c]) % status.capacity
-            with np.errstate(over="ignore", under="ignore"):
-                seen = ring[rows, c].astype(np.float64) / self.sides.scale[c]
-            self.history[c].extend(seen.tolist())
-        self.iterations, self.advanced = iterations, advanced.size > 0
+        self.running, self.advanced = int(running[0]), False
+        done = iterations.tolist()
+        for c, seen in enumerate(self.iterations.tolist()):
+            if done[c] == seen:
+                continue
+            self.advanced = True
+            rows = np.arange(seen, done[c]) % status.capacity
+            self.history[c].extend(
+                self.sides.given_of(c, ring[rows, c].astype(np.float64)).tolist()
+            )
+        self.iterations = iterations
 
     def _tell(self, event: str, loggers: list[Logger], true: np.ndarray[Any, Any] | None) -> None:
         if not loggers:
@@ -451,34 +383,42 @@ class Solve:
     def _solution(self) -> Array:
         """Return a copy of the iterate in the units of what was given."""
         solution = self.executor.copy(self.work.x)
-        scale_columns(self.executor, solution, 1.0 / self.sides.scale)
+        if self.sides.scaled:
+            scale_columns(self.executor, solution, 1.0 / self.sides.scale)
         return solution
 
     def _shaped(self, block: Array) -> Any:
         return self.edge.leave(block, self.asked)
 
+    def _is_worse(self, c: int) -> bool:
+        """Return whether a column that failed may have had a better iterate than its last one."""
+        if not isfinite(self.norm[c]):
+            return True
+        return not self.keep_last and int(self.final[c]) not in _ASKED
+
     def _result(self) -> Result:
-        if np.any(self.final == Stop.INTERRUPTED):
+        final = self.final.tolist()
+        if int(Stop.INTERRUPTED) in final:
             self.norm = self.best.residual_norms()
-        failed = self.final != Stop.CONVERGED
-        if self.keep_last:
-            failed &= ~np.isfinite(self.norm)
-        failed &= ~(np.isin(self.final, ASKED) & np.isfinite(self.norm))
-        self.best.restore(np.flatnonzero(failed), self.norm)
+        failed = [c for c, code in enumerate(final) if code != CONVERGED and self._is_worse(c)]
+        self.best.restore(failed, self.norm)
         solution = self._solution()
         self.best.judge(solution, self.final, self.norm, self.threshold)
         one = np.ndim(self.asked) == 1
-        rows = max((len(h) for h in self.history), default=1)
-        residuals = np.full((rows, self.work.k), np.nan)
-        for c, seen in enumerate(self.history):
-            residuals[: len(seen), c] = seen
+        if one:
+            residuals = np.array(self.history[0])
+        else:
+            rows = max((len(h) for h in self.history), default=1)
+            residuals = np.full((rows, self.work.k), np.nan)
+            for c, seen in enumerate(self.history):
+                residuals[: len(seen), c] = seen
         norm, threshold = self.sides.given(self.norm), self.sides.given(self.threshold)
         return Result(
             x=self._shaped(solution),
-            stops=[Stop(int(code)) for code in self.final],
+            stops=[Stop(code) for code in self.final.tolist()],
             column_iterations=self.iterations,
             residual_norm=float(norm[0]) if one else norm,
-            residuals=residuals[:, 0] if one else residuals,
+            residuals=residuals,
             threshold=float(threshold[0]) if one else threshold,
             seconds=self.watchers.elapsed,
             solver=type(self.solver).__name__,

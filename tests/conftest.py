@@ -1,5 +1,6 @@
 """What every test shares: fixed seeds, and a hypothesis that repeats itself."""
 
+import os
 import signal
 import zlib
 from collections.abc import Iterator
@@ -26,6 +27,29 @@ hypothesis.settings.load_profile("wollemi")
 # would never end.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+#: What ``make test-all`` sets: tests that are marked rare run too.
+RUNS_ALL = "WOLLEMI_TEST_ALL"
+
+LEFT = "rare: make test-all runs this"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what is slow and finds nothing in most changes to those who ask for it."""
+    if os.environ.get(RUNS_ALL) or "rare" in config.option.markexpr:
+        return
+    for item in items:
+        if item.get_closest_marker("rare") is not None:
+            item.add_marker(pytest.mark.skip(reason=LEFT))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests were left."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    left = sum(isinstance(one.longrepr, tuple) and LEFT in one.longrepr[2] for one in skipped)
+    if left:
+        terminalreporter.write_line(f"{left} rare tests were left to make test-all")
 
 
 def pytest_report_header() -> list[str]:

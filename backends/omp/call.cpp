@@ -26,9 +26,9 @@ std::string shape_of(const ArrayView& a) {
 } // namespace
 
 Call::Call(const char* operation, const char* const* names, PyObject* const* arguments,
-           Py_ssize_t count)
+           Py_ssize_t count, Half half)
     : operation_(operation), names_(names), arguments_(arguments), count_(count),
-      context_(context_of(arguments[0])) {}
+      context_(context_of(arguments[0])), half_(half) {}
 
 Object Call::member(PyObject* object, const Name& name) {
   PyObject* const found = PyObject_GetAttr(object, name.object);
@@ -74,6 +74,58 @@ std::string Call::text(int at) const {
   if (utf8 == nullptr)
     throw_python_error();
   return utf8;
+}
+
+void Call::read_block(int at, Kind kind, Extent& rows, Extent& columns,
+                      mat<std::byte>& read) const {
+  const char* const name = names_[at];
+  const ArrayView a = array(argument(at), name);
+  require(a, name, kind.type_number, 2, kind.writes);
+  bind(name, a, 0, rows);
+  bind(name, a, 1, columns);
+  read = {a.data, row_stride(a, kind.item, name)};
+}
+
+std::byte* Call::read_contiguous(PyObject* object, const char* name, Kind kind,
+                                 Extent* const* shape, int ndim) const {
+  const ArrayView a = array(object, name);
+  require(a, name, kind.type_number, ndim, kind.writes);
+  for (int axis = 0; axis < ndim; ++axis)
+    bind(name, a, axis, *shape[axis]);
+  require_contiguous(a, kind.item, name);
+  return a.data;
+}
+
+status_of<std::byte> Call::read_status(int at, Kind real, Extent& columns) const {
+  static const Name stop("stop"), iterations("iterations"), norm("norm"), threshold("threshold"),
+      history("history"), running("running");
+  Extent capacity, one{1};
+  // The status keeps its arrays.
+  const auto field = [&](const Name& name, Kind kind, auto&... extents) {
+    Extent* const shape[] = {&extents...};
+    const Object held = member(at, name);
+    return read_contiguous(held.get(), name.text, kind, shape, sizeof...(extents));
+  };
+  status_of<std::byte> s{};
+  s.stop = reinterpret_cast<u8*>(field(stop, kind_of<u8>(), columns));
+  s.iterations = reinterpret_cast<i64*>(field(iterations, kind_of<i64>(), columns));
+  s.norm = field(norm, real, columns);
+  s.threshold = field(threshold, real, columns);
+  s.history = field(history, real, capacity, columns);
+  s.running = reinterpret_cast<i32*>(field(running, kind_of<i32>(), one));
+  s.capacity = capacity;
+  s.k = columns;
+  return s;
+}
+
+void Call::submit_any(i64 elements, const void* work, void (*run)(const void*, int),
+                      Work (*copied)(const void*)) const {
+  if (recording() != nullptr)
+    append(copied(work));
+  else if (elements < kHoldsGil)
+    run(work, context_->threads());
+  else
+    at_once([=](int threads) { run(work, threads); });
 }
 
 void Call::append(Work work) const {
@@ -124,6 +176,13 @@ i64 Call::row_stride(const ArrayView& a, std::size_t item_size, const char* name
   return rows == 1 ? columns : a.strides[0] / item;
 }
 
+void Call::bind(const char* name, const ArrayView& a, int axis, Extent& extent) const {
+  if (extent.value < 0)
+    extent.value = a.shape[axis];
+  else if (extent.value != a.shape[axis])
+    fail_extent(name, a, axis, extent.value);
+}
+
 void Call::fail(const char* name, const std::string& what) const {
   throw_type_error(std::string(operation_) + ": " + name + ": " + what);
 }
@@ -138,13 +197,14 @@ void Call::fail_extent(const char* name, const ArrayView& got, int axis, i64 exp
 }
 
 PyObject* run_entry(const char* operation, const char* const* names, std::size_t name_count,
-                    Object (*run)(const Call&), PyObject* const* arguments,
-                    Py_ssize_t count) noexcept {
+                    Object (*run)(const Call&), PyObject* const* arguments, Py_ssize_t count,
+                    Half half) noexcept {
   try {
-    if (count != static_cast<Py_ssize_t>(name_count) + 1)
+    const auto expected = static_cast<Py_ssize_t>(name_count) + (half == Half::WHOLE ? 0 : 1);
+    if (count != expected + 1)
       throw_type_error(std::string(operation) + " takes an executor and " +
-                       std::to_string(name_count) + " arguments, got " + std::to_string(count));
-    return run(Call(operation, names, arguments, count)).release();
+                       std::to_string(expected) + " arguments, got " + std::to_string(count));
+    return run(Call(operation, names, arguments, count, half)).release();
   } catch (const PythonError&) {
     // the indicator is set
   } catch (const std::bad_alloc&) {

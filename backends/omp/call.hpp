@@ -12,6 +12,7 @@
 
 #include "context.hpp"
 #include "interruption.hpp"
+#include "slots.hpp"
 #include "status.hpp"
 
 namespace wl {
@@ -128,7 +129,7 @@ class Call {
 public:
   // `arguments` begins with the executor; `names` are those of the arguments after it.
   Call(const char* operation, const char* const* names, PyObject* const* arguments,
-       Py_ssize_t count);
+       Py_ssize_t count, Half half);
 
   const Context& context() const { return *context_; }
   PyObject* argument(int at) const { return arguments_[at + 1]; }
@@ -144,10 +145,9 @@ public:
   // T[n,k]: neighbouring columns, rows any distance apart.
   template <class T>
   mat<T> block(int at, Extent& rows, Extent& columns) const {
-    const ArrayView a = typed<T>(argument(at), names_[at], 2);
-    bind(names_[at], a, 0, rows);
-    bind(names_[at], a, 1, columns);
-    return {reinterpret_cast<T*>(a.data), row_stride(a, sizeof(T), names_[at])};
+    mat<std::byte> read{};
+    read_block(at, kind_of<T>(), rows, columns, read);
+    return {reinterpret_cast<T*>(read.data), read.ld};
   }
 
   // An array without gaps in any number of dimensions.
@@ -178,32 +178,34 @@ public:
   template <class T>
   status_of<T> status(int at, Extent& columns) const {
     using R = real_t<T>;
-    static const Name stop("stop"), iterations("iterations"), norm("norm"), threshold("threshold"),
-        history("history"), running("running");
-    Extent capacity, one{1};
-    status_of<T> s{};
-    s.stop = field<u8>(at, stop, columns);
-    s.iterations = field<i64>(at, iterations, columns);
-    s.norm = field<R>(at, norm, columns);
-    s.threshold = field<R>(at, threshold, columns);
-    s.history = field<R>(at, history, capacity, columns);
-    s.running = field<i32>(at, running, one);
-    s.capacity = capacity;
-    s.k = columns;
-    return s;
+    const status_of<std::byte> read = read_status(at, kind_of<R>(), columns);
+    return {read.stop,
+            read.iterations,
+            reinterpret_cast<R*>(read.norm),
+            reinterpret_cast<const R*>(read.threshold),
+            reinterpret_cast<R*>(read.history),
+            read.running,
+            read.capacity,
+            read.k};
+  }
+
+  // Where the sums are between the halves of an operation, which is the last argument of a half.
+  template <class R>
+  Slots slots(Extent& columns) const {
+    if (half_ == Half::WHOLE)
+      return {};
+    Extent words;
+    return {half_, bound<R>(arguments_[count_ - 1], "slots", words, columns)};
   }
 
   // Runs `work(threads)`, or appends it to the tape that is being recorded. The GIL is given up
   // where there are `elements` enough for others to gain from it.
   template <class W>
-  void submit(i64 elements, W work) const {
-    if (recording() != nullptr) {
-      append(Work(std::move(work)));
-    } else if (elements < kHoldsGil) {
-      work(context_->threads());
-    } else {
-      at_once(work);
-    }
+  void submit(i64 elements, const W& work) const {
+    submit_any(
+        elements, &work,
+        [](const void* held, int threads) { (*static_cast<const W*>(held))(threads); },
+        [](const void* held) { return Work(*static_cast<const W*>(held)); });
   }
 
   // For what returns new arrays: runs `work(threads)` without the GIL, and never on a tape.
@@ -232,6 +234,19 @@ public:
   [[noreturn]] void fail_dtype(const char* name, const ArrayView& got, const char* expected) const;
 
 private:
+  // What an array is to be: most of an entry is the reading of its arguments, so as little of that
+  // as possible is a template.
+  struct Kind {
+    int type_number;
+    std::size_t item;
+    bool writes;
+  };
+  template <class T>
+  static constexpr Kind kind_of() {
+    using U = typename detail::element<T>::type;
+    return {detail::number_of<U>, sizeof(U), !detail::element<T>::is_const};
+  }
+
   // A few microseconds of work.
   static constexpr i64 kHoldsGil = 4096;
 
@@ -240,38 +255,22 @@ private:
   PyObject* const* arguments_;
   Py_ssize_t count_;
   const Context* context_;
-
-  template <class T>
-  ArrayView typed(PyObject* object, const char* name, int ndim) const {
-    using U = typename detail::element<T>::type;
-    const ArrayView a = array(object, name);
-    require(a, name, detail::number_of<U>, ndim, !detail::element<T>::is_const);
-    return a;
-  }
+  Half half_;
 
   template <class T, class... Extents>
   T* bound(PyObject* object, const char* name, Extents&... extents) const {
-    const ArrayView a = typed<T>(object, name, sizeof...(Extents));
-    int axis = 0;
-    (bind(name, a, axis++, extents), ...);
-    require_contiguous(a, sizeof(T), name);
-    return reinterpret_cast<T*>(a.data);
+    Extent* const shape[] = {&extents...};
+    return reinterpret_cast<T*>(
+        read_contiguous(object, name, kind_of<T>(), shape, sizeof...(Extents)));
   }
 
-  // An array of the status, which keeps it.
-  template <class T, class... Extents>
-  T* field(int at, const Name& name, Extents&... extents) const {
-    const Object held = member(at, name);
-    return bound<T>(held.get(), name.text, extents...);
-  }
-
-  void bind(const char* name, const ArrayView& a, int axis, Extent& extent) const {
-    if (extent.value < 0)
-      extent.value = a.shape[axis];
-    else if (extent.value != a.shape[axis])
-      fail_extent(name, a, axis, extent.value);
-  }
-
+  status_of<std::byte> read_status(int at, Kind real, Extent& columns) const;
+  void read_block(int at, Kind kind, Extent& rows, Extent& columns, mat<std::byte>& read) const;
+  std::byte* read_contiguous(PyObject* object, const char* name, Kind kind, Extent* const* shape,
+                             int ndim) const;
+  void bind(const char* name, const ArrayView& a, int axis, Extent& extent) const;
+  void submit_any(i64 elements, const void* work, void (*run)(const void* work, int threads),
+                  Work (*copied)(const void* work)) const;
   void append(Work work) const;
   void refuse_recording() const;
   double real_scalar(int at) const;
@@ -316,21 +315,22 @@ auto with_index_type(const Call& call, const char* name, const ArrayView& a, Bod
 
 // Runs an operation for Python: C++ exceptions become Python's.
 PyObject* run_entry(const char* operation, const char* const* names, std::size_t name_count,
-                    Object (*run)(const Call&), PyObject* const* arguments,
-                    Py_ssize_t count) noexcept;
+                    Object (*run)(const Call&), PyObject* const* arguments, Py_ssize_t count,
+                    Half half) noexcept;
 
-// An operation as Python calls it. `Entry` has the operation's name, the names of its arguments
-// after the executor, and `static Object run(const Call&)`. The docstring of a step's entry says
-// which text of its functor it was built from.
-template <class Entry>
-PyMethodDef method(const char* text = nullptr) {
+// An operation, or half of it, as Python calls it. `Entry` has the operation's name, the names of
+// its arguments after the executor, and `static Object run(const Call&)`; a half has the slots as
+// one more argument. The docstring of a step's entry says which text of its functor it was built
+// from.
+template <class Entry, Half HALF = Half::WHOLE>
+PyMethodDef method(const char* symbol = Entry::symbol, const char* text = nullptr) {
   const auto call = [](PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     return run_entry(Entry::operation, Entry::names, std::size(Entry::names), &Entry::run,
-                     arguments, count);
+                     arguments, count, HALF);
   };
   PyObject* (*const function)(PyObject*, PyObject* const*, Py_ssize_t) = call;
-  return {Entry::symbol, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)),
-          METH_FASTCALL, text};
+  return {symbol, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL,
+          text};
 }
 
 // A new one-dimensional array of NumPy and where its elements are.

@@ -86,14 +86,16 @@ def is_block(parameter: Parameter) -> bool:
 
 
 def strides(operation: Operation) -> list[str]:
-    """Return the members that tell the launcher of row strides."""
+    """Return the members that tell the launcher of row strides and of halves."""
     assert operation.over is not None
-    rows = operation.over[0]
+    rows, columns = operation.over
     by_row = any(p.is_array and p.dims == (rows,) for p in operation.parameters)
     blocks = [f"f.{member(operation, p)}.ld" for p in operation.parameters if is_block(p)]
     named = (" f", " ld") if blocks else ("", "")
     return [
         f"  static constexpr bool by_row = {str(by_row).lower()};",
+        f"  static constexpr bool one_column = {str(columns == '1' and not blocks).lower()};",
+        f"  static constexpr bool has_halves = {str(operation.adds_up).lower()};",
         "  template <class F>",
         f"  static bool have(const F&{named[0]}, i64{named[1]}) {{",
         f"    return {' && '.join(f'{b} == ld' for b in blocks) or 'true'};",
@@ -105,29 +107,23 @@ def strides(operation: Operation) -> list[str]:
     ]
 
 
-def entry(operation: Operation, half: str = "") -> str:
-    """Return the entry of one operation, or of half of it, whose slots are its last argument."""
-    symbol = f"{operation.symbol}_{half}" if half else operation.symbol
+def entry(operation: Operation) -> str:
+    """Return the entry of one operation and, where a group adds its sums up, of its halves."""
+    symbol = operation.symbol
     parameters = operation.parameters
-    names = [*(p.name for p in parameters), *(["slots"] if half else [])]
     kinds = [p.kind if p.is_array else "" for p in parameters]
     types = [t for t in ("T", "I") if t in kinds]
-    body = f"{operation.symbol}<{', '.join(types)}>"
+    body = f"{symbol}<{', '.join(types)}>"
     members = [reading(at, p, operation.is_map) for at, p in enumerate(parameters)]
     if operation.over is not None:
         rows, columns = operation.over
-        if half:
-            slots = f"call.contiguous<real_t<T>>({len(parameters)}, of_words, {columns})"
-            members = ["{" + ", ".join(members) + "}", slots, columns]
-            body = f"{half}<{body}, real_t<T>>"
-        visited = "0" if half == "finishing" else rows
-        launch = f"Map<{body}, {symbol}_entry>(body, {visited}, {columns})"
+        slots = f", call.slots<real_t<T>>({columns})" if operation.adds_up else ""
+        launch = f"Map<{body}, {symbol}_entry>(body, {rows}, {columns}{slots})"
         submit = [f"call.submit({rows} * {columns}, {launch});"]
     else:
         members += [f"i64({name})" for name in extents(operation)]
         submit = [f"call.submit({' * '.join(extents(operation))}, body);"]
     inner = [
-        *(["Extent of_words;"] if half else []),
         declared(operation),
         f"const {body} body{{",
         *(f"    {member}," for member in members),
@@ -148,7 +144,7 @@ def entry(operation: Operation, half: str = "") -> str:
         f'  static constexpr const char* operation = "{operation.name}";',
         f'  static constexpr const char* symbol = "{symbol}";',
         "  static constexpr const char* names[] = {",
-        *(f'      "{name}",' for name in names),
+        *(f'      "{p.name}",' for p in parameters),
         "  };",
         *(strides(operation) if operation.is_map else []),
         "  static Object run(const Call& call) {",
@@ -160,30 +156,26 @@ def entry(operation: Operation, half: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def halves(operation: Operation) -> tuple[str, ...]:
-    """Return the halves that an operation has entries of: those whose sums a group adds up."""
-    return ("visiting", "finishing") if operation.adds_up else ()
-
-
-def table_line(operation: Operation) -> str:
-    """Return the line of an entry in the module's table: that of a step says what it is made of."""
-    text = f'"{_functors.text_digest(operation)}"' if operation.step is not None else ""
-    symbols = [operation.symbol, *(f"{operation.symbol}_{half}" for half in halves(operation))]
-    return "".join(f"      method<{symbol}_entry>({text}),\n" for symbol in symbols)
+def table_lines(operation: Operation) -> str:
+    """Return the lines of an entry in the module's table; a step's say what it was made of."""
+    symbol = operation.symbol
+    digest = f'"{_functors.text_digest(operation)}"' if operation.step is not None else "nullptr"
+    lines = f'      method<{symbol}_entry>("{symbol}", {digest}),\n'
+    if operation.adds_up:
+        for half in ("visiting", "finishing"):
+            entry = f"method<{symbol}_entry, Half::{half.upper()}>"
+            lines += f'      {entry}("{symbol}_{half}", {digest}),\n'
+    return lines
 
 
 def group_file(group: str, members: list[Operation]) -> str:
     """Return the text of the file of one group."""
     steps = [operation for operation in members if operation.step is not None]
     functors = "".join(functor_text(operation) + "\n" for operation in steps)
-    entries = "\n".join(
-        entry(operation, half) for operation in members for half in ("", *halves(operation))
-    )
-    table = "".join(table_line(operation) for operation in members)
+    entries = "\n".join(entry(operation) for operation in members)
+    table = "".join(table_lines(operation) for operation in members)
     table += "      {nullptr, nullptr, 0, nullptr},\n"
-    launcher = (
-        '#include "halves.hpp"\n#include "map.hpp"\n' if any(o.is_map for o in members) else ""
-    )
+    launcher = '#include "map.hpp"\n' if any(o.is_map for o in members) else ""
     header = group if len(steps) < len(members) else "step"
     return (
         f'{NOTE}#include "call.hpp"\n{launcher}#include "{header}.hpp"\n\n'

@@ -126,10 +126,7 @@ void for_blocks(i64 n, i64 k, int parts, Body&& body) {
     for (i64 begin = share.begin; begin < share.end; begin += rows)
       body(part, begin, std::min(begin + rows, share.end));
   };
-  if (parts == 1)
-    do_part(0);
-  else
-    for_parts(parts, do_part);
+  for_parts(parts, do_part);
 }
 
 } // namespace detail

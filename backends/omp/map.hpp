@@ -1,7 +1,9 @@
 // The launcher of unified functors: every row and column once, sums in a fixed order.
 #pragma once
 
+#include "halves.hpp"
 #include "parallel.hpp"
+#include "slots.hpp"
 #include "types.hpp"
 
 namespace wl {
@@ -11,6 +13,14 @@ namespace detail {
 // The sums of a column are kept in this many independent parts, so that they fill vector registers:
 // g++ does not vectorize reductions of our own types, and must not reorder the sums of one.
 constexpr int kLanes = 16;
+
+// Whether blocks of columns have loops of their own. Processors without AVX2 do without: the module
+// takes half as long to compile then.
+#if defined(__x86_64__) && !defined(__AVX2__)
+constexpr bool kManyShapes = false;
+#else
+constexpr bool kManyShapes = true;
+#endif
 
 // Rows that all strips of columns visit while they are in the first-level cache.
 constexpr i64 kTileRows = 64;
@@ -137,52 +147,65 @@ void map_strips(const F& f, i64 begin, i64 end, i64 k, typename F::sum* totals) 
 } // namespace detail
 
 // A functor over `rows` and `columns`. `Strides` knows its members: have(f, ld) is whether ld is
-// the row stride of all matrices, set_unit(f) makes it the constant 1, and by_row says that there
-// are arrays of one element per row, so that rows and columns are no longer exchangeable.
+// the row stride of all matrices, set_unit(f) makes it the constant 1, by_row says that there are
+// arrays of one element per row, so that rows and columns are no longer exchangeable, one_column
+// that there is one column and no matrix, and has_halves that a group may make the sums total. Both
+// halves and the whole are one instance: the loops over elements are what takes long to compile.
 template <class F, class Strides>
 struct Map {
   F functor;
   i64 rows, columns;
   bool without_gaps;
+  Slots slots;
 
-  Map(const F& f, i64 n, i64 k)
-      : functor(f), rows(n), columns(k), without_gaps(Strides::have(f, k)) {}
+  Map(const F& f, i64 n, i64 k, Slots between = {})
+      : functor(f), rows(n), columns(k), without_gaps(Strides::have(f, k)), slots(between) {}
 
   i64 elements() const { return rows * columns; }
 
   void operator()(int threads) const {
     if (columns == 0)
       return;
-    const int parts = elements() < kSerialElements ? 1 : threads;
+    const bool visits = slots.half != Half::FINISHING;
+    const int parts = !visits || elements() < kSerialElements ? 1 : threads;
     Scratch<Sum> totals(static_cast<std::size_t>(parts) * columns);
     Sum* const total = totals.data();
-    if (parts == 1) {
-      part_of(0, rows, total);
-    } else {
+    if (visits)
       for_parts(parts, [&](int part) {
         const Share share(rows, part, parts);
-        part_of(share.begin, share.end, total + part * columns);
+        visit(share.begin, share.end, total + part * columns);
       });
-    }
     finish(total, parts);
   }
 
 private:
   using Sum = typename F::sum;
 
-  void part_of(i64 begin, i64 end, Sum* totals) const {
+  void visit(i64 begin, i64 end, Sum* totals) const {
+    if constexpr (Strides::one_column)
+      return detail::map_column(functor, begin, end, 0, *totals);
+    else
+      visit_columns(begin, end, totals);
+  }
+
+  void visit_columns(i64 begin, i64 end, Sum* totals) const {
     if (columns == 1 && without_gaps)
       return detail::map_neighbours<F, Strides>(functor, begin, end, *totals);
-    if (columns == 1)
-      return detail::map_column(functor, begin, end, 0, *totals);
-    if constexpr (!Strides::by_row) {
+    if (columns == 1 || !detail::kManyShapes) {
+      for (i64 c = 0; c < columns; ++c)
+        detail::map_column(functor, begin, end, c, totals[c]);
+      return;
+    }
+    if constexpr (!Strides::by_row && detail::kManyShapes) {
       const bool divides = columns <= detail::kLanes && detail::kLanes % columns == 0;
       if (without_gaps && divides &&
           detail::map_flat<F, Strides>(functor, begin, end, columns, totals))
         return;
     }
-    for (; begin < end; begin += detail::kTileRows)
-      detail::map_strips(functor, begin, std::min(begin + detail::kTileRows, end), columns, totals);
+    if constexpr (detail::kManyShapes)
+      for (; begin < end; begin += detail::kTileRows)
+        detail::map_strips(functor, begin, std::min(begin + detail::kTileRows, end), columns,
+                           totals);
   }
 
   void finish(Sum* total, int parts) const {
@@ -191,8 +214,24 @@ private:
         continue;
       for (int part = 1; part < parts; ++part)
         total[c] += total[part * columns + c];
+      if constexpr (Strides::has_halves) {
+        if (slots.half != Half::WHOLE)
+          exchange(c, total[c]);
+        if (slots.half == Half::VISITING)
+          continue;
+      }
       functor.finish(c, total[c]);
     }
+  }
+
+  // Writes the sum of a column to the slots, or reads the group's from there.
+  void exchange(i64 c, Sum& total) const {
+    i64 word = 0;
+    each_number(total, [&](auto& number) {
+      auto& slot =
+          static_cast<std::decay_t<decltype(number)>*>(slots.numbers)[word++ * columns + c];
+      (slots.half == Half::VISITING ? slot : number) = slots.half == Half::VISITING ? number : slot;
+    });
   }
 };
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <memory>
 
@@ -54,30 +53,37 @@ private:
   std::unique_ptr<S[]> large_;
 };
 
-// Calls body(part) for each part, side by side.
+// Calls body(part) for each part, side by side. A body is compiled once, however a loop comes to
+// call it: the loops themselves are no templates. `kind` tells loops of one Body apart.
 template <class Body>
-inline void for_parts(int parts, const Body& body) {
-  if (parts == 1) {
-    body(0);
-    return end_if_interrupted();
-  }
-  run_parts(
-      {[](const void* what, int part) { (*static_cast<const Body*>(what))(part); }, &body, parts});
+inline void for_parts(int parts, const Body& body, const void* kind = nullptr) {
+  const PartFunction run = [](const void* what, int part) {
+    (*static_cast<const Body*>(what))(part);
+  };
+  run_parts({run, &body, parts, kind ? kind : reinterpret_cast<const void*>(run)});
 }
+
+namespace detail {
+
+// Calls run(body, begin, end) for neighbours.
+using RangeFunction = void (*)(const void* body, i64 begin, i64 end);
+
+void run_in_turn(i64 count, i64 together, int threads, RangeFunction run, const void* body);
+void run_near(i64 count, int threads, RangeFunction run, const void* body);
+
+template <class Body>
+constexpr RangeFunction on_range = [](const void* what, i64 begin, i64 end) {
+  for (i64 i = begin; i < end; ++i)
+    (*static_cast<const Body*>(what))(i);
+};
+
+} // namespace detail
 
 // Calls body(i) for each i < count, `together` neighbours at a time, on up to `threads` threads:
 // who has done some takes the next ones.
 template <class Body>
 void for_each_in_turn(i64 count, i64 together, int threads, const Body& body) {
-  std::atomic<i64> next{0};
-  for_parts(threads, [&](int) {
-    for (i64 begin; (begin = next.fetch_add(together, std::memory_order_relaxed)) < count;) {
-      for (i64 i = begin; i < std::min(begin + together, count); ++i)
-        body(i);
-      if (interrupted())
-        return;
-    }
-  });
+  detail::run_in_turn(count, together, threads, detail::on_range<Body>, &body);
 }
 
 // Calls body(i) for each i < count, on up to `threads` threads. Each begins with neighbours of its
@@ -85,32 +91,7 @@ void for_each_in_turn(i64 count, i64 together, int threads, const Body& body) {
 // from the others, so that nobody waits for one that was stopped.
 template <class Body>
 void for_each_near(i64 count, int threads, const Body& body) {
-  const int queues = static_cast<int>(std::min<i64>(count, threads));
-  if (queues < 2) {
-    for (i64 i = 0; i < count && !interrupted(); ++i)
-      body(i);
-    return end_if_interrupted();
-  }
-  struct alignas(64) Queue {
-    std::atomic<i64> next;
-    i64 end;
-  };
-  const std::unique_ptr<Queue[]> all = std::make_unique<Queue[]>(queues);
-  for (int q = 0; q < queues; ++q) {
-    const Share share(count, q, queues);
-    all[q].next.store(share.begin, std::memory_order_relaxed);
-    all[q].end = share.end;
-  }
-  for_parts(queues, [&](int own) {
-    for (int turn = 0; turn < queues; ++turn) {
-      Queue& queue = all[(own + turn) % queues];
-      for (i64 i; (i = queue.next.fetch_add(1, std::memory_order_relaxed)) < queue.end;) {
-        body(i);
-        if (interrupted())
-          return;
-      }
-    }
-  });
+  detail::run_near(count, threads, detail::on_range<Body>, &body);
 }
 
 } // namespace wl

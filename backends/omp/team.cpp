@@ -214,7 +214,7 @@ int Team::worth_involving(int most) {
 
 bool Team::is_worth_waking() {
   const Known& last = known();
-  const bool is_known = last.run == loop_.run;
+  const bool is_known = last.kind == loop_.kind;
   const bool is_long = is_known && last.nanoseconds >= kWorthWaking;
   if (crowding().is_on())
     return is_long; // it will sleep again after this loop
@@ -228,8 +228,8 @@ bool Team::is_worth_waking() {
 void Team::learn(i64 nanoseconds) {
   Known& last = known();
   // Being put aside in the middle is not what the loop costs.
-  const i64 most = last.run == loop_.run ? 2 * last.nanoseconds + 1000 : nanoseconds;
-  last = {loop_.run, std::min(nanoseconds, most)};
+  const i64 most = last.kind == loop_.kind ? 2 * last.nanoseconds + 1000 : nanoseconds;
+  last = {loop_.kind, std::min(nanoseconds, most)};
 }
 
 // Sleeps for a little while if a worker has not begun: the system may have just this core for it.

@@ -30,6 +30,7 @@ struct Loop {
   PartFunction run = nullptr;
   const void* body = nullptr;
   int parts = 0;
+  const void* kind = nullptr; // loops of one kind take about as long
 };
 
 // One thread beside the caller.
@@ -64,7 +65,7 @@ public:
 private:
   // What a part of a loop took, of loops that found workers asleep.
   struct Known {
-    PartFunction run = nullptr;
+    const void* kind = nullptr;
     i64 nanoseconds = 0;
   };
   static constexpr int kKnown = 64;
@@ -96,7 +97,7 @@ private:
   int worth_involving(int most);
   bool is_worth_waking();
   void learn(i64 nanoseconds);
-  Known& known() { return known_[reinterpret_cast<std::uintptr_t>(loop_.run) / 16 % kKnown]; }
+  Known& known() { return known_[reinterpret_cast<std::uintptr_t>(loop_.kind) / 16 % kKnown]; }
 };
 
 // Calls run(body, part) for all parts, side by side on up to that many threads. Within a part it is

@@ -10,8 +10,8 @@ from ..dtypes import value_dtype
 from ..errors import InvalidArgument, InvalidMatrix
 from ..executor import Executor
 from ..formats import Bsr, Coo, Csc, Csr, Matrix, validate
-from ..formats.base import place
 from ..formats.convert import _AT_ONCE, FORMATS
+from ..formats.given import place
 from .memory import require
 
 HostArray = np.ndarray[Any, Any]

@@ -14,9 +14,9 @@ from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ..factors import number
 from ..linop import FACTS, LinOp
 from ..registry import executor as executor_by_name
-from ..registry import executor_owning, get_default_executor
 from .display import Displayed
 from .entries import EntryMethods
+from .given import same_memory
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from .csr import Csr
 
 M = TypeVar("M", bound="Matrix")
-
-#: Rows and columns are counted by int64, one more of them by pointers.
-_LARGEST = int(np.iinfo(np.int64).max) - 1
 
 
 class Matrix(EntryMethods, Displayed, LinOp):
@@ -221,7 +218,7 @@ class Matrix(EntryMethods, Displayed, LinOp):
         made = self._with_arrays(
             target, *(target.from_host(self.executor.to_host(a)) for a in self._native_arrays())
         )
-        return self._share_values(made) if _same_memory(self.data, made.data) else made
+        return self._share_values(made) if same_memory(self.data, made.data) else made
 
     def copy(self) -> Self:
         """Return a copy that shares no memory with this matrix."""
@@ -319,7 +316,7 @@ class Matrix(EntryMethods, Displayed, LinOp):
         arrays = []
         for array in self._native_arrays():
             host = self.executor.to_host(array)
-            arrays.append(host.copy() if _same_memory(array, host) else host)
+            arrays.append(host.copy() if same_memory(array, host) else host)
         return arrays
 
     def to_dense(self) -> np.ndarray[Any, Any]:
@@ -402,111 +399,3 @@ class Matrix(EntryMethods, Displayed, LinOp):
         arrays = [executor.from_host(a if a.flags.writeable else a.copy()) for a in state["arrays"]]
         made = self._from_arrays(executor, state["shape"], *arrays, **state["extra"])
         self.__dict__.update(made.__dict__)
-
-
-def _same_memory(a: Array, b: Array) -> bool:
-    return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
-
-
-def place(executor: Executor | str | None, *arrays: Any) -> Executor:
-    """Return where a matrix made of ``arrays`` lives: as asked, or where the arrays are.
-
-    Arrays of the host go to the default executor.
-    """
-    if executor is not None:
-        return executor_by_name(executor)
-    from ..operands import home
-
-    for array in arrays:
-        name = home(array)
-        if name:
-            return executor_owning(array, name)
-    return get_default_executor()
-
-
-def homeless(executor: Executor | str | None, arg: Any) -> bool:
-    """Return whether what is made of ``arg`` has no home: host data, and no executor asked for."""
-    if executor is not None:
-        return False
-    if isinstance(arg, LinOp):
-        return arg._follows
-    if isinstance(arg, (tuple, list)):
-        return all(homeless(None, part) for part in arg) if _holds_arrays(arg) else True
-    from ..operands import home
-
-    if str(getattr(arg, "layout", "")).startswith("torch.sparse"):
-        return str(arg.device) == "cpu"
-    return not home(getattr(arg, "data", None)) if hasattr(arg, "tocsr") else not home(arg)
-
-
-def _holds_arrays(arg: Any) -> bool:
-    return len(arg) <= 3 and any(not isinstance(part, (int, float, complex)) for part in arg)
-
-
-def own(executor: Executor, checked: np.ndarray[Any, Any], given: Any) -> Array:
-    """Return an array of the host as a native one that nobody else writes to.
-
-    Parameters
-    ----------
-    executor : Executor
-        Where it goes.
-    checked : numpy.ndarray
-        What was made of ``given``: perhaps its own memory, perhaps a copy already.
-    given : array or sequence
-        What the caller handed over, and may go on changing.
-    """
-    array = executor.from_host(checked)
-    if not isinstance(array, np.ndarray) or is_new(array, given):
-        return array
-    return executor.copy(array)
-
-
-def is_new(array: Array, given: Any) -> bool:
-    """Return whether a native array that was made of ``given`` lies in memory of its own."""
-    from ..operands import home, is_host, to_host
-
-    if not isinstance(array, np.ndarray):
-        return is_host(given)  # copied to the device
-    if isinstance(given, (list, tuple)) or home(given):
-        return True
-    return not _same_memory(array, to_host(given))
-
-
-def checked_shape(shape: Any) -> tuple[int, int]:
-    """Return ``shape`` as two non-negative integers, or raise InvalidMatrix."""
-    try:
-        rows, columns = shape
-        if int(rows) != rows or int(columns) != columns:
-            raise ValueError
-        if not 0 <= rows <= _LARGEST or not 0 <= columns <= _LARGEST:
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidMatrix(
-            f"shape: expected two non-negative integers (rows, columns) of 64 bits, got {shape!r}"
-        ) from None
-    return int(rows), int(columns)
-
-
-def converted(
-    arg: Any, format: str, shape: Any, executor: Executor | str | None, **options: Any
-) -> Any:
-    """Return what a constructor was given, in its format; a shape that was given must be its own.
-
-    Raises
-    ------
-    InvalidMatrix
-        If ``shape`` is not that of the matrix.
-    """
-    from ..interop import matrix_from
-    from .coo import Coo, is_coordinates
-
-    if is_coordinates(arg):
-        arg, executor = Coo(arg, shape, executor=executor), None
-    if format == "csr" and isinstance(arg, np.ndarray) and is_narrow(arg.dtype):
-        # Csr alone holds 16-bit values, and a dense array becomes a Dense on its way
-        made = converted(arg.astype(np.float32), format, None, executor).astype(arg.dtype)
-    else:
-        made = matrix_from(arg, executor).asformat(format, **options)
-    if shape is not None and checked_shape(shape) != made.shape:
-        raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
-    return made

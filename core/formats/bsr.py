@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidMatrix
 from ..operations import matrix as operations
 from . import validate
-from .base import Matrix, checked_shape, converted, homeless, own, place
+from .base import Matrix
+from .given import checked_shape, converted, homeless, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor

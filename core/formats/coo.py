@@ -10,7 +10,8 @@ from ..dtypes import is_complex
 from ..operations import matrix as operations
 from ..store import PatternStore
 from . import validate
-from .base import Matrix, checked_shape, converted, homeless, own, place
+from .base import Matrix
+from .given import checked_shape, converted, homeless, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor

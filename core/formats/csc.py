@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 from ..dtypes import is_complex
 from ..operations import matrix as operations
 from . import validate
-from .base import Matrix, checked_shape, converted, homeless, own, place
+from .base import Matrix
+from .given import checked_shape, converted, homeless, own, place
 from .transposed import rows_of_transpose
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from ..operations import products, structure
 from ..statistics import RowStatistics, row_statistics
 from ..store import Key, PatternStore, ValueStore
 from . import validate
-from .base import Matrix, checked_shape, converted, homeless, own, place
+from .base import Matrix
+from .given import checked_shape, converted, homeless, own, place
 
 if TYPE_CHECKING:
     from ..algorithm import Plan

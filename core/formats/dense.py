@@ -12,7 +12,8 @@ from ..dtypes import value_dtype
 from ..errors import InvalidMatrix
 from ..operands import native
 from ..operations import matrix as operations
-from .base import Matrix, homeless, is_new, place
+from .base import Matrix
+from .given import homeless, is_new, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor

@@ -14,7 +14,8 @@ from ..linop import FACTS
 from ..operands import native
 from ..operations import vector
 from ..registry import executor as executor_by_name
-from .base import Matrix, checked_shape, homeless, place
+from .base import Matrix
+from .given import checked_shape, homeless, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ..registry import executor as executor_by_name
-from .base import Matrix, homeless
+from .base import Matrix
 from .coo import Coo
 from .ell import Ell
+from .given import homeless
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor

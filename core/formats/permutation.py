@@ -15,7 +15,7 @@ from ..operands import to_host
 from ..operations import vector
 from ..registry import executor as executor_by_name
 from . import validate
-from .base import homeless, own, place
+from .given import homeless, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..operations import matrix as operations
-from .base import Matrix, homeless
+from .base import Matrix
+from .given import homeless
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor

@@ -13,12 +13,13 @@ from ..assembled import Assembled
 from ..dtypes import value_dtype
 from ..errors import InvalidMatrix, UnsupportedOperation
 from ..executor import Executor
-from ..formats.base import Matrix, checked_shape, place
+from ..formats.base import Matrix
 from ..formats.bsr import Bsr
 from ..formats.coo import Coo
 from ..formats.csc import Csc
 from ..formats.csr import Csr
 from ..formats.dense import dense_of
+from ..formats.given import checked_shape, place
 from ..linop import LinOp
 from ..operands import home, is_host, to_host
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ...core.errors import InvalidArgument, UnsupportedOperation
+from ...core.registry import entry_points
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

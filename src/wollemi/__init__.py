@@ -7,7 +7,7 @@
 True
 """
 
-from importlib.metadata import version as _version
+from typing import Any as _Any
 
 from . import distributed, graph, linalg, loggers, preconditioners, solvers, stop
 from .core import errors, io
@@ -52,7 +52,15 @@ from .executors import (
 from .solvers.choose import solve
 from .solvers.preconditioners.multigrid import rigid_body_modes
 
-__version__ = _version("wollemi")
+
+def __getattr__(name: str) -> _Any:
+    """Return the version when somebody asks: it is read from the disk."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("wollemi")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Bsr",

@@ -4,11 +4,16 @@
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
+from importlib.util import find_spec
 
 import pytest
 
 import wollemi as wl
+
+from .compiled import keeping_cubins
 
 GPUS = {"cuda", "hip"}
 
@@ -38,3 +43,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def executor(request: pytest.FixtureRequest) -> wl.Executor:
     return wl.executor(request.param)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cubins_are_kept() -> Iterator[None]:
+    """Have no test compile for NVIDIA's GPUs what an earlier run has compiled."""
+    try:
+        found = find_spec("cuda.bindings") is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        yield
+        return
+    from wollemi.backends.cuda.runtime import compiler
+
+    with pytest.MonkeyPatch.context() as patch:
+        with suppress(wl.errors.ExecutorUnavailable):
+            patch.setattr(compiler, "compile_source", keeping_cubins(compiler))
+        yield

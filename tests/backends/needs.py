@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,22 @@ IN_CI = os.environ.get("CI") == "true"
 def tool(here: bool, why: str) -> pytest.MarkDecorator:
     """Return a mark that skips with the reason where a tool is missing, but not in CI."""
     return pytest.mark.skipif(not here and not IN_CI, reason=f"{why}; then this runs, as in CI")
+
+
+def swept(values: Iterable[Any], usual: Iterable[Any]) -> list[Any]:
+    """Return parameters, those that are not usual marked as rare: ``make test-all`` runs them."""
+    common = list(usual)
+    return [value if value in common else rarely(value) for value in values]
+
+
+def rarely(value: Any) -> Any:
+    """Return a parameter, or several in a tuple, that ``make test-all`` runs."""
+    values = value if isinstance(value, tuple) else (value,)
+    return pytest.param(*values, marks=pytest.mark.rare)
+
+
+#: Differences between architectures are few: the text is the same, and compilers take it alike.
+CUDA_TARGETS = swept(("sm_80", "sm_90", "sm_100"), ["sm_90"])
 
 
 def package(name: str, *, in_ci: bool = True) -> Any:

@@ -99,6 +99,18 @@ def test_importing_the_package_imports_nothing_optional(run_python) -> None:
     )
 
 
+#: What takes long to import and is needed by few: the package takes 0.25 s, NumPy included.
+SLOW = ("scipy", "importlib.metadata", "email", "asyncio", "multiprocessing", "unittest")
+
+
+def test_importing_the_package_imports_nothing_slow(run_python) -> None:
+    run_python(
+        "import sys, numpy; before = set(sys.modules); import wollemi; "
+        f"loaded = [name for name in {SLOW!r} if name in set(sys.modules) - before]; "
+        "assert not loaded, loaded"
+    )
+
+
 def test_importing_the_package_loads_no_backend(run_python) -> None:
     run_python(
         "import sys, wollemi; "

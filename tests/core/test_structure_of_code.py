@@ -14,9 +14,7 @@ LINES_OF_FILE, LINES_OF_FUNCTION, PATHS = 450, 80, 20
 
 #: What is longer or has more paths, and why that is right.
 EXCEPTIONS = {
-    "solvers/solve.py": "the driver of all solvers and the verdicts: to be divided",
     "backends/omp/generate.py entry": "the text of an entry, a condition for each kind of argument",
-    "core/formats/base.py": "what every format has, and where arrays come from: to be divided",
     "solvers/choose.py solve": "a docstring of 60 lines: every option of the usual entry",
     "backends/cuda/loop/loop.py fits_one_kernel": "a list of conditions, each a line of its own",
     "benchmarks/wollemi_bench/page/chapters.py _where": "words for each of many kinds of machine",

@@ -49,6 +49,7 @@ def gpu() -> wl.Executor:
     return _with_sub_groups_of(16)
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("block", [ONE, FEW], ids=str)
 @pytest.mark.parametrize("operation", ON_THE_DEVICE, ids=lambda o: o.name)
 def test_equals_the_reference(

@@ -10,7 +10,7 @@ import pytest
 
 from wollemi.backends.unified import wrappers
 
-from ..needs import tool
+from ..needs import swept, tool
 from .amd import code_object
 from .amd.compilers import (
     CLANG_TARGETS,
@@ -35,12 +35,14 @@ CASES = [
     *(("gfx90a", value, index) for value, index in (("f4", "i8"), ("c8", "i4"))),
 ]
 CLANG_CASES = [*((target, "f8") for target in CLANG_TARGETS), ("gfx1100", "c8")]
+#: One with waves of 64 lanes, one with 32, and complex numbers.
+USUAL = [("gfx90a", "f8", "i4"), ("gfx1030", "c16", "i8"), ("gfx1100", "f8")]
 # Work-items share 64 KiB of memory on every AMD GPU.
 SHARED_BYTES = 64 * 1024
 
 
 @needs_hiprtc
-@pytest.mark.parametrize(("target", "value", "index"), CASES)
+@pytest.mark.parametrize(("target", "value", "index"), swept(CASES, USUAL))
 def test_hiprtc_compiles_every_program(tmp_path: Path, target: str, value: str, index: str) -> None:
     sources = dict(programs(value, index, width(target)))
     for name, code in compile_with_hiprtc(target, sources, tmp_path).items():
@@ -53,7 +55,7 @@ def test_hiprtc_compiles_every_program(tmp_path: Path, target: str, value: str, 
 
 
 @needs_clang
-@pytest.mark.parametrize(("target", "value"), CLANG_CASES)
+@pytest.mark.parametrize(("target", "value"), swept(CLANG_CASES, USUAL))
 def test_clang_compiles_every_program_for_newer_targets(target: str, value: str) -> None:
     for _, source in programs(value, "i4", width(target)):
         text = compile_with_clang(target, source)

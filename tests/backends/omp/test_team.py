@@ -20,7 +20,8 @@ def test_loops_of_several_threads_have_no_races(sanitizer: str, tmp_path: Path) 
     program = tmp_path / "stress"
     flags = ["-std=c++17", "-O1", "-g", "-pthread", f"-fsanitize={sanitizer}"]
     folders = [f"-I{OMP}", f"-I{ROOT / 'backends' / 'unified'}"]
-    files = [Path(__file__).with_name("team_stress.cpp"), OMP / "team.cpp", OMP / "crowding.cpp"]
+    sources = [OMP / f"{name}.cpp" for name in ("team", "parallel", "crowding")]
+    files = [Path(__file__).with_name("team_stress.cpp"), *sources]
     made = subprocess.run(
         [COMPILER, *flags, *folders, *files, "-o", program], capture_output=True, text=True
     )

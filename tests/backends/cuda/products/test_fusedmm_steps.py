@@ -23,7 +23,7 @@ from ...gpu.products.test_compile import program
 from ...gpu.products.test_waves import BATCH, REAL, REFERENCE, M, N, pattern_of
 from ...lockstep.build import compiler
 from ...lockstep.executor import WIDTHS, LockstepExecutor
-from ...needs import hopper, nvrtc, tool
+from ...needs import CUDA_TARGETS, hopper, nvrtc, tool
 from ...test_products import assert_near, dtype_called, numbers, wide
 
 EDGES = ("identity", "sigmoid", "softmax")
@@ -58,7 +58,7 @@ def test_steps_equal_the_reference(
     np.testing.assert_allclose(wave.to_host(E), want, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("architecture", CUDA_TARGETS)
 def test_nvrtc_compiles_them(architecture: str) -> None:
     module = nvrtc()
     for edge in (1, 2):

@@ -12,7 +12,7 @@ from wollemi.backends.cuda.products import sddmm_tile
 from wollemi.backends.cuda.products.sddmm_tile import BLOCK, HALF, TILE, make_lists, sorted_rows
 from wollemi.core.errors import InvalidArgument
 
-from ...needs import hopper, nvrtc, package
+from ...needs import CUDA_TARGETS, hopper, nvrtc, package
 
 REFERENCE = "reference"
 
@@ -91,7 +91,7 @@ def test_nvrtc_compiles_them_for_hopper(value: str, index: str) -> None:
 @pytest.mark.parametrize(
     ("value", "index"), [("f4", "i4"), ("f4", "i8"), ("f2", "i4"), ("b2", "i8")]
 )
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("architecture", CUDA_TARGETS)
 def test_nvrtc_compiles_them_for_all_tensor_cores(
     value: str, index: str, architecture: str
 ) -> None:

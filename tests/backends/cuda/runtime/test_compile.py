@@ -8,15 +8,14 @@ from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 from wollemi.core.errors import KernelCompileError
 
-from ...needs import nvrtc
+from ...needs import CUDA_TARGETS, nvrtc
 
 compiler = nvrtc()
 
-ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 VALUES = tuple(wrappers.VALUE_TYPES)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", CUDA_TARGETS)
 @pytest.mark.parametrize("group", wrappers.map_groups())
 def test_map_operations_compile(group, architecture):
     for value in VALUES if architecture == "sm_90" else ("f8",):
@@ -81,7 +80,7 @@ def test_every_sum_fits_the_scratch_that_launchers_reserve():
 
 
 @pytest.mark.parametrize("group", simt.simt_groups(), ids=lambda group: f"{group[0]}-{group[1]}")
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", CUDA_TARGETS)
 def test_warp_kernels_compile(group, architecture):
     pairs = (("f8", "i4"), ("c16", "i8")) if architecture == "sm_90" else (("f8", "i4"),)
     for value, index in pairs:

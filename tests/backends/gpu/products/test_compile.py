@@ -23,7 +23,7 @@ from ...hip.amd.compilers import (
     has_hiprtc,
     width,
 )
-from ...needs import nvrtc, tool
+from ...needs import CUDA_TARGETS, nvrtc, swept, tool
 
 KERNELS = (ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.spmm_join, ml.fusedmm_join)
 # Dtypes and widths of indices, a pair for each target: differences between targets are few.
@@ -45,7 +45,7 @@ def programs(dialect: str, warp: int, pair: tuple[str, str]) -> Iterator[tuple[s
         yield name, program(dialect, kernel, *pair, warp, **constants)
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("architecture", CUDA_TARGETS)
 def test_nvrtc_compiles_every_kind(architecture: str) -> None:
     compiler = nvrtc()
     for pair in PAIRS if architecture == "sm_90" else PAIRS[:1]:
@@ -68,7 +68,7 @@ OF_CLANG = {"gfx1100": PAIRS[1]}
 
 
 @tool(has_hiprtc(), WITHOUT_HIPRTC)
-@pytest.mark.parametrize("target", OF_HIPRTC)
+@pytest.mark.parametrize("target", swept(OF_HIPRTC, ["gfx90a"]))
 def test_hiprtc_compiles_every_kind(tmp_path: Path, target: str) -> None:
     assert target in HIPRTC_TARGETS
     sources = dict(programs("HIP", width(target), OF_HIPRTC[target]))

@@ -28,7 +28,7 @@ from wollemi_bench.generators import rmat
 from ...hip.amd.compilers import WITHOUT_HIPRTC, compile_with_hiprtc, has_hiprtc, width
 from ...lockstep.build import compiler
 from ...lockstep.executor import WIDTHS, LockstepExecutor
-from ...needs import cuda, nvrtc, tool
+from ...needs import CUDA_TARGETS, cuda, nvrtc, tool
 from ...test_products import dtype_called, numbers
 from .test_compile import OF_HIPRTC, program
 from .test_waves import BATCH, REAL, REFERENCE, M, N, assert_same, pattern_of
@@ -88,7 +88,7 @@ def test_a_pattern_without_entries_has_no_tiles() -> None:
     assert make_tiles(np, A, 2).many == 0
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("architecture", CUDA_TARGETS)
 def test_nvrtc_compiles_them(architecture: str) -> None:
     module = nvrtc()
     for value, index, each in (("f4", "i4", 4), ("f8", "i8", 2), ("f2", "i4", 8), ("b2", "i8", 1)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 
+from ...compiled import MADE, keeping_texts
 from .hiprtc import load
 
 HERE = Path(__file__).parent
@@ -59,6 +61,19 @@ def compile_with_hiprtc(target: str, sources: dict[str, str], folder: Path) -> d
     AssertionError
         With the compiler's logs, or if it crashed.
     """
+    keys = {
+        name: "\0".join((target, *OPTIONS, source, _hiprtc())) for name, source in sources.items()
+    }
+    made = {name: MADE.load(key) for name, key in keys.items()}
+    missing = {name: source for name, source in sources.items() if made[name] is None}
+    if missing:
+        for name, code in _compiled_with_hiprtc(target, missing, folder).items():
+            MADE.save(keys[name], code)
+            made[name] = code
+    return {name: code for name, code in made.items() if code is not None}
+
+
+def _compiled_with_hiprtc(target: str, sources: dict[str, str], folder: Path) -> dict[str, bytes]:
     asked = {
         "target": target,
         "options": list(OPTIONS),
@@ -85,6 +100,27 @@ def compile_with_clang(target: str, source: str) -> str:
         "-nogpulib", "-nogpuinc", "-nostdinc", "-fdeclspec", "-O2", *OPTIONS,
         "-include", str(HERE / "prelude.hpp"), "-S", "-o", "-", "-",
     ]  # fmt: skip
-    done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"clang for {target}:\n{done.stderr[:4000]}"
-    return done.stdout
+
+    def compiled() -> str:
+        done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"clang for {target}:\n{done.stderr[:4000]}"
+        return done.stdout
+
+    prelude = (HERE / "prelude.hpp").read_text(encoding="utf-8")
+    return keeping_texts("\0".join((*command, prelude, source, _clang())), compiled)
+
+
+@cache
+def _clang() -> str:
+    command = ["clang-19", "--version"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@cache
+def _hiprtc() -> str:
+    """Return what tells one HIPRTC from another, and how it is called."""
+    library = load()
+    assert library is not None
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    library.hiprtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return f"{major.value}.{minor.value}\0{(HERE / 'hiprtc.py').read_text(encoding='utf-8')}"

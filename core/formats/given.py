@@ -1,0 +1,128 @@
+"""What constructors are given: where it goes, whose memory it is, and its shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import is_narrow
+from ..errors import InvalidMatrix
+from ..linop import LinOp
+from ..registry import executor as executor_by_name
+from ..registry import executor_owning, get_default_executor
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+#: Rows and columns are counted by int64, one more of them by pointers.
+_LARGEST = int(np.iinfo(np.int64).max) - 1
+
+
+def same_memory(a: Array, b: Array) -> bool:
+    """Return whether two arrays of the host share memory."""
+    return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
+
+
+def place(executor: Executor | str | None, *arrays: Any) -> Executor:
+    """Return where a matrix made of ``arrays`` lives: as asked, or where the arrays are.
+
+    Arrays of the host go to the default executor.
+    """
+    if executor is not None:
+        return executor_by_name(executor)
+    from ..operands import home
+
+    for array in arrays:
+        name = home(array)
+        if name:
+            return executor_owning(array, name)
+    return get_default_executor()
+
+
+def homeless(executor: Executor | str | None, arg: Any) -> bool:
+    """Return whether what is made of ``arg`` has no home: host data, and no executor asked for."""
+    if executor is not None:
+        return False
+    if isinstance(arg, LinOp):
+        return arg._follows
+    if isinstance(arg, (tuple, list)):
+        return all(homeless(None, part) for part in arg) if _holds_arrays(arg) else True
+    from ..operands import home
+
+    if str(getattr(arg, "layout", "")).startswith("torch.sparse"):
+        return str(arg.device) == "cpu"
+    return not home(getattr(arg, "data", None)) if hasattr(arg, "tocsr") else not home(arg)
+
+
+def _holds_arrays(arg: Any) -> bool:
+    return len(arg) <= 3 and any(not isinstance(part, (int, float, complex)) for part in arg)
+
+
+def own(executor: Executor, checked: np.ndarray[Any, Any], given: Any) -> Array:
+    """Return an array of the host as a native one that nobody else writes to.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where it goes.
+    checked : numpy.ndarray
+        What was made of ``given``: perhaps its own memory, perhaps a copy already.
+    given : array or sequence
+        What the caller handed over, and may go on changing.
+    """
+    array = executor.from_host(checked)
+    if not isinstance(array, np.ndarray) or is_new(array, given):
+        return array
+    return executor.copy(array)
+
+
+def is_new(array: Array, given: Any) -> bool:
+    """Return whether a native array that was made of ``given`` lies in memory of its own."""
+    from ..operands import home, is_host, to_host
+
+    if not isinstance(array, np.ndarray):
+        return is_host(given)  # copied to the device
+    if isinstance(given, (list, tuple)) or home(given):
+        return True
+    return not same_memory(array, to_host(given))
+
+
+def checked_shape(shape: Any) -> tuple[int, int]:
+    """Return ``shape`` as two non-negative integers, or raise InvalidMatrix."""
+    try:
+        rows, columns = shape
+        if int(rows) != rows or int(columns) != columns:
+            raise ValueError
+        if not 0 <= rows <= _LARGEST or not 0 <= columns <= _LARGEST:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidMatrix(
+            f"shape: expected two non-negative integers (rows, columns) of 64 bits, got {shape!r}"
+        ) from None
+    return int(rows), int(columns)
+
+
+def converted(
+    arg: Any, format: str, shape: Any, executor: Executor | str | None, **options: Any
+) -> Any:
+    """Return what a constructor was given, in its format; a shape that was given must be its own.
+
+    Raises
+    ------
+    InvalidMatrix
+        If ``shape`` is not that of the matrix.
+    """
+    from ..interop import matrix_from
+    from .coo import Coo, is_coordinates
+
+    if is_coordinates(arg):
+        arg, executor = Coo(arg, shape, executor=executor), None
+    if format == "csr" and isinstance(arg, np.ndarray) and is_narrow(arg.dtype):
+        # Csr alone holds 16-bit values, and a dense array becomes a Dense on its way
+        made = converted(arg.astype(np.float32), format, None, executor).astype(arg.dtype)
+    else:
+        made = matrix_from(arg, executor).asformat(format, **options)
+    if shape is not None and checked_shape(shape) != made.shape:
+        raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
+    return made
