@@ -11,7 +11,7 @@ from ..dtypes import is_narrow, value_dtype
 from ..errors import GroupMismatch, InvalidArgument, InvalidMatrix, UnsupportedDtype
 from ..executor import Executor
 from ..formats import validate
-from ..formats.base import checked_shape
+from ..formats.given import checked_shape
 from .assembly import assembled
 from .group import Group
 from .partition import Partition, make_partition

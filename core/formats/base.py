@@ -16,6 +16,8 @@ from ..linop import FACTS, LinOp
 from ..registry import executor as executor_by_name
 from .display import Displayed
 from .entries import EntryMethods
+from .given import checked_shape as checked_shape  # known by this place outside, too
+from .given import place as place
 from .given import same_memory
 
 if TYPE_CHECKING:
