@@ -70,7 +70,16 @@ class Application:
 class _Memory:
     """Stands before the memory methods of a class of executors while somebody watches."""
 
-    NAMES = ("allocate", "zeros", "from_host", "to_host", "to_host_together", "copy", "copy_into")
+    NAMES = (
+        "allocate",
+        "zeros",
+        "from_host",
+        "to_host",
+        "to_host_together",
+        "copy",
+        "copy_into",
+        "overwrite_together",
+    )
 
     def __init__(self, kind: type[Executor]) -> None:
         self.kind = kind
@@ -131,6 +140,9 @@ class _Memory:
     def copy_into(self, executor: Executor, result: None, target: Array, source: Any) -> list[Any]:
         origin = executor.name if executor.owns(source) else "host"
         return [Copy(origin, executor.name, int(target.nbytes))]
+
+    def overwrite_together(self, executor: Executor, result: None, *pairs: Any) -> list[Any]:
+        return [event for pair in pairs for event in self.copy_into(executor, None, *pair)]
 
     def _copied(self, source: str, target: str, result: Array, array: Array) -> list[Any]:
         both = isinstance(result, np.ndarray) and isinstance(array, np.ndarray)

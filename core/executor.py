@@ -121,6 +121,11 @@ class Executor(ABC):
     def to_host(self, array: Array) -> np.ndarray:
         """Return a NumPy array with the contents of a native one; it may share memory."""
 
+    def overwrite_together(self, *pairs: tuple[Array, np.ndarray]) -> None:
+        """Overwrite contiguous arrays with small ones of the host, of the same shape and dtype."""
+        for target, source in pairs:
+            self.copy_into(target, source)
+
     def to_host_together(self, *arrays: Array) -> list[np.ndarray]:
         """Return what :meth:`to_host` does for each; on a device, one wait for all."""
         return [self.to_host(array) for array in arrays]

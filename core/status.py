@@ -129,12 +129,16 @@ class Status:
         """How many iterations the history holds."""
         return int(self.history.shape[0])
 
-    def arm(self, stop: np.ndarray[Any, Any]) -> None:
-        """Set every column's code from a host array; those with code 0 run."""
+    def arm(self, stop: np.ndarray[Any, Any], **members: np.ndarray[Any, Any]) -> None:
+        """Set every column's code from a host array; those with code 0 run.
+
+        ``members`` are others that are set at the same time, such as ``threshold``, by contiguous
+        arrays of their dtypes.
+        """
         stop = np.ascontiguousarray(stop, np.uint8)
-        running = stop.size - np.count_nonzero(stop)  # RUNNING is 0
-        self.executor.copy_into(self.stop, stop)
-        self.executor.copy_into(self.running, np.array([running], np.int32))
+        running = np.array([stop.size - np.count_nonzero(stop)], np.int32)  # RUNNING is 0
+        others = [(getattr(self, name), array) for name, array in members.items()]
+        self.executor.overwrite_together((self.stop, stop), (self.running, running), *others)
 
     def read(self, member: str) -> np.ndarray[Any, Any]:
         """Return a host copy of a member."""

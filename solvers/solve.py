@@ -110,6 +110,7 @@ class Solve(Verification):
         self.history: list[list[float]] = [[] for _ in range(k)]
         self.period = true_residual_period(solver.stop)
         self.halt: Stop | None = None
+        self.begun = False
         self.advanced = False
         #: Iterations of the last cycle at most.
         self.length: int | None = None
@@ -143,8 +144,6 @@ class Solve(Verification):
         self.threshold = np.zeros(work.k) if limits.threshold is None else limits.threshold
         with np.errstate(over="ignore"):
             self.limit = self.threshold.astype(self.real)
-        self.executor.copy_into(work.status.threshold, self.limit)
-        self.executor.copy_into(work.status.iterations, np.zeros(work.k, np.int64))
         self.watchers.seconds, self.watchers.own = limits.seconds, limits.own
         self.counted = limits.iterations is not None
         if limits.iterations is not None:
@@ -175,7 +174,8 @@ class Solve(Verification):
                     self._end(self.halt)
         except KeyboardInterrupt:
             interrupted = True
-            self._take_norms()  # of the drive that was cut short
+            if self.begun:
+                self._take_norms()  # of the drive that was cut short
             self._end(Stop.INTERRUPTED)
         result = self._result()
         for logger in self.watchers.loggers:

@@ -37,6 +37,8 @@ class Verification:
         The threshold in the precision of the status.
     running : int
         How many columns have no verdict yet; within a cycle, how many run.
+    begun : bool
+        Whether the status is that of this solve.
     """
 
     solver: KrylovSolver
@@ -54,6 +56,7 @@ class Verification:
     iterations: np.ndarray[Any, Any]
     history: list[list[float]]
     running: int
+    begun: bool
     count: int
     counted: bool
     tolerated: bool
@@ -88,9 +91,15 @@ class Verification:
         self.running = final.count(RUNNING)
         if known and self.running:
             self.executor.copy_into(self.work.r, self.sides.block)
-            self.executor.copy_into(status.norm, self.norm.astype(self.real))
-        if self.running and final != armed:
+            self._arm_first(norm=self.norm.astype(self.real))
+        elif self.running and final != armed:
             status.arm(self.final)
+
+    def _arm_first(self, **members: np.ndarray[Any, Any]) -> None:
+        """Set what the steps of the solver look at, once for a solve."""
+        none_done = np.zeros(self.work.k, np.int64)
+        self.work.status.arm(self.final, threshold=self.limit, iterations=none_done, **members)
+        self.begun = True
 
     def _knows_start(self) -> bool:
         """Return whether the true residual at the start needs no computing.
@@ -111,7 +120,9 @@ class Verification:
     ) -> tuple[list[int], list[int], list[float]]:
         """Compute the true residual; return the codes on the device, and codes and norms."""
         work, status = self.work, self.work.status
-        if first or self.ended.tolist() != self.final.tolist():
+        if first:
+            self._arm_first()
+        elif self.ended.tolist() != self.final.tolist():
             status.arm(self.final)
         self.executor.copy_into(work.r, self.sides.block)
         self.executor.play(work.verifying)
