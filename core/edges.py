@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import GroupMismatch, ShapeMismatch
-from .operands import Target, as_block, dimensions, is_host, like, native
+from .errors import GroupMismatch, InvalidArgument, ShapeMismatch
+from .operands import Target, as_block, dimensions, is_host, like, native, plain
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -74,7 +74,7 @@ class GroupEdge(Edge):
         arrays: dict[str, Any] = {}
         try:
             for name, array in given.items():
-                arrays[name] = None if array is None else native(self.executor, array, name)
+                arrays[name] = None if array is None else _taken(self.executor, array, name)
         except Exception as raised:
             error = raised
         found = {name: _described(array) for name, array in arrays.items()}
@@ -120,13 +120,13 @@ class GroupEdge(Edge):
         partition = self.partition if name == "out" else self.of_input
         rank = self.links.rank
         if self.whole:
-            host = np.asarray(self.executor.to_host(array))
-            array = self.executor.from_host(np.ascontiguousarray(partition.part(host, rank)))
+            host = array if isinstance(array, np.ndarray) else self.executor.to_host(array)
+            array = np.ascontiguousarray(partition.part(np.asarray(host), rank))
         return as_block(self.executor, array, partition.count(rank), name)
 
     def again(self, array: Any) -> Array:
         """Return this member's block of a vector of the kind that entered before."""
-        return self._block("out", native(self.executor, array, "x"))
+        return self._block("out", _taken(self.executor, array, "x"))
 
     def leave(self, block: Array, given: Any) -> Any:
         """Return a block, made whole if whole ones had entered."""
@@ -171,6 +171,16 @@ def _applied(
     else:
         executor.copy_into(out, left)
     return out
+
+
+def _taken(executor: Executor, array: Any, name: str) -> Any:
+    """Return a user's array as NumPy's if it is the host's, of which a member copies its part."""
+    if executor.owns(array) or not is_host(array):
+        return native(executor, array, name)
+    host = np.asarray(plain(array, name))
+    if host.dtype.kind not in "buifc":
+        raise InvalidArgument(f"{name}: expected numbers, got an array of dtype {host.dtype}")
+    return host
 
 
 def _described(array: Any) -> tuple[Any, Any]:

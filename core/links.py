@@ -36,6 +36,8 @@ class Links(ABC):
     on_device : bool
         Whether all of it is work on the stream of a device. Otherwise the host takes part, and
         loops that a device runs by itself are driven by the host instead.
+    graph_runs : bool
+        Whether a graph of the device's, with totals in it, may still run: set by executors.
     block : int
         Rows of a block whose sums are formed before any others, at fixed places of the whole
         vectors; 0 where each member adds up its rows as its executor does.
@@ -45,6 +47,7 @@ class Links(ABC):
     size: int = 1
     on_device: bool = False
     block: int = 0
+    graph_runs: bool = False
 
     @abstractmethod
     def sum(self, array: Array) -> None:

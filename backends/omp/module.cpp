@@ -31,7 +31,8 @@ const Context* context_of(PyObject* executor) {
 
 bool view_array(PyObject* object, ArrayView& view) {
   constexpr int aligned = 0x0100, writeable = 0x0400; // bits of NumPy's flags
-  static PyTypeObject* const array_type = py::detail::npy_api::get().PyArray_Type_;
+  // Not static: the first call gives up the GIL, and whoever has it then would wait for the guard.
+  PyTypeObject* const array_type = py::detail::npy_api::get().PyArray_Type_;
   if (!PyObject_TypeCheck(object, array_type))
     return false;
   const auto* const a = py::detail::array_proxy(object);
@@ -117,6 +118,7 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   module.doc() = "Kernels on the cores of this machine; wollemi.backends.omp has the Python side.";
   wl::watch_forks();
   wl::passing_errors([] { wl::remember_main_thread(); });
+  py::detail::npy_api::get(); // once, where no other thread can wait for it
   wl::add_tape(module);
   wl::add_generated_entries(module.ptr());
   wl::add_csr_entries(module.ptr());

@@ -15,7 +15,7 @@ from ..links import Links
 from ..registry import backend
 from ..registry import executor as executor_by_name
 from .signals import interrupts_go_to
-from .threads import Deserted, Stage, ThreadLinks
+from .threads import Deserted, LoneLinks, Stage, ThreadLinks
 
 #: Rows of a block of reproducible sums.
 REPRODUCIBLE_BLOCK = 512
@@ -69,8 +69,9 @@ class Group:
         block = checked_block(alone, reproducible)
         self.reproducible = reproducible
         self._stage = Stage(len(alone))
+        kind = LoneLinks if len(alone) == 1 and not block else ThreadLinks
         links: Sequence[Links] = [
-            ThreadLinks(self._stage, member, rank, block) for rank, member in enumerate(alone)
+            kind(self._stage, member, rank, block) for rank, member in enumerate(alone)
         ]
         self.members = tuple(
             member.as_member(one) for member, one in zip(alone, links, strict=True)

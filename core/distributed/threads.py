@@ -12,7 +12,7 @@ from ..errors import MemberFailed
 from .host_links import HostLinks
 
 if TYPE_CHECKING:
-    from ..executor import Executor
+    from ..executor import Array, Executor
     from .halo import Halo
 
 HostArray = np.ndarray[Any, Any]
@@ -120,7 +120,22 @@ class ThreadLinks(HostLinks):
             ghosts[begin:end] = packed[first:last]
 
     def gathered(self, blocks: HostArray) -> HostArray:
-        """Return the rows of all members, one below the other."""
+        """Return the rows of all members, one below the other: one array for all."""
         parts = self.all(blocks)
         whole = np.concatenate(parts) if self.rank == 0 else None
         return np.asarray(self.all(whole)[0])
+
+
+class LoneLinks(ThreadLinks):
+    """The links of the one member of a group of one: its sums are those of the group."""
+
+    def __init__(self, stage: Stage, executor: Executor, rank: int, block: int) -> None:
+        super().__init__(stage, executor, rank, block)
+        self.on_device = executor.xp is not np
+
+    def sum(self, array: Array) -> None:
+        """Leave the sum as it is."""
+        if not self.on_device:  # where a device runs the loop, its host looks now and then
+            self._obey(self.interrupts())
+
+    largest = norm = sum

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -120,6 +120,7 @@ class CudaExecutor(GpuExecutor):
             return
         while limit > 0:
             super().drive(iteration, min(limit, BETWEEN_CHECKS))
+            self._graph_was_launched()
             limit -= BETWEEN_CHECKS
             if self.to_host(iteration.status.running)[0] == 0:
                 break
@@ -136,8 +137,14 @@ class CudaExecutor(GpuExecutor):
         else:
             with self._here("a solver's steps between its cycles"):
                 if not replay.program:
-                    replay.program = Played(self, replay)
+                    captured = self.links is None or _all_captured(self, replay.body)
+                    replay.program = Played(self, replay) if captured else HostPlayed(replay)
                 replay.program.run()
+                self._graph_was_launched()
+
+    def _graph_was_launched(self) -> None:
+        if self.links is not None:
+            self.links.graph_runs = True
 
     def drive_cycles(self, cycles: Cycles, limit: int) -> bool:
         """Run whole cycles as one graph until a column stops, or ``limit`` times."""
@@ -204,10 +211,16 @@ class CudaExecutor(GpuExecutor):
         """Return one kernel for everything, or a graph whose condition the device sets."""
         from ..loop.loop import make_program
 
-        program = self.record(iteration.body)
-        if self.links is not None and not all(_stays_captured(call) for call in program.expanded()):
+        if self.links is not None and not _all_captured(self, iteration.body):
             return HostDriven(self, iteration)
-        return make_program(self, program, iteration.status)
+        return make_program(self, self.record(iteration.body), iteration.status)
+
+
+class HostPlayed:
+    """Operations that the host submits, where not all of them can be captured."""
+
+    def __init__(self, replay: Replay) -> None:
+        self.run = replay.body
 
 
 class HostDriven:
@@ -219,6 +232,11 @@ class HostDriven:
     def run(self, limit: int) -> None:
         """Run at most ``limit`` iterations."""
         Executor.drive(self.executor, self.iteration, limit)
+
+
+def _all_captured(executor: CudaExecutor, body: Callable[[], None]) -> bool:
+    """Return whether a graph of a member can hold all of a program."""
+    return all(_stays_captured(call) for call in executor.record(body).expanded())
 
 
 def _stays_captured(call: Call) -> bool:

@@ -11,6 +11,7 @@ which conditional nodes need; then no other call may run while such a graph does
 
 from __future__ import annotations
 
+import ctypes
 import os
 import weakref
 from collections.abc import Sequence
@@ -52,8 +53,9 @@ _BLOCK = 128
 
 #: Communicators that no group uses, by the numbers of their devices.
 _FREE: dict[tuple[int, ...], list[list[Any]]] = {}
-#: All of them, for the life of the process: see above.
-_KEPT: list[Any] = []
+#: All of them: each has a reference more than there are, so that even the end of the process, when
+#: graphs may be there still, does not destroy it.
+_KEPT: set[int] = set()
 
 
 def _nccl() -> Any:
@@ -75,8 +77,10 @@ def linked(members: Sequence[Executor], stage: Stage) -> Sequence[Links] | None:
         return None
     free = _FREE.setdefault(devices, [])
     communicators = free.pop() if free else nccl.NcclCommunicator.initAll(list(devices))
-    if communicators not in _KEPT:
-        _KEPT.append(communicators)
+    for communicator in communicators:
+        if id(communicator) not in _KEPT:
+            _KEPT.add(id(communicator))
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(communicator))
     health = _Health()
     weakref.finalize(stage, _give_back, health, free, communicators).atexit = False
     return [
@@ -146,12 +150,21 @@ class NcclLinks(ThreadLinks):
         name = f"total_of_members_{'float' if real == np.float32 else 'double'}"
         function = self.gpu.device.function(name, lambda: _SOURCE)
         if not self.gpu.dry:
+            self._settle()
             self.communicator.allGather(
                 array.data.ptr, buffer.data.ptr, count, self._type(real), self._stream()
             )
         blocks = max(1, min(-(-count // _BLOCK), 1024))
         given = [buffer.data.ptr, array.data.ptr, count, np.int32(self.size), np.int32(kind)]
         self.gpu.launch(function, blocks, given, _BLOCK)
+
+    def _settle(self) -> None:
+        """Wait for a graph that was launched, unless this call becomes part of one."""
+        if self.graph_runs:
+            stream = self.gpu.xp.cuda.get_current_stream()
+            if not stream.is_capturing:
+                stream.synchronize()
+                self.graph_runs = False
 
     def _buffer(self, count: int, real: np.dtype[Any]) -> Array:
         """Return memory that stays: graphs hold its address."""
@@ -173,6 +186,7 @@ class NcclLinks(ThreadLinks):
         """Exchange rows on a stream beside the member's own."""
         if self.gpu.dry:
             return
+        self._settle()
         cuda = self.gpu.xp.cuda
         if self._side is None:
             self._side = cuda.Stream(non_blocking=True)

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -61,11 +60,9 @@ def test_ranks_that_catch_errors_hear_of_the_one_that_failed() -> None:
 @pytest.mark.parametrize("program", ["uncaught", "outside"])
 @pytest.mark.parametrize("module", [True, False], ids=["-m mpi4py", "plain"])
 def test_an_error_ends_all_ranks(program: str, module: bool) -> None:
-    began = time.perf_counter()
     done = run(2, program, module=module)
     assert done.returncode != 0
     assert "on purpose" in done.stderr or "outside of everything" in done.stderr
-    assert time.perf_counter() - began < 30  # the start of the ranks is in it
 
 
 def test_a_rank_that_is_killed_ends_all() -> None:
