@@ -117,6 +117,39 @@ def is_coordinates(arg: Any) -> bool:
 
 
 def _from_coordinates(data: Any, row: Any, col: Any, shape: Any, executor: Executor) -> Coo:
+    shape, (values, rows, columns) = _checked(data, row, col, shape)
+    if np.any(rows[1:] < rows[:-1]):
+        order = np.argsort(rows, kind="stable")
+        values, rows, columns = values[order], rows[order], columns[order]
+    given = (data, row, col)
+    arrays = zip((values, rows, columns), given, strict=True)
+    return Coo._from_arrays(executor, shape, *(own(executor, a, g) for a, g in arrays))
+
+
+def in_any_order(arg: Any, shape: Any, executor: Executor | str | None) -> Coo | None:
+    """Return coordinates for a conversion, which orders and copies the entries itself.
+
+    Rows need not rise, and the arrays may be the caller's: this matrix is not for products. What
+    is neither ``(data, (row, col))`` nor a matrix of SciPy by coordinates gives None.
+    """
+    if is_coordinates(arg):
+        data, (row, col) = arg
+    elif (
+        getattr(arg, "format", "") == "coo"
+        and not isinstance(arg, Coo)
+        and isinstance(arg.data, np.ndarray)
+        and len(arg.shape) == 2
+    ):
+        data, row, col, shape = arg.data, arg.row, arg.col, arg.shape
+    else:
+        return None
+    where = place(executor, data, row, col)
+    shape, arrays = _checked(data, row, col, shape)
+    return Coo._from_arrays(where, shape, *(where.from_host(array) for array in arrays))
+
+
+def _checked(data: Any, row: Any, col: Any, shape: Any) -> tuple[tuple[int, int], Any]:
+    """Return the shape, and values, rows and columns on the host, each place of booleans once."""
     from ..operands import to_host
 
     values = validate.values(to_host(data))
@@ -133,9 +166,4 @@ def _from_coordinates(data: Any, row: Any, col: Any, shape: Any, executor: Execu
     rows, columns = validate.of_one_dtype(max(m, n, values.size), rows, columns)
     if validate.is_logical(data):
         values, rows, columns = validate.either(values, rows, columns)
-    elif np.any(rows[1:] < rows[:-1]):
-        order = np.argsort(rows, kind="stable")
-        values, rows, columns = values[order], rows[order], columns[order]
-    given = (data, row, col)
-    arrays = zip((values, rows, columns), given, strict=True)
-    return Coo._from_arrays(executor, (m, n), *(own(executor, a, g) for a, g in arrays))
+    return (m, n), (values, rows, columns)

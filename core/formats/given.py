@@ -114,10 +114,11 @@ def converted(
         If ``shape`` is not that of the matrix.
     """
     from ..interop import matrix_from
-    from .coo import Coo, is_coordinates
+    from .coo import in_any_order
 
-    if is_coordinates(arg):
-        arg, executor = Coo(arg, shape, executor=executor), None
+    entries = None if format == "coo" else in_any_order(arg, shape, executor)
+    if entries is not None:
+        arg, executor = entries, None
     if format == "csr" and isinstance(arg, np.ndarray) and is_narrow(arg.dtype):
         # Csr alone holds 16-bit values, and a dense array becomes a Dense on its way
         made = converted(arg.astype(np.float32), format, None, executor).astype(arg.dtype)

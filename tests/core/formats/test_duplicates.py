@@ -184,3 +184,24 @@ def test_and_so_they_are_by_compressed_rows(on, format):
 @pytest.mark.parametrize("make", [wl.Csr, wl.Coo, wl.Csc])
 def test_no_booleans_are_no_entries(make):
     assert make((np.array([], bool), ([], [])), shape=(2, 3)).nnz == 0
+
+
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+@pytest.mark.parametrize("cls", [wl.Csr, wl.Csc, wl.Bsr])
+@pytest.mark.parametrize("as_scipy", [True, False])
+def test_coordinates_in_any_order_are_copied_and_ordered(executor, cls, as_scipy, rng):
+    data, row, col = rng.standard_normal(200), rng.integers(0, 12, 200), rng.integers(0, 9, 200)
+    row, col = row.astype(np.int32), col.astype(np.int32)
+    S = sp.coo_array((data, (row, col)), shape=(12, 9))
+    expected = S.toarray()
+    A = cls(S if as_scipy else (data, (row, col)), shape=S.shape, executor=executor)
+    for array in (data, row, col, S.data, S.row, S.col):
+        array[:] = 0
+    np.testing.assert_allclose(A.to_dense(), expected, rtol=1e-12)
+    assert A.tocsr().has_canonical_format
+
+
+def test_a_shape_beside_a_matrix_must_be_its_own():
+    S = sp.coo_array(([1.0], ([0], [1])), shape=(2, 2))
+    with pytest.raises(wl.errors.InvalidMatrix, match="shape"):
+        wl.Csr(S, shape=(3, 3))
