@@ -9,7 +9,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Self
 
-from .errors import InvalidArgument
+from .errors import InvalidArgument, UnsupportedOperation
 
 #: Parameters of a constructor that say what to work on and where, not how.
 _OPERANDS = ("A", "executor")
@@ -125,13 +125,21 @@ class Configurable(ABCMeta):
     Called without a matrix, such a class gives its :class:`Settings`. Its instances know theirs.
     """
 
+    #: Whether instances work on a member of a group, with the sums of all members.
+    SHARED = False
+
     def __call__(cls, *arguments: Any, **options: Any) -> Any:
         """Make an instance, or settings if no matrix is given."""
         if not arguments and "A" not in options:
             return Settings(cls, options)
-        from .distributed.shared import guarded, on_every_member, shared_among
+        from .distributed.shared import guarded, is_shared, on_every_member, shared_among
 
         group = shared_among(arguments, options)
+        if not cls.SHARED and is_shared(arguments, options):
+            raise UnsupportedOperation(
+                f"{cls.__name__} is not written for matrices that a group shares: it needs all "
+                "rows, or whole vectors, in one place; use it on wl.Csr(A.to_local())"
+            )
         if group is not None:
             return on_every_member(group, cls, arguments, options)
         with guarded(arguments, options):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.distributed.shared import over_groups
 from ..core.errors import InvalidArgument, UnsupportedOperation
 from ..core.operator import as_linop
 from .functions import Callback, _start, _vector
@@ -14,6 +15,7 @@ from .krylov import KrylovSolver
 from .lgmres import Lgmres
 
 
+@over_groups
 def lgmres(
     A: Any,
     b: Any,
@@ -83,6 +85,7 @@ def lgmres(
     return result.x, 0 if result.converged else _cycles(result.iterations, lengths)
 
 
+@over_groups
 def gcrotmk(
     A: Any,
     b: Any,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.distributed.shared import over_groups
 from ..core.errors import InvalidArgument
 from ..core.formats import Identity
 from ..core.linop import LinOp
@@ -26,6 +27,7 @@ MINRES_LIMIT = 5
 _POWER = 1.0 / 3.0
 
 
+@over_groups
 def bicg(
     A: Any,
     b: Any,
@@ -49,6 +51,7 @@ def bicg(
     return _run(Bicg, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
+@over_groups
 def tfqmr(
     A: Any,
     b: Any,
@@ -90,6 +93,7 @@ def tfqmr(
     return result.x, result.info
 
 
+@over_groups
 def qmr(
     A: Any,
     b: Any,
@@ -124,6 +128,7 @@ def qmr(
     return _run(Qmr, operator, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
+@over_groups
 def minres(
     A: Any,
     b: Any,

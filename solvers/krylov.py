@@ -59,6 +59,8 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     ``Ir(A, inner=Cg(rtol=1e-4, dtype="float32"))``.
     """
 
+    SHARED = True
+
     #: The key of its name in dictionaries of settings.
     ROLE: ClassVar[str] = "solver"
 

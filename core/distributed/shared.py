@@ -323,6 +323,12 @@ def shared_among(arguments: tuple[Any, ...], options: dict[str, Any]) -> Group |
     return None
 
 
+def is_shared(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Return whether one of the arguments is an operator that a group shares."""
+    given = (*arguments, *options.values())
+    return any(isinstance(a, LinOp) and a.partition is not None for a in given)
+
+
 def guarded(arguments: tuple[Any, ...], options: dict[str, Any]) -> AbstractContextManager[None]:
     """Return a context in which other ranks hear of a failure, for operators that they share."""
     for argument in (*arguments, *options.values()):

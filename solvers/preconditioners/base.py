@@ -32,6 +32,8 @@ class Preconditioner(LinOp, metaclass=Configurable):
         What the set-up had to do that its caller should know: replaced pivots, shifts, fill.
     """
 
+    SHARED = True
+
     #: The key of its name in dictionaries of settings.
     ROLE: ClassVar[str] = "preconditioner"
 

@@ -155,3 +155,22 @@ def test_extreme_numbers(kind: str) -> None:
         alone = wl.solvers.Gmres(wl.Csr(S, executor=kind), rtol=1e-8).solve(b)
         found = wl.solvers.Gmres(wl.distribute(S, [kind] * 3), rtol=1e-8).solve(b)
         assert found.converged and found.iterations == alone.iterations
+
+
+OTHERS = ["Bicg", "Fgmres", "Gcrotmk", "Idr", "Lgmres", "Minres", "PipeCg", "Qmr", "Tfqmr"]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_other_krylov_solvers_run_unchanged(name: str, rng: Any) -> None:
+    S, b = line(60), rng.standard_normal(60)
+    alone = getattr(wl.solvers, name)(wl.Csr(S, executor="omp:1"), rtol=1e-8).solve(b)
+    found = getattr(wl.solvers, name)(wl.distribute(S, ["omp:1"] * 3), rtol=1e-8).solve(b)
+    assert found.converged and abs(found.iterations - alone.iterations) <= 5
+    np.testing.assert_allclose(found.x, alone.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["Direct", "Lanczos", "Lobpcg", "Lsqr", "Lsmr", "SingularValues"])
+def test_what_needs_whole_vectors_says_so(name: str) -> None:
+    A = wl.distribute(line(20), ["omp:1"] * 2)
+    with pytest.raises(wl.errors.UnsupportedOperation, match="that a group shares"):
+        getattr(wl.solvers, name)(A)
