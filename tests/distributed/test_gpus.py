@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ import wollemi as wl
 from .conftest import line, scattered
 
 pytestmark = pytest.mark.gpu
+
+# Multicast on NVLink is not there on every machine whose GPUs say that they have it.
+os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
 
 
 @pytest.fixture

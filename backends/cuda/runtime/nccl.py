@@ -12,9 +12,11 @@ which conditional nodes need; then no other call may run while such a graph does
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -61,11 +63,20 @@ _KEPT: set[int] = set()
 def _nccl() -> Any:
     """Return CuPy's NCCL, or None."""
     os.environ.setdefault("NCCL_GRAPH_MIXING_SUPPORT", "0")
+    _load_library()
     try:
         from cupy.cuda import nccl
     except ImportError:
         return None
     return nccl if getattr(nccl, "available", True) else None
+
+
+def _load_library() -> None:
+    """Load the library of the wheel nvidia-nccl, where CuPy does not look for it."""
+    with suppress(ImportError, OSError):
+        found = importlib.util.find_spec("nvidia.nccl")
+        for folder in (found and found.submodule_search_locations) or ():
+            ctypes.CDLL(os.path.join(folder, "lib", "libnccl.so.2"), ctypes.RTLD_GLOBAL)
 
 
 def linked(members: Sequence[Executor], stage: Stage) -> Sequence[Links] | None:
