@@ -13,6 +13,7 @@ from ..core.operands import as_block, is_host
 from ..core.operator import as_linop
 from ..core.settings import Configurable, Settings, settings_of
 from ..core.status import Stop
+from .alone import require_one_executor
 from .eigen import residual, tall
 from .eigen.base import require_tolerances, verdicts
 from .eigen.result import SingularResult
@@ -90,6 +91,7 @@ class SingularValues(metaclass=Configurable):
     ) -> None:
         require_tolerances(rtol, atol, 0 if maxiter is None else maxiter)
         self.A = as_linop(A, executor)
+        require_one_executor("SingularValues", self.A)
         rows, columns = self.A.shape
         least = min(rows, columns)
         if not isinstance(k, (int, np.integer)) or not 1 <= k <= least:

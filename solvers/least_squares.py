@@ -19,6 +19,7 @@ from ..core.operations import vector
 from ..core.operator import as_linop
 from ..core.precision import in_precision
 from ..core.settings import Configurable, Settings, settings_of
+from .alone import require_one_executor
 from .krylov import as_preconditioner
 from .workspace import Workspace
 
@@ -93,6 +94,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         if maxiter is not None and (maxiter < 0 or maxiter % 1):
             raise InvalidArgument(f"maxiter: expected an integer of at least 0, got {maxiter!r}")
         self.A = as_linop(A, executor)
+        require_one_executor(type(self).__name__, self.A)
         if self.A._follows and isinstance(M, LinOp):
             self.A, M = brought_together("the solver", self.A, M)
         self.damp, self.atol, self.btol, self.conlim = map(float, (damp, atol, btol, conlim))

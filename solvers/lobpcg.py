@@ -282,7 +282,7 @@ class _Solve:
         """Set the columns from ``old`` on to ``S small``."""
         xp, made = self.executor.xp, small.shape[1]
         C = self.executor.from_host(np.ascontiguousarray(small, dtype=self.dtype))
-        rows = tall._rows(S)
+        rows = tall.rows_at_once(self.executor, S)
         for begin in range(0, int(S.shape[0]), rows):
             part = slice(begin, begin + rows)
             S[part, old : old + made] = xp.matmul(S[part, : small.shape[0]], C)

@@ -14,6 +14,7 @@ from ...core.operands import is_host
 from ...core.operator import as_linop
 from ...core.settings import Settings, settings_of
 from ...core.status import Stop
+from ..alone import require_one_executor
 from . import residual
 from .scale import ROUNDING, size_of
 
@@ -40,6 +41,7 @@ class EigenSolver:
 
     def _take(self, A: Any, B: Any, executor: Executor | str | None) -> None:
         self.A = as_linop(A, executor)
+        require_one_executor(type(self).__name__, self.A)
         rows, columns = self.A.shape
         if rows != columns:
             raise ShapeMismatch(

@@ -133,7 +133,7 @@ class Vectors:
         """Replace the first ``used`` vectors by fewer: ``sum_i v_i Y_i``."""
         executor, kept = self.executor, Y.shape[1]
         small = executor.from_host(np.ascontiguousarray(Y.T, dtype=self.dtype))
-        step = tall.HOST_ROWS if isinstance(self.V, np.ndarray) else tall.DEVICE_ROWS
+        step = tall.rows_at_once(executor, self.V)
         for begin in range(0, self.n, step):
             part = slice(begin, begin + step)
             self.V[:kept, part] = executor.xp.matmul(small, self.V[:used, part])

@@ -12,7 +12,8 @@ from .loading import NotOurs, solver_of
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "fail_slow(seconds): SciPy's limit on the time of a test")
-    config.addinivalue_line("markers", "xslow: a test that SciPy runs only when it is asked to")
+    config.addinivalue_line("markers", "slow: a test that SciPy runs only when it is asked to")
+    config.addinivalue_line("markers", "xslow: the same, of tests that are slower still")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -38,7 +39,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_ours(item: pytest.Item) -> bool:
-    if item.get_closest_marker("xslow") is not None:
+    if any(item.get_closest_marker(name) is not None for name in ("slow", "xslow")):
         return False
     for part, solver in TESTS_OF_ONE_SOLVER.items():
         if part in item.nodeid and not hasattr(wl.linalg, solver):
