@@ -22,6 +22,7 @@ from ..formats.dense import dense_of
 from ..formats.given import checked_shape, place
 from ..linop import LinOp
 from ..operands import home, is_host, to_host
+from .jax import from_jax, is_jax_sparse
 
 _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
 
@@ -29,7 +30,7 @@ _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
 def is_sparse(arg: object) -> bool:
     """Return whether ``arg`` is a sparse matrix of ours, SciPy, CuPy or PyTorch."""
     known = isinstance(arg, LinOp) or hasattr(arg, "tocsr") or _torch_layout(arg) != ""
-    return known or _is_graph(arg)
+    return known or _is_graph(arg) or is_jax_sparse(arg)
 
 
 def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
@@ -40,10 +41,9 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
 
     Parameters
     ----------
-    arg : matrix of ours, SciPy, CuPy or PyTorch, graph, or dense array
+    arg : matrix of ours, SciPy, CuPy, PyTorch or JAX, graph, or dense array
         What to take. Of PyTorch Geometric's ``EdgeIndex`` and DGL's graphs it is the adjacency
-        matrix
-        as these libraries have it: ones, sources are rows, targets are columns.
+        matrix as these libraries have it: ones, sources are rows, targets are columns.
     executor : Executor or str, optional
         Where it goes; by default where it is, and the default executor for what is the host's.
     """
@@ -53,6 +53,8 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
         return matrix_from(_entries_of(arg), executor)
     if _is_graph(arg):
         return _from_graph(arg, executor)
+    if is_jax_sparse(arg):
+        return from_jax(arg, executor)
     if hasattr(arg, "tocsr"):
         return _from_scipy_like(arg, executor)
     if _torch_layout(arg):

@@ -19,7 +19,7 @@ from ...core.interop.torch import operators
 from ...core.interop.torch.functions import one_batch
 from ...core.interop.torch.layouts import sparse_of
 from ...core.interop.torch.memory import native_of, tensor_of
-from ...core.interop.torch.patterns import matrix_of
+from ...core.interop.torch.patterns import matrix_of, transposed_of
 from ...core.interop.torch.register import Operator, define
 from .description import describe, solved
 
@@ -146,8 +146,8 @@ def _solve_kernel(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, ho
 
 
 def _adjoint_kernel(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, how: str) -> Tensor:
-    transposed, order = matrix_of(indptr, indices, b.shape[-2]).transposed_pattern()
-    return _by_matrix(transposed, _reordered(values, tensor_of(order).long()), b, how)
+    transposed, order = transposed_of(matrix_of(indptr, indices, b.shape[-2]))
+    return _by_matrix(transposed, _reordered(values, order), b, how)
 
 
 def _reordered(values: Tensor, places: Tensor) -> Tensor:

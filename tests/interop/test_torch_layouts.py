@@ -152,6 +152,8 @@ def test_a_pattern_of_tensors_may_stand_for_a_matrix() -> None:
     close(wt.spmm(pattern, B), (DENSE != 0).double() @ B)
     close(wt.spmm(pattern, B, values=S.values()), DENSE @ B)
     assert pattern.nnz == 7
+    assert wt.spmm(pattern, B.detach().half()).dtype is torch.float16
+    close(torch.from_numpy(wt.pattern_of(pattern).to_dense()).double(), (DENSE != 0).double())
 
 
 def test_what_is_written_into_a_pattern_is_seen() -> None:

@@ -35,7 +35,9 @@ def pattern_of(A: Any) -> Csr:
     sparse = sparse_of(A, device)
     found = _matrices.get(A) if isinstance(A, Tensor) else None
     if found is None:
-        found = owned_pattern(sparse.pattern, sparse.values().detach().reshape(-1))
+        values = sparse.values().detach().reshape(-1)
+        values = values.float() if values.dtype is torch.bool else values
+        found = owned_pattern(sparse.pattern, values)
         if isinstance(A, Tensor):
             _matrices[A] = found
     return found

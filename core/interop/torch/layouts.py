@@ -118,7 +118,8 @@ def sparse_of(A: Any, device: torch.device) -> Sparse:
 
 
 def _ones(pattern: Pattern) -> Tensor:
-    return torch.ones(pattern.nnz, device=pattern.indices.device)
+    """Return ones of the dtype that every other one prevails over."""
+    return torch.ones(pattern.nnz, dtype=torch.bool, device=pattern.indices.device)
 
 
 def compress(

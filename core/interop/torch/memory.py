@@ -19,7 +19,9 @@ def executor_of(device: torch.device) -> Executor:
     if device.type == "cpu":
         default = get_default_executor()
         return default if default.xp is np else executor_by_name("omp")
-    return executor_by_name(f"{device.type}:{device.index or 0}")
+    # AMD's devices are "cuda" to PyTorch
+    backend = "hip" if device.type == "cuda" and torch.version.hip else device.type
+    return executor_by_name(f"{backend}:{device.index or 0}")
 
 
 def native_of(executor: Executor, tensor: Tensor) -> Array:
@@ -83,7 +85,6 @@ def borrowed(executor: Executor, tensor: Tensor) -> Array:
         return native_of(executor, tensor)  # no memory to keep
     if executor.xp is np:
         return np.asarray(_Memory(tensor))
-    native_of(executor, tensor[:0])  # raises if it is another device's
     return executor.xp.asarray(_Memory(tensor))
 
 

@@ -18,8 +18,8 @@ from torch import Tensor
 from ...executor import Array
 from ...formats import Csr
 from ...operations import products as operations
-from .memory import for_kernels, native_of, tensor_of
-from .patterns import matrix_of
+from .memory import for_kernels, native_of
+from .patterns import matrix_of, transposed_of
 from .register import LIBRARY, define
 from .segments import segment_softmax, softmax_derivative
 
@@ -61,8 +61,8 @@ def _spmm_kernel(indptr: Tensor, indices: Tensor, values: Tensor, B: Tensor, ker
 def _transposed_kernel(
     indptr: Tensor, indices: Tensor, values: Tensor, B: Tensor, columns: int, kernel: str
 ) -> Tensor:
-    transposed, order = matrix_of(indptr, indices, columns).transposed_pattern()
-    values = values.index_select(-1, tensor_of(order).long())
+    transposed, order = transposed_of(matrix_of(indptr, indices, columns))
+    values = values.index_select(-1, order)
     out = _transposed_fake(indptr, indices, values, B, columns, kernel)
     _run(operations.csr_spmm, transposed, [(values, 1), (B, 2), (out, 2)], 1.0, 0.0, kernel)
     return out

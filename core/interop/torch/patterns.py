@@ -17,7 +17,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from ...errors import ExecutorMismatch, InvalidMatrix
 from ...executor import Executor
 from ...formats import Csr, validate
-from ...store import PatternStore
+from ...store import Key, PatternStore
 from .memory import borrowed, executor_of, native_of, numpy_of, tensor_of
 
 
@@ -72,6 +72,15 @@ def matrix_of(indptr: Tensor, indices: Tensor, columns: int) -> Csr:
     if known is None or known.lost:
         known = _remember(key, executor_of(indptr.device), indptr, indices, columns, None)
     return known.matrix
+
+
+_ORDER: Key[Tensor] = Key("order of the transpose, as a tensor")
+
+
+def transposed_of(A: Csr) -> tuple[Csr, Tensor]:
+    """Return the transpose of a pattern, and where its entries were as a tensor of int64."""
+    transposed, order = A.transposed_pattern()
+    return transposed, A._pattern.get(_ORDER, lambda: tensor_of(order).long())
 
 
 def _identity(tensor: Tensor) -> tuple[int, ...]:
