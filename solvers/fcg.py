@@ -26,10 +26,11 @@ def curvature(w: Workspace) -> None:
 
 @step
 def update(w: Workspace) -> None:
-    """Set x += alpha p, r -= alpha q with alpha = rho / pq; observes |r|."""
+    """Set x += alpha p, r -= alpha q, qz = <q, r> with alpha = rho / pq; observes |r|."""
     alpha = w.rho / w.pq
     w.x += alpha * w.p
     w.r -= alpha * w.q
+    w.qz = dot(w.q, w.r)
     w.observe(sqrt(norm2(w.r)))
 
 
@@ -65,8 +66,8 @@ class Fcg(KrylovSolver):
     Notes
     -----
     This is FCG(1) of the paper: each direction is orthogonal to the one before it. One iteration
-    without ``M`` moves the matrix once and 16 vectors: 2 for the product, 3 for the curvature, 6
-    for the update, 2 for the projection, 3 for the direction.
+    without ``M`` moves the matrix once and 14 vectors: 2 for the product, 3 for the curvature, 6
+    for the update, 3 for the direction.
 
     References
     ----------
@@ -102,5 +103,5 @@ class Fcg(KrylovSolver):
         update(w)  # x += alpha p, r -= alpha q
         if w.M is not None:
             w.M._apply(w.r, w.z, 1.0, 0.0)  # z = M r
-        project(w)  # <A p, z>
+            project(w)  # <A p, z>, which the update found for z = r
         direction(w)  # p = z - beta p

@@ -72,6 +72,9 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     #: Whether ``work.x`` is the iterate after every iteration; if not, it is at the end of a cycle.
     keeps_iterate: ClassVar[bool] = True
 
+    #: Whether iterations are more than operations of the executor, so that the host drives them.
+    BY_HOST: ClassVar[bool] = False
+
     #: What ends a column for good; other reasons deserve another cycle from where it stands.
     FINAL: ClassVar[frozenset[Stop]] = frozenset({Stop.INDEFINITE})
 
@@ -342,7 +345,7 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         work = Workspace(self.A.astype(dtype)._private(), M, columns)
         work.rebuilds = self._rebuilds_of_operators()
         self.allocate(work)
-        resident = work.A.resident and (M is None or M.resident)
+        resident = not self.BY_HOST and work.A.resident and (M is None or M.resident)
         work.iteration = Iteration(lambda: self.iterate(work), work.status, resident)
         work.beginning = Replay(lambda: self.initialize(work), resident)
         work.ending = Replay(lambda: self.finish(work), resident)

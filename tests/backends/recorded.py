@@ -18,13 +18,14 @@ from wollemi.core.statistics import RowStatistics
 
 from .cuda.loop.fake_cuda import FakeArray
 
-#: Every solver of the package, found as users find them.
+#: Every solver of the package that is not driven by the host, found as users find them.
 SOLVERS = {
     name: cls
     for name, cls in vars(wl.solvers).items()
     if inspect.isclass(cls)
     and issubclass(cls, wl.solvers.KrylovSolver)
     and not inspect.isabstract(cls)
+    and not cls.BY_HOST
 }
 
 #: What a solver would find by products, which make nothing here.

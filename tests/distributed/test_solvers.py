@@ -13,13 +13,14 @@ from wollemi.solvers.preconditioners import BY_NAME
 from .conftest import SIZES, line, scattered
 
 #: How many iterations more or fewer than alone: the sums of others have other bits.
-SLACK = {"Bicgstab": 5}
+SLACK = {"Bicgstab": 5, "Idr": 2}
 
-SOLVERS = ["Cg", "Fcg", "Bicgstab", "Cgs", "Gmres"]
+HERMITIAN = ["Cg", "Fcg", "PipeCg", "Minres"]
+SOLVERS = [*HERMITIAN, "Bicgstab", "Cgs", "Gmres", "Idr", "Tfqmr", "Bicg"]
 
 
 def system(name: str) -> Any:
-    return line(60) if name in ("Cg", "Fcg") else line(60, 17)
+    return line(60) if name in HERMITIAN else line(60, 17)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -53,7 +53,9 @@ def test_update(do):
         q=column(3, 4),
         rho=np.array([4.0]),
         pq=np.array([2.0]),
+        qz=(qz := np.array([np.nan])),
     )
+    assert qz.item() == -11
     assert x.tolist() == [[3], [5]]
     assert r.tolist() == [[-1], [-2]]
     np.testing.assert_allclose(status.norm, np.sqrt(5))
