@@ -163,14 +163,15 @@ class Amg(Multigrid):
         super()._setup(A)
 
     def _hierarchy(self, A: Matrix) -> Parts:
-        near, size = self._near_null_space(A)
+        size = self._block_size(A)
         by_aggregates = self.kind == "aggregation" or (
             self.kind == "auto" and (self._near_null is not None or size > 1)
         )
+        near = self._near_null_space(A, size) if by_aggregates else None
         found: Parts = []
         matrix: Csr = A.asformat("csr").without_duplicates()
         while matrix.shape[0] > self.coarse_rows and len(found) < MOST_LEVELS:
-            if by_aggregates:
+            if near is not None:
                 P, near = self._by_aggregates(matrix, near, size, len(found))
                 size = int(near.shape[1])
             else:
@@ -216,31 +217,33 @@ class Amg(Multigrid):
     def _timed(self, phase: str) -> _Timed:
         return _Timed(self.seconds, phase, self.executor)
 
-    def _near_null_space(self, A: Matrix) -> tuple[Array, int]:
-        """Return the near null space as a block, and how many unknowns a node has."""
-        n, executor = A.shape[0], A.executor
-        size = self.block_size
+    def _block_size(self, A: Matrix) -> int:
+        """Return how many unknowns a node has."""
+        n, size, given = A.shape[0], self.block_size, self._near_null
         if size is None and isinstance(A, Bsr) and A.blocksize[0] == A.blocksize[1]:
             size = A.blocksize[0]
-        given = self._near_null
         if given is not None:
-            given = np.asarray(given) if isinstance(given, (list, tuple)) else given
-            given = native(executor, given, "near_null")
-            given = given.reshape(-1, 1) if given.ndim == 1 else given
-            if given.ndim != 2 or given.shape[0] != n or given.shape[1] == 0:
+            shape = np.shape(given) if isinstance(given, (list, tuple)) else tuple(given.shape)
+            if len(shape) not in (1, 2) or shape[0] != n or 0 in shape[1:]:
                 raise ShapeMismatch(
-                    f"near_null: expected vectors of length {n}, shape ({n}, m), got shape "
-                    f"{tuple(given.shape)}"
+                    f"near_null: expected vectors of length {n}, shape ({n}, m), got shape {shape}"
                 )
-            given = executor.copy(given.astype(A.dtype))
-        if size is None:
-            modes = 1 if given is None else int(given.shape[1])
-            size = {3: 2, 6: 3}.get(modes, 1)
+            if size is None:
+                size = {3: 2, 6: 3}.get(shape[1] if len(shape) == 2 else 1, 1)
+        size = 1 if size is None else int(size)
         if n % size:
             raise InvalidArgument(f"block_size: {n} rows are not a multiple of {size}")
+        return size
+
+    def _near_null_space(self, A: Matrix, size: int) -> Array:
+        """Return the near null space as a block: what is given, or a constant for each unknown."""
+        n, executor, given = A.shape[0], A.executor, self._near_null
         if given is None:
-            given = executor.from_host(np.tile(np.eye(size, dtype=A.dtype), (n // size, 1)))
-        return given, int(size)
+            return executor.from_host(np.tile(np.eye(size, dtype=A.dtype), (n // size, 1)))
+        given = np.asarray(given) if isinstance(given, (list, tuple)) else given
+        given = native(executor, given, "near_null")
+        given = given.reshape(-1, 1) if given.ndim == 1 else given
+        return executor.copy(given.astype(A.dtype))
 
 
 class _Timed:

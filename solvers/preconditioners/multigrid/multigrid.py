@@ -9,11 +9,12 @@ import numpy as np
 
 from ....core.dtypes import is_complex, real_dtype, value_dtype
 from ....core.errors import InvalidArgument, ShapeMismatch
-from ....core.formats import Matrix
+from ....core.formats import Diagonal, Matrix
+from ....core.formats.arithmetic import add
 from ....core.formats.galerkin import Galerkin
 from ....core.lazy import Temporary
 from ....core.linop import LinOp
-from ....core.operations import precision, vector
+from ....core.operations import facts, precision, vector
 from ...facts import find_facts
 from ..base import Preconditioner
 from .coarsest import coarsest_solver
@@ -191,6 +192,7 @@ class Multigrid(Preconditioner):
     def _build(self, matrices: Parts) -> None:
         """Make smoothers, the coarsest solver and the copies in the dtype of the levels."""
         A = matrices[0][0]
+        matrices = [matrices[0], *((without_zeros(B), P, R) for B, P, R in matrices[1:])]
         inner = self._inner_dtype(A.dtype)
         self.levels = []
         for matrix, P, R in matrices[:-1]:
@@ -327,6 +329,24 @@ class Multigrid(Preconditioner):
         from .plot import plot
 
         return plot(self, **options)
+
+
+def without_zeros(A: Matrix) -> Matrix:
+    """Return the matrix of a coarse level with 1 where its diagonal is 0; itself if it has none.
+
+    Near null vectors that depend on each other within an aggregate leave unknowns that nothing is
+    interpolated from: their rows are empty.
+    """
+    n, executor = A.shape[0], A.executor
+    inverse = executor.allocate((n, 1), A.dtype)
+    replaced, positive = (executor.zeros((1,), np.int64) for _ in range(2))
+    if n:
+        d = A.diagonal().reshape(n, 1)
+        executor.run(facts.diagonal, d, inverse, 1.0, replaced, positive)
+    if not n or int(executor.to_host(replaced)[0]) == 0:
+        return A
+    missing = executor.to_host(A.diagonal()) == 0
+    return add(A, Diagonal(missing.astype(A.dtype), executor=executor), 1.0, 1.0)
 
 
 def _pair(sweeps: Any) -> tuple[int, int]:
