@@ -50,14 +50,14 @@ def solver_of(name: str, A: wl.Csr, jacobi: bool, limit: int = 200) -> Any:
     tolerance = 1e-4 if A.dtype.itemsize in (4, 8) and A.dtype.char in "fF" else 1e-9
     M = wl.preconditioners.Jacobi(A) if jacobi else None
     stop = RelativeResidual(tolerance) | Iterations(limit)
-    return getattr(wl.solvers, name)(A, M, stop=stop, **SOLVERS[name])
+    return getattr(wl.solvers, name)(A, M, stop=stop, **SOLVERS.get(name, {}))
 
 
 def iteration_of(solver: Any, b: Any) -> Any:
     return solver.workspace(b.dtype, 1).iteration
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", [*SOLVERS, "Fcg", "Minres", "Tfqmr"])
 @pytest.mark.parametrize(("edge", "dtype", "jacobi"), CASES)
 def test_a_solve_goes_as_the_host_would_drive_it(edge, name, dtype, jacobi, rng):
     S = stencil(edge, dtype)
