@@ -74,8 +74,9 @@ class Verification:
         """Compute the true residual and decide which columns are done."""
         status, before, undecided = self.work.status, self.norm, self._undecided()
         known = first and self._knows_start()
+        armed: list[int] | None = None
         if known:
-            armed, found, residual = None, self._start_codes(), self.sides.norm.tolist()
+            found, residual = self._start_codes(), self.sides.norm.tolist()
         else:
             armed, found, residual = self._judged(first, undecided)
         self.norm = before.copy()
