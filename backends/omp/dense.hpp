@@ -83,6 +83,8 @@ void dense_rows(const DenseArray<T>& A, const SpmvOperands<T>& o, i64 begin, i64
     const T beta = from == 0 ? o.beta : T(1);
     for_column_tiles(o.k, [&](auto tile, i64 c) {
       constexpr int W = decltype(tile)::value;
+      if (interrupted()) // a wide x has so many tiles that all of them take long
+        return;
       i64 i = begin;
       for (; i + kDenseRows <= end; i += kDenseRows)
         dense_tile<kDenseRows, W>(A, o, i, c, from, to, beta);
