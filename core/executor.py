@@ -34,6 +34,10 @@ class Executor(ABC):
     #: The algorithms of its backend, for the products that have several.
     algorithms: ClassVar[AlgorithmTable] = AlgorithmTable("core")
 
+    #: Rows of a level of a triangle from which it is an operation of its own; None where one
+    #: operation computes all levels.
+    level_rows: int | None = None
+
     # ---- identity
 
     @property

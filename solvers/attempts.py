@@ -56,6 +56,8 @@ class Attempt:
         Iterations at most, if it is not to have the whole budget.
     repeated : bool
         Whether it may have the whole budget later although the residual does not fall fast enough.
+    optional : bool
+        Whether the next attempt is made where the preconditioner cannot be made of the matrix.
     """
 
     method: str
@@ -64,6 +66,7 @@ class Attempt:
     options: dict[str, Any] = field(default_factory=dict)
     limit: int | None = None
     repeated: bool = True
+    optional: bool = False
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -177,9 +180,9 @@ class Attempts:
         try:
             result = self._direct() if attempt.method == DIRECT else self._iterated(attempt)
         except InvalidMatrix as error:
-            if attempt.method != DIRECT or self.best is None:
+            if not (attempt.method == DIRECT or attempt.optional) or self.best is None:
                 raise
-            self.last, self.done[attempt.key] = f"direct failed: {error}", None
+            self.last, self.done[attempt.key] = f"{attempt.label} failed: {error}", None
             return self.best
         except SolveInterrupted as interruption:
             reached = self._better(cast(Result, interruption.result))

@@ -11,6 +11,7 @@ from ..core.errors import InvalidArgument
 from ..core.formats import Matrix
 from ..core.linop import LinOp
 from ..core.loggers import Logger
+from ..core.operations import triangular
 from ..core.operator import as_linop
 from ..core.result import Result
 from ..core.settings import Settings
@@ -20,7 +21,7 @@ from .facts import Facts, find_facts
 from .gmres import checked_restart
 from .kept import facts_of
 from .least_squares_functions import solve_rectangular
-from .preconditioners import Jacobi
+from .preconditioners import Ic, Ilu, Jacobi, Polynomial
 from .preconditioners.names import parsed
 from .registry import LEAST_SQUARES, SOLVERS
 
@@ -42,6 +43,14 @@ LAST_BASIS = 2**23
 #: Bytes of a dense matrix up to which factors are made: 8192 unknowns in float64. However much
 #: fills in, they do not take more than twice that.
 DIRECT_BYTES = 2**29
+
+#: The same of larger matrices, whose factors are guessed: entries a row of a matrix with so many
+#: rows, as nested dissection leaves of a grid in space, and the bytes that they may take.
+FILL, FACTOR_BYTES = 8.0, 2**32
+
+#: Iterations of an attempt with incomplete factors. Of the square matrices of public projects that
+#: docs/solve-table.md lists, those that such factors solve take fewer.
+FACTORED = 500
 
 #: What M is where the diagonal has values without an inverse.
 REPLACEMENT = 1.0
@@ -110,8 +119,11 @@ def solve(
     Notes
     -----
     Every attempt starts at ``x0``. Those that are likely to succeed have 1000 iterations at first.
-    Then comes the direct solver, on the host, if neither ``maxiter`` nor ``stop`` limits the work
-    and a dense matrix of this size took at most 512 MiB. Then come all methods that ran into their
+    If neither ``maxiter`` nor ``stop`` limits the work, nor ``M`` is given, incomplete factors come
+    next: ``Ic`` for CG (on devices a polynomial of degree 4), ``Ilu`` for the others, as the matrix
+    is and with its rows matched to a diagonal of the largest product. Then comes the direct solver,
+    on the host, if a dense matrix of this size took at most 512 MiB, or factors with the fill of a
+    grid in space took at most 4 GiB. Then come all methods that ran into their
     limit, with the whole budget, and the others. So a system that one of the methods solves by
     itself, with the same tolerance, ``M`` and ``maxiter``, is solved here too. Without ``maxiter``
     and ``stop`` only the first method has ``10 n`` iterations whatever happens, and of the others
@@ -150,13 +162,18 @@ def solve(
     choices = _choices(methods, preconditioners, length)
     if method == "auto":
         limited = maxiter is not None or stop is not None
-        choices = _in_turn(choices, operator, b, restart, unlimited=not limited)
+        factored = [] if limited or not _is_auto(M) else _factored(methods, facts, operator, length)
+        choices = _in_turn(choices, factored, operator, b, restart, unlimited=not limited)
     attempts = Attempts(
         operator, b, x0, rtol, atol, maxiter, stop,
         notes=[f"{methods[0]}: {about_method}", *about_M],
         watching={"callback": callback, "progress": progress, "loggers": loggers},
     )  # fmt: skip
     return attempts.run(choices)
+
+
+def _is_auto(M: Any) -> bool:
+    return isinstance(M, str) and M == "auto"
 
 
 def _columns(b: Any) -> int:
@@ -171,7 +188,7 @@ def _restart(A: LinOp, b: Any) -> int:
 
 def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
     """Return what is known of the entries, if it is asked for and there are any."""
-    asked = method == "auto" or (isinstance(M, str) and M == "auto")
+    asked = method == "auto" or _is_auto(M)
     if not asked or A.shape[0] != A.shape[1]:
         return None
     if hasattr(A, "host_rows"):  # a matrix that a group shares
@@ -201,7 +218,7 @@ def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], 
 
 def _preconditioners(M: Any, facts: Facts | None) -> tuple[list[tuple[Any, str]], list[str]]:
     """Return preconditioners to try in order with their labels, and notes on the first."""
-    if not isinstance(M, str) or M != "auto":
+    if not _is_auto(M):
         return [(parsed(M) if isinstance(M, str) else M, "")], []
     if facts is None or facts.not_invertible == facts.rows:
         why = (
@@ -230,24 +247,64 @@ def _choices(methods: list[str], preconditioners: list[Any], restart: int) -> li
     ]
 
 
+def _factored(methods: list[str], facts: Facts | None, A: LinOp, restart: int) -> list[Attempt]:
+    """Return attempts with incomplete factors, for those who know the entries."""
+    if facts is None or not facts.rows or not isinstance(A, Matrix):
+        return []
+    made: list[Attempt] = []
+
+    def add(method: str, M: Settings, label: str) -> None:
+        options = {"restart": restart} if method == "gmres" else {}
+        made.append(Attempt(method, M, f"{method} with {label}", options, FACTORED, optional=True))
+
+    by_rows = A.executor.supports(triangular.factorize)
+    if methods[0] == "cg":
+        if by_rows:
+            add("cg", Settings(Ic, {}), "ic")
+        else:
+            add("cg", Settings(Polynomial, {"degree": 4}), "a polynomial")
+    if not facts.not_invertible and methods[0] != "cg":
+        add("bicgstab", Settings(Ilu, {}), "ilu")
+    add("gmres", Settings(Ilu, {"match": True}), "ilu of the matched matrix")
+    return made
+
+
+def _fits_directly(A: LinOp) -> bool:
+    """Return whether the factors of a matrix are likely to fit into memory."""
+    if not isinstance(A, Matrix):
+        return False
+    n, itemsize = A.shape[0], A.dtype.itemsize
+    if n * n * itemsize <= DIRECT_BYTES:
+        return True
+    per_entry = itemsize + 4
+    return bool(DIRECT_BYTES and max(FILL * n ** (4 / 3), 4 * A.nnz) * per_entry <= FACTOR_BYTES)
+
+
 def _in_turn(
-    choices: list[Attempt], A: LinOp, b: Any, restart: int | None, *, unlimited: bool
+    choices: list[Attempt],
+    factored: list[Attempt],
+    A: LinOp,
+    b: Any,
+    restart: int | None,
+    *,
+    unlimited: bool,
 ) -> list[Attempt]:
     """Return the attempts in the order in which they are made, short ones first.
 
-    CG has the whole budget at once where it comes first: it does not converge where it is slow
-    to, and no other method is quicker on definite matrices. CG is not tried early elsewhere.
+    CG has the whole budget at once where it comes first and there are no factors to try: it does
+    not converge where it is slow to. CG is not tried early elsewhere.
     """
     n = max(A.shape[0], 1)
     early: list[Attempt] = []
     for choice in choices:
         whole = choice.options.get("restart", 0) >= n
         if choice is choices[0] and choice.method == "cg":
-            early.append(choice)
+            early.append(replace(choice, limit=SHORT) if factored else choice)
         elif choice.method in ("gmres", "minres", "bicgstab"):
             limit = max(SHORT, 2 * n if whole else 0)
             again = not unlimited or choice is choices[0]
             early.append(replace(choice, limit=limit, repeated=again))
+    early[1:1] = factored
     last = []
     if restart is None and n > RESTART and WHOLE_BASIS < n * n * _columns(b) <= LAST_BASIS:
         last = [
@@ -255,7 +312,7 @@ def _in_turn(
             for c in choices
             if c.method == "gmres"
         ]
-    if unlimited and isinstance(A, Matrix) and n * n * A.dtype.itemsize <= DIRECT_BYTES:
+    if unlimited and _fits_directly(A):
         last.insert(0, Attempt(DIRECT, None, DIRECT))
     if unlimited:  # nobody waits for ten times the unknowns of iterations, eight times over
         tried = {choice.key for choice in early}

@@ -44,10 +44,11 @@ def _devices() -> list[str]:
 
 
 def _kernels() -> KernelTable:
-    from . import gmres, maps, matrix, ordering, products, spmv, structure
+    from . import gmres, maps, matrix, ordering, products, spmv, structure, triangular
     from .table import kernel
 
-    del gmres, maps, matrix, ordering, products, spmv, structure  # importing them filled the table
+    # importing them filled the table
+    del gmres, maps, matrix, ordering, products, spmv, structure, triangular
     return kernel
 
 

@@ -86,8 +86,12 @@ def _shape(operation: Operation) -> Callable[[tuple[Any, ...]], tuple[int, int]]
     if block is not None:
         return lambda arguments: arguments[block].shape
     rows = next(i for i, p in enumerate(parameters) if p.dims == operation.over[:1])
-    columns = int(operation.over[1])
-    return lambda arguments: (arguments[rows].shape[0], columns)
+    across = operation.over[1]
+    if across.isdigit():
+        columns = int(across)
+        return lambda arguments: (arguments[rows].shape[0], columns)
+    wide = next(i for i, p in enumerate(parameters) if p.is_block and p.dims[1] == across)
+    return lambda arguments: (arguments[rows].shape[0], arguments[wide].shape[1])
 
 
 kernel.halves = (visit, finish)

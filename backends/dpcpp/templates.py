@@ -105,6 +105,9 @@ ORDERING = _family(
 )
 ENTRIES = _family(simt.reorder_entries, simt.merge_places)
 
+#: One work-group does all levels; on a CPU it is one work-item.
+SUBSTITUTE = _family(simt.triangular_substitute)
+
 GPU_DIAGONAL = _family(simt.csr_diagonal)
 GPU_DENSE = _family(simt.dense_rows)
 GPU_GMRES = _family(*_GMRES, simt.gmres_rotate, simt.gmres_solve, simt.gmres_augment)

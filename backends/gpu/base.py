@@ -96,6 +96,10 @@ class GpuExecutor(Executor):
     #: The kinds of memory (DLDeviceType) of other libraries' arrays that can be adopted.
     dlpack_kinds: ClassVar[tuple[int, ...]]
 
+    #: A block has a row for each of its work-items then, and another; a launch in a graph takes
+    #: about as long as the second row.
+    level_rows = 512
+
     def __init__(self, device: int = 0) -> None:
         self.ordinal = device
         self._mine = _PerThread()

@@ -1,10 +1,13 @@
-// Incomplete factors and substitution, row by row. See wollemi.core.operations.triangular.
+// Incomplete factors and substitution on cores. See wollemi.core.operations.triangular.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <vector>
 
+#include "../unified/triangular.hpp"
+#include "interruption.hpp"
 #include "parallel.hpp"
-#include "types.hpp"
 
 namespace wl {
 
@@ -34,40 +37,159 @@ struct triangular_factorize {
   }
 };
 
-// x_i += sum of N_ij x_j over one triangle. A row needs those before it, so one thread does it all.
-template <class T, class I, bool lower>
-struct substitution {
+// Rows of incomplete factors by thresholds: Saad, Iterative Methods for Sparse Linear Systems, 2nd
+// ed., algorithm 10.6.
+template <class T, class I>
+struct triangular_threshold {
+  using R = real_t<T>;
   const I *indptr, *indices;
-  const T* data;
-  mat<T> x;
-  i64 p, e, n, k;
+  const T* a;
+  R drop;
+  i64 fill;
+  I *lower_length, *lower_indices;
+  T* lower;
+  I *upper_length, *upper_indices;
+  T* upper;
+  i64 p, e, n, l, u;
+
+  struct State {
+    std::vector<T> row;
+    std::vector<char> there;
+    std::vector<I> columns, below; // of the row at hand; those to eliminate yet, as a heap
+    std::vector<I> kept;
+  };
+
+  void operator()(int) const {
+    State s;
+    s.row.assign(static_cast<std::size_t>(n), T(0));
+    s.there.assign(static_cast<std::size_t>(n), 0);
+    for (i64 i = 0; i < n && !interrupted(); ++i)
+      make_row(s, i);
+    end_if_interrupted();
+  }
+
+  void add(State& s, i64 i, I j, T value) const {
+    if (!s.there[j]) {
+      s.there[j] = 1, s.row[j] = T(0);
+      s.columns.push_back(j);
+      if (j < i) {
+        s.below.push_back(j);
+        std::push_heap(s.below.begin(), s.below.end(), std::greater<I>());
+      }
+    }
+    s.row[j] += value;
+  }
+
+  void make_row(State& s, i64 i) const {
+    R norm(0);
+    s.columns.clear();
+    add(s, i, static_cast<I>(i), T(0));
+    for (I q = indptr[i]; q < indptr[i + 1]; ++q) {
+      add(s, i, indices[q], a[q]);
+      norm += square(a[q]);
+    }
+    const R smallest = drop * square_root(norm);
+    while (!s.below.empty()) {
+      std::pop_heap(s.below.begin(), s.below.end(), std::greater<I>());
+      const I k = s.below.back();
+      s.below.pop_back();
+      const i64 first = k * (fill + 1);
+      const T factor = s.row[k] / upper[first];
+      if (magnitude(factor) < smallest) {
+        s.row[k] = T(0);
+        continue;
+      }
+      s.row[k] = factor;
+      for (i64 q = first + 1; q < first + upper_length[k]; ++q)
+        add(s, i, upper_indices[q], -(factor * upper[q]));
+    }
+    upper_indices[i * (fill + 1)] = static_cast<I>(i);
+    upper[i * (fill + 1)] = s.row[i];
+    lower_length[i] = keep(s, i, smallest, true, lower_indices + i * fill, lower + i * fill);
+    upper_length[i] = I(1) + keep(s, i, smallest, false, upper_indices + i * (fill + 1) + 1,
+                                  upper + i * (fill + 1) + 1);
+    for (const I j : s.columns)
+      s.there[j] = 0;
+  }
+
+  // The largest entries of one half, by columns.
+  I keep(State& s, i64 i, R smallest, bool below, I* to_indices, T* to) const {
+    s.kept.clear();
+    for (const I j : s.columns)
+      if ((below ? j < i : j > i) && !(magnitude(s.row[j]) < smallest) && s.row[j] != T(0))
+        s.kept.push_back(j);
+    const auto count = std::min<i64>(fill, static_cast<i64>(s.kept.size()));
+    std::sort(s.kept.begin(), s.kept.end(), [&](I x, I y) {
+      const R p = magnitude(s.row[x]), q = magnitude(s.row[y]);
+      return p != q ? p > q : x < y;
+    });
+    s.kept.resize(static_cast<std::size_t>(count));
+    std::sort(s.kept.begin(), s.kept.end());
+    for (i64 q = 0; q < count; ++q)
+      to_indices[q] = s.kept[q], to[q] = s.row[s.kept[q]];
+    return static_cast<I>(count);
+  }
+};
+
+template <class I>
+struct triangular_levels {
+  const I *indptr, *indices;
+  i64 upper;
+  I* level;
+  i64 p, e, n;
 
   void operator()(int) const {
     for (i64 step = 0; step < n; ++step) {
-      const i64 i = lower ? step : n - 1 - step;
-      if (k == 1) {
-        T sum = x(i, 0);
-        for (I q = indptr[i]; q < indptr[i + 1]; ++q)
-          if (lower ? indices[q] < i : indices[q] > i)
-            sum += data[q] * x(indices[q], 0);
-        x(i, 0) = sum;
-        continue;
-      }
+      const i64 i = upper ? n - 1 - step : step;
+      I own = 0;
       for (I q = indptr[i]; q < indptr[i + 1]; ++q) {
-        if (!(lower ? indices[q] < i : indices[q] > i))
-          continue;
-        const T value = data[q];
-        for (i64 c = 0; c < k; ++c)
-          x(i, c) += value * x(indices[q], c);
+        const i64 j = indices[q];
+        if (upper ? j > i : j < i)
+          own = std::max<I>(own, level[j] + 1);
       }
+      level[i] = own;
     }
   }
 };
 
-template <class T, class I>
-struct triangular_forward : substitution<T, I, true> {};
+// Rows of a level from which threads share it: they meet after each level.
+constexpr i64 kSharedLevel = 2048;
 
 template <class T, class I>
-struct triangular_backward : substitution<T, I, false> {};
+struct triangular_substitute {
+  const I *rows, *bounds, *indptr, *indices;
+  const T *data, *inverse;
+  T factor;
+  i64 upper;
+  mat<T> x;
+  i64 m, b, p, e, n, k;
+
+  void row(i64 i) const {
+    for (i64 c = 0; c < k; ++c)
+      substitute_row(indptr, indices, data, inverse, factor, upper, x, i, c);
+  }
+
+  void operator()(int threads) const {
+    // Rows in their own order have what they need in cache; by levels they have not.
+    if (m == n && (threads < 2 || m * k < kSharedLevel * (b - 1))) {
+      for (i64 step = 0; step < n; ++step)
+        row(upper ? n - 1 - step : step);
+      return;
+    }
+    for (i64 l = 0; l + 1 < b; ++l) {
+      const i64 begin = bounds[l], count = bounds[l + 1] - begin;
+      const int parts = count * k < kSharedLevel ? 1 : threads;
+      const auto part = [&](int which) {
+        const Share share(count, which, parts);
+        for (i64 t = begin + share.begin; t < begin + share.end; ++t)
+          row(rows[t]);
+      };
+      if (parts == 1)
+        part(0);
+      else
+        for_parts(parts, part);
+    }
+  }
+};
 
 } // namespace wl

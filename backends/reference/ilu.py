@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
+from typing import Any
+
 import numpy as np
 
 from ...core.executor import Array, Executor
@@ -51,20 +54,86 @@ def factorize(executor: Executor, indptr: Array, indices: Array, diagonal: Array
             v[indptr[i] + here] -= v[q] * v[rest][there]
 
 
-@kernel(triangular.forward)
-def forward(executor: Executor, indptr: Array, indices: Array, data: Array, x: Array) -> None:
-    """Add to every row what the rows above it give."""
-    for i in range(x.shape[0]):
-        _add(indptr, indices, data, x, i, indices[indptr[i] : indptr[i + 1]] < i)
+@kernel(triangular.levels)
+def levels(executor: Executor, indptr: Array, indices: Array, upper: int, level: Array) -> None:
+    """Give every row the level after the last one that it needs."""
+    order = range(level.size)
+    for i in reversed(order) if upper else order:
+        row = indices[indptr[i] : indptr[i + 1]]
+        level[i] = np.max(level[_needed(row, i, upper)] + 1, initial=0)
 
 
-@kernel(triangular.backward)
-def backward(executor: Executor, indptr: Array, indices: Array, data: Array, x: Array) -> None:
-    """Add to every row what the rows below it give, from the last row up."""
-    for i in reversed(range(x.shape[0])):
-        _add(indptr, indices, data, x, i, indices[indptr[i] : indptr[i + 1]] > i)
+@kernel(triangular.level)
+def level(
+    executor: Executor,
+    rows: Array,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    inverse: Array,
+    factor: complex,
+    upper: int,
+    x: Array,
+) -> None:
+    """Compute rows of which none needs another one."""
+    for i in rows:
+        entries = slice(indptr[i], indptr[i + 1])
+        row = indices[entries]
+        part = (row > i) if upper else (row < i)
+        x[i] = inverse[i] * (x[i] + factor * (data[entries][part] @ x[row[part]]))
 
 
-def _add(indptr: Array, indices: Array, data: Array, x: Array, i: int, part: Array) -> None:
-    row = slice(indptr[i], indptr[i + 1])
-    x[i] += data[row][part] @ x[indices[row][part]]
+@kernel(triangular.substitute)
+def substitute(executor: Executor, rows: Array, bounds: Array, *arguments: Any) -> None:
+    """Compute one row after the other."""
+    level(executor, rows, *arguments)
+
+
+@kernel(triangular.threshold)
+def threshold(
+    executor: Executor,
+    indptr: Array,
+    indices: Array,
+    a: Array,
+    drop: float,
+    fill: int,
+    lower_length: Array,
+    lower_indices: Array,
+    lower: Array,
+    upper_length: Array,
+    upper_indices: Array,
+    upper: Array,
+) -> None:
+    """Eliminate row by row; drop what is small, and all but the largest entries."""
+    for i in range(lower_length.size):
+        entries = slice(indptr[i], indptr[i + 1])
+        row = dict(zip(indices[entries].tolist(), a[entries], strict=True))
+        smallest = lower.real.dtype.type(drop) * np.sqrt(squares(a[entries].reshape(-1, 1))[0])
+        left = sorted(j for j in row if j < i)
+        while left:
+            k = heapq.heappop(left)
+            first = k * (fill + 1)
+            row[k] = row[k] / upper[first]
+            if abs(row[k]) < smallest:
+                del row[k]
+                continue
+            for q in range(first + 1, first + upper_length[k]):
+                j = int(upper_indices[q])
+                if j not in row:
+                    row[j] = upper.dtype.type(0)
+                    if j < i:
+                        heapq.heappush(left, j)
+                row[j] -= row[k] * upper[q]
+        halves = (lower_indices, lower, i * fill), (upper_indices, upper, i * (fill + 1) + 1)
+        upper_indices[i * (fill + 1)], upper[i * (fill + 1)] = i, row.get(i, 0)
+        for (to_indices, to, at), below in zip(halves, (True, False), strict=True):
+            half = {j: value for j, value in row.items() if (j < i if below else j > i)}
+            large = [j for j, value in half.items() if not abs(value) < smallest and value != 0]
+            kept = sorted(sorted(large, key=lambda j: (-abs(half[j]), j))[:fill])
+            to_indices[at : at + len(kept)] = kept
+            to[at : at + len(kept)] = [half[j] for j in kept]
+            (lower_length if below else upper_length)[i] = len(kept) + (not below)
+
+
+def _needed(row: Array, i: int, upper: int) -> Array:
+    return row[row > i] if upper else row[row < i]

@@ -170,6 +170,13 @@ merge_places = SimtKernel(
     "new_indices: out I[l], new_data: out T[l]",
 )
 
+triangular_substitute = SimtKernel(
+    "triangular_substitute",
+    "substitute.hpp",
+    "levels: i64, k: i64, rows: in I[l], bounds: in I[l], indptr: in I[l], indices: in I[z], "
+    "data: in T[z], inverse: in T[l], factor: T, upper: i64, x: inout T[n,k]",
+)
+
 _CYCLE = "step: in i64[l], status: inout Status[k]"
 
 gmres_start = SimtKernel(

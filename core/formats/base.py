@@ -274,6 +274,38 @@ class Matrix(EntryMethods, Displayed, LinOp):
 
         return convert(self, format, **options)
 
+    def permute(self, p: Any = None, q: Any = None) -> Matrix:
+        """Return this matrix with its rows and columns in another order: ``P A Q^T``.
+
+        Parameters
+        ----------
+        p : Permutation or array of int, shape (m,), optional
+            Row ``i`` of the result is row ``p[i]``; rows stay where they are by default.
+        q : Permutation or array of int, shape (n,), optional
+            Column ``j`` of the result is column ``q[j]``. Without ``q`` the columns of a square
+            matrix follow ``p``; ``q=range(n)`` leaves them.
+
+        Returns
+        -------
+        Matrix
+            In this matrix's format, with sorted rows.
+
+        Raises
+        ------
+        ShapeMismatch, InvalidMatrix
+            If a permutation does not fit, or is none.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> wl.Csr(np.array([[1.0, 2.0], [3.0, 4.0]])).permute([1, 0]).to_dense()
+        array([[4., 3.],
+               [2., 1.]])
+        """
+        from .permuting import permute
+
+        return permute(self, p, q)
+
     def update_values(self, data: Any) -> None:
         """Overwrite the values and keep the pattern, and with it the plan.
 

@@ -20,6 +20,7 @@ from ..store import Key, PatternStore, ValueStore
 from . import validate
 from .base import Matrix
 from .given import checked_shape, converted, homeless, own, place
+from .triangular import SolvesTriangles
 
 if TYPE_CHECKING:
     from ..algorithm import Plan
@@ -33,7 +34,7 @@ _PLAN: Key[Plan] = Key("plan")
 _TRANSPOSED: Key[tuple[Csr, Array]] = Key("transposed")
 
 
-class Csr(Matrix):
+class Csr(SolvesTriangles, Matrix):
     """A sparse matrix by compressed rows.
 
     Parameters

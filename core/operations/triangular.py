@@ -1,6 +1,6 @@
-"""Incomplete factors made row by row, and substitution with triangular matrices.
+"""Incomplete factors made row by row, and solves with triangular matrices.
 
-Both go through the rows in their order: they are for hosts. Devices have :mod:`parilu`.
+A row needs those before it. Rows of one *level* need none of each other.
 """
 
 from ..operation import declare
@@ -12,16 +12,39 @@ factorize = declare(
     "sorted and have a diagonal entry, whose position is in diagonal",
 )
 
-forward = declare(
-    "triangular.forward",
-    "indptr: in I[p], indices: in I[e], data: in T[e], x: inout T[n,k]",
-    "x_i += sum_(j < i) data_ij x_j for i from 0 on: solves (I - N) y = x in place, N the part of "
-    "the matrix below the diagonal",
+levels = declare(
+    "triangular.levels",
+    "indptr: in I[p], indices: in I[e], upper: i64, level: out I[n]",
+    "level_i = 1 + the largest level_j over the entries (i, j) with j < i, or j > i if upper; 0 "
+    "without any",
 )
 
-backward = declare(
-    "triangular.backward",
-    "indptr: in I[p], indices: in I[e], data: in T[e], x: inout T[n,k]",
-    "x_i += sum_(j > i) data_ij x_j for i from the last one down: solves (I - N) y = x in place, N "
-    "the part of the matrix above the diagonal",
+_ROWS = "indptr: in I[p], indices: in I[e], data: in T[e], inverse: in T[n], factor: T, upper: i64"
+_SUM = "x_i = inverse_i (x_i + factor sum_(j < i) data_ij x_j), j > i if upper, "
+
+level = declare(
+    "triangular.level",
+    f"rows: in I[m], {_ROWS}, x: inout T[n,k]",
+    f"{_SUM}for i in rows, of which none needs another one",
+    flops=lambda e: 2 * e["e"] * e["k"],
+    over=("m", "k"),
+)
+
+substitute = declare(
+    "triangular.substitute",
+    f"rows: in I[m], bounds: in I[b], {_ROWS}, x: inout T[n,k]",
+    f"{_SUM}for i in rows, one after the other; rows[bounds[l]:bounds[l+1]] need none of each "
+    "other",
+    flops=lambda e: 2 * e["e"] * e["k"],
+)
+
+threshold = declare(
+    "triangular.threshold",
+    "indptr: in I[p], indices: in I[e], a: in T[e], drop: R, fill: i64, lower_length: out I[n], "
+    "lower_indices: out I[l], lower: out T[l], upper_length: out I[n], upper_indices: out I[u], "
+    "upper: out T[u]",
+    "the factors of a with unit lower ones: row i has its entries from fill i on in lower and from "
+    "(fill + 1) i on in upper, the pivot first; an entry smaller than drop times the row's norm is "
+    "dropped, and all but the fill largest of each half; rows are sorted, have a diagonal entry "
+    "and no duplicates",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -197,3 +197,21 @@ def _is_same(a: Any, b: Any) -> bool:
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(_is_same, a, b))
     return isinstance(a, (bool, int, float, complex, str)) and a == b
+
+
+def update_all(replaced: Sequence[tuple[Any, Any]]) -> None:
+    """Give matrices the values of others of their patterns: all of them, or none.
+
+    Parameters
+    ----------
+    replaced : sequence of (Matrix, Matrix)
+        A matrix, and the one whose values it takes over.
+    """
+    old = [part.executor.copy(part.data) for part, _ in replaced]
+    try:
+        for part, made in replaced:
+            part.update_values(made.data)
+    except BaseException:  # an interruption too: half of the new values are of no use
+        for (part, _), data in zip(replaced, old, strict=True):
+            part.update_values(data)
+        raise

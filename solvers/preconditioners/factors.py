@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.dtypes import is_complex, real_dtype
 from ...core.errors import InvalidMatrix
-from ...core.formats import Csr, Diagonal, Matrix
+from ...core.formats import Csr, Diagonal
 from ...core.formats.arithmetic import add, matmul
 from ...core.operations import parilu, triangular
 
@@ -69,21 +69,44 @@ class Factors(NamedTuple):
     change: float
 
 
-def widened(A: Matrix, level: int) -> Csr:
-    """Return the matrix with sorted rows and zeros wherever its factors of a level have entries.
+class Widened:
+    """The pattern of the factors of a level, and where the entries of the matrix are in it.
 
-    Level 0 adds the diagonal; level 1 what one elimination fills in.
+    Parameters
+    ----------
+    A : Csr
+        Rows sorted, without duplicates.
+    level : int
+        Level 0 adds the diagonal; level 1 what one elimination fills in.
     """
-    S: Csr = A.asformat("csr").without_duplicates()
-    diagonal = _identity(S)
-    S = add(S, diagonal, 1.0, 0.0)
-    for _ in range(level):
-        fill = matmul(_part(S, below=True), _part(S, below=False))
-        S = add(S, fill, 1.0, 0.0)
-    return S
+
+    def __init__(self, A: Csr, level: int) -> None:
+        xp = A.executor.xp
+        # numbers of entries, from 1: where they are 0 afterwards, a zero was added
+        numbers = xp.arange(1, A.nnz + 1, dtype=np.float64)
+        S = add(A._with_data(numbers), identity(A), 1.0, 0.0)
+        for _ in range(level):
+            fill = matmul(_part(S, below=True), _part(S, below=False))
+            S = add(S, fill, 1.0, 0.0)
+        found = xp.real(S.data).astype(np.int64)
+        self.places = xp.flatnonzero(found > 0)
+        self.order = found[self.places] - 1
+        self.matrix = S
+        self.pattern = pattern_of(S)
+
+    def of(self, A: Csr) -> Csr:
+        """Return a matrix of the pattern that this was made of, with zeros where it has none."""
+        data = A.executor.zeros((self.matrix.nnz,), A.dtype)
+        data[self.places] = A.data[self.order]
+        return self.matrix._with_data(data)
+
+    def fits(self, A: Csr) -> bool:
+        """Return whether a matrix has as many entries as the one that this was made of."""
+        return int(self.order.shape[0]) == A.nnz
 
 
-def _identity(A: Csr) -> Csr:
+def identity(A: Csr) -> Csr:
+    """Return the identity with the dtypes of a matrix, where it is."""
     xp, n = A.executor.xp, A.shape[0]
     indptr = xp.arange(n + 1, dtype=A.index_dtype)
     indices = xp.arange(n, dtype=A.index_dtype)
@@ -98,7 +121,7 @@ def row_of_entries(A: Csr) -> Array:
     return (xp.searchsorted(A.indptr, positions, side="right") - 1).astype(A.index_dtype)
 
 
-def _kept(A: Csr, keep: Array, data: Array, rows: Array) -> Csr:
+def kept(A: Csr, keep: Array, data: Array) -> Csr:
     """Return the entries where ``keep`` is true, with these values."""
     xp = A.executor.xp
     counts = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(keep, dtype=np.int64)])
@@ -109,7 +132,7 @@ def _kept(A: Csr, keep: Array, data: Array, rows: Array) -> Csr:
 def _part(A: Csr, below: bool) -> Csr:
     rows = row_of_entries(A)
     keep = A.indices < rows if below else A.indices > rows
-    return _kept(A, keep, A.executor.xp.ones(A.nnz, dtype=A.dtype), rows)
+    return kept(A, keep, A.executor.xp.ones(A.nnz, dtype=A.dtype))
 
 
 def pattern_of(A: Csr) -> Pattern:
@@ -213,7 +236,7 @@ def _split(
     xp = S.executor.xp
     inverse = 1.0 / pivots
     above = pattern.indices > pattern.rows
-    upper = _kept(S, above, -v * inverse[pattern.rows], pattern.rows)
+    upper = kept(S, above, -v * inverse[pattern.rows])
     if hermitian:
         # U = D V with unit V, and L = V^H: from the upper part alone, as the sweeps leave the two
         # parts different
@@ -222,7 +245,7 @@ def _split(
         if is_complex(S.dtype):
             lower = lower._with_data(lower.data.conj())
     else:
-        lower = _kept(S, pattern.indices < pattern.rows, -v, pattern.rows)
+        lower = kept(S, pattern.indices < pattern.rows, -v)
     executor, shape = S.executor, S.shape
     return Factors(
         lower,

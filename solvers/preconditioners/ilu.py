@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.formats import Csr, Diagonal, Matrix
+from ...core.formats.triangular import segments, substitute
 from ...core.lazy import Temporary
 from ...core.operations import triangular, vector
-from .base import Preconditioner
-from .factors import Factors, Pattern, factorized, pattern_of, widened
+from .base import Preconditioner, update_all
+from .factors import Factors, Widened, factorized, row_of_entries
+from .isai import inverted_triangle, pattern_of_inverse
+from .reordering import Reordering, checked_order
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -37,16 +40,23 @@ class Ilu(Preconditioner):
         default there) or by that many sweeps over all entries at once (anywhere; 3 by default on
         devices).
     apply : str, optional
-        How a triangle is solved with: ``"exact"`` substitution (on ``reference`` and ``omp``, and
-        the default there) or ``"sweeps:3"``, three products with it (anywhere, and the default on
-        devices).
+        How a triangle is solved with: ``"exact"`` substitution (level by level on devices; the
+        default on ``reference`` and ``omp``), ``"sweeps:3"``, three products with it (the default
+        on devices), or ``"isai:1"``, one product with an approximate inverse on the pattern of that
+        power of the triangle.
+
+    match : bool
+        Whether rows are first permuted, and both sides scaled, so that the diagonal has the largest
+        product (:func:`wollemi.reorder.matching`): for matrices with zeros on the diagonal.
+    order : {"rcm", "amd", "nd"}, optional
+        A symmetric order of rows and columns that is taken before (:mod:`wollemi.reorder`).
 
     Raises
     ------
     InvalidMatrix
         If no pivots can be found.
     UnsupportedOperation
-        If ``"exact"`` is asked for where there is no kernel for it.
+        If ``sweeps="exact"`` is asked for where there is no kernel for it.
     InvalidArgument
         If an option is out of its range.
 
@@ -60,7 +70,8 @@ class Ilu(Preconditioner):
     Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., SIAM 2003, algorithm 10.4;
     E. Chow and A. Patel, Fine-grained parallel incomplete LU factorization, SIAM J. Sci. Comput.
     37 (2015), for the sweeps; H. Anzt, E. Chow and J. Dongarra, Iterative sparse triangular
-    solves for preconditioning, Euro-Par 2015, for those that apply.
+    solves for preconditioning, Euro-Par 2015, for those that apply; H. Anzt et al., Incomplete
+    sparse approximate inverses for parallel preconditioning, Parallel Computing 71 (2018).
 
     Examples
     --------
@@ -71,7 +82,7 @@ class Ilu(Preconditioner):
     array([1., 1., 1.])
     """
 
-    parts = ("lower", "upper", "pivots", "scale")
+    parts = ("lower", "upper", "pivots", "left", "right")
 
     #: Whether the upper factor is made the adjoint of the lower one.
     hermitian: ClassVar[bool] = False
@@ -79,8 +90,14 @@ class Ilu(Preconditioner):
     lower: Csr
     upper: Csr
     pivots: Diagonal
-    scale: Diagonal
-    _pattern: Pattern | None
+    #: What scales from both sides: the matrix to a diagonal of modulus 1, and ``match``.
+    left: Diagonal
+    right: Diagonal
+    #: Rows and columns in another order, if one was asked for.
+    reordering: Reordering | None = None
+    #: For ``apply="isai"``: the approximate inverses with pivots and scaling in them.
+    inverses: tuple[Csr, Csr] | None = None
+    _widened: Widened | None = None
 
     def __init__(
         self,
@@ -88,6 +105,8 @@ class Ilu(Preconditioner):
         level: int = 0,
         sweeps: int | str | None = None,
         apply: str | None = None,
+        match: bool = False,
+        order: str | None = None,
         *,
         executor: Executor | str | None = None,
     ) -> None:
@@ -95,38 +114,82 @@ class Ilu(Preconditioner):
             raise InvalidArgument(f"level: expected 0 or 1, got {level!r}")
         self.level = int(level)
         self._asked = (sweeps, apply)
+        self.match, self.order = checked_order(match, order, type(self).__name__)
         super().__init__(A, executor=executor)
 
     # ---- set-up
 
     def _setup(self, A: Matrix) -> None:
         self._choose(*self._asked)
-        S = widened(A, self.level)
-        self._pattern = pattern_of(S)
-        self._factorize(S)
+        S: Csr = A.asformat("csr").without_duplicates()
+        if self.match or self.order is not None:
+            self.reordering = Reordering(S, self.match, self.order)
+            S = self.reordering.matrix(S)
+        self._widened = Widened(S, self.level)
+        self._take(self._factorized(S))
+        self.inverses = self._inverted() if self.applied[0] == "isai" else None
+        self._prepare()
 
     def _refresh(self, A: Matrix) -> None:
         """Factorize again; the places of entries and the order of sweeps are kept."""
+        S: Csr = A.asformat("csr").without_duplicates()
+        if self.reordering is not None:
+            S = self.reordering.matrix(S)
+        if self._widened is None or not self._widened.fits(S):
+            self._widened = Widened(S, self.level)
         before = {name: getattr(self, name) for name in self.parts}
-        S = widened(A, self.level)
-        if self._pattern is None:
-            self._pattern = pattern_of(S)
-        self._factorize(S)
-        for name, part in before.items():
-            made = getattr(self, name)
-            if made.nnz == part.nnz:  # the recorded loops of solvers go on with these arrays
-                part.update_values(made.data)
-                setattr(self, name, part)
+        inverses = self.inverses
+        self._take(self._factorized(S))
+        if any(getattr(self, name).nnz != part.nnz for name, part in before.items()):
+            self.inverses = self._inverted() if inverses else None
+            self._prepare()
+            return  # another pattern: recorded loops of solvers are made again
+        self.inverses = self._inverted(inverses) if inverses else None
+        replaced = [(part, getattr(self, name)) for name, part in before.items()]
+        replaced += list(zip(inverses or (), self.inverses or (), strict=True))
+        update_all(replaced)  # the recorded loops of solvers go on with these arrays
+        self.__dict__.update(before, inverses=inverses)
 
-    def _factorize(self, S: Csr) -> None:
+    def _factorized(self, S: Csr) -> Factors:
+        assert self._widened is not None
+        widened = self._widened.of(S)
         who = type(self).__name__
-        assert self._pattern is not None
-        found = factorized(S, self._pattern, self.sweeps, self.hermitian, who)
-        self.lower, self.upper, self.pivots, self.scale = found[:4]
-        self._note(S, found)
+        found = factorized(widened, self._widened.pattern, self.sweeps, self.hermitian, who)
+        self._note(widened, found)
+        return found
+
+    def _take(self, found: Factors) -> None:
+        self.lower, self.upper, self.pivots, self.left = found[:4]
+        self.right = Diagonal._from_arrays(self.executor, self.shape, self.left.data)
+        if self.reordering is not None:
+            self.left = self.left._with_data(self.left.data * self.reordering.left)
+            self.right = self.right._with_data(self.right.data * self.reordering.right)
+
+    def _inverted(self, patterns: tuple[Csr, Csr] | None = None) -> tuple[Csr, Csr]:
+        """Return approximate inverses of the triangles: one product each applies them."""
+        made = []
+        for at, (N, upper) in enumerate(((self.lower, False), (self.upper, True))):
+            pattern = patterns[at] if patterns else pattern_of_inverse(N, self.applied[1])
+            data = inverted_triangle(N, pattern, upper=upper)
+            rows, columns = row_of_entries(pattern), pattern.indices
+            if upper:
+                data = data * self.right.data[rows]
+            else:
+                data = self.pivots.data[rows] * data * self.left.data[columns]
+            made.append(pattern._with_data(data))
+        return made[0], made[1]
+
+    def _prepare(self) -> None:
+        """Find levels, which an application that is being recorded could not do."""
+        if self.applied[0] == "exact":
+            segments(self.lower, upper=False)
+            segments(self.upper, upper=True)
+            self._ones = self.executor.xp.ones(self.shape[0], dtype=self.dtype)
 
     def _note(self, S: Csr, found: Factors) -> None:
         name = type(self).__name__.lower()
+        if self.reordering is not None:
+            self.notes += self.reordering.notes
         made = "row by row" if self.sweeps is None else f"by sweeps, {self.sweeps} of them"
         self.notes.append(f"{name}({self.level}): {S.nnz} entries, made {made}")
         if found.shift:
@@ -143,46 +206,57 @@ class Ilu(Preconditioner):
         by_rows = self.executor.supports(triangular.factorize)
         if sweeps is None:
             sweeps = "exact" if by_rows else SWEEPS
-        if apply is None:
-            apply = "exact" if by_rows else f"sweeps:{APPLIED_SWEEPS}"
         self.sweeps = None if sweeps == "exact" else _count(sweeps, "sweeps")
-        kind, _, count = str(apply).partition(":")
-        if kind not in ("exact", "sweeps") or (kind == "exact" and count):
-            raise InvalidArgument(f'apply: expected "exact" or "sweeps:3", got {apply!r}')
-        self.applied_sweeps = None
-        if kind == "sweeps":
-            self.applied_sweeps = _count(count or APPLIED_SWEEPS, "apply")
-        if not by_rows and (self.sweeps is None or self.applied_sweeps is None):
+        self.applied = checked_application(apply, by_rows)
+        if not by_rows and self.sweeps is None:
             raise UnsupportedOperation(
-                f'{type(self).__name__}: "exact" goes from row to row, which {self.executor.name} '
-                f'has no kernel for: use sweeps={SWEEPS} and apply="sweeps:{APPLIED_SWEEPS}"'
+                f'{type(self).__name__}: sweeps="exact" makes factors row by row, which '
+                f"{self.executor.name} has no kernel for: use sweeps={SWEEPS}"
             )
-        self._temporaries = tuple(Temporary() for _ in range(3))
+        self._temporaries = _temporaries()
 
     # ---- applying
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        if self.reordering is None:
+            self._solve(x, y, alpha, beta)
+            return
+        (n, k), (*_, first, second) = x.shape, self._temporaries
+        with (
+            first.block(self.executor, n, k, self.dtype) as t,
+            second.block(self.executor, n, k, self.dtype) as z,
+        ):
+            self.reordering.into(x, t)
+            self._solve(t, z, 1.0, 0.0)
+            self.reordering.out_of(z, y, alpha, beta)
+
+    def _solve(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        """Apply the factors in their own order."""
         (n, k), executor, dtype = x.shape, self.executor, self.dtype
         run = executor.run
-        first, second, third = self._temporaries
-        with first.block(executor, n, k, dtype) as t, second.block(executor, n, k, dtype) as z:
-            run(vector.scale_rows, self.scale.data, x, t, 1.0, 0.0)
-            if self.applied_sweeps is None:
-                run(triangular.forward, *_arrays(self.lower), t)
-                run(vector.scale_rows, self.pivots.data, t, z, 1.0, 0.0)
-                run(triangular.backward, *_arrays(self.upper), z)
-                run(vector.scale_rows, self.scale.data, z, y, alpha, beta)
+        first, second, third, *_ = self._temporaries
+        with first.block(executor, n, k, dtype) as t:
+            if self.inverses is not None:
+                self.inverses[0]._apply(x, t, 1.0, 0.0)
+                self.inverses[1]._apply(t, y, alpha, beta)
                 return
-            with third.block(executor, n, k, dtype) as free:
-                half, free = self._swept(self.lower, t, z, free)
+            run(vector.scale_rows, self.left.data, x, t, 1.0, 0.0)
+            if self.applied[0] == "exact":
+                substitute(self.lower, self._ones, t, upper=False, factor=1.0)
+                run(vector.scale_rows, self.pivots.data, t, t, 1.0, 0.0)
+                substitute(self.upper, self._ones, t, upper=True, factor=1.0)
+                run(vector.scale_rows, self.right.data, t, y, alpha, beta)
+                return
+            with second.block(executor, n, k, dtype) as z, third.block(executor, n, k, dtype) as f:
+                half, free = self._swept(self.lower, t, z, f)
                 run(vector.scale_rows, self.pivots.data, half, t, 1.0, 0.0)
                 whole, free = self._swept(self.upper, t, free, half)
-                run(vector.scale_rows, self.scale.data, whole, y, alpha, beta)
+                run(vector.scale_rows, self.right.data, whole, y, alpha, beta)
 
     def _swept(self, N: Csr, b: Array, a: Array, free: Array) -> tuple[Array, Array]:
         """Solve ``(I - N) z = b`` by sweeps ``z = b + N z``; return z and the other array."""
         z = b
-        for _ in range(self.applied_sweeps or 0):
+        for _ in range(self.applied[1]):
             self.executor.run(vector.axpby, b, a, 1.0, 0.0)
             N._apply(z, a, 1.0, 1.0)
             z, a, free = a, free, a
@@ -191,13 +265,28 @@ class Ilu(Preconditioner):
     # ---- moving
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
+        made = self._changed(change)
+        made._prepare()
+        return made
+
+    def _changed(self, change: Callable[[LinOp], LinOp]) -> Self:
+        """Return a copy whose parts were changed, before it is prepared."""
         made = super()._remade(change)
-        made._pattern = None if made.executor != self.executor else self._pattern
+        if self.inverses is not None:
+            made.inverses = tuple(change(part) for part in self.inverses)  # type: ignore[assignment]
+        if made.executor != self.executor:
+            made._widened = None
+            if self.reordering is not None:
+                made.reordering = self.reordering.to(made.executor)
+        if made.reordering is not None and made.dtype != self.dtype:
+            made.reordering = made.reordering.astype(made.dtype)
         made._choose(*self._asked)
+        if made.applied != self.applied:  # another executor has another default
+            made.inverses = made._inverted() if made.applied[0] == "isai" else None
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pattern": None}  # found again when values change
+        return {**self.__dict__, "_widened": None}  # found again when values change
 
     @property
     def T(self) -> Self:
@@ -210,8 +299,15 @@ class Ilu(Preconditioner):
         return self._turned(lambda part: part.transpose().conj())
 
     def _turned(self, turn: Callable[[Any], Any]) -> Self:
-        made = self._remade(lambda part: turn(part))
+        made = self._changed(lambda part: turn(part))
         made.lower, made.upper = made.upper, made.lower
+        made.left, made.right = made.right, made.left
+        if made.inverses is not None:
+            made.inverses = made.inverses[::-1]
+        if made.reordering is not None:
+            made.reordering = made.reordering.transposed()
+        made._widened = None
+        made._prepare()
         return made
 
 
@@ -224,8 +320,8 @@ class Ic(Ilu):
     ----------
     A : matrix, shape (n, n)
         Hermitian positive definite; the part above the diagonal is read.
-    level, sweeps, apply, executor
-        As for :class:`Ilu`.
+    level, sweeps, apply, order, executor
+        As for :class:`Ilu`; ``match`` is refused, which would not keep the matrix Hermitian.
 
     Raises
     ------
@@ -255,8 +351,26 @@ class Ic(Ilu):
     hermitian = True
 
 
-def _arrays(A: Csr) -> tuple[Array, Array, Array]:
-    return A.indptr, A.indices, A.data
+def _temporaries() -> tuple[Temporary, ...]:
+    return tuple(Temporary() for _ in range(5))
+
+
+def checked_application(apply: str | None, by_rows: bool) -> tuple[str, int]:
+    """Return how triangles are applied, and the number of sweeps or the power.
+
+    Raises
+    ------
+    InvalidArgument
+        If that is not a way.
+    """
+    if apply is None:
+        apply = "exact" if by_rows else f"sweeps:{APPLIED_SWEEPS}"
+    kind, _, count = str(apply).partition(":")
+    if kind not in ("exact", "sweeps", "isai") or (kind == "exact" and count):
+        raise InvalidArgument(f'apply: expected "exact", "sweeps:3" or "isai:1", got {apply!r}')
+    if kind == "exact":
+        return kind, 0
+    return kind, _count(count or (APPLIED_SWEEPS if kind == "sweeps" else 1), "apply")
 
 
 def _count(value: Any, name: str) -> int:
@@ -265,5 +379,5 @@ def _count(value: Any, name: str) -> int:
     except (TypeError, ValueError):
         count = 0
     if count < 1 or (isinstance(value, float) and value % 1):
-        raise InvalidArgument(f"{name}: expected a number of sweeps of at least 1, got {value!r}")
+        raise InvalidArgument(f"{name}: expected an integer of at least 1, got {value!r}")
     return count

@@ -12,11 +12,13 @@ from .base import Preconditioner
 from .block_jacobi import BlockJacobi
 from .chebyshev import Chebyshev
 from .ilu import Ic, Ilu
+from .isai import Fsai, Isai
 from .jacobi import Jacobi
 from .l1jacobi import L1Jacobi
 from .multigrid import Amg, Multigrid
 from .polynomial import Polynomial
 from .schwarz import Schwarz
+from .sor import Sor, Ssor
 
 #: What ``M="..."`` may say.
 BY_NAME: dict[str, type[Preconditioner]] = {
@@ -30,6 +32,10 @@ BY_NAME: dict[str, type[Preconditioner]] = {
     "chebyshev": Chebyshev,
     "amg": Amg,
     "multigrid": Multigrid,
+    "isai": Isai,
+    "fsai": Fsai,
+    "sor": Sor,
+    "ssor": Ssor,
 }
 
 

@@ -9,7 +9,7 @@ True
 
 from typing import Any as _Any
 
-from . import distributed, graph, linalg, loggers, preconditioners, solvers, stop
+from . import distributed, graph, linalg, loggers, preconditioners, reorder, solvers, stop
 from .core import errors, io
 from .core.distributed import distribute
 from .core.executor import Executor
@@ -102,6 +102,7 @@ __all__ = [
     "preconditioners",
     "profile",
     "read",
+    "reorder",
     "rigid_body_modes",
     "sddmm",
     "set_default_executor",

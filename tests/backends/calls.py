@@ -362,6 +362,86 @@ def _a_pattern_with_its_diagonal(values: dict[str, Any], extents: dict[str, int]
         values["x"] = numbers(rng, (n, values["x"].shape[1]), values["x"].dtype)
 
 
+def _a_triangle(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put a small matrix there, and the rows of a level, or all rows of a triangle in order."""
+    upper = values["upper"] = values["upper"] % 2
+    _a_pattern_with_its_diagonal(values, extents)
+    n, index = values["indptr"].size - 1, values["indptr"].dtype
+    if "level" in values:
+        values["level"] = np.full(n, -77, index)
+        return
+    values["inverse"] = numbers(np.random.default_rng(n), (n,), values["data"].dtype)
+    values["data"] /= 8
+    level = np.zeros(n, index)
+    arrays = (values["indptr"], values["indices"], upper)
+    REFERENCE.run(OPERATIONS["triangular.levels"], *arrays, level)
+    rows = np.argsort(level, kind="stable").astype(index)
+    bounds = np.searchsorted(level[rows], np.arange(level.max(initial=-1) + 2)).astype(index)
+    if "bounds" in values:
+        values |= {"rows": rows, "bounds": bounds}
+    else:
+        values["rows"] = rows[level[rows] == min(1, level.max(initial=0))]
+
+
+def _an_inverse_on_a_pattern(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put a small matrix and a pattern there; a triangle has that of its own rows."""
+    if "upper" in values:
+        values["upper"] %= 2
+    _a_pattern_with_its_diagonal(values, extents)
+    n, index, dtype = values["indptr"].size - 1, values["indptr"].dtype, values["data"].dtype
+    rng = np.random.default_rng(n + 1)
+    pattern = (rng.random((n, n)) < 0.3) | np.eye(n, dtype=bool)
+    if "upper" in values:
+        half = np.triu if values["upper"] else np.tril
+        pattern = half(pattern)
+        row = np.repeat(np.arange(n), np.diff(values["indptr"]))
+        inside = values["indices"] > row if values["upper"] else values["indices"] < row
+        values["data"] = values["data"][inside]
+        values["indices"] = values["indices"][inside]
+        values["indptr"] = np.searchsorted(row[inside], np.arange(n + 1)).astype(index)
+    row, columns = np.nonzero(pattern)
+    values["pointers"] = np.searchsorted(row, np.arange(n + 1)).astype(index)
+    values["columns"] = columns.astype(index)
+    values["w"] = np.full(columns.size, np.nan, dtype)
+    values["rows"] = np.arange(n)[:: 2 if n > 3 else 1].astype(index)
+    if "work" in values:
+        width = int(pattern.sum(axis=1).max(initial=0))
+        values |= {"width": width, "count": values["rows"].size}
+        values["work"] = np.zeros(width * (width + 1) * values["rows"].size, dtype)
+        if n > 2:  # a row and its diagonal entry have no inverse
+            values["data"][values["indptr"][2] : values["indptr"][3]] = 0
+
+
+def _factors_by_thresholds(values: dict[str, Any], extents: dict[str, int]) -> None:
+    _a_pattern_with_its_diagonal(values, extents)
+    n, fill = values["indptr"].size - 1, 3
+    values |= {"fill": fill, "drop": 0.05}
+    for name, entries in (("lower", n * fill), ("upper", n * (fill + 1))):
+        values[name] = np.full(entries, np.nan, values["a"].dtype)
+        values[f"{name}_indices"] = np.full(entries, -77, values["indptr"].dtype)
+        values[f"{name}_length"] = np.full(n, -77, values["indptr"].dtype)
+
+
+def _costs(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put real costs of a random pattern there; in some patterns a row is empty."""
+    _a_pattern_with_its_diagonal(values, extents)
+    n, rng = values["indptr"].size - 1, np.random.default_rng(extents["n"])
+    if "cost" in values:
+        values["cost"] = rng.random(values["indices"].size).astype(values["cost"].dtype)
+    if n > 6:
+        kept = np.repeat(np.arange(n), np.diff(values["indptr"])) != 4
+        values |= {name: values[name][kept] for name in ("cost", "indices") if name in values}
+        length = values["indptr"][5] - values["indptr"][4]
+        values["indptr"] = values["indptr"].copy()
+        values["indptr"][5:] -= length
+    if "color" in values:
+        values["color"] = np.full(n, -77, values["indptr"].dtype)
+        return
+    values["column"] = np.full(n, -77, values["indptr"].dtype)
+    for name in ("u", "v"):
+        values[name] = np.full(n, np.nan, values["cost"].dtype)
+
+
 def _nearly_symmetric(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Make a square matrix of which most entries have a mirror image; a fifth is not sorted."""
     n, data, index = extents["n"], values["data"], values["indices"].dtype
@@ -466,8 +546,14 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "facts.symmetry": _nearly_symmetric,
     "parilu.sweep": _a_pattern_with_its_diagonal,
     "triangular.factorize": _a_pattern_with_its_diagonal,
-    "triangular.forward": _a_pattern_with_its_diagonal,
-    "triangular.backward": _a_pattern_with_its_diagonal,
+    "triangular.levels": _a_triangle,
+    "triangular.level": _a_triangle,
+    "triangular.substitute": _a_triangle,
+    "triangular.threshold": _factors_by_thresholds,
+    "isai.triangle": _an_inverse_on_a_pattern,
+    "isai.general": _an_inverse_on_a_pattern,
+    "ordering.matching": _costs,
+    "ordering.colors": _costs,
     "gmres.rotate": _first_residual,
     "gmres.solve": _only_what_counts,
     "gmres.combine": _only_what_counts,

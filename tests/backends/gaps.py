@@ -2,10 +2,18 @@
 
 # {"backend": {"operation": "why"}}
 _BY_ROWS = (
-    "goes from row to row, which is work for one thread: devices make factors by parilu.sweep"
+    "goes from row to row, which is work for one thread: devices make factors by parilu.sweep, and "
+    "levels and matchings are found on the host"
 )
 _ON_HOSTS = dict.fromkeys(
-    ("triangular.factorize", "triangular.forward", "triangular.backward"), _BY_ROWS
+    (
+        "triangular.factorize",
+        "triangular.levels",
+        "triangular.threshold",
+        "ordering.matching",
+        "ordering.colors",
+    ),
+    _BY_ROWS,
 )
 KNOWN_GAPS: dict[str, dict[str, str]] = {
     "cuda": _ON_HOSTS,

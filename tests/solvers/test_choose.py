@@ -194,7 +194,26 @@ def test_short_attempts_are_continued_with_the_whole_budget(on, monkeypatch):
     assert "bicgstab: bicgstab ended with not converged after 6 iterations" in result.notes
 
 
-def test_hard_systems_end_with_the_direct_solver(on, rng):
+def test_matrices_that_defeat_jacobi_are_solved_with_incomplete_factors(on):
+    S = chemistry(150) @ np.diag(np.geomspace(1.0, 1e7, 150))
+    b = S @ np.ones(150)
+    result = wl.solve(wl.Csr(S, executor=on), b, rtol=1e-10, restart=10)
+    assert result.converged and result.solver == "Gmres"
+    assert any(note.startswith("gmres with ilu of the matched matrix") for note in result.notes)
+
+
+def test_factors_that_cannot_be_made_are_told(on, monkeypatch):
+    monkeypatch.setattr(choose, "SHORT", 2)
+    S = -poisson(6).toarray()
+    S[np.arange(0, 36, 2), np.arange(0, 36, 2)] *= -1.0
+    S[0, 0] = np.inf
+    result = wl.solve(wl.Csr(S, executor=on), np.ones(36))
+    assert not result.converged
+    assert any("with ilu of the matched matrix failed" in note for note in result.notes)
+
+
+def test_hard_systems_end_with_the_direct_solver(on, monkeypatch):
+    monkeypatch.setattr(choose, "_factored", lambda *arguments: [])
     n = 1100  # too large for GMRES without restarts
     values = np.geomspace(1.0, 1e9, n)
     S = sp.csr_array(sp.diags_array(values) @ np.roll(np.eye(n), 1, axis=0) + sp.eye_array(n))
@@ -214,6 +233,7 @@ def test_a_singular_matrix_is_told_and_the_best_iterate_is_returned(on):
 
 def test_no_direct_solver_for_matrices_that_may_fill_the_memory(monkeypatch):
     monkeypatch.setattr(choose, "SHORT", 5)
+    monkeypatch.setattr(choose, "_factored", lambda *arguments: [])
     S = sp.csr_array(sp.diags_array(np.geomspace(1.0, 1e12, 40)) @ shift(40))
     for limit, solver in ((8 * 40 * 40, "Direct"), (8 * 40 * 40 - 1, "Gmres")):
         monkeypatch.setattr(choose, "DIRECT_BYTES", limit)

@@ -159,11 +159,96 @@ def test_options_are_checked(options, message):
         Ilu(wl.Csr(np.eye(2)), **options)
 
 
-def test_exact_is_refused_where_rows_are_not_gone_through(on):
+def test_exact_factors_are_refused_where_rows_are_not_gone_through(on, rng):
     A = wl.Csr(poisson(3), executor=on)
     if on.supports(triangular.factorize):
         assert "row by row" in Ilu(A, **BY_ROWS).notes[0]
     else:
         with pytest.raises(wl.errors.UnsupportedOperation, match="has no kernel"):
             Ilu(A, **BY_ROWS)
+        x = rng.standard_normal(9)  # substitution is there all the same
+        exact, swept = (Ilu(A, sweeps=9, apply=apply) @ x for apply in ("exact", "sweeps:9"))
+        np.testing.assert_allclose(exact, swept, rtol=1e-12)
     assert isinstance(wl.solvers.Cg(A, M="ic:sweeps=2,level=1").M, Ic)
+
+
+def shifted(n: int) -> sp.csr_array:
+    """Return a matrix whose large entries stand beside the diagonal, which has zeros."""
+    rng = np.random.default_rng(5)
+    S = np.roll(np.diag(rng.lognormal(0, 3, n)), 1, axis=0)
+    return sp.csr_array(S + 0.05 * np.tril(rng.random((n, n)) * (rng.random((n, n)) < 0.05), -1))
+
+
+@pytest.mark.parametrize("apply", ["exact", "sweeps:30", "isai:30"])
+def test_matched_rows_have_factors_where_the_diagonal_has_zeros(on, rng, apply):
+    S = shifted(30)
+    M = Ilu(wl.Csr(S, executor=on), level=1, sweeps=30, match=True, apply=apply)
+    assert any(note.startswith("match: rows are permuted") for note in M.notes)
+    assert not any("was added" in note for note in M.notes)
+    b = rng.standard_normal(30)
+    result = wl.solvers.Gmres(wl.Csr(S, executor=on), M=M, rtol=1e-10).solve(b)
+    assert result.converged and result.iterations <= 10
+    x = rng.standard_normal((30, 2))
+    np.testing.assert_allclose(M.T.to_dense(), M.to_dense().T, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(M)) @ x, M @ x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["rcm", "amd", "nd"])
+def test_orders_are_taken_before(on, rng, order):
+    S = poisson(8)
+    A = wl.Csr(S.copy(), executor=on)
+    b = rng.standard_normal(64)
+    M = Ic(A, order=order)
+    assert f"order: {order}" in M.notes
+    result = wl.solvers.Cg(A, M=M, rtol=1e-10).solve(b)
+    plain = wl.solvers.Cg(A, M="jacobi", rtol=1e-10).solve(b)
+    assert result.converged and result.iterations < plain.iterations
+    before = M @ b
+    A.update_values(4.0 * S.data)
+    M.update()
+    np.testing.assert_allclose(M @ b, before / 4, rtol=1e-12)
+    np.testing.assert_allclose(M.astype(np.float32) @ b, before / 4, rtol=1e-4)
+    np.testing.assert_allclose(M.to("reference").H @ b, before / 4, rtol=1e-3)
+
+
+def test_orders_are_checked():
+    for options in ({"order": "best"}, {"match": 2}):
+        with pytest.raises(wl.errors.InvalidArgument, match=next(iter(options))):
+            Ilu(wl.Csr(np.eye(2)), **options)
+    with pytest.raises(wl.errors.InvalidArgument, match="Hermitian"):
+        Ic(wl.Csr(np.eye(2)), match=True)
+
+
+def test_new_values_take_no_work_on_the_pattern(on, monkeypatch):
+    S = convection(6)
+    A = wl.Csr(S.copy(), executor=on)
+    M = Ilu(A, level=1)
+
+    def refuse(*arguments):
+        raise AssertionError("the pattern was worked on")
+
+    monkeypatch.setattr("wollemi.solvers.preconditioners.factors.add", refuse)
+    monkeypatch.setattr("wollemi.solvers.preconditioners.factors.matmul", refuse)
+    A.update_values(2.0 * S.data)
+    M.update()
+
+
+def test_an_update_that_fails_in_its_middle_changes_nothing(on, rng, monkeypatch):
+    S = convection(6)
+    A = wl.Csr(S.copy(), executor=on)
+    M = Ilu(A)
+    x = rng.standard_normal(36)
+    before = M @ x
+    whole = type(M.upper).update_values
+
+    def fail(part, data):
+        if part is M.upper and not np.array_equal(on.to_host(data), upper):
+            raise MemoryError
+        whole(part, data)
+
+    upper = np.array(on.to_host(M.upper.data))
+    A.update_values(3.0 * S.data + 1.0)
+    monkeypatch.setattr(type(M.upper), "update_values", fail)
+    with pytest.raises(MemoryError):
+        M.update()
+    np.testing.assert_array_equal(M @ x, before)

@@ -1,0 +1,43 @@
+"""Substitution on a SYCL device: narrow levels one after the other in one work-group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...core.operations import triangular
+from ..simt import kernels as simt
+from . import templates
+from .table import kernel
+
+if TYPE_CHECKING:
+    from .array import UsmArray
+    from .executor import DpcppExecutor
+
+
+@kernel(triangular.substitute)
+def substitute(
+    executor: DpcppExecutor,
+    rows: UsmArray,
+    bounds: UsmArray,
+    indptr: UsmArray,
+    indices: UsmArray,
+    data: UsmArray,
+    inverse: UsmArray,
+    factor: complex,
+    upper: int,
+    x: UsmArray,
+) -> None:
+    """Launch one work-group, on a CPU of one work-item: it meets after each level."""
+    levels, k = int(bounds.shape[0]) - 1, int(x.shape[1])
+    if levels < 1 or k == 0:
+        return
+    _, block = executor.grid(1)
+    arguments = (levels, k, rows, bounds, indptr, indices, data, inverse, factor, upper, x)
+    executor.launch(
+        simt.triangular_substitute,
+        templates.SUBSTITUTE,
+        (1, block),
+        arguments,
+        data.dtype,
+        indptr.dtype,
+    )

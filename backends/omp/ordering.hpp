@@ -1,0 +1,154 @@
+// Matchings of rows and columns. See wollemi.core.operations.ordering.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "interruption.hpp"
+#include "types.hpp"
+
+namespace wl {
+
+// Shortest augmenting paths (Duff and Koster, On algorithms for permuting large entries to the
+// diagonal of a sparse matrix, SIAM J. Matrix Anal. Appl. 22 (2001), section 4), in linear memory.
+template <class T, class I>
+struct ordering_matching {
+  using R = real_t<T>;
+  const I *indptr, *indices;
+  const T* cost;
+  I* column;
+  T *u, *v;
+  i64 p, e, n;
+
+  static constexpr I kNone = I(-1);
+  static constexpr R kFar = std::numeric_limits<R>::infinity();
+
+  struct State {
+    std::vector<R> row_dual, column_dual, distance;
+    std::vector<I> row_of, from; // of a column: the row matched to it, the row it was reached from
+    std::vector<char> done;
+    std::vector<I> touched;
+    std::vector<std::pair<R, I>> heap;
+  };
+
+  void operator()(int) const {
+    State s;
+    const auto size = static_cast<std::size_t>(n);
+    s.row_dual.assign(size, R(0)), s.column_dual.assign(size, kFar);
+    s.distance.assign(size, kFar);
+    s.row_of.assign(size, kNone), s.from.assign(size, kNone);
+    s.done.assign(size, 0);
+    begin(s);
+    for (i64 i = 0; i < n && !interrupted(); ++i)
+      if (column[i] == kNone)
+        augment(s, static_cast<I>(i));
+    for (i64 i = 0; i < n; ++i)
+      u[i] = T(s.row_dual[i]), v[i] = T(s.column_dual[i]);
+    end_if_interrupted();
+  }
+
+  // Duals from the least costs of columns, then of rows; what is tight then is matched at once.
+  void begin(State& s) const {
+    for (i64 q = 0; q < indptr[n]; ++q)
+      s.column_dual[indices[q]] = std::min(s.column_dual[indices[q]], real(cost[q]));
+    for (R& dual : s.column_dual)
+      dual = dual == kFar ? R(0) : dual;
+    for (i64 i = 0; i < n; ++i) {
+      column[i] = kNone;
+      R least = kFar;
+      for (I q = indptr[i]; q < indptr[i + 1]; ++q)
+        least = std::min(least, real(cost[q]) - s.column_dual[indices[q]]);
+      s.row_dual[i] = least == kFar ? R(0) : least;
+      for (I q = indptr[i]; q < indptr[i + 1] && column[i] == kNone; ++q)
+        if (const I j = indices[q];
+            s.row_of[j] == kNone && real(cost[q]) - s.column_dual[j] == s.row_dual[i])
+          s.row_of[j] = static_cast<I>(i), column[i] = j;
+    }
+  }
+
+  // The shortest path from row `first` to a free column, by Dijkstra's algorithm.
+  void augment(State& s, I first) const {
+    I row = first, end = kNone;
+    R base(0);
+    s.touched.clear(), s.heap.clear();
+    for (;;) {
+      for (I q = indptr[row]; q < indptr[row + 1]; ++q) {
+        const I j = indices[q];
+        if (s.done[j])
+          continue;
+        const R length = base + (real(cost[q]) - s.row_dual[row] - s.column_dual[j]);
+        if (length < s.distance[j]) {
+          if (s.distance[j] == kFar)
+            s.touched.push_back(j);
+          s.distance[j] = length, s.from[j] = row;
+          s.heap.emplace_back(-length, -j);
+          std::push_heap(s.heap.begin(), s.heap.end());
+        }
+      }
+      I next = kNone;
+      while (!s.heap.empty() && next == kNone) {
+        std::pop_heap(s.heap.begin(), s.heap.end());
+        const I j = -s.heap.back().second;
+        s.heap.pop_back();
+        if (!s.done[j])
+          next = j;
+      }
+      if (next == kNone)
+        break;
+      if (s.row_of[next] == kNone) {
+        end = next;
+        break;
+      }
+      s.done[next] = 1;
+      base = s.distance[next];
+      row = s.row_of[next];
+    }
+    if (end != kNone)
+      take(s, first, end);
+    for (const I j : s.touched)
+      s.distance[j] = kFar, s.done[j] = 0;
+  }
+
+  void take(State& s, I first, I end) const {
+    const R length = s.distance[end];
+    s.row_dual[first] += length;
+    for (const I j : s.touched)
+      if (s.done[j]) {
+        s.column_dual[j] += s.distance[j] - length;
+        s.row_dual[s.row_of[j]] += length - s.distance[j];
+      }
+    for (I j = end; j != kNone;) {
+      const I row = s.from[j], before = column[row];
+      s.row_of[j] = row, column[row] = j;
+      j = row == first ? kNone : before;
+    }
+  }
+};
+
+template <class I>
+struct ordering_colors {
+  const I *indptr, *indices;
+  I* color;
+  i64 p, e, n;
+
+  void operator()(int) const {
+    std::vector<i64> taken; // by which row a color was last found with a neighbour
+    for (i64 i = 0; i < n; ++i) {
+      for (I q = indptr[i]; q < indptr[i + 1]; ++q)
+        if (indices[q] < i) {
+          const auto other = static_cast<std::size_t>(color[indices[q]]);
+          if (other >= taken.size())
+            taken.resize(other + 1, -1);
+          taken[other] = i;
+        }
+      std::size_t free = 0;
+      while (free < taken.size() && taken[free] == i)
+        ++free;
+      color[i] = static_cast<I>(free);
+    }
+  }
+};
+
+} // namespace wl

@@ -1,0 +1,96 @@
+"""Matchings of rows and columns."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from ...core.executor import Array, Executor
+from ...core.operations import ordering
+from .table import kernel
+
+
+@kernel(ordering.matching)
+def matching(
+    executor: Executor,
+    indptr: Array,
+    indices: Array,
+    cost: Array,
+    column: Array,
+    u: Array,
+    v: Array,
+) -> None:
+    """Give every row a column by a shortest augmenting path."""
+    n, cost = column.size, cost.real
+    rows = [slice(indptr[i], indptr[i + 1]) for i in range(n)]
+    row_of = np.full(n, -1, column.dtype)
+    column[...] = -1
+    least = np.full(n, np.inf, cost.dtype)
+    np.minimum.at(least, indices, cost)
+    v[...] = np.where(np.isfinite(least), least, 0)
+    u[...] = 0
+    for i, row in enumerate(rows):
+        if indices[row].size == 0:
+            continue
+        reduced = cost[row] - v[indices[row]].real
+        u[i] = reduced.min()
+        tight = indices[row][(reduced == u[i].real) & (row_of[indices[row]] < 0)]
+        if tight.size:
+            column[i], row_of[tight[0]] = tight[0], i
+    for i in np.flatnonzero(column < 0):
+        _augment(i, rows, indices, cost, column, row_of, u, v)
+
+
+def _augment(
+    first: int,
+    rows: list[slice],
+    indices: Array,
+    cost: Array,
+    column: Array,
+    row_of: Array,
+    u: Array,
+    v: Array,
+) -> None:
+    """Follow the shortest path from a row to a free column."""
+    distance: dict[int, float] = {}
+    origin: dict[int, int] = {}
+    done: set[int] = set()
+    heap: list[tuple[float, int]] = []
+    row, base = first, cost.dtype.type(0)
+    while True:
+        for j, c in zip(indices[rows[row]].tolist(), cost[rows[row]], strict=True):
+            length = base + (c - u[row].real - v[j].real)
+            if j not in done and length < distance.get(j, np.inf):
+                distance[j], origin[j] = length, row
+                heapq.heappush(heap, (length, j))
+        while heap and heap[0][1] in done:
+            heapq.heappop(heap)
+        if not heap:
+            return
+        _, nearest = heapq.heappop(heap)
+        if row_of[nearest] < 0:
+            break
+        done.add(nearest)
+        base, row = distance[nearest], int(row_of[nearest])
+    length = distance[nearest]
+    u[first] += length
+    for j in done:
+        v[j] += distance[j] - length
+        u[row_of[j]] += length - distance[j]
+    at = nearest
+    while True:
+        row = origin[at]
+        before, column[row], row_of[at] = int(column[row]), at, row
+        if row == first:
+            return
+        at = before
+
+
+@kernel(ordering.colors)
+def colors(executor: Executor, indptr: Array, indices: Array, color: Array) -> None:
+    """Give every row the first color that its neighbours before it do not have."""
+    for i in range(color.size):
+        row = indices[indptr[i] : indptr[i + 1]]
+        taken = set(color[row[row < i]].tolist())
+        color[i] = next(c for c in range(color.size) if c not in taken)

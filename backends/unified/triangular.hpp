@@ -1,0 +1,38 @@
+// Solves with triangular matrices, a row at a time. See wollemi.core.operations.triangular.
+#pragma once
+#include "status.hpp"
+
+namespace wl {
+
+// Row i of x, from the rows that it needs.
+template <class T, class I>
+WL_DEVICE void substitute_row(const I* indptr, const I* indices, const T* data, const T* inverse,
+                              T factor, i64 upper, mat<T> x, i64 i, i64 c) {
+  T sum(0);
+  for (i64 e = indptr[i]; e < indptr[i + 1]; ++e) {
+    const i64 j = indices[e];
+    if (upper ? j > i : j < i)
+      sum += data[e] * x(j, c);
+  }
+  x(i, c) = inverse[i] * (x(i, c) + factor * sum);
+}
+
+template <class T, class I>
+struct triangular_level {
+  const I *rows, *indptr, *indices;
+  const T *data, *inverse;
+  T factor;
+  i64 upper;
+  mat<T> x;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 t, i64 c, const column_state&) const {
+    substitute_row(indptr, indices, data, inverse, factor, upper, x, rows[t], c);
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+} // namespace wl

@@ -1,0 +1,227 @@
+"""Solves with triangular matrices: levels of rows, and what a matrix stores of its triangles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from ..dtypes import common_dtype, is_narrow
+from ..errors import ExecutorUnavailable, InvalidArgument, InvalidMatrix, ShapeMismatch
+from ..operands import as_block, like
+from ..operations import triangular, vector
+from ..registry import executor as executor_by_name
+from ..store import Key
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+    from ..operation import Operation
+    from .csr import Csr
+
+#: What the triangle is read as: itself, its transpose, its conjugate transpose.
+TRANSPOSES = ("N", "T", "H")
+
+
+class Segment(NamedTuple):
+    """Levels that one call computes: one wide level, whose ``bounds`` is None, or several."""
+
+    rows: Array
+    bounds: Array | None
+
+
+def segments(A: Csr, *, upper: bool) -> tuple[Segment, ...]:
+    """Return the rows of a triangle in an order in which each follows those that it needs.
+
+    It is found on the host once for a pattern, and stored with it. Executors that launch kernels
+    compute a wide level in a launch of its own (:attr:`Executor.level_rows`), and runs of narrow
+    ones in one launch.
+
+    References
+    ----------
+    E. Anderson and Y. Saad, Solving sparse triangular linear systems on parallel computers, Int. J.
+    High Speed Computing 1 (1989).
+    """
+    return A._pattern.get(_SEGMENTS.of_size(upper), lambda: _make_segments(A, upper))
+
+
+_SEGMENTS: Key[tuple[Segment, ...]] = Key("levels of a triangle")
+
+
+def host_of(executor: Executor, operation: Operation) -> Executor:
+    """Return an executor of the host that has an operation: the given one if it is such a one."""
+    if executor.supports(operation):
+        return executor
+    try:
+        return executor_by_name("omp")
+    except ExecutorUnavailable:
+        return executor_by_name("reference")
+
+
+def _make_segments(A: Csr, upper: bool) -> tuple[Segment, ...]:
+    executor, dtype = A.executor, A.index_dtype
+    indptr, indices = (np.asarray(executor.to_host(a)) for a in (A.indptr, A.indices))
+    level = np.empty(A.shape[0], dtype)
+    host_of(executor, triangular.levels).run(triangular.levels, indptr, indices, int(upper), level)
+    order = np.argsort(level, kind="stable").astype(dtype)
+    widths = np.bincount(level) if level.size else np.zeros(0, np.int64)
+    bounds = np.concatenate([[0], np.cumsum(widths)])
+    rows = executor.from_host(order)
+    least = executor.level_rows
+    alone = widths >= least if least is not None else np.zeros(widths.size, bool)
+    made, first = [], 0
+    while first < widths.size:
+        last = first + 1
+        while not alone[first] and last < widths.size and not alone[last]:
+            last += 1
+        begin, end = int(bounds[first]), int(bounds[last])
+        inner = (
+            None
+            if alone[first]
+            else executor.from_host((bounds[first : last + 1] - begin).astype(dtype))
+        )
+        made.append(Segment(rows[begin:end], inner))
+        first = last
+    return tuple(made)
+
+
+def substitute(A: Csr, inverse: Array, x: Array, *, upper: bool, factor: complex = -1.0) -> None:
+    """Set ``x_i = inverse_i (x_i + factor sum_(j < i) a_ij x_j)``, in place; ``j > i`` if upper.
+
+    Parameters
+    ----------
+    A : Csr, shape (n, n)
+        Its entries of the other triangle and of the diagonal are not read.
+    inverse : array, shape (n,)
+        The inverse of the diagonal; ones for a unit diagonal.
+    x : array, shape (n, k)
+        The right-hand sides, and then the solution.
+    """
+    run, arrays = A.executor.run, (A.indptr, A.indices, A.data)
+    for rows, bounds in segments(A, upper=upper):
+        if bounds is None:
+            run(triangular.level, rows, *arrays, inverse, factor, int(upper), x)
+        else:
+            run(triangular.substitute, rows, bounds, *arrays, inverse, factor, int(upper), x)
+
+
+class Triangle:
+    """A triangle of a matrix with the inverse of its diagonal; follows new values.
+
+    Parameters
+    ----------
+    A : Csr, shape (n, n)
+        The matrix.
+    upper, unit : bool
+        Which triangle of it, and whether its diagonal counts as ones.
+    transpose : {"N", "T", "H"}
+        Whether the triangle is then transposed.
+    """
+
+    def __init__(self, A: Csr, upper: bool, unit: bool, transpose: str) -> None:
+        self.unit, self.transpose = unit, transpose
+        self.upper = upper == (transpose == "N")
+        self.matrix, self.inverse = self._made(A)
+
+    def _made(self, A: Csr) -> tuple[Csr, Array]:
+        matrix = A._with_data(A.data)  # A itself would be a circle, in which memory stays
+        if self.transpose != "N":
+            pattern, order = A.transposed_pattern()
+            data = A.data[order]
+            matrix = pattern._with_data(data.conj() if self.transpose == "H" else data)
+        if self.unit:
+            return matrix, A.executor.xp.ones(A.shape[0], dtype=A.dtype)
+        return matrix, _inverse_diagonal(matrix)
+
+    def update_values(self, A: Csr) -> None:
+        """Take over new values."""
+        self._outdated = A._with_data(A.data)
+
+    _outdated: Csr | None = None
+
+    def solve(self, x: Array) -> None:
+        """Solve with the triangle, in place."""
+        if self._outdated is not None:  # found here, so that new values are never refused
+            self.matrix, self.inverse = self._made(self._outdated)
+            self._outdated = None
+        substitute(self.matrix, self.inverse, x, upper=self.upper)
+
+
+_TRIANGLE: Key[Triangle] = Key("triangle")
+
+
+def _inverse_diagonal(A: Csr) -> Array:
+    xp = A.executor.xp
+    d = A.diagonal()
+    missing = d == 0
+    if bool(xp.any(missing)):
+        values = np.asarray(A.executor.to_host(d))
+        row = int(np.flatnonzero(values == 0)[0])
+        raise InvalidMatrix(
+            f"solve_triangular: the diagonal is 0 in row {row}: the triangle is singular; "
+            "unit=True takes ones for the diagonal"
+        )
+    return 1 / d
+
+
+class SolvesTriangles:
+    """What a matrix by compressed rows offers for solves with its triangles."""
+
+    def solve_triangular(
+        self, b: Any, *, lower: bool = True, unit: bool = False, trans: str = "N"
+    ) -> Any:
+        """Solve with a triangle of this matrix, by substitution.
+
+        Parameters
+        ----------
+        b : array, shape (n,) or (n, k)
+            Right-hand sides.
+        lower : bool
+            Whether the lower triangle is meant; entries of the other one are not read.
+        unit : bool
+            Whether the diagonal counts as ones; its entries are not read then.
+        trans : {"N", "T", "H"}
+            Solve with the triangle, its transpose, or its conjugate transpose.
+
+        Returns
+        -------
+        array, of the shape and kind of b
+            The solution.
+
+        Raises
+        ------
+        InvalidMatrix
+            If the diagonal has a zero.
+        ShapeMismatch, InvalidArgument
+            If the matrix is not square, ``b`` does not fit, or ``trans`` is none of these.
+
+        Notes
+        -----
+        Rows of one level need none of each other and are computed side by side. The levels are
+        found on the host when they are first needed, and stored with the pattern.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[2.0, 9.0], [1.0, 4.0]]))
+        >>> A.solve_triangular(np.array([2.0, 5.0]))
+        array([1., 1.])
+        >>> A.solve_triangular(np.array([11.0, 4.0]), lower=False)
+        array([1., 1.])
+        """
+        A = cast("Csr", self)
+        n, columns = A.shape
+        if n != columns:
+            raise ShapeMismatch(f"solve_triangular needs a square matrix, got {n}x{columns}")
+        if trans not in TRANSPOSES:
+            raise InvalidArgument(f"trans: expected one of N, T, H, got {trans!r}")
+        executor = A.executor
+        block = as_block(executor, b, n, "b")
+        if is_narrow(A.dtype):
+            A = A.astype(np.float32)
+        dtype = common_dtype(A.dtype, block.dtype)
+        A = A.astype(dtype)
+        x = executor.allocate(tuple(block.shape), dtype)
+        executor.run(vector.axpby, block.astype(dtype), x, 1.0, 0.0)
+        key = _TRIANGLE.of_size(bool(lower), bool(unit), trans)
+        A._copies.get(key, lambda: Triangle(A, not lower, bool(unit), trans)).solve(x)
+        return like(executor, x, b)

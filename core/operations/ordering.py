@@ -1,0 +1,18 @@
+"""Matchings of rows and columns, for hosts: a path is followed from one row to the next."""
+
+from ..operation import declare
+
+matching = declare(
+    "ordering.matching",
+    "indptr: in I[p], indices: in I[e], cost: in T[e], column: out I[n], u: out T[n], v: out T[n]",
+    "column_i = the column of row i in a matching of as many rows as possible whose sum of costs "
+    "is least, -1 of a row without one; the duals are u_i + v_j <= cost_ij, equal where i and j "
+    "are matched; costs are real and finite",
+)
+
+colors = declare(
+    "ordering.colors",
+    "indptr: in I[p], indices: in I[e], color: out I[n]",
+    "color_i = the smallest one that no row j < i has of which (i, j) is an entry; the pattern is "
+    "symmetric",
+)

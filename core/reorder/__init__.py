@@ -1,0 +1,11 @@
+"""Orders of rows and columns: less fill, narrower bands, larger diagonals."""
+
+from .degree import amd
+from .dissection import nested_dissection
+from .matching import Matching, matching
+from .rcm import rcm
+
+#: What ``order="..."`` of a preconditioner may say.
+ORDERS = {"rcm": rcm, "amd": amd, "nd": nested_dissection}
+
+__all__ = ["ORDERS", "Matching", "amd", "matching", "nested_dissection", "rcm"]

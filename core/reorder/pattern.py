@@ -1,0 +1,49 @@
+"""What all orders share: the symmetric pattern of a matrix on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgument, ShapeMismatch
+from ..formats import Csr, Matrix, Permutation
+from ..operator import as_linop
+
+
+def square_matrix(A: Any, who: str) -> Matrix:
+    """Return a square matrix.
+
+    Raises
+    ------
+    InvalidArgument, ShapeMismatch
+        If ``A`` has no entries, or is not square.
+    """
+    matrix = as_linop(A)
+    if not isinstance(matrix, Matrix):
+        raise InvalidArgument(
+            f"{who} needs a matrix, whose entries it reads; got {type(A).__name__}"
+        )
+    if matrix.shape[0] != matrix.shape[1]:
+        rows, columns = matrix.shape
+        raise ShapeMismatch(f"{who} needs a square matrix, got {rows}x{columns}")
+    return matrix
+
+
+def pattern(A: Matrix) -> Any:
+    """Return the entries of a square matrix and its transpose as ones, by SciPy's rows."""
+    from scipy.sparse import csr_array
+
+    S: Csr = A.asformat("csr")
+    indptr, indices = (np.asarray(S.executor.to_host(a)) for a in (S.indptr, S.indices))
+    ones = csr_array((np.ones(indices.size, np.int8), indices, indptr), shape=S.shape)
+    both = csr_array(ones.astype(bool) + ones.T.astype(bool)).astype(np.float64)
+    both.sum_duplicates()
+    return both
+
+
+def as_permutation(order: np.ndarray[Any, Any], A: Matrix) -> Permutation:
+    """Return an order as a permutation where the matrix is."""
+    made = Permutation(np.asarray(order, np.int64), dtype=A.dtype, executor=A.executor)
+    made._follows = A._follows
+    return made

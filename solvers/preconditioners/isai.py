@@ -1,0 +1,327 @@
+"""Approximate inverses on a pattern of entries: set up and applied by operations on all rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.dtypes import is_complex, real_dtype
+from ...core.errors import InvalidArgument, InvalidMatrix
+from ...core.formats import Csr, Matrix
+from ...core.formats.arithmetic import add, matmul
+from ...core.formats.rowwise import with_index_dtype
+from ...core.lazy import Temporary
+from ...core.operations import isai
+from .base import Preconditioner
+from .factors import identity, kept, row_of_entries
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
+
+#: Entries of a row of the inverse at most: the small systems take the cube of it.
+MOST_ENTRIES = 64
+
+#: Bytes of the small systems that are solved at once.
+WORK_BYTES = 1 << 27
+
+
+class Isai(Preconditioner):
+    """An approximate inverse of the matrix on the pattern of a power of it.
+
+    Row ``i`` of ``M`` has ``(M A)_ij = 1 if i == j else 0`` for all ``j`` in its pattern: a small
+    system for each row. Set-up and application go over all rows at once, on every executor.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        Any square matrix.
+    power : int
+        The pattern is that of ``A ** power`` and the diagonal: more entries, fewer iterations.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the matrix has NaN or Inf.
+    InvalidArgument
+        If ``power`` is not at least 1.
+
+    Notes
+    -----
+    A row has its 64 largest entries at most. Where the small system of a row has no inverse, the
+    row is that of Jacobi, or that of the identity, and ``notes`` say how often. The inverse of a
+    Hermitian matrix is not Hermitian in general: :class:`Fsai` is, for CG.
+
+    References
+    ----------
+    H. Anzt, T. K. Huckle, J. Braeckle and J. Dongarra, Incomplete sparse approximate inverses for
+    parallel preconditioning, Parallel Computing 71 (2018).
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[4.0, 1.0], [2.0, 3.0]]))
+    >>> A @ (wl.preconditioners.Isai(A) @ np.ones(2))
+    array([1., 1.])
+    """
+
+    parts = ("inverse",)
+
+    inverse: Csr
+
+    def __init__(self, A: Any, power: int = 1, *, executor: Executor | str | None = None) -> None:
+        self.power = checked_power(power, "power")
+        super().__init__(A, executor=executor)
+
+    def _setup(self, A: Matrix) -> None:
+        S = _checked(A, "Isai")
+        pattern, shortened = _shortened(powers(S, self.power))
+        data, singular = inverted_rows(S, pattern)
+        self.inverse = pattern._with_data(data)
+        self._note(pattern, shortened, singular)
+
+    def _refresh(self, A: Matrix) -> None:
+        """Solve the small systems again; the pattern is kept."""
+        data, singular = inverted_rows(_checked(A, "Isai"), self.inverse)
+        self.inverse.update_values(data)
+        self._note(self.inverse, 0, singular)
+
+    def _note(self, pattern: Csr, shortened: int, singular: int) -> None:
+        self.notes += told("isai", pattern.nnz, shortened, singular)
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.inverse._apply(x, y, alpha, beta)
+
+    @property
+    def T(self) -> Isai:
+        """The transposed inverse."""
+        return self._remade(lambda part: part.transpose())  # type: ignore[attr-defined]
+
+    @property
+    def H(self) -> Isai:
+        """The conjugate transpose of the inverse."""
+        return self._remade(lambda part: part.transpose().conj())  # type: ignore[attr-defined]
+
+
+class Fsai(Preconditioner):
+    """A factorized approximate inverse ``G^H G`` of a Hermitian positive definite matrix.
+
+    ``G`` is lower triangular and approximates the inverse of Cholesky's factor on the pattern of
+    the lower triangle of a power of the matrix. Fit for CG.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        Hermitian positive definite.
+    power : int
+        ``G`` has the pattern of the lower triangle of ``A ** power``.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the matrix is found not to be positive definite, or has NaN or Inf.
+    InvalidArgument
+        If ``power`` is not at least 1.
+
+    References
+    ----------
+    L. Yu. Kolotilina and A. Yu. Yeremin, Factorized sparse approximate inverse preconditionings I,
+    SIAM J. Matrix Anal. Appl. 14 (1993).
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[4.0, 1.0], [1.0, 4.0]]))
+    >>> wl.solvers.Cg(A, M="fsai").solve(np.array([1.0, 2.0])).iterations
+    1
+    """
+
+    parts = ("factor", "adjoint")
+
+    factor: Csr
+    adjoint: Csr
+
+    def __init__(self, A: Any, power: int = 1, *, executor: Executor | str | None = None) -> None:
+        self.power = checked_power(power, "power")
+        super().__init__(A, executor=executor)
+
+    def _setup(self, A: Matrix) -> None:
+        S = _checked(A, "Fsai")
+        whole = powers(S, self.power)
+        below = whole.indices <= row_of_entries(whole)
+        pattern, shortened = _shortened(kept(whole, below, whole.data))
+        self.factor = pattern._with_data(self._rows(S, pattern))
+        self.adjoint = _adjoint(self.factor)
+        self.notes += told("fsai", pattern.nnz, shortened, 0)
+        self._temporary = Temporary()
+
+    def _refresh(self, A: Matrix) -> None:
+        """Solve the small systems again; the pattern is kept."""
+        data = self._rows(_checked(A, "Fsai"), self.factor)
+        adjoint = _adjoint(self.factor._with_data(data))
+        self.factor.update_values(data)
+        self.adjoint.update_values(adjoint.data)
+        self.notes += told("fsai", self.factor.nnz, 0, 0)
+
+    def _rows(self, S: Csr, pattern: Csr) -> Array:
+        """Return the rows of G: those of the inverse, divided by the root of their diagonal."""
+        xp = S.executor.xp
+        data, singular = inverted_rows(S, pattern)
+        rows = row_of_entries(pattern)
+        own = data[rows == pattern.indices]
+        real = xp.real(own)
+        fine = xp.isfinite(real) & (real > 0)
+        if is_complex(S.dtype):
+            fine = fine & (xp.abs(xp.imag(own)) <= 1e3 * np.finfo(S.dtype).eps * xp.abs(real))
+        if singular or not bool(xp.all(fine)):
+            raise InvalidMatrix(
+                "Fsai: the matrix is not Hermitian positive definite: use Isai, with gmres or "
+                "bicgstab"
+            )
+        scale = (1.0 / xp.sqrt(real)).astype(real_dtype(S.dtype))
+        return data * scale[rows]
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        n, k = x.shape
+        with self._temporary.block(self.executor, n, k, self.dtype) as t:
+            self.factor._apply(x, t, 1.0, 0.0)
+            self.adjoint._apply(t, y, alpha, beta)
+
+    def _remade(self, change: Any) -> Fsai:
+        made = super()._remade(change)
+        made._temporary = Temporary()
+        return made
+
+    @property
+    def T(self) -> Fsai:
+        """The inverse of the transpose: the conjugate."""
+        return self._remade(lambda part: part.conj()) if is_complex(self.dtype) else self
+
+    @property
+    def H(self) -> Fsai:
+        """The inverse of the conjugate transpose: the same."""
+        return self
+
+
+# ---- patterns
+
+
+def checked_power(power: Any, name: str) -> int:
+    """Return the power of a pattern.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is not an integer of at least 1.
+    """
+    if not isinstance(power, (int, np.integer)) or isinstance(power, bool) or power < 1:
+        raise InvalidArgument(f"{name}: expected an integer of at least 1, got {power!r}")
+    return int(power)
+
+
+def powers(S: Csr, power: int) -> Csr:
+    """Return a matrix with the pattern of a power, sorted and with its diagonal.
+
+    The values are those of the matrix, and positive numbers elsewhere.
+    """
+    xp = S.executor.xp
+    whole = add(S, identity(S), 1.0, 0.0)
+    pattern = whole._with_data(xp.ones(whole.nnz, dtype=S.dtype))
+    wide = pattern
+    for _ in range(power - 1):
+        wide = matmul(wide, pattern)
+        wide = wide._with_data(xp.ones(wide.nnz, dtype=S.dtype))
+    return whole if power == 1 else add(wide, whole, 0.0, 1.0)
+
+
+def _checked(A: Matrix, who: str) -> Csr:
+    S: Csr = A.asformat("csr").without_duplicates()
+    if not bool(S.executor.xp.all(S.executor.xp.isfinite(S.data))):
+        raise InvalidMatrix(f"{who}: the matrix has NaN or Inf")
+    return S
+
+
+def _shortened(A: Csr) -> tuple[Csr, int]:
+    """Return a pattern whose rows have their largest entries, and how many rows lost some."""
+    xp = A.executor.xp
+    lengths = A.indptr[1:] - A.indptr[:-1]
+    long = int(xp.sum(lengths > MOST_ENTRIES)) if A.shape[0] else 0
+    if not long:
+        return A, 0
+    rows = row_of_entries(A)
+    size = xp.where(rows == A.indices, np.inf, xp.abs(A.data))
+    order = xp.argsort(-size, kind="stable")
+    order = order[xp.argsort(rows[order], kind="stable")]
+    rank = xp.arange(A.nnz, dtype=np.int64) - A.indptr[rows[order]]
+    keep = xp.zeros(A.nnz, dtype=bool)
+    keep[order] = rank < MOST_ENTRIES
+    return kept(A, keep, A.data), long
+
+
+def told(name: str, entries: int, shortened: int, singular: int) -> list[str]:
+    """Return what notes say of an approximate inverse."""
+    notes = [f"{name}: {entries} entries"]
+    if shortened:
+        notes.append(f"{name}: {shortened} rows have their {MOST_ENTRIES} largest entries alone")
+    if singular:
+        notes.append(
+            f"{name}: the systems of {singular} rows have no inverse: the diagonal's is used"
+        )
+    return notes
+
+
+def _adjoint(G: Csr) -> Csr:
+    made: Csr = G.transpose()
+    return made.conj() if is_complex(G.dtype) else made
+
+
+# ---- rows of inverses
+
+
+def inverted_rows(S: Csr, pattern: Csr) -> tuple[Array, int]:
+    """Return the values of an approximate inverse on a pattern, and how many rows have none.
+
+    Parameters
+    ----------
+    S : Csr, shape (n, n)
+        Rows sorted, without duplicates.
+    pattern : Csr, shape (n, n)
+        Rows sorted, with their diagonal.
+    """
+    executor = S.executor
+    w = executor.allocate((pattern.nnz,), S.dtype)
+    singular, total = executor.zeros((1,), np.int64), 0
+    pattern = with_index_dtype(pattern, S.index_dtype)
+    S = with_index_dtype(S, pattern.index_dtype)
+    lengths = np.diff(np.asarray(executor.to_host(pattern.indptr)))
+    classes = np.ceil(np.log2(np.maximum(lengths, 1)))
+    for size in np.unique(classes):
+        rows = np.flatnonzero(classes == size).astype(S.index_dtype)
+        width = int(lengths[rows].max())
+        together = max(1, WORK_BYTES // (S.dtype.itemsize * width * (width + 1)))
+        for begin in range(0, rows.size, together):
+            part = executor.from_host(rows[begin : begin + together])
+            count = int(part.shape[0])
+            work = executor.zeros((width * (width + 1) * count,), S.dtype)
+            arrays = (part, pattern.indptr, pattern.indices, S.indptr, S.indices, S.data)
+            executor.run(isai.general, *arrays, width, count, work, w, singular)
+            total += int(executor.to_host(singular)[0])
+    return w, total
+
+
+def pattern_of_inverse(N: Csr, power: int) -> Csr:
+    """Return the pattern of an approximate inverse of ``I - N``, with zeros for values."""
+    made = powers(N, power)
+    return made._with_data(N.executor.zeros((made.nnz,), N.dtype))
+
+
+def inverted_triangle(N: Csr, pattern: Csr, *, upper: bool) -> Array:
+    """Return the values on a pattern of the inverse of ``I - N``, ``N`` strictly triangular."""
+    executor = N.executor
+    w = executor.allocate((pattern.nnz,), N.dtype)
+    pattern = with_index_dtype(pattern, N.index_dtype)
+    N = with_index_dtype(N, pattern.index_dtype)
+    rows = executor.xp.arange(N.shape[0], dtype=N.index_dtype)
+    arrays = (rows, pattern.indptr, pattern.indices, N.indptr, N.indices, N.data)
+    executor.run(isai.triangle, *arrays, int(upper), w)
+    return w

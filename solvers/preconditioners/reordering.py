@@ -1,0 +1,156 @@
+"""Systems with rows and columns in another order, and scaled, before they are factorized."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ...core.dtypes import real_dtype
+from ...core.errors import InvalidArgument
+from ...core.formats import Csr
+from ...core.formats.permuting import permuted
+from ...core.operations import vector
+from ...core.reorder import ORDERS, matching
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
+
+#: Arrays that move with the executor.
+_ARRAYS = ("rows", "columns", "back", "left", "right")
+
+
+class Reordering:
+    """The system ``B = (R A C)[rows][:, columns]``, ``R`` and ``C`` diagonal.
+
+    Parameters
+    ----------
+    S : Csr, shape (n, n)
+        Rows sorted, without duplicates.
+    match : bool
+        Whether rows are permuted and both sides scaled so that the diagonal has modulus 1 and no
+        entry is larger: a matching of the largest product.
+    order : str, optional
+        The name of a symmetric order, of :data:`ORDERS`, that comes after it.
+
+    Attributes
+    ----------
+    notes : list of str
+        What was found.
+    """
+
+    rows: Array
+    columns: Array
+    back: Array
+    left: Array
+    right: Array
+
+    def __init__(self, S: Csr, match: bool, order: str | None) -> None:
+        self.executor, n = S.executor, S.shape[0]
+        dtype, real = S.index_dtype, real_dtype(S.dtype)
+        rows = columns = np.arange(n, dtype=dtype)
+        left, right = np.ones(n, real), np.ones(n, real)
+        self.notes = []
+        if match:
+            found = matching(S)
+            rows = self._host(found.rows.indices)
+            left = self._host(found.row_scale.data).real
+            right = self._host(found.column_scale.data).real
+            self.notes.append(
+                "match: rows are permuted and scaled for a diagonal of the largest product"
+            )
+            if found.matched < n:
+                self.notes.append(
+                    f"match: the matrix is structurally singular: {n - found.matched} rows have no "
+                    "column"
+                )
+        if order is not None:
+            permutation = self._host(ORDERS[order](S.permute(rows, columns)).indices)
+            rows, columns = rows[permutation], permutation
+            self.notes.append(f"order: {order}")
+        back = np.empty(n, dtype)
+        back[columns] = np.arange(n, dtype=dtype)
+        place = self.executor.from_host
+        self.rows, self.columns, self.back = (
+            place(np.ascontiguousarray(a, dtype)) for a in (rows, columns, back)
+        )
+        self.left = place(left[rows].astype(S.dtype))
+        self.right = place(right[columns].astype(S.dtype))
+        self._places: tuple[Csr, Array, Array] | None = None
+
+    def _host(self, array: Array) -> np.ndarray[Any, Any]:
+        return np.asarray(self.executor.to_host(array))
+
+    def matrix(self, S: Csr) -> Csr:
+        """Return ``B`` for a matrix of the pattern that this was made of."""
+        if self._places is None or self._places[0].nnz != S.nnz:
+            made, places = permuted(S, self.rows, self.columns)
+            entries = self.executor.xp.arange(made.nnz, dtype=made.index_dtype)
+            row = self.executor.xp.searchsorted(made.indptr[1:], entries, side="right")
+            self._places = made, places, row
+        made, places, row = self._places
+        return made._with_data(S.data[places] * self.left[row] * self.right[made.indices])
+
+    def into(self, x: Array, t: Array) -> None:
+        """Set ``t = P x``, the order of the rows."""
+        self.executor.run(vector.gather, self.rows, x, t, 1.0, 0.0)
+
+    def out_of(self, z: Array, y: Array, alpha: complex, beta: complex) -> None:
+        """Set ``y = alpha Q^T z + beta y``, out of the order of the columns."""
+        self.executor.run(vector.gather, self.back, z, y, alpha, beta)
+
+    # ---- moving
+
+    def to(self, executor: Executor) -> Self:
+        """Return this on another executor."""
+        state = {name: self._host(getattr(self, name)) for name in _ARRAYS}
+        return self._restored(state, executor, self.notes)
+
+    def astype(self, dtype: Any) -> Self:
+        """Return this with scalings of another dtype."""
+        made = self._copied()
+        made.left, made.right = self.left.astype(dtype), self.right.astype(dtype)
+        return made
+
+    def transposed(self) -> Self:
+        """Return that of the transpose: rows and columns change places."""
+        made = self._copied()
+        inverse = np.argsort(self._host(self.rows)).astype(self.back.dtype)
+        made.rows, made.columns = self.columns, self.rows
+        made.back = self.executor.from_host(inverse)
+        made.left, made.right = self.right, self.left
+        return made
+
+    def _copied(self) -> Self:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__, _places=None)
+        return made
+
+    @classmethod
+    def _restored(cls, arrays: dict[str, Any], executor: Executor, notes: list[str]) -> Self:
+        made = cls.__new__(cls)
+        made.executor, made.notes, made._places = executor, notes, None
+        for name, array in arrays.items():
+            setattr(made, name, executor.from_host(array))
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arrays = {name: self._host(getattr(self, name)) for name in _ARRAYS}
+        return type(self)._restored, (arrays, self.executor, self.notes)
+
+
+def checked_order(match: Any, order: Any, who: str) -> tuple[bool, str | None]:
+    """Return the options.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no such order, or ``match`` is no yes or no.
+    """
+    if match not in (True, False):
+        raise InvalidArgument(f"match: expected True or False, got {match!r}")
+    if order is not None and order not in ORDERS:
+        raise InvalidArgument(f"order: expected one of {', '.join(ORDERS)}, got {order!r}")
+    if match and who == "Ic":
+        raise InvalidArgument("match: Ic keeps the matrix Hermitian, which a matching does not")
+    return bool(match), order
