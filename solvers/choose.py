@@ -304,7 +304,8 @@ def _in_turn(
             limit = max(SHORT, 2 * n if whole else 0)
             again = not unlimited or choice is choices[0]
             early.append(replace(choice, limit=limit, repeated=again))
-    early[1:1] = factored
+    direct = [Attempt(DIRECT, None, DIRECT)] if unlimited and _fits_directly(A) else []
+    early[1:1] = [*factored, *direct] if factored else []
     last = []
     if restart is None and n > RESTART and WHOLE_BASIS < n * n * _columns(b) <= LAST_BASIS:
         last = [
@@ -312,8 +313,8 @@ def _in_turn(
             for c in choices
             if c.method == "gmres"
         ]
-    if unlimited and _fits_directly(A):
-        last.insert(0, Attempt(DIRECT, None, DIRECT))
+    if not factored:
+        last[:0] = direct
     if unlimited:  # nobody waits for ten times the unknowns of iterations, eight times over
         tried = {choice.key for choice in early}
         others = [c for c in choices if c.key not in tried]

@@ -2,7 +2,9 @@
 
 from .base import Preconditioner
 from .block_jacobi import BlockJacobi
+from .block_schwarz import BlockSchwarz
 from .chebyshev import Chebyshev
+from .composite import Additive, Sequence
 from .ilu import Ic, Ilu
 from .isai import Fsai, Isai
 from .jacobi import Jacobi
@@ -15,8 +17,10 @@ from .sor import Sor, Ssor
 
 __all__ = [
     "BY_NAME",
+    "Additive",
     "Amg",
     "BlockJacobi",
+    "BlockSchwarz",
     "Chebyshev",
     "Fsai",
     "Ic",
@@ -28,6 +32,7 @@ __all__ = [
     "Polynomial",
     "Preconditioner",
     "Schwarz",
+    "Sequence",
     "Sor",
     "Ssor",
     "preconditioner",

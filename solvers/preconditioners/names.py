@@ -10,7 +10,9 @@ from ...core.linop import LinOp
 from ...core.settings import Settings
 from .base import Preconditioner
 from .block_jacobi import BlockJacobi
+from .block_schwarz import BlockSchwarz
 from .chebyshev import Chebyshev
+from .composite import Additive, Sequence
 from .ilu import Ic, Ilu
 from .isai import Fsai, Isai
 from .jacobi import Jacobi
@@ -24,6 +26,7 @@ from .sor import Sor, Ssor
 BY_NAME: dict[str, type[Preconditioner]] = {
     "jacobi": Jacobi,
     "blockjacobi": BlockJacobi,
+    "blockschwarz": BlockSchwarz,
     "polynomial": Polynomial,
     "ilu": Ilu,
     "ic": Ic,
@@ -36,6 +39,9 @@ BY_NAME: dict[str, type[Preconditioner]] = {
     "fsai": Fsai,
     "sor": Sor,
     "ssor": Ssor,
+    "schwarz": Schwarz,
+    "sequence": Sequence,
+    "additive": Additive,
 }
 
 

@@ -1,8 +1,10 @@
 """Operators that approximate an inverse."""
 
 from .solvers.preconditioners import (
+    Additive,
     Amg,
     BlockJacobi,
+    BlockSchwarz,
     Chebyshev,
     Fsai,
     Ic,
@@ -14,13 +16,16 @@ from .solvers.preconditioners import (
     Polynomial,
     Preconditioner,
     Schwarz,
+    Sequence,
     Sor,
     Ssor,
 )
 
 __all__ = [
+    "Additive",
     "Amg",
     "BlockJacobi",
+    "BlockSchwarz",
     "Chebyshev",
     "Fsai",
     "Ic",
@@ -32,6 +37,7 @@ __all__ = [
     "Polynomial",
     "Preconditioner",
     "Schwarz",
+    "Sequence",
     "Sor",
     "Ssor",
 ]

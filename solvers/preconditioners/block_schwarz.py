@@ -1,0 +1,236 @@
+"""Schwarz's methods on one executor: blocks of rows that overlap, with solves inside."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.errors import InvalidArgument
+from ...core.formats import Csr, Matrix
+from ...core.lazy import Temporary
+from ...core.linop import LinOp
+from .base import Preconditioner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from ...core.executor import Array, Executor
+
+#: Rows of a block where their number is not given.
+ROWS_OF_BLOCK = 1024
+
+
+class BlockSchwarz(Preconditioner):
+    """Blocks of rows that overlap, with another preconditioner or a direct solver for each.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        Any square matrix. Blocks are of neighbouring rows: an order such as
+        :func:`wollemi.reorder.nested_dissection` or ``rcm`` first makes them compact.
+    blocks : int, optional
+        How many; by default one for every 1024 rows.
+    overlap : int
+        How many layers of neighbours in the pattern a block has beside its own rows.
+    local : str, Settings
+        What is done within a block, by name or settings: a preconditioner, or
+        ``wl.solvers.Direct()``. It is made of the block diagonal matrix of all blocks.
+    restricted : bool
+        Whether a row takes the solution of its own block (restricted), which takes fewer
+        iterations, or the sum of all; the sum is Hermitian where ``A`` and ``local`` are, for CG.
+
+    Raises
+    ------
+    InvalidArgument
+        If an option is out of its range, or ``local`` is no preconditioner.
+    InvalidMatrix
+        If ``local`` cannot be made.
+
+    Notes
+    -----
+    The blocks of all are one matrix, so that set-up and application go over all of them at once.
+    Where they are is found on the host. A matrix that a group of executors shares has
+    :class:`Schwarz`, with a block for each member.
+
+    References
+    ----------
+    X.-C. Cai and M. Sarkis, A restricted additive Schwarz preconditioner for general sparse linear
+    systems, SIAM J. Sci. Comput. 21 (1999).
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(2.5 * np.eye(8) - np.eye(8, k=1) - np.eye(8, k=-1))
+    >>> M = wl.preconditioners.BlockSchwarz(A, blocks=2, overlap=1, local="ilu")
+    >>> wl.solvers.Gmres(A, M=M, rtol=1e-10).solve(np.ones(8)).converged
+    True
+    """
+
+    parts = ("blocks_matrix", "local_inverse", "spread", "sum")
+
+    #: All blocks on one diagonal, what solves with them, what takes rows there, and back.
+    blocks_matrix: Csr
+    local_inverse: LinOp
+    spread: Csr
+    sum: Csr
+    _places: Array | None
+    _refreshed: object = None
+
+    def __init__(
+        self,
+        A: Any,
+        blocks: int | None = None,
+        overlap: int = 1,
+        local: Any = "ilu",
+        restricted: bool = True,
+        *,
+        executor: Executor | str | None = None,
+    ) -> None:
+        for name, value, least in (("blocks", blocks, 1), ("overlap", overlap, 0)):
+            if value is not None and (
+                not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least
+            ):
+                raise InvalidArgument(
+                    f"{name}: expected an integer of at least {least}, got {value!r}"
+                )
+        self.blocks = None if blocks is None else int(blocks)
+        self.overlap, self.local, self.restricted = int(overlap), local, bool(restricted)
+        super().__init__(A, executor=executor)
+
+    # ---- set-up
+
+    def _setup(self, A: Matrix) -> None:
+        executor = self.executor
+        S: Csr = A.asformat("csr").without_duplicates()
+        pattern, rows, own, count = _overlapping(S, self.blocks, self.overlap)
+        self._places = executor.from_host(pattern.data.astype(np.int64) - 1)
+        index = S.index_dtype
+        self.blocks_matrix = Csr._from_arrays(
+            executor,
+            pattern.shape,
+            S.data[self._places],
+            executor.from_host(pattern.indices.astype(index)),
+            executor.from_host(pattern.indptr.astype(index)),
+        )
+        self.spread, self.sum = _there_and_back(S, rows, own, self.restricted)
+        self.local_inverse = self._made()
+        self.notes.append(
+            f"schwarz: {count} blocks, {rows.size - A.shape[0]} rows in more than one of them"
+        )
+        self.notes += getattr(self.local_inverse, "notes", [])
+        self._temporaries = Temporary(), Temporary()
+
+    def _made(self) -> LinOp:
+        from ..krylov import as_preconditioner
+        from .names import preconditioner
+
+        made = preconditioner(self.local, self.blocks_matrix)
+        if made is None or not hasattr(made, "_apply"):
+            raise InvalidArgument(
+                f"local: expected the name or the settings of a preconditioner or a solver, got "
+                f"{self.local!r}"
+            )
+        return as_preconditioner(made, self.blocks_matrix)
+
+    def _refresh(self, A: Matrix) -> None:
+        """Take over new values; where blocks are is kept, and what is local follows."""
+        S: Csr = A.asformat("csr").without_duplicates()
+        if self._places is None:
+            self._setup(S)
+            return
+        values, before = S.data[self._places], self.executor.copy(self.blocks_matrix.data)
+        self.blocks_matrix.update_values(values)
+        try:
+            self.local_inverse.update()  # type: ignore[attr-defined]
+        except BaseException:
+            self.blocks_matrix.update_values(before)
+            raise
+        self.notes += getattr(self.local_inverse, "notes", [])
+        self._refreshed = object()  # loops that hold numbers of the local inverse are made anew
+
+    # ---- applying
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        rows, k = self.blocks_matrix.shape[0], x.shape[1]
+        first, second = self._temporaries
+        with (
+            first.block(self.executor, rows, k, self.dtype) as t,
+            second.block(self.executor, rows, k, self.dtype) as z,
+        ):
+            self.spread._apply(x, t, 1.0, 0.0)
+            self.local_inverse._apply(t, z, 1.0, 0.0)
+            self.sum._apply(z, y, alpha, beta)
+
+    # ---- moving
+
+    def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
+        made = super()._remade(change)
+        if made.executor != self.executor:
+            made._places = None
+        made._temporaries = Temporary(), Temporary()
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_places": None}  # found again when values change
+
+    @property
+    def T(self) -> Self:
+        """The transpose: rows go the opposite way."""
+        return self._turned(lambda part: part.T)
+
+    @property
+    def H(self) -> Self:
+        """The conjugate transpose."""
+        return self._turned(lambda part: part.H)
+
+    def _turned(self, turn: Callable[[LinOp], LinOp]) -> Self:
+        made = self._remade(turn)
+        made.spread, made.sum = made.sum, made.spread
+        made._places = None
+        return made
+
+
+def _overlapping(
+    S: Csr, blocks: int | None, overlap: int
+) -> tuple[Any, np.ndarray[Any, Any], np.ndarray[Any, Any], int]:
+    """Return the places of entries of all blocks, their rows, which are their own, and how many.
+
+    The matrix of places has 1 more than the place of an entry, so that none is 0.
+    """
+    from scipy.sparse import block_diag, csr_array
+
+    n = S.shape[0]
+    count = min(max(-(-n // ROWS_OF_BLOCK), 1) if blocks is None else blocks, max(n, 1))
+    indptr, indices = (np.asarray(S.executor.to_host(a)) for a in (S.indptr, S.indices))
+    numbers = csr_array((np.arange(1.0, indices.size + 1), indices, indptr), shape=S.shape)
+    cuts = np.linspace(0, n, count + 1).astype(np.int64)
+    parts, rows, own = [], [], []
+    for begin, end in pairwise(cuts.tolist()):
+        inside = np.zeros(n, bool)
+        inside[begin:end] = True
+        for _ in range(overlap):
+            inside[numbers[np.flatnonzero(inside)].indices] = True
+        (mine,) = np.nonzero(inside)
+        parts.append(numbers[mine][:, mine])
+        rows.append(mine)
+        own.append((mine >= begin) & (mine < end))
+    whole = csr_array(block_diag(parts, format="csr")) if n else numbers
+    whole.sort_indices()
+    return whole, np.concatenate(rows), np.concatenate(own), count
+
+
+def _there_and_back(
+    S: Csr, rows: np.ndarray[Any, Any], own: np.ndarray[Any, Any], restricted: bool
+) -> tuple[Csr, Csr]:
+    """Return what takes a vector to all blocks, and what adds up, or chooses, on the way back."""
+    from scipy.sparse import csr_array
+
+    count, n = rows.size, S.shape[0]
+    there = csr_array((np.ones(count, S.dtype), rows, np.arange(count + 1)), shape=(count, n))
+    (kept,) = np.nonzero(own) if restricted else (np.arange(count),)
+    entries = np.ones(kept.size, S.dtype), (rows[kept], kept)
+    back = csr_array(entries, shape=(n, count))
+    return tuple(Csr(M, executor=S.executor) for M in (there, back))  # type: ignore[return-value]

@@ -1,0 +1,237 @@
+"""Preconditioners made of others: one after the other, or all at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import InvalidArgument
+from ...core.formats import Matrix
+from ...core.lazy import Temporary
+from ...core.linop import LinOp
+from ...core.operations import vector
+from ...core.settings import Configurable, Settings, settings_of
+from .base import Preconditioner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Sequence as Steps
+    from typing import Self
+
+    from ...core.executor import Array, Executor
+
+
+class _OfParts(Configurable):
+    """The class of classes that are called with preconditioners, ``Sequence("ilu", M)``."""
+
+    def __call__(cls, *arguments: Any, **options: Any) -> Any:
+        """Make settings of names and settings, or an instance for the matrix of a made part."""
+        if arguments and all(_is_part(part) for part in arguments) and "A" not in options:
+            made = [part for part in arguments if isinstance(part, Preconditioner)]
+            options["steps"] = list(arguments)
+            if not made:
+                return Settings(cls, options)
+            arguments = (made[0]._matrix,)
+        return super().__call__(*arguments, **options)
+
+
+def _is_part(part: Any) -> bool:
+    return isinstance(part, (str, Settings, Preconditioner))
+
+
+class _Composite(Preconditioner, metaclass=_OfParts):
+    """What compositions share: steps that are made of the same matrix, and follow it."""
+
+    parts = ("matrix",)
+
+    matrix: Matrix
+    steps: list[LinOp]
+    _refreshed: object = None
+
+    def __init__(
+        self, A: Any, steps: Steps[Any] = (), *, executor: Executor | str | None = None
+    ) -> None:
+        if isinstance(steps, str) or not isinstance(steps, (list, tuple)) or not steps:
+            raise InvalidArgument(
+                f"steps: expected a list of preconditioners, names or settings, got {steps!r}"
+            )
+        self._asked = list(steps)
+        super().__init__(A, executor=executor)
+
+    def _setup(self, A: Matrix) -> None:
+        from ..krylov import as_preconditioner
+        from .names import preconditioner
+
+        made = (preconditioner(step, A) for step in self._asked)
+        self.matrix = A
+        self.steps = [
+            as_preconditioner(step, A).astype(A.dtype) for step in made if step is not None
+        ]
+        self._temporaries = Temporary(), Temporary()
+        self._collect_notes()
+
+    def _refresh(self, A: Matrix) -> None:
+        """Let every step follow that can."""
+        for step in self.steps:
+            follow = getattr(step, "update", None)
+            if follow is not None:
+                follow(A)
+        self.matrix = A
+        self._refreshed = object()  # loops that hold numbers of a step are made anew
+        self._collect_notes()
+
+    def _collect_notes(self) -> None:
+        for step in self.steps:
+            self.notes += getattr(step, "notes", [])
+
+    @property
+    def settings(self) -> Settings:
+        """The class and the steps, by their own settings."""
+        steps = [settings_of(s) if isinstance(s, Preconditioner) else s for s in self._asked]
+        return Settings(type(self), {**self._options, "steps": steps})
+
+    def _operators(self) -> list[LinOp]:
+        return [self.matrix, *self.steps]
+
+    def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
+        made = super()._remade(change)
+        made.steps = [change(step) for step in self.steps]
+        made._temporaries = Temporary(), Temporary()
+        return made
+
+
+class Sequence(_Composite):
+    """Preconditioners one after the other, each on the residual that those before have left.
+
+    ``Sequence(M1, M2)`` applies ``M1 + M2 - M2 A M1``; with ``symmetric=True`` ``M1`` comes once
+    more at the end, as its adjoint, so that Hermitian steps make a Hermitian whole.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        Any; left out where all steps are names or settings, or where a step was made of a matrix.
+    steps : list of str, Settings, Preconditioner or LinOp
+        What comes after what. Names and settings are made of ``A``.
+    symmetric : bool
+        Whether the steps before the last one are done again in the opposite order.
+
+    Raises
+    ------
+    InvalidArgument
+        If there are no steps.
+
+    Notes
+    -----
+    Applying takes a product with ``A`` for every step but the first. A solver among the steps makes
+    the whole vary from one application to the next: that asks for :class:`Fcg`.
+
+    References
+    ----------
+    Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., SIAM 2003, section 14.3.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> from wollemi.preconditioners import Sequence
+    >>> A = wl.Csr(np.array([[4.0, 1.0], [1.0, 3.0]]))
+    >>> wl.solvers.Gmres(A, M=Sequence("jacobi", "ilu"), rtol=1e-10).solve(np.ones(2)).iterations
+    1
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        steps: Steps[Any] = (),
+        symmetric: bool = False,
+        *,
+        executor: Executor | str | None = None,
+    ) -> None:
+        self.symmetric = bool(symmetric)
+        super().__init__(A, steps, executor=executor)
+
+    @property
+    def _all(self) -> list[LinOp]:
+        return [*self.steps, *self._again]
+
+    def _setup(self, A: Matrix) -> None:
+        super()._setup(A)
+        self._again = [step.H for step in self.steps[-2::-1]] if self.symmetric else []
+
+    def _refresh(self, A: Matrix) -> None:
+        super()._refresh(A)
+        self._again = [step.H for step in self.steps[-2::-1]] if self.symmetric else []
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        (n, k), run = x.shape, self.executor.run
+        first, second = self._temporaries
+        with (
+            first.block(self.executor, n, k, self.dtype) as z,
+            second.block(self.executor, n, k, self.dtype) as r,
+        ):
+            for at, step in enumerate(self._all):
+                if at == 0:
+                    step._apply(x, z, 1.0, 0.0)
+                    continue
+                run(vector.axpby, x, r, 1.0, 0.0)
+                self.matrix._apply(z, r, -1.0, 1.0)
+                step._apply(r, z, 1.0, 1.0)
+            run(vector.axpby, z, y, alpha, beta)
+
+    def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
+        made = super()._remade(change)
+        made._again = [change(step) for step in self._again]
+        return made
+
+    @property
+    def T(self) -> Self:
+        """The transposes of the steps in the opposite order."""
+        return self._turned(lambda part: part.T)
+
+    @property
+    def H(self) -> Self:
+        """The adjoints of the steps in the opposite order."""
+        return self._turned(lambda part: part.H)
+
+    def _turned(self, turn: Callable[[LinOp], LinOp]) -> Self:
+        made = self._remade(turn)
+        steps = [*made.steps, *made._again][::-1]
+        made.steps, made._again = steps, []
+        return made
+
+
+class Additive(_Composite):
+    """The sum of preconditioners, each on the whole residual.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        Any; left out where all steps are names or settings, or where a step was made of a matrix.
+    steps : list of str, Settings, Preconditioner or LinOp
+        What is added up.
+
+    Raises
+    ------
+    InvalidArgument
+        If there are no steps.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> M = wl.preconditioners.Additive(wl.Csr(np.diag([2.0, 4.0])), ["jacobi", "jacobi"])
+    >>> M @ np.ones(2)
+    array([1. , 0.5])
+    """
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        for step in self.steps:
+            step._apply(x, y, alpha, beta)
+            beta = 1.0
+
+    @property
+    def T(self) -> Self:
+        """The sum of the transposes."""
+        return self._remade(lambda part: part.T)
+
+    @property
+    def H(self) -> Self:
+        """The sum of the adjoints."""
+        return self._remade(lambda part: part.H)
