@@ -295,6 +295,26 @@ def _in_turn(
     not converge where it is slow to. CG is not tried early elsewhere.
     """
     n = max(A.shape[0], 1)
+    early = _early(choices, n, factored=bool(factored), unlimited=unlimited)
+    direct = [Attempt(DIRECT, None, DIRECT)] if unlimited and _fits_directly(A) else []
+    early[1:1] = [*factored, *direct] if factored else []
+    last = [] if factored else direct
+    if restart is None and n > RESTART and WHOLE_BASIS < n * n * _columns(b) <= LAST_BASIS:
+        last += [
+            Attempt("gmres", c.M, c.label + " not restarted", {"restart": n}, 2 * n)
+            for c in choices
+            if c.method == "gmres"
+        ]
+    if unlimited:  # nobody waits for ten times the unknowns of iterations, eight times over
+        tried = {choice.key for choice in early}
+        others = [c for c in choices if c.key not in tried]
+        last += [replace(c, limit=SHORT, repeated=False) for c in others]
+        return [*early, *last, choices[0]]
+    return [*early, *last, *choices]
+
+
+def _early(choices: list[Attempt], n: int, *, factored: bool, unlimited: bool) -> list[Attempt]:
+    """Return the attempts that are likely to succeed, with few iterations."""
     early: list[Attempt] = []
     for choice in choices:
         whole = choice.options.get("restart", 0) >= n
@@ -304,20 +324,4 @@ def _in_turn(
             limit = max(SHORT, 2 * n if whole else 0)
             again = not unlimited or choice is choices[0]
             early.append(replace(choice, limit=limit, repeated=again))
-    direct = [Attempt(DIRECT, None, DIRECT)] if unlimited and _fits_directly(A) else []
-    early[1:1] = [*factored, *direct] if factored else []
-    last = []
-    if restart is None and n > RESTART and WHOLE_BASIS < n * n * _columns(b) <= LAST_BASIS:
-        last = [
-            Attempt("gmres", c.M, c.label + " not restarted", {"restart": n}, 2 * n)
-            for c in choices
-            if c.method == "gmres"
-        ]
-    if not factored:
-        last[:0] = direct
-    if unlimited:  # nobody waits for ten times the unknowns of iterations, eight times over
-        tried = {choice.key for choice in early}
-        others = [c for c in choices if c.key not in tried]
-        last += [replace(c, limit=SHORT, repeated=False) for c in others]
-        return [*early, *last, choices[0]]
-    return [*early, *last, *choices]
+    return early

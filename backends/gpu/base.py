@@ -95,10 +95,7 @@ class GpuExecutor(Executor):
     thresholds: ClassVar[Thresholds]
     #: The kinds of memory (DLDeviceType) of other libraries' arrays that can be adopted.
     dlpack_kinds: ClassVar[tuple[int, ...]]
-
-    #: A block has a row for each of its work-items then, and another; a launch in a graph takes
-    #: about as long as the second row.
-    level_rows = 512
+    level_rows = 512  #: two for each work-item of a block, about what a launch takes
 
     def __init__(self, device: int = 0) -> None:
         self.ordinal = device

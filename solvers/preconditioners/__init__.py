@@ -6,6 +6,7 @@ from .block_schwarz import BlockSchwarz
 from .chebyshev import Chebyshev
 from .composite import Additive, Sequence
 from .ilu import Ic, Ilu
+from .ilut import Ict, Ilut
 from .isai import Fsai, Isai
 from .jacobi import Jacobi
 from .l1jacobi import L1Jacobi
@@ -24,7 +25,9 @@ __all__ = [
     "Chebyshev",
     "Fsai",
     "Ic",
+    "Ict",
     "Ilu",
+    "Ilut",
     "Isai",
     "Jacobi",
     "L1Jacobi",

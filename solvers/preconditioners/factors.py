@@ -182,7 +182,7 @@ def factorized(S: Csr, pattern: Pattern, sweeps: int | None, hermitian: bool, wh
             a[pattern.diagonal] = a[pattern.diagonal] + shift * phase
         v, change = _made(S.executor, pattern, a, sweeps)
         pivots = v[pattern.diagonal]
-        if _fit(xp, v, pivots, hermitian):
+        if fit(xp, v, pivots, hermitian):
             return _split(S, pattern, v, pivots, scale, hermitian, shift, change)
     what = "positive " if hermitian else ""
     raise InvalidMatrix(
@@ -191,7 +191,8 @@ def factorized(S: Csr, pattern: Pattern, sweeps: int | None, hermitian: bool, wh
     )
 
 
-def _fit(xp: Any, v: Array, pivots: Array, hermitian: bool) -> bool:
+def fit(xp: Any, v: Array, pivots: Array, hermitian: bool) -> bool:
+    """Return whether factors are bounded, and their pivots can be divided by."""
     largest = xp.abs(v)
     if not bool(xp.all(largest < LARGEST_FACTOR)):  # NaN is not
         return False

@@ -160,7 +160,7 @@ class Ilu(Preconditioner):
 
     def _take(self, found: Factors) -> None:
         self.lower, self.upper, self.pivots, self.left = found[:4]
-        self.right = Diagonal._from_arrays(self.executor, self.shape, self.left.data)
+        self.right = self.left._with_data(self.left.data)
         if self.reordering is not None:
             self.left = self.left._with_data(self.left.data * self.reordering.left)
             self.right = self.right._with_data(self.right.data * self.reordering.right)
@@ -184,7 +184,7 @@ class Ilu(Preconditioner):
         if self.applied[0] == "exact":
             segments(self.lower, upper=False)
             segments(self.upper, upper=True)
-            self._ones = self.executor.xp.ones(self.shape[0], dtype=self.dtype)
+            self._ones = self.executor.xp.ones(self.lower.shape[0], dtype=self.dtype)
 
     def _note(self, S: Csr, found: Factors) -> None:
         name = type(self).__name__.lower()

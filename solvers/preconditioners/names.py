@@ -14,6 +14,7 @@ from .block_schwarz import BlockSchwarz
 from .chebyshev import Chebyshev
 from .composite import Additive, Sequence
 from .ilu import Ic, Ilu
+from .ilut import Ict, Ilut
 from .isai import Fsai, Isai
 from .jacobi import Jacobi
 from .l1jacobi import L1Jacobi
@@ -30,6 +31,8 @@ BY_NAME: dict[str, type[Preconditioner]] = {
     "polynomial": Polynomial,
     "ilu": Ilu,
     "ic": Ic,
+    "ilut": Ilut,
+    "ict": Ict,
     "schwarz": Schwarz,
     "l1jacobi": L1Jacobi,
     "chebyshev": Chebyshev,
@@ -39,7 +42,6 @@ BY_NAME: dict[str, type[Preconditioner]] = {
     "fsai": Fsai,
     "sor": Sor,
     "ssor": Ssor,
-    "schwarz": Schwarz,
     "sequence": Sequence,
     "additive": Additive,
 }

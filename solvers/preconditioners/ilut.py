@@ -1,0 +1,239 @@
+"""Incomplete factors whose entries are chosen by their size."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.dtypes import real_dtype
+from ...core.errors import InvalidArgument, InvalidMatrix
+from ...core.formats import Csr, Diagonal, Matrix
+from ...core.formats.arithmetic import add
+from ...core.formats.triangular import host_of
+from ...core.operations import triangular
+from .factors import SHIFTS, Factors, fit, identity
+from .ilu import Ilu
+from .reordering import Reordering
+
+if TYPE_CHECKING:
+    from ...core.executor import Executor
+
+Host = np.ndarray[Any, Any]
+
+
+class Ilut(Ilu):
+    """Incomplete LU factors that keep what is large: a threshold, and a limit for each row.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        Any square matrix.
+    drop : float
+        Entries smaller than ``drop`` times the norm of the matrix's row are dropped.
+    fill : float
+        The factors have at most about ``fill`` times as many entries as the matrix: a row keeps its
+        largest ones, as many in each half.
+    apply, match, order, executor
+        As for :class:`Ilu`.
+
+    Raises
+    ------
+    InvalidMatrix
+        If no pivots can be found, or the matrix has NaN or Inf.
+    InvalidArgument
+        If an option is out of its range.
+
+    Notes
+    -----
+    The factors are made on the host, row by row, wherever the matrix is, and applied where it is.
+    New values may have other factors' pattern: solvers record their loops anew.
+
+    References
+    ----------
+    Y. Saad, ILUT: a dual threshold incomplete LU factorization, Numer. Linear Algebra Appl. 1
+    (1994); Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 10.6.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[4.0, 1.0, 0.0], [1.0, 4.0, 1.0], [1.0, 1.0, 4.0]]))
+    >>> M = wl.preconditioners.Ilut(A, drop=0.0, fill=3.0)
+    >>> A @ (M @ np.ones(3))
+    array([1., 1., 1.])
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        drop: float = 1e-3,
+        fill: float = 2.0,
+        apply: str | None = None,
+        match: bool = False,
+        order: str | None = None,
+        *,
+        executor: Executor | str | None = None,
+    ) -> None:
+        for name, value, above in (("drop", drop, -1.0), ("fill", fill, 0.0)):
+            number = isinstance(value, (int, float, np.number))
+            if not number or not max(above, 0.0) <= value < np.inf or value == above:
+                least = "0 or more" if above < 0 else "more than 0"
+                raise InvalidArgument(f"{name}: expected a finite number, {least}, got {value!r}")
+        self.drop, self.fill = float(drop), float(fill)
+        super().__init__(A, apply=apply, match=match, order=order, executor=executor)
+
+    def _setup(self, A: Matrix) -> None:
+        self._choose(*self._asked)
+        self._make(A, None)
+
+    def _refresh(self, A: Matrix) -> None:
+        """Make the factors again; a matching and an order are kept."""
+        self._make(A, self.reordering)
+
+    def _make(self, A: Matrix, reordering: Reordering | None) -> None:
+        S: Csr = A.asformat("csr").without_duplicates()
+        if reordering is None and (self.match or self.order is not None):
+            reordering = Reordering(S, self.match, self.order)
+        self.reordering = reordering
+        if reordering is not None:
+            S = reordering.matrix(S)
+        who = type(self).__name__
+        found = _by_thresholds(S, self.drop, self.fill, self.hermitian, who)
+        self._take(found)
+        self.inverses = self._inverted() if self.applied[0] == "isai" else None
+        self._prepare()
+        name = who.lower()
+        if reordering is not None:
+            self.notes += reordering.notes
+        entries = self.lower.nnz + self.upper.nnz + S.shape[0]
+        self.notes.append(
+            f"{name}: {entries} entries in the factors, {entries / max(S.nnz, 1):.1f} times those "
+            "of the matrix, made on the host"
+        )
+        if found.shift:
+            self.notes.append(
+                f"{name}: pivots were too small: {found.shift:g} times the diagonal was added"
+            )
+
+
+class Ict(Ilut):
+    """Incomplete Cholesky factors that keep what is large: fit for CG.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        Hermitian positive definite.
+    drop, fill, apply, order, executor
+        As for :class:`Ilut`.
+
+    Raises
+    ------
+    InvalidMatrix
+        If no positive pivots can be found, or the matrix has NaN or Inf.
+    InvalidArgument
+        If an option is out of its range.
+
+    Notes
+    -----
+    They are ``U^H D U`` with the upper factor of :class:`Ilut`.
+
+    References
+    ----------
+    Y. Saad, ILUT: a dual threshold incomplete LU factorization, Numer. Linear Algebra Appl. 1
+    (1994).
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[4.0, 1.0, 0.0], [1.0, 4.0, 1.0], [0.0, 1.0, 4.0]]))
+    >>> wl.solvers.Cg(A, M="ict").solve(np.ones(3)).iterations
+    1
+    """
+
+    hermitian = True
+
+
+def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, who: str) -> Factors:
+    """Return the factors of a matrix whose entries are chosen by their size.
+
+    Raises
+    ------
+    InvalidMatrix
+        If no shift gives pivots that can be divided by.
+    """
+    executor, n = S.executor, S.shape[0]
+    S = add(S, identity(S), 1.0, 0.0)
+    data, indices, indptr = (np.asarray(executor.to_host(a)) for a in (S.data, S.indices, S.indptr))
+    if not np.all(np.isfinite(data)):
+        raise InvalidMatrix(f"{who}: the matrix has NaN or Inf")
+    row = np.repeat(np.arange(n), np.diff(indptr))
+    own = row == indices
+    size = np.abs(data[own])
+    missing = ~(size > 0)
+    scale = (1.0 / np.sqrt(np.where(missing, 1.0, size))).astype(real_dtype(S.dtype))
+    phase = np.where(missing, 1.0, data[own] / np.where(missing, 1.0, size)).astype(S.dtype)
+    scaled = data * scale[row] * scale[indices]
+    width = min(max(1, ceil(fill * data.size / (2 * max(n, 1)))), max(n, 1))
+    for shift in SHIFTS:
+        a = scaled.copy()
+        a[own] += (shift * phase).astype(S.dtype)
+        halves, pivots = _eliminated(S, indptr, indices, a, drop, width)
+        every = np.concatenate([*(values for _, _, values in halves), pivots])
+        if fit(np, every, pivots, hermitian):
+            return _factors(S, halves, pivots, scale, hermitian, shift)
+    what = "positive " if hermitian else ""
+    raise InvalidMatrix(
+        f"{who}: no {what}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
+        "use another preconditioner or a direct solver"
+    )
+
+
+def _eliminated(
+    S: Csr, indptr: Host, indices: Host, a: Host, drop: float, width: int
+) -> tuple[list[tuple[Host, Host, Host]], Host]:
+    """Return both factors by compressed rows, without diagonals, and the pivots."""
+    n, index = S.shape[0], S.index_dtype
+    lengths = [np.zeros(n, index) for _ in range(2)]
+    columns = [np.zeros(n * w, index) for w in (width, width + 1)]
+    values = [np.zeros(n * w, S.dtype) for w in (width, width + 1)]
+    low, up = zip(lengths, columns, values, strict=True)
+    at = host_of(S.executor, triangular.threshold)
+    with np.errstate(all="ignore"):
+        at.run(triangular.threshold, indptr, indices, a, drop, width, *low, *up)
+    halves = []
+    for length, column, value, w, first in ((*low, width, 0), (*up, width + 1, 1)):
+        at_row = np.arange(w)
+        inside = (at_row >= first) & (at_row < length[:, None])
+        pointers = np.concatenate([[0], np.cumsum(inside.sum(axis=1))]).astype(index)
+        halves.append((pointers, column.reshape(n, w)[inside], value.reshape(n, w)[inside]))
+    return halves, values[1].reshape(n, width + 1)[:, 0] if n else values[1]
+
+
+def _factors(
+    S: Csr,
+    halves: list[tuple[Host, Host, Host]],
+    pivots: Host,
+    scale: Host,
+    hermitian: bool,
+    shift: float,
+) -> Factors:
+    executor, shape = S.executor, S.shape
+
+    def placed(pointers: Host, columns: Host, values: Host) -> Csr:
+        arrays = (executor.from_host(np.ascontiguousarray(x)) for x in (values, columns, pointers))
+        return Csr._from_arrays(executor, shape, *arrays)
+
+    (low, low_columns, low_values), (up, up_columns, up_values) = halves
+    row = np.repeat(np.arange(shape[0]), np.diff(up))
+    upper = placed(up, up_columns, -up_values / pivots[row])
+    lower = upper.transpose().conj() if hermitian else placed(low, low_columns, -low_values)
+    inverse = 1.0 / (np.real(pivots) if hermitian else pivots)
+    return Factors(
+        lower,
+        upper,
+        Diagonal._from_arrays(executor, shape, executor.from_host(inverse.astype(S.dtype))),
+        Diagonal._from_arrays(executor, shape, executor.from_host(scale.astype(S.dtype))),
+        shift,
+        0.0,
+    )
