@@ -32,7 +32,11 @@ def test_more_fill_takes_fewer_iterations(on, rng):
     A = wl.Csr(poisson(20), executor=on)
     counts = [
         wl.solvers.Cg(A, M=M, rtol=1e-10).solve(b).iterations
-        for M in ("jacobi", Ict(1e-2, 1.5, apply="exact"), Ict(1e-4, 5.0, apply="exact"))
+        for M in (
+            "jacobi",
+            Ict(drop=1e-2, fill=1.5, apply="exact"),
+            Ict(drop=1e-4, fill=5.0, apply="exact"),
+        )
     ]
     assert counts[0] > 1.8 * counts[1] and counts[1] > counts[2]
 
