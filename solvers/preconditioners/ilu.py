@@ -286,7 +286,13 @@ class Ilu(Preconditioner):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_widened": None}  # found again when values change
+        state = {**self.__dict__, "_widened": None}  # found again when values change
+        state.pop("_ones", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._prepare()
 
     @property
     def T(self) -> Self:

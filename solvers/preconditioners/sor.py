@@ -174,7 +174,9 @@ class Sor(Preconditioner):
         if orders is not None:
             first, second = (np.asarray(self.executor.to_host(order)) for order in orders)
             orders = first, second
-        return {**self.__dict__, "orders": orders, "_places": None}
+        state = {**self.__dict__, "orders": orders, "_places": None}
+        state.pop("_weights", None)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
