@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InvalidArgument, NotConverged, ShapeMismatch
-from ..core.operator import as_linop
+from ..core.operator import LinearOperator
 from ..core.status import Stop
 from .bidiagonal_lanczos import SingularValues
 from .lanczos import Lanczos
@@ -113,8 +113,8 @@ def lobpcg(
         Eigenvalues, in falling order if they are the largest.
     v : array, shape (n, k)
         Eigenvectors.
-    lambdaHistory, ResidualNormsHistory : array, shape (iterations + 1, k)
-        If they are asked for.
+    lambdaHistory, ResidualNormsHistory : list of array, shape (k,)
+        Of every iteration, the start first, if they are asked for.
 
     Warns
     -----
@@ -130,11 +130,13 @@ def lobpcg(
     >>> np.round(w, 6)
     array([1., 2., 3.])
     """
-    operator = as_linop(A)
-    n = operator.shape[0]
     shape = np.shape(X)
     if len(shape) != 2:
-        raise ShapeMismatch(f"X: expected vectors of shape ({n}, k), got {shape}")
+        raise ShapeMismatch(f"X: expected vectors of shape (n, k), got {shape}")
+    n = int(shape[0])
+    operator, B = (_operator(given, n, X) for given in (A, B))
+    if callable(M) and not hasattr(M, "shape"):
+        M = _operator(M, n, X)
     tolerance = np.sqrt(1e-15) * n if tol is None or tol <= 0 else float(tol)
     solver = Lobpcg(
         operator, M, B=B, k=max(int(shape[1]), 1), largest=largest, rtol=0.0, atol=tolerance,
@@ -151,8 +153,8 @@ def lobpcg(
             stacklevel=2,
         )
     found: list[Any] = list(result)
-    found += [result.eigenvalue_history] if retLambdaHistory else []
-    found += [result.residual_history] if retResidualNormsHistory else []
+    found += [list(result.eigenvalue_history)] if retLambdaHistory else []
+    found += [list(result.residual_history)] if retResidualNormsHistory else []
     return tuple(found)
 
 
@@ -234,6 +236,14 @@ def svds(
         s,
         None if return_singular_vectors == "u" else vh,
     )
+
+
+def _operator(given: Any, n: int, X: Any) -> Any:
+    """Return what SciPy takes as an operator: a function of blocks becomes one."""
+    if callable(given) and not hasattr(given, "shape"):
+        dtype = np.result_type(getattr(X, "dtype", np.float64), np.float32)
+        return LinearOperator((n, n), given, rmatvec=given, matmat=given, dtype=dtype)
+    return given
 
 
 def _seed(rng: Any) -> int:

@@ -26,6 +26,14 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "test_scipy_lgmres": {
         "TestLGMRES::test_outer_v": "corrections come after the Krylov vectors: others are refused",
     },
+    "test_scipy_eigen": {
+        "test_nonhermitian_warning": "whether A is Hermitian is not looked at, as in Lanczos",
+        "test_fiedler_small_8": "small matrices need no dense solver, and no warning of one",
+        "test_failure_to_run_iterations_nonsymmetric": "what did not converge is said in our words",
+        "test_verbosity": "what did not converge is said in our words",
+        "test_inplace_warning": "nothing of the caller's is computed in place",
+        "test_maxit": "our words of what did not converge; no postprocessing in the history",
+    },
     "test_pyamg_krylov": {
         "TestStoppingCriteria::test_stoppingcriteria": (
             "PyAMG's criteria rr+, MrMr and rMr are its own"
