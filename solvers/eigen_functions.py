@@ -242,7 +242,11 @@ def _operator(given: Any, n: int, X: Any) -> Any:
     """Return what SciPy takes as an operator: a function of blocks becomes one."""
     if callable(given) and not hasattr(given, "shape"):
         dtype = np.result_type(getattr(X, "dtype", np.float64), np.float32)
-        return LinearOperator((n, n), given, rmatvec=given, matmat=given, dtype=dtype)
+
+        def matvec(x: Any) -> Any:  # SciPy's functions get blocks, those of one vector too
+            return given(x.reshape(n, 1))
+
+        return LinearOperator((n, n), matvec, matmat=given, dtype=dtype)
     return given
 
 
