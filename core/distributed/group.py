@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..links import Links
 from ..registry import backend
 from ..registry import executor as executor_by_name
 from .signals import interrupts_go_to
-from .threads import Deserted, LoneLinks, Stage, ThreadLinks
+from .threads import Deserted, LoneLinks, Stage, ThreadLinks, Worker
 
 #: Rows of a block of reproducible sums.
 REPRODUCIBLE_BLOCK = 512
@@ -76,7 +77,9 @@ class Group:
         self.members = tuple(
             member.as_member(one) for member, one in zip(alone, links, strict=True)
         )
-        self._threads = [ThreadPoolExecutor(1, f"wollemi-member-{r}") for r in range(self.size)]
+        self._threads = [Worker(f"wollemi-member-{rank}") for rank in range(self.size)]
+        self._one_program = threading.Lock()
+        self._inside = threading.local()
         weakref.finalize(self, _end, self._threads, self._stage)
         self._broken: str | None = None
         self._connect()
@@ -148,6 +151,15 @@ class Group:
         MemberFailed
             If members did not end after one of them had failed; the group is of no more use then.
         """
+        if getattr(self._inside, "now", False):
+            raise UnsupportedOperation(
+                f"{self.full_name} is at work: within its solves, as in a callback, whole "
+                "vectors can be used, and operators that its members share cannot"
+            )
+        with self._one_program:
+            return self._run(program)
+
+    def _run(self, program: Callable[[Executor], Any]) -> list[Any]:
         if self._broken is not None:
             raise MemberFailed(
                 f"{self.full_name} failed before ({self._broken}); make another group"
@@ -181,6 +193,7 @@ class Group:
         self._stage.interrupts += 1
 
     def _on_member(self, program: Callable[[Executor], Any], member: Executor) -> Any:
+        self._inside.now = True
         try:
             member.make_current()
             return program(member)
@@ -189,6 +202,8 @@ class Group:
         except BaseException:
             self._stage.abort()
             raise
+        finally:
+            self._inside.now = False
 
     def _wait(self, futures: list[Future[Any]]) -> bool:
         """Wait for the members; return whether Ctrl-C has asked them to stop."""
@@ -219,10 +234,10 @@ class Group:
         raise error
 
 
-def _end(threads: list[ThreadPoolExecutor], stage: Stage) -> None:
+def _end(threads: list[Worker], stage: Stage) -> None:
     stage.abort()
     for thread in threads:
-        thread.shutdown(wait=False)
+        thread.end()
 
 
 def _executors(asked: Any) -> list[Executor]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,6 +74,41 @@ class Stage:
         """Make the stage ready for another program; nobody may be at it."""
         with self._condition:
             self._aborted, self._arrived = False, 0
+
+
+class Worker:
+    """The thread of a member. The end of the process does not wait for it."""
+
+    def __init__(self, name: str) -> None:
+        self._tasks: SimpleQueue[Any] = SimpleQueue()
+        threading.Thread(target=_work, args=(self._tasks,), name=name, daemon=True).start()
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have the thread call a function; return where its result will be."""
+        future: Future[Any] = Future()
+        self._tasks.put((future, function, arguments))
+        return future
+
+    def end(self) -> None:
+        """End the thread after what it was given."""
+        self._tasks.put(None)
+
+
+def _work(tasks: SimpleQueue[Any]) -> None:
+    while _did(tasks.get()):
+        pass
+
+
+def _did(task: Any) -> bool:
+    """Do a task, of which nothing is kept; return whether there was one."""
+    if task is None:
+        return False
+    future, function, arguments = task
+    try:
+        future.set_result(function(*arguments))
+    except BaseException as error:
+        future.set_exception(error)
+    return True
 
 
 class ThreadLinks(HostLinks):

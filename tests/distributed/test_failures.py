@@ -103,3 +103,24 @@ def test_groups_are_not_pickled_and_need_members(kind: str) -> None:
         wl.distributed.Group([])
     with pytest.raises(wl.errors.InvalidArgument, match="not a member of another"):
         wl.distributed.Group([group.members[0]])
+
+
+def test_a_callback_that_uses_the_group_is_told_that_it_is_at_work(kind: str) -> None:
+    A = wl.distribute(line(30), [kind] * 2)
+    with pytest.raises(wl.errors.UnsupportedOperation, match="at work"):
+        wl.solvers.Cg(A).solve(np.ones(30), callback=lambda x: A @ x)
+    assert (A @ np.ones(30)).shape == (30,)
+
+
+def test_threads_that_share_a_group_take_turns(kind: str) -> None:
+    A = wl.distribute(line(30), [kind] * 2)
+    cg, found = wl.solvers.Cg(A, rtol=1e-8), []
+    threads = [
+        threading.Thread(target=lambda: found.append(cg.solve(np.ones(30)).converged))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert found == [True] * 4

@@ -24,6 +24,8 @@ OPTIONAL = (
     (("cupy-rocm-7-0",), "the hip executor", "wollemi[hip]"),
     (("dpctl",), "the dpcpp executor", "wollemi[dpcpp]"),
     (("torch",), "tensors in and out", "wollemi[torch]"),
+    (("mpi4py",), "groups of processes, with an MPI such as the wheel mpich", "wollemi[mpi]"),
+    (("pymetis",), "partitions with few entries between members", "wollemi[metis]"),
     (("sparse_dot_mkl",), "MKL as a peer in benchmarks", "wollemi[bench]"),
     (("pyamg",), "PyAMG as a peer in benchmarks", "pyamg"),
 )
