@@ -94,7 +94,7 @@ def together(links: Any, work: Callable[[], T]) -> T:
     if error is not None:
         raise error
     raise_first(told, told)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _is_divisible(file: Readable) -> bool:
