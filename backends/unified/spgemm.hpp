@@ -17,11 +17,45 @@ WL_DEVICE I not_below(I begin, I end, const I* indices, i64 bound) {
   return begin;
 }
 
-// Calls use(column, sum) for the columns of a row of the product, in rising order: the smallest
-// that any of the rows has beyond the last one.
+// Entries of a left row whose places in the right rows are kept, each with its next column.
+constexpr i64 kKeptRows = 32;
+
+// Calls use(column, sum) for the columns of a row of the product, in rising order. Every term is
+// read once, one right row after its own place.
 template <class T, class I, class Use>
-WL_DEVICE void merge_rows(I begin, I end, const I* indices, const T* values, const I* other_indptr,
-                          const I* other_indices, const T* other_values, Use&& use) {
+WL_DEVICE void merge_few_rows(I begin, I end, const I* indices, const T* values,
+                              const I* other_indptr, const I* other_indices, const T* other_values,
+                              Use&& use) {
+  constexpr I none = sizeof(I) == 4 ? I(0x7fffffff) : I(0x7fffffffffffffffLL);
+  const int rows = int(end - begin);
+  I at[kKeptRows], beyond[kKeptRows], column[kKeptRows];
+  for (int r = 0; r < rows; ++r) {
+    const I row = indices[begin + r];
+    at[r] = other_indptr[row], beyond[r] = other_indptr[row + 1];
+    column[r] = at[r] < beyond[r] ? other_indices[at[r]] : none;
+  }
+  for (;;) {
+    I next = none;
+    for (int r = 0; r < rows; ++r)
+      next = column[r] < next ? column[r] : next;
+    if (next == none)
+      return;
+    T total(0);
+    for (int r = 0; r < rows; ++r)
+      if (column[r] == next) {
+        total += rounded_product(values[begin + r], other_values[at[r]]);
+        ++at[r];
+        column[r] = at[r] < beyond[r] ? other_indices[at[r]] : none;
+      }
+    use(i64(next), total);
+  }
+}
+
+// The same for left rows of any length: each column is looked for in all right rows.
+template <class T, class I, class Use>
+WL_DEVICE void merge_many_rows(I begin, I end, const I* indices, const T* values,
+                               const I* other_indptr, const I* other_indices, const T* other_values,
+                               Use&& use) {
   i64 last = -1;
   for (;;) {
     i64 next = -1;
@@ -42,6 +76,15 @@ WL_DEVICE void merge_rows(I begin, I end, const I* indices, const T* values, con
     use(next, total);
     last = next;
   }
+}
+
+template <class T, class I, class Use>
+WL_DEVICE void merge_rows(I begin, I end, const I* indices, const T* values, const I* other_indptr,
+                          const I* other_indices, const T* other_values, Use&& use) {
+  if (i64(end - begin) <= kKeptRows)
+    merge_few_rows(begin, end, indices, values, other_indptr, other_indices, other_values, use);
+  else
+    merge_many_rows(begin, end, indices, values, other_indptr, other_indices, other_values, use);
 }
 
 template <class T, class I>
@@ -104,6 +147,12 @@ struct spgemm_refill {
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const I first = target[i], beyond = target[i + 1];
+    if (i64(end[i] - begin[i]) <= kKeptRows) {
+      I to = first;
+      merge_few_rows(begin[i], end[i], indices, values, other_indptr, other_indices, other_values,
+                     [&](i64, T total) { new_values[to++] = total; });
+      return {};
+    }
     for (I to = first; to < beyond; ++to)
       new_values[to] = T(0);
     for (I e = begin[i]; e < end[i]; ++e) {
