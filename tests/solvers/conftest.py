@@ -59,6 +59,12 @@ def tolerance(dtype: str) -> float:
     return 1e-4 if np.dtype(dtype) in (np.float32, np.complex64) else 1e-10
 
 
+def one_dtype_on_sycl(on: wl.Executor, dtype: str) -> None:
+    """Skip dtypes but float64 on dpcpp, where each takes seconds of compiling for each solver."""
+    if on.backend == "dpcpp" and dtype != "float64":
+        pytest.skip("runs on the other executors; tests/backends compare the steps in all dtypes")
+
+
 def block(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
     """Return random numbers of a dtype."""
     values = rng.standard_normal(shape)

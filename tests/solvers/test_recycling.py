@@ -8,7 +8,7 @@ import wollemi as wl
 from wollemi.core.errors import InvalidArgument
 from wollemi.solvers import idr
 
-from .conftest import block, convection, poisson
+from .conftest import block, convection, one_dtype_on_sycl, poisson
 
 
 def test_a_preconditioner_that_varies(on, rng):
@@ -64,6 +64,7 @@ def test_without_recycling_solves_repeat(rng):
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_m_from_the_left(on, dtype, rng):
+    one_dtype_on_sycl(on, dtype)
     rows = 10.0 ** rng.integers(-2, 3, 100)
     S = sp.csr_array(sp.diags_array(rows) @ convection(10, dtype))
     A, b = wl.Csr(S, executor=on), block(rng, (100, 2), dtype) * rows[:, None]

@@ -8,11 +8,12 @@ import wollemi as wl
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.status import Stop
 
-from .conftest import block, poisson
+from .conftest import block, one_dtype_on_sycl, poisson
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_float32_inside_reaches_what_float64_reaches(on, dtype, rng):
+    one_dtype_on_sycl(on, dtype)
     S = poisson(16, dtype)
     b = block(rng, (256, 2), dtype)
     A = wl.Csr(S, executor=on)
