@@ -74,10 +74,10 @@ def test_gradients_of_fusedmm(A: wl.Csr, edge: str | None, batch: tuple[int, ...
     C, B, D = leaf(*batch, 6, 4), leaf(*batch, 5, 4, seed=1), leaf(5, 3, seed=2)
     v = leaf(10, seed=3)
     torch.autograd.gradcheck(
-        lambda C, B, D: wt.fusedmm(A, C, B, D, edge=edge, alpha=0.7), (C, B, D)
+        lambda C, B, D: wt.fusedmm(A, C, B, D, edge=edge, alpha=0.7), (C, B, D), fast_mode=True
     )
     torch.autograd.gradcheck(
-        lambda C, B, D, v: wt.fusedmm(A, C, B, D, edge=edge, values=v), (C, B, D, v)
+        lambda C, B, D, v: wt.fusedmm(A, C, B, D, edge=edge, values=v), (C, B, D, v), fast_mode=True
     )
 
 
@@ -161,8 +161,8 @@ def test_what_does_not_fit_is_refused(A: wl.Csr) -> None:
 def test_gradients_of_spmm_and_sddmm_have_gradients(A: wl.Csr) -> None:
     twice = torch.autograd.gradgradcheck
     values, C, B = leaf(10), leaf(6, 2), leaf(5, 2)
-    assert twice(lambda v, b: wt.spmm(A, b, values=v), (values, B))
-    assert twice(lambda c, b, v: wt.sddmm(A, c, b, 0.5, values=v), (C, B, values))
+    assert twice(lambda v, b: wt.spmm(A, b, values=v), (values, B), fast_mode=True)
+    assert twice(lambda c, b, v: wt.sddmm(A, c, b, 0.5, values=v), (C, B, values), fast_mode=True)
 
 
 @pytest.mark.parametrize("edge", EDGES)
@@ -170,7 +170,8 @@ def test_gradients_of_fusedmm_have_gradients(A: wl.Csr, edge: str | None) -> Non
     def fused(v: Any, c: Any, b: Any, d: Any) -> Any:
         return wt.fusedmm(A, c, b, d, edge=edge, alpha=0.7, values=v)
 
-    assert torch.autograd.gradgradcheck(fused, (leaf(10), leaf(6, 2), leaf(5, 2), leaf(5, 3)))
+    operands = (leaf(10), leaf(6, 2), leaf(5, 2), leaf(5, 3))
+    assert torch.autograd.gradgradcheck(fused, operands, fast_mode=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
