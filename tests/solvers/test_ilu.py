@@ -208,7 +208,8 @@ def test_orders_are_taken_before(on, rng, order):
     M.update()
     np.testing.assert_allclose(M @ b, before / 4, rtol=1e-12)
     np.testing.assert_allclose(M.astype(np.float32) @ b, before / 4, rtol=1e-4)
-    np.testing.assert_allclose(M.to("reference").H @ b, before / 4, rtol=1e-3)
+    if on.supports(triangular.factorize):  # elsewhere triangles are applied in another way
+        np.testing.assert_allclose(M.to("reference").H @ b, before / 4, rtol=1e-9)
 
 
 def test_orders_are_checked():
