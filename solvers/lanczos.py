@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.linalg
 
 from ..core.dtypes import common_dtype
 from ..core.errors import InvalidArgument, InvalidMatrix
@@ -244,6 +243,8 @@ class Lanczos(EigenSolver, metaclass=Configurable):
 
     def _iterate(self, basis: KrylovBasis, operator: _Transformed) -> _Found:
         """Grow the basis and restart it until the true residuals of the wanted pairs are small."""
+        import scipy.linalg  # it takes long to import, and few need it
+
         eps = float(np.finfo(basis.dtype).eps)
         tolerance = max(self.rtol, eps)
         restarts = 0

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import scipy.linalg
 
 from ..core.dtypes import common_dtype
 from ..core.errors import InvalidArgument, ShapeMismatch
@@ -371,6 +370,8 @@ class _Solve:
         ``T`` is the last block of columns of ``S^H A S``. Without new columns the problem is that
         of X alone.
         """
+        import scipy.linalg  # it takes long to import, and few need it
+
         k, executor = self.k, self.executor
         if found == 0:
             self.P = 0
@@ -427,6 +428,8 @@ class _Solve:
 
 def _orthonormal_to(C: Numbers, D: Numbers) -> Numbers:
     """Return an orthonormal basis of the columns of ``D`` less their parts along those of ``C``."""
+    import scipy.linalg  # it takes long to import, and few need it
+
     size = np.linalg.norm(D, axis=0)
     D = D[:, size > 0] / size[size > 0]
     for _ in range(2):

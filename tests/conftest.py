@@ -35,12 +35,29 @@ RUNS_ALL = "WOLLEMI_TEST_ALL"
 LEFT = "rare: make test-all runs this"
 
 
+#: Where a program is compiled for each operation and dtype, which takes a second or more.
+COMPILED_BY_PROGRAM = ("dpcpp", "lockstep")
+
+#: The dtypes in which steps of solvers are compiled there: their functors are made of one function
+#: by one rule for all dtypes, which operations written by hand show in each of them.
+DTYPES_OF_STEPS = ("float64", "complex64")
+
+
+def is_rare(item: pytest.Item) -> bool:
+    """Return whether a test compiles a step of a solver in a dtype that others stand for."""
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    step = getattr(given.get("operation"), "step", None)
+    if step is None or given.get("dtype", DTYPES_OF_STEPS[0]) in DTYPES_OF_STEPS:
+        return False
+    return any(name in item.nodeid for name in COMPILED_BY_PROGRAM)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave what is slow and finds nothing in most changes to those who ask for it."""
     if os.environ.get(RUNS_ALL) or "rare" in config.option.markexpr:
         return
     for item in items:
-        if item.get_closest_marker("rare") is not None:
+        if item.get_closest_marker("rare") is not None or is_rare(item):
             item.add_marker(pytest.mark.skip(reason=LEFT))
 
 

@@ -302,6 +302,15 @@ class GpuExecutor(Executor):
         """Whether launches are only prepared: programs compiled and scratch memory reserved."""
         return self._mine.dry
 
+    @property
+    def making_program(self) -> bool:
+        """Whether launches are those of a program that is being made.
+
+        CuPy refuses to call NVIDIA's and AMD's libraries then, since it cannot know what they do
+        to a capture.
+        """
+        return self._mine.scratch is not None
+
     @contextmanager
     def preparing(
         self, scratch: Scratch, *, dry: bool, into: list[Launch] | None = None

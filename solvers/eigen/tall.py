@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.linalg
 
 from ...core.operations import vector
 
@@ -87,6 +86,8 @@ def factor_of_basis(G: Numbers, eps: float) -> Numbers:
     A. Stathopoulos and K. Wu, A block orthogonalization procedure with constant synchronization
     requirements, SIAM J. Sci. Comput. 23 (2002), algorithm SVQB.
     """
+    import scipy.linalg  # it takes long to import, and few need it
+
     size = np.sqrt(np.maximum(np.real(np.diag(G)), 0.0))
     largest = float(np.max(size, initial=0.0))
     if not (largest > 0 and np.isfinite(largest)):

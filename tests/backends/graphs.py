@@ -27,10 +27,7 @@ def _graph(values: dict[str, Any], extents: dict[str, int], count: str = "") -> 
     if index.kind != "i" or ("label" in values and "lengths" in values and not count):
         index = values["lengths"].dtype
     n = m * values["size"] if "indptr" in values else m
-    full = (rng.random((n, n)) < 4 / max(n, 4)) | np.eye(n, dtype=bool)
-    if n > 4:
-        full[1], full[:, 1] = np.eye(n, dtype=bool)[1], np.eye(n, dtype=bool)[1]
-    row, column = np.nonzero(full)
+    row, column = _edges(n, rng)
     made = _pattern(row, column, n, index, rng)
     made["state"] = rng.integers(-1, 2, m).astype(np.int32)
     made["number"] = np.cumsum([0, *(made["state"] == 1)]).astype(
@@ -51,6 +48,15 @@ def _graph(values: dict[str, Any], extents: dict[str, int], count: str = "") -> 
         values["label"] = rng.integers(-1, 5, m // values["size"] + 1)
     if count:
         _room(values, m, count)
+
+
+def _edges(n: int, rng: Any) -> tuple[Any, Any]:
+    """Return the places of a diagonal and of some four more a row; row and column 1 have none."""
+    others = rng.integers(0, max(n, 1), (2, 4 * n))
+    if n > 4:
+        others = others[:, (others != 1).all(axis=0)]
+    places = np.union1d(others[0] * n + others[1], np.arange(n) * (n + 1))
+    return (places // n, places % n) if n else (places, places)
 
 
 def _pattern(row: Any, column: Any, n: int, index: Any, rng: Any) -> dict[str, Any]:

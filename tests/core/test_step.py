@@ -232,7 +232,8 @@ def test_blocks_of_rows_give_what_the_function_gives(operation, dtype, block, rn
         run=lambda operation, *arguments: run_blocks(operation.step, 256, *arguments),
         synchronize=lambda: None,
     )
-    for name in ("from_host", "to_host", "allocate", "zeros", "copy_into", "copy", "name"):
+    names = "from_host to_host allocate zeros copy_into copy name overwrite_together"
+    for name in names.split():
         setattr(by_blocks, name, getattr(REFERENCE, name))
     got = call.run(by_blocks)
     precision = 1e-4 if dtype == "float32" else 1e-12

@@ -41,6 +41,7 @@ class GraphBuilder:
         # Where the next part goes, and what it comes after.
         self._graph, self._after = self._whole, list[Any]()
         self._stream = executor.xp.cuda.Stream(non_blocking=True)
+        self._within = False  # a WHILE node whose parts are not complete
 
     def condition(self) -> Any:
         """Return a condition for :meth:`repeat`, false until a kernel sets it."""
@@ -76,7 +77,9 @@ class GraphBuilder:
         node = checked(runtime.cudaGraphAddNode(self._graph, after, None, len(after), parameters))
         outside = self._graph
         self._graph, self._after = parameters.conditional.phGraph_out[0], []
+        self._within = True
         parts()
+        self._within = False
         self._graph, self._after = outside, [node]
 
     @contextmanager
@@ -104,10 +107,14 @@ class GraphBuilder:
         return self._executable
 
     def discard(self) -> None:
-        """Give back what the graph holds; does nothing the second time."""
+        """Give back what the graph holds; does nothing the second time.
+
+        A graph stays where an error broke off what a WHILE node is to repeat: CUDA ends the process
+        when such a one is destroyed.
+        """
         executable, self._executable = self._executable, None
         graph, self._whole = self._whole, None
         if executable is not None:
             self._runtime.cudaGraphExecDestroy(executable)
-        if graph is not None:
+        if graph is not None and not self._within:
             self._runtime.cudaGraphDestroy(graph)
