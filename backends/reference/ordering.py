@@ -38,8 +38,8 @@ def matching(
         tight = indices[row][(reduced == u[i].real) & (row_of[indices[row]] < 0)]
         if tight.size:
             column[i], row_of[tight[0]] = tight[0], i
-    for i in np.flatnonzero(column < 0):
-        _augment(i, rows, indices, cost, column, row_of, u, v)
+    for unmatched in np.flatnonzero(column < 0):
+        _augment(int(unmatched), rows, indices, cost, column, row_of, u, v)
 
 
 def _augment(

@@ -101,10 +101,11 @@ def matching(A: Any) -> Matching:
     order[order < 0] = np.flatnonzero(~matched)
     largest[largest == 0] = 1.0
     with np.errstate(over="ignore", under="ignore"):
-        scales = np.exp(u), np.exp(v) / largest
+        of_rows, of_columns = np.exp(u), np.exp(v) / largest
     return Matching(
         as_permutation(order, matrix),
-        *(_diagonal(scale, matrix) for scale in scales),
+        _diagonal(of_rows, matrix),
+        _diagonal(of_columns, matrix),
         matched=int(matched.sum()),
     )
 
