@@ -11,8 +11,9 @@ from ....core.store import Key
 from ...simt import kernels as simt
 from .. import launch
 from ..arguments import row_distance
-from ..base import GpuExecutor, Prepared
+from ..base import GpuExecutor
 from ..maps import run_map
+from ..prepared import Prepared
 from . import packed
 from .shares import Shares
 
