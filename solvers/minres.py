@@ -179,7 +179,8 @@ class Minres(KrylovSolver):
     ----------
     A : LinOp or matrix, shape (n, n)
         Hermitian. If it is singular, ``b`` must be in its range; otherwise the solve ends as
-        *stagnated* at a least squares solution.
+        *stagnated* near a least squares solution, or, where rounding hides that, at the limit of
+        iterations with the best iterate that was verified; :class:`Lsmr` solves such systems.
     M : LinOp, matrix or callable, optional
         Approximates the inverse of the absolute value of ``A``; Hermitian positive definite even if
         ``A`` is not. A column where it is not ends as *indefinite*.

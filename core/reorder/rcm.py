@@ -36,8 +36,8 @@ def rcm(A: Any) -> Permutation:
     --------
     >>> import numpy as np, wollemi as wl
     >>> A = wl.Csr(np.array([[2.0, 0.0, 1.0], [0.0, 2.0, 1.0], [1.0, 1.0, 2.0]]))
-    >>> wl.reorder.rcm(A).indices
-    array([1, 2, 0], dtype=int32)
+    >>> wl.reorder.rcm(A).indices.tolist()
+    [1, 2, 0]
     """
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 

@@ -76,8 +76,8 @@ class Chebyshev(Preconditioner):
     >>> import numpy as np, wollemi as wl
     >>> A = wl.Csr(np.array([[2.0, -1.0], [-1.0, 2.0]]))
     >>> M = wl.preconditioners.Chebyshev(A, degree=2, largest=1.5)
-    >>> np.round(M @ np.array([1.0, -1.0]), 2)  # nearly [1/3, -1/3], at the upper end
-    array([ 0.36, -0.36])
+    >>> np.round(M @ np.array([1.0, -1.0]), 2)  # the inverse, at the upper end, makes 1/3 of 1
+    array([ 0.24, -0.24])
     """
 
     parts = ("A", "inverse")

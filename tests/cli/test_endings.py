@@ -30,7 +30,7 @@ def test_a_closed_pipe_has_a_status_of_its_own(command):
 
 
 def test_ctrl_c_has_a_status_of_its_own_and_one_line(wollemi, tmp_path, monkeypatch):
-    def interrupted(*args):
+    def interrupted(*args, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(import_module("wollemi.cli.solve").io, "read", interrupted)

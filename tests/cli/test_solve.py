@@ -216,7 +216,10 @@ def test_a_missing_file_is_named_in_one_line(wollemi, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--method", "magic"), "no method is called 'magic'; known: auto, bicgstab, cg"),
+        (
+            ("--method", "magic"),
+            "no method is called 'magic'; known: auto, bicg, bicgstab, blockcg, cg",
+        ),
         (("--precond", "magic"), "no preconditioner is called 'magic'; known: none, jacobi"),
         (("--executor", "magic"), "no backend is called 'magic'; installed: reference"),
         (("--executor", "omp:none"), "omp"),

@@ -86,9 +86,10 @@ def test_parts_give_parts_and_starts_are_taken(kind: str, rng: Any) -> None:
     np.testing.assert_allclose(cg @ b, whole.x)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+# not Idr: each member draws its part of the shadow space, which depends on how many there are
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "Idr"])
 def test_reproducible_sums_have_the_bits_of_any_number_of_members(name: str, rng: Any) -> None:
-    S = line(1500) if name in ("Cg", "Fcg") else line(1500, 17)
+    S = line(1500) if name in HERMITIAN else line(1500, 17)
     b = rng.standard_normal(1500)
     for kind in ("reference", "omp:1") if name == "Cg" else ("omp:1",):
         found = [

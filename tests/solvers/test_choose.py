@@ -109,7 +109,7 @@ def test_dense_arrays_and_scipy_matrices_are_taken():
 
 def test_unknown_names_are_refused_with_the_known_ones():
     with pytest.raises(
-        wl.errors.InvalidArgument, match="auto, bicg, bicgstab, cg, cgs, chebyshev, fcg"
+        wl.errors.InvalidArgument, match="auto, bicg, bicgstab, blockcg, cg, cgs, chebyshev, fcg"
     ):
         wl.solve(poisson(4), np.ones(16), method="lu")
     with pytest.raises(wl.errors.InvalidArgument, match="none, jacobi"):

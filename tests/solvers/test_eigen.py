@@ -400,7 +400,7 @@ def test_dependent_columns_are_left_out(rng):
 @pytest.mark.parametrize("solver", ["Lsmr", "Lsqr", "Lobpcg", "Lanczos", "SingularValues"])
 def test_matrices_that_a_group_shares_are_refused(solver):
     A = wl.distribute(wl.Csr(poisson(4)), ["reference", "reference"])
-    with pytest.raises(wl.errors.UnsupportedOperation, match="shared by a group"):
+    with pytest.raises(wl.errors.UnsupportedOperation, match="that a group shares"):
         getattr(wl.solvers, solver)(A)
 
 
