@@ -18,7 +18,7 @@ WL_DEVICE I not_below(I begin, I end, const I* indices, i64 bound) {
 }
 
 // Entries of a left row whose places in the right rows are kept, each with its next column.
-constexpr i64 kKeptRows = 32;
+constexpr i64 kKeptRows = 1 << 5;
 
 // Calls use(column, sum) for the columns of a row of the product, in rising order. Every term is
 // read once, one right row after its own place.
