@@ -107,10 +107,7 @@ class Csc(Matrix):
             from ..operations import structure
             from .csr import Csr, rearranged
 
-            transposed = Csr._from_arrays(
-                self.executor, self.shape[::-1], self.data, self.indices, self.indptr
-            )
-            indptr, indices, data, order = rearranged(transposed, structure.csr_transpose)
+            indptr, indices, data, order = rearranged(self._columns(), structure.csr_transpose)
             made = Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
             self._by_rows = (made, order)
         return self._by_rows
@@ -118,17 +115,20 @@ class Csc(Matrix):
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.csc_spmv, self, x, y, alpha, beta)
 
+    def _columns(self) -> Csr:
+        """The transpose, which nobody else has: work in place on it changes no matrix of a user."""
+        from .csr import Csr
+
+        return Csr._from_arrays(
+            self.executor, self.shape[::-1], self.data, self.indices, self.indptr
+        )
+
     @property
     def T(self) -> Csr:
         """The transpose, which shares this matrix's arrays."""
-        from .csr import Csr
-
         known = self._transposed
         if known is None or known.data is not self.data or known.indices is not self.indices:
-            known = Csr._from_arrays(
-                self.executor, self.shape[::-1], self.data, self.indices, self.indptr
-            )
-            self._transposed = self._share_values(known)  # its plan is made once
+            known = self._transposed = self._share_values(self._columns())  # its plan is made once
         return known
 
     @property
@@ -141,11 +141,7 @@ class Csc(Matrix):
 
         See :meth:`Csr.sum_duplicates`.
         """
-        from .csr import Csr
-
-        columns = Csr._from_arrays(
-            self.executor, self.shape[::-1], self.data, self.indices, self.indptr
-        )
+        columns = self._columns()
         summed = columns.without_duplicates()
         if summed is not columns:
             self._replace(self._with_arrays(self.executor, *summed._native_arrays()))
@@ -158,7 +154,7 @@ class Csc(Matrix):
 
     def eliminate_zeros(self) -> None:
         """Take the entries that are 0 out of the pattern; see :meth:`Csr.eliminate_zeros`."""
-        columns = self.T
+        columns = self._columns()
         columns.eliminate_zeros()
         if columns.nnz != self.nnz:
             self._replace(self._with_arrays(self.executor, *columns._native_arrays()))
