@@ -82,9 +82,10 @@ def lazy(array: Any, before: Any) -> Any:
 
 
 def poisoned(array: Any, before: Any) -> Any:
-    """Return the array with NaN at its end."""
+    """Return the array with NaN in its last row that has none: some leave their end unwritten."""
     changed = array.copy()
-    changed[-1:] = np.nan
+    numbers = ~np.isnan(array).any(axis=tuple(range(1, array.ndim)))
+    changed[np.flatnonzero(numbers)[-1:]] = np.nan
     return changed
 
 
