@@ -32,9 +32,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 #: What ``make test-all`` sets: tests that are marked rare run too.
 RUNS_ALL = "WOLLEMI_TEST_ALL"
 
-LEFT = "rare: make test-all runs this"
-
-
 #: Where a program is compiled for each operation and dtype, which takes a second or more.
 COMPILED_BY_PROGRAM = ("dpcpp", "lockstep")
 
@@ -42,9 +39,24 @@ COMPILED_BY_PROGRAM = ("dpcpp", "lockstep")
 #: by one rule for all dtypes, which operations written by hand show in each of them.
 DTYPES_OF_STEPS = ("float64", "complex64")
 
+#: What was not run because it is rare.
+LEFT: list[pytest.Item] = []
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what is slow and finds nothing in most changes to those who ask for it."""
+    if os.environ.get(RUNS_ALL) or "rare" in config.option.markexpr:
+        return
+    LEFT[:] = [item for item in items if is_rare(item)]
+    config.hook.pytest_deselected(items=LEFT)
+    left = set(LEFT)
+    items[:] = [item for item in items if item not in left]
+
 
 def is_rare(item: pytest.Item) -> bool:
-    """Return whether a test compiles a step of a solver in a dtype that others stand for."""
+    """Return whether a test is marked rare, or is of a step in a program that others stand for."""
+    if item.get_closest_marker("rare") is not None:
+        return True
     given = getattr(getattr(item, "callspec", None), "params", {})
     step = getattr(given.get("operation"), "step", None)
     if step is None or given.get("dtype", DTYPES_OF_STEPS[0]) in DTYPES_OF_STEPS:
@@ -52,21 +64,11 @@ def is_rare(item: pytest.Item) -> bool:
     return any(name in item.nodeid for name in COMPILED_BY_PROGRAM)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave what is slow and finds nothing in most changes to those who ask for it."""
-    if os.environ.get(RUNS_ALL) or "rare" in config.option.markexpr:
-        return
-    for item in items:
-        if item.get_closest_marker("rare") is not None or is_rare(item):
-            item.add_marker(pytest.mark.skip(reason=LEFT))
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests were left."""
-    skipped = terminalreporter.stats.get("skipped", [])
-    left = sum(isinstance(one.longrepr, tuple) and LEFT in one.longrepr[2] for one in skipped)
-    if left:
-        terminalreporter.write_line(f"{left} rare tests were left to make test-all")
+    """Say what was left; with several workers none of them collects here."""
+    if not os.environ.get(RUNS_ALL):
+        count = f"{len(LEFT)} " if LEFT else ""
+        terminalreporter.write_line(f"{count}rare tests are left to make test-all")
 
 
 def pytest_report_header() -> list[str]:

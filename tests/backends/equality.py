@@ -21,15 +21,21 @@ try:
 except ImportError:
     ml_dtypes = None
 
+#: Of so many inputs a step has one, in each dtype.
+SHARES = 4
+RARE = pytest.mark.rare
+
 
 def cases() -> list[Any]:
     """Return what each operation is called with.
 
     Every operation sees every value dtype with every index dtype, and every value dtype with every
     pattern (or number of rows); blocks are dealt out over them, each dtype starting at another one.
+    The functors of steps are made by one rule: each step has its share of the inputs, and steps of
+    other numbers the others; all of them are left to those who ask for what is rare.
     """
     found = []
-    for operation in OPERATIONS:
+    for number, operation in enumerate(OPERATIONS):
         patterns = (
             PATTERNS if any(p.is_matrix for p in operation.parameters) else [None] * len(ROWS)
         )
@@ -39,9 +45,9 @@ def cases() -> list[Any]:
                 rows = ROWS[(i + 3 * d) % len(ROWS)]
                 index = INDEX_DTYPES[(i + d // 2) % 2]
                 label = f"{operation.name}-{pattern or rows}-{block}-{dtype}-{index}"
-                found.append(
-                    pytest.param(operation, block, rows, pattern, dtype, index, i + d, id=label)
-                )
+                values = (operation, block, rows, pattern, dtype, index, i + d)
+                rare = operation.step is not None and (i + d + number) % SHARES != 0
+                found.append(pytest.param(*values, id=label, marks=RARE if rare else ()))
     return found
 
 

@@ -47,7 +47,9 @@ def assert_same(have: dict[str, Any], want: dict[str, Any], tolerance: dict[str,
 @pytest.mark.parametrize(
     ("operation", "block", "rows", "pattern", "dtype", "variant"),
     [
-        pytest.param(*case.values[:5], case.values[6], id=case.id.rpartition("-")[0])
+        pytest.param(
+            *case.values[:5], case.values[6], id=case.id.rpartition("-")[0], marks=case.marks
+        )
         for case in cases()
         if LockstepExecutor.kernels.find(case.values[0]) and case.values[0] not in ELSEWHERE
     ],
