@@ -116,7 +116,7 @@ class Csc(Matrix):
         self.executor.run(operations.csc_spmv, self, x, y, alpha, beta)
 
     def _columns(self) -> Csr:
-        """The transpose, which nobody else has: work in place on it changes no matrix of a user."""
+        """Return the transpose as a new object: changing it in place changes no other matrix."""
         from .csr import Csr
 
         return Csr._from_arrays(

@@ -36,13 +36,13 @@ def _filled(call: Call, garbage: float) -> Call:
     return replace(call, arguments=tuple(fill(a) for a in call.arguments))
 
 
-def in_dtypes(operations: list[Operation]) -> list[Any]:
+def in_dtypes(given: list[Operation]) -> list[Any]:
     """Return operations with dtypes: steps leave columns alone by one rule, which two show."""
     return [
         pytest.param(
             o, dtype, id=f"{o.name}-{dtype}", marks=RARE if o.step and place not in (1, 2) else ()
         )
-        for o in operations
+        for o in given
         for place, dtype in enumerate(VALUE_DTYPES)
     ]
 
