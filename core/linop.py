@@ -231,12 +231,14 @@ class LinOp(ArrayProtocol, ABC):
     def _result_dtype(self, block: Array, alpha: Any, beta: Any) -> np.dtype[Any]:
         if isinstance(alpha, complex) or isinstance(beta, complex):
             return common_dtype(self.dtype, block.dtype, np.complex64)
-        return self.dtype if block.dtype == self.dtype else common_dtype(self.dtype, block.dtype)
+        own, given = self.dtype, block.dtype
+        return own if given is own or given == own else common_dtype(own, given)
 
     def _cast(self, block: Array, dtype: np.dtype[Any]) -> tuple[LinOp, Array]:
-        if block.dtype != dtype:
+        if block.dtype is not dtype and block.dtype != dtype:
             block = block.astype(dtype)
-        return (self if self.dtype == dtype else self.astype(dtype)), block
+        same = self.dtype is dtype or self.dtype == dtype
+        return (self if same else self.astype(dtype)), block
 
     def _apply_into(
         self, target: Target, block: Array, dtype: np.dtype[Any], alpha: complex, beta: complex

@@ -225,14 +225,18 @@ class Target:
 
     def __init__(self, executor: Executor, out: Any, shape: tuple[int, ...]) -> None:
         found, owned = getattr(out, "shape", None), executor.owns(out)
-        shares = owned or isinstance(out, np.ndarray) or hasattr(out, "__dlpack_device__")
-        if not isinstance(found, tuple) or not shares:
-            raise InvalidArgument(f"out: expected an array to write to, got {type(out).__name__}")
-        if tuple(found) != shape:
-            raise ShapeMismatch(f"out: expected shape {shape}, got {tuple(found)}")
         self._executor = executor
         self._host: np.ndarray[Any, Any] | None = None
-        if isinstance(out, np.ndarray) or (not owned and is_host(out)):
+        on_host = isinstance(out, np.ndarray)
+        if not isinstance(found, tuple) or not (
+            owned or on_host or hasattr(out, "__dlpack_device__")
+        ):
+            raise InvalidArgument(f"out: expected an array to write to, got {type(out).__name__}")
+        if found != shape:
+            raise ShapeMismatch(f"out: expected shape {shape}, got {tuple(found)}")
+        if type(out) is np.ndarray and owned and out.flags.carray and out.dtype.isnative:
+            self.array: Array = out
+        elif on_host or (not owned and is_host(out)):
             self.array = self._on_executor(_as_numpy(out, "out"))
         else:
             self.array = out if owned else native(executor, out, "out")
@@ -256,6 +260,8 @@ class Target:
     def holding(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """Return the dtype of the array, which must hold a result of ``dtype`` without a loss."""
         asked: np.dtype[Any] = self.array.dtype
+        if asked is dtype:
+            return asked
         if asked not in COMPUTED or common_dtype(dtype, asked) != asked:
             self.require(dtype)
         return asked
