@@ -32,7 +32,7 @@ native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell
 cmake_option = --config-settings=cmake.define.$(1)
 INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
 
-.PHONY: help develop demo test test-all test-gpu lint format sanitize fuzz bench performance wheel clean
+.PHONY: help develop demo test test-all test-gpu lint format sanitize fuzz bench performance api wheel clean
 
 help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png'
@@ -45,6 +45,7 @@ help:
 	@echo 'make fuzz      random files and expressions, a minute each (SECONDS=600 SEED=7 SANITIZE=ON)'
 	@echo 'make bench     the benchmarks'
 	@echo 'make performance  docs/performance.md and its pictures, from benchmarks/results'
+	@echo 'make api       tests/api/public_names.txt: what is public, as of this version'
 	@echo 'make develop   only an editable install (LEVELS=v3 builds one instruction set)'
 	@echo 'make wheel     sdist and wheel in dist/, installed and imported once'
 	@echo 'make clean     remove what was built, but not the virtual environment'
@@ -102,6 +103,9 @@ bench: $(STAMPS)/native $(STAMPS)/bench
 performance: $(STAMPS)/native $(STAMPS)/bench
 	$(VENV)/bin/wollemi bench report benchmarks/results/*.jsonl --markdown docs/performance.md
 
+api: $(STAMPS)/test
+	$(PY) -m tests.api.record
+
 test-gpu:
 	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --no-index --upgrade \
 		--target $(BUILD)/gpu/site \
@@ -149,10 +153,15 @@ fuzz: $(STAMPS)/test
 
 # The wheel is built from the sdist, so a file missing there shows here; so does kernel text missing in the wheel.
 runtime_text := find unified simt gpu cuda dpcpp -name '*.[ch]pp' -o -name '*.cu' | sort
+# pip unpacks an sdist into a folder of another name each time; a fixed one keeps what was compiled.
+SDIST := $(BUILD)/sdist
 wheel: $(STAMPS)/build
-	rm -rf dist $(BUILD)/wheel
-	$(PY) -m build --no-isolation --outdir dist
+	rm -rf dist $(BUILD)/wheel $(SDIST)
+	$(PY) -m build --no-isolation --sdist --outdir dist
 	$(PY) -m build --no-isolation --outdir dist benchmarks
+	mkdir -p $(SDIST) && tar -x -f dist/wollemi-*.tar.gz -C $(SDIST) --strip-components=1
+	$(PIP) wheel --no-build-isolation --no-deps --no-index --wheel-dir dist $(call cmake_option,WOLLEMI_WERROR=$(WERROR)) \
+		$(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(LEVELS)') --config-settings=build-dir=$(abspath $(BUILD))/wheel-cmake $(SDIST)
 	$(PIP) install $(call requirements,["project"]["dependencies"])
 	$(PIP) install --no-deps --target $(BUILD)/wheel dist/*.whl
 	diff <(cd backends && $(runtime_text)) <(cd $(BUILD)/wheel/wollemi/backends && $(runtime_text))

@@ -147,6 +147,12 @@ class Configurable(ABCMeta):
         made.__dict__["_options"] = _given(cls, arguments, options)
         return made
 
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The parameters of the constructor with those of its bases, for ``help`` and editors."""
+        parameters = _parameters(cls).values()
+        return inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
+
 
 def settings_of(made: Any) -> Settings:
     """Return the settings that an instance of a :class:`Configurable` class was made with.

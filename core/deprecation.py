@@ -1,0 +1,183 @@
+"""Old names and parameters that still work: they warn, and say what to write and until when.
+
+docs/api-stability.md has the rules. :data:`DEPRECATIONS` lists what is deprecated; a test fails
+once the version of a removal is reached.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from .errors import InvalidArgument
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Deprecation:
+    """Something that still works and will be removed.
+
+    Attributes
+    ----------
+    name : str
+        What is deprecated, such as ``wl.solve(tol=)``.
+    since, removal : str
+        The versions with the first warning and without the name.
+    instead : str
+        What to write.
+    """
+
+    name: str
+    since: str
+    removal: str
+    instead: str
+
+    def warn(self, stacklevel: int) -> None:
+        """Warn the caller that is so many frames above."""
+        warnings.warn(
+            f"{self.name} is deprecated since wollemi {self.since} and will be removed in "
+            f"{self.removal}: use {self.instead}",
+            DeprecationWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+#: Everything that is deprecated, in the order of import.
+DEPRECATIONS: list[Deprecation] = []
+
+
+def _registered(name: str, since: str, removal: str, instead: str) -> Deprecation:
+    made = Deprecation(name, since, removal, instead)
+    DEPRECATIONS.append(made)
+    return made
+
+
+def deprecated(*, since: str, removal: str, instead: str) -> Callable[[F], F]:
+    """Make a function or method warn when it is called.
+
+    Parameters
+    ----------
+    since, removal : str
+        The version with the first warning, and the version that has the function no more.
+    instead : str
+        What to write in its place.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> @deprecated(since="0.3", removal="0.5", instead="wl.solve(A, b)")
+    ... def solve_system(A, b):
+    ...     return "solved"
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     solve_system(None, None)
+    'solved'
+    >>> print(caught[0].message)
+    solve_system is deprecated since wollemi 0.3 and will be removed in 0.5: use wl.solve(A, b)
+    >>> _ = DEPRECATIONS.pop()  # this example alone
+    """
+
+    def decorate(function: F) -> F:
+        entry = _registered(function.__qualname__, since, removal, instead)
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            entry.warn(stacklevel=2)
+            return function(*arguments, **options)
+
+        call.__doc__ = (
+            f"{function.__doc__ or ''}\n\n.. deprecated:: {since}\n"
+            f"   Removed in {removal}. Use {instead}.\n"
+        ).lstrip()
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def renamed_parameters(*, since: str, removal: str, **renamed: str) -> Callable[[F], F]:
+    """Accept old names of keyword parameters.
+
+    Parameters
+    ----------
+    since, removal : str
+        The version with the first warning, and the version that has the old names no more.
+    **renamed : str
+        The new name for each old name.
+
+    Raises
+    ------
+    InvalidArgument
+        By the decorated function, if a call gives a parameter under both names.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> @renamed_parameters(since="0.3", removal="0.5", tol="rtol")
+    ... def solve(A, rtol=1e-5):
+    ...     return rtol
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     solve(None, tol=1e-8)
+    1e-08
+    >>> _ = DEPRECATIONS.pop()  # this example alone
+    """
+
+    def decorate(function: F) -> F:
+        name = function.__qualname__
+        entries = {
+            old: _registered(f"{name}({old}=)", since, removal, f"{new}=")
+            for old, new in renamed.items()
+        }
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            for old in [old for old in options if old in entries]:
+                new = renamed[old]
+                if new in options:
+                    raise InvalidArgument(f"{name}: {old}= is the old name of {new}=; give one")
+                entries[old].warn(stacklevel=2)
+                options[new] = options.pop(old)
+            return function(*arguments, **options)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def renamed_names(
+    module: str, *, since: str, removal: str, renamed: Mapping[str, str]
+) -> Callable[[str], Any]:
+    """Return a ``__getattr__`` for a module that still has old names.
+
+    Parameters
+    ----------
+    module : str
+        ``__name__`` of the module.
+    since, removal : str
+        The version with the first warning, and the version that has the old names no more.
+    renamed : mapping of str
+        The new name in the same module for each old name.
+
+    Examples
+    --------
+    In a module, ``__getattr__ = renamed_names(__name__, since="0.3", removal="0.5",
+    renamed={"AlgebraicMultigrid": "Amg"})``.
+    """
+    entries = {
+        old: _registered(f"{module}.{old}", since, removal, f"{module}.{new}")
+        for old, new in renamed.items()
+    }
+
+    def __getattr__(name: str) -> Any:
+        if name not in entries:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        import sys
+
+        entries[name].warn(stacklevel=2)
+        return getattr(sys.modules[module], renamed[name])
+
+    return __getattr__

@@ -1,0 +1,38 @@
+"""What a release consists of: its files and licences. `make release-check` tries the wheel."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_the_licence_of_what_is_compiled_in_goes_into_the_wheel():
+    assert "licenses/*" in PROJECT["project"]["license-files"]
+    page = (ROOT / "licenses/README.md").read_text()
+    included = set(re.findall(r"find_package\((\w+)", (ROOT / "CMakeLists.txt").read_text()))
+    assert included == {"Python", "pybind11", "Threads"}, "add its licence to licenses/"
+    assert "licenses/pybind11.txt" in page
+    try:
+        ours = distribution("pybind11").read_text("licenses/LICENSE")
+    except ModuleNotFoundError:
+        pytest.skip("pybind11 is not installed; make test installs it")
+    assert (ROOT / "licenses/pybind11.txt").read_text() == ours
+
+
+def test_tools_of_the_build_and_records_stay_out_of_what_users_get():
+    excluded = PROJECT["tool"]["scikit-build"]
+    assert "wollemi/backends/omp/generate*.py" in excluded["wheel"]["exclude"]
+    assert "benchmarks/results" in excluded["sdist"]["exclude"]
+    imported = re.compile(r"^\s*(from|import) .*\bgenerate\b", re.MULTILINE)
+    for folder in ("core", "backends", "solvers", "src/wollemi"):
+        for file in (ROOT / folder).rglob("*.py"):
+            if not file.name.startswith("generate"):
+                assert not imported.search(file.read_text()), file
