@@ -29,7 +29,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from .errors import InvalidArgument
+
 ARRAY_KINDS = frozenset({"T", "R", "L", "I", "u8", "i32", "i64"})
+#: All types but the matrix formats, which are told by their capital letter.
+KINDS = ARRAY_KINDS | {"Status", "int", "str", "float", "bool"}
 INTENTS = frozenset({"in", "out", "inout"})
 VALUE_DTYPE_NAMES = ("float32", "float64", "complex64", "complex128")
 
@@ -84,11 +88,20 @@ def parse_signature(text: str) -> tuple[Parameter, ...]:
     for part in re.split(r",\s*(?=\w+:)", " ".join(text.split())):
         match = _PARAMETER.match(part.replace(": ", ":"))
         if match is None:
-            raise SyntaxError(f"not a parameter: {part!r} in {text!r}")
+            raise InvalidArgument(
+                f"not a parameter: {part!r} in {text!r}; one is written as 'x: in T[n,k]' or 't: T'"
+            )
         name, intent, kind, dims = match.groups()
         extents = tuple(dims.split(",")) if dims else ()
         if bool(extents) != (intent in INTENTS):
-            raise SyntaxError(f"arrays have an intent and scalars have none: {part!r}")
+            raise InvalidArgument(
+                f"arrays have an intent (in, out, inout) and scalars have none: {part!r}"
+            )
+        if kind not in KINDS and not kind[0].isupper():
+            raise InvalidArgument(
+                f"{part!r}: no type is called {kind}; known: {', '.join(sorted(KINDS))}, and the "
+                "names of matrix formats"
+            )
         parameters.append(Parameter(name, kind, intent or "value", extents))
     return tuple(parameters)
 
@@ -224,7 +237,10 @@ class OperationTable:
         """
         name = operation.name
         if name in self._operations and not (origin and self._origins.get(name) == origin):
-            raise ValueError(f"operation {name} is declared twice")
+            raise InvalidArgument(
+                f"operation {name} is declared twice, and not alike: take another name, or declare "
+                "it within `with OPERATIONS.locally():`"
+            )
         if operation.step is not None and name in self._operations:
             operation.step.version = self._operations[name].step.version + 1
         self._operations[name] = operation
@@ -246,28 +262,39 @@ class OperationTable:
         totals: Mapping[str, str] | None = None,
         changed: Callable[[Mapping[str, Any]], Any] | None = None,
     ) -> Operation:
-        """Declare an operation and return it."""
+        """Declare an operation and return it.
+
+        What is declared again in the same words, as by a cell of a notebook that runs twice, is
+        the operation that is there.
+
+        Raises
+        ------
+        InvalidArgument
+            If the signature is none, or another operation has the name.
+        """
         parameters = parse_signature(signature)
-        made = [p for p in parameters if p.name in (totals or {})]
-        if changed is None and any(p.intent == "inout" for p in made):
-            raise ValueError(f"{name} reads sums that it makes: say of which columns, changed=")
-        if over is not None and not sums and any(_is_of_column(p, over) for p in parameters):
-            raise ValueError(f"{name} writes one value a column: say what it adds up, sums=")
-        return self.add(
-            Operation(
-                name,
-                parameters,
-                summary,
-                flops,
-                over,
-                cost,
-                dtypes,
-                sums,
-                parts=parts,
-                totals=totals or {},
-                changed=changed,
+        sums_of_all = [p for p in parameters if p.name in (totals or {})]
+        if changed is None and any(p.intent == "inout" for p in sums_of_all):
+            raise InvalidArgument(
+                f"{name} reads sums that it makes: say of which columns, changed="
             )
+        if over is not None and not sums and any(_is_of_column(p, over) for p in parameters):
+            raise InvalidArgument(f"{name} writes one value a column: say what it adds up, sums=")
+        made = Operation(
+            name,
+            parameters,
+            summary,
+            flops,
+            over,
+            cost,
+            dtypes,
+            sums,
+            parts=parts,
+            totals=totals or {},
+            changed=changed,
         )
+        before = self._operations.get(name)
+        return before if before is not None and _alike(before, made) else self.add(made)
 
     @contextmanager
     def locally(self) -> Iterator[None]:
@@ -289,6 +316,12 @@ class OperationTable:
 
     def __getitem__(self, name: str) -> Operation:
         return self._operations[name]
+
+
+def _alike(one: Operation, other: Operation) -> bool:
+    """Return whether two declarations say the same; functions are not compared."""
+    names = ("parameters", "summary", "over", "dtypes", "sums", "parts", "totals", "step")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def _is_of_column(parameter: Parameter, over: tuple[str, str]) -> bool:

@@ -3,6 +3,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.core import operations
+from wollemi.core.errors import InvalidArgument
 from wollemi.core.operation import (
     OPERATIONS,
     Cost,
@@ -58,7 +59,7 @@ def test_a_dimension_may_be_a_sum():
     "text", ["x: T[n]", "alpha: in T", "x in T[n]", "x: into T[n]", "x: in T[n", "", "x: in T[]"]
 )
 def test_what_is_no_signature_is_refused(text):
-    with pytest.raises(SyntaxError):
+    with pytest.raises(InvalidArgument):
         parse_signature(text)
 
 
@@ -93,6 +94,22 @@ def test_an_operation_is_declared_once():
     table.declare("a.b", "x: in T[n]", "one")
     with pytest.raises(ValueError, match=r"a\.b is declared twice"):
         table.declare("a.b", "x: in T[n]", "two")
+
+
+def test_an_equal_declaration_again_is_the_operation_that_is_there():
+    table = OperationTable()
+    made = [table.declare("a.b", "x: in T[n], t: T", "one", flops=lambda n: 2) for _ in range(2)]
+    assert made[0] is made[1] and len(table) == 1
+
+
+@pytest.mark.parametrize(
+    "signature", ["x in T[n]", "x: T[n]", "t: in T", "x: in f32[n]", "t: number"]
+)
+def test_a_signature_that_is_none_is_refused_by_an_error_of_ours(signature):
+    table = OperationTable()
+    with pytest.raises(InvalidArgument):
+        table.declare("a.b", signature, "one")
+    assert len(table) == 0
 
 
 def test_the_table_keeps_the_order_of_declaration():
