@@ -10,7 +10,13 @@ from typing import Any, cast
 import numpy as np
 
 from ..core.edges import edge_of
-from ..core.errors import InvalidMatrix, SolveInterrupted
+from ..core.errors import (
+    InvalidArgument,
+    InvalidMatrix,
+    OutOfDeviceMemory,
+    SolveInterrupted,
+    UnsupportedOperation,
+)
 from ..core.linop import LinOp
 from ..core.operations import vector
 from ..core.result import Result
@@ -38,6 +44,10 @@ _FINAL = frozenset(
 _BROKEN = frozenset({Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE})
 
 
+#: Why an optional preconditioner cannot be made of a matrix.
+_UNSUITED = (InvalidMatrix, InvalidArgument, OutOfDeviceMemory, UnsupportedOperation)
+
+
 @dataclass(frozen=True)
 class Attempt:
     """One method with its preconditioner.
@@ -58,6 +68,12 @@ class Attempt:
         Whether it may have the whole budget later although the residual does not fall fast enough.
     optional : bool
         Whether the next attempt is made where the preconditioner cannot be made of the matrix.
+    extended : bool
+        Whether it goes on with the whole budget at once if the residual falls fast enough.
+    needs_definite : bool
+        Whether it is left out if CG found that the matrix is not positive definite.
+    why : str
+        What notes say of it beside how the one before ended.
     """
 
     method: str
@@ -67,6 +83,9 @@ class Attempt:
     limit: int | None = None
     repeated: bool = True
     optional: bool = False
+    extended: bool = True
+    needs_definite: bool = False
+    why: str = ""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -97,6 +116,8 @@ class Attempts:
     #: Iterations that each kind was allowed before it ran into that limit, None for "ended before".
     done: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
     last: str = ""
+    #: Whether CG found a direction along which the matrix is not positive.
+    indefinite: bool = False
     #: What ended all attempts, whatever others might do.
     ended_by: Stop | None = None
 
@@ -108,6 +129,8 @@ class Attempts:
             if self._is_over(attempt):
                 continue
             result = self._try(attempt)
+            if result is None:
+                continue
             if self._is_promising(attempt, result):
                 self._try(replace(attempt, limit=None))
             elif not attempt.repeated:
@@ -147,7 +170,7 @@ class Attempts:
 
     def _is_over(self, attempt: Attempt) -> bool:
         """Return whether an attempt cannot change what is known."""
-        if self._is_settled():
+        if self._is_settled() or (attempt.needs_definite and self.indefinite):
             return True
         if attempt.key not in self.done:
             return False
@@ -161,7 +184,11 @@ class Attempts:
     def _is_promising(self, attempt: Attempt, result: Result) -> bool:
         """Return whether the iterations left would do, if they go on as those before."""
         used = self._allowed(attempt)
-        if used >= self.budget or self._is_over(replace(attempt, limit=None)):
+        if (
+            not attempt.extended
+            or used >= self.budget
+            or self._is_over(replace(attempt, limit=None))
+        ):
             return False
         if not all(s in (Stop.CONVERGED, Stop.MAX_ITERATIONS) for s in result.stops):
             return False
@@ -174,22 +201,27 @@ class Attempts:
         open_columns = [s != Stop.CONVERGED for s in result.stops]
         return bool(half and np.all((gained <= missing)[open_columns]))
 
-    def _try(self, attempt: Attempt) -> Result:
-        if self.best is not None:
-            self.notes.append(f"{attempt.label}: {self.last}")
+    def _try(self, attempt: Attempt) -> Result | None:
+        """Make an attempt; None if its preconditioner or factors cannot be made."""
+        if self.last:
+            why = f"; {attempt.why}" if attempt.why else ""
+            self.notes.append(f"{attempt.label}: {self.last}{why}")
         try:
             result = self._direct() if attempt.method == DIRECT else self._iterated(attempt)
-        except InvalidMatrix as error:
-            if not (attempt.method == DIRECT or attempt.optional) or self.best is None:
+        except _UNSUITED as error:
+            if not attempt.optional and not (
+                attempt.method == DIRECT and isinstance(error, InvalidMatrix)
+            ):
                 raise
             self.last, self.done[attempt.key] = f"{attempt.label} failed: {error}", None
-            return self.best
+            return None
         except SolveInterrupted as interruption:
             reached = self._better(cast(Result, interruption.result))
             self.ended_by = Stop.INTERRUPTED
             interruption.result = self._told_whole(reached)
             raise
         ended = {s for s in result.stops if s != Stop.CONVERGED}
+        self.indefinite |= attempt.method == "cg" and Stop.INDEFINITE in ended
         at_limit = Stop.MAX_ITERATIONS in ended
         self.done[attempt.key] = self._allowed(attempt) if at_limit else None
         self.last = _told(attempt.label, result)
@@ -217,7 +249,7 @@ class Attempts:
         if attempt.limit is not None and attempt.limit < self.budget:
             options["maxiter"] = attempt.limit
         seconds = [] if self.stop is None else _limits(self.stop, Time, "seconds")
-        if seconds and self.best is not None:
+        if seconds and self.last:
             left = max(min(seconds) - (time.perf_counter() - self.began), 0.0)
             options["stop"] = cast(Criterion, self.stop) | Time(left)
         return options

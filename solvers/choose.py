@@ -21,7 +21,7 @@ from .facts import Facts, find_facts
 from .gmres import checked_restart
 from .kept import facts_of
 from .least_squares_functions import solve_rectangular
-from .preconditioners import Ic, Ilu, Jacobi, Polynomial
+from .preconditioners import Amg, Ic, Ilu, Jacobi, Polynomial
 from .preconditioners.names import parsed
 from .registry import LEAST_SQUARES, SOLVERS
 
@@ -51,6 +51,20 @@ FILL, FACTOR_BYTES = 8.0, 2**32
 #: Iterations of an attempt with incomplete factors. Of the square matrices of public projects that
 #: docs/solve-table.md lists, those that such factors solve take fewer.
 FACTORED = 500
+
+#: Iterations of CG with Jacobi before multigrid has its turn on a host: what its set-up and solve
+#: take. On two cores of an EPYC (22 November 2026; 7-point Poisson, 20^3 to 60^3 points, rtol 1e-5
+#: and 1e-8) that is the time of 370 to 550 such iterations, whatever the size.
+WORTH_A_HIERARCHY = 500
+
+#: Rows from which on multigrid comes first: on hosts where CG with Jacobi takes more than those
+#: iterations even for the Poisson equation in space (3.7 for each point of an edge), on devices
+#: from about 40^3 points on. Below, one kernel there does all iterations of CG.
+ROWS_FOR_MULTIGRID = {"host": 150**3, "device": 40**3}
+
+#: Iterations of CG with multigrid before the others have their turn. The Poisson equation takes 10,
+#: rotated anisotropy 40, a biharmonic equation on 70^2 points 124.
+CYCLES = 200
 
 #: What M is where the diagonal has values without an inverse.
 REPLACEMENT = 1.0
@@ -119,6 +133,10 @@ def solve(
     Notes
     -----
     Every attempt starts at ``x0``. Those that are likely to succeed have 1000 iterations at first.
+    A matrix looks elliptic if it is symmetric and most of its rows have a positive diagonal and
+    add up to nearly zero. Algebraic multigrid is then tried with CG: at once if the matrix is large
+    (64,000 rows on devices, 3.4 million on hosts), else after 500 iterations with Jacobi (1000 on
+    devices), which are sooner done than multigrid's set-up.
     If neither ``maxiter`` nor ``stop`` limits the work, nor ``M`` is given, incomplete factors come
     next: ``Ic`` for CG (on devices a polynomial of degree 4), ``Ilu`` for the others, as the matrix
     is and with its rows matched to a diagonal of the largest product. Then comes the direct solver,
@@ -164,6 +182,8 @@ def solve(
         limited = maxiter is not None or stop is not None
         factored = [] if limited or not _is_auto(M) else _factored(methods, facts, operator, length)
         choices = _in_turn(choices, factored, operator, b, restart, unlimited=not limited)
+        if _is_auto(M) and facts is not None and facts.looks_elliptic:
+            choices, about_M = _with_multigrid(choices, facts, operator, about_M)
     attempts = Attempts(
         operator, b, x0, rtol, atol, maxiter, stop,
         notes=[f"{methods[0]}: {about_method}", *about_M],
@@ -257,9 +277,8 @@ def _factored(methods: list[str], facts: Facts | None, A: LinOp, restart: int) -
         options = {"restart": restart} if method == "gmres" else {}
         made.append(Attempt(method, M, f"{method} with {label}", options, FACTORED, optional=True))
 
-    by_rows = A.executor.supports(triangular.factorize)
     if methods[0] == "cg":
-        if by_rows:
+        if _on_host(A):
             add("cg", Settings(Ic, {}), "ic")
         else:
             add("cg", Settings(Polynomial, {"degree": 4}), "a polynomial")
@@ -267,6 +286,27 @@ def _factored(methods: list[str], facts: Facts | None, A: LinOp, restart: int) -
         add("bicgstab", Settings(Ilu, {}), "ilu")
     add("gmres", Settings(Ilu, {"match": True}), "ilu of the matched matrix")
     return made
+
+
+def _on_host(A: LinOp) -> bool:
+    """Return whether exact factors can be made where the matrix is, as on hosts."""
+    return A.executor.supports(triangular.factorize)
+
+
+def _with_multigrid(
+    choices: list[Attempt], facts: Facts, A: LinOp, about_M: list[str]
+) -> tuple[list[Attempt], list[str]]:
+    """Return the attempts with CG and multigrid among them, and the notes on the first ``M``."""
+    looks = f"the matrix looks elliptic: {facts.balanced} of {facts.rows} rows add up to nearly 0"
+    amg = Attempt(
+        "cg", Settings(Amg, {}), "cg with amg", {}, CYCLES, optional=True, needs_definite=True
+    )
+    place = "host" if _on_host(A) else "device"
+    if facts.rows >= ROWS_FOR_MULTIGRID[place]:
+        return [amg, *choices], [f"M: amg, {looks}"]
+    limit = WORTH_A_HIERARCHY if place == "host" else SHORT
+    first = replace(choices[0], limit=limit, extended=False)
+    return [first, replace(amg, why=looks), *choices], about_M
 
 
 def _fits_directly(A: LinOp) -> bool:

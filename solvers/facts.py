@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..core.executor import Array
 from ..core.formats import Csr, Matrix
+from ..core.formats.rowwise import row_bounds
 from ..core.operands import as_column
-from ..core.operations import facts, structure
+from ..core.operations import coarsen, facts, structure
 
 #: How many units of rounding an entry may differ from its mirror image, as ``facts.symmetry`` has
 #: it.
 SLACK = 8
+
+#: Rows of a matrix of which the balance of its rows is asked; smaller ones are solved at once.
+LARGE = 1024
+
+#: What the entries off the diagonal of a balanced row add up to, as parts of its diagonal. Below
+#: 0.9 the condition of the scaled matrix is at most 19, and CG with Jacobi takes 20 iterations;
+#: above 1 the matrix is likely to be indefinite.
+BALANCE = (0.9, 1.001)
+
+#: The part of balanced rows from which on a matrix looks elliptic. Rows beside a boundary are not
+#: balanced: 31 % of those of a grid of 17^3 points.
+ELLIPTIC = 0.5
 
 
 @dataclass(frozen=True)
@@ -31,17 +44,27 @@ class Facts:
         Values of the diagonal with a positive real part.
     not_invertible : int
         Values of the diagonal without an inverse: zeros, above all.
+    balanced : int
+        Rows whose entries nearly add up to zero, the diagonal positive and most others negative,
+        as a discretized elliptic equation has them; 0 where nobody asked, for small matrices and
+        those that a group shares.
     """
 
     rows: int
     hermitian: bool
     positive: int
     not_invertible: int
+    balanced: int = 0
 
     @property
     def may_be_definite(self) -> bool:
         """Whether nothing speaks against a Hermitian positive definite matrix."""
         return self.hermitian and self.positive == self.rows
+
+    @property
+    def looks_elliptic(self) -> bool:
+        """Whether algebraic multigrid is likely to suit the matrix."""
+        return self.may_be_definite and self.balanced > ELLIPTIC * self.rows
 
 
 def find_facts(A: Matrix) -> Facts:
@@ -50,7 +73,17 @@ def find_facts(A: Matrix) -> Facts:
         return _facts_of_group(A)
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
     not_invertible, positive = _counts_of_diagonal(rows)
-    return Facts(A.shape[0], _is_hermitian(rows), positive, not_invertible)
+    found = Facts(A.shape[0], _is_hermitian(rows), positive, not_invertible)
+    if found.rows < LARGE or not found.may_be_definite:
+        return found
+    return replace(found, balanced=_balanced(rows))
+
+
+def _balanced(A: Csr) -> int:
+    """Return how many rows nearly add up to zero."""
+    counted = A.executor.zeros((1,), np.int64)
+    A.executor.run(coarsen.balanced, *row_bounds(A), A.indices, A.data, *BALANCE, counted)
+    return int(A.executor.to_host(counted)[0])
 
 
 def _facts_of_group(A: Any) -> Facts:

@@ -100,6 +100,30 @@ def radius(
     y[:] = np.where(d > 0, sums / np.where(d > 0, d, 1), 0)
 
 
+@kernel(operations.balanced)
+def balanced(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    least: float,
+    most: float,
+    balanced: Array,
+) -> None:
+    """Count the rows whose entries nearly add up to zero, most of them below the diagonal's."""
+    row, e = entries(begin, end)
+    off, terms = row != indices[e], values[e].real
+    d = sums_of(begin.size, row[~off], terms[~off])
+    row, terms = row[off], terms[off]
+    negative = sums_of(begin.size, row, np.where(terms < 0, -terms, 0))
+    positive = sums_of(begin.size, row, np.where(terms < 0, 0, terms))
+    with np.errstate(all="ignore"):
+        s, half = negative - positive, positive + positive <= negative
+        bound = (d > 0) & (s >= d.dtype.type(least) * d) & (s <= d.dtype.type(most) * d)
+    balanced[0] = np.count_nonzero(bound & half)
+
+
 @kernel(operations.start)
 def start(executor: Executor, x: Array) -> None:
     """Scale hashes to numbers between -1 and 1."""

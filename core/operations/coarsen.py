@@ -44,6 +44,15 @@ radius = declare(
     over=ROWS,
 )
 
+balanced = declare(
+    "coarsen.balanced",
+    f"{_MATRIX}, least: R, most: R, balanced: out i64[1]",
+    "balanced = how many rows have Re a_ii > 0, least Re a_ii <= s <= most Re a_ii with "
+    "s = -Re sum_{j != i} a_ij, and positive terms a_ij that are at most half of the negative ones",
+    over=ROWS,
+    sums=("i64",),
+)
+
 start = declare(
     "coarsen.start",
     "x: out T[m]",

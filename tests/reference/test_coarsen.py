@@ -30,6 +30,18 @@ def test_the_size_of_a_complex_number_is_the_sum_of_its_parts(executor, run):
     np.testing.assert_array_equal(y, [7.0, 3.0])
 
 
+def test_balanced_rows_are_those_that_nearly_add_up_to_zero(executor, run):
+    rows = [
+        [2.0, -1.0, -1.0, 0.0],  # balanced
+        [-1.0, 3.0, -1.0, 0.0],  # 2/3 of the diagonal
+        [-2.0, 0.5, 2.0, -0.5],  # balanced, with a positive one
+        [-1.5, 1.0, -0.5, 1.0],  # so large a positive one that it is not
+    ]
+    A, balanced = wl.Csr(np.array(rows), executor=executor), np.zeros(1, np.int64)
+    run(coarsen.balanced, *row_bounds(A), A.indices, A.data, 0.9, 1.1, balanced)
+    assert balanced[0] == 2
+
+
 def test_row_sums_are_inverted_with_the_sign_of_the_diagonal(executor, run):
     C = wl.Csr(np.array([[-3.0, 1.0], [0.0, 0.0]]), executor=executor)
     inverse, bad = np.full(2, np.nan), np.zeros(1, np.int64)

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.solvers import choose
+from wollemi.solvers.facts import Facts
 
 from .conftest import convection, poisson
 
@@ -312,3 +313,84 @@ def test_an_operator_of_which_no_entries_are_known_is_solved(on):
     result = wl.solve(operator, np.ones(64), rtol=1e-8)
     assert result.converged
     assert result.notes[0] == "gmres: the operator's entries are not known"
+
+
+def grid(n: int, across: float = 1.0) -> sp.csr_array:
+    """Return the 5-point stencil on n x n points, weaker in one direction."""
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    return sp.csr_array(sp.kronsum(line, across * line))
+
+
+def mass(n: int) -> sp.csr_array:
+    """Return the mass matrix of bilinear elements on n x n points."""
+    line = sp.diags_array([1.0, 4.0, 1.0], offsets=[-1, 0, 1], shape=(n, n)) / 6
+    return sp.csr_array(sp.kron(line, line))
+
+
+def phases(S: sp.csr_array) -> sp.csr_array:
+    """Return a complex Hermitian matrix with the eigenvalues of S."""
+    turn = sp.diags_array(np.exp(0.1j * np.sin(np.arange(S.shape[0]))))
+    return sp.csr_array(turn @ S @ turn.conj().T)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: grid(40), lambda: grid(40, 1e-3), lambda: phases(grid(40))]
+)
+def test_what_looks_elliptic_and_is_large_goes_to_cg_with_amg(on, monkeypatch, make):
+    monkeypatch.setattr(choose, "ROWS_FOR_MULTIGRID", {"host": 1600, "device": 1600})
+    S = make()
+    result = wl.solve(wl.Csr(S, executor=on), S @ np.ones(1600), rtol=1e-8)
+    assert result.converged and result.solver == "Cg" and result.iterations <= 15
+    assert result.notes[1].startswith("M: amg, the matrix looks elliptic: ")
+    np.testing.assert_allclose(result.x, np.ones(1600), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: mass(40),  # positive off the diagonal
+        lambda: grid(40) + 6 * sp.eye_array(1600),  # Jacobi takes few iterations
+        lambda: grid(40) - 0.5 * sp.eye_array(1600),  # indefinite
+        lambda: abs(grid(40)),
+        lambda: convection(40),
+    ],
+)
+def test_what_does_not_look_elliptic_has_no_multigrid(monkeypatch, make):
+    monkeypatch.setattr(choose, "ROWS_FOR_MULTIGRID", {"host": 1, "device": 1})
+    S = make()
+    result = wl.solve(wl.Csr(S), S @ np.ones(1600), rtol=1e-6, maxiter=1600)
+    assert result.converged and not any("amg" in note for note in result.notes)
+
+
+def test_smaller_elliptic_systems_try_jacobi_first(on, monkeypatch):
+    monkeypatch.setattr(choose, "WORTH_A_HIERARCHY", 20)
+    monkeypatch.setattr(choose, "SHORT", 20)
+    A = wl.Csr(grid(40), executor=on)
+    wave = np.sin(np.pi * np.arange(1, 41) / 41)  # an eigenvector: CG takes one iteration
+    assert len(wl.solve(A, np.kron(wave, wave)).notes) == 2
+    result = wl.solve(A, np.ones(1600), rtol=1e-8, maxiter=200)
+    assert result.converged and result.iterations <= 12
+    assert result.notes[2].startswith(
+        "cg with amg: cg ended with not converged after 20 iterations; the matrix looks elliptic: "
+    )
+
+
+def test_a_hierarchy_that_cannot_be_made_or_does_not_converge_leaves_the_others_their_turn(
+    monkeypatch,
+):
+    monkeypatch.setattr(choose, "ROWS_FOR_MULTIGRID", {"host": 1, "device": 1})
+    monkeypatch.setattr(choose, "CYCLES", 1)
+    result = wl.solve(wl.Csr(grid(40)), np.ones(1600), rtol=1e-8, maxiter=200)
+    assert result.converged
+    assert result.notes[2] == "cg: cg with amg ended with not converged after 1 iterations"
+    monkeypatch.setattr(Facts, "looks_elliptic", True)
+    result = wl.solve(wl.Csr(sp.csr_array(5.0 * sp.eye_array(5000))), np.ones(5000))
+    assert result.converged and "cg with amg failed: " in result.notes[2]
+
+
+def test_no_multigrid_for_a_matrix_that_cg_found_to_be_indefinite(monkeypatch):
+    monkeypatch.setattr(choose, "WORTH_A_HIERARCHY", 20)
+    S = (grid(40) - 0.02 * sp.eye_array(1600)).tocsr()  # rows add up to nearly zero all the same
+    monkeypatch.setattr(Facts, "looks_elliptic", True)
+    result = wl.solve(wl.Csr(S), np.ones(1600), rtol=1e-6, maxiter=1600)
+    assert result.converged and not any("amg" in note for note in result.notes)

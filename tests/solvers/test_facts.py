@@ -110,3 +110,13 @@ def spy(function, seen):
         return function(executor, *arrays)
 
     return called
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_that_nearly_add_up_to_zero_are_counted_in_large_matrices(on, dtype):
+    S = poisson(40).astype(dtype)
+    assert find_facts(wl.Csr(S, executor=on)).balanced == 38 * 38
+    assert find_facts(wl.Csr(S, executor=on)).looks_elliptic
+    heavier = sp.csr_array(S + sp.eye_array(1600, dtype=dtype))
+    assert find_facts(wl.Csr(heavier, executor=on)).balanced == 0
+    assert find_facts(wl.Csr(poisson(8, dtype), executor=on)).balanced == 0  # nobody asks
