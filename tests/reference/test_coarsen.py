@@ -35,7 +35,7 @@ def test_balanced_rows_are_those_that_nearly_add_up_to_zero(executor, run):
         [2.0, -1.0, -1.0, 0.0],  # balanced
         [-1.0, 3.0, -1.0, 0.0],  # 2/3 of the diagonal
         [-2.0, 0.5, 2.0, -0.5],  # balanced, with a positive one
-        [-1.5, 1.0, -0.5, 1.0],  # so large a positive one that it is not
+        [-1.5, 1.25, -0.75, 1.0],  # so large a positive one that it is not
     ]
     A, balanced = wl.Csr(np.array(rows), executor=executor), np.zeros(1, np.int64)
     run(coarsen.balanced, *row_bounds(A), A.indices, A.data, 0.9, 1.1, balanced)
