@@ -161,7 +161,7 @@ wheel: $(STAMPS)/build
 	$(PY) -m build --no-isolation --outdir dist benchmarks
 	mkdir -p $(SDIST) && tar -x -f dist/wollemi-*.tar.gz -C $(SDIST) --strip-components=1
 	$(PIP) wheel --no-build-isolation --no-deps --no-index --wheel-dir dist $(call cmake_option,WOLLEMI_WERROR=$(WERROR)) \
-		$(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(LEVELS)') --config-settings=build-dir=$(abspath $(BUILD))/wheel-cmake $(SDIST)
+		$(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(LEVELS)') --config-settings=build-dir=$(abspath $(SDIST))/build/editable $(SDIST)
 	$(PIP) install $(call requirements,["project"]["dependencies"])
 	$(PIP) install --no-deps --target $(BUILD)/wheel dist/*.whl
 	diff <(cd backends && $(runtime_text)) <(cd $(BUILD)/wheel/wollemi/backends && $(runtime_text))

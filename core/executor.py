@@ -267,10 +267,11 @@ class Executor(ABC):
         return self._observer is not None
 
     def _unsupported(self, operation: Operation) -> str:
-        from .registry import backends_with
+        from .registry import available_executors, backends_with
 
         have = backends_with(operation)
-        where = "omp" if "omp" in have else next(iter(have), "")
+        here = {line.name.partition(":")[0] for line in available_executors() if line.available}
+        where = min(have, key=lambda name: (name not in here, name != "omp"), default="")
         remedy = f'Move the data: .to("{where}").' if have else "No backend has it."
         known = ", ".join(have) or "none"
         return f"{operation.name} has no kernel on {self.name} (have: {known}). {remedy}"

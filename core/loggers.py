@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -246,7 +247,16 @@ class Stream(Logger):
 
 
 class Progress(Logger):
-    """A progress bar: how far the residual has come to its threshold, in powers of ten."""
+    """A progress bar: how far the residual has come to its threshold, in powers of ten.
+
+    Beside it are the residual and an estimate of the time left: the residual goes on falling as it
+    did on average so far, or the limit of iterations is reached before.
+
+    Parameters
+    ----------
+    every : int
+        Iterations between two looks.
+    """
 
     def __init__(self, every: int = 100) -> None:
         self.every = every
@@ -258,6 +268,7 @@ class Progress(Logger):
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._first = self._decades(snapshot)
+        self._began = time.perf_counter()
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -280,14 +291,53 @@ class Progress(Logger):
 
     def iteration(self, snapshot: Snapshot) -> None:
         """See where the solve stands."""
-        self._bar.update(
-            self._task,
-            completed=max(0.0, self._first - self._decades(snapshot)),
-            state=f"{snapshot.iteration} iterations, residual {snapshot.norm.max():.2e}",
+        done = max(0.0, self._first - self._decades(snapshot))
+        state = f"{snapshot.iteration} iterations, residual {snapshot.norm.max(initial=0.0):.2e}"
+        left = seconds_left(
+            time.perf_counter() - self._began,
+            done / self._first if self._first else 1.0,
+            snapshot.iteration / snapshot.limit if snapshot.limit else 1.0,
         )
+        if left is not None:
+            state += f", about {left:.0f} s left"
+        self._bar.update(self._task, completed=done, state=state)
 
     def finish(self, result: Result) -> None:
         """See the outcome."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+#: The share of the work from which a rate is worth telling: the first iterations say little.
+FIRST_SHARE = 0.02
+
+
+def seconds_left(elapsed: float, solved: float, used: float) -> float | None:
+    """Return an estimate of the seconds that a solve goes on.
+
+    Parameters
+    ----------
+    elapsed : float
+        Seconds up to now.
+    solved : float
+        The share of the powers of ten that the residual has fallen, of those it has to.
+    used : float
+        The share of the iterations that are allowed.
+
+    Returns
+    -------
+    float or None
+        None while too little is done to tell.
+
+    Examples
+    --------
+    >>> seconds_left(10.0, 0.25, 0.1)  # three quarters of the way are left
+    30.0
+    >>> seconds_left(10.0, 0.01, 0.5)  # the limit of iterations comes first
+    10.0
+    >>> seconds_left(10.0, 0.01, 0.01) is None
+    True
+    """
+    share = max(solved, used)
+    return elapsed * (1.0 - share) / share if share >= FIRST_SHARE else None

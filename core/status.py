@@ -58,7 +58,9 @@ _SENTENCES = {
         "not finite: the iteration overflowed or met NaN; if A and M have none, use a stronger M "
         "or gmres"
     ),
-    Stop.MAX_ITERATIONS: "not converged: the iteration limit was reached; use a stronger M",
+    Stop.MAX_ITERATIONS: (
+        "not converged: the iteration limit was reached; raise maxiter, or use a stronger M"
+    ),
     Stop.TIME_LIMIT: "not converged: the time limit was reached",
     Stop.INTERRUPTED: "interrupted",
     Stop.CALLBACK: "not converged: the callback asked to stop",

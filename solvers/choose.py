@@ -14,7 +14,7 @@ from ..core.loggers import Logger
 from ..core.operations import triangular
 from ..core.operator import as_linop
 from ..core.result import Result
-from ..core.settings import Settings
+from ..core.settings import Settings, option_names
 from ..core.stopping import Criterion
 from .attempts import DIRECT, SHORT, Attempt, Attempts
 from .facts import Facts, find_facts
@@ -110,7 +110,8 @@ def solve(
     maxiter : int, optional
         Iterations of each attempt at most; ``10 n`` by default.
     restart : int, optional
-        Cycle length of GMRES; by default 30, or as many as there are unknowns in a small system.
+        Cycle length of GMRES, or of the method that is asked for; by default 30, or as many as
+        there are unknowns in a small system.
     stop : Criterion, optional
         Replaces ``rtol``, ``atol`` and ``maxiter``; see :mod:`wollemi.stop`. Its limit on
         iterations is that of each attempt, its limit on time that of all together.
@@ -126,7 +127,7 @@ def solve(
     Raises
     ------
     InvalidArgument, InvalidMatrix, ShapeMismatch
-        If the input does not make a system.
+        If the input does not make a system, or ``restart`` is given to a method without cycles.
     SolveInterrupted
         On Ctrl-C; its ``result`` has the best that was reached, with the notes up to there.
 
@@ -167,8 +168,7 @@ def solve(
             operator, b, x0, method=method, M=M, rtol=rtol, atol=atol, maxiter=maxiter,
             callback=callback, unused=unused,
         )  # fmt: skip
-    # checked whether GMRES has its turn or not
-    length = _restart(operator, b) if restart is None else checked_restart(restart)
+    length = _restart(operator, b) if restart is None else _asked_restart(restart, method)
     facts = _facts(operator, method, M)
     preconditioners, about_M = _preconditioners(M, facts)
     methods, about_method = _methods(method, facts, length >= operator.shape[0])
@@ -177,7 +177,8 @@ def solve(
         methods = [f"{name} without M" if name == "minres" else name for name in methods]
         if methods[0] != "gmres" and facts.hermitian:
             about_M = ["M: none at first, since that of minres must be positive definite"]
-    choices = _choices(methods, preconditioners, length)
+    choices = _choices(methods, preconditioners, length, asked=restart is not None)
+    about_M += _about_restart(choices[0], restart, operator.shape[0])
     if method == "auto":
         limited = maxiter is not None or stop is not None
         factored = [] if limited or not _is_auto(M) else _factored(methods, facts, operator, length)
@@ -204,6 +205,36 @@ def _columns(b: Any) -> int:
 def _restart(A: LinOp, b: Any) -> int:
     n = A.shape[0]
     return max(n, 1) if n * n * _columns(b) <= WHOLE_BASIS else RESTART
+
+
+def _asked_restart(restart: Any, method: str) -> int:
+    """Return the cycle length that a user gave, if there is anything to restart.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is no length, or the method that was asked for has no cycles.
+    """
+    length = checked_restart(restart)
+    if method != "auto" and "restart" not in option_names(SOLVERS[method]):
+        cyclic = [name for name, kind in SOLVERS.items() if "restart" in option_names(kind)]
+        raise InvalidArgument(
+            f"restart={restart} is a cycle length of {', '.join(cyclic)}; {method} has no cycles: "
+            "leave restart out"
+        )
+    return length
+
+
+def _about_restart(first: Attempt, asked: int | None, n: int) -> list[str]:
+    """Return a note on the cycles of the first method, if it has any."""
+    length = first.options.get("restart")
+    if length is None:
+        return []
+    if asked is not None:
+        return [f"restart: after {length} iterations, as asked"]
+    if length >= n:
+        return ["restart: none, the basis of all iterations is small"]
+    return [f"restart: after {length} iterations"]
 
 
 def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
@@ -239,7 +270,8 @@ def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], 
 def _preconditioners(M: Any, facts: Facts | None) -> tuple[list[tuple[Any, str]], list[str]]:
     """Return preconditioners to try in order with their labels, and notes on the first."""
     if not _is_auto(M):
-        return [(parsed(M) if isinstance(M, str) else M, "")], []
+        made = parsed(M) if isinstance(M, str) else M
+        return [(made, "")], [f"M: {_shown(made)}, as asked"]
     if facts is None or facts.not_invertible == facts.rows:
         why = (
             []
@@ -256,12 +288,29 @@ def _preconditioners(M: Any, facts: Facts | None) -> tuple[list[tuple[Any, str]]
     return [(jacobi, ""), (None, " without M")], [note]
 
 
-def _choices(methods: list[str], preconditioners: list[Any], restart: int) -> list[Attempt]:
-    """Return the attempts with the whole budget each, all methods with the first ``M`` first."""
+def _shown(M: Any) -> str:
+    """Return how a preconditioner is called in notes."""
+    if M is None:
+        return "none"
+    return repr(M) if isinstance(M, Settings) else type(M).__name__
+
+
+def _choices(
+    methods: list[str], preconditioners: list[Any], restart: int, *, asked: bool
+) -> list[Attempt]:
+    """Return the attempts with the whole budget each, all methods with the first ``M`` first.
+
+    A cycle length that a user asked for is that of every method which has cycles.
+    """
+
+    def options(name: str) -> dict[str, Any]:
+        cyclic = name == "gmres" or (asked and "restart" in option_names(SOLVERS[name]))
+        return {"restart": restart} if cyclic else {}
+
     return [
         Attempt(method, None, name, {})
         if (method := name.removesuffix(" without M")) != name
-        else Attempt(name, M, name + label, {"restart": restart} if name == "gmres" else {})
+        else Attempt(name, M, name + label, options(name))
         for M, label in preconditioners
         for name in methods
     ]

@@ -51,3 +51,18 @@ def test_every_operation_is_explained_whatever_the_width_of_the_terminal(monkeyp
     for operation in OPERATIONS:
         assert operation.name in shown
         assert operation.summary.split()[0] in shown
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_info_keeps_every_word_on_a_narrow_terminal(monkeypatch, width):
+    out = Console(width=width, highlight=False)
+    command = import_module("wollemi.cli.info")
+    with out.capture() as captured:
+        out.print(command._executors(), command._versions())
+    assert "…" not in captured.get()
+    assert all(len(line) <= width for line in captured.get().splitlines())
+
+
+def test_the_shell_is_offered_its_completion(wollemi):
+    said = wollemi("--help").out
+    assert "--install-completion" in said and "--show-completion" in said

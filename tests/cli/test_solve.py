@@ -60,6 +60,22 @@ def test_cycles_of_no_length_are_bad_input_whatever_the_method(wollemi, laplacia
     assert "restart" in ended.err
 
 
+def test_a_cycle_length_for_a_method_without_cycles_is_bad_input(wollemi, laplacian):
+    ended = wollemi("solve", laplacian, "--restart", "5", "--method", "cg", *REFERENCE)
+    assert ended.status == BAD_INPUT
+    assert "cg has no cycles: leave restart out" in ended.complaint
+
+
+@pytest.mark.parametrize("method", ["gmres", "fgmres"])
+def test_the_table_says_which_preconditioner_and_restart_ran_though_asked_for(
+    wollemi, laplacian, method
+):
+    options = ("--method", method, "--precond", "jacobi", "--restart", "5")
+    out = wollemi("solve", laplacian, *options, *REFERENCE).out
+    assert "M: Jacobi(), as asked" in out
+    assert "restart: after 5 iterations, as asked" in out
+
+
 def test_a_file_has_the_solver_and_its_options(wollemi, laplacian, tmp_path):
     config = tmp_path / "solver.json"
     config.write_text('{"solver": "gmres", "restart": 40, "M": {"preconditioner": "jacobi"}}')

@@ -96,7 +96,7 @@ def _versions() -> Table:
     table = Table(title="Versions", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("package", no_wrap=True)
     table.add_column("version, or how to get it", overflow="fold")
-    table.add_column("for")
+    table.add_column("for", overflow="fold")
     table.add_row("python", f"{platform.python_version()} on {platform.platform()}", "")
     for name in REQUIRED:
         table.add_row(name, _installed(name) or "", "")

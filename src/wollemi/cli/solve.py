@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
@@ -27,6 +28,8 @@ from ..solvers.choose import solve as solve_system
 from ..solvers.preconditioners import BY_NAME
 from ..solvers.registry import SOLVERS
 from .console import INTERRUPTED, NOT_CONVERGED, SOLVED, console
+from .report import page as report_page
+from .report import write as write_report
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 WRITABLE = (".mtx", ".mtx.gz", ".mtx.bz2", ".mtx.xz", ".npy")
@@ -35,37 +38,75 @@ WRITABLE = (".mtx", ".mtx.gz", ".mtx.bz2", ".mtx.xz", ".npy")
 def solve(
     matrix: Annotated[
         Path,
-        typer.Argument(metavar="A", help="A: .mtx or .smtx (.gz, .bz2, .xz too), .npz or .npy."),
+        typer.Argument(
+            metavar="A",
+            help="The file of the matrix: .mtx or .smtx (.gz, .bz2, .xz too), .npz or .npy.",
+        ),
     ],
     right_hand_side: Annotated[
-        Path | None, typer.Argument(metavar="B", help="b; A @ ones by default.")
+        Path | None,
+        typer.Argument(
+            metavar="B", help="The file of the right-hand side; without it, b is A @ ones."
+        ),
     ] = None,
-    method: Annotated[str, typer.Option(help=f"auto, {', '.join(SOLVERS)}.")] = "auto",
-    precond: Annotated[str, typer.Option(help=f"auto, none, {', '.join(BY_NAME)}.")] = "auto",
+    method: Annotated[
+        str,
+        typer.Option(help=f"The solver: auto (chosen by the matrix), {', '.join(SOLVERS)}."),
+    ] = "auto",
+    precond: Annotated[
+        str,
+        typer.Option(
+            help=f"The preconditioner: auto, none, {', '.join(BY_NAME)}; with options as in "
+            "amg:theta=0.25."
+        ),
+    ] = "auto",
     executor: Annotated[
         str,
         typer.Option(
             "--executor",
             "--on",
-            help="reference, omp, omp:4, cuda, ...; a group: cuda:*, omp:2,omp:2, or mpi.",
+            help="Where to compute: reference, omp, omp:4 (threads), cuda, ...; several devices: "
+            "cuda:*, omp:2,omp:2, or mpi.",
         ),
     ] = "omp",
     rtol: Annotated[float, typer.Option(help="Relative tolerance on the true residual.")] = 1e-5,
     atol: Annotated[float, typer.Option(help="Absolute tolerance on the true residual.")] = 0.0,
-    maxiter: Annotated[int | None, typer.Option(help="Iterations at most; 10 n.")] = None,
+    maxiter: Annotated[
+        int | None,
+        typer.Option(help="The largest number of iterations; by default 10 times the unknowns."),
+    ] = None,
     restart: Annotated[
         int | None,
-        typer.Option(help=f"Cycle length of gmres; {RESTART}, or all of a small system."),
+        typer.Option(
+            help="Iterations between two restarts of gmres and its relatives; by default "
+            f"{RESTART}, and no restart for a small system."
+        ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="A file of JSON with the solver and its options, in place of those."),
+        typer.Option(
+            help="A JSON file with the solver and its options; replaces --method, --precond and "
+            "the tolerances."
+        ),
     ] = None,
-    dtype: Annotated[str | None, typer.Option(help=f"{', '.join(DTYPES)}.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the convergence into this file.")] = None,
-    out: Annotated[Path | None, typer.Option(help=f"Write x: {', '.join(WRITABLE)}.")] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            help=f"The numbers to compute with: {', '.join(DTYPES)}; by default those of the file."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the residual norms into this file, such as c.png.")
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write a page about the solve into this file, such as report.html."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help=f"Write the solution into this file: {', '.join(WRITABLE)}.")
+    ] = None,
     progress: Annotated[
-        bool | None, typer.Option(help="A progress bar; by default on a terminal.")
+        bool | None, typer.Option(help="Show a progress bar; by default only on a terminal.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")] = False,
 ) -> None:
@@ -73,7 +114,7 @@ def solve(
 
     Exit status: 0 solved, 1 not converged, 2 bad input, 130 interrupted.
     """
-    _check_targets(plot, out)
+    _check_targets(plot, out, report)
     options = {
         "method": method,
         "M": precond,
@@ -100,9 +141,12 @@ def solve(
                 result = replace(solved, notes=[f"{settings}, from {config}"])
         except SolveInterrupted as interruption:
             result, interrupted = interruption.result, True  # type: ignore[assignment]
+        known = None if right_hand_side else np.ones(A.shape[1])
         if not quiet:
-            known = None if right_hand_side else np.ones(A.shape[1])
             console().print(result_table(matrix.name, A, b, result, known))
+        if report is not None and first:
+            lines = result_lines(matrix.name, A, b, result, known)
+            write_report(report, report_page(matrix.name, lines, A, result, _command()))
         if out is not None and first:
             io.write(out, result.x)
         if plot is not None and first:
@@ -124,20 +168,27 @@ def _read_config(config: Path, options: dict[str, Any]) -> Settings:
     return read_settings(config)
 
 
-def _check_targets(plot: Path | None, out: Path | None) -> None:
+def _command() -> str:
+    """Return the command line as it was typed."""
+    return shlex.join(["wollemi", *sys.argv[1:]])
+
+
+def _check_targets(plot: Path | None, out: Path | None, report: Path | None) -> None:
     """Find out before the solve what would spoil its end."""
-    for target in (plot, out):
+    for target in (plot, out, report):
         if target is not None and not target.parent.is_dir():
             raise InvalidArgument(f"{target}: there is no folder {target.parent}")
     if out is not None and not out.name.endswith(WRITABLE):
         raise InvalidArgument(f"{out}: a vector is written as one of {', '.join(WRITABLE)}")
-    if plot is not None:
+    if report is not None and report.suffix.lower() not in (".html", ".htm"):
+        raise InvalidArgument(f"{report}: a report is written as .html")
+    if plot is not None or report is not None:
         try:
             from matplotlib.backend_bases import FigureCanvasBase
         except ImportError:
             raise InvalidArgument('plots need matplotlib: pip install "wollemi[plot]"') from None
         kinds = FigureCanvasBase.get_supported_filetypes()
-        if plot.suffix[1:].lower() not in kinds:
+        if plot is not None and plot.suffix[1:].lower() not in kinds:
             raise InvalidArgument(f"{plot}: a picture is written as one of {', '.join(kinds)}")
 
 
@@ -183,8 +234,10 @@ def read_system(
     return A, b if dtype is None else b.astype(np.result_type(b.dtype, dtype), copy=False)
 
 
-def result_table(name: str, A: Any, b: Any, result: Result, known: Any = None) -> Table:
-    """Return what a solve came to as a table for people.
+def result_lines(
+    name: str, A: Any, b: Any, result: Result, known: Any = None
+) -> list[tuple[str, str]]:
+    """Return what a solve came to, as names with text; the last one is the verdict.
 
     Parameters
     ----------
@@ -197,37 +250,40 @@ def result_table(name: str, A: Any, b: Any, result: Result, known: Any = None) -
     known : array, optional
         The solution, where it is known: the error is shown too.
     """
-    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
     rows, columns = A.shape
     kind = type(getattr(A, "members", (A,))[0]).__name__
-    table.add_row(
-        "matrix", escape(f"{name}: {kind} {rows} x {columns}, {A.nnz} entries, {A.dtype}")
-    )
     device = A.executor.properties.get("name", "")
-    table.add_row(
-        "executor", escape(f"{result.executor} ({device})" if device else result.executor)
-    )
-    table.add_row("method", result.solver)
-    for note in result.notes:
-        table.add_row("", f"[dim]{escape(note)}[/]")
-    table.add_row("iterations", str(result.iterations))
+    lines = [
+        ("matrix", f"{name}: {kind} {rows} x {columns}, {A.nnz} entries, {A.dtype}"),
+        ("executor", f"{result.executor} ({device})" if device else result.executor),
+        ("method", result.solver),
+        *(("", note) for note in result.notes),
+        ("iterations", str(result.iterations)),
+    ]
     norms = np.atleast_1d(result.residual_norm)
     scale = np.atleast_1d(np.linalg.norm(b, axis=0))
     relative = np.divide(norms, scale, out=np.zeros_like(norms), where=scale > 0)
     worst = int(np.argmax(np.where(np.isnan(relative), np.inf, relative))) if norms.size else 0
     if norms.size > 1:
-        table.add_row("right-hand sides", f"{norms.size}, the worst one below")
+        lines.append(("right-hand sides", f"{norms.size}, the worst one below"))
     if norms.size:
-        table.add_row(
-            "true residual",
-            f"{norms[worst]:.3e} (relative {relative[worst]:.3e}, "
-            f"asked {np.atleast_1d(result.threshold)[worst]:.3e})",
-        )
+        asked = np.atleast_1d(result.threshold)[worst]
+        residual = f"{norms[worst]:.3e} (relative {relative[worst]:.3e}, asked {asked:.3e})"
+        lines.append(("true residual", residual))
     if known is not None and rows:
-        table.add_row("error of x", f"{np.max(np.abs(result.x - known)):.3e} at most")
-    table.add_row("time", f"{result.seconds:.4g} s")
+        error = np.max(np.abs(result.x - known))
+        lines.append(("error of x", f"{error:.3e}, the largest of all elements (x is all ones)"))
+    return [*lines, ("time", f"{result.seconds:.4g} s"), ("verdict", result.reason)]
+
+
+def result_table(name: str, A: Any, b: Any, result: Result, known: Any = None) -> Table:
+    """Return what a solve came to as a table for people; see :func:`result_lines`."""
+    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    *lines, (last, verdict) = result_lines(name, A, b, result, known)
+    for label, text in lines:
+        table.add_row(label, escape(text) if label else f"[dim]{escape(text)}[/]")
     colour = "green" if result.converged else "red"
-    table.add_row("verdict", f"[{colour}]{escape(result.reason)}[/]")
+    table.add_row(last, f"[{colour}]{escape(verdict)}[/]")
     return table
