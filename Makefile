@@ -32,7 +32,7 @@ native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell
 cmake_option = --config-settings=cmake.define.$(1)
 INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
 
-.PHONY: help develop demo test test-all test-gpu lint format sanitize fuzz bench performance api wheel clean
+.PHONY: help develop demo test test-all test-gpu lint format sanitize fuzz bench performance api wheel release-check clean
 
 help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png'
@@ -48,6 +48,7 @@ help:
 	@echo 'make api       tests/api/public_names.txt: what is public, as of this version'
 	@echo 'make develop   only an editable install (LEVELS=v3 builds one instruction set)'
 	@echo 'make wheel     sdist and wheel in dist/, installed and imported once'
+	@echo 'make release-check  the wheel without a compiler, its size and libraries, the oldest NumPy (RELEASE_ARGS=--quick)'
 	@echo 'make clean     remove what was built, but not the virtual environment'
 
 $(PY):
@@ -166,6 +167,11 @@ wheel: $(STAMPS)/build
 	$(PIP) install --no-deps --target $(BUILD)/wheel dist/*.whl
 	diff <(cd backends && $(runtime_text)) <(cd $(BUILD)/wheel/wollemi/backends && $(runtime_text))
 	PYTHONPATH=$(abspath $(BUILD))/wheel:$(SITE_PACKAGES) $(BASE_PYTHON) -P -c 'import wollemi, wollemi_bench; print(wollemi.__file__)'
+
+# What is slow or needs a package index, and seldom breaks: before a release, and not in .ci/run.
+release-check: $(STAMPS)/build
+	test -e dist || $(MAKE) wheel
+	$(PY) packaging/release_check.py $(RELEASE_ARGS)
 
 clean:
 	rm -rf $(BUILD) dist $(STAMPS)/native .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import wollemi as wl
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -36,3 +40,26 @@ def test_tools_of_the_build_and_records_stay_out_of_what_users_get():
         for file in (ROOT / folder).rglob("*.py"):
             if not file.name.startswith("generate"):
                 assert not imported.search(file.read_text()), file
+
+
+def test_the_conda_recipe_asks_for_what_the_package_asks_for():
+    recipe = (ROOT / "packaging/conda/recipe.yaml").read_text()
+    assert f'version: "{PROJECT["project"]["version"]}"' in recipe
+    for requirement in [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]]:
+        assert f"- {requirement.replace('>=', ' >=')}\n" in recipe, requirement
+
+
+def test_wheels_are_built_for_every_python_that_is_supported():
+    oldest = PROJECT["project"]["requires-python"].removeprefix(">=3.")
+    built = PROJECT["tool"]["cibuildwheel"]["build"]
+    assert built[0] == f"cp3{oldest}-*"
+    assert built == [f"cp3{minor}-*" for minor in range(int(oldest), int(oldest) + len(built))]
+
+
+def test_the_native_module_needs_no_openmp_runtime():
+    wl.executor("omp")
+    (native,) = {m.__file__ for name, m in sys.modules.items() if ".omp._native_" in name}
+    assert native is not None
+    text = subprocess.run(["ldd", native], capture_output=True, text=True, check=True).stdout
+    assert "libstdc++" in text
+    assert not re.search("libgomp|libomp|libiomp", text)

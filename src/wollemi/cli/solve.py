@@ -35,80 +35,97 @@ DTYPES = ("float32", "float64", "complex64", "complex128")
 WRITABLE = (".mtx", ".mtx.gz", ".mtx.bz2", ".mtx.xz", ".npy")
 
 
+# The parameters of the command with their help.
+MatrixFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="A",
+        help="The file of the matrix: .mtx or .smtx (.gz, .bz2, .xz too), .npz or .npy.",
+    ),
+]
+RightHandSideFile = Annotated[
+    Path | None,
+    typer.Argument(metavar="B", help="The file of the right-hand side; without it, b is A @ ones."),
+]
+Method = Annotated[
+    str,
+    typer.Option(help=f"The solver: auto (chosen by the matrix), {', '.join(SOLVERS)}."),
+]
+Precond = Annotated[
+    str,
+    typer.Option(
+        help=f"The preconditioner: auto, none, {', '.join(BY_NAME)}; with options as in "
+        "amg:theta=0.25."
+    ),
+]
+Place = Annotated[
+    str,
+    typer.Option(
+        "--executor",
+        "--on",
+        help="Where to compute: reference, omp, omp:4 (threads), cuda, ...; several devices: "
+        "cuda:*, omp:2,omp:2, or mpi.",
+    ),
+]
+Rtol = Annotated[float, typer.Option(help="Relative tolerance on the true residual.")]
+Atol = Annotated[float, typer.Option(help="Absolute tolerance on the true residual.")]
+Maxiter = Annotated[
+    int | None,
+    typer.Option(help="The largest number of iterations; by default 10 times the unknowns."),
+]
+Restart = Annotated[
+    int | None,
+    typer.Option(
+        help="Iterations between two restarts of gmres and its relatives; by default "
+        f"{RESTART}, and no restart for a small system."
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        help="A JSON file with the solver and its options; replaces --method, --precond and "
+        "the tolerances."
+    ),
+]
+Dtype = Annotated[
+    str | None,
+    typer.Option(
+        help=f"The numbers to compute with: {', '.join(DTYPES)}; by default those of the file."
+    ),
+]
+Plot = Annotated[
+    Path | None, typer.Option(help="Draw the residual norms into this file, such as c.png.")
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(help="Write a page about the solve into this file, such as report.html."),
+]
+Out = Annotated[
+    Path | None, typer.Option(help=f"Write the solution into this file: {', '.join(WRITABLE)}.")
+]
+ShowProgress = Annotated[
+    bool | None, typer.Option(help="Show a progress bar; by default only on a terminal.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")]
+
+
 def solve(
-    matrix: Annotated[
-        Path,
-        typer.Argument(
-            metavar="A",
-            help="The file of the matrix: .mtx or .smtx (.gz, .bz2, .xz too), .npz or .npy.",
-        ),
-    ],
-    right_hand_side: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="B", help="The file of the right-hand side; without it, b is A @ ones."
-        ),
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(help=f"The solver: auto (chosen by the matrix), {', '.join(SOLVERS)}."),
-    ] = "auto",
-    precond: Annotated[
-        str,
-        typer.Option(
-            help=f"The preconditioner: auto, none, {', '.join(BY_NAME)}; with options as in "
-            "amg:theta=0.25."
-        ),
-    ] = "auto",
-    executor: Annotated[
-        str,
-        typer.Option(
-            "--executor",
-            "--on",
-            help="Where to compute: reference, omp, omp:4 (threads), cuda, ...; several devices: "
-            "cuda:*, omp:2,omp:2, or mpi.",
-        ),
-    ] = "omp",
-    rtol: Annotated[float, typer.Option(help="Relative tolerance on the true residual.")] = 1e-5,
-    atol: Annotated[float, typer.Option(help="Absolute tolerance on the true residual.")] = 0.0,
-    maxiter: Annotated[
-        int | None,
-        typer.Option(help="The largest number of iterations; by default 10 times the unknowns."),
-    ] = None,
-    restart: Annotated[
-        int | None,
-        typer.Option(
-            help="Iterations between two restarts of gmres and its relatives; by default "
-            f"{RESTART}, and no restart for a small system."
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="A JSON file with the solver and its options; replaces --method, --precond and "
-            "the tolerances."
-        ),
-    ] = None,
-    dtype: Annotated[
-        str | None,
-        typer.Option(
-            help=f"The numbers to compute with: {', '.join(DTYPES)}; by default those of the file."
-        ),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the residual norms into this file, such as c.png.")
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(help="Write a page about the solve into this file, such as report.html."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help=f"Write the solution into this file: {', '.join(WRITABLE)}.")
-    ] = None,
-    progress: Annotated[
-        bool | None, typer.Option(help="Show a progress bar; by default only on a terminal.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")] = False,
+    matrix: MatrixFile,
+    right_hand_side: RightHandSideFile = None,
+    method: Method = "auto",
+    precond: Precond = "auto",
+    executor: Place = "omp",
+    rtol: Rtol = 1e-5,
+    atol: Atol = 0.0,
+    maxiter: Maxiter = None,
+    restart: Restart = None,
+    config: Config = None,
+    dtype: Dtype = None,
+    plot: Plot = None,
+    report: Report = None,
+    out: Out = None,
+    progress: ShowProgress = None,
+    quiet: Quiet = False,
 ) -> None:
     """Solve A x = b for the matrix in a file.
 
