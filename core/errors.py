@@ -52,6 +52,10 @@ class ExecutorUnavailable(WollemiError, RuntimeError):
     """An executor that cannot be had here; the message says why and what to install."""
 
 
+class MissingPackage(WollemiError, ImportError):
+    """A package that is optional and is not installed; the message says how to install it."""
+
+
 class DeviceError(WollemiError, RuntimeError):
     """A device that failed while it worked: lost, asynchronous error, launch failure."""
 

@@ -24,6 +24,7 @@ OPTIONAL = (
     (("cupy-rocm-7-0",), "the hip executor", "wollemi[hip]"),
     (("dpctl",), "the dpcpp executor", "wollemi[dpcpp]"),
     (("torch",), "tensors in and out", "wollemi[torch]"),
+    (("jax",), "arrays of JAX in and out", "wollemi[jax]"),
     (("mpi4py",), "groups of processes, with an MPI such as the wheel mpich", "wollemi[mpi]"),
     (("pymetis",), "partitions with few entries between members", "wollemi[metis]"),
     (("sparse_dot_mkl",), "MKL as a peer in benchmarks", "wollemi[bench]"),

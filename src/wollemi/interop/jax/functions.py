@@ -1,0 +1,270 @@
+"""The products of machine learning on JAX's arrays, with derivatives of every order.
+
+Each function checks its operands and binds a primitive of :mod:`.products`, through which all
+transforms of JAX go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
+from ...core.factors import real_number
+from ...core.products.fusedmm import EDGES
+from .messages import EdgeFunction, Entries
+from .patterns import Sparse, sparse_of
+from .products import edge_weights, fusedmm_p, sddmm_p, spmm_p
+
+
+def spmm(A: Any, B: Any, *, values: Any = None, alpha: float = 1.0, kernel: str = "auto") -> Any:
+    """Return ``alpha * A @ B``, with derivatives for the values of ``A`` and for ``B``.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
+        The values of a ``Csr`` are constants unless ``values`` is given; those of a ``BCOO`` or a
+        ``BCSR`` have derivatives. A ``Pattern`` has ones.
+    B : array, shape (n, k), (..., n, k) or (n,)
+        Dense.
+    values : array, shape (nse,) or (..., nse), optional
+        Used in place of the values of ``A``, in their order.
+    alpha : float
+        A factor.
+    kernel : str
+        As in :func:`wollemi.spmm`.
+
+    Returns
+    -------
+    jax.Array, shape (m, k), (..., m, k) or (m,)
+        Of the common dtype: float32, float64, or float16 and bfloat16, which are added up in
+        float32.
+
+    Raises
+    ------
+    ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument, InvalidMatrix
+        If the operands do not fit, or are not in the host's memory.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp, wollemi as wl
+    >>> from wollemi.interop.jax import spmm
+    >>> A = wl.Csr(([1.0, 2.0], [0, 1], [0, 1, 2]))
+    >>> jax.grad(lambda v: spmm(A, jnp.ones((2, 3)), values=v).sum())(jnp.ones(2))
+    Array([3., 3.], dtype=float32)
+    """
+    sparse, B = sparse_of(A), jnp.asarray(B)
+    vector = B.ndim == 1
+    block = B[:, None] if vector else B
+    check_dense("B", block, sparse.shape[1])
+    weights = sparse.values(B.dtype) if values is None else sparse.checked(values)
+    weights, block = of_one_dtype("spmm", weights, block)
+    (weights, block), lead = folded((weights, 1), (block, 2))
+    made = spmm_p.bind(*sparse.arrays, weights, block, kernel=kernel, **sparse.params)
+    alpha = real_number(alpha, "alpha", "spmm")
+    made = made.reshape(*lead, *made.shape[1:])
+    made = made if alpha == 1 else made * alpha
+    return made[..., 0] if vector else made
+
+
+def sddmm(
+    A: Any,
+    C: Any,
+    B: Any,
+    alpha: float = 1.0,
+    *,
+    use_values: bool = False,
+    values: Any = None,
+    kernel: str = "auto",
+) -> Any:
+    """Return ``S_ij = alpha * <C_i, B_j> [* A_ij]`` on the pattern of ``A``, with derivatives.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
+        The pattern, and with ``use_values`` the values unless ``values`` is given.
+    C : array, shape (m, k) or (..., m, k)
+    B : array, shape (n, k) or (..., n, k)
+    alpha : float
+    use_values : bool
+        Multiply by the values of ``A``.
+    values : array, shape (nse,) or (..., nse), optional
+        Multiply by these.
+    kernel : str
+        As in :func:`wollemi.sddmm`.
+
+    Returns
+    -------
+    BCOO, BCSR or array
+        Like ``A`` if it is a sparse array of JAX and no operand has leading axes; else values, in
+        the order of those of ``A``, shape (nse,) or (..., nse).
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, wollemi as wl
+    >>> from wollemi.interop.jax import sddmm
+    >>> A = wl.Csr(([1.0, 2.0], [0, 1], [0, 1, 2]))
+    >>> sddmm(A, jnp.ones((2, 3)), jnp.ones((2, 3)))
+    Array([3., 3.], dtype=float32)
+    """
+    sparse, C, B = sparse_of(A), jnp.asarray(C), jnp.asarray(B)
+    check_dense("C", C, sparse.shape[0])
+    check_dense("B", B, sparse.shape[1], C.shape[-1])
+    weights = _weights_of(sparse, values, use_values, C.dtype)
+    C, B, weights = of_one_dtype("sddmm", C, B, weights)
+    (C, B, weights), lead = folded((C, 2), (B, 2), (weights, 1))
+    found = sddmm_p.bind(*sparse.arrays, C, B, kernel=kernel, **sparse.params)
+    alpha = real_number(alpha, "alpha", "sddmm")
+    found = found if alpha == 1 else found * alpha
+    found = found if weights is None else found * weights
+    made = sparse.scatter(found.reshape(*lead, found.shape[-1]))
+    return made if lead else sparse.like(made)
+
+
+def fusedmm(
+    A: Any,
+    C: Any,
+    B: Any,
+    D: Any,
+    *,
+    edge: str | EdgeFunction | None = None,
+    alpha: float = 1.0,
+    use_values: bool = False,
+    values: Any = None,
+    bias: Any = None,
+    kernel: str = "auto",
+) -> Any:
+    """Return ``E_i = sum_j f(alpha * <C_i, B_j> [* A_ij] [+ bias_ij]) D_j``, with derivatives.
+
+    The forward pass never stores the sampled matrix; derivatives have a few arrays of one number an
+    entry. With a function of your own or a bias the scores are stored.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
+        The pattern, and with ``use_values`` the values unless ``values`` is given.
+    C : array, shape (m, k) or (..., m, k)
+    B : array, shape (n, k) or (..., n, k)
+    D : array, shape (n, p) or (..., n, p)
+    edge : {None, "identity", "scaled", "sigmoid", "softmax"} or callable
+        As in :func:`wollemi.fusedmm`. A function ``f(s, entries)`` gets the scores, shape
+        (..., nse), and :class:`Entries`, and returns weights.
+    alpha : float
+    use_values : bool
+    values : array, shape (nse,) or (..., nse), optional
+    bias : array, shape (nse,) or (..., nse), optional
+        Added to the scores; minus infinity masks an entry.
+    kernel : str
+
+    Returns
+    -------
+    jax.Array, shape (m, p) or (..., m, p)
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, wollemi as wl
+    >>> from wollemi.interop.jax import fusedmm
+    >>> A = wl.Csr(([1.0, 1.0, 1.0], [0, 0, 1], [0, 1, 3]))
+    >>> D = jnp.array([[2.0], [4.0]])
+    >>> fusedmm(A, jnp.zeros((2, 4)), jnp.ones((2, 4)), D, edge="softmax")
+    Array([[2.],
+           [3.]], dtype=float32)
+    """
+    sparse, C, B, D = sparse_of(A), jnp.asarray(C), jnp.asarray(B), jnp.asarray(D)
+    edge = "identity" if edge is None else edge
+    if not callable(edge) and edge not in EDGES:
+        raise InvalidArgument(
+            f"edge: expected None, one of {', '.join(EDGES)} or a function, got {edge!r}"
+        )
+    check_dense("C", C, sparse.shape[0])
+    check_dense("B", B, sparse.shape[1], C.shape[-1])
+    check_dense("D", D, sparse.shape[1])
+    alpha = float(real_number(alpha, "alpha", "fusedmm"))
+    if edge == "scaled":
+        edge, alpha = "identity", alpha / max(C.shape[-1], 1) ** 0.5
+    weights = _weights_of(sparse, values, use_values, C.dtype)
+    C, B, D, weights = of_one_dtype("fusedmm", C, B, D, weights)
+    # A mask in float32 widens nothing.
+    added = None if bias is None else sparse.checked(bias, "bias").astype(C.dtype)
+    (C, B, D, weights, added), lead = folded((C, 2), (B, 2), (D, 2), (weights, 1), (added, 1))
+    places, params = sparse.arrays, sparse.params
+    if not callable(edge) and added is None:
+        dense = (C, B, D) if weights is None else (weights, C, B, D)
+        made = fusedmm_p.bind(*places, *dense, edge=edge, alpha=alpha, kernel=kernel, **params)
+    else:
+        scores = alpha * sddmm_p.bind(*places, C, B, kernel="auto", **params)
+        scores = scores if weights is None else scores * weights
+        scores = scores if added is None else scores + added
+        if callable(edge):
+            scores = sparse.scatter(scores.reshape(*_lead_of(scores, lead), -1))
+            found = sparse.checked(edge(scores, Entries(sparse)), "the result of edge")
+            found = found.reshape(-1, found.shape[-1]).astype(D.dtype)
+        else:
+            found = edge_weights(edge, scores, places, params)
+        made = spmm_p.bind(*places, found, D, kernel="auto", **params)
+    return made.reshape(*lead, *made.shape[1:])
+
+
+def _lead_of(x: Any, lead: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the leading axes of an operand that may be one block for all."""
+    return lead if x.shape[0] != 1 else (1,) * len(lead)
+
+
+def _weights_of(sparse: Sparse, values: Any, use_values: bool, dtype: Any) -> Any:
+    if values is not None:
+        return sparse.checked(values)
+    return sparse.values(dtype) if use_values else None
+
+
+def check_dense(what: str, array: Any, rows: int, columns: int | None = None) -> None:
+    """Raise ShapeMismatch unless an operand has these rows, and these columns if they are told."""
+    fits = array.ndim >= 2 and array.shape[-2] == rows
+    if not fits or (columns is not None and array.shape[-1] != columns):
+        k = "k" if columns is None else columns
+        raise ShapeMismatch(
+            f"{what}: expected shape ({rows}, {k}) or (..., {rows}, {k}), got {tuple(array.shape)}"
+        )
+
+
+def of_one_dtype(what: str, *arrays: Any) -> list[Any]:
+    """Return arrays in their common dtype, None as it is.
+
+    Raises
+    ------
+    UnsupportedDtype
+        Unless that is one of real floating-point numbers of 16, 32 or 64 bits.
+    """
+    dtype = jnp.result_type(*(x for x in arrays if x is not None))
+    if not jnp.issubdtype(dtype, jnp.floating) or dtype.itemsize < 2:
+        raise UnsupportedDtype(
+            f"{what}: expected float32, float64, float16 or bfloat16, got {dtype}; convert the "
+            "operands, or use wl.spmm outside of transforms"
+        )
+    return [None if x is None else x.astype(dtype) for x in arrays]
+
+
+def folded(*operands: tuple[Any, int]) -> tuple[list[Any], tuple[int, ...]]:
+    """Return operands with one leading axis, and the leading axes of the result.
+
+    Each comes with how many axes of it are its own. One that has no leading axes of more than one
+    element is one block for all.
+    """
+    leads = [x.shape[: x.ndim - own] for x, own in operands if x is not None]
+    try:
+        lead = tuple(jnp.broadcast_shapes(*leads))
+    except ValueError:
+        raise ShapeMismatch(
+            f"leading axes that do not fit together: {', '.join(map(str, leads))}"
+        ) from None
+    made: list[Any] = []
+    for x, own in operands:
+        if x is None:
+            made.append(None)
+            continue
+        inner = x.shape[x.ndim - own :]
+        if all(size == 1 for size in x.shape[: x.ndim - own]):
+            made.append(x.reshape(1, *inner))
+        else:
+            made.append(jnp.broadcast_to(x, (*lead, *inner)).reshape(-1, *inner))
+    return made, lead

@@ -1,0 +1,70 @@
+"""What a function of scores of a user's own may ask about the entries of a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .patterns import Sparse
+from .products import softmax_p, sum_p
+
+EdgeFunction = Callable[[Any, "Entries"], Any]
+
+
+class Entries:
+    """The entries of a pattern, in the order in which ``A`` stores them.
+
+    Attributes
+    ----------
+    rows, columns : array of int, shape (nse,)
+        Where they are. What only fills up a ``BCOO`` or a ``BCSR`` is anywhere.
+    """
+
+    def __init__(self, sparse: Sparse) -> None:
+        self._sparse = sparse
+
+    @property
+    def rows(self) -> Any:
+        """The row of each entry."""
+        sparse = self._sparse
+        if sparse.held is not None:
+            A = sparse.held.matrix
+            return sparse.scatter(jnp.asarray(np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))))
+        indptr, indices = sparse.arrays
+        last = jnp.clip(indptr, 0, indices.shape[0])
+        every = jnp.arange(indices.shape[0])
+        return sparse.scatter(
+            jnp.clip(jnp.searchsorted(last, every, side="right") - 1, 0, sparse.shape[0] - 1)
+        )
+
+    @property
+    def columns(self) -> Any:
+        """The column of each entry."""
+        sparse = self._sparse
+        indices = sparse.arrays[1] if sparse.held is None else sparse.held.matrix.indices
+        return sparse.scatter(jnp.asarray(indices))
+
+    def of_rows(self, x: Any) -> Any:
+        """Return numbers of rows, shape (..., m), for each entry, shape (..., nse)."""
+        return jnp.asarray(x)[..., self.rows]
+
+    def of_columns(self, x: Any) -> Any:
+        """Return numbers of columns, shape (..., n), for each entry, shape (..., nse)."""
+        return jnp.asarray(x)[..., self.columns]
+
+    def softmax(self, s: Any) -> Any:
+        """Return the softmax over the entries of each row, shape (..., nse)."""
+        sparse = self._sparse
+        flat = sparse.checked(s, "s")
+        made = softmax_p.bind(*sparse.arrays, flat.reshape(-1, flat.shape[-1]), **sparse.params)
+        return sparse.scatter(made.reshape(flat.shape))
+
+    def sum(self, x: Any) -> Any:
+        """Return the sum over the entries of each row, shape (..., m)."""
+        sparse = self._sparse
+        flat = sparse.checked(x, "x")
+        made = sum_p.bind(*sparse.arrays, flat.reshape(-1, flat.shape[-1]), **sparse.params)
+        return made.reshape(*flat.shape[:-1], -1)

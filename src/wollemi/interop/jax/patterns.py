@@ -1,0 +1,367 @@
+"""The patterns of JAX's sparse arrays and of matrices of ours, as primitives take them.
+
+A kernel needs more of a pattern than its arrays: plans, and its transpose. A pattern whose arrays
+are known while a function is traced is a constant of it, :class:`Held`. One that is an argument of
+a compiled function comes as arrays with every call, and is found again by its content.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...core.errors import ExecutorMismatch, InvalidArgument, InvalidMatrix, ShapeMismatch
+from ...core.executor import Executor
+from ...core.formats import Csr, validate
+from ...core.interop.jax import is_jax_sparse
+from ...core.registry import executor as executor_by_name
+from ...core.registry import get_default_executor
+from ...core.store import Key
+
+#: How many patterns that were arguments of compiled functions are remembered.
+REMEMBERED = 16
+
+
+class Pattern:
+    """The places of the entries of a matrix, by compressed rows, in arrays of JAX.
+
+    Functions of this package take it in place of a matrix. It is a pytree of its two arrays, so it
+    may be an argument of functions that are compiled, which then work for other patterns too.
+
+    Parameters
+    ----------
+    indptr : array of int32 or int64, shape (m + 1,)
+        The entries of row ``i`` are ``indptr[i]:indptr[i + 1]``. What follows ``indptr[-1]`` only
+        fills up, as in a ``BCSR``.
+    indices : array of the same dtype, shape (nnz,)
+        Their columns.
+    shape : tuple of int
+        Rows and columns.
+    """
+
+    def __init__(self, indptr: Any, indices: Any, shape: tuple[int, int]) -> None:
+        self.indptr, self.indices, self.shape = indptr, indices, shape
+
+    def __repr__(self) -> str:
+        return f"Pattern(shape={self.shape}, indptr={self.indptr!r}, indices={self.indices!r})"
+
+
+jax.tree_util.register_pytree_node(
+    Pattern,
+    lambda pattern: ((pattern.indptr, pattern.indices), pattern.shape),
+    lambda shape, arrays: Pattern(arrays[0], arrays[1], shape),
+)
+
+
+class Held:
+    """A pattern that is a constant of traced functions; it is equal to itself alone."""
+
+    def __init__(self, matrix: Csr) -> None:
+        self.matrix = matrix
+
+    def __repr__(self) -> str:
+        m, n = self.matrix.shape
+        return f"pattern({m}x{n}, nnz={self.matrix.nnz})"
+
+
+class Sparse(NamedTuple):
+    """What functions of this package take as ``A``.
+
+    Attributes
+    ----------
+    held : Held or None
+        The pattern, if it is known.
+    arrays : tuple of arrays
+        ``indptr`` and ``indices`` of a pattern that is not known yet.
+    shape : tuple of int
+        Rows and columns.
+    stored : array or None
+        The values as ``A`` stores them; None for ones.
+    nse : int
+        How many values ``A`` stores, fillings included.
+    gather : callable
+        Values in the order of ``A`` to the order of the pattern, over the last axis.
+    scatter : callable
+        The other way round, with zeros for what only fills up.
+    like : callable
+        Values in the order of ``A`` as a sparse array like ``A``, or as they are.
+    """
+
+    held: Held | None
+    arrays: tuple[Any, ...]
+    shape: tuple[int, int]
+    stored: Any
+    nse: int
+    gather: Callable[[Any], Any]
+    scatter: Callable[[Any], Any]
+    like: Callable[[Any], Any]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters by which a primitive knows the pattern."""
+        return {"pattern": self.held, "columns": self.shape[1]}
+
+    def checked(self, values: Any, name: str = "values") -> Any:
+        """Return numbers that a user gave for the entries of ``A``, in the order of the pattern."""
+        values = jnp.asarray(values)
+        if values.ndim < 1 or values.shape[-1] != self.nse:
+            raise ShapeMismatch(
+                f"{name}: expected shape ({self.nse},) or (..., {self.nse}), "
+                f"got {tuple(values.shape)}"
+            )
+        return self.gather(values)
+
+    def values(self, dtype: Any) -> Any:
+        """Return the values of ``A`` in the order of the pattern; ``dtype`` is that of ones."""
+        return self.gather(jnp.ones(self.nse, dtype) if self.stored is None else self.stored)
+
+
+def _same(values: Any) -> Any:
+    return values
+
+
+def sparse_of(A: Any) -> Sparse:
+    """Return a matrix of ours, a :class:`Pattern`, a ``BCOO`` or a ``BCSR``.
+
+    Raises
+    ------
+    InvalidArgument, InvalidMatrix, ExecutorMismatch
+        If it is something else, or elsewhere than in the host's memory.
+    """
+    if isinstance(A, Csr):
+        if A.executor.xp is not np:
+            raise ExecutorMismatch(
+                f"A lives on {A.executor.name}; products with arrays of JAX are computed on the "
+                'host: A.to("omp")'
+            )
+        held = A._pattern.get(_HELD, lambda: _held_of(A))
+        return Sparse(held, (), A.shape, jnp.asarray(A.data), A.nnz, _same, _same, _same)
+    if isinstance(A, Pattern):
+        return _by_rows(A.indptr, A.indices, A.shape, None, _same)
+    if is_jax_sparse(A):
+        if A.n_batch or A.n_dense or len(A.shape) != 2:
+            raise InvalidMatrix(
+                f"A: a {type(A).__name__} of shape {tuple(A.shape)} with {A.n_batch} axes of a "
+                f"batch and {A.n_dense} dense ones is no matrix; take one, and use jax.vmap over "
+                "the values"
+            )
+        if type(A).__name__ == "BCSR":
+            own = (A.indices, A.indptr)
+            return _by_rows(
+                A.indptr, A.indices, A.shape, A.data, lambda v: type(A)((v, *own), shape=A.shape)
+            )
+        return _by_places(A)
+    raise InvalidArgument(
+        f"A: expected a wl.Csr, a Pattern, a BCOO or a BCSR, got {type(A).__name__}; make a dense "
+        "one sparse with jax.experimental.sparse.BCSR.fromdense"
+    )
+
+
+_HELD: Key[Held] = Key("pattern of traced functions of JAX")
+
+
+def _held_of(A: Csr) -> Held:
+    # A itself would live as long as the compiled function.
+    twin = Csr._from_arrays(
+        A.executor, A.shape, A.executor.zeros((A.nnz,), "float32"), A.indices, A.indptr
+    )
+    twin._pattern = A._pattern
+    return Held(twin)
+
+
+def host_executor() -> Executor:
+    """Return the executor that computes for arrays of JAX whose pattern is no matrix of ours."""
+    default = get_default_executor()
+    return default if default.xp is np else executor_by_name("omp")
+
+
+def _pattern_matrix(indptr: Any, indices: Any, shape: tuple[int, int]) -> Csr:
+    """Return checked arrays of a pattern as a matrix that has memory of its own."""
+    indptr, indices = np.asarray(indptr), np.asarray(indices)
+    if indptr.dtype.kind != "i" or indices.dtype.kind != "i":
+        raise InvalidMatrix(
+            f"indptr and indices: expected integers, got {indptr.dtype} and {indices.dtype}"
+        )
+    if indptr.ndim != 1 or indices.ndim != 1 or not 0 <= int(indptr[-1]) <= indices.shape[0]:
+        raise InvalidMatrix(
+            f"indptr of shape {indptr.shape}, indices of shape {indices.shape}: expected one "
+            "dimension each, and no pointer beyond the indices"
+        )
+    count = int(indptr[-1])
+    validate.pointers(indptr, shape[0], count)
+    validate.indices(indices[:count], shape[1], "indices")
+    wide = np.promote_types(np.promote_types(indptr.dtype, indices.dtype), np.int32)
+    on = host_executor()
+    arrays = (np.array(x, dtype=wide) for x in (indices[:count], indptr))
+    return Csr._from_arrays(on, shape, on.zeros((count,), "float32"), *arrays)
+
+
+def _is_known(*arrays: Any) -> bool:
+    return not any(isinstance(array, jax.core.Tracer) for array in arrays)
+
+
+# ---- what was found out about arrays of JAX, which never change, while they live
+
+_found: dict[tuple[Any, ...], tuple[tuple[weakref.ref[Any], ...], Any]] = {}
+_lock = threading.Lock()
+
+
+def _once(kind: str, arrays: tuple[Any, ...], shape: Any, make: Callable[[], Any]) -> Any:
+    key = (kind, *map(id, arrays), shape)
+    known = _found.get(key)
+    if known is not None and all(
+        ref() is array for ref, array in zip(known[0], arrays, strict=True)
+    ):
+        return known[1]
+    made = make()
+    try:
+        refs = tuple(weakref.ref(array) for array in arrays)
+    except TypeError:  # a list or a NumPy array of a user's, which may change
+        return made
+    if all(isinstance(array, jax.Array) for array in arrays):
+        with _lock:
+            for old in [k for k, (r, _) in _found.items() if any(ref() is None for ref in r)]:
+                del _found[old]
+            _found[key] = (refs, made)
+    return made
+
+
+def _padded(values: Any, nse: int) -> Any:
+    short = nse - values.shape[-1]
+    widths = [(0, 0)] * (values.ndim - 1) + [(0, short)]
+    return jnp.pad(values, widths) if short else values
+
+
+def _by_rows(
+    indptr: Any, indices: Any, shape: Any, data: Any, like: Callable[[Any], Any]
+) -> Sparse:
+    shape, nse = (int(shape[0]), int(shape[1])), int(indices.shape[0])
+    if indptr.shape != (shape[0] + 1,):
+        raise InvalidMatrix(f"indptr: expected shape ({shape[0] + 1},), got {indptr.shape}")
+    if not _is_known(indptr, indices):
+        return Sparse(None, (indptr, indices), shape, data, nse, _same, _same, like)
+    held = _once(
+        "rows", (indptr, indices), shape, lambda: Held(_pattern_matrix(indptr, indices, shape))
+    )
+    count = held.matrix.nnz
+    return Sparse(
+        held,
+        (),
+        shape,
+        data,
+        nse,
+        lambda values: values[..., :count],
+        lambda values: _padded(values, nse),
+        like,
+    )
+
+
+def _by_places(A: Any) -> Sparse:
+    shape, nse = (int(A.shape[0]), int(A.shape[1])), int(A.data.shape[0])
+
+    def like(values: Any) -> Any:
+        return type(A)((values, A.indices), shape=shape)
+
+    arrays: tuple[Any, ...] = ()
+    held: Held | None = None
+    if _is_known(A.indices):
+        held, order = _once("places", (A.indices,), shape, lambda: _compressed(A.indices, shape))
+    else:
+        *pattern, order = _compressed_while_traced(A.indices, shape)
+        arrays = tuple(pattern)
+
+    def scatter(values: Any) -> Any:
+        return jnp.zeros((*values.shape[:-1], nse), values.dtype).at[..., order].set(values)
+
+    return Sparse(
+        held, arrays, shape, A.data, nse, lambda values: values[..., order], scatter, like
+    )
+
+
+def _compressed(indices: Any, shape: tuple[int, int]) -> tuple[Held, Any]:
+    places = np.asarray(indices)
+    if places.size and int(places.min()) < 0:
+        raise InvalidMatrix("indices: expected no negative ones")
+    inside = np.flatnonzero((places < np.asarray(shape)).all(1))
+    order = inside[np.argsort(places[inside, 0], kind="stable")]
+    indptr = np.zeros(shape[0] + 1, places.dtype)
+    np.cumsum(np.bincount(places[order, 0], minlength=shape[0]), out=indptr[1:])
+    return Held(_pattern_matrix(indptr, places[order, 1], shape)), order
+
+
+def _compressed_while_traced(indices: Any, shape: tuple[int, int]) -> tuple[Any, Any, Any]:
+    m, n = shape
+    row, col = indices[:, 0], indices[:, 1]
+    row = jnp.where((row < m) & (col < n), row, m)  # what only fills up comes last
+    order = jnp.argsort(row, stable=True)
+    indptr = jnp.searchsorted(row[order], jnp.arange(m + 1), side="left").astype(indices.dtype)
+    return indptr, col[order], order
+
+
+# ---- patterns that are arguments of compiled functions
+
+_recent: deque[Csr] = deque(maxlen=REMEMBERED)
+
+
+def matrix_of(indptr: Any, indices: Any, columns: int) -> Csr:
+    """Return the matrix of a pattern that came as arrays; equal arrays give the same one."""
+    shape = (indptr.shape[0] - 1, columns)
+    count = int(indptr[-1]) if indptr.shape[0] else 0
+    with _lock:
+        candidates = [A for A in _recent if A.shape == shape and count == A.nnz]
+    for A in reversed(candidates):
+        if np.array_equal(A.indptr, indptr) and np.array_equal(A.indices, indices[:count]):
+            return A
+    made = _pattern_matrix(indptr, indices, shape)
+    with _lock:
+        _recent.append(made)
+    return made
+
+
+# ---- out
+
+
+def to_bcsr(A: Csr) -> Any:
+    """Return a matrix as a ``BCSR`` of ``jax.experimental.sparse``, copied.
+
+    Raises
+    ------
+    ExecutorMismatch
+        If it is not in the host's memory.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> from wollemi.interop.jax import to_bcsr
+    >>> to_bcsr(wl.Csr(([2.0, 4.0], [0, 1], [0, 1, 2]))).todense()
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+    from jax.experimental.sparse import BCSR
+
+    sparse_of(A)
+    arrays = (jnp.array(x) for x in (A.data, A.indices, A.indptr))
+    return BCSR(tuple(arrays), shape=A.shape)
+
+
+def to_bcoo(A: Csr) -> Any:
+    """Return a matrix as a ``BCOO`` of ``jax.experimental.sparse``, copied.
+
+    Raises
+    ------
+    ExecutorMismatch
+        If it is not in the host's memory.
+    """
+    from jax.experimental.sparse import BCOO
+
+    sparse_of(A)
+    row = np.repeat(np.arange(A.shape[0], dtype=A.indices.dtype), np.diff(A.indptr))
+    places = jnp.array(np.stack([row, A.indices], axis=1))
+    return BCOO((jnp.array(A.data), places), shape=A.shape, indices_sorted=False)

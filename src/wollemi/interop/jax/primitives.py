@@ -1,0 +1,227 @@
+"""Primitives of JAX: one kernel on the host, and the rules by which transforms go through it.
+
+Operands are arrays of a pattern (none where it is held), then dense ones. Each dense one has one
+leading axis, of as many blocks as the result or of one block for all. So ``vmap`` folds its axis
+into the blocks, and nothing is repeated in memory.
+
+Compiled code reaches a kernel through the target of JAX's foreign-function interface that calls
+Python (``mlir.emit_python_callback``): the operands are views of XLA's memory, the result is copied
+once. ``jax.pure_callback`` ends in the same target, but copies the operands into arrays of JAX
+first. A handler in C++ would need XLA's headers when wollemi is built, and would come back to
+Python for the plan of the pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from ...core.errors import ExecutorMismatch
+from .patterns import matrix_of
+
+#: Of an operand or a result: one number an entry, one a row, or a dense matrix.
+ENTRIES, ROWS, DENSE = "entries", "rows", "dense"
+
+ON_THE_HOST = (
+    "products and solves with arrays of JAX are computed on the host, and nothing is copied from a "
+    "device silently: move the operands with jax.device_put(x, jax.devices('cpu')[0]), or give "
+    "device arrays to wl.spmm and the others outside of jit"
+)
+
+
+def define(
+    name: str,
+    kernel: Callable[..., Any],
+    operands: Sequence[str],
+    result: str,
+    shape: Callable[..., tuple[int, ...]],
+) -> Primitive:
+    """Define a primitive.
+
+    Parameters
+    ----------
+    name : str
+        Its name in jaxprs, after ``wollemi_``.
+    kernel : callable
+        ``kernel(A, blocks, *arrays, **options)`` gets the pattern and NumPy's arrays and returns
+        one, of ``blocks`` blocks.
+    operands : sequence of str
+        What each dense operand is; the first ones may be left out.
+    result : str
+        What the result is.
+    shape : callable
+        ``shape(rows, columns, entries, *operands)`` is that of one block of the result.
+    """
+    primitive = Primitive(f"wollemi_{name}")
+
+    def abstract(*avals: Any, pattern: Any, columns: int, **options: Any) -> Any:
+        if pattern is None:
+            rows, entries = avals[0].shape[0] - 1, avals[1].shape[0]
+            avals = avals[2:]
+        else:
+            rows, entries = pattern.matrix.shape[0], pattern.matrix.nnz
+        made = (blocks_of(avals), *shape(rows, columns, entries, *avals))
+        return jax.core.ShapedArray(made, avals[-1].dtype)
+
+    def compute(*given: Any, pattern: Any, columns: int, **options: Any) -> Any:
+        arrays = [np.ascontiguousarray(x) for x in given]
+        if pattern is not None:
+            return kernel(pattern.matrix, blocks_of(arrays), *arrays, **options)
+        indptr, indices, *arrays = arrays
+        A, kinds = matrix_of(indptr, indices, columns), operands[len(operands) - len(arrays) :]
+        filled = indices.shape[0] != A.nnz
+        if filled:
+            arrays = [
+                x[..., : A.nnz] if kind == ENTRIES else x
+                for x, kind in zip(arrays, kinds, strict=True)
+            ]
+        out = kernel(A, blocks_of(arrays), *arrays, **options)
+        if not filled or result != ENTRIES:
+            return out
+        whole = np.zeros((out.shape[0], indices.shape[0]), out.dtype)
+        whole[:, : A.nnz] = out
+        return whole
+
+    def eager(*given: Any, **params: Any) -> Any:
+        devices = {device for x in given if isinstance(x, jax.Array) for device in x.devices()}
+        if any(device.platform != "cpu" for device in devices):
+            raise ExecutorMismatch(
+                f"{name}: operands on {sorted(map(str, devices))}; {ON_THE_HOST}"
+            )
+        made = compute(*given, **params)
+        with jax.default_device(next(iter(devices), None) or jax.devices("cpu")[0]):
+            return jnp.asarray(made)
+
+    def lowered(ctx: Any, *values: Any, **params: Any) -> Any:
+        if tuple(ctx.module_context.platforms) != ("cpu",):
+            raise ExecutorMismatch(
+                f"{name}: compiled for {', '.join(ctx.module_context.platforms)}; {ON_THE_HOST}"
+            )
+        made, *_ = mlir.emit_python_callback(
+            ctx,
+            lambda *arrays: (compute(*arrays, **params),),
+            None,
+            list(values),
+            ctx.avals_in,
+            ctx.avals_out,
+            has_side_effect=False,
+        )
+        return made
+
+    primitive.def_impl(eager)
+    primitive.def_abstract_eval(abstract)
+    # Each call has its own function in the compiled program.
+    mlir.register_lowering(primitive, lowered, cacheable=False)
+    batching.primitive_batchers[primitive] = _batching(primitive)
+    return primitive
+
+
+def blocks_of(operands: Sequence[Any]) -> int:
+    """Return of how many blocks the result is."""
+    return next((int(x.shape[0]) for x in operands if x.shape[0] != 1), 1)
+
+
+def _batching(primitive: Primitive) -> Callable[..., tuple[Any, int]]:
+    def batch(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, int]:
+        of_pattern = 0 if params["pattern"] is not None else 2
+        moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True)]
+        if any(d is not None for d in dims[:of_pattern]):
+            return _one_by_one(primitive, moved, dims, params), 0
+        dense, there = moved[of_pattern:], [d is not None for d in dims[of_pattern:]]
+        size = next(x.shape[0] for x, batched in zip(dense, there, strict=True) if batched)
+        own = [x.shape[1 if batched else 0] for x, batched in zip(dense, there, strict=True)]
+        blocks = next((count for count in own if count != 1), 1)
+        folded = [
+            _folded(x, batched, size, blocks) for x, batched in zip(dense, there, strict=True)
+        ]
+        out = primitive.bind(*moved[:of_pattern], *folded, **params)
+        return out.reshape(size, blocks, *out.shape[1:]), 0
+
+    return batch
+
+
+def _folded(x: Any, batched: bool, size: int, blocks: int) -> Any:
+    """Return an operand whose first axis runs over the batch, and over the blocks within it."""
+    if not batched:
+        if x.shape[0] == 1:
+            return x
+        return jnp.broadcast_to(x, (size, *x.shape)).reshape(-1, *x.shape[1:])
+    inner = x.shape[2:]
+    return jnp.broadcast_to(x, (size, blocks, *inner)).reshape(size * blocks, *inner)
+
+
+def _one_by_one(primitive: Primitive, args: Any, dims: Any, params: Any) -> Any:
+    """Run a batch of different patterns, one after the other."""
+    batched = [x for x, d in zip(args, dims, strict=True) if d is not None]
+
+    def one(given: Any) -> Any:
+        ahead = iter(given)
+        return primitive.bind(
+            *(x if d is None else next(ahead) for x, d in zip(args, dims, strict=True)), **params
+        )
+
+    return jax.lax.map(one, batched)
+
+
+# ---- derivatives
+
+
+def given(tangent: Any) -> Any:
+    """Return a tangent, or None where it is zero."""
+    return None if type(tangent) is ad.Zero else tangent
+
+
+def total(out: Any, *terms: Any) -> Any:
+    """Return the sum of those terms that are given, as a tangent of ``out``."""
+    there = [term for term in terms if term is not None]
+    return sum(there[1:], start=there[0]) if there else ad.Zero.from_primal_value(out)
+
+
+def multilinear(primitive: Primitive, *transposes: Callable[..., Any]) -> None:
+    """Say that a primitive is linear in each of its dense operands.
+
+    ``transposes[i](gradient, arrays, others, **params)`` is the gradient for dense operand ``i``,
+    with the arrays of the pattern and all dense operands (None in place ``i``).
+    """
+    count = len(transposes)
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+        out = primitive.bind(*primals, **params)
+        first = len(primals) - count
+        terms = [
+            primitive.bind(*primals[:i], tangents[i], *primals[i + 1 :], **params)
+            for i in range(first, len(primals))
+            if given(tangents[i]) is not None
+        ]
+        return out, total(out, *terms)
+
+    def transpose(gradient: Any, *primals: Any, **params: Any) -> list[Any]:
+        first = len(primals) - count
+        found: list[Any] = [None] * len(primals)
+        others = [None if ad.is_undefined_primal(x) else x for x in primals[first:]]
+        for i, rule in enumerate(transposes, first):
+            if not ad.is_undefined_primal(primals[i]):
+                continue
+            aval = primals[i].aval
+            if type(gradient) is ad.Zero:
+                found[i] = ad.Zero(aval)
+            else:
+                made = rule(gradient, primals[:first], others, **params)
+                found[i] = as_blocks(made, aval.shape[0])
+        return found
+
+    ad.primitive_jvps[primitive] = jvp
+    ad.primitive_transposes[primitive] = transpose
+
+
+def as_blocks(gradient: Any, blocks: int) -> Any:
+    """Return the gradient of an operand of so many blocks: one for all gets the sum of all."""
+    if blocks == 1 and gradient.shape[0] != 1:
+        return gradient.sum(0, keepdims=True)
+    return gradient

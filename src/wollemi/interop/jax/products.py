@@ -1,0 +1,207 @@
+"""The products of sparse and dense matrices as primitives of JAX.
+
+The gradients are the same kernels again, on the pattern and on its transpose, which is made once.
+Primitives that are linear say how they are transposed; the others have tangents made of linear
+ones. So derivatives exist forward, backward and to every order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax.interpreters import ad
+
+from ...core.formats import Csr
+from ...core.operations import products as operations
+from .primitives import DENSE, ENTRIES, ROWS, define, given, multilinear, total
+
+
+def _for_all(x: Any, blocks: int) -> Any:
+    return np.broadcast_to(x, (blocks, *x.shape[1:]))
+
+
+def _spmm_kernel(A: Csr, blocks: int, values: Any, B: Any, *, kernel: str) -> Any:
+    out = np.empty((blocks, A.shape[0], B.shape[2]), B.dtype)
+    values, B = _for_all(values, blocks), _for_all(B, blocks)
+    A.executor.run(operations.csr_spmm, A, values, B, out, 1.0, 0.0, kernel)
+    return out
+
+
+def _transposed_kernel(A: Csr, blocks: int, values: Any, B: Any, *, kernel: str) -> Any:
+    transposed, order = A.transposed_pattern()
+    return _spmm_kernel(transposed, blocks, np.take(values, order, axis=1), B, kernel=kernel)
+
+
+def _sddmm_kernel(A: Csr, blocks: int, C: Any, B: Any, *, kernel: str) -> Any:
+    out = np.empty((blocks, A.nnz), B.dtype)
+    C, B = _for_all(C, blocks), _for_all(B, blocks)
+    A.executor.run(operations.csr_sddmm, A, None, C, B, out, 1.0, 0.0, kernel)
+    return out
+
+
+def _fusedmm_kernel(A: Csr, blocks: int, *dense: Any, edge: str, alpha: float, kernel: str) -> Any:
+    arrays = [_for_all(x, blocks) for x in dense]
+    values = arrays.pop(0) if len(arrays) == 4 else None
+    C, B, D = arrays
+    out = np.empty((blocks, A.shape[0], D.shape[2]), D.dtype)
+    A.executor.run(operations.csr_fusedmm, A, values, C, B, D, out, alpha, edge, kernel)
+    return out
+
+
+# ---- sums over the entries of a row, a number of each row for its entries, softmax of each row
+
+
+def _starts(A: Csr) -> tuple[Any, Any]:
+    """Return the rows with entries, and where their entries begin."""
+    rows = np.flatnonzero(np.diff(A.indptr))
+    return rows, np.asarray(A.indptr)[rows]
+
+
+def _wide(x: Any) -> Any:
+    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
+
+
+def _reduced(A: Csr, x: Any, how: np.ufunc) -> Any:
+    """Return a reduction of each row's entries in a wide dtype; rows without entries give 0."""
+    rows, starts = _starts(A)
+    out = np.zeros((x.shape[0], A.shape[0]), x.dtype)
+    if rows.size:
+        out[:, rows] = how.reduceat(x, starts, axis=1)
+    return out
+
+
+def _spread(A: Csr, r: Any) -> Any:
+    return np.repeat(r, np.diff(A.indptr), axis=1)
+
+
+def _sum_kernel(A: Csr, blocks: int, x: Any) -> Any:
+    return _reduced(A, _wide(x), np.add).astype(x.dtype)
+
+
+def _spread_kernel(A: Csr, blocks: int, r: Any) -> Any:
+    return _spread(A, r)
+
+
+def _softmax_kernel(A: Csr, blocks: int, s: Any) -> Any:
+    wide = _wide(s)
+    with np.errstate(invalid="ignore"):  # a row of minus infinities is NaN
+        powers = np.exp(wide - _spread(A, _reduced(A, wide, np.maximum)))
+        return (powers / _spread(A, _reduced(A, powers, np.add))).astype(s.dtype)
+
+
+# ---- primitives
+
+spmm_p = define(
+    "spmm", _spmm_kernel, (ENTRIES, DENSE), DENSE, lambda m, n, e, v, B: (m, B.shape[2])
+)
+transposed_p = define(
+    "spmm_transposed",
+    _transposed_kernel,
+    (ENTRIES, DENSE),
+    DENSE,
+    lambda m, n, e, v, B: (n, B.shape[2]),
+)
+sddmm_p = define("sddmm", _sddmm_kernel, (DENSE, DENSE), ENTRIES, lambda m, n, e, *_: (e,))
+fusedmm_p = define(
+    "fusedmm",
+    _fusedmm_kernel,
+    (ENTRIES, DENSE, DENSE, DENSE),
+    DENSE,
+    lambda m, n, e, *dense: (m, dense[-1].shape[2]),
+)
+sum_p = define("segment_sum", _sum_kernel, (ENTRIES,), ROWS, lambda m, n, e, x: (m,))
+spread_p = define("segment_spread", _spread_kernel, (ROWS,), ENTRIES, lambda m, n, e, r: (e,))
+softmax_p = define("segment_softmax", _softmax_kernel, (ENTRIES,), ENTRIES, lambda m, n, e, s: (e,))
+
+
+def _auto(params: dict[str, Any]) -> dict[str, Any]:
+    return {**params, "kernel": "auto"}
+
+
+multilinear(
+    spmm_p,
+    lambda g, p, o, **params: sddmm_p.bind(*p, g, o[1], **_auto(params)),
+    lambda g, p, o, **params: transposed_p.bind(*p, o[0], g, **_auto(params)),
+)
+multilinear(
+    transposed_p,
+    lambda g, p, o, **params: sddmm_p.bind(*p, o[1], g, **_auto(params)),
+    lambda g, p, o, **params: spmm_p.bind(*p, o[0], g, **_auto(params)),
+)
+multilinear(
+    sddmm_p,
+    lambda g, p, o, **params: spmm_p.bind(*p, g, o[1], **_auto(params)),
+    lambda g, p, o, **params: transposed_p.bind(*p, g, o[0], **_auto(params)),
+)
+multilinear(sum_p, lambda g, p, o, **params: spread_p.bind(*p, g, **params))
+multilinear(spread_p, lambda g, p, o, **params: sum_p.bind(*p, g, **params))
+
+
+def _softmax_derivative(p: Any, t: Any, pattern: Any, params: dict[str, Any]) -> Any:
+    """Return the derivative of the softmax with result ``p``, applied to ``t``."""
+    return p * (t - spread_p.bind(*pattern, sum_p.bind(*pattern, p * t, **params), **params))
+
+
+def _softmax_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    *pattern, _ = primals
+    p = softmax_p.bind(*primals, **params)
+    t = given(tangents[-1])
+    return p, total(p, None if t is None else _softmax_derivative(p, t, pattern, params))
+
+
+ad.primitive_jvps[softmax_p] = _softmax_jvp
+
+
+def edge_weights(edge: str, s: Any, pattern: Any, params: dict[str, Any]) -> Any:
+    """Return f(s) for the entries of each row."""
+    if edge == "sigmoid":
+        return jax.nn.sigmoid(s)
+    return softmax_p.bind(*pattern, s, **params) if edge == "softmax" else s
+
+
+def _fusedmm_jvp(
+    primals: Any, tangents: Any, *, pattern: Any, columns: int, edge: str, alpha: float, kernel: str
+) -> tuple[Any, Any]:
+    out = fusedmm_p.bind(
+        *primals, pattern=pattern, columns=columns, edge=edge, alpha=alpha, kernel=kernel
+    )
+    known = {"pattern": pattern, "columns": columns}
+    product = {**known, "kernel": "auto"}
+    first = 0 if pattern is not None else 2
+    # Scores and weights of 16-bit operands are in float32: gradients are rounded once.
+    places, dense = primals[:first], [_wide(x) for x in primals[first:]]
+    given_tangents = [None if given(t) is None else _wide(t) for t in tangents[first:]]
+    values, t_values = (dense.pop(0), given_tangents.pop(0)) if len(dense) == 4 else (None, None)
+    C, B, D = dense
+    t_C, t_B, t_D = given_tangents
+    # What the forward pass did not keep is sampled again: s, then p = f(s).
+    dots = sddmm_p.bind(*places, C, B, **product)
+    s = alpha * dots if values is None else alpha * dots * values
+    p = edge_weights(edge, s, places, known)
+    t_s = None
+    for t_dots in (
+        None if t_C is None else sddmm_p.bind(*places, t_C, B, **product),
+        None if t_B is None else sddmm_p.bind(*places, C, t_B, **product),
+    ):
+        if t_dots is not None:
+            term = alpha * t_dots if values is None else alpha * t_dots * values
+            t_s = term if t_s is None else t_s + term
+    if t_values is not None:
+        term = alpha * dots * t_values
+        t_s = term if t_s is None else t_s + term
+    t_p = t_s
+    if t_s is not None and edge == "sigmoid":
+        t_p = t_s * (p * (1 - p))
+    elif t_s is not None and edge == "softmax":
+        t_p = _softmax_derivative(p, t_s, places, known)
+    tangent = total(
+        out,
+        None if t_p is None else spmm_p.bind(*places, t_p, D, **product),
+        None if t_D is None else spmm_p.bind(*places, p, t_D, **product),
+    )
+    return out, tangent if given(tangent) is None else tangent.astype(out.dtype)
+
+
+ad.primitive_jvps[fusedmm_p] = _fusedmm_jvp

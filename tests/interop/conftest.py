@@ -1,0 +1,19 @@
+"""What several tests of other libraries need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ..backends.needs import package
+
+
+@pytest.fixture
+def jax_in_doubles() -> Iterator[None]:
+    """JAX computes in float64, and compiles quickly: compiling takes most of these tests' time."""
+    jax = package("jax")
+    jax.config.update("jax_disable_most_optimizations", True)
+    with jax.enable_x64(True):
+        yield
+    jax.config.update("jax_disable_most_optimizations", False)
