@@ -7,10 +7,10 @@ from typing import Any
 from ..errors import InvalidArgument
 from ..factors import real_number
 from ..formats import Csr
+from ..interop.tensors import differentiable, in_likeness, is_tensor
 from ..operations import products as operations
 from .operands import Operand, Result, as_csr, blocks_of, common_type
 from .sddmm import pattern_values, require_equal_columns
-from .tensors import differentiable, in_likeness, is_tensor
 
 #: Edge functions by name; "scaled" is the identity of products divided by the square root of k.
 EDGES = ("identity", "scaled", "sigmoid", "softmax")

@@ -9,8 +9,8 @@ import numpy as np
 from ..errors import InvalidArgument, InvalidMatrix
 from ..formats import Csr
 from ..formats.validate import indices as checked_indices
+from ..interop.tensors import is_tensor
 from ..operands import to_host
-from .tensors import is_tensor
 
 
 class Graph(NamedTuple):

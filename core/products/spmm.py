@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..factors import number
+from ..interop.tensors import differentiable, in_likeness, is_tensor
 from ..operations import products as operations
 from .operands import Operand, Result, Values, as_csr, blocks_of, common_type
-from .tensors import differentiable, in_likeness, is_tensor
 
 
 def spmm(

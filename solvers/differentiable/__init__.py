@@ -1,1 +1,1 @@
-"""Solves that other libraries differentiate; each module imports the library it is for."""
+"""Solves that other libraries differentiate, as texts that their graphs carry."""

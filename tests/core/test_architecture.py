@@ -13,7 +13,17 @@ SHARED = {"unified": set(), "simt": {"unified"}, "gpu": {"unified", "simt"}}
 BACKENDS = {"reference", "omp", "cuda", "hip", "dpcpp"}
 # Run by the build, outside of the package.
 BUILD_SCRIPTS = {Path("backends/omp/generate.py")}
-OPTIONAL = ("cupy", "dpctl", "torch", "matplotlib", "jinja2", "cuda", "pandas", "sparse_dot_mkl")
+OPTIONAL = (
+    "cupy",
+    "dpctl",
+    "torch",
+    "jax",
+    "matplotlib",
+    "jinja2",
+    "cuda",
+    "pandas",
+    "sparse_dot_mkl",
+)
 
 
 def modules(folder: str) -> list[Path]:
@@ -89,6 +99,21 @@ def test_solvers_ask_for_no_backend_by_name(file: Path) -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     assert not strings & names
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_a_library_of_others_is_imported_in_folders_of_its_name(library: str) -> None:
+    homes = [ROOT / folder / "interop" / library for folder in ("core", "src/wollemi")]
+    importing = {
+        (ROOT / file).resolve()
+        for folder in ("core", "solvers", "src/wollemi")
+        for file in modules(folder)
+        for name in imports(file)
+        if name[0] == library
+    }
+    assert importing
+    elsewhere = {file for file in importing if not any(home in file.parents for home in homes)}
+    assert not elsewhere
 
 
 def test_importing_the_package_imports_nothing_optional(run_python) -> None:

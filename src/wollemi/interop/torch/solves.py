@@ -21,7 +21,7 @@ from ...core.interop.torch.layouts import sparse_of
 from ...core.interop.torch.memory import native_of, tensor_of
 from ...core.interop.torch.patterns import matrix_of, transposed_of
 from ...core.interop.torch.register import Operator, define
-from .description import describe, solved
+from ...solvers.differentiable.description import describe, solved
 
 
 def solve(

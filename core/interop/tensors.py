@@ -42,7 +42,7 @@ def differentiable(A: Any, *operands: Any) -> Any:
         (o.device.type == "cpu") == (A.executor.xp is np) for o in given
     )
     if (real and floating and together) or any(o.requires_grad for o in given):
-        from ..interop import torch
+        from . import torch
 
         return torch
     return None
@@ -52,6 +52,6 @@ def in_likeness(result: Any, operand: Any, out: Any = None) -> Any:
     """Return a new result as a tensor where the operand is one, else as it is."""
     if out is not None or not is_tensor(operand):
         return result
-    from ..interop.torch.memory import tensor_of
+    from .torch.memory import tensor_of
 
     return tensor_of(result)
