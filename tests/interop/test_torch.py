@@ -221,3 +221,36 @@ def test_a_factor_that_wants_a_gradient_is_refused(A: wl.Csr, function: str) -> 
     factor = torch.tensor(2.0, requires_grad=True)
     with pytest.raises(InvalidArgument, match="has no gradient for it"):
         getattr(wt, function)(A, *operands, alpha=factor)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_gradients_of_narrow_attention_are_as_accurate_as_those_of_dense_attention(
+    dtype: Any,
+) -> None:
+    if dtype is torch.bfloat16:
+        package("ml_dtypes")
+    generator = torch.Generator().manual_seed(3)
+    n, k = 48, 16
+    mask = torch.rand(n, n, generator=generator) < 0.3
+    mask |= torch.eye(n, dtype=torch.bool)
+    A = wl.Csr(mask.float().numpy(), executor="omp:2")
+    narrow = [(2 * torch.randn(n, k, generator=generator)).to(dtype) for _ in range(4)]
+
+    def gradients(f: Any, operands: Any) -> Any:
+        leaves = [x.clone().requires_grad_() for x in operands[:3]]
+        return torch.autograd.grad(f(*leaves), leaves, operands[3])
+
+    def ours(q: Any, k_: Any, v: Any) -> Any:
+        return wt.fusedmm(A, q, k_, v, edge="softmax", alpha=0.25)
+
+    def dense(q: Any, k_: Any, v: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(
+            q[None, None], k_[None, None], v[None, None], attn_mask=mask, scale=0.25
+        )[0, 0]
+
+    exact = gradients(dense, [x.double() for x in narrow])
+    for got, theirs, want in zip(
+        gradients(ours, narrow), gradients(dense, narrow), exact, strict=True
+    ):
+        assert got.dtype is dtype
+        assert (got.double() - want).norm() <= (theirs.double() - want).norm()
