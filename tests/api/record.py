@@ -31,6 +31,7 @@ MODULES = (
     "wollemi.distributed",
     "wollemi.errors",
     "wollemi.graph",
+    "wollemi.interop.jax",
     "wollemi.interop.torch",
     "wollemi.io",
     "wollemi.linalg",
