@@ -217,8 +217,14 @@ def facts_of(A: Any, columns: int, dtype: str) -> Facts:
 def candidates(
     table: AlgorithmTable, on: Any, A: Any, product: str, facts: Facts
 ) -> Iterator[tuple[Algorithm, str]]:
-    """Yield the algorithms that the rule would take, best first, each with the reason."""
-    for algorithm in table.of(product):
+    """Yield the algorithms that the rule would take, best first, each with the reason.
+
+    On a member of a group with reproducible sums it is the last alone, whose sum of a row is the
+    same whichever rows the member has beside it.
+    """
+    links = A.executor.links
+    given = table.of(product)
+    for algorithm in given[-1:] if links is not None and links.block else given:
         if algorithm.by_rule and not algorithm.objection(on, A, facts):
             reason = algorithm.reason(on, A, facts)
             if reason:

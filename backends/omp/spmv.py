@@ -12,6 +12,9 @@ from .table import algorithms
 #: Entries below which a product is serial.
 SERIAL = 30_000
 
+#: Entries below which no table of columns is looked for: a product takes less than its call.
+FEW = 1_000
+
 #: Of the mean length: where rows vary by more, SELL pays for its copy of the matrix. SELL's time by
 #: that of rows, two threads of a Zen 4 (2026-11): R-MAT of 2^14 and 2^18 rows (deviation / mean 4
 #: and 7) 0.7 and 0.65, circuits (0.42 and more) 0.3 to 0.6. Below, ten random columns a row (0.32)
@@ -51,7 +54,7 @@ class RowPatterns(_Native):
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
         """Return why it should be tried; whether it pays, the columns tell."""
-        if facts.statistics.nnz < SERIAL:
+        if facts.statistics.nnz < FEW:
             return None
         return "neighbouring rows repeat their columns, shifted: these are read once a run"
 

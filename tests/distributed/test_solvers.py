@@ -104,6 +104,15 @@ def test_reproducible_sums_have_the_bits_of_any_number_of_members(name: str, rng
             assert result.iterations == found[0].iterations
 
 
+def test_reproducible_products_take_one_algorithm_whatever_a_member_would_choose(rng: Any) -> None:
+    S, b = line(12_000), rng.standard_normal(12_000)  # alone row-patterns; a third has few entries
+    products = [
+        np.asarray(wl.distribute(S, ["omp:1"] * size, reproducible=True) @ b) for size in (1, 2, 3)
+    ]
+    for product in products[1:]:
+        np.testing.assert_array_equal(product, products[0])
+
+
 def test_reproducible_sums_are_refused_where_blocks_do_not_fit() -> None:
     with pytest.raises(wl.errors.InvalidArgument, match="multiples of 512"):
         wl.distribute(line(20), ["omp:1"] * 2, partition=[0, 10, 20], reproducible=True)
