@@ -7,8 +7,11 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
 BUILD ?= build
-# Some of v2 v3 v4, separated by semicolons: one level builds in a third of the time.
-LEVELS ?= all
+# Some of v2 v3 v4, separated by semicolons, or all, as wheels have them. What is built here is for this
+# processor, which takes a third of the time.
+has = $(shell grep -m1 '^flags' /proc/cpuinfo 2>/dev/null | grep -qw $(1) && echo $(1))
+native_level = $(if $(call has,avx512vl),v4,$(if $(call has,avx2),v3,$(if $(call has,sse4_2),v2,all)))
+LEVELS ?= $(native_level)
 # Compiler warnings are errors in CI; a user's newer compiler may warn about what ours does not.
 WERROR ?= OFF
 # A worker keeps neighbours, which need the same libraries and fixtures, and takes from others when it
@@ -46,7 +49,7 @@ help:
 	@echo 'make bench     the benchmarks'
 	@echo 'make performance  docs/performance.md and its pictures, from benchmarks/results'
 	@echo 'make api       tests/api/public_names.txt: what is public, as of this version'
-	@echo 'make develop   only an editable install (LEVELS=v3 builds one instruction set)'
+	@echo 'make develop   only an editable install, for this processor (LEVELS=all builds every instruction set)'
 	@echo 'make wheel     sdist and wheel in dist/, installed and imported once'
 	@echo 'make release-check  the wheel without a compiler, its size and libraries, the oldest NumPy (RELEASE_ARGS=--quick)'
 	@echo 'make clean     remove what was built, but not the virtual environment'
