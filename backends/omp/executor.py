@@ -98,14 +98,14 @@ class OmpExecutor(Executor):
         return np
 
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Return an uninitialized, C-contiguous array that begins a cache line.
+        """Return an uninitialized, C-contiguous array; one of 16 KB or more begins a cache line.
 
         NumPy asks for huge pages from 4 MB on.
         """
         return _aligned(np.empty, shape, dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Return a C-contiguous array of zeros that begins a cache line."""
+        """Return a C-contiguous array of zeros; one of 16 KB or more begins a cache line."""
         return _aligned(np.zeros, shape, dtype)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
@@ -175,9 +175,17 @@ class OmpExecutor(Executor):
         iteration.program.run(iteration.status.running, limit)
 
 
+#: Bytes below which finding a place for an array takes more (a microsecond) than the place gains.
+SMALL = 16384
+
+
 def _aligned(make: Callable[..., Any], shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     dtype = np.dtype(dtype)
-    memory = make(math.prod(shape) * dtype.itemsize + CACHE_LINE, np.uint8)
+    size = math.prod(shape) * dtype.itemsize
+    if size < SMALL:
+        array: Array = make(shape, dtype)
+        return array
+    memory = make(size + CACHE_LINE, np.uint8)
     # An array's own words for its address take 1 microsecond, and these a fifth of it.
     begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     return np.ndarray(shape, dtype, memory, -begin % CACHE_LINE)
