@@ -35,7 +35,7 @@ native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell
 cmake_option = --config-settings=cmake.define.$(1)
 INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
 
-.PHONY: help develop demo test test-all test-gpu lint format sanitize fuzz bench performance api wheel release-check clean
+.PHONY: help develop demo test test-all test-gpu lint format sanitize fuzz bench performance api wheel release-check site clean
 
 help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png'
@@ -52,6 +52,7 @@ help:
 	@echo 'make develop   only an editable install, for this processor (LEVELS=all builds every instruction set)'
 	@echo 'make wheel     sdist and wheel in dist/, installed and imported once'
 	@echo 'make release-check  the wheel without a compiler, its size and libraries, the oldest NumPy (RELEASE_ARGS=--quick)'
+	@echo 'make site      the site in build/site/html, with every example run'
 	@echo 'make clean     remove what was built, but not the virtual environment'
 
 $(PY):
@@ -170,6 +171,14 @@ wheel: $(STAMPS)/build
 	$(PIP) install --no-deps --target $(BUILD)/wheel dist/*.whl
 	diff <(cd backends && $(runtime_text)) <(cd $(BUILD)/wheel/wollemi/backends && $(runtime_text))
 	PYTHONPATH=$(abspath $(BUILD))/wheel:$(SITE_PACKAGES) $(BASE_PYTHON) -P -c 'import wollemi, wollemi_bench; print(wollemi.__file__)'
+
+$(STAMPS)/docs: pyproject.toml | $(STAMPS)/test
+	$(PIP) install 'wollemi[docs]'
+	@touch $@
+
+# MkDocs' theme would advertise its successor.
+site: $(STAMPS)/native $(STAMPS)/docs
+	NO_MKDOCS_2_WARNING=1 $(PY) -m website.build
 
 # What is slow or needs a package index, and seldom breaks: before a release, and not in .ci/run.
 release-check: $(STAMPS)/build

@@ -46,10 +46,17 @@ print(f"wollemi {wl.__version__}: {result.reason}; the import took {took:.2f} s"
 SAMPLE = (
     "tests/core/formats",
     "tests/core/test_io.py",
-    "tests/core/test_linop.py",
-    "tests/solvers/test_choose.py",
+    "tests/core/test_lazy.py",
+    "tests/cli/test_solve.py",
     "tests/solvers/test_functions.py",
     "tests/solvers/test_direct.py",
+)
+
+#: They need PyTorch, or compare with signatures that SciPy changes from version to version.
+LEFT_OUT = (
+    "--ignore=tests/core/formats/test_arguments.py",
+    "--ignore=tests/core/formats/test_ownership.py",
+    "--deselect=tests/solvers/test_functions.py::test_signatures_and_defaults_are_scipys",
 )
 
 
@@ -127,7 +134,7 @@ def check_versions(wheel: Path, folder: Path) -> None:
             folder / name, str(wheel), *pins, "pytest", "hypothesis", "ml_dtypes", "matplotlib"
         )
         say(f"the tests with the {name}: {' '.join(pins)}")
-        command = [python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *SAMPLE]
+        command = [python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *LEFT_OUT, *SAMPLE]
         subprocess.run(command, check=True, cwd=ROOT)
 
 

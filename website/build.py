@@ -1,0 +1,197 @@
+"""The site: ``make site`` writes it into ``build/site/html``, without a network.
+
+The pages are the Markdown files of the checkout, in the same places, so that a link that works
+there works here. Two parts are made: the gallery, which runs every example and shows what it
+prints and draws, and the reference, a page for each public module with every public name. MkDocs
+with the Material theme makes the HTML, because it takes these files as they are (Sphinx would need
+another dialect of links), and mkdocstrings reads numpydoc without importing anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.api.record import MODULES, names_of, public_module, version
+
+ROOT = Path(__file__).parents[1]
+WORK = ROOT / "build/site"
+PAGES = WORK / "pages"
+
+#: What of the checkout is on the site, in the same places.
+COPIED = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CITATION.cff",
+    "LICENSE",
+    "docs",
+    "licenses",
+    "benchmarks/README.md",
+    "benchmarks/results",
+)
+
+#: Folders are no pages; links to them go to the page that describes them.
+FOLDERS = {"examples": "examples/index.md", "benchmarks/results/": "benchmarks/README.md"}
+FOLDERS |= {name.rstrip("/"): page for name, page in FOLDERS.items()}
+
+#: Arguments with which an example takes seconds, as in tests/docs.
+ARGUMENTS = {"demo.py": ["20"], "heat.py": ["24", "4"]}
+SECONDS = 600
+
+
+def copy_pages() -> None:
+    """Copy the pages, with links to folders leading to pages."""
+    for name in COPIED:
+        source, target = ROOT / name, PAGES / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            kept = shutil.ignore_patterns("*.jsonl")
+            shutil.copytree(source, target, ignore=kept, dirs_exist_ok=True)
+        else:
+            shutil.copy(source, target)
+    for page in PAGES.rglob("*.md"):
+        page.write_text(with_links(page.read_text(), page.relative_to(PAGES).parent))
+
+
+def with_links(text: str, folder: Path) -> str:
+    """Return Markdown whose links to folders of the checkout lead to pages of the site.
+
+    Parameters
+    ----------
+    text : str
+        A page.
+    folder : Path
+        Where it is, relative to the root of the checkout.
+    """
+
+    def link(match: re.Match[str]) -> str:
+        target = match[1]
+        place = os.path.normpath(folder / target)
+        page = FOLDERS.get(place)
+        return f"]({os.path.relpath(page, folder)})" if page else match[0]
+
+    return re.sub(r"\]\(([^)#:]+)\)", link, text)
+
+
+def examples() -> list[Path]:
+    """Return the programs of the gallery."""
+    return sorted((ROOT / "examples").glob("*.py"))
+
+
+def outcome(example: Path) -> dict[str, Any]:
+    """Return what an example prints, and the pictures it draws, as files.
+
+    It runs once for each text that it has; ``build/site/outcomes`` keeps what came of it.
+    """
+    key = hashlib.sha256(example.read_bytes() + version().encode()).hexdigest()[:16]
+    kept = WORK / "outcomes" / f"{example.stem}-{key}"
+    record = kept / "record.json"
+    if not record.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [sys.executable, example, *ARGUMENTS.get(example.name, [])],
+                cwd=folder, capture_output=True, text=True, timeout=SECONDS,
+                env={**os.environ, "OMP_WAIT_POLICY": "passive", "COLUMNS": "100"},
+            )  # fmt: skip
+            if done.returncode:
+                sys.exit(f"{example.name} ended with {done.returncode}:\n{done.stderr}")
+            shutil.rmtree(kept, ignore_errors=True)
+            kept.mkdir(parents=True)
+            pictures = sorted(Path(folder).glob("*.png"))
+            for picture in pictures:
+                shutil.copy(picture, kept)
+        found = {"printed": done.stdout, "pictures": [picture.name for picture in pictures]}
+        record.write_text(json.dumps(found))
+    return {**json.loads(record.read_text()), "folder": kept}
+
+
+def gallery() -> dict[str, str]:
+    """Write a page for each example and one that lists them; return their titles by name."""
+    folder = PAGES / "examples"
+    folder.mkdir(parents=True, exist_ok=True)
+    titles = {}
+    for example in examples():
+        text = example.read_text()
+        about = ast.get_docstring(ast.parse(text)) or example.stem
+        title = titles[example.stem] = about.splitlines()[0].rstrip(".")
+        found = outcome(example)
+        shutil.copy(example, folder)
+        pictures = []
+        for name in found["pictures"]:
+            shutil.copy(found["folder"] / name, folder / f"{example.stem}-{name}")
+            pictures.append(f"![What {example.name} draws]({example.stem}-{name})")
+        parts = [f"# {title}", f"[{example.name}]({example.name})", f"```python\n{text}```"]
+        if found["printed"].strip():
+            parts += ["It prints:", f"```text\n{found['printed'].rstrip()}\n```"]
+        (folder / f"{example.stem}.md").write_text("\n\n".join([*parts, *pictures]) + "\n")
+    lines = [f"- [{title}]({name}.md)" for name, title in titles.items()]
+    head = "# Examples\n\nPrograms to copy from. `make site` ran each of them; the tests do, too.\n"
+    (folder / "index.md").write_text("\n".join([head, *lines]) + "\n")
+    return titles
+
+
+def reference() -> dict[str, str]:
+    """Return the text of the page of each public module, by the module's name."""
+    return {module: _reference_page(module) for module in MODULES}
+
+
+def _reference_page(name: str) -> str:
+    module = public_module(name)
+    about = (module.__doc__ or "").strip().splitlines()
+    parts = [f"# {name}", about[0] if about else ""]
+    for inner in names_of(module):
+        value = getattr(module, inner)
+        public = f"{name}.{inner}"
+        parts.append(f"## {inner} {{#{public}}}")
+        if public in MODULES:
+            parts.append(f"A module: [{public}]({public}.md).")
+        elif hasattr(value, "__qualname__"):
+            parts.append(f"::: {value.__module__}.{value.__qualname__}")
+        elif public_name := getattr(value, "__name__", ""):
+            parts.append(f"A module: [wollemi.{inner}](wollemi.{inner}.md). `{public_name}`")
+        else:
+            parts.append(f"`{public}`: {type(value).__name__}")
+    return "\n\n".join(parts) + "\n"
+
+
+def write_reference() -> None:
+    """Write the pages of the reference and the page that lists them."""
+    folder = PAGES / "reference"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ["# Reference", "", "Every public name, from the docstrings.", ""]
+    for name, text in reference().items():
+        (folder / f"{name}.md").write_text(text)
+        lines.append(f"- [{name}]({name}.md)")
+    (folder / "index.md").write_text("\n".join(lines) + "\n")
+
+
+def main() -> None:
+    """Make the pages, and the site from them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pages", action="store_true", help="only the pages, without MkDocs")
+    alone = parser.parse_args().pages
+    shutil.rmtree(PAGES, ignore_errors=True)
+    copy_pages()
+    gallery()
+    write_reference()
+    if alone:
+        return
+    config = ROOT / "website/mkdocs.yml"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(config)]
+    sys.exit(subprocess.run(command, check=False).returncode)
+
+
+if __name__ == "__main__":
+    main()
