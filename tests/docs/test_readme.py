@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,7 @@ def test_commands_of_wollemi_run(tmp_path, words):
     command = [sys.executable, "-m", *words]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
-    for option, file in zip(words, words[1:], strict=False):
+    for option, file in pairwise(words):
         if option in ("--plot", "--out", "--report"):
             assert (tmp_path / file).stat().st_size
 

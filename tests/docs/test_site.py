@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    pytest.importorskip("torch", reason="wollemi.nn needs PyTorch; make test installs it")
+    for library in ("torch", "jax"):
+        pytest.importorskip(library, reason=f"a module needs {library}; make test installs it")
     return build.reference()
 
 
