@@ -21,7 +21,13 @@ from ...operations import products as operations
 from .memory import for_kernels, native_of
 from .patterns import matrix_of, transposed_of
 from .register import LIBRARY, define
-from .segments import segment_softmax, softmax_derivative
+from .segments import (
+    segment_max,
+    segment_softmax,
+    segment_spread,
+    segment_sum,
+    softmax_derivative,
+)
 
 # ---- kernels on tensors of any leading axes
 
@@ -201,14 +207,56 @@ def _widened(inputs: Any) -> list[Any]:
     return [x.float() if isinstance(x, Tensor) and x.is_floating_point() else x for x in inputs]
 
 
-def _fusedmm_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _attention_backward(
+    inputs: Any, needs: Any, out: Tensor | None, gradient: Tensor
+) -> tuple[Any, ...]:
+    """Return the gradients of attention with few passes over arrays of entries.
+
+    Weights are ``exp(s - largest)`` divided by the total of their row. It is the rows of a dense
+    operand that are divided, which are fewer than the entries. What is subtracted in each row of
+    the weights' gradients, ``<gradient_i, out_i>`` (Dao et al., *FlashAttention*, 2022,
+    appendix B.2), is one more column of the sampled product.
+    """
+    indptr, indices, values, C, B, D, _, alpha, _ = inputs
+    _, _, of_values, of_C, of_B, of_D, *_ = needs
+    pattern, n = (indptr, indices), B.shape[-2]
+    queries = alpha * C
+    dots = sddmm(*pattern, queries, B, "auto")
+    s = dots if values is None else dots * values
+    # A constant: weights are the same whatever is subtracted from all scores of a row.
+    largest = segment_max(indptr, s.detach())
+    powers = torch.exp(s - segment_spread(indptr, largest, indices.shape[0]))
+    totals = segment_sum(indptr, powers)[..., None]
+    totals = torch.where(totals > 0, totals, 1)  # rows without entries
+    shares = gradient / totals
+    d_D = spmm_transposed(*pattern, powers, shares, n, "auto") if of_D else None
+    if not (of_values or of_C or of_B):
+        return (None,) * 5 + (d_D, None, None, None)
+    if out is None:
+        out = spmm(*pattern, powers, D, "auto") / totals
+    means = (shares * out).sum(-1, keepdim=True)
+    ones = D.new_ones((*D.shape[:-1], 1))
+    left, right = torch.cat([shares, -means], -1), torch.cat([D, ones], -1)
+    d_s = powers * sddmm(*pattern, left, right, "auto")
+    d_values = d_s * dots if of_values else None
+    d_dots = d_s if values is None else d_s * values
+    d_C = alpha * spmm(*pattern, d_dots, B, "auto") if of_C else None
+    d_B = spmm_transposed(*pattern, d_dots, queries, n, "auto") if of_B else None
+    return None, None, d_values, d_C, d_B, d_D, None, None, None
+
+
+def _fusedmm_backward(
+    inputs: Any, needs: Any, out: Tensor | None, gradient: Tensor
+) -> tuple[Any, ...]:
     narrow = inputs[3].dtype
     if narrow.itemsize < 4 and gradient.device.type == "cpu":
         # Scores, weights and their gradients in float32: rounded to 16 bits, they are what made
         # gradients 2 to 3 times less accurate than those of PyTorch's dense attention. The host's
         # kernels widen their operands anyhow; those of GPUs are faster on 16 bits.
-        found = _fusedmm_backward(_widened(inputs), needs, out, gradient.float())
+        found = _fusedmm_backward(_widened(inputs), needs, None, gradient.float())
         return tuple(None if x is None else x.to(narrow) for x in found)
+    if inputs[6] == "softmax" and narrow.itemsize >= 4:
+        return _attention_backward(inputs, needs, out, gradient)
     indptr, indices, values, C, B, D, edge, alpha, _ = inputs
     _, _, of_values, of_C, of_B, of_D, *_ = needs
     pattern, n = (indptr, indices), B.shape[-2]
