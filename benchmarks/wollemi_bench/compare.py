@@ -22,7 +22,7 @@ from rich.text import Text
 from wollemi.core.errors import InvalidArgument
 
 from .report import Record, seconds_text
-from .results import Bout, Key, Run, bouts, is_ours, left_out
+from .results import Key, RecordedContest, Run, is_ours, left_out, recorded_contests
 
 #: A change of less than this share is none, however sure it is.
 TOLERANCE = 0.05
@@ -156,11 +156,11 @@ def _lines(groups: Iterable[list[str]]) -> list[str]:
     return list(dict.fromkeys(line for group in groups for line in group))
 
 
-def _by_contest(runs: Sequence[Run]) -> dict[Key, Bout]:
+def _by_contest(runs: Sequence[Run]) -> dict[Key, RecordedContest]:
     """Return contests by name; cuda:0 and cuda:1 are one place, and so are omp:2 and omp:4."""
     return {
-        bout.key._replace(executor=bout.key.executor.partition(":")[0]): bout
-        for bout in bouts(runs)
+        contest.key._replace(executor=contest.key.executor.partition(":")[0]): contest
+        for contest in recorded_contests(runs)
     }
 
 
@@ -169,7 +169,7 @@ def _some(keys: Sequence[Key]) -> str:
     return "; ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
 
 
-def _changes(before: Bout, after: Bout, tolerance: float) -> Iterator[Change]:
+def _changes(before: RecordedContest, after: RecordedContest, tolerance: float) -> Iterator[Change]:
     machine = _machine(before, after) if before.records and after.records else None
     olds = {record.contender: record for record in before.records}
     news = {record.contender: record for record in after.records}
@@ -179,9 +179,11 @@ def _changes(before: Bout, after: Bout, tolerance: float) -> Iterator[Change]:
         yield Change(after.key, name, kind, old, new, ratio, machine)
 
 
-def _changes_beside_busy(before: Bout, after: Bout, tolerance: float) -> Iterator[Change]:
+def _changes_beside_busy(
+    before: RecordedContest, after: RecordedContest, tolerance: float
+) -> Iterator[Change]:
     """Yield what became of the times beside as many busy processes, where both files have them."""
-    counts = {record.busy for bout in (before, after) for record in bout.records}
+    counts = {record.busy for contest in (before, after) for record in contest.records}
     if len(counts) != 1 or 0 in counts:
         return
     beside = f"beside {counts.pop()} busy"
@@ -192,11 +194,11 @@ def _changes_beside_busy(before: Bout, after: Bout, tolerance: float) -> Iterato
             yield replace(change, contender=f"{change.contender}, {beside}")
 
 
-def _beside_busy(bout: Bout) -> Bout:
-    crowded = (record.beside_busy for record in bout.records)
+def _beside_busy(contest: RecordedContest) -> RecordedContest:
+    crowded = (record.beside_busy for record in contest.records)
     # memory was not measured beside busy processes: the peers alone say what the machine did
     records = [replace(r, read=None, triad=None, copy=None) for r in crowded if r is not None]
-    return Bout(bout.key, bout.run, records)
+    return RecordedContest(contest.key, contest.run, records)
 
 
 def _judge(
@@ -247,7 +249,7 @@ def beyond_noise(quick: Record, slow: Record, tolerance: float) -> bool:
     return float(mannwhitneyu(quick.samples, slow.samples, alternative="less").pvalue) < RISK
 
 
-def _machine(before: Bout, after: Bout) -> float | None:
+def _machine(before: RecordedContest, after: RecordedContest) -> float | None:
     """Return how many times as long takes what did not change, the median of all such."""
     ratios = [
         b / a

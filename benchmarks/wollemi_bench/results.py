@@ -117,7 +117,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Bout:
+class RecordedContest:
     """A contest as it is in a file.
 
     Attributes
@@ -195,16 +195,16 @@ def _record(line: dict[str, Any], where: str) -> Record:
     return Record.from_line(line)
 
 
-def bouts(runs: Iterable[Run]) -> list[Bout]:
+def recorded_contests(runs: Iterable[Run]) -> list[RecordedContest]:
     """Return the contests of runs; of one that was held again, the latest run's.
 
     Contenders of different runs are never put side by side: they did not share their rounds.
     """
-    found: dict[Key, Bout] = {}
+    found: dict[Key, RecordedContest] = {}
     for run in sorted(runs, key=lambda run: str(run.environment.get("date", ""))):
         held: dict[Key, dict[str, Record]] = {}
         for record in run.records:
             held.setdefault(Key.of(record), {})[record.contender] = record
         for key, by_name in held.items():
-            found[key] = Bout(key, run, list(by_name.values()))
+            found[key] = RecordedContest(key, run, list(by_name.values()))
     return list(found.values())

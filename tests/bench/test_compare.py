@@ -9,7 +9,7 @@ import pytest
 from wollemi.cli import main
 from wollemi.core.errors import InvalidArgument
 from wollemi_bench.compare import Kind, compare, differences
-from wollemi_bench.results import bouts, read
+from wollemi_bench.results import read, recorded_contests
 
 from .made import ENVIRONMENT, of_samples, record, timed, write
 
@@ -282,9 +282,9 @@ def test_files_without_a_common_contest_are_refused(compared):
 def test_what_was_measured_again_counts_once_and_contenders_do_not_mix(tmp_path):
     path = write(tmp_path / "a.jsonl", [record(seconds=1e-3), record("scipy")])
     later = write(tmp_path / "b.jsonl", [record(seconds=3e-3)], date="2026-12-01T00:00:00Z")
-    (bout,) = bouts(read(later) + read(path))
-    assert bout.ours.seconds == pytest.approx(3e-3, rel=0.1)
-    assert bout.peers == []
+    (contest,) = recorded_contests(read(later) + read(path))
+    assert contest.ours.seconds == pytest.approx(3e-3, rel=0.1)
+    assert contest.peers == []
 
 
 # ---- beside busy processes

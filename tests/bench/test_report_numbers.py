@@ -8,7 +8,7 @@ import pytest
 
 from wollemi_bench.page import numbers, rows
 from wollemi_bench.page.numbers import Series, Spread
-from wollemi_bench.results import bouts, read
+from wollemi_bench.results import read, recorded_contests
 
 from .made import of_samples, record, write
 
@@ -16,7 +16,7 @@ from .made import of_samples, record, write
 @pytest.fixture
 def held(tmp_path):
     """Return what makes contests of records."""
-    return lambda *records: bouts(read(write(tmp_path / "r.jsonl", records)))
+    return lambda *records: recorded_contests(read(write(tmp_path / "r.jsonl", records)))
 
 
 # ---- ratios
@@ -94,28 +94,30 @@ def test_families_of_three_sizes_grow_and_kernels_by_name_are_left_out(held):
 
 
 def test_the_loss_is_the_time_of_the_chosen_kernel_over_that_of_the_best(held):
-    (bout,) = held(
+    (contest,) = held(
         record(seconds=1.2, kernel="rows", noise=0.0),
         record("wollemi rows", 1.2, kernel="rows", noise=0.0),
         record("wollemi balanced", 1.0, kernel="balanced", noise=0.0),
         record("scipy", 0.1, noise=0.0),
     )
-    lost = numbers.loss(bout)
+    lost = numbers.loss(contest)
     assert (lost.chosen, lost.best, lost.share) == ("rows", "balanced", pytest.approx(0.2))
 
 
 def test_the_best_kernel_loses_nothing_to_its_own_second_timing(held):
-    (bout,) = held(
+    (contest,) = held(
         record(seconds=1.02, kernel="rows", noise=0.0),
         record("wollemi rows", 1.0, kernel="rows", noise=0.0),
         record("wollemi balanced", 1.5, kernel="balanced", noise=0.0),
     )
-    assert numbers.loss(bout).share == 0.0
+    assert numbers.loss(contest).share == 0.0
 
 
 def test_without_other_kernels_there_is_no_loss_to_speak_of(held):
-    (bout,) = held(record(), record("scipy", 1.0), record("wollemi rows", None, trouble="wrong: 1"))
-    assert numbers.loss(bout) is None
+    (contest,) = held(
+        record(), record("scipy", 1.0), record("wollemi rows", None, trouble="wrong: 1")
+    )
+    assert numbers.loss(contest) is None
 
 
 # ---- what belongs together
@@ -142,7 +144,7 @@ def test_runs_on_one_device_are_one_place_and_others_are_others(tmp_path):
         *read(write(tmp_path / "d.jsonl", [record(case="b")], **gpu, cores=99)),
     ]
     found = numbers.places(runs)
-    assert [(p.name, p.slug, len(p.bouts)) for p in found] == [
+    assert [(p.name, p.slug, len(p.contests)) for p in found] == [
         ("A processor, 2 threads (omp)", "a-processor-2-threads-omp", 2),
         ("NVIDIA H200 (cuda)", "nvidia-h200-cuda", 2),
     ]

@@ -11,7 +11,7 @@ from wollemi.cli import main
 from wollemi_bench.page import markdown
 from wollemi_bench.page.chapters import chapters
 from wollemi_bench.page.papers import in_unit
-from wollemi_bench.results import bouts, read
+from wollemi_bench.results import read, recorded_contests
 
 from ..backends.needs import package
 from .made import record, write
@@ -178,8 +178,8 @@ def test_figures_without_a_spread_are_counted(tmp_path):
 )
 def test_ours_is_told_in_the_papers_unit(tmp_path, unit, expected):
     records = [record(noise=0.0), record("scipy", 3e-3, noise=0.0)]
-    (bout,) = bouts(read(write(tmp_path / "r.jsonl", records)))
-    assert in_unit(bout, bout.ours, unit) == expected
+    (contest,) = recorded_contests(read(write(tmp_path / "r.jsonl", records)))
+    assert in_unit(contest, contest.ours, unit) == expected
 
 
 # ---- the page

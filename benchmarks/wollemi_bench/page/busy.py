@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..report import Record, seconds_text
-from ..results import Bout
+from ..results import RecordedContest
 from .parts import Section, Table
 from .style import ratio_text
 
 
-def beside_busy(bouts: Sequence[Bout]) -> Section:
+def beside_busy(contests: Sequence[RecordedContest]) -> Section:
     """Return the times beside busy processes, over those alone and over ours."""
     rows = [
         (
-            str(bout.key),
+            str(contest.key),
             record.contender,
             str(record.busy),
             seconds_text(record.seconds or 0.0),
             seconds_text(record.busy_seconds),
             ratio_text(record.busy_seconds / record.seconds),
-            _times_ours(bout.ours, record),
+            _times_ours(contest.ours, record),
         )
-        for bout in bouts
-        for record in bout.records
+        for contest in contests
+        for record in contest.records
         if record.seconds and record.busy_seconds
     ]
     head = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..results import Bout, Run, is_ours
+from ..results import RecordedContest, Run, is_ours
 from . import sections
 from .busy import beside_busy
 from .numbers import (
@@ -47,25 +47,25 @@ def chapters(runs: Iterable[Run]) -> list[Chapter]:
 
 
 def _chapter(place: Place, slug: str) -> Chapter:
-    compared, curves = versus(place.bouts), growths(place.bouts)
+    compared, curves = versus(place.contests), growths(place.contests)
     told = [
-        sections.floor(place.bouts, slug),
+        sections.floor(place.contests, slug),
         sections.against(compared, slug),
         sections.grown(curves, slug),
-        sections.rule(place.bouts, slug),
+        sections.rule(place.contests, slug),
         papers(place),
-        sections.solvers(place.bouts),
-        sections.once(place.bouts),
-        beside_busy(place.bouts),
+        sections.solvers(place.contests),
+        sections.once(place.contests),
+        beside_busy(place.contests),
         sections.trouble(place),
-        every_contest(place.bouts),
+        every_contest(place.contests),
     ]
     return Chapter(
         place.name,
         slug,
         _where(place),
         [
-            Answer("How close to the hardware's limit?", _limits(place.bouts)),
+            Answer("How close to the hardware's limit?", _limits(place.contests)),
             Answer("How much faster than what I use today?", table=_faster(compared)),
             Answer("How does it grow?", _slopes(curves)),
         ],
@@ -92,7 +92,7 @@ def _where(place: Place) -> list[str]:
         lines.append(f"{run.source}, {at}: {machine}; {versions}.")
         if "method" in run.environment:
             lines.append(f"How: {run.environment['method']}.")
-    records = [record for bout in place.bouts for record in bout.records if record.seconds]
+    records = [record for contest in place.contests for record in contest.records if record.seconds]
     clocks: dict[str, list[str]] = {}
     for record in records:
         names = clocks.setdefault(record.method, [])
@@ -107,10 +107,10 @@ def _where(place: Place) -> list[str]:
     if bare:
         lines.append(f"Of {bare} of {len(records)} times only the median was kept, no spread.")
     disturbed = sum(
-        any(n.startswith(NOT_ALONE) for r in b.records for n in r.notes) for b in place.bouts
+        any(n.startswith(NOT_ALONE) for r in b.records for n in r.notes) for b in place.contests
     )
     if disturbed:
-        lines.append(f"Other programs ran during {disturbed} of {len(place.bouts)} contests.")
+        lines.append(f"Other programs ran during {disturbed} of {len(place.contests)} contests.")
     processes = {record.process for record in records}
     if processes == {"own"}:
         lines.append("Every contender had a process to itself.")
@@ -122,9 +122,9 @@ def _where(place: Place) -> list[str]:
 # ---- how close
 
 
-def _limits(bouts: Sequence[Bout]) -> list[tuple[str, str]]:
+def _limits(contests: Sequence[RecordedContest]) -> list[tuple[str, str]]:
     found = []
-    for root, held in sections.roots_of(b for b in bouts if b.key.caches == "warm").items():
+    for root, held in sections.roots_of(b for b in contests if b.key.caches == "warm").items():
         shares = [b.ours.floor_share for b in held if b.ours and b.ours.floor_share]
         if shares:
             of = f"of the floor, {root}: the median of {cases_text(len(shares))}"

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..problem import OURS
 from ..report import Record
-from ..results import Bout, Key, Run
-from ..results import bouts as bouts_of
+from ..results import Key, RecordedContest, Run, recorded_contests
 
 #: A line through fewer sizes says nothing of growth.
 FEWEST_SIZES = 3
@@ -117,17 +116,17 @@ def kernel_of(record: Record) -> str:
     return record.kernel or record.contender.removeprefix(OURS).strip()
 
 
-def loss(bout: Bout) -> Loss | None:
+def loss(contest: RecordedContest) -> Loss | None:
     """Return what the rule lost; None where no other kernel of ours was timed.
 
     A kernel that was timed twice, as the choice and by name, is no loss of itself.
     """
-    variants = [r for r in bout.variants if r.seconds]
-    if bout.ours is None or not bout.ours.seconds or not variants:
+    variants = [r for r in contest.variants if r.seconds]
+    if contest.ours is None or not contest.ours.seconds or not variants:
         return None
     best = min(variants, key=lambda record: record.seconds or math.inf)
-    chosen, quickest = kernel_of(bout.ours), kernel_of(best)
-    share = bout.ours.seconds / (best.seconds or math.inf) - 1
+    chosen, quickest = kernel_of(contest.ours), kernel_of(best)
+    share = contest.ours.seconds / (best.seconds or math.inf) - 1
     if chosen == quickest or share <= 0:
         return Loss(chosen, chosen, 0.0)
     return Loss(chosen, quickest, share)
@@ -157,11 +156,11 @@ class Series(NamedTuple):
         return ", ".join(filter(None, said)) + (f" ({self.suite})" if self.suite else "")
 
 
-def series_of(bouts: Iterable[Bout]) -> dict[Series, list[Bout]]:
+def series_of(contests: Iterable[RecordedContest]) -> dict[Series, list[RecordedContest]]:
     """Return contests by series, in their order."""
-    found: dict[Series, list[Bout]] = {}
-    for bout in bouts:
-        found.setdefault(Series.of(bout.key), []).append(bout)
+    found: dict[Series, list[RecordedContest]] = {}
+    for contest in contests:
+        found.setdefault(Series.of(contest.key), []).append(contest)
     return found
 
 
@@ -206,15 +205,15 @@ class Versus:
         return [case for case, spread in self.ratios.items() if spread.median < 1]
 
 
-def versus(bouts: Iterable[Bout]) -> list[Versus]:
+def versus(contests: Iterable[RecordedContest]) -> list[Versus]:
     """Return how every peer did in every series in which it was timed beside us."""
     found: dict[tuple[str, Series], dict[str, Spread]] = {}
-    for bout in bouts:
-        for peer in bout.peers if bout.ours else ():
-            ratio = times_ours(bout.ours, peer) if bout.ours else None
+    for contest in contests:
+        for peer in contest.peers if contest.ours else ():
+            ratio = times_ours(contest.ours, peer) if contest.ours else None
             if ratio:
-                place = (peer.contender, Series.of(bout.key))
-                found.setdefault(place, {})[bout.key.case] = ratio
+                place = (peer.contender, Series.of(contest.key))
+                found.setdefault(place, {})[contest.key.case] = ratio
     return [Versus(peer, series, ratios) for (peer, series), ratios in found.items()]
 
 
@@ -246,15 +245,15 @@ class Growth:
         return slope(self.sizes, self.seconds)
 
 
-def growths(bouts: Iterable[Bout]) -> list[Growth]:
+def growths(contests: Iterable[RecordedContest]) -> list[Growth]:
     """Return every family of at least three sizes, ours and each peer's."""
     found: dict[tuple[str, Series, str], dict[int, float]] = {}
-    for bout in bouts:
-        for record in bout.records:
+    for contest in contests:
+        for record in contest.records:
             family = record.family or record.case.partition(":")[0]
-            ours = record.ours or record in bout.peers
+            ours = record.ours or record in contest.peers
             if record.seconds and record.size and ours:
-                place = (family, Series.of(bout.key), record.contender)
+                place = (family, Series.of(contest.key), record.contender)
                 found.setdefault(place, {})[record.size] = record.seconds
     return [
         Growth(*place, sorted(times), [times[size] for size in sorted(times)])
@@ -274,12 +273,12 @@ class Place:
     ----------
     runs : list of Run
         The runs there, the oldest first.
-    bouts : list of Bout
+    contests : list of RecordedContest
         Their contests.
     """
 
     runs: list[Run]
-    bouts: list[Bout]
+    contests: list[RecordedContest]
 
     @property
     def executor(self) -> str:
@@ -306,4 +305,4 @@ def places(runs: Iterable[Run]) -> list[Place]:
     found: dict[str, list[Run]] = {}
     for run in sorted(runs, key=lambda run: str(run.environment.get("date", ""))):
         found.setdefault(repr(sorted(run.device.items())), []).append(run)
-    return [Place(there, bouts_of(there)) for there in found.values()]
+    return [Place(there, recorded_contests(there)) for there in found.values()]

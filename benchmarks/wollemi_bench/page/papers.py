@@ -12,7 +12,7 @@ from wollemi.core.formats.convert import FORMATS
 
 from ..problem import OURS
 from ..report import Record, seconds_text
-from ..results import Bout, is_ours
+from ..results import RecordedContest, is_ours
 from .numbers import Place, loss, times_ours
 from .parts import Picture, Section, Table
 from .rows import cases_text
@@ -21,10 +21,10 @@ from .style import ratio_text, short
 
 def papers(place: Place) -> Section:
     """Return, for each suite that a paper has, its figures beside ours, and ours case by case."""
-    suites: dict[str, list[Bout]] = {}
-    for bout in place.bouts:
-        if bout.ours is not None and bout.ours.paper:
-            suites.setdefault(bout.key.suite or "papers", []).append(bout)
+    suites: dict[str, list[RecordedContest]] = {}
+    for contest in place.contests:
+        if contest.ours is not None and contest.ours.paper:
+            suites.setdefault(contest.key.suite or "papers", []).append(contest)
     tables: list[Table | Picture] = []
     for suite, held in suites.items():
         tables += [_figures(suite, held, place.name), _times(suite, held)]
@@ -38,20 +38,20 @@ def papers(place: Place) -> Section:
 # ---- the papers' figures
 
 
-def _figures(suite: str, held: Sequence[Bout], where: str) -> Table:
-    found: dict[str, tuple[dict[str, Any], list[Bout]]] = {}
-    for bout in held:
-        paper = (bout.ours.paper if bout.ours else None) or {}
-        found.setdefault(json.dumps(paper, sort_keys=True), (paper, []))[1].append(bout)
+def _figures(suite: str, held: Sequence[RecordedContest], where: str) -> Table:
+    found: dict[str, tuple[dict[str, Any], list[RecordedContest]]] = {}
+    for contest in held:
+        paper = (contest.ours.paper if contest.ours else None) or {}
+        found.setdefault(json.dumps(paper, sort_keys=True), (paper, []))[1].append(contest)
     sources = dict.fromkeys(str(paper.get("source", "")) for paper, _ in found.values())
     rows = [_row(paper, about, where) for paper, about in found.values()]
     head = ("", "figure", "ours", "on", "the paper's", "on")
     return Table(f"{suite}: {'; '.join(sources)}", head, rows, words=6, long=len(rows) > 1)
 
 
-def _row(paper: dict[str, Any], about: Sequence[Bout], where: str) -> tuple[str, ...]:
+def _row(paper: dict[str, Any], about: Sequence[RecordedContest], where: str) -> tuple[str, ...]:
     unit, value = str(paper.get("unit", "")), paper.get("value")
-    cases = list(dict.fromkeys(short(bout.key.case) for bout in about))
+    cases = list(dict.fromkeys(short(contest.key.case) for contest in about))
     number = f"{value:,g}" if isinstance(value, (int, float)) else str(value)
     theirs = "" if value is None else f"{number} {unit}"
     return (
@@ -64,7 +64,7 @@ def _row(paper: dict[str, Any], about: Sequence[Bout], where: str) -> tuple[str,
     )
 
 
-def ours(about: Sequence[Bout], figure: str, unit: str) -> str:
+def ours(about: Sequence[RecordedContest], figure: str, unit: str) -> str:
     """Return our figure of the paper's kind over one or more contests."""
     if figure.startswith("loss"):
         lost = [one.share for one in map(loss, about) if one]
@@ -74,7 +74,7 @@ def ours(about: Sequence[Bout], figure: str, unit: str) -> str:
     return in_unit(about[0], about[0].ours, unit)
 
 
-def in_unit(bout: Bout, record: Record, unit: str) -> str:
+def in_unit(contest: RecordedContest, record: Record, unit: str) -> str:
     """Return a figure of ours in the unit of a paper, or what we have if we cannot.
 
     Times are those of a call or an iteration; a unit that is neither a time, a rate nor a ratio is
@@ -91,7 +91,7 @@ def in_unit(bout: Bout, record: Record, unit: str) -> str:
     if scale:
         return f"{record.seconds * scale:,.3g} {unit}"
     if word in ("times", "x"):
-        ratios = [(p.contender, times_ours(record, p)) for p in bout.peers]
+        ratios = [(p.contender, times_ours(record, p)) for p in contest.peers]
         return ", ".join(f"{ratio_text(r.median)} ({name})" for name, r in ratios if r)
     return seconds_text(record.seconds)
 
@@ -99,29 +99,31 @@ def in_unit(bout: Bout, record: Record, unit: str) -> str:
 # ---- ours, case by case
 
 
-def _times(suite: str, held: Sequence[Bout]) -> Table:
+def _times(suite: str, held: Sequence[RecordedContest]) -> Table:
     """Return our times as a paper lists them: a line for each matrix, a column for each kernel."""
-    several = len({bout.key.dtype for bout in held}) > 1
-    columns = list(dict.fromkeys(name for bout in held for name, _ in _entries(bout, several)))
+    several = len({contest.key.dtype for contest in held}) > 1
+    columns = list(
+        dict.fromkeys(name for contest in held for name, _ in _entries(contest, several))
+    )
     cells: dict[str, dict[str, str]] = {}
-    for bout in held:
-        row = cells.setdefault(bout.key.case, {})
-        for name, record in _entries(bout, several):
+    for contest in held:
+        row = cells.setdefault(contest.key.case, {})
+        for name, record in _entries(contest, several):
             row[name] = _time(record)
     rows = [(short(case), *(row.get(name, "") for name in columns)) for case, row in cells.items()]
     return Table(f"{suite}: our times, of a call or an iteration", ("", *columns), rows, long=True)
 
 
-def _entries(bout: Bout, several: bool) -> Iterable[tuple[str, Record]]:
+def _entries(contest: RecordedContest, several: bool) -> Iterable[tuple[str, Record]]:
     """Yield our choice and our other formats by the names of their columns.
 
     Kernels by name are in the tables of every contest; dtypes are named if there are several.
     """
-    dtype = bout.key.dtype if several else ""
-    for record in bout.records:
+    dtype = contest.key.dtype if several else ""
+    for record in contest.records:
         name = record.contender.removeprefix(OURS).strip()
         if is_ours(record) and (record.ours or name in FORMATS):
-            yield " ".join(filter(None, (bout.key.benchmark, dtype, name))), record
+            yield " ".join(filter(None, (contest.key.benchmark, dtype, name))), record
 
 
 def _time(record: Record) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..results import Bout, is_ours
+from ..results import RecordedContest, is_ours
 from .numbers import Loss, Series, Spread, Versus, loss, series_of
 from .style import (
     COLORS,
@@ -115,24 +115,26 @@ def cases_text(number: int) -> str:
 # ---- share of the floor
 
 
-def has_floor(bout: Bout) -> bool:
+def has_floor(contest: RecordedContest) -> bool:
     """Whether anybody in a contest has a share of the floor."""
-    return any(record.floor_share for record in bout.records)
+    return any(record.floor_share for record in contest.records)
 
 
 @styled
-def floors(bouts: Sequence[Bout]) -> Figure:
+def floors(contests: Sequence[RecordedContest]) -> Figure:
     """Draw what share of the floor's speed each kernel and each peer reached."""
-    shown = {series: list(filter(has_floor, held)) for series, held in series_of(bouts).items()}
+    shown = {series: list(filter(has_floor, held)) for series, held in series_of(contests).items()}
     shown = {series: held for series, held in shown.items() if held}
-    records = [r for held in shown.values() for bout in held for r in bout.records if r.floor_share]
+    records = [
+        r for held in shown.values() for contest in held for r in contest.records if r.floor_share
+    ]
     looks = looks_of(records)
 
     def groups(fold: Collection[Series]) -> Groups:
         return {
             str(series): [(cases_text(len(held)), 2)]
             if series in fold
-            else [(bout.key.case, 1) for bout in held]
+            else [(contest.key.case, 1) for contest in held]
             for series, held in shown.items()
         }
 
@@ -140,9 +142,9 @@ def floors(bouts: Sequence[Bout]) -> Figure:
     rows = Rows(groups(fold))
     figure, axes = rows.figure(0.19)
     for series, held in shown.items():
-        for bout in held:
-            label = cases_text(len(held)) if series in fold else bout.key.case
-            for record in bout.records:
+        for contest in held:
+            label = cases_text(len(held)) if series in fold else contest.key.case
+            for record in contest.records:
                 if record.floor_share:
                     # of many cases others lie below ours, which would hide them
                     lane = series in fold and not is_ours(record)
@@ -249,10 +251,10 @@ def _legend(figure: Figure, peers: Sequence[str], shown: set[str]) -> None:
 
 
 @styled
-def losses(bouts: Sequence[Bout]) -> Figure:
+def losses(contests: Sequence[RecordedContest]) -> Figure:
     """Draw what the rule's choice cost over the best kernel, a dot for each contest."""
     found: dict[Series, list[Loss]] = {}
-    for series, held in series_of(bouts).items():
+    for series, held in series_of(contests).items():
         lost = [one for one in map(loss, held) if one]
         if lost:
             found[series] = lost

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ..report import Record, seconds_text
-from ..results import Bout, left_out
+from ..results import RecordedContest, left_out
 from .growth import growth
 from .numbers import Growth, Place, Versus, loss, series_of
 from .parts import Picture, Section, Table
@@ -22,17 +22,17 @@ def root_of(benchmark: str) -> str:
     return benchmark.partition("/")[0]
 
 
-def roots_of(bouts: Iterable[Bout]) -> dict[str, list[Bout]]:
+def roots_of(contests: Iterable[RecordedContest]) -> dict[str, list[RecordedContest]]:
     """Return contests by the kind of operation."""
-    found: dict[str, list[Bout]] = {}
-    for bout in bouts:
-        found.setdefault(root_of(bout.key.benchmark), []).append(bout)
+    found: dict[str, list[RecordedContest]] = {}
+    for contest in contests:
+        found.setdefault(root_of(contest.key.benchmark), []).append(contest)
     return found
 
 
-def floor(bouts: Sequence[Bout], slug: str) -> Section:
+def floor(contests: Sequence[RecordedContest], slug: str) -> Section:
     """Return how near everybody came to what the hardware allows."""
-    records = [r for bout in bouts for r in bout.records if has_roof(r)]
+    records = [r for contest in contests for r in contest.records if has_roof(r)]
     parts: list[Table | Picture] = []
     if records:
         parts.append(
@@ -44,7 +44,7 @@ def floor(bouts: Sequence[Bout], slug: str) -> Section:
                 partial(roofline, records),
             )
         )
-    for root, held in roots_of(filter(has_floor, bouts)).items():
+    for root, held in roots_of(filter(has_floor, contests)).items():
         parts.append(
             Picture(
                 f"{slug}-floor-{root}",
@@ -54,7 +54,7 @@ def floor(bouts: Sequence[Bout], slug: str) -> Section:
             )
         )
     rows = []
-    for series, held in series_of(bouts).items():
+    for series, held in series_of(contests).items():
         shares = {b.key.case: b.ours.floor_share for b in held if b.ours and b.ours.floor_share}
         if shares:
             least, most = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
@@ -152,11 +152,11 @@ def grown(found: Sequence[Growth], slug: str) -> Section:
 # ---- the rule
 
 
-def rule(bouts: Sequence[Bout], slug: str) -> Section:
+def rule(contests: Sequence[RecordedContest], slug: str) -> Section:
     """Return what the choice of a kernel cost over the best one."""
     rows = []
-    for series, held in series_of(bouts).items():
-        lost = {bout.key.case: one for bout in held if (one := loss(bout))}
+    for series, held in series_of(contests).items():
+        lost = {contest.key.case: one for contest in held if (one := loss(contest))}
         if lost:
             worst = max(lost, key=lambda case: lost[case].share)
             one = lost[worst]
@@ -176,7 +176,7 @@ def rule(bouts: Sequence[Bout], slug: str) -> Section:
         f"{slug}-loss",
         "What the choice cost over the best kernel: a ring for each case, their mean a diamond.",
         "Losses of the selection rule; the table below has their means and maxima.",
-        partial(losses, bouts),
+        partial(losses, contests),
     )
     head = ("", "cases", "mean", "most", "where")
     text = (
@@ -189,12 +189,12 @@ def rule(bouts: Sequence[Bout], slug: str) -> Section:
 # ---- solvers, and what comes once
 
 
-def solvers(bouts: Sequence[Bout]) -> Section:
+def solvers(contests: Sequence[RecordedContest]) -> Section:
     """Return the iterations and the true residuals of solves."""
     rows = [
-        (str(bout.key), record.contender, f"{record.iterations:,}", _residual(record))
-        for bout in bouts
-        for record in bout.records
+        (str(contest.key), record.contender, f"{record.iterations:,}", _residual(record))
+        for contest in contests
+        for record in contest.records
         if record.iterations and record.residual is not None
     ]
     head = ("", "contender", "iterations", "|b - A x| / |b|")
@@ -207,23 +207,25 @@ def _residual(record: Record) -> str:
     return f"{record.residual:.1e}"
 
 
-def once(bouts: Sequence[Bout]) -> Section:
+def once(contests: Sequence[RecordedContest]) -> Section:
     """Return what is done once for a matrix, when that pays, and the memory."""
     rows = []
-    for bout in bouts:
-        ours = bout.ours
+    for contest in contests:
+        ours = contest.ours
         if ours is None or ours.setup_seconds is None or not ours.seconds:
             continue
         calls = "never" if ours.break_even is None else f"{ours.break_even:,.0f}"
         rows.append(
             (
-                str(bout.key),
+                str(contest.key),
                 seconds_text(ours.setup_seconds),
                 f"{ours.setup_seconds / ours.seconds:,.0f}",
-                calls if any(peer.seconds for peer in bout.peers) else "",
+                calls if any(peer.seconds for peer in contest.peers) else "",
                 _memory(ours.peak_memory),
                 ", ".join(
-                    f"{p.contender} {_memory(p.peak_memory)}" for p in bout.peers if p.peak_memory
+                    f"{p.contender} {_memory(p.peak_memory)}"
+                    for p in contest.peers
+                    if p.peak_memory
                 ),
             )
         )
@@ -248,15 +250,15 @@ def _memory(size: int | None) -> str:
 def trouble(place: Place) -> Section:
     """Return who failed, who was wrong and who was absent."""
     failed = [
-        (str(bout.key), record.contender, record.trouble)
-        for bout in place.bouts
-        for record in bout.records
+        (str(contest.key), record.contender, record.trouble)
+        for contest in place.contests
+        for record in contest.records
         if record.trouble and not left_out(record)
     ]
     skipped = [
-        (str(bout.key), record.trouble.removeprefix("skipped: "))
-        for bout in place.bouts
-        for record in bout.records
+        (str(contest.key), record.trouble.removeprefix("skipped: "))
+        for contest in place.contests
+        for record in contest.records
         if record.trouble.startswith("skipped")
     ]
     absent: dict[str, list[str]] = {}
@@ -264,8 +266,8 @@ def trouble(place: Place) -> Section:
     for run in place.runs:
         for name, why in run.absent.items():
             absent.setdefault(name, []).append(why)
-    for bout in place.bouts:
-        for record in bout.records:
+    for contest in place.contests:
+        for record in contest.records:
             if record.trouble.startswith("absent"):
                 why = record.trouble.removeprefix("absent: ")
                 absent.setdefault(record.contender, []).append(why)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ..report import Record, seconds_text
-from ..results import Bout, left_out
+from ..results import RecordedContest, left_out
 from .numbers import Series, Spread, kernel_of, series_of, times_ours
 from .parts import Section, Table
 from .style import ratio_text, short
 
 
-def every_contest(bouts: Sequence[Bout]) -> Section:
+def every_contest(contests: Sequence[RecordedContest]) -> Section:
     """Return a table for each series: ours with its spread, and how many times that others take."""
-    took_place = [bout for bout in bouts if not all(map(left_out, bout.records))]
+    took_place = [contest for contest in contests if not all(map(left_out, contest.records))]
     tables = [_table(series, held) for series, held in series_of(took_place).items()]
     text = (
         "Medians with their quartiles; others as multiples of ours, with the quartiles over the "
@@ -23,18 +23,18 @@ def every_contest(bouts: Sequence[Bout]) -> Section:
     return Section("Every contest", text, list(tables))
 
 
-def _table(series: Series, held: Sequence[Bout]) -> Table:
+def _table(series: Series, held: Sequence[RecordedContest]) -> Table:
     others = list(
         dict.fromkeys(
             r.contender for b in held for r in b.records if not r.ours and not left_out(r)
         )
     )
     clocks = {b.ours.method for b in held if b.ours and b.ours.seconds}
-    columns: list[tuple[str, Callable[[Bout], str]]] = [
-        ("kernel", lambda bout: _of_ours(bout, kernel_of)),
-        ("wollemi", lambda bout: _of_ours(bout, _time)),
-        ("GB/s", lambda bout: _of_ours(bout, _bandwidth)),
-        ("of floor", lambda bout: _of_ours(bout, _share)),
+    columns: list[tuple[str, Callable[[RecordedContest], str]]] = [
+        ("kernel", lambda contest: _of_ours(contest, kernel_of)),
+        ("wollemi", lambda contest: _of_ours(contest, _time)),
+        ("GB/s", lambda contest: _of_ours(contest, _bandwidth)),
+        ("of floor", lambda contest: _of_ours(contest, _share)),
     ]
     for name in others:
         records = [r for b in held for r in b.records if r.contender == name and r.seconds]
@@ -44,11 +44,11 @@ def _table(series: Series, held: Sequence[Bout]) -> Table:
     filled = [
         (name, cell)
         for name, cell in columns
-        if any(cell(bout) for bout in held) or name == "wollemi"
+        if any(cell(contest) for contest in held) or name == "wollemi"
     ]
-    rows = [(short(bout.key.case), *(cell(bout) for _, cell in filled)) for bout in held]
+    rows = [(short(contest.key.case), *(cell(contest) for _, cell in filled)) for contest in held]
     words = 2 if filled and filled[0][0] == "kernel" else 1
-    again = any(bout.ours and bout.ours.paper for bout in held)
+    again = any(contest.ours and contest.ours.paper for contest in held)
     head = ("", *(name for name, _ in filled))
     return Table(str(series), head, rows, words=words, long=True, again=again)
 
@@ -58,12 +58,12 @@ def short_name(contender: str) -> str:
     return contender.removeprefix("wollemi ")
 
 
-def _of_ours(bout: Bout, cell: Callable[[Record], str]) -> str:
-    if bout.ours is None:
+def _of_ours(contest: RecordedContest, cell: Callable[[Record], str]) -> str:
+    if contest.ours is None:
         return ""
-    if not bout.ours.seconds:
-        return bout.ours.trouble.partition(":")[0] if cell is _time else ""
-    return cell(bout.ours)
+    if not contest.ours.seconds:
+        return contest.ours.trouble.partition(":")[0] if cell is _time else ""
+    return cell(contest.ours)
 
 
 def _time(record: Record) -> str:
@@ -82,14 +82,14 @@ def _share(record: Record) -> str:
     return "" if record.floor_share is None else f"{record.floor_share:.2f}"
 
 
-def _ratio(bout: Bout, name: str) -> str:
+def _ratio(contest: RecordedContest, name: str) -> str:
     """Return a ratio with its quartiles, or in a word why there is none."""
-    record = next((r for r in bout.records if r.contender == name), None)
+    record = next((r for r in contest.records if r.contender == name), None)
     if record is None:
         return ""
     if not record.seconds:
         return record.trouble.partition(":")[0]
-    spread = times_ours(bout.ours, record) if bout.ours else None
+    spread = times_ours(contest.ours, record) if contest.ours else None
     if spread is None:
         return seconds_text(record.seconds)
     return spread_text(spread)
