@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -63,3 +64,20 @@ def test_the_native_module_needs_no_openmp_runtime():
     text = subprocess.run(["ldd", native], capture_output=True, text=True, check=True).stdout
     assert "libstdc++" in text
     assert not re.search("libgomp|libomp|libiomp", text)
+
+
+def test_a_missing_compiler_is_one_sentence_that_says_what_to_do(tmp_path):
+    folder = Path(sys.executable).parent  # make test puts them there
+    cmake, ninja = shutil.which("cmake", path=folder), shutil.which("ninja", path=folder)
+    if cmake is None or ninja is None:
+        pytest.skip("CMake or Ninja is not in this environment; make test installs them")
+    done = subprocess.run(
+        [cmake, "-S", ROOT, "-B", tmp_path, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    said = " ".join(done.stderr.split())
+    assert done.returncode != 0
+    assert "wollemi needs a C++17 compiler to be built: install one (apt install g++" in said
+    assert said.count("CMake Error") == 1
