@@ -160,13 +160,15 @@ fuzz: $(STAMPS)/test
 runtime_text := find unified simt gpu cuda dpcpp -name '*.[ch]pp' -o -name '*.cu' | sort
 # pip unpacks an sdist into a folder of another name each time; a fixed one keeps what was compiled.
 SDIST := $(BUILD)/sdist
+# A wheel is for every processor, whatever the one here is.
+WHEEL_LEVELS ?= all
 wheel: $(STAMPS)/build
 	rm -rf dist $(BUILD)/wheel $(SDIST)
 	$(PY) -m build --no-isolation --sdist --outdir dist
 	$(PY) -m build --no-isolation --outdir dist benchmarks
 	mkdir -p $(SDIST) && tar -x -f dist/wollemi-*.tar.gz -C $(SDIST) --strip-components=1
 	$(PIP) wheel --no-build-isolation --no-deps --no-index --wheel-dir dist $(call cmake_option,WOLLEMI_WERROR=$(WERROR)) \
-		$(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(LEVELS)') --config-settings=build-dir=$(abspath $(SDIST))/build/editable $(SDIST)
+		$(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(WHEEL_LEVELS)') --config-settings=build-dir=$(abspath $(SDIST))/build/editable $(SDIST)
 	$(PIP) install $(call requirements,["project"]["dependencies"])
 	$(PIP) install --no-deps --target $(BUILD)/wheel dist/*.whl
 	diff <(cd backends && $(runtime_text)) <(cd $(BUILD)/wheel/wollemi/backends && $(runtime_text))

@@ -82,6 +82,9 @@ def check_contents(wheel: Path, sdist: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert not [name for name in names if re.search(r"omp/.*\.[ch]pp$|generate|benchmarks", name)]
     assert any(name.endswith("licenses/pybind11.txt") for name in names)
+    levels = {found for name in names for found in re.findall(r"_native_(\w+)\.", name)}
+    wanted = {"v2", "v3", "v4"} if "x86_64" in wheel.name else {"generic"}
+    assert levels == wanted, f"the wheel has {levels} and needs {wanted}: make wheel"
     with tarfile.open(sdist) as archive:
         assert not [name for name in archive.getnames() if "benchmarks/results" in name]
 

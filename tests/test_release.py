@@ -81,3 +81,10 @@ def test_a_missing_compiler_is_one_sentence_that_says_what_to_do(tmp_path):
     assert done.returncode != 0
     assert "wollemi needs a C++17 compiler to be built: install one (apt install g++" in said
     assert said.count("CMake Error") == 1
+
+
+def test_a_wheel_has_every_instruction_set_whatever_the_processor_here():
+    makefile = (ROOT / "Makefile").read_text()
+    recipe = makefile.partition("\nwheel: ")[2].partition("\n\n")[0]
+    assert "WOLLEMI_NATIVE_LEVELS=$(WHEEL_LEVELS)" in recipe
+    assert re.search(r"^WHEEL_LEVELS \?= all$", makefile, re.MULTILINE)
