@@ -23,7 +23,7 @@ from .direct import Direct
 from .eigen.base import EigenSolver, require_tolerances, verdicts
 from .eigen.krylov_basis import KrylovBasis
 from .eigen.result import EigenResult
-from .eigen.scale import size_of
+from .eigen.scale import is_rounding, size_of
 
 if TYPE_CHECKING:
     from ..core.executor import Array
@@ -38,6 +38,14 @@ MODES = ("normal", "buckling", "cayley")
 
 #: How far a shift that is an eigenvalue is moved, relative to the size of the matrix.
 ASIDE = 1e-6
+
+#: Restarts without half of the error after which the true residuals are looked at, and after which
+#: the search ends. The errors of a transformed matrix cannot fall below the rounding of its
+#: inverse, which is not known: with a shift at an eigenvalue of 40 copies that is 1e-12 of it.
+LOOK, GIVE_UP = 10, 200
+
+#: How near eigenvalues are, relative to the size of the matrix, that are told as one.
+ONE_VALUE = 1e-10
 
 
 class Lanczos(EigenSolver, metaclass=Configurable):
@@ -82,7 +90,11 @@ class Lanczos(EigenSolver, metaclass=Configurable):
     Every vector is made orthogonal to the whole basis twice. A space that is exhausted is left with
     a new random vector, so that zero matrices and small ones are no special case. One Krylov space
     contains one vector of each eigenspace: of multiple eigenvalues further copies come by rounding,
-    late, or not at all, as in ARPACK. :class:`Lobpcg` finds as many as its block has vectors.
+    late, or not at all, as in ARPACK, which ``notes`` tell. :class:`Lobpcg` finds as many as its
+    block has vectors.
+
+    The search also ends where the residuals are as small as was asked for although the errors of
+    the transformed matrix, whose inverse has rounding of its own, no longer fall.
 
     A step moves the matrix once and the basis four times. Vectors are computed on the executor, and
     the small tridiagonal problem by LAPACK on the host.
@@ -154,13 +166,17 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             return self._given(OPinv)
         A = self._entries(self.A, "OPinv")
         assert self.sigma is not None
+        of_A, of_B = size_of(A), size_of(self.B) or 1.0
         try:
-            return Direct(self._shifted(A, self.sigma))
+            made = Direct(self._shifted(A, self.sigma))
         except InvalidMatrix:
-            if not np.isfinite(size_of(A)):
+            if not np.isfinite(of_A):
                 raise
-            moved = self.sigma + ASIDE * (size_of(A) or 1.0) / (size_of(self.B) or 1.0)
-            made = Direct(self._shifted(A, moved))
+        else:
+            if not is_rounding(made, of_A / of_B):
+                return made
+        moved = self.sigma + ASIDE * (of_A or 1.0) / of_B
+        made = Direct(self._shifted(A, moved))
         self.notes = [f"sigma: {self.sigma} is an eigenvalue; the shift is {moved}"]
         self.sigma = moved
         return made
@@ -238,8 +254,24 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             seconds=time.perf_counter() - began,
             solver=type(self).__name__,
             executor=executor.name,
-            notes=[*self.notes, *getattr(self.inverse, "notes", [])],
+            notes=[
+                *self.notes,
+                *getattr(self.inverse, "notes", []),
+                *self._copies(found.values[order]),
+            ],
         )
+
+    def _copies(self, values: Numbers) -> list[str]:
+        """Return notes on eigenvalues of which several copies were found."""
+        near = ONE_VALUE * (size_of(self.A) or 1.0) / (size_of(self.B) or 1.0)
+        values = values[np.isfinite(values)]
+        groups = np.split(values, np.flatnonzero(np.diff(values) > near) + 1)
+        return [
+            f"{group.size} copies of the eigenvalue {group[0]:.10g} were found, which come by "
+            "rounding: there may be more. Lobpcg finds as many as its block has vectors"
+            for group in groups
+            if group.size > 1
+        ]
 
     def _iterate(self, basis: KrylovBasis, operator: _Transformed) -> _Found:
         """Grow the basis and restart it until the true residuals of the wanted pairs are small."""
@@ -247,7 +279,8 @@ class Lanczos(EigenSolver, metaclass=Configurable):
 
         eps = float(np.finfo(basis.dtype).eps)
         tolerance = max(self.rtol, eps)
-        restarts = 0
+        restarts = since = 0
+        best = np.inf
         history: list[tuple[Numbers, Numbers]] = []
         while True:
             basis.grow()
@@ -265,14 +298,18 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             size = np.maximum(np.abs(values[wanted]), eps ** (2 / 3) * largest)
             # errors below the rounding of T are rounding
             done = errors <= np.maximum(tolerance * size, eps * largest)
-            over = restarts >= self.maxiter or basis.complete
-            if done.all() or over:
+            with np.errstate(divide="ignore"):
+                worst = float(np.max(errors / size))
+            best, since = (worst, 0) if worst < 0.5 * best else (best, since + 1)
+            stuck = worst <= eps**0.5 and since > 0 and since % LOOK == 0
+            over = restarts >= self.maxiter or basis.complete or (stuck and since >= GIVE_UP)
+            if done.all() or over or stuck:
                 found = self._true_pairs(basis, operator, values[wanted], Y[:, wanted])
                 missed = found.norms > found.limits
                 if over or tolerance < 1e-3 * eps or not missed.any():
                     return replace(found, restarts=restarts, history=history)
                 # the residual of the pencil is that of the operator, times the norm of A
-                tolerance *= 0.1
+                tolerance *= 0.1 if done.all() else 1.0
             # what has converged makes room, or the last pair waits for the others' vectors
             extra = max(int(np.count_nonzero(done)), (self.ncv - self.k) // 2)
             kept = order[: min(self.k + extra, self.ncv - 1)]
@@ -283,11 +320,17 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         self, basis: KrylovBasis, operator: _Transformed, values: Numbers, Y: Numbers
     ) -> _Found:
         """Return pairs of the pencil with the norms of their residuals."""
-        X = basis.combined(Y)
+        X, transformed = basis.combined(Y), values
         if operator.rescaled:
             self._normalize(X)
         values = operator.original(values)
         norms, limits = self.judged(X, values)
+        if self.sigma is not None and np.any(norms > limits) and np.all(transformed):
+            purified = operator.purified(X, transformed)
+            self._normalize(purified)
+            better, _ = self.judged(purified, values)
+            if np.max(better) < np.max(norms):
+                X, norms = purified, better
         return _Found(values, X, norms, limits, 0, [])
 
     def _order(self, values: Numbers) -> Numbers:
@@ -363,6 +406,24 @@ class _Transformed:
             self.inverse._apply(self.between, y, 1.0, 0.0)
             return
         self.inverse._apply(Bx, y, 1.0, 0.0)
+
+    def purified(self, X: Array, values: Numbers) -> Array:
+        """Return what the operator makes of Ritz vectors, over their values.
+
+        That takes off them what belongs to small eigenvalues of the operator (T. Ericsson and A.
+        Ruhe): rounding beside a shift that is very near an eigenvalue.
+        """
+        made = self.executor.copy(X)
+        for c, value in enumerate(values):
+            x, y = (self.executor.zeros((int(X.shape[0]), 1), X.dtype) for _ in range(2))
+            self.executor.run(vector.axpby, X[:, c : c + 1], x, 1.0, 0.0)
+            Bx = x
+            if self.inner is not None:
+                Bx = self.executor.zeros((int(X.shape[0]), 1), X.dtype)
+                self.inner._apply(x, Bx, 1.0, 0.0)
+            self.apply(x, Bx, y)
+            self.executor.run(vector.axpby, y, made[:, c : c + 1], 1.0 / float(value), 0.0)
+        return made
 
     def original(self, values: Numbers) -> Numbers:
         """Return eigenvalues of the pencil for those of the operator."""

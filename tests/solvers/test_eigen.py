@@ -228,6 +228,18 @@ def test_a_shift_that_is_an_eigenvalue_is_moved():
     np.testing.assert_allclose(values, 0, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_a_shift_at_an_eigenvalue_of_many_copies_ends(on, dtype):
+    S = poisson(16, dtype)  # 4 is an eigenvalue 16 times
+    result = wl.solvers.Lanczos(wl.Csr(S, executor=on), k=3, sigma=4.0, maxiter=500).solve()
+    assert result.converged
+    np.testing.assert_allclose(result.eigenvalues, 4.0, atol=1e-12)
+    X = result.eigenvectors
+    assert np.linalg.norm(S @ X - 4.0 * X, axis=0).max() <= 1e-12
+    np.testing.assert_allclose(X.conj().T @ X, np.eye(3), atol=1e-10)
+    assert any(note.startswith("3 copies of the eigenvalue 4 ") for note in result.notes)
+
+
 def test_lanczos_of_a_pencil_without_sigma(on):
     S, B = poisson(10), mass(100)
     result = wl.solvers.Lanczos(
