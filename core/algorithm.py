@@ -73,6 +73,8 @@ class Algorithm(ABC):
     name: ClassVar[str]
     #: Where it was published, as "Huang et al. (2021)"; empty if it was not.
     source: ClassVar[str] = ""
+    #: Whether it multiplies values that are stored in a lower dtype than is computed in.
+    converts: ClassVar[bool] = False
     #: Whether the rule may choose it. Published algorithms that were never the fastest are there
     #: to be measured against, by name alone.
     by_rule: ClassVar[bool] = True
@@ -80,6 +82,15 @@ class Algorithm(ABC):
     def objection(self, on: Any, A: Any, facts: Facts) -> str | None:
         """Return why it cannot run, for an error message that begins with its name, or None."""
         return None
+
+    def refusal(self, on: Any, A: Any, facts: Facts) -> str | None:
+        """Return the objection, or that it cannot read values of the dtype they are stored in."""
+        if A.storage_dtype != A.dtype and not self.converts:
+            return (
+                f"it reads values in the dtype that it computes in, {A.dtype}, and these are "
+                f"stored in {A.storage_dtype}"
+            )
+        return self.objection(on, A, facts)
 
     @abstractmethod
     def reason(self, on: Any, A: Any, facts: Facts) -> str | None:
@@ -225,7 +236,7 @@ def candidates(
     links = A.executor.links
     given = table.of(product)
     for algorithm in given[-1:] if links is not None and links.block else given:
-        if algorithm.by_rule and not algorithm.objection(on, A, facts):
+        if algorithm.by_rule and not algorithm.refusal(on, A, facts):
             reason = algorithm.reason(on, A, facts)
             if reason:
                 yield algorithm, reason
@@ -258,7 +269,7 @@ def make_plan(
     """
     if kernel != "auto":
         algorithm = _named(table, on, product, kernel)
-        objection = algorithm.objection(on, A, facts)
+        objection = algorithm.refusal(on, A, facts)
         try:
             if objection:
                 raise Unsuited(objection)

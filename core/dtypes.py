@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .errors import UnsupportedDtype
+from .operation import STORED_UNDER
 
 VALUE_DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 # What the machine-learning kernels take besides: by name, for NumPy has no bfloat16 of its own.
@@ -40,7 +41,19 @@ def _dtype(given: DTypeLike) -> np.dtype[Any]:
     try:
         return np.dtype(given)
     except TypeError:
+        if given == "bfloat16":  # NumPy knows it once the package is imported
+            return _bfloat16()
         raise UnsupportedDtype(f"not a dtype: {given!r}") from None
+
+
+def _bfloat16() -> np.dtype[Any]:
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        raise UnsupportedDtype(
+            "NumPy has no bfloat16 of its own: pip install ml_dtypes adds it"
+        ) from None
+    return np.dtype(bfloat16)
 
 
 def value_dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -111,6 +124,48 @@ def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_d
             "and booleans becomes float64 by itself"
         )
     return held(asked)
+
+
+def storage_dtype(dtype: DTypeLike, computed: DTypeLike) -> np.dtype[Any]:
+    """Return the dtype that values are stored in, for products that are computed in another one.
+
+    Parameters
+    ----------
+    dtype : dtype
+        What is asked for. Beside a complex dtype the dtype of real numbers stands for the complex
+        one whose parts have it: float32 for complex64.
+    computed : dtype
+        What products are computed in.
+
+    Raises
+    ------
+    UnsupportedDtype
+        If values of ``computed`` are not stored in ``dtype``; the message lists what they are
+        stored in.
+
+    Examples
+    --------
+    >>> from wollemi.core.dtypes import storage_dtype
+    >>> storage_dtype("float16", "float64"), storage_dtype("float32", "complex128")
+    (dtype('float16'), dtype('complex64'))
+    """
+    asked, computed = _dtype(dtype), np.dtype(computed)
+    if is_complex(computed) and asked == np.float32:
+        asked = np.dtype(np.complex64)
+    if asked != computed and not may_store(asked, computed):
+        lower = STORED_UNDER.get(name_of(computed), ())
+        expected = f"one of {', '.join(lower)}" if lower else "no other dtype"
+        hint = f"; A.astype({name_of(asked)!r}) also computes in it" if asked.kind in "fc" else ""
+        raise UnsupportedDtype(
+            f"values that are computed in {computed} are not stored in {asked}, but in "
+            f"{expected}{hint}"
+        )
+    return asked
+
+
+def may_store(stored: DTypeLike, computed: DTypeLike) -> bool:
+    """Return whether there are products that read ``stored`` and compute in ``computed``."""
+    return name_of(np.dtype(stored)) in STORED_UNDER.get(name_of(np.dtype(computed)), ())
 
 
 def is_narrow(dtype: DTypeLike) -> bool:

@@ -10,10 +10,12 @@ A signature is a line such as ::
     x: inout T[n,k], p: in T[n,k], rho: in T[k], status: inout Status[k], alpha: T
 
 ``T`` is the value dtype of the call, ``R`` its real counterpart, ``L`` its counterpart of single
-precision (float32, complex64), ``I`` the index dtype; ``u8``,
+precision (float32, complex64), ``S`` the dtype that values are stored in, which may be lower than
+``T`` (:data:`STORED_UNDER`), ``I`` the index dtype; ``u8``,
 ``i32`` and ``i64`` are themselves. A type without brackets is a scalar by value (``int`` for a
 host integer, ``str`` for a choice by name). ``Status`` is :class:`wollemi.core.status.Status`,
-and any other capitalized word is a matrix format. The names in brackets are dimensions, the same
+and any other capitalized word is a matrix format: ``Csr<S>`` one whose values are stored in ``S``,
+``Csr`` one whose values are of ``T``. The names in brackets are dimensions, the same
 name standing for the same extent; ``nnz`` is that of the first matrix.
 
 This module needs the standard library alone: the build reads the declarations before NumPy is
@@ -31,13 +33,19 @@ from typing import Any, NamedTuple
 
 from .errors import InvalidArgument
 
-ARRAY_KINDS = frozenset({"T", "R", "L", "I", "u8", "i32", "i64"})
+ARRAY_KINDS = frozenset({"T", "R", "L", "S", "I", "u8", "i32", "i64"})
 #: All types but the matrix formats, which are told by their capital letter.
 KINDS = ARRAY_KINDS | {"Status", "int", "str", "float", "bool"}
 INTENTS = frozenset({"in", "out", "inout"})
 VALUE_DTYPE_NAMES = ("float32", "float64", "complex64", "complex128")
+#: ``S`` by ``T``: what values may be stored in, besides the dtype that is computed in.
+STORED_UNDER: Mapping[str, tuple[str, ...]] = {
+    "float64": ("float32", "float16", "bfloat16"),
+    "float32": ("float16", "bfloat16"),
+    "complex128": ("complex64",),
+}
 
-_PARAMETER = re.compile(r"(\w+):(?:(in|out|inout) )?(\w+)(?:\[([\w,+]*)\])?$")
+_PARAMETER = re.compile(r"(\w+):(?:(in|out|inout) )?(\w+)(?:<(S)>)?(?:\[([\w,+]*)\])?$")
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ class Parameter:
     kind: str
     intent: str
     dims: tuple[str, ...]
+    stored: bool = False  #: whether the values of a matrix may be of another dtype than ``T``
 
     @cached_property
     def is_array(self) -> bool:
@@ -91,7 +100,7 @@ def parse_signature(text: str) -> tuple[Parameter, ...]:
             raise InvalidArgument(
                 f"not a parameter: {part!r} in {text!r}; one is written as 'x: in T[n,k]' or 't: T'"
             )
-        name, intent, kind, dims = match.groups()
+        name, intent, kind, stored, dims = match.groups()
         extents = tuple(dims.split(",")) if dims else ()
         if bool(extents) != (intent in INTENTS):
             raise InvalidArgument(
@@ -102,7 +111,7 @@ def parse_signature(text: str) -> tuple[Parameter, ...]:
                 f"{part!r}: no type is called {kind}; known: {', '.join(sorted(KINDS))}, and the "
                 "names of matrix formats"
             )
-        parameters.append(Parameter(name, kind, intent or "value", extents))
+        parameters.append(Parameter(name, kind, intent or "value", extents, stored is not None))
     return tuple(parameters)
 
 
@@ -174,6 +183,13 @@ class Operation:
         """The name as C++ spells it; a step that is defined anew gets another one."""
         version = f"_{self.step.version}" if self.step is not None and self.step.version else ""
         return self.name.replace(".", "_") + version
+
+    @cached_property
+    def stores(self) -> Mapping[str, tuple[str, ...]]:
+        """What ``S`` may be besides ``T``, by ``T``; empty if the signature has no ``S``."""
+        if any(p.stored or p.kind == "S" for p in self.parameters):
+            return {T: STORED_UNDER[T] for T in self.dtypes if T in STORED_UNDER}
+        return {}
 
     @cached_property
     def writes_arguments(self) -> bool:

@@ -264,10 +264,14 @@ class DpcppExecutor(Executor):
         arguments: tuple[Any, ...],
         value: DTypeLike,
         index: DTypeLike = np.int32,
+        stored: DTypeLike | None = None,
         **constants: int,
     ) -> None:
-        """Launch a template for these dtypes on so many work-groups of so many work-items."""
-        code = value_code(value)
+        """Launch a template for these dtypes on so many work-groups of so many work-items.
+
+        ``stored`` is the dtype that values are stored in, if it is not ``value``.
+        """
+        code = value_code(value, stored)
         found = self.programs.of_template(kernel, family, code, index_code(index), constants)
         flat: list[Any] = []
         for flatten, argument in zip(flatteners(kernel, code), arguments, strict=True):

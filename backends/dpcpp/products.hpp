@@ -1,6 +1,7 @@
 // Sums of products, as all kernels of this folder take them.
 #pragma once
 #include "lanes.hpp"
+#include "narrow.hpp"
 
 namespace wl {
 

@@ -72,9 +72,11 @@ class Kernel(NamedTuple):
     slots: struct.Struct
 
 
-def value_code(dtype: DTypeLike) -> str:
-    """Return NumPy's short code of a value dtype."""
-    return VALUE_CODES[np.dtype(dtype).name]
+def value_code(dtype: DTypeLike, stored: DTypeLike | None = None) -> str:
+    """Return the code of a dtype that is computed in, and of that which values are stored in."""
+    code = VALUE_CODES[np.dtype(dtype).name]
+    lower = code if stored is None else VALUE_CODES[np.dtype(stored).name]
+    return code if lower == code else f"{code}_{lower}"
 
 
 def index_code(dtype: DTypeLike) -> str:
@@ -141,6 +143,7 @@ class Programs:
         found = self._kernels.get(name)
         if found is None:
             self._require(value)
+            family = tuple(f for f in family if f[0].converts or "_" not in value)
             texts = [wrappers.simt_wrapper(one, value, index, **given) for one, given in family]
             headers = list(dict.fromkeys(one.header for one, _ in family))
             what = f"{', '.join(headers)} for {value}, {index}"
@@ -149,8 +152,9 @@ class Programs:
         return found
 
     def _require(self, value: str) -> None:
-        if value in _DOUBLE:
-            self.facts.require(np.dtype(value))
+        computed, _ = wrappers.parts_of(value)
+        if computed in _DOUBLE:
+            self.facts.require(np.dtype(computed))
 
     def text(self, headers: Iterable[str], wrapper_texts: Iterable[str], block: int) -> str:
         """Return the text of a program for this device and work-groups of so many work-items."""

@@ -29,8 +29,8 @@ WL_DEVICE void prefetch_eight(const T* address) {
 }
 
 // The sum of data[e] x[column(e)] over `n` entries that lie `stride` apart, for one contiguous x.
-template <class T, class I>
-WL_DEVICE T row_dot(const T* data, const I* indices, i64 n, const T* x) {
+template <class S, class T, class I>
+WL_DEVICE T row_dot(const S* data, const I* indices, i64 n, const T* x) {
   T even{}, odd{};
   i64 e = 0;
   for (; e + 8 <= n; e += 8) {
@@ -38,8 +38,8 @@ WL_DEVICE T row_dot(const T* data, const I* indices, i64 n, const T* x) {
     prefetch_eight(indices + e + AHEAD);
 #pragma unroll
     for (int j = 0; j < 8; j += 2) {
-      multiply_add(even, data[e + j], x[indices[e + j]]);
-      multiply_add(odd, data[e + j + 1], x[indices[e + j + 1]]);
+      multiply_add(even, raised<T>(data[e + j]), x[indices[e + j]]);
+      multiply_add(odd, raised<T>(data[e + j + 1]), x[indices[e + j + 1]]);
     }
   }
   if (e < n) {
@@ -47,7 +47,7 @@ WL_DEVICE T row_dot(const T* data, const I* indices, i64 n, const T* x) {
     prefetch_eight(indices + e + AHEAD);
   }
   for (; e < n; ++e)
-    multiply_add(even, data[e], x[indices[e]]);
+    multiply_add(even, raised<T>(data[e]), x[indices[e]]);
   return even + odd;
 }
 
@@ -103,10 +103,10 @@ WL_DEVICE void for_column_tiles(i64 k, const Body& body, i64 c = 0) {
 
 // y(row, :) = alpha sum_e data[e stride] x(column(e), :) + beta y(row, :); a column below 0 is
 // padding.
-template <class T, class Column>
+template <class T, class Column, class S = T>
 struct row_times_columns {
   i64 n;
-  const T* data;
+  const S* data;
   i64 stride;
   Column column;
   mat<const T> x;
@@ -120,7 +120,7 @@ struct row_times_columns {
       const i64 at = column(e);
       if (at < 0)
         continue;
-      const T value = data[e * stride];
+      const T value = raised<T>(data[e * stride]);
       const T* const of_x = x.data + at * x.ld + first;
 #pragma unroll
       for (int w = 0; w < W; ++w)
@@ -138,21 +138,21 @@ struct listed {
   WL_DEVICE i64 operator()(i64 e) const { return indices[e * stride]; }
 };
 
-template <class T, class I>
-WL_DEVICE void csr_row(i64 begin, i64 end, const I* indices, const T* data, i64 k, mat<const T> x,
+template <class S, class T, class I>
+WL_DEVICE void csr_row(i64 begin, i64 end, const I* indices, const S* data, i64 k, mat<const T> x,
                        T* y, T alpha, T beta) {
   if (k == 1 && x.ld == 1)
     store(y[0], row_dot(data + begin, indices + begin, end - begin, x.data), alpha, beta);
   else
-    for_column_tiles(k, row_times_columns<T, listed<T, I>>{
+    for_column_tiles(k, row_times_columns<T, listed<T, I>, S>{
                             end - begin, data + begin, 1, {indices + begin, 1}, x, y, alpha, beta});
 }
 
 // Part p has what is from row cut_row[p], entry cut_entry[p], up to the next cut. A row that is cut
 // gets its first piece at once; later pieces go to carry, for csr_carry to add.
-template <class T, class I>
+template <class T, class I, class S>
 WL_DEVICE void csr_parts(const item& it, i64 parts, const i64* cut_row, const i64* cut_entry, i64 k,
-                         const I* indptr, const I* indices, const T* data, mat<const T> x, mat<T> y,
+                         const I* indptr, const I* indices, const S* data, mat<const T> x, mat<T> y,
                          T alpha, T beta, T* carry) {
   for (i64 p = it.block(); p < parts; p += it.blocks()) {
     i64 row = cut_row[p], at = cut_entry[p];

@@ -9,9 +9,9 @@ namespace wl {
 // Sorted row i is row rows[i] of the matrix, with lengths[i] entries; entry e of it lies at
 // slice_ptr[i / LANES] + LANES e + i % LANES. What pads a slice is never read: zero times an x that
 // is infinite would spoil the row. Part p has slices from cut[p].
-template <class T, class I>
+template <class T, class I, class S>
 WL_DEVICE void csr_slices(const item& it, i64 parts, const i64* cut, i64 m, const i64* slice_ptr,
-                          const I* rows, const I* lengths, const I* indices, const T* values,
+                          const I* rows, const I* lengths, const I* indices, const S* values,
                           mat<const T> x, mat<T> y, T alpha, T beta) {
   const i64 lane = own_lane();
   for (i64 p = it.block(); p < parts; p += it.blocks())
@@ -20,13 +20,13 @@ WL_DEVICE void csr_slices(const item& it, i64 parts, const i64* cut, i64 m, cons
       const I length = i < m ? lengths[i] : I(0);
       // of the slice, whose first row is its longest
       const I longest = lengths[s * LANES];
-      const T* const data = values + slice_ptr[s];
+      const S* const data = values + slice_ptr[s];
       const I* const columns = indices + slice_ptr[s];
       T sum{};
       for (I e = 0; e < longest; ++e)
         if (e < length) {
           const i64 at = i64(e) * LANES + lane;
-          multiply_add(sum, data[at], x(columns[at], 0));
+          multiply_add(sum, raised<T>(data[at]), x(columns[at], 0));
         }
       if (i < m)
         store(y(rows[i], 0), sum, alpha, beta);

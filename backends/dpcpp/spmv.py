@@ -89,6 +89,7 @@ def by_patterns(
         (of.parts, of.row, *table, x.shape[1], A.indptr, A.data, x, y, alpha, beta),
         x.dtype,
         A.indices.dtype,
+        A.data.dtype,
     )
 
 
@@ -113,6 +114,7 @@ def by_slices(
         (state.parts, cut, A.shape[0], *arrays, state.values, x, y, alpha, beta),
         x.dtype,
         A.indices.dtype,
+        state.values.dtype,
     )
 
 
@@ -137,6 +139,7 @@ def by_blocks(
         ),
         x.dtype,
         A.indices.dtype,
+        A.data.dtype,
     )  # fmt: skip
     if of.cut:
         executor.launch(
@@ -166,12 +169,15 @@ def by_lanes(
         (A.shape[0], x.shape[1], A.indptr, A.indices, A.data, x, y, alpha, beta),
         x.dtype,
         A.indices.dtype,
+        A.data.dtype,
         W=count,
     )
 
 
 class _OnCpu(Algorithm):
     """An algorithm of CPU devices."""
+
+    converts: ClassVar[bool] = True
 
     def objection(self, on: DpcppExecutor, A: Any, facts: Facts) -> str | None:
         """Return that the device is a GPU, if it is."""
@@ -182,6 +188,7 @@ class SubWarp(Algorithm):
     """A few lanes of a sub-group share a row."""
 
     name: ClassVar[str] = "subwarp"
+    converts: ClassVar[bool] = True
 
     def objection(self, on: DpcppExecutor, A: Any, facts: Facts) -> str | None:
         """Return that the device is a CPU, if it is."""

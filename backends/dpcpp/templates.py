@@ -17,12 +17,13 @@ from ..unified.wrappers import SimtKernel
 Family = tuple[tuple[SimtKernel, Mapping[str, object]], ...]
 
 _BLOCKS = "x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"
-_CSR = "indptr: in I[l], indices: in I[z], data: in T[z]"
+_ROWS = "indptr: in I[l], indices: in I[z], data: in"
+_CSR = f"{_ROWS} T[z]"
 
 csr_parts = SimtKernel(
     "csr_parts",
     "rows_cpu.hpp",
-    f"parts: i64, cut_row: in i64[l], cut_entry: in i64[l], k: i64, {_CSR}, {_BLOCKS}, "
+    f"parts: i64, cut_row: in i64[l], cut_entry: in i64[l], k: i64, {_ROWS} S[z], {_BLOCKS}, "
     "carry: out T[l]",
 )
 csr_carry = SimtKernel(
@@ -36,13 +37,13 @@ csr_patterns = SimtKernel(
     "pattern_cpu.hpp",
     "parts: i64, cut_row: in i64[l], first_run: in i32[l], run_end: in i32[l], "
     "run_pattern: in i32[l], pattern_ptr: in i32[l], offsets: in i32[l], k: i64, "
-    f"indptr: in I[l], values: in T[z], {_BLOCKS}",
+    f"indptr: in I[l], values: in S[z], {_BLOCKS}",
 )
 csr_slices = SimtKernel(
     "csr_slices",
     "sell_cpu.hpp",
     "parts: i64, cut: in i64[l], m: i64, slice_ptr: in i64[l], rows: in I[l], lengths: in I[l], "
-    f"indices: in I[z], values: in T[z], {_BLOCKS}",
+    f"indices: in I[z], values: in S[z], {_BLOCKS}",
 )
 csr_diagonal_cpu = replace(simt.csr_diagonal, name="csr_diagonal_cpu", header="rows_cpu.hpp")
 ell_cpu = replace(simt.ell_rows, name="ell_cpu", header="rows_cpu.hpp")

@@ -8,11 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
+from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, name_of, real_dtype
 from ...core.operation import Parameter
 
 #: How the names of kernels tell dtypes.
 CODES = {np.dtype(d): np.dtype(d).str[1:] for d in (*VALUE_DTYPES, *INDEX_DTYPES)}
+
+
+def value_code(dtype: Any, stored: Any = None) -> str:
+    """Return the code of a dtype that is computed in, and of that which values are stored in."""
+    code = CODES[np.dtype(dtype)]
+    if stored is None or stored == dtype:
+        return code
+    return f"{code}_{'b2' if name_of(stored) == 'bfloat16' else np.dtype(stored).str[1:]}"
 
 
 class At(NamedTuple):

@@ -22,7 +22,7 @@ from ...core.links import shape_of_slots
 from ...core.operation import Operation
 from ..unified.wrappers import SimtKernel
 from . import launch
-from .arguments import CODES, flatten
+from .arguments import CODES, flatten, value_code
 from .bandwidth import bandwidth
 from .device import GpuDevice
 from .errors import Here, translate
@@ -387,10 +387,14 @@ class GpuExecutor(Executor):
         arguments: Sequence[Any],
         dtype: Any,
         index: Any = np.int32,
+        stored: Any = None,
         **constants: int,
     ) -> None:
-        """Launch a kernel of ``backends/simt`` on arguments as its signature has them."""
-        function = self._simt_function(kernel, dtype, index, constants)
+        """Launch a kernel of ``backends/simt`` on arguments as its signature has them.
+
+        ``stored`` is the dtype that values are stored in, if it is not ``dtype``.
+        """
+        function = self._simt_function(kernel, dtype, index, stored, constants)
         flat = flatten(kernel.parameters, arguments, dtype)
         self.launch(function, blocks, flat, kernel.block)
 
@@ -401,15 +405,21 @@ class GpuExecutor(Executor):
         arguments: Sequence[Any],
         dtype: Any,
         index: Any = np.int32,
+        stored: Any = None,
         **constants: int,
     ) -> Prepared:
         """Return a launch of a kernel of ``backends/simt`` that knows the first arguments."""
-        function = self._simt_function(kernel, dtype, index, constants)
+        function = self._simt_function(kernel, dtype, index, stored, constants)
         return Prepared(self, function, kernel, blocks, arguments, dtype)
 
     def _simt_function(
-        self, kernel: SimtKernel, dtype: Any, index: Any, constants: Mapping[str, int]
+        self,
+        kernel: SimtKernel,
+        dtype: Any,
+        index: Any,
+        stored: Any,
+        constants: Mapping[str, int],
     ) -> Any:
         return self.device.simt_function(
-            kernel, CODES[np.dtype(dtype)], CODES[np.dtype(index)], **constants
+            kernel, value_code(dtype, stored), CODES[np.dtype(index)], **constants
         )

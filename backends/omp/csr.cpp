@@ -1,6 +1,5 @@
 // csr.spmv, what it keeps between products, and csr.diagonal.
-#include "csr_state.hpp"
-
+#include "csr_entry.hpp"
 #include "parallel.hpp"
 
 namespace wl {
@@ -9,6 +8,8 @@ namespace {
 
 // How Python holds a state.
 constexpr const char* kCapsule = "wollemi.CsrState";
+
+} // namespace
 
 Object capsule_of(std::shared_ptr<CsrState> state) {
   if (!state)
@@ -31,6 +32,8 @@ const std::shared_ptr<CsrState>& state_in(const Object& capsule) {
   return *static_cast<std::shared_ptr<CsrState>*>(held);
 }
 
+namespace {
+
 // The state in the plan of a matrix, which is made now if there is none.
 Object state_of(const Call& call, int at) {
   static const Name hidden("_plan"), plan("plan"), state("state");
@@ -40,6 +43,13 @@ Object state_of(const Call& call, int at) {
   return Call::member(found.get(), state);
 }
 
+// The type number of the dtype that products with a matrix are computed in.
+int computed_in(const Call& call, int at) {
+  static const Name dtype("dtype"), number("num");
+  const Object held = call.member(at, dtype);
+  return static_cast<int>(call.integer(Call::member(held.get(), number).get()));
+}
+
 struct csr_spmv_entry {
   static constexpr const char* operation = "csr.spmv";
   static constexpr const char* symbol = "csr_spmv";
@@ -47,7 +57,11 @@ struct csr_spmv_entry {
   static Object run(const Call& call) {
     const Object state = state_of(call, 0);
     const CsrArgument argument(call, 0);
-    argument.with_arrays([&](const auto& A) { apply(call, A, state_in(state)); });
+    const int stored = argument.values().type_number, computed = call.array(1).type_number;
+    if (stored != computed && is_storage(stored, computed))
+      multiply_stored(call, argument, computed, state_in(state));
+    else
+      argument.with_arrays([&](const auto& A) { apply(call, A, state_in(state)); });
     return none_object();
   }
 
@@ -55,11 +69,7 @@ private:
   template <class T, class I>
   static void apply(const Call& call, const CsrArrays<T, I>& A,
                     const std::shared_ptr<CsrState>& state) {
-    const auto typed = std::dynamic_pointer_cast<CsrStateOf<T, I>>(state);
-    if (!typed)
-      call.fail("A", "its plan was made for other dtypes; convert with astype");
-    const SpmvOperands<T> o = spmv_operands<T>(call, A.m, A.n);
-    call.submit(A.nnz() * o.k, [=](int threads) { typed->spmv(A, o, threads); });
+    multiply<T, T, I>(call, A, state);
   }
 };
 
@@ -71,6 +81,9 @@ struct csr_state_entry {
   static Object run(const Call& call) {
     const CsrArgument argument(call, 0);
     const std::string kernel = call.text(1);
+    const int computed = computed_in(call, 0);
+    if (argument.values().type_number != computed)
+      return capsule_of(made_stored(call, argument, computed, kernel));
     return argument.with_arrays([&](const auto& A) {
       return capsule_of(call.at_once([&](int threads) { return made(A, kernel, threads); }));
     });
@@ -80,51 +93,31 @@ private:
   template <class T, class I>
   static std::shared_ptr<CsrState> made(const CsrArrays<T, I>& A, const std::string& kernel,
                                         int parts) {
-    if (kernel == "rows")
-      return std::make_shared<CsrRows<T, I>>(A, parts);
-    if (kernel == "sell")
-      return std::make_shared<CsrSell<T, I>>(A, parts);
-    RowPatterns<I> patterns;
-    if (!pack_patterns(static_cast<I>(A.m), A.indptr, A.indices, patterns))
-      return nullptr;
-    return std::make_shared<CsrPatterns<T, I>>(A, std::move(patterns), parts);
+    return made_state<T, T, I>(A, kernel, parts);
   }
 };
 
-// Loops are not ended by Ctrl-C while it lives, also in the middle of a solve that can be.
-class Uninterrupted {
-public:
-  Uninterrupted() { belonging().interruption = nullptr; }
-  ~Uninterrupted() { belonging().interruption = outer_; }
-  Uninterrupted(const Uninterrupted&) = delete;
-  Uninterrupted& operator=(const Uninterrupted&) = delete;
-
-private:
-  Interruption* const outer_ = belonging().interruption;
-};
-
-// Called by the plan when the values of its matrix have changed. A copy with some old values and
-// some new ones would be worse than waiting for it.
+// Called by the plan when the values of its matrix have changed.
 struct csr_update_entry {
   static constexpr const char* operation = "csr.plan";
   static constexpr const char* symbol = "csr_update";
   static constexpr const char* names[] = {"A", "state"};
   static Object run(const Call& call) {
     const CsrArgument argument(call, 0);
-    argument.with_arrays([&](const auto& A) { update(call, A); });
+    const auto state = state_in(Object::borrow(call.argument(1)));
+    const int computed = computed_in(call, 0);
+    if (argument.values().type_number != computed)
+      update_stored(call, argument, computed, state);
+    else
+      argument.with_arrays([&](const auto& A) { update(call, A, state); });
     return none_object();
   }
 
 private:
   template <class T, class I>
-  static void update(const Call& call, const CsrArrays<T, I>& A) {
-    const auto state = state_in(Object::borrow(call.argument(1)));
-    const auto typed = std::dynamic_pointer_cast<CsrStateOf<T, I>>(state);
-    if (!typed)
-      call.fail("A", "its plan was made for other dtypes");
-    const ReleasedGil released;
-    const Uninterrupted whole;
-    typed->update_values(A);
+  static void update(const Call& call, const CsrArrays<T, I>& A,
+                     const std::shared_ptr<CsrState>& state) {
+    update_state<T, T, I>(call, A, state);
   }
 };
 

@@ -44,12 +44,20 @@ public:
   // Calls body(arrays) with the matrix's types.
   template <class Body>
   auto with_arrays(Body&& body) const {
-    return with_value_type(call_, "data", call_.array(data_.get(), "data"), [&](auto value) {
-      return with_index_type(
-          call_, "indptr", call_.array(indptr_.get(), "indptr"),
+    return with_value_type(call_, "data", values(), [&](auto value) {
+      return with_index(
           [&](auto index) { return body(arrays<decltype(value), decltype(index)>()); });
     });
   }
+
+  // Calls body(I()) with the type of its indices.
+  template <class Body>
+  auto with_index(Body&& body) const {
+    return with_index_type(call_, "indptr", call_.array(indptr_.get(), "indptr"), body);
+  }
+
+  // The array of its values.
+  ArrayView values() const { return call_.array(data_.get(), "data"); }
 
 private:
   const Call& call_;

@@ -19,23 +19,24 @@ public:
   virtual ~CsrState() = default;
 };
 
-template <class T, class I>
+// Values are of S and operands of T; S may be the lower precision.
+template <class S, class T, class I>
 class CsrStateOf : public CsrState {
 public:
-  virtual void spmv(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, int threads) const = 0;
+  virtual void spmv(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, int threads) const = 0;
 
   // Brings copies of the values in line with the matrix; its pattern is the same.
-  virtual void update_values(const CsrArrays<T, I>&) {}
+  virtual void update_values(const CsrArrays<S, I>&) {}
 };
 
 // Rows of equal shares of entries; long rows are cut.
-template <class T, class I>
-class CsrRows final : public CsrStateOf<T, I> {
+template <class S, class T, class I>
+class CsrRows final : public CsrStateOf<S, T, I> {
 public:
-  CsrRows(const CsrArrays<T, I>& A, int parts)
+  CsrRows(const CsrArrays<S, I>& A, int parts)
       : cuts_(balanced_cuts(A.indptr, static_cast<I>(A.m), parts)) {}
 
-  void spmv(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, int threads) const override {
+  void spmv(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, int threads) const override {
     const int parts = static_cast<int>(cuts_.size()) - 1;
     const i64 piece = rows_of_a_piece(A.m, A.nnz() * o.k);
     const auto rows = [&](I begin, I end) {
@@ -60,14 +61,14 @@ private:
 };
 
 // Runs of rows with the same offsets.
-template <class T, class I>
-class CsrPatterns final : public CsrStateOf<T, I> {
+template <class S, class T, class I>
+class CsrPatterns final : public CsrStateOf<S, T, I> {
 public:
-  CsrPatterns(const CsrArrays<T, I>& A, RowPatterns<I> patterns, int parts)
+  CsrPatterns(const CsrArrays<S, I>& A, RowPatterns<I> patterns, int parts)
       : patterns_(std::move(patterns)),
         bounds_(balanced_rows(A.indptr, static_cast<I>(A.m), parts)) {}
 
-  void spmv(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, int threads) const override {
+  void spmv(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, int threads) const override {
     const int parts = static_cast<int>(bounds_.size()) - 1;
     if (parts == 1 || threads == 1 || A.nnz() * o.k < kSerialEntries) {
       rows(A, o, 0, static_cast<I>(A.m));
@@ -80,7 +81,7 @@ private:
   RowPatterns<I> patterns_;
   std::vector<I> bounds_;
 
-  void rows(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, I begin, I end) const {
+  void rows(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, I begin, I end) const {
     in_pieces(begin, end, rows_of_a_piece(A.m, A.nnz() * o.k), [&](i64 from, i64 to) {
       pattern_spmv_rows(static_cast<I>(from), static_cast<I>(to), A.indptr, patterns_, A.data,
                         o.x.data, o.x.ld, o.y.data, o.y.ld, o.k, o.alpha, o.beta);
@@ -89,16 +90,16 @@ private:
 };
 
 // A copy in slices of rows of similar length; long rows stay in CSR and are cut.
-template <class T, class I>
-class CsrSell final : public CsrStateOf<T, I> {
+template <class S, class T, class I>
+class CsrSell final : public CsrStateOf<S, T, I> {
 public:
-  CsrSell(const CsrArrays<T, I>& A, int parts)
+  CsrSell(const CsrArrays<S, I>& A, int parts)
       : parts_(parts), rows_(A.m), lengths_(A.m), slice_ptr_(slice_count(A.m) + 1) {
     const I m = static_cast<I>(A.m);
     sell_order(m, A.indptr, rows_.data(), lengths_.data(), slice_ptr_.data());
     const i64 slots = slice_ptr_.data()[slice_count(A.m)];
     indices_ = Huge<I>(slots);
-    data_ = Huge<T>(slots);
+    data_ = Huge<S>(slots);
     sell_fill(m, A.indptr, A.indices, rows_.data(), lengths_.data(), slice_ptr_.data(),
               indices_.data(), parts_);
     update_values(A);
@@ -111,7 +112,7 @@ public:
 
   // The pieces of long rows come first, so that no thread ends with one. They are added in their
   // order, so the result does not depend on the number of threads.
-  void spmv(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, int threads) const override {
+  void spmv(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, int threads) const override {
     const int pieces = static_cast<int>(pieces_.size());
     const int shares = static_cast<int>(bounds_.size()) - 1;
     const bool serial = threads == 1 || A.nnz() * o.k < kSerialEntries;
@@ -130,7 +131,7 @@ public:
         o.y.data[pieces_[at].row * o.y.ld + c] += sum[at * o.k + c];
   }
 
-  void update_values(const CsrArrays<T, I>& A) override {
+  void update_values(const CsrArrays<S, I>& A) override {
     sell_fill(static_cast<I>(A.m), A.indptr, A.data, rows_.data(), lengths_.data(),
               slice_ptr_.data(), data_.data(), parts_);
   }
@@ -142,17 +143,17 @@ private:
   int parts_;
   Huge<I> rows_, lengths_, indices_;
   Huge<i64> slice_ptr_;
-  Huge<T> data_;
+  Huge<S> data_;
   std::vector<i64> bounds_;
   std::vector<Piece> pieces_;
 
-  static void long_piece(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, const Piece& from,
+  static void long_piece(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, const Piece& from,
                          T* sum) {
     const i64 end = std::min<i64>(from.entry + kCutRow, A.indptr[from.row + 1]);
     detail::csr_row(from.entry, end, A.indices, A.data, o.x.data, o.x.ld, sum, o.k, o.alpha, T(0));
   }
 
-  void slices(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, i64 begin, i64 end) const {
+  void slices(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, i64 begin, i64 end) const {
     sell_spmv_slices(static_cast<I>(begin), static_cast<I>(end), static_cast<I>(A.m), A.n,
                      slice_ptr_.data(), lengths_.data(), rows_.data(), indices_.data(),
                      data_.data(), o.x.data, o.x.ld, o.y.data, o.y.ld, o.k, o.alpha, o.beta);

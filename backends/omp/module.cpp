@@ -2,10 +2,12 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 
 #include "call.hpp"
+#include "stored.hpp"
 #include "tape.hpp"
 #include "team.hpp"
 
@@ -29,6 +31,14 @@ const Context* context_of(PyObject* executor) {
   return py::handle(held.get()).cast<const Context*>(); // the executor keeps it alive
 }
 
+// The numbers of dtypes that packages add to NumPy begin here.
+constexpr int kFirstUserType = 256;
+
+static bool is_bfloat16(PyObject* scalar_type) {
+  const char* const name = reinterpret_cast<PyTypeObject*>(scalar_type)->tp_name;
+  return std::strstr(name, "bfloat16") != nullptr;
+}
+
 bool view_array(PyObject* object, ArrayView& view) {
   constexpr int aligned = 0x0100, writeable = 0x0400; // bits of NumPy's flags
   // Not static: the first call gives up the GIL, and whoever has it then would wait for the guard.
@@ -42,13 +52,19 @@ bool view_array(PyObject* object, ArrayView& view) {
   view.shape = a->dimensions;
   view.strides = a->strides;
   view.type_number = descriptor->type_num;
+  if (view.type_number >= kFirstUserType && is_bfloat16(descriptor->typeobj))
+    view.type_number = detail::BFLOAT16;
   view.writeable = (a->flags & writeable) != 0;
   view.aligned = (a->flags & aligned) != 0;
   view.native = descriptor->byteorder != '>';
   return true;
 }
 
-std::string dtype_name(int type_number) { return std::string(py::str(py::dtype(type_number))); }
+std::string dtype_name(int type_number) {
+  if (type_number == detail::BFLOAT16)
+    return "bfloat16";
+  return std::string(py::str(py::dtype(type_number)));
+}
 
 Object new_array(int type_number, i64 size, void** data) {
   const bool is_int64 = type_number == detail::LONG_LONG;

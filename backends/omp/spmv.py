@@ -27,6 +27,8 @@ SELL_DEVIATION = 0.35
 class _Native(Algorithm):
     """An algorithm whose state is native: the product reads it from the plan of the matrix."""
 
+    converts: ClassVar[bool] = True
+
     #: What native code calls it.
     state: ClassVar[str]
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "raised.hpp"
+
 namespace wl {
 
 using i64 = long long;
@@ -57,14 +59,14 @@ inline void for_column_tiles(i64 k, Body&& body, i64 first = 0) {
 }
 
 // y[0:k] = alpha * sum_e data[e * stride] * x[column(e) * ldx + 0:k] + beta * y[0:k], e < n.
-template <class T, class Column>
-inline void row_times_columns(i64 n, const T* data, i64 stride, Column&& column, const T* x,
+template <class S, class T, class Column>
+inline void row_times_columns(i64 n, const S* data, i64 stride, Column&& column, const T* x,
                               i64 ldx, T* y, i64 k, T alpha, T beta) {
   for_column_tiles(k, [&](auto width, i64 first) {
     constexpr int W = decltype(width)::value;
     T sums[W] = {};
     for (i64 e = 0; e < n; ++e) {
-      const T value = data[e * stride];
+      const T value = raised<T>(data[e * stride]);
       const T* x_row = x + static_cast<i64>(column(e)) * ldx + first;
 #pragma omp simd
       for (int w = 0; w < W; ++w)

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#if defined(__AVX512F__) && defined(__AVX512VL__)
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
 #include <immintrin.h>
 #endif
 
@@ -30,28 +30,28 @@ namespace detail {
 // entries, and prefetches. In microseconds, two threads of a Zen 4 (2026-11), with two sums, with
 // four, and by the gathers below: 56 entries a row 589, 582, 886; 14 98, 93, 152; 5 to 9 75, 75,
 // 106.
-template <class T, class I, class Ahead>
-inline T dot_by_loads(const T* data, const I* columns, i64 n, const T* x, Ahead&& ahead) {
+template <class S, class T, class I, class Ahead>
+inline T dot_by_loads(const S* data, const I* columns, i64 n, const T* x, Ahead&& ahead) {
   T sums[4] = {};
   i64 e = 0;
   for (; e + 8 <= n; e += 8) {
     ahead(e);
     for (int j = 0; j < 8; ++j)
-      multiply_add(sums[j % 4], data[e + j], x[columns[e + j]]);
+      multiply_add(sums[j % 4], raised<T>(data[e + j]), x[columns[e + j]]);
   }
   if (e < n)
     ahead(e);
   if (e + 4 <= n) {
     for (int j = 0; j < 4; ++j)
-      multiply_add(sums[j], data[e + j], x[columns[e + j]]);
+      multiply_add(sums[j], raised<T>(data[e + j]), x[columns[e + j]]);
     e += 4;
   }
   for (; e < n; ++e)
-    multiply_add(sums[0], data[e], x[columns[e]]);
+    multiply_add(sums[0], raised<T>(data[e]), x[columns[e]]);
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-#if defined(__AVX512F__) && defined(__AVX512VL__)
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
 
 // A Zen makes a gather of more steps than the loads it stands for. Of a slice whose x is in the
 // cache it takes 1.2 to 1.8 times as long (see spmv_sellp.hpp). So does a Cascade Lake, which has
@@ -71,6 +71,25 @@ inline __m512d gather(__mmask8 mask, const i64* indices, const double* x) {
                                   _mm512_maskz_loadu_epi64(mask, indices), x, 8);
 }
 
+// The values in `mask`, in double. The forms with a mask throughout: see below.
+inline __m512d eight(__mmask8 mask, const double* data) {
+  return _mm512_maskz_loadu_pd(mask, data);
+}
+
+inline __m512d eight(__mmask8 mask, const float* data) {
+  return _mm512_maskz_cvtps_pd(mask, _mm256_maskz_loadu_ps(mask, data));
+}
+
+inline __m512d eight(__mmask8 mask, const half* data) {
+  const __m128i bits = _mm_maskz_loadu_epi16(mask, data);
+  return _mm512_maskz_cvtps_pd(mask, _mm256_maskz_cvtph_ps(mask, bits));
+}
+
+inline __m512d eight(__mmask8 mask, const bfloat* data) {
+  const __m256i bits = _mm256_cvtepu16_epi32(_mm_maskz_loadu_epi16(mask, data));
+  return _mm512_maskz_cvtps_pd(mask, _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16)));
+}
+
 // Neither _mm512_reduce_add_pd nor the unmasked extraction: g++ 12 says that they use an
 // uninitialized value (its bug 105593).
 inline double sum_of(__m512d v) {
@@ -84,14 +103,14 @@ inline double sum_of(__m512d v) {
 // In milliseconds on two cores of a Xeon (Granite Rapids), against two sums by loads built for
 // AVX2: R-MAT 2.32 for 2.91, 7-point stencil 1.97 for 2.89, 27-point 4.41 for 4.63, but 5-point
 // 1.68 for 1.52.
-template <class I>
-inline double dot_by_gathers(const double* data, const I* indices, i64 n, const double* x) {
+template <class S, class I>
+inline double dot_by_gathers(const S* data, const I* indices, i64 n, const double* x) {
   __m512d sum = _mm512_setzero_pd();
   for (i64 e = 0; e < n; e += 8) {
     prefetch_eight(data + e + kCsrAhead);
     prefetch_eight(indices + e + kCsrAhead);
     const __mmask8 mask = n - e >= 8 ? 0xff : (1u << (n - e)) - 1;
-    sum = _mm512_fmadd_pd(_mm512_maskz_loadu_pd(mask, data + e), gather(mask, indices + e, x), sum);
+    sum = _mm512_fmadd_pd(eight(mask, data + e), gather(mask, indices + e, x), sum);
   }
   return sum_of(sum);
 }
@@ -99,9 +118,9 @@ inline double dot_by_gathers(const double* data, const I* indices, i64 n, const 
 #endif
 
 // sum_e data[e] * x[indices[e]] over e < n.
-template <class T, class I>
-inline T row_dot(const T* data, const I* indices, i64 n, const T* x) {
-#if defined(__AVX512F__) && defined(__AVX512VL__)
+template <class S, class T, class I>
+inline T row_dot(const S* data, const I* indices, i64 n, const T* x) {
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
   if constexpr (std::is_same_v<T, double>)
     if (gathers_are_fast)
       return dot_by_gathers(data, indices, n, x);
@@ -113,8 +132,8 @@ inline T row_dot(const T* data, const I* indices, i64 n, const T* x) {
 }
 
 // y[0:k] = alpha * (entries [begin, end)) * x + beta * y[0:k], the entries being of one row.
-template <class T, class I>
-inline void csr_row(i64 begin, i64 end, const I* indices, const T* data, const T* x, i64 ldx, T* y,
+template <class S, class T, class I>
+inline void csr_row(i64 begin, i64 end, const I* indices, const S* data, const T* x, i64 ldx, T* y,
                     i64 k, T alpha, T beta) {
   const I* columns = indices + begin;
   if (k == 1 && ldx == 1)
@@ -128,8 +147,8 @@ inline void csr_row(i64 begin, i64 end, const I* indices, const T* data, const T
 
 // y = alpha * A x + beta * y for rows [row_begin, row_end); x is (n, k) and y is (m, k), row-major
 // with row strides ldx and ldy. beta == 0 never reads y.
-template <class T, class I>
-void csr_spmv_rows(I row_begin, I row_end, const I* indptr, const I* indices, const T* data,
+template <class S, class T, class I>
+void csr_spmv_rows(I row_begin, I row_end, const I* indptr, const I* indices, const S* data,
                    const T* x, i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta) {
   if (row_begin >= row_end)
     return;
@@ -197,8 +216,8 @@ std::vector<I> balanced_rows(const I* indptr, I m, int parts) {
 // The rows and pieces of rows between two cuts. The first piece of a cut row goes to y; a later one
 // goes to carry[0:k], which csr_spmv_carry adds when all parts are done.
 // rows(first, last) does whole rows.
-template <class T, class I, class Rows>
-void csr_spmv_part(CsrCut<I> from, CsrCut<I> to, const I* indptr, const I* indices, const T* data,
+template <class S, class T, class I, class Rows>
+void csr_spmv_part(CsrCut<I> from, CsrCut<I> to, const I* indptr, const I* indices, const S* data,
                    const T* x, i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta, T* carry,
                    Rows&& rows) {
   I row = from.row;

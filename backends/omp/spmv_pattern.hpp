@@ -89,8 +89,8 @@ namespace detail {
 
 // `rows` consecutive rows of L entries at the same offsets. With L known the offsets become L
 // pointers in registers: 1.2 times as fast on 7 points as a loop over the offsets, 1.1 on 27.
-template <int L, class T, class I>
-inline void pattern_run(i64 rows, const I* offsets, const T* data, const T* x, T* __restrict y,
+template <int L, class S, class T, class I>
+inline void pattern_run(i64 rows, const I* offsets, const S* data, const T* x, T* __restrict y,
                         T alpha, T beta) {
   const T* x_at[L];
   for (int e = 0; e < L; ++e)
@@ -101,14 +101,14 @@ inline void pattern_run(i64 rows, const I* offsets, const T* data, const T* x, T
     for (int e = 0; e < L; ++e) {
       if (e % 8 == 0)
         prefetch_eight(data + e + kPatternAhead);
-      multiply_add(sums[e % 2], data[e], x_at[e][row]);
+      multiply_add(sums[e % 2], raised<T>(data[e]), x_at[e][row]);
     }
     update(y[row], sums[0] + sums[1], alpha, beta);
   }
 }
 
-template <class T, class I>
-inline void pattern_run(i64 rows, i64 length, const I* offsets, const T* data, const T* x,
+template <class S, class T, class I>
+inline void pattern_run(i64 rows, i64 length, const I* offsets, const S* data, const T* x,
                         T* __restrict y, T alpha, T beta) {
   for (i64 row = 0; row < rows; ++row, data += length) {
     const T sum = dot_by_loads(data, offsets, length, x + row,
@@ -121,9 +121,9 @@ inline void pattern_run(i64 rows, i64 length, const I* offsets, const T* data, c
 
 // y = alpha * A x + beta * y for rows [row_begin, row_end); data is that of the CSR matrix, and of
 // indptr only the first row's is read. x, y, beta as in csr_spmv_rows.
-template <class T, class I>
+template <class S, class T, class I>
 void pattern_spmv_rows(I row_begin, I row_end, const I* indptr, const RowPatterns<I>& patterns,
-                       const T* data, const T* x, i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta) {
+                       const S* data, const T* x, i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta) {
   if (row_begin >= row_end)
     return;
   data += indptr[row_begin];

@@ -69,7 +69,7 @@ void sell_fill(I m, const I* indptr, const V* entries, const I* perm, const I* l
                const i64* slice_ptr, V* slots, int threads) {
   constexpr int kSlicesAtATime = 64;
   for_each_in_turn(slice_count(m), kSlicesAtATime, threads, [&](i64 slice) {
-    std::fill(slots + slice_ptr[slice], slots + slice_ptr[slice + 1], V(0));
+    std::fill(slots + slice_ptr[slice], slots + slice_ptr[slice + 1], V{});
     const I first = static_cast<I>(slice) * kSliceHeight;
     const int rows = std::min<I>(kSliceHeight, m - first);
     for (int h = 0; h < rows; ++h) {
@@ -86,8 +86,8 @@ namespace detail {
 // The dot products with x, of n elements, of the eight rows of a slice, whose lengths do not rise.
 // After the shortest row the rows still going on are the first `active` ones; the columns are still
 // taken in the order they are stored.
-template <class T, class I>
-inline void slice_dot(const T* data, const I* indices, const I* lengths, const T* x, i64, T* sums) {
+template <class S, class T, class I>
+inline void slice_dot(const S* data, const I* indices, const I* lengths, const T* x, i64, T* sums) {
   constexpr int H = kSliceHeight;
   const i64 full = static_cast<i64>(lengths[H - 1]) * H;
   // Indexed by constants only, or the compiler would not keep them in registers.
@@ -97,7 +97,7 @@ inline void slice_dot(const T* data, const I* indices, const I* lengths, const T
     prefetch_eight(indices + p + kSellAhead);
 #pragma omp simd
     for (int h = 0; h < H; ++h)
-      multiply_add(partial[h], data[p + h], x[indices[p + h]]);
+      multiply_add(partial[h], raised<T>(data[p + h]), x[indices[p + h]]);
   }
   std::copy(partial, partial + H, sums);
   int active = H;
@@ -108,11 +108,11 @@ inline void slice_dot(const T* data, const I* indices, const I* lengths, const T
     prefetch_eight(data + p + kSellAhead);
     prefetch_eight(indices + p + kSellAhead);
     for (int h = 0; h < active; ++h)
-      multiply_add(sums[h], data[p + h], x[indices[p + h]]);
+      multiply_add(sums[h], raised<T>(data[p + h]), x[indices[p + h]]);
   }
 }
 
-#if defined(__AVX512F__) && defined(__AVX512VL__)
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
 
 // Bytes of x for which eight loads beat a gather on a Zen, whose second-level cache has a megabyte.
 // Where x misses, a gather has more of its loads under way. In microseconds, two threads of a Zen 4
@@ -126,8 +126,8 @@ inline __m512d eight_loads(const double* x, const I* c) {
 }
 
 // take(mask, columns) is x at the columns of the lanes in `mask`, and anything in the others.
-template <class I, class Take>
-inline __m512d slice_sums(const double* data, const I* indices, const I* lengths, Take&& take) {
+template <class S, class I, class Take>
+inline __m512d slice_sums(const S* data, const I* indices, const I* lengths, Take&& take) {
   __m512d sum = _mm512_setzero_pd();
   int active = kSliceHeight;
   for (i64 e = 0; e < lengths[0]; ++e) {
@@ -137,17 +137,16 @@ inline __m512d slice_sums(const double* data, const I* indices, const I* lengths
     prefetch_eight(data + p + kSellAhead);
     prefetch_eight(indices + p + kSellAhead);
     const __mmask8 mask = (1u << active) - 1;
-    sum = _mm512_mask3_fmadd_pd(_mm512_maskz_loadu_pd(mask, data + p), take(mask, indices + p), sum,
-                                mask);
+    sum = _mm512_mask3_fmadd_pd(eight(mask, data + p), take(mask, indices + p), sum, mask);
   }
   return sum;
 }
 
 // g++ 12 makes half-width code of the loop above and keeps its sums in memory: 2.62 ms on
 // R-MAT, built for AVX2, against 2.20 of this.
-template <class I>
-inline void slice_dot(const double* data, const I* indices, const I* lengths, const double* x,
-                      i64 n, double* sums) {
+template <class S, class I>
+inline void slice_dot(const S* data, const I* indices, const I* lengths, const double* x, i64 n,
+                      double* sums) {
   static_assert(kSliceHeight == 8, "a slice is one register wide");
   const bool gathers = gathers_are_fast || n * i64(sizeof(double)) > kLoadedBytes;
   const __m512d sum =
@@ -165,9 +164,9 @@ inline void slice_dot(const double* data, const I* indices, const I* lengths, co
 
 // y = alpha * A x + beta * y for the rows of slices [slice_begin, slice_end); x, y, beta as in
 // csr_spmv_rows.
-template <class T, class I>
+template <class S, class T, class I>
 void sell_spmv_slices(I slice_begin, I slice_end, I m, i64 n, const i64* slice_ptr,
-                      const I* lengths, const I* perm, const I* indices, const T* data, const T* x,
+                      const I* lengths, const I* perm, const I* indices, const S* data, const T* x,
                       i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta) {
   constexpr int H = kSliceHeight;
   for (I slice = slice_begin; slice < slice_end; ++slice) {

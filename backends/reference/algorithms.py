@@ -17,6 +17,7 @@ class Entries(Algorithm):
     """What the entries of a row come to is added up, one entry after the other."""
 
     name: ClassVar[str] = "entries"
+    converts: ClassVar[bool] = True
 
     def __init__(self, function: Callable[..., None]) -> None:
         self.function = function

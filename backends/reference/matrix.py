@@ -44,7 +44,8 @@ def apply(
 @kernel(operations.csr_spmv)
 def csr_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
     """Entry ``e`` of row ``i``, ``indptr[i] <= e < indptr[i + 1]``, is in column ``indices[e]``."""
-    apply(A.shape, majors(A.indptr), A.indices, A.data, x, y, alpha, beta)
+    data = A.data.astype(A.dtype, copy=False)  # values may be stored in a lower precision
+    apply(A.shape, majors(A.indptr), A.indices, data, x, y, alpha, beta)
 
 
 @kernel(operations.csc_spmv)

@@ -21,21 +21,21 @@ LANES = (1, 2, 4, 8, 16, 32)
 csr_subwarp = SimtKernel(
     "csr_subwarp",
     "spmv.hpp",
-    f"m: i64, k: i64, indptr: in I[l], indices: in I[z], data: in T[z], {_BLOCKS}",
+    f"m: i64, k: i64, indptr: in I[l], indices: in I[z], data: in S[z], {_BLOCKS}",
     "{W}, {T}, {I}",
     variants=tuple({"W": lanes} for lanes in LANES),
 )
 csr_stream = SimtKernel(
     "csr_stream",
     "spmv.hpp",
-    f"m: i64, indptr: in I[l], indices: in I[z], data: in T[z], {_VECTORS}",
+    f"m: i64, indptr: in I[l], indices: in I[z], data: in S[z], {_VECTORS}",
     block=128,
     resident=16,
 )
 csr_shares = SimtKernel(
     "csr_shares",
     "shares.hpp",
-    "share_row: in I[l], share_entry: in I[l], indptr: in I[l], indices: in I[z], data: in T[z], "
+    "share_row: in I[l], share_entry: in I[l], indptr: in I[l], indices: in I[z], data: in S[z], "
     f"{_BLOCKS}, partial: out T[l], counters: inout i32[l]",
     "{LINE}, {KEEP}, {T}, {I}",
     variants=({"LINE": 0, "KEEP": 0}, {"LINE": 1, "KEEP": 0}, {"LINE": 1, "KEEP": 1}),
@@ -44,7 +44,7 @@ csr_shares = SimtKernel(
 sell_packed = SimtKernel(
     "sell_packed",
     "spmv.hpp",
-    "lanes: i64, slice_ptr: in i64[l], codes: in u8[l], values: in T[l], target: in i32[l], "
+    "lanes: i64, slice_ptr: in i64[l], codes: in u8[l], values: in S[l], target: in i32[l], "
     f"offsets: in i32[l], pattern_width: i64, {_VECTORS}, partial: out T[l]",
     "{CODE}, {WIDTH}, {T}",
     variants=tuple({"CODE": code, "WIDTH": 0} for code in range(3)),
@@ -113,7 +113,7 @@ sell_fill = SimtKernel(
     "sell_fill",
     "structure.hpp",
     "lanes: i64, slice_ptr: in i64[l], start: in i64[l], length: in i32[l], target: in i32[l], "
-    "column: in i32[l], indices: in I[z], data: in T[z], codes: out u8[l], values: out T[l]",
+    "column: in i32[l], indices: in I[z], data: in S[z], codes: out u8[l], values: out S[l]",
     "{CODE}, {T}, {I}",
     variants=tuple({"CODE": code} for code in range(3)),
 )
@@ -247,6 +247,11 @@ def simt_groups() -> list[tuple[str, int, bool]]:
     return list(dict.fromkeys(group_of(kernel) for kernel in simt_kernels()))
 
 
+def converts(group: tuple[str, int, bool]) -> bool:
+    """Return whether a program has kernels for values that are stored in a dtype of their own."""
+    return any(kernel.converts for kernel in simt_kernels() if group_of(kernel) == group)
+
+
 def group_of(kernel: SimtKernel) -> tuple[str, int, bool]:
     """Return the program that a kernel is in."""
     return kernel.header, kernel.block, "{I}" in kernel.template
@@ -261,11 +266,14 @@ def simt_program(
     warp: int = 32,
     defines: Mapping[str, object] | None = None,
 ) -> str:
-    """Return the program of a group of kernels for these dtypes."""
+    """Return the program of a group of kernels for these dtypes.
+
+    For values that are stored in a dtype of their own it has the kernels that convert them.
+    """
     wrappers = [
         simt_wrapper(kernel, value, index, **constants)
         for kernel in simt_kernels()
-        if group_of(kernel) == group
+        if group_of(kernel) == group and (kernel.converts or "_" not in value)
         for constants in kernel.variants
         if constants.get("W", 1) <= warp  # type: ignore[operator]
     ]

@@ -77,6 +77,17 @@ WL_DEVICE half half_of(float v) {
 }
 #endif
 
+// A value that is stored in S, in the type T that is computed in: every value of S is one of T.
+template <class T, class S>
+WL_DEVICE T raised(S v) {
+  if constexpr (same<S, T>::value)
+    return v;
+  else if constexpr (same<T, real_t<T>>::value)
+    return T(widen(v));
+  else
+    return {v.re, v.im};
+}
+
 // The two numbers of 16 bits that are in a word.
 template <class T>
 WL_DEVICE void widen_both(u32 word, float& low, float& high);

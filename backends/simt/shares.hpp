@@ -2,6 +2,7 @@
 // rows they are of. beta = 0 does not read y.
 #pragma once
 #include "map_simt.hpp"
+#include "narrow.hpp"
 
 namespace wl {
 
@@ -59,9 +60,9 @@ WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T su
 // complex128), and WL_BLOCK rows at most; share_row[s] is its first row, or ~row if it is a part of
 // one. LINE says that elements of x are side by side, and those of y; KEEP that the caches hold the
 // matrix from one product to the next.
-template <int LINE, int KEEP, class T, class I>
+template <int LINE, int KEEP, class T, class I, class S>
 WL_DEVICE void csr_shares(const item& it, const I* share_row, const I* share_entry, const I* indptr,
-                          const I* indices, const T* data, mat<const T> x, mat<T> y, T alpha,
+                          const I* indices, const S* data, mat<const T> x, mat<T> y, T alpha,
                           T beta, T* partial, i32* counters) {
   constexpr int each = sizeof(T) > 8 ? 2 : 4, room = WL_BLOCK * each, tail = 64;
   WL_SHARED(T, products, room);
@@ -77,7 +78,7 @@ WL_DEVICE void csr_shares(const item& it, const I* share_row, const I* share_ent
   for (int u = 0; u < each; ++u) {
     const bool mine = u * WL_BLOCK < left;
     columns[u] = mine ? entry<KEEP>(indices + u * WL_BLOCK) : I(0);
-    values[u] = mine ? entry<KEEP>(data + u * WL_BLOCK) : T(0);
+    values[u] = mine ? raised<T>(entry<KEEP>(data + u * WL_BLOCK)) : T(0);
   }
   const int rows = told < 0 ? 0 : int((next < 0 ? ~next : next) - told);
   int width = 1;

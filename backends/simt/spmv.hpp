@@ -2,8 +2,11 @@
 //
 // The kernels for one vector take a last argument: what is to be done with a row once y has its
 // value, such as the part of a sum over rows that a solver asks for next. It saves reading y again.
+//
+// Values of CSR are stored in S, which may be lower than T: they are converted in registers.
 #pragma once
 #include "map_simt.hpp"
+#include "narrow.hpp"
 
 namespace wl {
 
@@ -36,9 +39,9 @@ struct then {
 
 // W lanes a row, for any number of columns; four columns at a time, so that the row is read k / 4
 // times.
-template <int W, class T, class I, class E = nothing>
+template <int W, class T, class I, class S, class E = nothing>
 WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
-                           const T* data, mat<const T> x, mat<T> y, T alpha, T beta, E after = {}) {
+                           const S* data, mat<const T> x, mat<T> y, T alpha, T beta, E after = {}) {
   constexpr int rows = WL_BLOCK / W, strip = 4;
   const int lane = it.thread() % W;
   for (i64 first = it.block() * rows; first < m; first += it.blocks() * rows) {
@@ -48,7 +51,7 @@ WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const 
     if (k == 1) {
       T sum{};
       for (I e = begin + lane; e < end; e += W)
-        sum += read_once(data + e) * x(read_once(indices + e), 0);
+        sum += raised<T>(read_once(data + e)) * x(read_once(indices + e), 0);
       sum = sum_of_lanes<W>(it, sum);
       if (inside && lane == 0) {
         store(y(row, 0), sum, alpha, beta);
@@ -59,7 +62,7 @@ WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const 
     for (i64 c = 0; c < k; c += strip) {
       T sums[strip] = {};
       for (I e = begin + lane; e < end; e += W) {
-        const T value = data[e];
+        const T value = raised<T>(data[e]);
         const i64 column = indices[e];
         for (int s = 0; s < strip; ++s)
           if (c + s < k)
@@ -82,9 +85,9 @@ WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const 
 // 7-point stencil 200^3, H200: 206 microseconds. Where the rows begin came from shared memory first
 // it was 224: entries waited for a barrier more, and 42 registers kept blocks out that 32 let in.
 // Rows counted by 64 bits: 211.
-template <class T, class I, class E>
+template <class S, class T, class I, class E>
 WL_DEVICE void csr_stream_rows(const item& it, I first, I m, const I* indptr, const I* indices,
-                               const T* data, const T* x, T* y, T alpha, T beta, E& after) {
+                               const S* data, const T* x, T* y, T alpha, T beta, E& after) {
   constexpr int each = sizeof(T) > 8 ? 4 : 8, room = WL_BLOCK * each, lanes = 8;
   WL_SHARED(T, products, room);
   WL_SHARED(int, bounds, WL_BLOCK + 1);
@@ -99,7 +102,7 @@ WL_DEVICE void csr_stream_rows(const item& it, I first, I m, const I* indptr, co
 #pragma unroll
     for (int u = 0; u < each; ++u) {
       columns[u] = u * WL_BLOCK < left ? read_once(indices + u * WL_BLOCK) : I(0);
-      values[u] = u * WL_BLOCK < left ? read_once(data + u * WL_BLOCK) : T(0);
+      values[u] = u * WL_BLOCK < left ? raised<T>(read_once(data + u * WL_BLOCK)) : T(0);
     }
     if (t < rows)
       bounds[t] = mine;
@@ -128,7 +131,7 @@ WL_DEVICE void csr_stream_rows(const item& it, I first, I m, const I* indptr, co
       T sum{};
 #pragma unroll 4
       for (I e = (r < rows ? indptr[row] : I(0)) + t % lanes; e < stop; e += lanes)
-        sum += data[e] * x[indices[e]];
+        sum += raised<T>(data[e]) * x[indices[e]];
       sum = sum_of_lanes<lanes>(it, sum);
       if (r < rows && t % lanes == 0) {
         store(y[row], sum, alpha, beta);
@@ -139,8 +142,8 @@ WL_DEVICE void csr_stream_rows(const item& it, I first, I m, const I* indptr, co
 }
 
 // What comes after may want few blocks, which then take rows in turn. Else every block has its own.
-template <class T, class I, class E = nothing>
-WL_DEVICE void csr_stream(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
+template <class T, class I, class S, class E = nothing>
+WL_DEVICE void csr_stream(const item& it, i64 m, const I* indptr, const I* indices, const S* data,
                           const T* x, T* y, T alpha, T beta, E after = {}) {
   i64 first = it.block() * WL_BLOCK;
   if constexpr (same<E, nothing>::value) {
@@ -173,8 +176,8 @@ WL_DEVICE i32 packed_column(const u8* codes, i64 at, const i32* offsets, int j, 
 }
 
 // Entries begin .. begin + COUNT of a lane, all loads before the first use.
-template <int CODE, int COUNT, class T, class X>
-WL_DEVICE T packed_part(const u8* codes, const T* values, i64 place, const i32* offsets, int begin,
+template <int CODE, int COUNT, class T, class S, class X>
+WL_DEVICE T packed_part(const u8* codes, const S* values, i64 place, const i32* offsets, int begin,
                         int width, i32 row, const X& x) {
   T entries[COUNT];
   i32 columns[COUNT];
@@ -182,7 +185,7 @@ WL_DEVICE T packed_part(const u8* codes, const T* values, i64 place, const i32* 
   for (int u = 0; u < COUNT; ++u) {
     const bool real_entry = begin + u < width;
     const i64 at = place + i64(begin + u) * WL_WARP;
-    entries[u] = real_entry ? read_once(values + at) : T(0);
+    entries[u] = real_entry ? raised<T>(read_once(values + at)) : T(0);
     columns[u] = real_entry ? packed_column<CODE>(codes, at, offsets, begin + u, row) : -1;
   }
   T sum{};
@@ -201,9 +204,9 @@ WL_DEVICE T packed_part(const u8* codes, const T* values, i64 place, const i32* 
 // the row of each lane, lane = row if it is null; a target t < 0 is a piece of a long row, whose
 // sum goes to partial[-1 - t]. WIDTH is the width of all slices; if it is 0, they differ and
 // `slice_ptr` says where they begin. There are less than 2^31 rows, columns and entries.
-template <int CODE, int WIDTH, class T, class X, class E = nothing>
+template <int CODE, int WIDTH, class T, class S, class X, class E = nothing>
 WL_DEVICE void sell_packed(const item& it, i64 lanes, const i64* slice_ptr, const u8* codes,
-                           const T* values, const i32* target, const i32* offsets,
+                           const S* values, const i32* target, const i32* offsets,
                            i64 pattern_width, const X& x, T* y, T alpha, T beta, T* partial,
                            E after = {}) {
   constexpr int most = sizeof(T) > 8 ? 4 : 8;
@@ -221,10 +224,11 @@ WL_DEVICE void sell_packed(const item& it, i64 lanes, const i64* slice_ptr, cons
     if constexpr (WIDTH > 0) {
 #pragma unroll
       for (int part = 0; part < parts; ++part)
-        sum += packed_part<CODE, count>(codes, values, place, offset, part * count, width, row, x);
+        sum +=
+            packed_part<CODE, count, T>(codes, values, place, offset, part * count, width, row, x);
     } else {
       for (int j = 0; j < width; j += count)
-        sum += packed_part<CODE, count>(codes, values, place, offset, j, width, row, x);
+        sum += packed_part<CODE, count, T>(codes, values, place, offset, j, width, row, x);
     }
     if (row < 0) {
       partial[-1 - row] = sum;

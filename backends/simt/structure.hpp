@@ -75,10 +75,10 @@ WL_DEVICE void check_patterns(const item& it, i64 m, const I* indptr, const I* i
 
 // Fills the slices of a packed matrix: lane v gets the entries start[v] .. start[v] + length[v].
 // `column` maps columns to codes where it is not null. CODE < 0 fills the values alone.
-template <int CODE, class T, class I>
+template <int CODE, class T, class I, class S>
 WL_DEVICE void sell_fill(const item& it, i64 lanes, const i64* slice_ptr, const i64* start,
                          const i32* length, const i32* target, const i32* column, const I* indices,
-                         const T* data, u8* codes, T* values) {
+                         const S* data, u8* codes, S* values) {
   const i64 step = it.blocks() * WL_BLOCK, padded = (lanes + WL_WARP - 1) / WL_WARP * WL_WARP;
   for (i64 v = it.block() * WL_BLOCK + it.thread(); v < padded; v += step) {
     const i64 base = slice_ptr[v / WL_WARP], first = v < lanes ? start[v] : 0;
@@ -88,7 +88,7 @@ WL_DEVICE void sell_fill(const item& it, i64 lanes, const i64* slice_ptr, const 
     for (int j = 0; j < width; ++j) {
       const i64 at = base + i64(j) * WL_WARP + v % WL_WARP;
       const bool real_entry = j < filled;
-      values[at] = real_entry ? data[first + j] : T(0);
+      values[at] = real_entry ? data[first + j] : S{};
       if constexpr (CODE == ABSOLUTE) {
         const I c = real_entry ? indices[first + j] : I(-1);
         reinterpret_cast<i32*>(codes)[at] = c >= 0 && column ? column[c] : i32(c);

@@ -50,6 +50,8 @@ VALUE_TYPES = {
 NARROW_TYPES = {"f2": "wl::half", "b2": "wl::bfloat"}
 INDEX_TYPES = {"i4": "wl::i32", "i8": "wl::i64"}
 _TYPES = {**VALUE_TYPES, **NARROW_TYPES}
+#: Of values that are stored in a lower dtype than they are computed in.
+STORED_TYPES = ("f8_f4", "f8_f2", "f8_b2", "f4_f2", "f4_b2", "c16_c8")
 _REAL = {
     "f4": "float",
     "f8": "double",
@@ -111,6 +113,11 @@ class SimtKernel:
     def parameters(self) -> tuple[Parameter, ...]:
         """The arguments in order."""
         return _parsed(self.signature)
+
+    @property
+    def converts(self) -> bool:
+        """Whether it reads values that may be stored in a lower dtype than ``T``."""
+        return any(parameter.kind == "S" for parameter in self.parameters)
 
     def symbol(self, value: str, index: str | None = None, **constants: object) -> str:
         """Return the name of the kernel for these dtypes and constants."""
@@ -194,12 +201,14 @@ def c_arguments(
     parameter : Parameter
         Of an operation or a :class:`SimtKernel`.
     value, index : str
-        Codes of the dtypes.
+        Codes of the dtypes; ``f8_b2`` is that of values that are computed in float64 and stored in
+        bfloat16.
     prefix : str
         Goes before all names, where several operations share a kernel.
     """
     name = prefix + parameter.name
-    types = {"T": _TYPES[value], "R": _REAL[value], "L": _LOWER[value]}
+    value, stored = parts_of(value)
+    types = {"S": _TYPES[stored], "T": _TYPES[value], "R": _REAL[value], "L": _LOWER[value]}
     types |= {"I": INDEX_TYPES[index], **_PLAIN}
     if parameter.is_status:
         real = _REAL[value]
@@ -229,6 +238,23 @@ def c_arguments(
     return declared, name
 
 
+def parts_of(value: str) -> tuple[str, str]:
+    """Return the codes of the dtype that is computed in and of that which values are stored in.
+
+    Examples
+    --------
+    >>> parts_of("f8"), parts_of("f8_b2")
+    (('f8', 'f8'), ('f8', 'b2'))
+    """
+    computed, _, stored = value.partition("_")
+    return computed, stored or computed
+
+
+def stored_type(value: str) -> str:
+    """Return the C++ type that values are stored in."""
+    return _TYPES[parts_of(value)[1]]
+
+
 def sum_bytes(operation: Operation) -> int:
     """Return how many bytes the sum of a functor takes at most, in the widest dtype."""
     each = 16 if "T" in operation.sums else 8
@@ -254,7 +280,7 @@ def map_wrapper(operation: Operation, value: str, index: str = "i4", half: str =
 def simt_wrapper(kernel: SimtKernel, value: str, index: str = "i4", **constants: object) -> str:
     """Return the text of a kernel of ``backends/simt`` for these dtypes and constants."""
     declared, members = _all_arguments(kernel.parameters, value, index)
-    types = {"T": _TYPES[value], "I": INDEX_TYPES[index], **constants}
+    types = {"T": _TYPES[parts_of(value)[0]], "I": INDEX_TYPES[index], **constants}
     function = f"wl::{kernel.name}<{kernel.template.format(**types)}>"
     return (
         f"WL_ENTRY({kernel.symbol(value, index, **constants)})(WL_GRID {', '.join(declared)}) {{\n"

@@ -12,6 +12,7 @@ from .ell import Ell
 from .hybrid import Hybrid
 from .permutation import Permutation
 from .sellp import Sellp
+from .stored import StoredCsr
 
 __all__ = [
     "FORMATS",
@@ -27,6 +28,7 @@ __all__ = [
     "Matrix",
     "Permutation",
     "Sellp",
+    "StoredCsr",
     "convert",
     "register_format",
 ]

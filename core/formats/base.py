@@ -61,7 +61,8 @@ class Matrix(EntryMethods, Displayed, LinOp):
         matrix = cls.__new__(cls)
         held = matrix.__dict__  # attributes are checked as they are set: half of the time of A.T
         held.update(zip(cls.arrays, arrays, strict=True))
-        held.update(extra, executor=executor, shape=shape, dtype=held["data"].dtype)
+        held.update(executor=executor, shape=shape, dtype=held["data"].dtype)
+        held.update(extra)  # of a matrix whose values are stored in another dtype, dtype too
         matrix._reset()
         return matrix
 
@@ -247,6 +248,19 @@ class Matrix(EntryMethods, Displayed, LinOp):
             )
         return self._with_data(self.data.astype(dtype))
 
+    def stored(self, dtype: DTypeLike) -> Any:
+        """Return this matrix with values stored in a lower dtype: see :meth:`Csr.stored`.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If this format always stores its values in the dtype that it computes in.
+        """
+        raise UnsupportedOperation(
+            f"a {type(self).__name__} stores its values in the dtype that it computes in, "
+            f"{self.dtype}: A.tocsr().stored({str(dtype)!r}) stores them in another one"
+        )
+
     def _with_data(self, data: Array) -> Self:
         """Return a matrix of this pattern with other values."""
         arrays = [data if n == "data" else getattr(self, n) for n in self.arrays]
@@ -329,8 +343,12 @@ class Matrix(EntryMethods, Displayed, LinOp):
             )
         if is_complex(values.dtype) and not is_complex(self.dtype):
             raise InvalidMatrix(f"update_values: complex values do not fit a {self.dtype} matrix")
-        self.executor.copy_into(self.data, values.astype(self.dtype))
+        self.executor.copy_into(self.data, self._as_stored(values))
         self._tell_sharers()
+
+    def _as_stored(self, values: Array) -> Array:
+        """Return new values as this matrix stores them."""
+        return values.astype(self.dtype)
 
     def _tell_sharers(self) -> None:
         """Let all matrices that hold this array of values know that it has new ones."""

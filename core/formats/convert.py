@@ -25,6 +25,7 @@ from .diagonal import Diagonal
 from .ell import Ell
 from .hybrid import QUANTILE, Hybrid
 from .sellp import SLICE_SIZE, WINDOW, Sellp
+from .stored import StoredCsr, widened
 
 #: Bytes below which nobody asks how much memory there is, which takes 50 microseconds.
 _WORTH_ASKING = 1 << 28
@@ -34,7 +35,7 @@ _AT_ONCE = 4
 
 #: Every format by its name.
 FORMATS: dict[str, type[Matrix]] = {
-    cls.format: cls for cls in (Csr, Csc, Coo, Ell, Sellp, Hybrid, Bsr, Dense, Diagonal)
+    cls.format: cls for cls in (Csr, Csc, Coo, Ell, Sellp, Hybrid, Bsr, Dense, Diagonal, StoredCsr)
 }
 
 _TO_CSR: dict[str, Callable[[Any], Csr]] = {}
@@ -397,6 +398,7 @@ _TO_CSR.update(
     bsr=_bsr_to_csr,
     dense=_dense_to_csr,
     diagonal=_diagonal_to_csr,
+    stored=widened,
 )
 _FROM_CSR.update(
     csc=_csr_to_csc,

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..algorithm import PRODUCTS
-from ..dtypes import is_complex, is_narrow, name_of, stored_dtype
-from ..errors import InvalidArgument
+from ..dtypes import is_complex, is_narrow, stored_dtype
 from ..operands import as_batch, to_host
 from ..operations import matrix as operations
 from ..operations import products, structure
-from ..statistics import RowStatistics, row_statistics
-from ..store import Key, PatternStore, ValueStore
+from ..store import Key
 from . import validate
-from .base import Matrix
+from .compressed import CompressedRows
 from .given import checked_shape, converted, homeless, own, place
 from .triangular import SolvesTriangles
 
 if TYPE_CHECKING:
-    from ..algorithm import Plan
     from ..executor import Array, Executor
     from ..operation import Operation
     from .csc import Csc
+    from .stored import StoredCsr
 
-_STATISTICS: Key[RowStatistics] = Key("statistics")
-#: Plans for products with vectors that were asked for by name: their state may hold values.
-_PLAN: Key[Plan] = Key("plan")
 _TRANSPOSED: Key[tuple[Csr, Array]] = Key("transposed")
 
 
-class Csr(SolvesTriangles, Matrix):
+class Csr(SolvesTriangles, CompressedRows):
     """A sparse matrix by compressed rows.
 
     Parameters
@@ -72,17 +65,6 @@ class Csr(SolvesTriangles, Matrix):
     """
 
     format = "csr"
-    arrays = ("data", "indices", "indptr")
-
-    indices: Array
-    indptr: Array
-
-    #: The plan of products with vectors; native code reads it here.
-    _plan: Plan | None
-    #: What follows from the pattern; matrices of the same pattern and other values share it.
-    _pattern: PatternStore
-    #: What was made from the values, which follows them.
-    _copies: ValueStore
 
     def __init__(
         self,
@@ -106,131 +88,6 @@ class Csr(SolvesTriangles, Matrix):
         """Return what a dtype that is asked for becomes: 16-bit ones stay."""
         return stored_dtype(dtype)
 
-    def _reset(self) -> None:
-        self.__dict__.update(_plan=None, _pattern=PatternStore(), _copies=ValueStore())
-
-    def _with_data(self, data: Array) -> Self:
-        made = super()._with_data(data)
-        made._pattern = self._pattern
-        return made
-
-    def _values_changed(self) -> None:
-        if self._plan is not None:
-            self._plan.update_values(self)
-        self._copies.update_values(self)
-
-    def _twin(self) -> Self:
-        # The plan and the copies are brought up to date through this matrix, not twice.
-        twin = self._from_arrays(self.executor, self.shape, *self._native_arrays())
-        if self._sharers is None:
-            self._sharers = WeakSet((self,))
-        derived = {"_plan": self.plan, "_pattern": self._pattern, "_copies": self._copies}
-        twin.__dict__.update(derived, _sharers=self._sharers)
-        return twin
-
-    @property
-    def plan(self) -> Plan:
-        """What was chosen for products with vectors, and why; made when first needed."""
-        if self._plan is None:
-            self._plan = self._planned("spmv", 1, "auto", name_of(self.dtype))
-        return self._plan
-
-    def _planned(self, product: str, columns: int, kernel: str, dtype: str) -> Plan:
-        made: Plan = self.executor.run(operations.csr_plan, self, product, columns, kernel, dtype)
-        return made
-
-    def plan_for(
-        self,
-        product: str,
-        columns: int = 1,
-        kernel: str = "auto",
-        dtype: DTypeLike | None = None,
-    ) -> Plan:
-        """Return what was chosen for a product, and why; made when first needed, then stored.
-
-        Parameters
-        ----------
-        product : {"spmv", "spmm", "sddmm", "fusedmm"}
-            What is computed.
-        columns : int
-            Of the dense operand: of ``B`` for spmm, of ``C`` for sddmm and fusedmm. A plan for
-            spmv is for one vector.
-        kernel : str
-            The name of an algorithm, or ``"auto"`` for the rule's choice.
-        dtype : dtype, optional
-            Of values and dense operands together; that of the matrix by default.
-
-        Raises
-        ------
-        InvalidArgument
-            If the executor has no algorithm of that name; the message lists those it has. If the
-            algorithm cannot run for this matrix. If ``columns`` is no number of columns.
-
-        Examples
-        --------
-        >>> import wollemi as wl
-        >>> A = wl.Csr(([4.0, 1.0], [0, 1], [0, 1, 2]), executor="reference")
-        >>> A.plan_for("spmm", 32).kernel, A.plan_for("spmv", kernel="entries").reason
-        ('entries', 'asked for')
-        """
-        name = name_of(self.dtype if dtype is None else stored_dtype(dtype))
-        key = (product, columns, kernel, name)
-        found = self._pattern.plans.get(key)
-        if found is None:
-            if product not in PRODUCTS:
-                raise InvalidArgument(
-                    f"there is no plan for {product!r}, only for {', '.join(PRODUCTS)}"
-                )
-            if not isinstance(columns, (int, np.integer)) or columns < 0:
-                raise InvalidArgument(
-                    f"columns: expected how many the dense operand has, got {columns!r}"
-                )
-            if product == "spmv":
-                return self._plan_for_vectors(kernel)
-            found = self._pattern.plans[key] = self._planned(*key)
-        return found
-
-    def _plan_for_vectors(self, kernel: str) -> Plan:
-        if kernel == "auto":
-            return self.plan
-        name = name_of(self.dtype)
-        return self._copies.get(
-            _PLAN.of_size(kernel), lambda: self._planned("spmv", 1, kernel, name)
-        )
-
-    def with_kernel(self, kernel: str) -> Csr:
-        """Return this matrix with another algorithm for products with vectors.
-
-        It shares the arrays of this matrix, and follows its values.
-
-        Parameters
-        ----------
-        kernel : str
-            The name of an algorithm, as of ``A.plan_for("spmv", kernel=...)``.
-
-        Raises
-        ------
-        InvalidArgument
-            If the executor has no algorithm of that name, or it cannot run for this matrix.
-
-        Examples
-        --------
-        >>> import numpy as np, wollemi as wl
-        >>> A = wl.Csr(([4.0, 1.0], [0, 1], [0, 1, 2]), executor="omp").with_kernel("sell")
-        >>> A.plan.kernel, A @ np.ones(2)
-        ('sell', array([4., 1.]))
-        """
-        other = self._share_values(self._with_data(self.data))
-        other._plan = other.plan_for("spmv", kernel=kernel)
-        return other
-
-    @property
-    def row_statistics(self) -> RowStatistics:
-        """How long the rows are."""
-        return self._pattern.get(
-            _STATISTICS, lambda: row_statistics(self.executor, self.indptr, self.shape[1])
-        )
-
     def transposed_pattern(self) -> tuple[Csr, Array]:
         """Return the transpose of the pattern and where its entries were.
 
@@ -244,9 +101,6 @@ class Csr(SolvesTriangles, Matrix):
         indptr, indices, data, order = self.executor.run(structure.csr_transpose, pattern)
         made = Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
         return made, order
-
-    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        self.executor.run(operations.csr_spmv, self, x, y, alpha, beta)
 
     def _multiply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         if y.shape[1] < 2:
@@ -283,6 +137,52 @@ class Csr(SolvesTriangles, Matrix):
             return self
         indices, data, _ = rearranged(self, structure.csr_sort)
         return self._from_arrays(self.executor, self.shape, data, indices, self.indptr)
+
+    def stored(self, dtype: DTypeLike) -> Csr | StoredCsr:
+        """Return this matrix with its values stored in a lower precision; itself if they are.
+
+        Products with vectors read the stored values, convert each in registers, and compute in
+        ``A.dtype``: vectors, results and solvers have that dtype, and the matrix is the one of the
+        rounded values. Where products are bound by memory, they take as much less time as there is
+        less to read.
+
+        Parameters
+        ----------
+        dtype : dtype
+            ``"float32"``, ``"float16"`` or ``"bfloat16"`` of a float64 matrix, ``"float16"`` or
+            ``"bfloat16"`` of a float32 one, ``"complex64"`` of a complex128 one.
+
+        Returns
+        -------
+        StoredCsr
+            It shares the pattern of this matrix. Its values are its own: new ones of this matrix
+            do not change it.
+
+        Raises
+        ------
+        UnsupportedDtype
+            If there are no products for values that are stored so.
+        InvalidArgument
+            If a value is too large for ``dtype``: beyond 65504 in float16. Values that are too
+            small become 0: below 3e-8 in float16.
+
+        Examples
+        --------
+        A solver of the stored matrix solves the system of the rounded values. Iterative refinement
+        around it solves that of this matrix:
+
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[4.0, 0.1], [0.1, 3.0]]))
+        >>> S = A.stored("float32")
+        >>> A.nbytes, S.nbytes
+        (60, 44)
+        >>> inner = wl.solvers.Cg(S, rtol=1e-6)
+        >>> wl.solvers.Ir(A, inner=inner, rtol=1e-14).solve(np.ones(2)).converged
+        True
+        """
+        from .stored import stored
+
+        return stored(self, dtype)
 
     def sum_duplicates(self) -> None:
         """Sort the columns of each row and add up entries of one place, in place; zeros stay.

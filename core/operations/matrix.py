@@ -19,7 +19,7 @@ def _spmv(name: str, kind: str) -> Operation:
     )
 
 
-csr_spmv = _spmv("csr", "Csr")
+csr_spmv = _spmv("csr", "Csr<S>")
 csc_spmv = _spmv("csc", "Csc")
 coo_spmv = _spmv("coo", "Coo")
 ell_spmv = _spmv("ell", "Ell")
@@ -29,7 +29,7 @@ dense_spmv = _spmv("dense", "Dense")
 
 csr_plan = declare(
     "csr.plan",
-    "A: in Csr[m,n], product: str, columns: int, kernel: str, dtype: str",
+    "A: in Csr<S>[m,n], product: str, columns: int, kernel: str, dtype: str",
     "returns the Plan of spmv, spmm, sddmm or fusedmm for A and dense operands of that many "
     "columns and of that dtype; kernel is the name of an algorithm, or auto",
 )

@@ -26,6 +26,7 @@ from .core.formats import (
     Matrix,
     Permutation,
     Sellp,
+    StoredCsr,
 )
 from .core.formats.galerkin import galerkin
 from .core.io import read, write
@@ -85,6 +86,7 @@ __all__ = [
     "Result",
     "Sellp",
     "Settings",
+    "StoredCsr",
     "as_linop",
     "available_executors",
     "default_executor",

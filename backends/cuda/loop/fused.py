@@ -11,10 +11,17 @@ import numpy as np
 
 from ....core.operation import Operation, Parameter
 from ....core.status import Status
-from ...gpu.arguments import CODES, row_distance, scalar
+from ...gpu.arguments import CODES, row_distance, scalar, value_code
 from ...gpu.spmv import packed, selection
 from ...gpu.tape import Step, address, is_vector
-from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor, functors_of, program
+from ...unified.wrappers import (
+    INDEX_TYPES,
+    VALUE_TYPES,
+    functor,
+    functors_of,
+    program,
+    stored_type,
+)
 from ..headers import FOLDERS
 
 REAL = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}
@@ -195,6 +202,7 @@ def _product(arguments: Arguments, step: Step, after: str) -> str:
     matrix, x, y, alpha, beta = step.product[1]
     value, index = arguments.value, CODES[matrix.indices.dtype]
     real, wide = VALUE_TYPES[value], INDEX_TYPES[index]
+    stored = stored_type(value_code(matrix.dtype, matrix.storage_dtype))
     vectors = [arguments.pointer(x, real), arguments.pointer(y, real)]
     vectors += [arguments.number(a, matrix.dtype) for a in (alpha, beta)]
     state = matrix.plan.state
@@ -203,7 +211,7 @@ def _product(arguments: Arguments, step: Step, after: str) -> str:
             arguments.plain("wl::i64", state.lanes),
             arguments.pointer(state.slice_ptr, "const wl::i64"),
             arguments.pointer(state.codes, "const wl::u8"),
-            arguments.pointer(state.values, f"const {real}"),
+            arguments.pointer(state.values, f"const {stored}"),
             arguments.pointer(state.target, "const wl::i32"),
             arguments.pointer(state.offsets, "const wl::i32"),
             arguments.plain("wl::i64", state.pattern_width),
@@ -215,7 +223,7 @@ def _product(arguments: Arguments, step: Step, after: str) -> str:
         arguments.plain("wl::i64", int(y.shape[0])),
         arguments.pointer(matrix.indptr, f"const {wide}"),
         arguments.pointer(matrix.indices, f"const {wide}"),
-        arguments.pointer(matrix.data, f"const {real}"),
+        arguments.pointer(matrix.data, f"const {stored}"),
     ]
     if matrix.plan.kernel == "subwarp":
         x_name, y_name, *numbers = vectors

@@ -130,7 +130,7 @@ def fits_one_kernel(executor: CudaExecutor, program: Program, phases: list[Phase
     if max(rows) > MOST_ROWS * LARGE_BLOCK * executor.device.multiprocessors:
         return False
     for matrix in matrices_of(phases):
-        values.add(matrix.dtype)
+        values |= {matrix.dtype, matrix.storage_dtype}  # it reads values of one dtype
         state = matrix.plan.state
         if matrix.plan.statistics.longest > LONGEST_ROW:
             return False

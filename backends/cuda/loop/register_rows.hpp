@@ -102,8 +102,8 @@ WL_DEVICE T packed_row(const i64* slice_ptr, const u8* codes, const T* values, c
   T sum{};
 #pragma unroll
   for (int j = 0; j < width; j += count)
-    sum += packed_part<CODE, count>(codes, values, base + row % WL_WARP, offset, j, width, i32(row),
-                                    x);
+    sum += packed_part<CODE, count, T>(codes, values, base + row % WL_WARP, offset, j, width,
+                                       i32(row), x);
   return sum;
 }
 

@@ -64,6 +64,7 @@ class CachedColumns(VectorAlgorithm):
     """Segments of rows, packed; the values of x that most entries need are in shared memory."""
 
     name: ClassVar[str] = "row-segments-cached"
+    converts: ClassVar[bool] = False
 
     def objection(self, on: Matrix, A: Any, facts: Facts) -> str | None:
         """Return why it cannot run here."""

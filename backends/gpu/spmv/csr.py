@@ -49,7 +49,11 @@ def known_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
         few = packed.patterns(executor, matrix, hashes, selection.MOST_PATTERNS)
         count = 0 if few is None else int(few[1].size)
         facts = facts._replace(reach=reach, patterns=count)
-    elif matrix.dtype.kind == "f" and selection.may_share_columns(statistics, thresholds):
+    elif (
+        matrix.dtype.kind == "f"
+        and matrix.storage_dtype == matrix.dtype
+        and selection.may_share_columns(statistics, thresholds)
+    ):
         cached = thresholds.shared_bytes // matrix.dtype.itemsize
         if executor.device.shared_bytes >= thresholds.shared_bytes and matrix.shape[1] > cached:
             facts = facts._replace(shared_share=packed.shared_share(xp, matrix, cached))
@@ -89,6 +93,8 @@ class Matrix:
 class VectorAlgorithm(Algorithm):
     """An algorithm for products with one vector; ``on`` is a :class:`Matrix` until it runs."""
 
+    converts: ClassVar[bool] = True
+
     def reason(self, on: Matrix, A: Any, facts: Facts) -> str | None:
         """Return what the rule says, if it says this."""
         return on.choice.reason if on.choice.kernel == self.name else None
@@ -106,7 +112,8 @@ class SubWarp(VectorAlgorithm):
     def run(self, on: GpuExecutor, A: Any, state: None, *arguments: Any) -> None:
         """Multiply."""
         lanes = selection.lanes(A.plan.statistics, on.thresholds)
-        subwarp(on, lanes, arguments[1].shape[1], A.indptr, A.indices, A.data)(*arguments)
+        k = arguments[1].shape[1]
+        subwarp(on, lanes, k, A.indptr, A.indices, A.data, A.dtype)(*arguments)
 
 
 class Stream(VectorAlgorithm):
@@ -250,7 +257,7 @@ def csr_spmv(
         multiply_shares(executor, shares, A.indptr, A.indices, A.data, x, y, alpha, beta)
     else:
         lanes = selection.lanes(plan.statistics, executor.thresholds)
-        shared_rows = subwarp(executor, lanes, k, A.indptr, A.indices, A.data)
+        shared_rows = subwarp(executor, lanes, k, A.indptr, A.indices, A.data, A.dtype)
         if plan.kernel == SubWarp.name and not cut:  # whatever the distances of rows are
             plan.prepared[k] = shared_rows
         shared_rows(x, y, alpha, beta)

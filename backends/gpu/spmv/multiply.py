@@ -33,16 +33,26 @@ def _rows(executor: GpuExecutor, count: int, block: int = launch.BLOCK) -> int:
 
 
 def subwarp(
-    executor: GpuExecutor, lanes: int, k: int, indptr: Array, indices: Array, data: Array
+    executor: GpuExecutor,
+    lanes: int,
+    k: int,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    dtype: Any = None,
 ) -> Prepared:
-    """Return the launch for blocks of ``k`` columns; it takes ``x, y, alpha, beta``."""
+    """Return the launch for blocks of ``k`` columns; it takes ``x, y, alpha, beta``.
+
+    ``dtype`` is that of the blocks, if values are stored in another one.
+    """
     m = int(indptr.size) - 1
     return executor.prepare_simt(
         simt.csr_subwarp,
         _rows(executor, m * lanes),
         (m, k, indptr, indices, data),
-        data.dtype,
+        data.dtype if dtype is None else dtype,
         indices.dtype,
+        data.dtype,
         W=lanes,
     )
 
@@ -71,7 +81,7 @@ def multiply_shares(
     """Multiply column by column: products of one fill shared memory."""
     partial, counters = 0, 0
     if shares.cut:
-        partial, counters = executor.scratch(shares.count * data.itemsize, shares.count)
+        partial, counters = executor.scratch(shares.count * x.itemsize, shares.count)
     for c in range(y.shape[1]):
         columns = x[:, c : c + 1], y[:, c : c + 1]
         arguments = (
@@ -83,8 +93,9 @@ def multiply_shares(
             simt.csr_shares,
             shares.count,
             arguments,
-            data.dtype,
+            x.dtype,
             indices.dtype,
+            data.dtype,
             LINE=int(line),
             KEEP=int(line and shares.kept),
         )
@@ -99,7 +110,7 @@ def multiply_stream(
     # Every block has its rows: with a loop the next rows would wait for the last of these.
     blocks = -(-m // simt.csr_stream.block)
     executor.launch_simt(
-        simt.csr_stream, min(blocks, 2**31 - 1), arguments, A.dtype, A.indices.dtype
+        simt.csr_stream, min(blocks, 2**31 - 1), arguments, A.dtype, A.indices.dtype, A.data.dtype
     )
 
 
@@ -151,6 +162,7 @@ def multiply_packed(
             -(-state.lanes // launch.BLOCK),
             arguments,
             dtype,
+            stored=state.values.dtype,
             CODE=state.code,
             WIDTH=state.width,
         )

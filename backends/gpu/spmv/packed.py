@@ -75,7 +75,7 @@ class Packed:
     def __init__(self, executor: GpuExecutor, matrix: Any, code: int) -> None:
         self.executor = executor
         self.code = code
-        self.dtype = matrix.dtype
+        self.dtype = matrix.data.dtype
         self.start: Any = None
         self.length: Any = None
 
@@ -117,6 +117,7 @@ class Packed:
             arguments,
             matrix.dtype,
             matrix.indices.dtype,
+            self.dtype,
             CODE=code,
         )
 

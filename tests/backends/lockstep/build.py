@@ -162,7 +162,11 @@ def halves_library(operation: Any, value: str, index: str, warp: int) -> Library
 @cache
 def simt_library(block: int, value: str, index: str, warp: int) -> Library:
     """Return all kernels of ``backends/simt`` with blocks of one size, for these dtypes."""
-    kernels = [kernel for kernel in simt.simt_kernels() if kernel.block == block]
+    kernels = [
+        kernel
+        for kernel in simt.simt_kernels()
+        if kernel.block == block and (kernel.converts or "_" not in value)
+    ]
     texts = [
         wrappers.simt_wrapper(kernel, value, index, **constants)
         for kernel in kernels

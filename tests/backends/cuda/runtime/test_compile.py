@@ -88,6 +88,15 @@ def test_warp_kernels_compile(group, architecture):
         assert compiler.compile_source(source, architecture, f"{group}__{value}_{index}")
 
 
+@pytest.mark.parametrize("value", wrappers.STORED_TYPES)
+def test_kernels_that_convert_what_is_stored_compile(value):
+    converting = [group for group in simt.simt_groups() if simt.converts(group)]
+    assert len(converting) == 5
+    for group in converting:
+        source = simt.simt_program("CUDA", group, value, "i4")
+        assert compiler.compile_source(source, "sm_90", f"{group}__{value}")
+
+
 @pytest.mark.parametrize("value", ["f4", "f8"])
 def test_the_product_with_cached_columns_compiles(value):
     assert compiler.compile_source(cached_columns.cached_program(value), "sm_90")

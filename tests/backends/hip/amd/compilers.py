@@ -46,9 +46,11 @@ def width(target: str) -> int:
 
 def programs(value: str, index: str, warp: int) -> Iterator[tuple[str, str]]:
     """Yield the names and sources of all programs that an executor may ask for."""
-    for group in wrappers.map_groups():
+    for group in wrappers.map_groups() if "_" not in value else ():
         yield f"{group}-{value}", wrappers.map_program("HIP", group, value, index, warp=warp)
     for header, block, indexed in simt.simt_groups():
+        if "_" in value and not simt.converts((header, block, indexed)):
+            continue
         name = f"{header.removesuffix('.hpp')}-{block}-{value}" + f"-{index}" * indexed
         yield name, simt.simt_program("HIP", (header, block, indexed), value, index, warp=warp)
 

@@ -1,0 +1,101 @@
+// csr.spmv of values that are stored in a lower precision than is computed in.
+#include "csr_entry.hpp"
+#include "stored.hpp"
+
+namespace wl {
+
+namespace {
+
+template <class S, class T>
+struct Storage {
+  using stored = S;
+  using computed = T;
+};
+
+// Calls body(Storage<S, T>()) with the types of these numbers; false if there is no such pair. They
+// are those of STORED_UNDER in core/operation.py.
+template <class Body>
+bool with_storage(int stored, int computed, Body&& body) {
+  const auto is = [=](int s, int t) { return stored == s && computed == t; };
+  if (is(detail::FLOAT32, detail::FLOAT64))
+    body(Storage<float, double>());
+  else if (is(detail::FLOAT16, detail::FLOAT64))
+    body(Storage<half, double>());
+  else if (is(detail::BFLOAT16, detail::FLOAT64))
+    body(Storage<bfloat, double>());
+  else if (is(detail::FLOAT16, detail::FLOAT32))
+    body(Storage<half, float>());
+  else if (is(detail::BFLOAT16, detail::FLOAT32))
+    body(Storage<bfloat, float>());
+  else if (is(detail::COMPLEX64, detail::COMPLEX128))
+    body(Storage<complex<float>, complex<double>>());
+  else
+    return false;
+  return true;
+}
+
+// Calls body(Storage<S, T>(), arrays) with the arrays of a matrix.
+template <class Body>
+void with_arrays(const Call& call, const CsrArgument& A, int computed, Body&& body) {
+  const ArrayView values = A.values();
+  const bool known = with_storage(values.type_number, computed, [&](auto pair) {
+    using S = typename decltype(pair)::stored;
+    A.with_index([&](auto index) { body(pair, A.arrays<S, decltype(index)>()); });
+  });
+  if (!known)
+    call.fail_dtype("data", values, "a dtype that values of this matrix are stored in");
+}
+
+template <class P, class A>
+struct types;
+template <class S, class T, class I>
+struct types<Storage<S, T>, CsrArrays<S, I>> {
+  static void multiply(const Call& call, const CsrArrays<S, I>& A,
+                       const std::shared_ptr<CsrState>& state) {
+    wl::multiply<S, T, I>(call, A, state);
+  }
+  static std::shared_ptr<CsrState> made(const CsrArrays<S, I>& A, const std::string& kernel,
+                                        int parts) {
+    return made_state<S, T, I>(A, kernel, parts);
+  }
+  static void update(const Call& call, const CsrArrays<S, I>& A,
+                     const std::shared_ptr<CsrState>& state) {
+    update_state<S, T, I>(call, A, state);
+  }
+};
+
+template <class P, class A>
+using Of = types<P, std::decay_t<A>>;
+
+} // namespace
+
+bool is_storage(int stored, int computed) {
+  return with_storage(stored, computed, [](auto) {});
+}
+
+void multiply_stored(const Call& call, const CsrArgument& A, int computed,
+                     const std::shared_ptr<CsrState>& state) {
+  with_arrays(call, A, computed, [&](auto pair, const auto& arrays) {
+    Of<decltype(pair), decltype(arrays)>::multiply(call, arrays, state);
+  });
+}
+
+std::shared_ptr<CsrState> made_stored(const Call& call, const CsrArgument& A, int computed,
+                                      const std::string& kernel) {
+  std::shared_ptr<CsrState> made;
+  with_arrays(call, A, computed, [&](auto pair, const auto& arrays) {
+    made = call.at_once([&](int threads) {
+      return Of<decltype(pair), decltype(arrays)>::made(arrays, kernel, threads);
+    });
+  });
+  return made;
+}
+
+void update_stored(const Call& call, const CsrArgument& A, int computed,
+                   const std::shared_ptr<CsrState>& state) {
+  with_arrays(call, A, computed, [&](auto pair, const auto& arrays) {
+    Of<decltype(pair), decltype(arrays)>::update(call, arrays, state);
+  });
+}
+
+} // namespace wl

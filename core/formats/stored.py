@@ -1,0 +1,263 @@
+"""Compressed rows whose values are stored in a lower precision than products are computed in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..dtypes import asked_dtype, is_complex, may_store, name_of, storage_dtype
+from ..errors import InvalidArgument, UnsupportedOperation
+from ..store import Key
+from .compressed import CompressedRows
+from .csr import Csr
+
+if TYPE_CHECKING:
+    from ..algorithm import Plan
+    from ..executor import Array, Executor
+
+
+class StoredCsr(CompressedRows):
+    """A sparse matrix by compressed rows whose values are stored in a lower precision.
+
+    ``A.stored("float32")`` makes it. Products read the stored values, convert each in registers,
+    and compute in :attr:`dtype`, which is that of vectors, results and solvers. So less memory is
+    read than by a :class:`Csr` of that dtype; the matrix is the one of the rounded values.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        What products are computed in.
+    storage_dtype : numpy.dtype
+        What the values are stored in.
+    data : array of storage_dtype, shape (nnz,)
+        Values, row by row.
+    indices : array of int32 or int64, shape (nnz,)
+        Columns.
+    indptr : array of the same dtype, shape (m + 1,)
+        Row ``i`` is in ``indptr[i]:indptr[i + 1]``.
+
+    Notes
+    -----
+    What is not a product with vectors (sums and products of matrices, scaling, slices, conversions,
+    ``to_scipy``) is computed with ``A.tocsr()``, the same matrix with values of ``A.dtype``, and
+    has values of ``A.dtype``. It is made each time: where it is needed often, keep it.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[4.0, 0.1], [0.1, 3.0]])).stored("float32")
+    >>> A.dtype, A.storage_dtype
+    (dtype('float64'), dtype('float32'))
+    >>> A @ np.array([0.0, 1.0]) == np.array([np.float32(0.1), 3.0])
+    array([ True,  True])
+    """
+
+    format = "stored"
+
+    #: The matrix whose transpose this is, if it was made as ``A.T``.
+    _transpose_of: StoredCsr | None
+
+    def _reset(self) -> None:
+        super()._reset()
+        self.__dict__["_transpose_of"] = None
+
+    def _extra(self) -> dict[str, Any]:
+        return {"dtype": self.dtype}
+
+    def __repr__(self) -> str:
+        return (
+            super()
+            .__repr__()
+            .replace(f" {self.dtype}/", f" {self.dtype} stored in {self.storage_dtype}/")
+        )
+
+    def plan_for(
+        self,
+        product: str,
+        columns: int = 1,
+        kernel: str = "auto",
+        dtype: DTypeLike | None = None,
+    ) -> Plan:
+        """Return what was chosen for products with vectors: see :meth:`Csr.plan_for`.
+
+        Raises
+        ------
+        UnsupportedOperation
+            For another product than spmv, or another dtype: those are computed with a Csr.
+        """
+        computed = self.dtype if dtype is None else asked_dtype(dtype)
+        if product != "spmv" or computed != self.dtype:
+            raise UnsupportedOperation(
+                f"a StoredCsr has plans for spmv in {self.dtype} alone: A.tocsr() has those of "
+                "other products"
+            )
+        return super().plan_for(product, columns, kernel)
+
+    # ---- values
+
+    @property
+    def _values_version(self) -> int:
+        source = self._transpose_of
+        return self._changes if source is None else self._changes + source._values_version
+
+    def _with_data(self, data: Array) -> Any:
+        """Return a matrix of this pattern; a Csr, if its values are not those of a storage."""
+        return super()._with_data(data) if data.dtype != self.dtype else csr_of(self, data)
+
+    def _as_stored(self, values: Array) -> Array:
+        return rounded(self.executor, values.astype(self.dtype), self.storage_dtype)
+
+    def update_values(self, data: Any) -> None:
+        """Overwrite the values, rounded to :attr:`storage_dtype`; the pattern and the plan stay.
+
+        Parameters
+        ----------
+        data : array, of the shape of ``self.data``
+            The new values in the order of ``self.data``, of any precision.
+
+        Raises
+        ------
+        InvalidMatrix
+            If the shape differs; nothing is changed then.
+        InvalidArgument
+            If a value is too large for the dtype that it is stored in; nothing is changed then.
+        """
+        if self._transpose_of is not None:
+            raise InvalidArgument(
+                "this is the transpose of a StoredCsr, whose values it follows: update those of "
+                "A.T, which is that matrix"
+            )
+        super().update_values(data)
+
+    def stored(self, dtype: DTypeLike) -> Csr | StoredCsr:
+        """Return this matrix with values stored in another dtype; itself if they are already.
+
+        What was rounded stays rounded: a higher precision does not bring digits back.
+        """
+        wanted = storage_dtype(dtype, self.dtype)
+        return self if wanted == self.storage_dtype else self.tocsr().stored(wanted)
+
+    def astype(self, dtype: DTypeLike) -> Any:
+        """Return this matrix computing in another dtype; itself if it does already.
+
+        Values stay stored as they are where that is lower than ``dtype``. Else the result is a
+        :class:`Csr` of ``dtype``.
+        """
+        dtype = asked_dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        if may_store(self.storage_dtype, dtype):
+            made = self._from_arrays(self.executor, self.shape, *self._native_arrays(), dtype=dtype)
+            made._pattern = self._pattern
+            return self._share_values(made)
+        return self.tocsr().astype(dtype)
+
+    def permute(self, p: Any = None, q: Any = None) -> StoredCsr:
+        """Return this matrix with its rows and columns in another order; see ``Csr.permute``."""
+        made = self.tocsr().permute(p, q).stored(self.storage_dtype)
+        assert isinstance(made, StoredCsr)
+        return made
+
+    def __mul__(self, factor: Any) -> Any:
+        """Return a :class:`Csr`: the product of a stored value and a number has more digits."""
+        return self.tocsr() * factor
+
+    __rmul__ = __mul__
+
+    # ---- the transpose
+
+    @property
+    def T(self) -> StoredCsr:
+        """The transpose, by rows too; it is made once and follows the values of this matrix."""
+        if self._transpose_of is not None:
+            return self._transpose_of
+        made = self._copies.get(_TRANSPOSE, lambda: Transpose(self)).rows._twin()
+        made.__dict__["_transpose_of"] = self
+        return made
+
+    @property
+    def H(self) -> StoredCsr:
+        """The conjugate transpose."""
+        return self.T.conj()
+
+    def to_scipy(self) -> Any:
+        """Return a ``scipy.sparse.csr_array`` with values of :attr:`dtype`."""
+        return self.tocsr().to_scipy()
+
+
+class Transpose:
+    """The transpose of a StoredCsr, which follows its values.
+
+    Attributes
+    ----------
+    rows : StoredCsr
+        The transpose; ``rows.data`` is ``A.data[order]``.
+    order : array of int, shape (nnz,)
+        Where each of its entries is in ``A``.
+    """
+
+    def __init__(self, A: StoredCsr) -> None:
+        pattern, self.order = csr_of(A, A.data).transposed_pattern()
+        self.rows = StoredCsr._from_arrays(
+            A.executor, pattern.shape, A.data[self.order], pattern.indices, pattern.indptr,
+            dtype=A.dtype,
+        )  # fmt: skip
+        self.rows._pattern = pattern._pattern
+
+    def update_values(self, A: StoredCsr) -> None:
+        """Take over the values of ``A``."""
+        self.rows.executor.copy_into(self.rows.data, A.data[self.order])
+        self.rows._tell_sharers()
+
+
+_TRANSPOSE: Key[Transpose] = Key("transpose of a StoredCsr")
+
+
+def csr_of(A: CompressedRows, data: Array) -> Csr:
+    """Return a Csr of the pattern of ``A`` with other values."""
+    made = Csr._from_arrays(A.executor, A.shape, data, A.indices, A.indptr)
+    made._pattern = A._pattern
+    return made
+
+
+def widened(A: StoredCsr) -> Csr:
+    """Return the same matrix with values of the dtype that it computes in."""
+    return csr_of(A, A.data.astype(A.dtype))
+
+
+def stored(A: Csr, dtype: DTypeLike) -> Csr | StoredCsr:
+    """Return a matrix with its values stored in ``dtype``; itself if that is its own."""
+    wanted = storage_dtype(dtype, A.dtype)
+    if wanted == A.dtype:
+        return A
+    made = StoredCsr._from_arrays(
+        A.executor, A.shape, rounded(A.executor, A.data, wanted), A.indices, A.indptr,
+        dtype=A.dtype,
+    )  # fmt: skip
+    made._pattern = A._pattern
+    return made._following(A)
+
+
+def rounded(executor: Executor, values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return values rounded to ``dtype``.
+
+    Raises
+    ------
+    InvalidArgument
+        If a finite value becomes infinite; the message says how large the values are.
+    """
+    xp = executor.xp
+    with np.errstate(over="ignore"):
+        made = values.astype(dtype)
+    checked = made if is_complex(dtype) else made.astype(np.float32)  # all xp know these
+    lost = int((~xp.isfinite(checked) & xp.isfinite(values)).sum())
+    if lost:
+        largest = float(abs(xp.where(xp.isfinite(values), values, 0)).max())
+        raise InvalidArgument(
+            f"{lost} of {values.size} values are too large for {name_of(dtype)}; the largest has "
+            f"the size {largest:.3g}. Store them in a dtype of a wider range (bfloat16 has that of "
+            "float32), or scale the matrix"
+        )
+    return made
