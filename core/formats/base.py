@@ -249,13 +249,7 @@ class Matrix(EntryMethods, Displayed, LinOp):
         return self._with_data(self.data.astype(dtype))
 
     def stored(self, dtype: DTypeLike) -> Any:
-        """Return this matrix with values stored in a lower dtype: see :meth:`Csr.stored`.
-
-        Raises
-        ------
-        UnsupportedOperation
-            If this format always stores its values in the dtype that it computes in.
-        """
+        """Return this matrix with values stored in a lower dtype; a Csr alone can be."""
         raise UnsupportedOperation(
             f"a {type(self).__name__} stores its values in the dtype that it computes in, "
             f"{self.dtype}: A.tocsr().stored({str(dtype)!r}) stores them in another one"
