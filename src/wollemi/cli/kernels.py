@@ -127,22 +127,24 @@ def algorithms_page(tables: dict[str, AlgorithmTable]) -> str:
         "`A.plan_for(product, columns).reason` is what it said; `kernel=` (for spmv",
         "`A.with_kernel`) asks for one by name. What the rule never takes is there to be measured",
         "against. `wollemi kernels --algorithms --markdown` makes this page; a test checks that",
-        "it is current.",
+        "it is current. Those of spmv with a mark under *stored* multiply values that are stored",
+        "in a lower precision than is computed in: `A.stored(dtype)`.",
     ]
     for product in PRODUCTS:
+        of_vectors = product == "spmv"
         lines += [
             "",
             f"## {product}",
             "",
-            "| `kernel=` | what it does | where | published | by the rule |",
-            "| --- | --- | --- | --- | :-: |",
+            "| `kernel=` | what it does | where | published | by the rule |"
+            + " stored |" * of_vectors,
+            "| --- | --- | --- | --- | :-: |" + " :-: |" * of_vectors,
         ]
         for name, (algorithm, backends) in _by_name(product, tables).items():
             chosen = YES if algorithm.by_rule else ""
             where = ", ".join(backends)
-            lines.append(
-                f"| `{name}` | {algorithm.summary()} | {where} | {algorithm.source} | {chosen} |"
-            )
+            line = f"| `{name}` | {algorithm.summary()} | {where} | {algorithm.source} | {chosen} |"
+            lines.append(line + f" {YES if algorithm.converts else ''} |" * of_vectors)
     return "\n".join(lines) + "\n"
 
 

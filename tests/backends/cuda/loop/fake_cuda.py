@@ -55,6 +55,7 @@ def fake_csr(rows: int, dtype: Any = np.float64, kernel: str = "stream", state: 
         nnz=7 * rows,
         nbytes=84 * rows,
         dtype=np.dtype(dtype),
+        storage_dtype=np.dtype(dtype),
         data=FakeArray((7 * rows,), dtype),
         indices=FakeArray((7 * rows,), np.int32),
         indptr=FakeArray((rows + 1,), np.int32),

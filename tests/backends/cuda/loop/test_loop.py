@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import wollemi as wl
@@ -237,6 +238,13 @@ def test_rows_must_stay_with_their_work_items():
 def test_long_rows_do_not_fit_one_work_item():
     calls = recorded("Cg", rows=1000)
     calls[0][1][0].plan.statistics = SimpleNamespace(longest=1000)
+    assert not fits(calls)
+
+
+def test_values_that_are_stored_in_another_dtype_are_left_to_a_graph():
+    calls = recorded("Cg", rows=1000)
+    assert fits(calls)
+    calls[0][1][0].storage_dtype = np.dtype("float32")
     assert not fits(calls)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from wollemi.backends.cuda.loop import fused
@@ -33,6 +34,17 @@ def test_a_product_takes_the_sum_over_its_rows_along():
 def test_several_columns_share_no_kernel():
     steps = tape.steps_of(recorded("Cg", columns=2))
     assert [len(group) for group in names(steps)] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("kernel", ["stream", "subwarp"])
+@pytest.mark.parametrize(("stored", "spelled"), [("float32", "float"), ("float16", "wl::half")])
+def test_a_product_of_stored_values_takes_the_sum_along(kernel, stored, spelled):
+    step = next(s for s in tape.steps_of(recorded("Cg", rows=1000)) if s.product and s.rows)
+    A = step.product[1][0]
+    A.storage_dtype, A.plan.kernel = np.dtype(stored), kernel
+    made = fused.product_and_rows(step, warp=32, block=128)
+    assert f"const {spelled}* " in made.source.rpartition("WL_ENTRY")[2]
+    assert compile_source(made.source, "sm_90", made.symbol)
 
 
 def test_what_changes_the_gathered_vector_waits_for_the_product():
