@@ -244,7 +244,7 @@ def test_long_rows_do_not_fit_one_work_item():
 def test_values_that_are_stored_in_another_dtype_are_left_to_a_graph():
     calls = recorded("Cg", rows=1000)
     assert fits(calls)
-    calls[0][1][0].storage_dtype = np.dtype("float32")
+    calls[0][1][0].data.dtype = np.dtype("float32")
     assert not fits(calls)
 
 

@@ -41,7 +41,7 @@ def test_several_columns_share_no_kernel():
 def test_a_product_of_stored_values_takes_the_sum_along(kernel, stored, spelled):
     step = next(s for s in tape.steps_of(recorded("Cg", rows=1000)) if s.product and s.rows)
     A = step.product[1][0]
-    A.storage_dtype, A.plan.kernel = np.dtype(stored), kernel
+    A.data.dtype, A.plan.kernel = np.dtype(stored), kernel
     made = fused.product_and_rows(step, warp=32, block=128)
     assert f"const {spelled}* " in made.source.rpartition("WL_ENTRY")[2]
     assert compile_source(made.source, "sm_90", made.symbol)
