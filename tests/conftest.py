@@ -39,6 +39,9 @@ COMPILED_BY_PROGRAM = ("dpcpp", "lockstep")
 #: by one rule for all dtypes, which operations written by hand show in each of them.
 DTYPES_OF_STEPS = ("float64", "complex64")
 
+#: The same of values that are stored in a lower precision than the computed one.
+PAIRS_OF_STORED = (("float64", "float32"), ("float32", "bfloat16"))
+
 #: What was not run because it is rare.
 LEFT: list[pytest.Item] = []
 
@@ -54,14 +57,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_rare(item: pytest.Item) -> bool:
-    """Return whether a test is marked rare, or is of a step in a program that others stand for."""
+    """Return whether a test is marked rare, or needs a program that others stand for."""
     if item.get_closest_marker("rare") is not None:
         return True
     given = getattr(getattr(item, "callspec", None), "params", {})
     step = getattr(given.get("operation"), "step", None)
-    if step is None or given.get("dtype", DTYPES_OF_STEPS[0]) in DTYPES_OF_STEPS:
-        return False
-    return any(name in item.nodeid for name in COMPILED_BY_PROGRAM)
+    of_step = step is not None and given.get("dtype", DTYPES_OF_STEPS[0]) not in DTYPES_OF_STEPS
+    of_pair = given.get("pair", PAIRS_OF_STORED[0]) not in PAIRS_OF_STORED
+    return (of_step or of_pair) and any(name in item.nodeid for name in COMPILED_BY_PROGRAM)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
