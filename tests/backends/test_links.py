@@ -75,8 +75,15 @@ def test_two_halves_are_the_whole(
     member.links = links = Alone(member)
     halves = call.run(member)
     assert links.asked
+    # Compilers of GPUs contract products and sums of complex numbers as they like in each kernel.
+    units = 4 if member.backend in ("cuda", "hip") and np.dtype(dtype).kind == "c" else 0
     for name, want in whole.items():
-        np.testing.assert_array_equal(halves[name], want, err_msg=name)
+        have = halves[name]
+        if units and want.dtype.kind in "fc":
+            eps = units * np.finfo(want.dtype).eps
+            np.testing.assert_allclose(have, want, rtol=eps, atol=0, err_msg=name)
+        else:
+            np.testing.assert_array_equal(have, want, err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])

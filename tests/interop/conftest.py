@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from ..backends.needs import package
+
+# On a GPU JAX takes three quarters of the memory for each process, and these tests are of the host.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 
 @pytest.fixture
