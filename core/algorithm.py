@@ -228,14 +228,8 @@ def facts_of(A: Any, columns: int, dtype: str) -> Facts:
 def candidates(
     table: AlgorithmTable, on: Any, A: Any, product: str, facts: Facts
 ) -> Iterator[tuple[Algorithm, str]]:
-    """Yield the algorithms that the rule would take, best first, each with the reason.
-
-    On a member of a group with reproducible sums it is the last alone, whose sum of a row is the
-    same whichever rows the member has beside it.
-    """
-    links = A.executor.links
-    given = table.of(product)
-    for algorithm in given[-1:] if links is not None and links.block else given:
+    """Yield the algorithms that the rule would take, best first, each with the reason."""
+    for algorithm in table.of(product):
         if algorithm.by_rule and not algorithm.refusal(on, A, facts):
             reason = algorithm.reason(on, A, facts)
             if reason:
@@ -276,7 +270,13 @@ def make_plan(
             return Plan(algorithm, "asked for", facts.statistics, algorithm.prepare(on, A, facts))
         except Unsuited as why:
             raise InvalidArgument(f"{product} cannot run {kernel!r}: {why}") from None
-    for algorithm, reason in candidates(table, on, A, product, facts):
+    choices = list(candidates(table, on, A, product, facts))
+    links = A.executor.links
+    if links is not None and links.block:
+        # Sums are to be reproducible: that of a row by the last one is the same whichever rows a
+        # member has beside it.
+        choices = choices[-1:]
+    for algorithm, reason in choices:
         try:
             return Plan(algorithm, reason, facts.statistics, algorithm.prepare(on, A, facts))
         except Unsuited:

@@ -16,7 +16,8 @@ def names(operation: str, rows: RowStatistics, columns: int) -> list[str]:
     """Return what the rule would take, best first."""
     on = wl.executor("omp:2")
     facts = Facts(rows, columns, "float32", np.dtype(np.int32))
-    return [a.name for a, _ in candidates(on.algorithms, on, None, operation, facts)]
+    A = wl.Csr(np.eye(2, dtype="float32"), executor=on)  # the rule asks it for its dtypes alone
+    return [a.name for a, _ in candidates(on.algorithms, on, A, operation, facts)]
 
 
 @pytest.mark.parametrize(

@@ -56,12 +56,14 @@ def statistics(**changes: Any) -> RowStatistics:
         (statistics(deviation=3.4), ["row-patterns", "row-blocks"]),
         (statistics(deviation=3.6), ["row-patterns", "sell", "row-blocks"]),
         (statistics(deviation=30.0, longest=9000), ["row-patterns", "sell", "row-blocks"]),
-        (statistics(nnz=20_000, deviation=30.0), ["row-blocks"]),
+        (statistics(nnz=20_000, deviation=30.0), ["row-patterns", "row-blocks"]),
+        (statistics(nnz=900, deviation=30.0), ["row-blocks"]),
     ],
 )
 def test_the_rule(given: RowStatistics, kernels: list[str]) -> None:
     facts = Facts(given, 1, "float64", np.dtype(np.int32))
-    found = candidates(EXECUTOR.algorithms, EXECUTOR, None, "spmv", facts)
+    A = wl.Csr(np.eye(2), executor=EXECUTOR)  # the rule asks it for its dtypes alone
+    found = candidates(EXECUTOR.algorithms, EXECUTOR, A, "spmv", facts)
     assert [algorithm.name for algorithm, _ in found] == kernels
 
 

@@ -171,8 +171,15 @@ def test_ctrl_c_ends_a_replay() -> None:
 def test_python_runs_while_a_replay_does() -> None:
     x, y = ones(10), ones(10)
     running = np.ones(1, np.int32)
-    tape = recorded(lambda: EXECUTOR.run(vector.axpby, x, y, 0.0, 1.0))
-    stopper = threading.Timer(0.05, running.__setitem__, (0, 0))
+    tape = recorded(lambda: EXECUTOR.run(vector.axpby, x, y, 1.0, 1.0))
+    y[...] = 1
+
+    def stop() -> None:
+        while y[0, 0] == 1:  # until the first iteration is done
+            time.sleep(0.001)
+        running[0] = 0
+
+    stopper = threading.Thread(target=stop)
     stopper.start()
     done = tape.run(running, 10**12)
     stopper.join()
