@@ -10,7 +10,7 @@ of a list suits every matrix. What was chosen is a :class:`Plan`, which is store
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -270,12 +270,12 @@ def make_plan(
             return Plan(algorithm, "asked for", facts.statistics, algorithm.prepare(on, A, facts))
         except Unsuited as why:
             raise InvalidArgument(f"{product} cannot run {kernel!r}: {why}") from None
-    choices = list(candidates(table, on, A, product, facts))
+    choices: Iterable[tuple[Algorithm, str]] = candidates(table, on, A, product, facts)
     links = A.executor.links
     if links is not None and links.block:
         # Sums are to be reproducible: that of a row by the last one is the same whichever rows a
         # member has beside it.
-        choices = choices[-1:]
+        choices = list(choices)[-1:]
     for algorithm, reason in choices:
         try:
             return Plan(algorithm, reason, facts.statistics, algorithm.prepare(on, A, facts))
