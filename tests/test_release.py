@@ -59,11 +59,14 @@ def test_wheels_are_built_for_every_python_that_is_supported():
 
 def test_the_native_module_needs_no_openmp_runtime():
     wl.executor("omp")
-    (native,) = {m.__file__ for name, m in sys.modules.items() if ".omp._native_" in name}
-    assert native is not None
-    text = subprocess.run(["ldd", native], capture_output=True, text=True, check=True).stdout
-    assert "libstdc++" in text
-    assert not re.search("libgomp|libomp|libiomp", text)
+    # Tests of the instruction levels may have loaded more than one.
+    natives = [m.__file__ for name, m in sys.modules.items() if ".omp._native_" in name]
+    assert natives
+    for native in natives:
+        assert native is not None
+        text = subprocess.run(["ldd", native], capture_output=True, text=True, check=True).stdout
+        assert "libstdc++" in text
+        assert not re.search("libgomp|libomp|libiomp", text)
 
 
 def test_a_missing_compiler_is_one_sentence_that_says_what_to_do(tmp_path):
