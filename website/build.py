@@ -10,23 +10,17 @@ another dialect of links), and mkdocstrings reads numpydoc without importing any
 from __future__ import annotations
 
 import argparse
-import ast
-import hashlib
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
 
-from tests.api.record import MODULES, names_of, public_module, version
+from tests.api.record import MODULES, names_of, public_module
 
-ROOT = Path(__file__).parents[1]
-WORK = ROOT / "build/site"
-PAGES = WORK / "pages"
+from .gallery import write_gallery
+from .places import PAGES, ROOT
 
 #: What of the checkout is on the site, in the same places.
 COPIED = (
@@ -46,10 +40,6 @@ COPIED = (
 FOLDERS = {"examples": "examples/index.md", "benchmarks/results/": "benchmarks/README.md"}
 FOLDERS |= {name.rstrip("/"): page for name, page in FOLDERS.items()}
 
-#: Arguments with which an example takes seconds, as in tests/docs.
-ARGUMENTS = {"demo.py": ["20"], "heat.py": ["24", "4"]}
-SECONDS = 600
-
 
 def copy_pages() -> None:
     """Copy the pages, with links to folders leading to pages."""
@@ -66,7 +56,7 @@ def copy_pages() -> None:
 
 
 def with_links(text: str, folder: Path) -> str:
-    """Return Markdown whose links to folders of the checkout lead to pages of the site.
+    """Return Markdown whose links to folders and programs lead to their pages on the site.
 
     Parameters
     ----------
@@ -79,67 +69,17 @@ def with_links(text: str, folder: Path) -> str:
     def link(match: re.Match[str]) -> str:
         target = match[1]
         place = os.path.normpath(folder / target)
-        page = FOLDERS.get(place)
+        page = FOLDERS.get(place) or _page_of_program(place)
         return f"]({os.path.relpath(page, folder)})" if page else match[0]
 
     return re.sub(r"\]\(([^)#:]+)\)", link, text)
 
 
-def examples() -> list[Path]:
-    """Return the programs of the gallery."""
-    return sorted((ROOT / "examples").glob("*.py"))
-
-
-def outcome(example: Path) -> dict[str, Any]:
-    """Return what an example prints, and the pictures it draws, as files.
-
-    It runs once for each text that it has; ``build/site/outcomes`` keeps what came of it.
-    """
-    key = hashlib.sha256(example.read_bytes() + version().encode()).hexdigest()[:16]
-    kept = WORK / "outcomes" / f"{example.stem}-{key}"
-    record = kept / "record.json"
-    if not record.exists():
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run(
-                [sys.executable, example, *ARGUMENTS.get(example.name, [])],
-                cwd=folder, capture_output=True, text=True, timeout=SECONDS,
-                env={**os.environ, "OMP_WAIT_POLICY": "passive", "COLUMNS": "100"},
-            )  # fmt: skip
-            if done.returncode:
-                sys.exit(f"{example.name} ended with {done.returncode}:\n{done.stderr}")
-            shutil.rmtree(kept, ignore_errors=True)
-            kept.mkdir(parents=True)
-            pictures = sorted(Path(folder).glob("*.png"))
-            for picture in pictures:
-                shutil.copy(picture, kept)
-        found = {"printed": done.stdout, "pictures": [picture.name for picture in pictures]}
-        record.write_text(json.dumps(found))
-    return {**json.loads(record.read_text()), "folder": kept}
-
-
-def gallery() -> dict[str, str]:
-    """Write a page for each example and one that lists them; return their titles by name."""
-    folder = PAGES / "examples"
-    folder.mkdir(parents=True, exist_ok=True)
-    titles = {}
-    for example in examples():
-        text = example.read_text()
-        about = ast.get_docstring(ast.parse(text)) or example.stem
-        title = titles[example.stem] = about.splitlines()[0].rstrip(".")
-        found = outcome(example)
-        shutil.copy(example, folder)
-        pictures = []
-        for name in found["pictures"]:
-            shutil.copy(found["folder"] / name, folder / f"{example.stem}-{name}")
-            pictures.append(f"![What {example.name} draws]({example.stem}-{name})")
-        parts = [f"# {title}", f"[{example.name}]({example.name})", f"```python\n{text}```"]
-        if found["printed"].strip():
-            parts += ["It prints:", f"```text\n{found['printed'].rstrip()}\n```"]
-        (folder / f"{example.stem}.md").write_text("\n\n".join([*parts, *pictures]) + "\n")
-    lines = [f"- [{title}]({name}.md)" for name, title in titles.items()]
-    head = "# Examples\n\nPrograms to copy from. `make site` ran each of them; the tests do, too.\n"
-    (folder / "index.md").write_text("\n".join([head, *lines]) + "\n")
-    return titles
+def _page_of_program(place: str) -> str | None:
+    """Return the page that shows a program of the gallery."""
+    name = place.removeprefix("examples/")
+    shown = name != place and "/" not in name and name.endswith(".py")
+    return f"{place.removesuffix('.py')}.md" if shown else None
 
 
 def reference() -> dict[str, str]:
@@ -184,7 +124,7 @@ def main() -> None:
     alone = parser.parse_args().pages
     shutil.rmtree(PAGES, ignore_errors=True)
     copy_pages()
-    gallery()
+    write_gallery()
     write_reference()
     if alone:
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.api.record import MODULES, OF_TORCH, names_of, public_module
-from website import build
+from website import build, gallery
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,6 +47,7 @@ def test_every_page_can_be_reached_from_the_menu():
         ("[e](examples)", ".", "[e](examples/index.md)"),
         ("[r](../benchmarks/results)", "docs", "[r](../benchmarks/README.md)"),
         ("[r](../benchmarks/results/)", "docs", "[r](../benchmarks/README.md)"),
+        ("[h](../examples/heat.py)", "docs", "[h](../examples/heat.md)"),
         ("[p](first-solve.md#an-x) [w](https://a.b/c)", "docs", None),
     ],
 )
@@ -55,7 +56,7 @@ def test_links_to_folders_lead_to_pages(text, folder, expected):
 
 
 def test_every_example_says_what_it_is():
-    for example in build.examples():
+    for example in gallery.examples():
         first = example.read_text().splitlines()[0]
         assert re.match(r'"""[A-Z]', first), f"{example.name}: begin with a sentence"
 

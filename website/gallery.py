@@ -1,0 +1,149 @@
+"""The gallery: a page for each program of ``examples/``, with what it prints and draws."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.api.record import version
+
+from .places import PAGES, ROOT, WORK
+
+#: The programs, in the order in which somebody would read them.
+GROUPS = {
+    "First steps": (
+        "first_solve",
+        "minimal_gpu",
+        "watch_a_solve",
+        "settings_file",
+        "files",
+        "choosing_a_solver",
+        "demo",
+    ),
+    "Equations": ("poisson", "nine_point", "heat", "schroedinger"),
+    "Preconditioners": (
+        "preconditioned",
+        "ilu",
+        "ilu_convergence",
+        "block_jacobi",
+        "multigrid",
+        "multigrid_by_hand",
+        "reorder",
+        "export_preconditioner",
+    ),
+    "Precision": ("refinement", "mixed_precision", "stored_precision"),
+    "Eigenvalues": ("inverse_iteration", "drum"),
+    "Several devices, other libraries, time": (
+        "several_devices",
+        "other_libraries",
+        "where_time_goes",
+    ),
+    "Machine learning": ("graph_attention", "train_models", "learn_coefficients"),
+    "Parts of your own": (
+        "own_operator",
+        "own_criterion",
+        "own_step",
+        "own_kernel",
+        "own_backend",
+    ),
+}
+
+#: Arguments with which a program draws, or takes seconds where it would take a minute.
+ARGUMENTS = {
+    "choosing_a_solver.py": ["choosing-a-solver.png"],
+    "demo.py": ["60"],
+    "drum.py": ["40", "drum.png"],
+    "heat.py": ["64", "8"],
+}
+SECONDS = 600
+
+HEAD = """\
+# Examples
+
+Programs to copy from. `make site` ran each of them and shows what it printed and drew; the tests
+run them, too. Those who know Ginkgo find
+[its example programs beside ours](../docs/coming-from-ginkgo.md).
+"""
+
+
+def examples() -> list[Path]:
+    """Return the programs of the gallery, in its order."""
+    return [ROOT / f"examples/{name}.py" for names in GROUPS.values() for name in names]
+
+
+def title_of(example: Path) -> str:
+    """Return the first line of a program's docstring."""
+    about = ast.get_docstring(ast.parse(example.read_text())) or example.stem
+    return about.splitlines()[0].rstrip(".")
+
+
+def outcome(example: Path) -> dict[str, Any]:
+    """Return what an example prints, and the pictures it draws, as files.
+
+    It runs once for each text that it has; ``build/site/outcomes`` keeps what came of it.
+    """
+    arguments = ARGUMENTS.get(example.name, [])
+    text = example.read_bytes() + f"{version()} {arguments}".encode()
+    kept = WORK / "outcomes" / f"{example.stem}-{hashlib.sha256(text).hexdigest()[:16]}"
+    record = kept / "record.json"
+    if not record.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [sys.executable, example, *arguments],
+                cwd=folder, capture_output=True, text=True, timeout=SECONDS,
+                env={**os.environ, "OMP_WAIT_POLICY": "passive", "COLUMNS": "100"},
+            )  # fmt: skip
+            if done.returncode:
+                sys.exit(f"{example.name} ended with {done.returncode}:\n{done.stderr}")
+            shutil.rmtree(kept, ignore_errors=True)
+            kept.mkdir(parents=True)
+            pictures = sorted(Path(folder).glob("*.png"))
+            for picture in pictures:
+                shutil.copy(picture, kept)
+        found = {"printed": done.stdout, "pictures": [picture.name for picture in pictures]}
+        record.write_text(json.dumps(found))
+    return {**json.loads(record.read_text()), "folder": kept}
+
+
+def write_gallery() -> None:
+    """Write a page for each example, and one that lists them."""
+    folder = PAGES / "examples"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [HEAD]
+    for group, names in GROUPS.items():
+        lines += [f"## {group}", ""]
+        thumbnails = []
+        for name in names:
+            example = ROOT / f"examples/{name}.py"
+            pictures = _write_page(example, folder)
+            lines.append(f"- [{title_of(example)}]({name}.md)")
+            thumbnails += [
+                f"[![{alt}]({file}){{ width=300 }}]({name}.md)" for alt, file in pictures
+            ]
+        lines += ["", *thumbnails, ""]
+    (folder / "index.md").write_text("\n".join(lines) + "\n")
+
+
+def _write_page(example: Path, folder: Path) -> list[tuple[str, str]]:
+    """Write the page of an example; return its pictures with their texts."""
+    found = outcome(example)
+    shutil.copy(example, folder)
+    pictures = []
+    for name in found["pictures"]:
+        file = f"{example.stem}-{name}"
+        shutil.copy(found["folder"] / name, folder / file)
+        pictures.append((f"What {example.name} draws", file))
+    parts = [f"# {title_of(example)}", *(f"![{alt}]({file})" for alt, file in pictures)]
+    parts += [f"[{example.name}]({example.name})", f"```python\n{example.read_text()}```"]
+    if found["printed"].strip():
+        parts += ["It prints:", f"```text\n{found['printed'].rstrip()}\n```"]
+    (folder / f"{example.stem}.md").write_text("\n\n".join(parts) + "\n")
+    return pictures
