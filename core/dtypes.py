@@ -73,8 +73,8 @@ def value_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 @cache
 def _value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     dtype = dtype.newbyteorder("=")
-    if dtype in VALUE_DTYPES:
-        return dtype
+    if dtype in VALUE_DTYPES:  # NumPy's own object of it: comparing two objects takes longer
+        return VALUE_DTYPES[VALUE_DTYPES.index(dtype)]
     if dtype.kind in "bui":
         return np.dtype(np.float64)
     names = ", ".join(map(str, VALUE_DTYPES))

@@ -183,6 +183,15 @@ class Executor(ABC):
             return self._observer(self, operation, kernel, arguments)
         return self.perform(operation, kernel, *arguments)
 
+    def product(self, A: Any, x: Array) -> Array | None:
+        """Return the product of a matrix by rows and a vector as a new vector, or None.
+
+        An executor may offer one call for operands that need no conversion, because products of
+        small matrices take less than looking at operands one after the other. The default offers
+        none. It is not asked while a program is recorded.
+        """
+        return None
+
     def perform(self, operation: Operation, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """Call a kernel of ``operation``; on a member of a group, sums are those of the group."""
         if self.links is not None and (operation.adds_up or operation.totals):

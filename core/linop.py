@@ -27,6 +27,7 @@ from .operands import (
     block_of,
     dimensions,
     executor_beside,
+    fits,
     has_block_layout,
     is_array,
     is_host,
@@ -203,6 +204,11 @@ class LinOp(ArrayProtocol, ABC):
         >>> A.apply(np.array([1.0, 1.0]), alpha=2.0)
         array([4., 8.])
         """
+        simple = out is None and beta == 0 and type(alpha) is float and alpha == 1.0
+        if simple and self.partition is None and fits(self, x):
+            result = self.executor.allocate((self.shape[0], 1), x.dtype)
+            self._multiply(x.reshape(-1, 1), result, 1.0, 0.0)
+            return result.reshape(-1)
         alpha, beta = number(alpha, "alpha"), number(beta, "beta")
         if out is None and beta != 0:
             raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")

@@ -25,6 +25,7 @@ from .registry import executor_owning
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
+    from .linop import LinOp
 
 # DLPack's device types, for naming where a foreign array lives.
 _DLPACK_CPU = 1
@@ -109,6 +110,21 @@ def native(executor: Executor, array: object, what: str) -> Array:
             "move one of them"
         )
     return adopted
+
+
+def fits(operator: LinOp, x: object) -> bool:
+    """Return whether the kernels of an operator read ``x`` as it is, a vector of NumPy's.
+
+    So it is most often, and a product of a small matrix takes less than looking at its operands
+    one after the other.
+    """
+    return (
+        type(x) is np.ndarray
+        and x.dtype == operator.dtype
+        and x.shape == operator.shape[1:]
+        and x.flags.c_contiguous
+        and operator.executor.owns(x)
+    )
 
 
 def plain(array: Any, what: str) -> Any:

@@ -73,6 +73,44 @@ private:
   }
 };
 
+// y = A x as a new vector, or None where the operands need more than a kernel: another dtype,
+// several columns, gaps, a tape, or a y whose memory the executor aligns. Products of small
+// matrices take less than what Python does to look at their operands: of 100 rows and 500 entries
+// 0.4 of 9 microseconds.
+struct csr_product_entry {
+  static constexpr const char* operation = "csr.spmv";
+  static constexpr const char* symbol = "csr_product";
+  static constexpr const char* names[] = {"A", "x"};
+  static Object run(const Call& call) {
+    ArrayView x;
+    if (recording() != nullptr || !view_array(call.argument(1), x) || x.ndim != 1 || !x.aligned ||
+        !x.native)
+      return none_object();
+    const CsrArgument argument(call, 0);
+    const int stored = argument.values().type_number;
+    if (x.type_number != stored || stored != computed_in(call, 0) ||
+        x.shape[0] != argument.columns())
+      return none_object();
+    const Object state = state_of(call, 0);
+    return argument.with_arrays([&](const auto& A) { return made(call, A, x, state_in(state)); });
+  }
+
+private:
+  static constexpr i64 kLargest = 65536; // bytes of a y that need not begin a cache line
+
+  template <class T, class I>
+  static Object made(const Call& call, const CsrArrays<T, I>& A, const ArrayView& x,
+                     const std::shared_ptr<CsrState>& state) {
+    const auto typed = std::dynamic_pointer_cast<CsrStateOf<T, T, I>>(state);
+    if (!typed || x.strides[0] != sizeof(T) || A.m * i64(sizeof(T)) > kLargest)
+      return none_object();
+    const NewArray<T> y(A.m);
+    const SpmvOperands<T> o{{reinterpret_cast<const T*>(x.data), 1}, {y.data, 1}, 1, T(1), T(0)};
+    call.submit(A.nnz(), [=](int threads) { typed->spmv(A, o, threads); });
+    return y.object;
+  }
+};
+
 // The state of a kernel for a matrix, or None where the kernel does not pay.
 struct csr_state_entry {
   static constexpr const char* operation = "csr.plan";
@@ -157,8 +195,8 @@ private:
 
 void add_csr_entries(PyObject* module) {
   static PyMethodDef methods[] = {
-      method<csr_spmv_entry>(),     method<csr_state_entry>(),      method<csr_update_entry>(),
-      method<csr_diagonal_entry>(), {nullptr, nullptr, 0, nullptr},
+      method<csr_spmv_entry>(),   method<csr_product_entry>(),  method<csr_state_entry>(),
+      method<csr_update_entry>(), method<csr_diagonal_entry>(), {nullptr, nullptr, 0, nullptr},
   };
   add_methods(module, methods);
 }

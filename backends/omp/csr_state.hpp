@@ -34,7 +34,8 @@ template <class S, class T, class I>
 class CsrRows final : public CsrStateOf<S, T, I> {
 public:
   CsrRows(const CsrArrays<S, I>& A, int parts)
-      : cuts_(balanced_cuts(A.indptr, static_cast<I>(A.m), parts)) {}
+      : cuts_(balanced_cuts(A.indptr, static_cast<I>(A.m), parts)),
+        few_(has_short_rows(A.indptr, static_cast<I>(A.m))) {}
 
   void spmv(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, int threads) const override {
     const int parts = static_cast<int>(cuts_.size()) - 1;
@@ -42,7 +43,7 @@ public:
     const auto rows = [&](I begin, I end) {
       in_pieces(begin, end, piece, [&](i64 from, i64 to) {
         csr_spmv_rows(static_cast<I>(from), static_cast<I>(to), A.indptr, A.indices, A.data,
-                      o.x.data, o.x.ld, o.y.data, o.y.ld, o.k, o.alpha, o.beta);
+                      o.x.data, o.x.ld, o.y.data, o.y.ld, o.k, o.alpha, o.beta, few_);
       });
     };
     if (parts == 1 || threads == 1 || A.nnz() * o.k < kSerialEntries)
@@ -58,6 +59,7 @@ public:
 
 private:
   std::vector<CsrCut<I>> cuts_;
+  bool few_;
 };
 
 // Runs of rows with the same offsets.

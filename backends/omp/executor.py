@@ -137,6 +137,13 @@ class OmpExecutor(Executor):
 
     # ---- work
 
+    def product(self, A: Any, x: Array) -> Array | None:
+        """Return ``A @ x`` by one native call, where nothing needs to know of it."""
+        if self._observer is not None or self.links is not None or A._plan is None:
+            return None
+        made: Array | None = native().csr_product(self, A, x)
+        return made
+
     def call_links(self, function: Callable[[Array], None], array: Array) -> None:
         """Make a total; on a tape it is a call of Python."""
         if native().recording():

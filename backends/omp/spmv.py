@@ -24,6 +24,16 @@ FEW = 1_000
 SELL_DEVIATION = 0.35
 
 
+#: The same for a matrix that one thread multiplies with, whose ``x`` and entries are in its cache:
+#: what takes time is guessing where rows end. One thread of a Zen 4 (2026-11), SELL's time by that
+#: of rows: random columns, 5 a row (deviation / mean 0.45), 1,000 to 5,900 rows 0.83 to 0.46; 10
+#: (0.32), 1,000 and 2,900 rows 0.73 and 0.63; 28 (0.19) 1.1; R-MAT of 6,700 entries 0.92.
+SELL_DEVIATION_SERIAL = 0.25
+
+#: Entries below which SELL's copy is not made: rows took 4.0 microseconds of 3,000, SELL 4.4.
+SELL_FEW = 4_000
+
+
 class _Native(Algorithm):
     """An algorithm whose state is native: the product reads it from the plan of the matrix."""
 
@@ -71,7 +81,8 @@ class Sell(_Native):
     def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
         """Return that the lengths of rows vary, if they do."""
         s = facts.statistics
-        if s.nnz < SERIAL or s.deviation <= SELL_DEVIATION * s.mean:
+        least = SELL_DEVIATION if s.nnz >= SERIAL else SELL_DEVIATION_SERIAL
+        if s.nnz < SELL_FEW or s.deviation <= least * s.mean:
             return None
         return "row lengths vary: rows of similar length advance together, long ones cut"
 

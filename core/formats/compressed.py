@@ -12,6 +12,7 @@ from ..algorithm import PRODUCTS
 from ..dtypes import name_of, stored_dtype
 from ..errors import InvalidArgument
 from ..operations import matrix as operations
+from ..program import recording
 from ..statistics import RowStatistics, row_statistics
 from ..store import Key, PatternStore, ValueStore
 from .base import Matrix
@@ -169,6 +170,13 @@ class CompressedRows(Matrix):
     def storage_dtype(self) -> np.dtype[Any]:
         """The dtype that the values are stored in; products are computed in :attr:`dtype`."""
         return np.dtype(self.data.dtype)
+
+    def __matmul__(self, other: Any) -> Any:
+        if type(other) is np.ndarray and recording() is None:
+            made = self.executor.product(self, other)
+            if made is not None:
+                return made
+        return super().__matmul__(other)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.csr_spmv, self, x, y, alpha, beta)
