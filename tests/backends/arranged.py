@@ -1,0 +1,289 @@
+"""What a signature cannot say of an operation's inputs: values that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wollemi.core.operation import OPERATIONS
+from wollemi.core.registry import executor as executor_by_name
+
+from .graphs import ARRANGE_GRAPHS
+
+REFERENCE = executor_by_name("reference")
+
+# Vectors of a basis: few, so that its end is met.
+STEPS = 4
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    """Return numbers of either sign (any phase) between 1/2 and 3/2 in size."""
+    size = rng.uniform(0.5, 1.5, shape)
+    if np.dtype(dtype).kind == "c":
+        return (size * np.exp(2j * np.pi * rng.random(shape))).astype(dtype)
+    return (size * rng.choice([-1.0, 1.0], shape)).astype(dtype)
+
+
+def _sorted(values: dict[str, Any], extents: dict[str, int]) -> None:
+    values["A"] = values["A"].sort()
+
+
+def _the_product(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Give C the pattern of the product."""
+    values["C"] = values["A"] @ values["B"]
+
+
+def _only_what_counts(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put NaN wherever ``count`` says that nothing is."""
+    for c, count in enumerate(values["count"]):
+        if "basis" in values:
+            values["basis"][count:, :, c] = np.nan
+        if "hessenberg" in values:
+            triangle = np.tri(STEPS, dtype=bool).T
+            triangle[count:] = triangle[:, count:] = False
+            values["hessenberg"][~triangle, c] = np.nan
+            values["hessenberg"][range(count), range(count), c] *= 4
+
+
+def _first_residual(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put zeros behind ``g_j``, as ``gmres.start`` leaves them."""
+    values["g"][values["step"][0] + 1 :] = 0
+
+
+def _some_lost_digits(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Let half of the columns need a second projection."""
+    values["after"][: (extents["k"] + 1) // 2] *= 1e-3
+
+
+def _some_are_missing(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Let there be no extra vectors for half of the columns, and NaN in their place."""
+    missing = slice(0, (extents["k"] + 1) // 2)
+    values["size"][:, missing] = 0
+    values["extra"][:, :, missing] = np.nan
+    values["step"][0], values["first"] = 2, values["first"] % 4
+
+
+def _a_pattern_with_its_diagonal(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put a small matrix with sorted rows and a large diagonal where its arrays are expected."""
+    n, rng = min(extents["n"], 12), np.random.default_rng(extents["n"])
+    index = values["indptr"].dtype
+    full = (rng.random((n, n)) < 0.4) | np.eye(n, dtype=bool)
+    rows, indices = (part.astype(index) for part in np.nonzero(full))
+    by_columns = np.lexsort((rows, indices)).astype(index)
+    of_pattern = {
+        "indptr": np.searchsorted(rows, np.arange(n + 1)).astype(index),
+        "indices": indices,
+        "rows": rows,
+        "columns": np.searchsorted(indices[by_columns], np.arange(n + 1)).astype(index),
+        "entries": by_columns,
+        "diagonal": np.flatnonzero(rows == indices).astype(index),
+    }
+    values |= {name: array for name, array in of_pattern.items() if name in values}
+    for name in ("a", "v", "next", "data"):
+        if name in values:
+            shape = (rows.size, *values[name].shape[1:])
+            made = numbers(rng, shape, values[name].dtype)
+            made[rows == indices] *= 8
+            values[name] = made
+    if "x" in values:
+        values["x"] = numbers(rng, (n, values["x"].shape[1]), values["x"].dtype)
+
+
+def _a_triangle(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put a small matrix there, and the rows of a level, or all rows of a triangle in order."""
+    upper = values["upper"] = values["upper"] % 2
+    _a_pattern_with_its_diagonal(values, extents)
+    n, index = values["indptr"].size - 1, values["indptr"].dtype
+    if "level" in values:
+        values["level"] = np.full(n, -77, index)
+        return
+    values["inverse"] = numbers(np.random.default_rng(n), (n,), values["data"].dtype)
+    values["data"] /= 8
+    level = np.zeros(n, index)
+    arrays = (values["indptr"], values["indices"], upper)
+    REFERENCE.run(OPERATIONS["triangular.levels"], *arrays, level)
+    rows = np.argsort(level, kind="stable").astype(index)
+    bounds = np.searchsorted(level[rows], np.arange(level.max(initial=-1) + 2)).astype(index)
+    if "bounds" in values:
+        values |= {"rows": rows, "bounds": bounds}
+    else:
+        values["rows"] = rows[level[rows] == min(1, level.max(initial=0))]
+
+
+def _an_inverse_on_a_pattern(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put a small matrix and a pattern there; a triangle has that of its own rows."""
+    if "upper" in values:
+        values["upper"] %= 2
+    _a_pattern_with_its_diagonal(values, extents)
+    n, index, dtype = values["indptr"].size - 1, values["indptr"].dtype, values["data"].dtype
+    rng = np.random.default_rng(n + 1)
+    pattern = (rng.random((n, n)) < 0.3) | np.eye(n, dtype=bool)
+    if "upper" in values:
+        half = np.triu if values["upper"] else np.tril
+        pattern = half(pattern)
+        row = np.repeat(np.arange(n), np.diff(values["indptr"]))
+        inside = values["indices"] > row if values["upper"] else values["indices"] < row
+        values["data"] = values["data"][inside]
+        values["indices"] = values["indices"][inside]
+        values["indptr"] = np.searchsorted(row[inside], np.arange(n + 1)).astype(index)
+    row, columns = np.nonzero(pattern)
+    values["pointers"] = np.searchsorted(row, np.arange(n + 1)).astype(index)
+    values["columns"] = columns.astype(index)
+    values["w"] = np.full(columns.size, np.nan, dtype)
+    values["rows"] = np.arange(n)[:: 2 if n > 3 else 1].astype(index)
+    if "work" in values:
+        width = int(pattern.sum(axis=1).max(initial=0))
+        values |= {"width": width, "count": values["rows"].size}
+        values["work"] = np.zeros(width * (width + 1) * values["rows"].size, dtype)
+        if n > 2:  # a row and its diagonal entry have no inverse
+            values["data"][values["indptr"][2] : values["indptr"][3]] = 0
+
+
+def _factors_by_thresholds(values: dict[str, Any], extents: dict[str, int]) -> None:
+    _a_pattern_with_its_diagonal(values, extents)
+    n, fill = values["indptr"].size - 1, 3
+    values |= {"fill": fill, "drop": 0.05}
+    for name, entries in (("lower", n * fill), ("upper", n * (fill + 1))):
+        values[name] = np.full(entries, np.nan, values["a"].dtype)
+        values[f"{name}_indices"] = np.full(entries, -77, values["indptr"].dtype)
+        values[f"{name}_length"] = np.full(n, -77, values["indptr"].dtype)
+
+
+def _costs(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put real costs of a random pattern there; in some patterns a row is empty."""
+    _a_pattern_with_its_diagonal(values, extents)
+    n, rng = values["indptr"].size - 1, np.random.default_rng(extents["n"])
+    if "cost" in values:
+        values["cost"] = rng.random(values["indices"].size).astype(values["cost"].dtype)
+    if n > 6:
+        kept = np.repeat(np.arange(n), np.diff(values["indptr"])) != 4
+        values |= {name: values[name][kept] for name in ("cost", "indices") if name in values}
+        length = values["indptr"][5] - values["indptr"][4]
+        values["indptr"] = values["indptr"].copy()
+        values["indptr"][5:] -= length
+    if "color" in values:
+        values["color"] = np.full(n, -77, values["indptr"].dtype)
+        return
+    values["column"] = np.full(n, -77, values["indptr"].dtype)
+    for name in ("u", "v"):
+        values[name] = np.full(n, np.nan, values["cost"].dtype)
+
+
+def _nearly_symmetric(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Make a square matrix of which most entries have a mirror image; a fifth is not sorted."""
+    n, data, index = extents["n"], values["data"], values["indices"].dtype
+    rows = values["rows"] = int(np.sqrt(1.4 * n)) + 2
+    i, j = np.indices((rows, rows))
+    i, j = (places[:n] for places in np.nonzero((i * j + i + j) % 7 != 6))
+    image = np.searchsorted(i * rows + j, j * rows + i).clip(0, max(n - 1, 0))
+    stored = (i[image] == j) & (j[image] == i)
+    data[...] = np.where((i > j)[:, None], np.where(stored[:, None], data[image].conj(), 0), data)
+    data[(i + j) % 11 == 0] *= 2  # a diagonal of this is not real, if numbers are complex
+    values["indptr"] = np.searchsorted(i, np.arange(rows + 1)).astype(index)
+    values["indices"] = (j[::-1] if n % 5 == 0 else j).astype(index)
+
+
+def _scan(values: dict[str, Any], extents: dict[str, int]) -> None:
+    values["lengths"] %= 5
+    values["indptr"] = np.full(values["lengths"].size + 1, -77, values["lengths"].dtype)
+
+
+WIDTH = 9  # columns of the rows below
+
+
+def _rows(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Make rows of random lengths, some of them empty; two matrices are sorted."""
+    m, index = extents["m"], next(v.dtype for v in values.values() if getattr(v, "ndim", 0))
+    rng = np.random.default_rng(m)
+    dtype = values["values"].dtype if "values" in values else np.dtype(np.float64)
+    for other in ("", "other_"):
+        if f"{other}begin" in values:
+            columns = [
+                (np.sort if "other_begin" in values else np.asarray)(
+                    rng.choice(WIDTH, int(rng.integers(0, 5)), replace="other_begin" not in values)
+                )
+                for _ in range(m)
+            ]
+            ends = np.cumsum([0] + [c.size for c in columns]).astype(index)
+            values[f"{other}begin"], values[f"{other}end"] = ends[:-1], ends[1:]
+            _entries(values, other, np.concatenate([*columns, []]).astype(index), dtype, rng)
+    if "dense" in values:
+        values |= {"row_step": WIDTH, "column_step": 1, "dense": numbers(rng, (m * WIDTH,), dtype)}
+        values["result"] = np.full_like(values["values"], np.nan)
+    _room_for_rows(values)
+
+
+def _entries(values: Any, other: str, indices: Any, dtype: Any, rng: Any) -> None:
+    if f"{other}indices" in values:
+        values[f"{other}indices"] = indices
+    if f"{other}values" in values:
+        made = numbers(rng, indices.shape, dtype)
+        made[::3] = 0
+        values[f"{other}values"] = made
+
+
+def _taken_rows(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Name rows of a matrix of eight."""
+    rng, index = np.random.default_rng(extents["m"]), values["rows"].dtype
+    lengths = np.array([3, 0, 1, 4, 0, 0, 2, 1])
+    values["indptr"] = np.cumsum([0, *lengths]).astype(index)
+    values["rows"] = rng.integers(0, lengths.size, extents["m"]).astype(index)
+    if "values" in values:
+        entries = rng.integers(0, WIDTH, lengths.sum()).astype(index)
+        _entries(values, "", entries, values["values"].dtype, rng)
+    _room_for_rows(values)
+
+
+def _room_for_rows(values: dict[str, Any]) -> None:
+    """Say where the rows of a new matrix begin, as counting its entries would."""
+    if "target" not in values:
+        return
+    index = values["target"].dtype
+    if "rows" in values:
+        lengths = np.diff(values["indptr"])[values["rows"]]
+    else:
+        count = "count_products" if "other_begin" in values else "count_nonzeros"
+        operation = OPERATIONS[f"rows.{count}"]
+        lengths = np.empty(values["begin"].size, index)
+        known = values | {"lengths": lengths, "total": np.empty(1, np.int64)}
+        REFERENCE.run(operation, *(known[p.name] for p in operation.parameters))
+    values["target"] = np.cumsum([0, *lengths]).astype(index)
+    room = int(values["target"][-1])
+    values["new_indices"] = np.full(room, -77, index)
+    values["new_values"] = np.full(room, np.nan, values["values"].dtype)
+
+
+# What a signature cannot say of an operation's inputs.
+ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
+    **ARRANGE_GRAPHS,
+    **{
+        f"rows.{name}": _rows
+        for name in ("examine", "count_nonzeros", "total", "largest", "smallest", "diagonal")
+    },
+    **{f"rows.{name}": _rows for name in ("scale", "drop_zeros", "count_products", "multiply")},
+    "rows.lengths": _taken_rows,
+    "rows.take": _taken_rows,
+    "scan.pointers": _scan,
+    "csr.sum_duplicates": _sorted,
+    "csr.matmul_values": _the_product,
+    "gmres.reproject": _some_lost_digits,
+    "gmres.resubtract": _some_lost_digits,
+    "gmres.extend": _first_residual,
+    "gmres.augment": _some_are_missing,
+    "facts.symmetry": _nearly_symmetric,
+    "parilu.sweep": _a_pattern_with_its_diagonal,
+    "triangular.factorize": _a_pattern_with_its_diagonal,
+    "triangular.levels": _a_triangle,
+    "triangular.level": _a_triangle,
+    "triangular.substitute": _a_triangle,
+    "triangular.threshold": _factors_by_thresholds,
+    "isai.triangle": _an_inverse_on_a_pattern,
+    "isai.general": _an_inverse_on_a_pattern,
+    "ordering.matching": _costs,
+    "ordering.colors": _costs,
+    "gmres.rotate": _first_residual,
+    "gmres.solve": _only_what_counts,
+    "gmres.combine": _only_what_counts,
+}
