@@ -75,7 +75,7 @@ class GroupEdge(Edge):
         try:
             for name, array in given.items():
                 arrays[name] = None if array is None else _taken(self.executor, array, name)
-        except Exception as raised:
+        except Exception as raised:  # whatever it is, the other members must hear of it
             error = raised
         found = {name: _described(array) for name, array in arrays.items()}
         told = self.links.all((found, about, None if error is None else _named(error)))

@@ -149,7 +149,7 @@ def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any
     error, found = None, None
     try:
         found = None if A is None else host_rows(A)
-    except Exception as raised:
+    except Exception as raised:  # whatever it is, the other members must hear of it
         error = raised
     facts = None if found is None else (found[0], str(found[1][2].dtype), found[1][1].size)
     told = links.all((facts, None if error is None else f"{type(error).__name__}: {error}"))
@@ -182,7 +182,7 @@ def share_from_first(found: Any, member: Executor, partition: Any, columns: Any)
                 partition, columns, found[0], links.size, links.block, found[1]
             )
             sent = [(parted, other, rows_of(parted, rank, *found[1])) for rank in range(links.size)]
-        except Exception as error:
+        except Exception as error:  # whatever it is, the other members must hear of it
             failed = error
     told = links.all(None if failed is None else f"{type(failed).__name__}: {failed}")
     if failed is not None:
@@ -224,7 +224,7 @@ def _member_rows(member: Executor, rows: Any, shape: tuple[int, int], columns: A
     made: Rows | None = None
     try:
         made = _checked_rows(rows, shape[1])
-    except Exception as raised:
+    except Exception as raised:  # whatever it is, the other members must hear of it
         error = raised
     count = 0 if made is None else made[0].size - 1
     kind = None if made is None else str(made[2].dtype)

@@ -199,7 +199,7 @@ class Group:
             return program(member)
         except KeyboardInterrupt:
             raise  # all members raise it, each in the same total
-        except BaseException:
+        except BaseException:  # whatever it is, the others must not wait for this member
             self._stage.abort()
             raise
         finally:

@@ -159,7 +159,7 @@ class MpiLinks(HostLinks):
             except (KeyboardInterrupt, MemberFailed):
                 self.asked = self.interrupts_seen = max(self.asked, self.interrupts_seen)
                 raise
-            except Exception as error:
+            except Exception as error:  # whatever it is, the other members must hear of it
                 self.tell(error)
                 raise
         if mine and self.interrupts_seen == before:
@@ -343,7 +343,7 @@ def _own_executor(communicator: Any) -> str:
                 from ..registry import backend
 
                 devices = backend(name).devices()
-            except Exception:
+            except Exception:  # no library, no driver or no device: each vendor has its own errors
                 continue
             if len(devices) >= size:
                 return devices[rank]

@@ -88,7 +88,7 @@ def together(links: Any, work: Callable[[], T]) -> T:
     found: Any = None
     try:
         found = work()
-    except Exception as raised:
+    except Exception as raised:  # whatever it is, the other members must hear of it
         error = raised
     told = links.all(None if error is None else f"{type(error).__name__}: {error}")
     if error is not None:

@@ -313,7 +313,7 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
 
     try:
         found = mmread(cast("IO[bytes]", body), spmatrix=False)
-    except Exception as error:
+    except Exception as error:  # the reader raises whatever its parser meets
         if body.error is not None and not isinstance(body.error, InvalidMatrix):
             raise body.error from None
         match = _LINE.match(str(error))

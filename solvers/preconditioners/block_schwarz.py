@@ -145,7 +145,7 @@ class BlockSchwarz(Preconditioner):
         self.blocks_matrix.update_values(values)
         try:
             self.local_inverse.update()  # type: ignore[attr-defined]
-        except BaseException:
+        except BaseException:  # Ctrl-C too: an update that failed leaves nothing half-changed
             self.blocks_matrix.update_values(before)
             raise
         self.notes += getattr(self.local_inverse, "notes", [])

@@ -409,7 +409,7 @@ def built(owner: Any, builder: GraphBuilder, add_to: Any) -> Any:
     try:
         add_to(builder)
         graph = builder.finish()
-    except BaseException:
+    except BaseException:  # Ctrl-C too: nobody would free it later
         builder.discard()
         raise
     # Not at exit: CUDA is gone by then.

@@ -147,9 +147,10 @@ class Slab(GpuAlgorithm):
             return f"it is for {' and '.join(DTYPES)}, not {facts.dtype}"
         if max(facts.statistics.nnz, facts.statistics.rows * self._count(on, facts)) >= 2**31:
             return "it counts entries in 32 bits"
-        room = on.executor.device.shared_bytes
-        if room < LEAST_BYTES:
-            return f"it needs {LEAST_BYTES} bytes of shared memory in a block, and there are {room}"
+        available = on.executor.device.shared_bytes
+        if available < LEAST_BYTES:
+            needed = f"it needs {LEAST_BYTES} bytes of shared memory in a block"
+            return f"{needed}, and there are {available}"
         return None
 
     def _height(self, on: Adapter) -> int:

@@ -131,7 +131,7 @@ class Tiling(NamedTuple):
         Blocks of threads; each has an equal share of all steps of all tiles.
     stages : int
         Steps that a block has in shared memory.
-    room : int
+    value_bytes : int
         Bytes there for the values of a step of 64 rows.
     shared : int
         Bytes of shared memory.
@@ -141,7 +141,7 @@ class Tiling(NamedTuple):
     panels: int
     shares: int
     stages: int
-    room: int
+    value_bytes: int
     shared: int
 
 
@@ -152,12 +152,12 @@ def tiling(
     itemsize = 4 if dtype == "float32" else 2
     shape = kernels.tile_shape(dtype, columns)
     panels = -(-columns // shape.columns)
-    room = -(-pattern.most * UNIT * itemsize // 128) * 128
-    stage = kernels.dense_bytes(dtype, shape.columns) + shape.groups * (META + room)
+    value_bytes = -(-pattern.most * UNIT * itemsize // 128) * 128
+    stage = kernels.dense_bytes(dtype, shape.columns) + shape.groups * (META + value_bytes)
     stages = min(kernels.MOST_STAGES, (shared_bytes - kernels.BARRIERS) // stage)
     tiles = -(-pattern.blocks // shape.groups) * panels
     shares = tensor_choice.shares(tiles, pattern.steps, multiprocessors)
-    return Tiling(shape, panels, shares, stages, room, kernels.BARRIERS + stages * stage)
+    return Tiling(shape, panels, shares, stages, value_bytes, kernels.BARRIERS + stages * stage)
 
 
 _TILES: Key[TilePattern | None] = Key("tiles of tensor cores")
@@ -254,9 +254,9 @@ class TensorCores(GpuAlgorithm):
                 kernels.product(groups),
                 cut.shares,
                 (
-                    m, k, pattern.blocks, steps, cut.panels, cut.stages, cut.room, pattern.masks,
-                    pattern.starts, of_A["values"], of_A["exponents"], place["dense"],
-                    of_A["bad"], bad_rows, place["bad_dense"], strips,
+                    m, k, pattern.blocks, steps, cut.panels, cut.stages, cut.value_bytes,
+                    pattern.masks, pattern.starts, of_A["values"], of_A["exponents"],
+                    place["dense"], of_A["bad"], bad_rows, place["bad_dense"], strips,
                     place["verdict"], out, of_C.rows, alpha, beta, place["partial"],
                 ),
                 dtype,

@@ -191,11 +191,11 @@ class CudaExecutor(GpuExecutor):
         """Return NumPy copies of contiguous arrays, after the work that makes them."""
         places = np.cumsum([0, *(-(-int(a.nbytes) // 16) * 16 for a in arrays)])
         with self._here("copy to the host"):
-            cuda, room = self.xp.cuda, self._pinned.bytes(self.xp, int(places[-1]))
+            cuda, staging = self.xp.cuda, self._pinned.bytes(self.xp, int(places[-1]))
             stream = cuda.get_current_stream()
             for array, begin in zip(arrays, places, strict=False):
                 cuda.runtime.memcpyAsync(
-                    room.ctypes.data + int(begin),
+                    staging.ctypes.data + int(begin),
                     array.data.ptr,
                     array.nbytes,
                     cuda.runtime.memcpyDeviceToHost,
@@ -203,7 +203,7 @@ class CudaExecutor(GpuExecutor):
                 )
             stream.synchronize()
         return [
-            room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape).copy()
+            staging[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape).copy()
             for array, begin in zip(arrays, map(int, places), strict=False)
         ]
 
