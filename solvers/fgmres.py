@@ -26,6 +26,9 @@ class Fgmres(Gmres):
         Approximates the inverse of ``A``, from the right; it need not be linear.
     restart : int
         Iterations of a cycle; twice as many vectors are kept.
+    basis : {"float32", "float16", "bfloat16"}, optional
+        As for :class:`Gmres`; the preconditioned vectors, which are read once a cycle, stay in the
+        solver's dtype.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`; ``maxiter`` counts iterations, not cycles.
 
@@ -64,7 +67,7 @@ class Fgmres(Gmres):
 
     def allocate_extra(self, work: Workspace) -> None:
         """Make the vectors that stand for preconditioned ones at the end of a cycle: none."""
-        work.extra, work.first = work.basis, self.longest + 1
+        work.extra, work.first = work.directions, self.longest + 1
         work.array("size", (self.longest + 1, work.k), real_dtype(work.dtype))
 
     def iterate(self, work: Workspace) -> None:

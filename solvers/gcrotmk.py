@@ -50,6 +50,8 @@ class Gcrotmk(Fgmres):
         Vectors that are kept; ``restart`` by default.
     recycle : bool
         Whether they are kept for the next solve. Solves then depend on those before them.
+    basis : {"float32", "float16", "bfloat16"}, optional
+        As for :class:`Fgmres`; the vectors that are kept stay in the solver's dtype.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`; ``maxiter`` counts iterations, not cycles.
 

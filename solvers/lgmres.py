@@ -30,6 +30,8 @@ class Lgmres(Fgmres):
         Iterations of a cycle with Krylov vectors.
     augmentation : int
         Corrections that are kept; as many more iterations has a cycle. 1 to 3 are usual.
+    basis : {"float32", "float16", "bfloat16"}, optional
+        As for :class:`Fgmres`.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`; ``maxiter`` counts iterations, not cycles.
 

@@ -20,6 +20,7 @@ class SyclSteps(Steps):
         grid: tuple[int, int],
         arguments: tuple[Any, ...],
         dtype: Any,
+        stored: Any = None,
         **constants: int,
     ) -> None:
         """Launch a kernel, or the one that CPUs have for it."""
@@ -30,7 +31,7 @@ class SyclSteps(Steps):
             family = templates.CPU_GMRES_SMALL
         else:
             kernel, family = own, templates.CPU_GMRES
-        self.executor.launch(kernel, family, grid, arguments, dtype, **constants)
+        self.executor.launch(kernel, family, grid, arguments, dtype, stored=stored, **constants)
 
     def elements(self, rows: int, k: int) -> tuple[int, int]:
         """Return the grid of work-items that share elements one by one."""

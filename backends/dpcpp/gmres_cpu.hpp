@@ -19,11 +19,11 @@ constexpr int AT_ONCE = 4;
 // What one lane has of a basis and of a vector w, in one column c. If FLAT, `e` counts elements of
 // blocks without gaps, which neighbouring lanes share; else rows, and the lane is alone in its
 // column.
-template <bool FLAT, class T>
+template <bool FLAT, class T, class S>
 struct lane_share {
   i64 begin, end, step; // of e
   i64 lane, c, k;
-  const T* basis;
+  const S* basis;
   i64 between; // from a basis vector to the next
   mat<T> w;
 
@@ -52,13 +52,13 @@ struct lane_share {
 
   // sums[g distance] += <v_g, w> for G vectors from v on.
   template <int G>
-  WL_DEVICE void dots(i64 first, i64 last, const T* v, T* sums, i64 distance) const {
+  WL_DEVICE void dots(i64 first, i64 last, const S* v, T* sums, i64 distance) const {
     T part[G] = {};
     for_elements(first, last, [&](i64 e) {
       const T value = of_w(e);
 #pragma unroll
       for (int g = 0; g < G; ++g)
-        part[g] += conj(v[g * between + in_basis(e)]) * value;
+        part[g] += conj(raised<T>(v[g * between + in_basis(e)])) * value;
     });
 #pragma unroll
     for (int g = 0; g < G; ++g)
@@ -83,16 +83,16 @@ struct lane_share {
 
   // w += sum of factor(g) v_g for G vectors from v on.
   template <int G, class Factor>
-  WL_DEVICE void add(i64 first, i64 last, const T* v, const Factor& factor) const {
+  WL_DEVICE void add(i64 first, i64 last, const S* v, const Factor& factor) const {
     T factors[G];
 #pragma unroll
     for (int g = 0; g < G; ++g)
-      factors[g] = factor(g);
+      factors[g] = without_unit<S>(T(factor(g)));
     for_elements(first, last, [&](i64 e) {
       T sum = of_w(e);
 #pragma unroll
       for (int g = 0; g < G; ++g)
-        multiply_add(sum, factors[g], v[g * between + in_basis(e)]);
+        multiply_add(sum, factors[g], raised<T>(v[g * between + in_basis(e)]));
       of_w(e) = sum;
     });
   }
@@ -132,21 +132,21 @@ struct slots {
 };
 
 // Calls body(share) for all columns that this lane has a part in.
-template <class T, class Body>
-WL_DEVICE void for_shares(const item& it, i64 n, i64 k, const T* basis, mat<T> w,
+template <class T, class S, class Body>
+WL_DEVICE void for_shares(const item& it, i64 n, i64 k, const S* basis, mat<T> w,
                           const Body& body) {
   const rows_of rows(it, n);
   const i64 lane = own_lane(), step = slots(k, w.ld).used;
   if (k == 1 && w.ld == 1) {
     // apart, because all that depends on the column is the same in all lanes
-    body(lane_share<true, T>{rows.begin, rows.end, LANES, lane, 0, 1, basis, n, w});
+    body(lane_share<true, T, S>{rows.begin, rows.end, LANES, lane, 0, 1, basis, n, w});
   } else if (slots(k, w.ld).flat) {
     if (lane < step)
-      body(lane_share<true, T>{rows.begin * k, rows.end * k, step, lane, lane % k, k, basis, n * k,
-                               w});
+      body(lane_share<true, T, S>{rows.begin * k, rows.end * k, step, lane, lane % k, k, basis,
+                                  n * k, w});
   } else {
     for (i64 c = lane; c < k; c += LANES)
-      body(lane_share<false, T>{rows.begin, rows.end, 1, lane, c, k, basis, n * k, w});
+      body(lane_share<false, T, S>{rows.begin, rows.end, 1, lane, c, k, basis, n * k, w});
   }
 }
 
@@ -159,12 +159,11 @@ WL_DEVICE void for_all(const item& it, i64 n, i64 k, const Body& body) {
     body(k == 1 ? e : e / k, k == 1 ? 0 : e % k, e);
 }
 
-template <class T>
+template <class T, class S>
 WL_DEVICE void gmres_start_cpu(const item& it, i64 s, i64 n, i64 k, mat<const T> r, mat<T> v,
-                               T* basis, mat<T> g, i64* count, i64* step, status_of<T> status) {
+                               S* basis, mat<T> g, i64* count, i64* step, status_of<T> status) {
   for_all(it, n, k, [&](i64 row, i64 c, i64 e) {
-    const T value = status.is_running(c) ? r(row, c) / status.norm[c] : T(0);
-    v(row, c) = basis[e] = value;
+    keep_rounded(v(row, c), basis[e], status.is_running(c) ? r(row, c) / status.norm[c] : T(0));
   });
   if (it.block() != 0)
     return;
@@ -177,8 +176,8 @@ WL_DEVICE void gmres_start_cpu(const item& it, i64 s, i64 n, i64 k, mat<const T>
 }
 
 // As gmres_project of backends/simt; `partials` has room for (s + 1) `width` sums a work-group.
-template <int REPEAT, class T>
-WL_DEVICE void gmres_project_cpu(const item& it, i64 s, i64 n, i64 k, const T* basis,
+template <int REPEAT, class T, class S>
+WL_DEVICE void gmres_project_cpu(const item& it, i64 s, i64 n, i64 k, const S* basis,
                                  mat<const T> w, mat<T> h, T* correction, real_t<T>* before,
                                  const real_t<T>* after, const i64* step, status_of<T> status,
                                  T* partials, i32* counter) {
@@ -209,15 +208,15 @@ WL_DEVICE void gmres_project_cpu(const item& it, i64 s, i64 n, i64 k, const T* b
     if (i == vectors) {
       before[c] = square_root(real(total));
     } else if constexpr (REPEAT) {
-      correction[i * k + c] = total;
+      correction[i * k + c] = without_unit<S>(total);
     } else {
-      h(i, c) = total;
+      h(i, c) = without_unit<S>(total);
     }
   }
 }
 
-template <int REPEAT, class T>
-WL_DEVICE void gmres_subtract_cpu(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<T> w,
+template <int REPEAT, class T, class S>
+WL_DEVICE void gmres_subtract_cpu(const item& it, i64 s, i64 n, i64 k, const S* basis, mat<T> w,
                                   mat<const T> h, mat<T> sums, const real_t<T>* before,
                                   real_t<T>* after, const i64* step, status_of<T> status,
                                   real_t<T>* partials, i32* counter) {
@@ -244,25 +243,25 @@ WL_DEVICE void gmres_subtract_cpu(const item& it, i64 s, i64 n, i64 k, const T* 
     }
 }
 
-template <class T>
+template <class T, class S>
 WL_DEVICE void gmres_append_cpu(const item& it, i64 s, i64 n, i64 k, mat<const T> w,
-                                const real_t<T>* after, mat<T> v, T* basis, i64* step,
+                                const real_t<T>* after, mat<T> v, S* basis, i64* step,
                                 status_of<T> status, i32* counter) {
   const i64 j = *step;
-  T* const next = basis + (j + 1) * n * k;
+  S* const next = basis + (j + 1) * n * k;
   for_all(it, n, k, [&](i64 row, i64 c, i64 e) {
     if (!status.is_running(c))
       return;
     const real_t<T> length = after[c];
-    v(row, c) = next[e] = length == real_t<T>(0) ? T(0) : w(row, c) / length;
+    keep_rounded(v(row, c), next[e], length == real_t<T>(0) ? T(0) : w(row, c) / length);
   });
   // every work-group has read the step by then
   if (is_last_block(it, counter) && own_lane() == 0)
     *step = j + 1;
 }
 
-template <class T>
-WL_DEVICE void gmres_combine_cpu(const item& it, i64 s, i64 n, i64 k, const T* basis,
+template <class T, class S>
+WL_DEVICE void gmres_combine_cpu(const item& it, i64 s, i64 n, i64 k, const S* basis,
                                  mat<const T> y, const i64* count, mat<T> u) {
   for_shares<T>(it, n, k, basis, u, [&](const auto& share) {
     share.for_tiles([&](i64 first, i64 last) {

@@ -19,10 +19,11 @@ class CudaSteps(Steps):
         grid: int,
         arguments: tuple[Any, ...],
         dtype: Any,
+        stored: Any = None,
         **constants: int,
     ) -> None:
         """Launch a kernel on arguments as its signature has them."""
-        self.executor.launch_simt(kernel, grid, arguments, dtype, **constants)
+        self.executor.launch_simt(kernel, grid, arguments, dtype, stored=stored, **constants)
 
     def elements(self, rows: int, k: int) -> int:
         """Return a work-item for each element."""

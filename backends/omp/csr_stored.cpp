@@ -12,26 +12,21 @@ struct Storage {
   using computed = T;
 };
 
-// Calls body(Storage<S, T>()) with the types of these numbers; false if there is no such pair. They
-// are those of STORED_UNDER in core/operation.py.
+template <class T, class Body>
+bool with_lower(int stored, Body&& body) {
+  using Lower = typename detail::lower_than<T>::types;
+  return detail::with_one_of(stored, Lower(),
+                             [&](auto value) { body(Storage<decltype(value), T>()); });
+}
+
+// Calls body(Storage<S, T>()) with the types of these numbers; false if there is no such pair.
 template <class Body>
 bool with_storage(int stored, int computed, Body&& body) {
-  const auto is = [=](int s, int t) { return stored == s && computed == t; };
-  if (is(detail::FLOAT32, detail::FLOAT64))
-    body(Storage<float, double>());
-  else if (is(detail::FLOAT16, detail::FLOAT64))
-    body(Storage<half, double>());
-  else if (is(detail::BFLOAT16, detail::FLOAT64))
-    body(Storage<bfloat, double>());
-  else if (is(detail::FLOAT16, detail::FLOAT32))
-    body(Storage<half, float>());
-  else if (is(detail::BFLOAT16, detail::FLOAT32))
-    body(Storage<bfloat, float>());
-  else if (is(detail::COMPLEX64, detail::COMPLEX128))
-    body(Storage<complex<float>, complex<double>>());
-  else
-    return false;
-  return true;
+  if (computed == detail::FLOAT64)
+    return with_lower<double>(stored, body);
+  if (computed == detail::FLOAT32)
+    return with_lower<float>(stored, body);
+  return computed == detail::COMPLEX128 && with_lower<complex<double>>(stored, body);
 }
 
 // Calls body(Storage<S, T>(), arrays) with the arrays of a matrix.

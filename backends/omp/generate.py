@@ -39,6 +39,7 @@ CTYPES = {
     "T": "T",
     "R": "real_t<T>",
     "L": "lower_t<T>",
+    "S": "S",
     "I": "I",
     "u8": "u8",
     "i32": "i32",
@@ -112,7 +113,7 @@ def entry(operation: Operation) -> str:
     symbol = operation.symbol
     parameters = operation.parameters
     kinds = [p.kind if p.is_array else "" for p in parameters]
-    types = [t for t in ("T", "I") if t in kinds]
+    types = [t for t in ("T", "S", "I") if t in kinds]
     body = f"{symbol}<{', '.join(types)}>"
     members = [reading(at, p, operation.is_map) for at, p in enumerate(parameters)]
     if operation.over is not None:
@@ -130,10 +131,11 @@ def entry(operation: Operation) -> str:
         "};",
         *submit,
     ]
-    for kind, what in reversed([(t, {"T": "value", "I": "index"}[t]) for t in types]):
-        at = kinds.index(kind)
+    dispatched = {"T": ("value", ""), "S": ("storage", "<T>"), "I": ("index", "")}
+    for kind in reversed(types):
+        at, (what, of) = kinds.index(kind), dispatched[kind]
         inner = [
-            f"with_{what}_type(call, names[{at}], call.array({at}), [&](auto {what}) {{",
+            f"with_{what}_type{of}(call, names[{at}], call.array({at}), [&](auto {what}) {{",
             f"  using {kind} = decltype({what});",
             *(f"  {line}" for line in inner),
             "});",
@@ -176,6 +178,8 @@ def group_file(group: str, members: list[Operation]) -> str:
     table = "".join(table_lines(operation) for operation in members)
     table += "      {nullptr, nullptr, 0, nullptr},\n"
     launcher = '#include "map.hpp"\n' if any(o.is_map for o in members) else ""
+    if any(p.kind == "S" for o in members for p in o.parameters):
+        launcher += '#include "stored.hpp"\n'
     header = group if len(steps) < len(members) else "step"
     return (
         f'{NOTE}#include "call.hpp"\n{launcher}#include "{header}.hpp"\n\n'

@@ -1,5 +1,5 @@
 // The steps of restarted GMRES. See wollemi.core.operations.gmres; the long loops are in
-// krylov.hpp.
+// krylov.hpp. A basis is stored in S, which is T or lower.
 #pragma once
 
 #include "krylov.hpp"
@@ -8,11 +8,11 @@
 
 namespace wl {
 
-template <class T>
+template <class T, class S>
 struct gmres_start {
   mat<const T> r;
   mat<T> v;
-  T* basis;
+  S* basis;
   mat<T> g;
   i64 *count, *step;
   status_of<T> status;
@@ -29,9 +29,9 @@ struct gmres_start {
   }
 };
 
-template <class T>
+template <class T, class S>
 struct gmres_project {
-  const T* basis;
+  const S* basis;
   mat<const T> w;
   mat<T> h;
   real_t<T>* before;
@@ -41,16 +41,16 @@ struct gmres_project {
 
   void operator()(int threads) const {
     project(
-        Basis<T>{basis, *step + 1, n, k}, w, threads,
+        Basis<S>{basis, *step + 1, n, k}, w, threads,
         [this](i64 c) { return status.is_running(c); },
         [this](i64 i, i64 c, T sum) { h(i, c) = sum; },
         [this](i64 c, real_t<T> norm) { before[c] = norm; });
   }
 };
 
-template <class T>
+template <class T, class S>
 struct gmres_subtract {
-  const T* basis;
+  const S* basis;
   mat<T> w;
   mat<const T> h;
   real_t<T>* after;
@@ -61,7 +61,7 @@ struct gmres_subtract {
   void operator()(int threads) const {
     const i64 vectors = *step + 1;
     combine(
-        Basis<T>{basis, vectors, n, k}, w, false, threads,
+        Basis<S>{basis, vectors, n, k}, w, false, threads,
         [=](i64 c) { return status.is_running(c) ? vectors : 0; },
         [this](i64 i, i64 c) { return -h(i, c); },
         [this](i64 c, real_t<T> norm) { after[c] = norm; });
@@ -81,9 +81,9 @@ bool lost_digits(const status_of<T>& status, i64 c, const real_t<T>* before,
   return status.is_running(c) && after[c] < kKept<real_t<T>> * before[c];
 }
 
-template <class T>
+template <class T, class S>
 struct gmres_reproject {
-  const T* basis;
+  const S* basis;
   mat<const T> w;
   mat<T> correction;
   const real_t<T>*before, *after;
@@ -98,14 +98,14 @@ struct gmres_reproject {
       any = any || lost(c);
     if (any)
       project(
-          Basis<T>{basis, *step + 1, n, k}, w, threads, lost,
+          Basis<S>{basis, *step + 1, n, k}, w, threads, lost,
           [this](i64 i, i64 c, T sum) { correction(i, c) = sum; }, [](i64, real_t<T>) {});
   }
 };
 
-template <class T>
+template <class T, class S>
 struct gmres_resubtract {
-  const T* basis;
+  const S* basis;
   mat<T> w;
   mat<T> h;
   mat<const T> correction;
@@ -126,7 +126,7 @@ struct gmres_resubtract {
     }
     if (any)
       combine(
-          Basis<T>{basis, vectors, n, k}, w, false, threads,
+          Basis<S>{basis, vectors, n, k}, w, false, threads,
           [&](i64 c) { return lost(c) ? vectors : 0; },
           [this](i64 i, i64 c) { return -correction(i, c); },
           [this](i64 c, real_t<T> norm) { after[c] = norm; });
@@ -202,12 +202,12 @@ private:
   }
 };
 
-template <class T>
+template <class T, class S>
 struct gmres_append {
   mat<const T> w;
   const real_t<T>* after;
   mat<T> v;
-  T* basis;
+  S* basis;
   i64* step;
   status_of<T> status;
   i64 n, k, s;
@@ -274,9 +274,9 @@ struct gmres_solve {
   }
 };
 
-template <class T>
+template <class T, class S>
 struct gmres_combine {
-  const T* basis;
+  const S* basis;
   mat<const T> y;
   const i64* count;
   mat<T> u;
@@ -284,7 +284,7 @@ struct gmres_combine {
 
   void operator()(int threads) const {
     combine(
-        Basis<T>{basis, s, n, k}, u, true, threads, [this](i64 c) { return count[c]; },
+        Basis<S>{basis, s, n, k}, u, true, threads, [this](i64 c) { return count[c]; },
         [this](i64 i, i64 c) { return y(i, c); }, [](i64, real_t<T>) {});
   }
 };

@@ -2,11 +2,12 @@
 //
 // A basis is read from memory once per call. Rows go in blocks that stay in the first-level cache
 // while all basis vectors pass by, a few at a time; sums are added up in the order of blocks and
-// parts.
+// parts. A basis may be stored in a lower precision S than the T that is computed in.
 #pragma once
 
 #include <type_traits>
 
+#include "lowered.hpp"
 #include "parallel.hpp"
 #include "types.hpp"
 
@@ -63,14 +64,15 @@ void for_lanes(i64 begin, i64 end, i64 k, bool one_contiguous, Key&& key, Body&&
 }
 
 // sums[g][l] = sum of conj(v_g) w over the steps, for G vectors that lie `between` apart.
-template <int G, int L, class T>
-void dots(const T* v, i64 between, i64 v_step, const T* w, i64 w_step, i64 steps, T (&sums)[G][L]) {
+template <int G, int L, class T, class S>
+void dots(const S* v, i64 between, i64 v_step, const T* w, i64 w_step, i64 steps, T (&sums)[G][L]) {
   T part[G][L] = {};
   for (i64 s = 0; s < steps; ++s, v += v_step, w += w_step)
     for (int g = 0; g < G; ++g) {
+      const RaisedLanes<L, T, S> lanes(v + g * between);
 #pragma omp simd
       for (int l = 0; l < L; ++l)
-        part[g][l] += conj(v[g * between + l]) * w[l];
+        part[g][l] += conj(lanes[l]) * w[l];
     }
   for (int g = 0; g < G; ++g)
     for (int l = 0; l < L; ++l)
@@ -78,21 +80,36 @@ void dots(const T* v, i64 between, i64 v_step, const T* w, i64 w_step, i64 steps
 }
 
 // w += sum of factors[g][l] v_g.
-template <int G, int L, class T>
-void add(const T* v, i64 between, i64 v_step, T* w, i64 w_step, i64 steps,
+template <int G, int L, class T, class S>
+void add(const S* v, i64 between, i64 v_step, T* w, i64 w_step, i64 steps,
          const T (&factors)[G][L]) {
   T factor[G][L];
   for (int g = 0; g < G; ++g)
     for (int l = 0; l < L; ++l)
       factor[g][l] = factors[g][l];
   for (i64 s = 0; s < steps; ++s, v += v_step, w += w_step) {
+    if constexpr (std::is_same_v<S, T>) {
 #pragma omp simd
-    for (int l = 0; l < L; ++l) {
-      T sum = w[l];
+      for (int l = 0; l < L; ++l) {
+        T sum = w[l];
 #pragma GCC unroll 8
-      for (int g = 0; g < G; ++g)
-        sum += factor[g][l] * v[g * between + l];
-      w[l] = sum;
+        for (int g = 0; g < G; ++g)
+          sum += factor[g][l] * v[g * between + l];
+        w[l] = sum;
+      }
+    } else {
+      T sum[L];
+      for (int l = 0; l < L; ++l)
+        sum[l] = w[l];
+#pragma GCC unroll 8
+      for (int g = 0; g < G; ++g) {
+        const RaisedLanes<L, T, S> lanes(v + g * between);
+#pragma omp simd
+        for (int l = 0; l < L; ++l)
+          sum[l] += factor[g][l] * lanes[l];
+      }
+      for (int l = 0; l < L; ++l)
+        w[l] = sum[l];
     }
   }
 }
@@ -131,19 +148,19 @@ void for_blocks(i64 n, i64 k, int parts, Body&& body) {
 
 } // namespace detail
 
-// `vectors` basis vectors of n rows and k columns, one after the other.
-template <class T>
+// `vectors` basis vectors of n rows and k columns, one after the other, times unit<S>.
+template <class S>
 struct Basis {
-  const T* data;
+  const S* data;
   i64 vectors, n, k;
   i64 between() const { return n * k; }
-  const T* at(i64 i, i64 row, i64 c) const { return data + i * between() + row * k + c; }
+  const S* at(i64 i, i64 row, i64 c) const { return data + i * between() + row * k + c; }
   int parts(int threads) const { return vectors * between() < kSerialElements ? 1 : threads; }
 };
 
 // Calls found(i, c, <basis_i, w_c>) and norm(c, |w_c|) for the columns with on(c).
-template <class T, class On, class Found, class Norm>
-void project(const Basis<T>& basis, mat<const T> w, int threads, On&& on, Found&& found,
+template <class S, class T, class On, class Found, class Norm>
+void project(const Basis<S>& basis, mat<const T> w, int threads, On&& on, Found&& found,
              Norm&& norm) {
   using namespace detail;
   const i64 n = basis.n, k = basis.k, vectors = basis.vectors;
@@ -183,7 +200,7 @@ void project(const Basis<T>& basis, mat<const T> w, int threads, On&& on, Found&
       T sum(0);
       for (int part = 0; part < parts; ++part)
         sum += sums[(part * vectors + i) * k + c];
-      found(i, c, sum);
+      found(i, c, without_unit<S>(sum));
     }
     real_t<T> squared(0);
     for (int part = 0; part < parts; ++part)
@@ -193,8 +210,8 @@ void project(const Basis<T>& basis, mat<const T> w, int threads, On&& on, Found&
 }
 
 // w_c += sum of factor(i, c) basis_i over i < count(c), from 0 if `fresh`; then norm(c, |w_c|).
-template <class T, class Count, class Factor, class Norm>
-void combine(const Basis<T>& basis, mat<T> w, bool fresh, int threads, Count&& count,
+template <class S, class T, class Count, class Factor, class Norm>
+void combine(const Basis<S>& basis, mat<T> w, bool fresh, int threads, Count&& count,
              Factor&& factor, Norm&& norm) {
   using namespace detail;
   const i64 n = basis.n, k = basis.k;
@@ -214,7 +231,7 @@ void combine(const Basis<T>& basis, mat<T> w, bool fresh, int threads, Count&& c
         T factors[G][L];
         for (int g = 0; g < G; ++g)
           for (int l = 0; l < L; ++l)
-            factors[g][l] = factor(i + g, k == 1 ? 0 : c + l);
+            factors[g][l] = without_unit<S>(T(factor(i + g, k == 1 ? 0 : c + l)));
         add(basis.at(i, row, c), basis.between(), v_step, to, w_step, steps, factors);
       };
       const i64 vectors = count(c);
@@ -241,9 +258,10 @@ void combine(const Basis<T>& basis, mat<T> w, bool fresh, int threads, Count&& c
 
 enum class Scaling { SKIP, ZERO, DIVIDE };
 
-// v = basis vector `to` = w / length where how(c) says so.
-template <class T, class How>
-void normalize(mat<const T> w, const real_t<T>* length, mat<T> v, T* to, i64 n, i64 k, int threads,
+// v = basis vector `to` = w / length where how(c) says so, both rounded to what the basis is stored
+// in.
+template <class T, class S, class How>
+void normalize(mat<const T> w, const real_t<T>* length, mat<T> v, S* to, i64 n, i64 k, int threads,
                How&& how) {
   using namespace detail;
   const int parts = n * k < kSerialElements ? 1 : threads;
@@ -258,10 +276,13 @@ void normalize(mat<const T> w, const real_t<T>* length, mat<T> v, T* to, i64 n, 
       for (i64 s = 0; s < steps; ++s) {
         const i64 at = row + s * rows_per_step;
         const T* const from = w.data + at * w.ld + c;
-        T *const one = v.data + at * v.ld + c, *const other = to + at * k + c;
+        T* const one = v.data + at * v.ld + c;
+        S* const other = to + at * k + c;
 #pragma omp simd
-        for (int l = 0; l < L; ++l)
-          other[l] = one[l] = zero ? T(0) : from[l] / divisor[l];
+        for (int l = 0; l < L; ++l) {
+          other[l] = lowered<S>(zero ? T(0) : from[l] / divisor[l]);
+          one[l] = without_unit<S>(raised<T>(as_stored<T>(other[l])));
+        }
       }
     };
     for_lanes<kRowLanes<T>>(begin, end, k, k == 1 && w.ld == 1 && v.ld == 1, key, piece);

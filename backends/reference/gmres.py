@@ -7,6 +7,8 @@ digits, and the rotations of section 3.2.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...core.executor import Array, Executor
@@ -15,6 +17,28 @@ from ...core.status import Status
 from ...core.step.events import observe, running
 from .sums import dots, squares
 from .table import kernel
+
+
+def keep(basis: Array, i: int, on: Array, v: Array) -> None:
+    """Store columns of ``v`` as those of the ``i``-th vector; ``v`` becomes what is stored.
+
+    Kernels round numbers of 64 bits to 32 before they round to 16.
+    """
+    if basis.dtype == v.dtype:
+        basis[i][:, on] = v[:, on]
+        return
+    scaled = v[:, on] * v.dtype.type(operations.unit_of(basis.dtype.name))
+    if basis.itemsize == 2:
+        scaled = scaled.astype(np.float32)
+    basis[i][:, on] = scaled.astype(basis.dtype)
+    v[:, on] = stored(basis, i, v.dtype)[:, on]
+
+
+def stored(basis: Array, i: int, dtype: np.dtype[Any]) -> Array:
+    """Return the ``i``-th vector of a basis in the dtype that is computed in."""
+    if basis.dtype == dtype:
+        return basis[i]
+    return basis[i].astype(dtype) / dtype.type(operations.unit_of(basis.dtype.name))
 
 
 @kernel(operations.start)
@@ -32,7 +56,7 @@ def start(
     on = running(status)
     v[...] = 0
     v[:, on] = r[:, on] / status.norm[on]
-    basis[0] = v
+    keep(basis, 0, np.arange(v.shape[1]), v)
     g[...] = 0
     g[0] = status.norm
     count[:] = 0
@@ -53,7 +77,7 @@ def project(
     on = running(status)
     before[on] = np.sqrt(squares(w[:, on]))
     for i in range(step[0] + 1):
-        h[i, on] = dots(basis[i][:, on], w[:, on])
+        h[i, on] = dots(stored(basis, i, w.dtype)[:, on], w[:, on])
 
 
 @kernel(operations.subtract)
@@ -69,7 +93,7 @@ def subtract(
     """Set w -= sum_i h_i basis_i for i <= j; after = |w|."""
     on = running(status)
     for i in range(step[0] + 1):
-        w[:, on] -= h[i, on] * basis[i][:, on]
+        w[:, on] -= h[i, on] * stored(basis, i, w.dtype)[:, on]
     after[on] = np.sqrt(squares(w[:, on]))
 
 
@@ -87,7 +111,7 @@ def reproject(
     """Set correction_i = <basis_i, w> for i <= j where after < 0.1 before."""
     on = lost_digits(status, before, after)
     for i in range(step[0] + 1):
-        correction[i, on] = dots(basis[i][:, on], w[:, on])
+        correction[i, on] = dots(stored(basis, i, w.dtype)[:, on], w[:, on])
 
 
 @kernel(operations.resubtract)
@@ -105,7 +129,7 @@ def resubtract(
     """Where after < 0.1 before: w -= sum correction_i basis_i, h += correction, after = |w|."""
     on = lost_digits(status, before, after)
     for i in range(step[0] + 1):
-        w[:, on] -= correction[i, on] * basis[i][:, on]
+        w[:, on] -= correction[i, on] * stored(basis, i, w.dtype)[:, on]
         h[i, on] += correction[i, on]
     after[on] = np.sqrt(squares(w[:, on]))
 
@@ -176,7 +200,7 @@ def append(
     """Set v = basis_(j+1) = w / after (0 where after is 0); step = j + 1."""
     on = running(status)
     v[:, on] = np.where(after[on] == 0, 0, w[:, on] / after[on])
-    basis[step[0] + 1][:, on] = v[:, on]
+    keep(basis, step[0] + 1, on, v)
     step[0] += 1
 
 
@@ -248,4 +272,4 @@ def combine(executor: Executor, basis: Array, y: Array, count: Array, u: Array) 
     u[...] = 0
     for i in range(basis.shape[0]):
         on = np.flatnonzero(i < count)
-        u[:, on] += y[i, on] * basis[i][:, on]
+        u[:, on] += y[i, on] * stored(basis, i, u.dtype)[:, on]

@@ -1,16 +1,17 @@
 // The steps of restarted GMRES. See wollemi.core.operations.gmres.
 //
-// A basis of s vectors is [s][n][k], small arrays are [s][k]. The work-items of a block are a tile
-// of rows and columns; `j` is the number of the iteration in its cycle.
+// A basis of s vectors is [s][n][k], small arrays are [s][k]. It is stored in S, which is T or a
+// lower dtype, times unit<S>. The work-items of a block are a tile of rows and columns; `j` is the
+// number of the iteration in its cycle.
 #pragma once
 #include "map_simt.hpp"
+#include "narrow.hpp"
 #include "status.hpp"
 #include "triangle.hpp"
 
 namespace wl {
 
 // What a vector must keep of its length not to be projected again: all but a digit.
-// Stewart).
 constexpr double KEPT = 0.1;
 
 template <class R>
@@ -24,16 +25,21 @@ WL_DEVICE bool takes_part(const status_of<T>& status, i64 c, bool repeat, const 
   return status.is_running(c) && (!repeat || lost_digits(after[c], before[c]));
 }
 
+// An element of a vector, as it is stored, and what that is in T.
+template <class T, class S>
+WL_DEVICE void keep_rounded(T& v, S& stored, T value) {
+  stored = lowered<S>(value);
+  v = without_unit<S>(raised<T>(stored));
+}
+
 // v = basis_0 = r / |r|, g = (|r|, 0, ...), count = 0, step = 0.
-template <class T>
-WL_DEVICE void gmres_start(const item& it, i64 s, i64 n, i64 k, mat<const T> r, mat<T> v, T* basis,
+template <class T, class S>
+WL_DEVICE void gmres_start(const item& it, i64 s, i64 n, i64 k, mat<const T> r, mat<T> v, S* basis,
                            mat<T> g, i64* count, i64* step, status_of<T> status) {
   const i64 stride = it.blocks() * WL_BLOCK, mine = it.block() * WL_BLOCK + it.thread();
   for (i64 i = mine; i < n * k; i += stride) {
     const i64 row = i / k, c = i % k;
-    const T value = status.is_running(c) ? r(row, c) / status.norm[c] : T(0);
-    v(row, c) = value;
-    basis[i] = value;
+    keep_rounded(v(row, c), basis[i], status.is_running(c) ? r(row, c) / status.norm[c] : T(0));
   }
   for (i64 i = mine; i < s * k; i += stride)
     g(i / k, i % k) = i < k ? T(status.norm[i]) : T(0);
@@ -55,8 +61,8 @@ struct several {
 
 // One vector: each wave takes every so many vectors of the basis over the block's rows, so that no
 // wave waits for another; the row after the last is w itself.
-template <int REPEAT, class T>
-WL_DEVICE void project_vector(const item& it, i64 n, i64 j, const T* basis, mat<const T> w,
+template <int REPEAT, class T, class S>
+WL_DEVICE void project_vector(const item& it, i64 n, i64 j, const S* basis, mat<const T> w,
                               T* partials) {
   constexpr int waves = WL_BLOCK / WL_WARP, ahead = 8;
   // Whole waves of rows a block, neighbours to neighbours.
@@ -64,7 +70,7 @@ WL_DEVICE void project_vector(const item& it, i64 n, i64 j, const T* basis, mat<
   const i64 begin = it.block() * share, end = begin + share < n ? begin + share : n;
   const i64 many = j + (REPEAT ? 1 : 2);
   for (i64 i = wave_of(it); i < many; i += waves) {
-    const T* const vector = basis + i * n;
+    const S* const vector = basis + i * n;
     T sum{};
     for (i64 first = begin + lane_of(it); first < end; first += ahead * WL_WARP) {
       T mine[ahead], others[ahead];
@@ -72,7 +78,7 @@ WL_DEVICE void project_vector(const item& it, i64 n, i64 j, const T* basis, mat<
       for (int u = 0; u < ahead; ++u) {
         const i64 row = first + u * WL_WARP;
         mine[u] = row < end ? w(row, 0) : T(0);
-        others[u] = i > j ? mine[u] : row < end ? vector[row] : T(0);
+        others[u] = i > j ? mine[u] : row < end ? raised<T>(vector[row]) : T(0);
       }
 #pragma unroll
       for (int u = 0; u < ahead; ++u)
@@ -85,8 +91,8 @@ WL_DEVICE void project_vector(const item& it, i64 n, i64 j, const T* basis, mat<
 }
 
 // Many vectors: a tile of rows and columns, a few vectors of the basis at a time.
-template <int REPEAT, class T>
-WL_DEVICE void project_block(const item& it, i64 n, i64 k, i64 j, const T* basis, mat<const T> w,
+template <int REPEAT, class T, class S>
+WL_DEVICE void project_block(const item& it, i64 n, i64 k, i64 j, const S* basis, mat<const T> w,
                              const real_t<T>* before, const real_t<T>* after,
                              const status_of<T>& status, T* partials) {
   constexpr int at_once = 4;
@@ -104,7 +110,8 @@ WL_DEVICE void project_block(const item& it, i64 n, i64 k, i64 j, const T* basis
 #pragma unroll
         for (int u = 0; u < at_once; ++u)
           if (i + u < many)
-            sums.value[u] += conj(i + u > j ? wi : basis[((i + u) * n + row) * k + c]) * wi;
+            sums.value[u] +=
+                conj(i + u > j ? wi : raised<T>(basis[((i + u) * n + row) * k + c])) * wi;
       }
     sums = t.sum_down(it, sums);
     if (t.row == 0 && c < k)
@@ -115,11 +122,10 @@ WL_DEVICE void project_block(const item& it, i64 n, i64 k, i64 j, const T* basis
 }
 
 // h_i = <basis_i, w> for i <= j, and before = |w|; REPEAT is 1 for the second time, which makes
-// corrections, and takes only the columns that lost digits. `partials` has room for groups * (s +
-// 1)
-// * k.
-template <int REPEAT, class T>
-WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<const T> w,
+// corrections, and takes only the columns that lost digits. `partials` has room for
+// groups * (s + 1) * k.
+template <int REPEAT, class T, class S>
+WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const S* basis, mat<const T> w,
                              mat<T> h, T* correction, real_t<T>* before, const real_t<T>* after,
                              const i64* step, status_of<T> status, T* partials, i32* counter) {
   const i64 j = *step;
@@ -147,17 +153,17 @@ WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const T* basis
     if (row > j) {
       before[c] = square_root(real(total));
     } else if constexpr (REPEAT) {
-      correction[i] = total;
+      correction[i] = without_unit<S>(total);
     } else {
-      h(row, c) = total;
+      h(row, c) = without_unit<S>(total);
     }
   }
 }
 
 // w -= sum_i h_i basis_i for i <= j, after = |w|. The second time h are the corrections, which are
 // added to `sums`.
-template <int REPEAT, class T>
-WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<T> w,
+template <int REPEAT, class T, class S>
+WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const S* basis, mat<T> w,
                               mat<const T> h, mat<T> sums, const real_t<T>* before,
                               real_t<T>* after, const i64* step, status_of<T> status,
                               real_t<T>* partials, i32* counter) {
@@ -175,7 +181,7 @@ WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const T* basi
         T value = w(row, c);
 #pragma unroll 8
         for (i64 i = 0; i <= j; ++i)
-          value -= h(i, c) * basis[(i * n + row) * k + c];
+          value -= without_unit<S>(h(i, c)) * raised<T>(basis[(i * n + row) * k + c]);
         w(row, c) = value;
         sum += square(value);
       }
@@ -353,18 +359,17 @@ WL_DEVICE void gmres_rotate(const item& it, i64 s, i64 k, mat<const T> h, real_t
 }
 
 // v = basis_(j+1) = w / after, or 0 where after is 0; then step = j + 1.
-template <class T>
+template <class T, class S>
 WL_DEVICE void gmres_append(const item& it, i64 s, i64 n, i64 k, mat<const T> w,
-                            const real_t<T>* after, mat<T> v, T* basis, i64* step,
+                            const real_t<T>* after, mat<T> v, S* basis, i64* step,
                             status_of<T> status, i32* counter) {
   const i64 stride = it.blocks() * WL_BLOCK, j = *step;
   for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n * k; i += stride) {
     const i64 row = k == 1 ? i : i / k, c = k == 1 ? 0 : i % k;
     if (!status.is_running(c))
       continue;
-    const T value = after[c] == real_t<T>(0) ? T(0) : w(row, c) / after[c];
-    v(row, c) = value;
-    basis[(j + 1) * n * k + i] = value;
+    keep_rounded(v(row, c), basis[(j + 1) * n * k + i],
+                 after[c] == real_t<T>(0) ? T(0) : w(row, c) / after[c]);
   }
   // Every block has read the step by then.
   if (is_last_block(it, counter) && it.thread() == 0)
@@ -427,8 +432,8 @@ WL_DEVICE void gmres_solve(const item& it, i64 s, i64 k, const T* hessenberg, ma
 }
 
 // u = sum_i y_i basis_i for i < count.
-template <class T>
-WL_DEVICE void gmres_combine(const item& it, i64 s, i64 n, i64 k, const T* basis, mat<const T> y,
+template <class T, class S>
+WL_DEVICE void gmres_combine(const item& it, i64 s, i64 n, i64 k, const S* basis, mat<const T> y,
                              const i64* count, mat<T> u) {
   const i64 stride = it.blocks() * WL_BLOCK;
   for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n * k; i += stride) {
@@ -436,8 +441,8 @@ WL_DEVICE void gmres_combine(const item& it, i64 s, i64 n, i64 k, const T* basis
     T sum{};
 #pragma unroll 8
     for (i64 l = 0; l < count[c]; ++l)
-      sum += y(l, c) * basis[l * n * k + i];
-    u(row, c) = sum;
+      sum += y(l, c) * raised<T>(basis[l * n * k + i]);
+    u(row, c) = without_unit<S>(sum);
   }
 }
 

@@ -38,9 +38,13 @@ class Steps(ABC):
         grid: Grid,
         arguments: tuple[Any, ...],
         dtype: Any,
+        stored: Any = None,
         **constants: int,
     ) -> None:
-        """Launch a kernel on arguments as its signature has them."""
+        """Launch a kernel on arguments as its signature has them.
+
+        ``stored`` is the dtype that the basis is stored in.
+        """
 
     @abstractmethod
     def elements(self, rows: int, k: int) -> Grid:
@@ -80,7 +84,9 @@ class Steps(ABC):
         s, n, k = basis.shape
         # Without columns too, for the sake of the step.
         arguments = (s, n, k, r, v, basis, g, count, step, status)
-        self.launch(kernels.gmres_start, self.elements(max(n, s), k), arguments, r.dtype)
+        self.launch(
+            kernels.gmres_start, self.elements(max(n, s), k), arguments, r.dtype, basis.dtype
+        )
 
     def project(
         self, basis: Array, w: Array, h: Array, before: Array, step: Array, status: Status
@@ -143,7 +149,7 @@ class Steps(ABC):
             s, n, k, basis, w, h, h, before, after, step, status, partials, self.counter,
         )  # fmt: skip
         grid = self.projection(n, k)
-        self.launch(kernels.gmres_project, grid, arguments, w.dtype, REPEAT=repeat)
+        self.launch(kernels.gmres_project, grid, arguments, w.dtype, basis.dtype, REPEAT=repeat)
 
     def _subtract(
         self,
@@ -163,7 +169,7 @@ class Steps(ABC):
             s, n, k, basis, w, h, sums, before, after, step, status, partials, self.counter,
         )  # fmt: skip
         grid = self.subtraction(n, k)
-        self.launch(kernels.gmres_subtract, grid, arguments, w.dtype, REPEAT=repeat)
+        self.launch(kernels.gmres_subtract, grid, arguments, w.dtype, basis.dtype, REPEAT=repeat)
 
     def rotate(
         self,
@@ -191,7 +197,7 @@ class Steps(ABC):
         """V = basis_(j+1) = w / after, step = j + 1."""
         s, n, k = basis.shape
         arguments = (s, n, k, w, after, v, basis, step, status, self.counter)
-        self.launch(kernels.gmres_append, self.appending(n, k), arguments, w.dtype)
+        self.launch(kernels.gmres_append, self.appending(n, k), arguments, w.dtype, basis.dtype)
 
     def augment(
         self,
@@ -223,7 +229,7 @@ class Steps(ABC):
         s, n, k = basis.shape
         if n and k:
             arguments = (s, n, k, basis, y, count, u)
-            self.launch(kernels.gmres_combine, self.elements(n, k), arguments, u.dtype)
+            self.launch(kernels.gmres_combine, self.elements(n, k), arguments, u.dtype, basis.dtype)
 
 
 def register(table: KernelTable, steps: type[Steps]) -> None:

@@ -182,14 +182,14 @@ _CYCLE = "step: in i64[l], status: inout Status[k]"
 gmres_start = SimtKernel(
     "gmres_start",
     "gmres.hpp",
-    "s: i64, n: i64, k: i64, r: in T[n,k], v: out T[n,k], basis: out T[l], g: out T[s,k], "
+    "s: i64, n: i64, k: i64, r: in T[n,k], v: out T[n,k], basis: out S[l], g: out T[s,k], "
     "count: out i64[k], step: out i64[l], status: in Status[k]",
     "{T}",
 )
 gmres_project = SimtKernel(
     "gmres_project",
     "gmres.hpp",
-    "s: i64, n: i64, k: i64, basis: in T[l], w: in T[n,k], h: inout T[s,k], correction: out T[l], "
+    "s: i64, n: i64, k: i64, basis: in S[l], w: in T[n,k], h: inout T[s,k], correction: out T[l], "
     f"before: inout R[k], after: in R[k], {_CYCLE}, partials: out T[l], counter: inout i32[l]",
     "{REPEAT}, {T}",
     variants=({"REPEAT": 0}, {"REPEAT": 1}),
@@ -197,7 +197,7 @@ gmres_project = SimtKernel(
 gmres_subtract = SimtKernel(
     "gmres_subtract",
     "gmres.hpp",
-    "s: i64, n: i64, k: i64, basis: in T[l], w: inout T[n,k], h: in T[s,k], sums: inout T[s,k], "
+    "s: i64, n: i64, k: i64, basis: in S[l], w: inout T[n,k], h: in T[s,k], sums: inout T[s,k], "
     f"before: in R[k], after: inout R[k], {_CYCLE}, partials: out R[l], counter: inout i32[l]",
     "{REPEAT}, {T}",
     variants=({"REPEAT": 0}, {"REPEAT": 1}),
@@ -212,7 +212,7 @@ gmres_rotate = SimtKernel(
 gmres_append = SimtKernel(
     "gmres_append",
     "gmres.hpp",
-    "s: i64, n: i64, k: i64, w: in T[n,k], after: in R[k], v: out T[n,k], basis: inout T[l], "
+    "s: i64, n: i64, k: i64, w: in T[n,k], after: in R[k], v: out T[n,k], basis: inout S[l], "
     "step: inout i64[l], status: in Status[k], counter: inout i32[l]",
     "{T}",
 )
@@ -232,7 +232,7 @@ gmres_solve = SimtKernel(
 gmres_combine = SimtKernel(
     "gmres_combine",
     "gmres.hpp",
-    "s: i64, n: i64, k: i64, basis: in T[l], y: in T[s,k], count: in i64[k], u: out T[n,k]",
+    "s: i64, n: i64, k: i64, basis: in S[l], y: in T[s,k], count: in i64[k], u: out T[n,k]",
     "{T}",
 )
 

@@ -128,6 +128,39 @@ struct narrowed<bfloat> {
   WL_DEVICE static bfloat of(float v) { return bfloat_of(v); }
 };
 
+// What vectors of length 1 are multiplied by where they are stored in S: see unit_of in
+// core/operations/gmres.py. A power of two, so that it costs no digit.
+template <class S>
+struct unit {
+  static constexpr float value = 1.0f;
+};
+template <>
+struct unit<half> {
+  static constexpr float value = 32768.0f;
+};
+
+// v / unit<S>
+template <class S, class T>
+WL_DEVICE T without_unit(T v) {
+  if constexpr (unit<S>::value == 1.0f)
+    return v;
+  else
+    return v * T(real_t<T>(1) / real_t<T>(unit<S>::value));
+}
+
+// v unit<S>, rounded to S; numbers of 64 bits go by way of float to those of 16.
+template <class S, class T>
+WL_DEVICE S lowered(T v) {
+  if constexpr (same<S, T>::value) {
+    return v;
+  } else if constexpr (same<T, real_t<T>>::value) {
+    return narrowed<S>::of(float(v * T(unit<S>::value)));
+  } else {
+    using R = real_t<S>;
+    return {R(v.re), R(v.im)};
+  }
+}
+
 // y = alpha v + beta y, rounded once; beta = 0 does not read y.
 template <class T>
 WL_DEVICE void store_narrowed(T& y, held_t<T> v, held_t<T> alpha, held_t<T> beta) {

@@ -100,6 +100,9 @@ class CompressedRows(Matrix):
         InvalidArgument
             If the executor has no algorithm of that name; the message lists those it has. If the
             algorithm cannot run for this matrix. If ``columns`` is no number of columns.
+        UnsupportedOperation
+            For a :class:`StoredCsr` and another product than spmv, or another dtype: those are
+            computed with a Csr.
 
         Examples
         --------
@@ -108,6 +111,7 @@ class CompressedRows(Matrix):
         >>> A.plan_for("spmm", 32).kernel, A.plan_for("spmv", kernel="entries").reason
         ('entries', 'asked for')
         """
+        self._require_plans(product, dtype)
         name = name_of(self.dtype if dtype is None else stored_dtype(dtype))
         key = (product, columns, kernel, name)
         found = self._pattern.plans.get(key)
@@ -124,6 +128,9 @@ class CompressedRows(Matrix):
                 return self._plan_for_vectors(kernel)
             found = self._pattern.plans[key] = self._planned(*key)
         return found
+
+    def _require_plans(self, product: str, dtype: DTypeLike | None) -> None:
+        """Fail where there are no plans for a product in a dtype; a Csr has those of all."""
 
     def _plan_for_vectors(self, kernel: str) -> Plan:
         if kernel == "auto":

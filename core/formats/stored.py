@@ -14,7 +14,6 @@ from .compressed import CompressedRows
 from .csr import Csr
 
 if TYPE_CHECKING:
-    from ..algorithm import Plan
     from ..executor import Array, Executor
 
 
@@ -73,27 +72,13 @@ class StoredCsr(CompressedRows):
             .replace(f" {self.dtype}/", f" {self.dtype} stored in {self.storage_dtype}/")
         )
 
-    def plan_for(
-        self,
-        product: str,
-        columns: int = 1,
-        kernel: str = "auto",
-        dtype: DTypeLike | None = None,
-    ) -> Plan:
-        """Return what was chosen for products with vectors: see :meth:`Csr.plan_for`.
-
-        Raises
-        ------
-        UnsupportedOperation
-            For another product than spmv, or another dtype: those are computed with a Csr.
-        """
+    def _require_plans(self, product: str, dtype: DTypeLike | None) -> None:
         computed = self.dtype if dtype is None else asked_dtype(dtype)
         if product != "spmv" or computed != self.dtype:
             raise UnsupportedOperation(
                 f"a StoredCsr has plans for spmv in {self.dtype} alone: A.tocsr() has those of "
                 "other products"
             )
-        return super().plan_for(product, columns, kernel)
 
     # ---- values
 

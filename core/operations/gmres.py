@@ -5,6 +5,10 @@ of the iteration within the cycle, from 0, on the device, so that every iteratio
 of operations. ``hessenberg`` keeps the triangular factor: entry ``(i, j)`` is row ``i`` of column
 ``j``. Per right-hand side, ``count`` is the number of columns that are valid: a column that
 stopped earlier has fewer.
+
+The basis may be stored in a lower dtype ``S`` than is computed in. It then holds the vectors times
+:func:`unit_of` that dtype, and ``v`` is the vector that is stored, after rounding: so ``A v`` and
+what is later made of the basis belong to the same vectors.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,56 +16,75 @@ from typing import Any
 
 from ..operation import Cost, declare
 
+#: Vectors of length 1 have elements of at most 1, most of them near ``1 / sqrt(n)``. float16 has
+#: full digits between 6e-5 and 65504 only, so it holds them times a power of two, which is exact.
+_UNITS = {"float16": 2.0**15}
 
-def _of_vectors(first: int, count: Callable[[float], float], flops: float) -> Callable[..., Cost]:
+
+def unit_of(stored: str) -> float:
+    """Return what the vectors of a basis are multiplied by where they are stored in a dtype.
+
+    Examples
+    --------
+    >>> unit_of("float16"), unit_of("bfloat16")
+    (32768.0, 1.0)
+    """
+    return _UNITS.get(stored, 1.0)
+
+
+def _of_vectors(
+    first: int, count: Callable[[float], tuple[float, float]], flops: float
+) -> Callable[..., Cost]:
     """Return a cost of vectors moved, on average over a cycle.
 
     The step is on the device, so the cost cannot depend on it. ``first`` is the place of a vector
-    among the arguments, ``count`` says how many of its size are moved if ``j + 1`` of the basis
-    are, which is half of it on average, and ``flops`` how many operations there are for each.
+    among the arguments. ``count`` says how many vectors of the basis and how many others are moved
+    if there are ``j + 1`` of the basis, which is half of it on average, and ``flops`` how many
+    operations there are for each.
     """
 
     def cost(*arguments: Any) -> Cost:
         vector, basis = arguments[first], next(a for a in arguments if getattr(a, "ndim", 0) == 3)
-        moved = count(basis.shape[0] / 2)
-        return Cost(int(moved * vector.nbytes), int(flops * moved * vector.size))
+        stored, others = count(basis.shape[0] / 2)
+        nbytes = stored * vector.size * basis.itemsize + others * vector.nbytes
+        return Cost(int(nbytes), int(flops * (stored + others) * vector.size))
 
     return cost
 
 
 start = declare(
     "gmres.start",
-    "r: in T[n,k], v: out T[n,k], basis: out T[s,n,k], g: out T[s,k], count: out i64[k], "
+    "r: in T[n,k], v: out T[n,k], basis: out S[s,n,k], g: out T[s,k], count: out i64[k], "
     "step: out i64[1], status: in Status[k]",
     "v = basis_0 = r / |r| (0 where not running), g = (|r|, 0, ...), count = 0, step = 0; "
     "|r| is the status's norm",
-    cost=_of_vectors(0, lambda basis: 3, 1 / 3),
+    cost=_of_vectors(0, lambda basis: (1, 2), 1 / 3),
 )
 
 project = declare(
     "gmres.project",
-    "basis: in T[s,n,k], w: in T[n,k], h: out T[s,k], before: out R[k], step: in i64[1], "
+    "basis: in S[s,n,k], w: in T[n,k], h: out T[s,k], before: out R[k], step: in i64[1], "
     "status: in Status[k]",
     "h_i = <basis_i, w> for i <= j; before = |w|",
-    cost=_of_vectors(1, lambda basis: basis + 1, 2),
+    cost=_of_vectors(1, lambda basis: (basis, 1), 2),
     totals={"h": "sum", "before": "norm"},
 )
 
 subtract = declare(
     "gmres.subtract",
-    "basis: in T[s,n,k], w: inout T[n,k], h: in T[s,k], after: out R[k], step: in i64[1], "
+    "basis: in S[s,n,k], w: inout T[n,k], h: in T[s,k], after: out R[k], step: in i64[1], "
     "status: in Status[k]",
     "w -= sum_i h_i basis_i for i <= j; after = |w|",
-    cost=_of_vectors(1, lambda basis: basis + 2, 2),
+    cost=_of_vectors(1, lambda basis: (basis, 2), 2),
     totals={"after": "norm"},
 )
 
 reproject = declare(
     "gmres.reproject",
-    "basis: in T[s,n,k], w: in T[n,k], correction: out T[s,k], before: in R[k], after: in R[k], "
+    "basis: in S[s,n,k], w: in T[n,k], correction: out T[s,k], before: in R[k], after: in R[k], "
     "step: in i64[1], status: in Status[k]",
     "where after < 0.1 before: correction_i = <basis_i, w> for i <= j",
-    cost=_of_vectors(1, lambda basis: 0, 0),
+    cost=_of_vectors(1, lambda basis: (0, 0), 0),
     totals={"correction": "sum"},
 )
 
@@ -79,10 +102,10 @@ def loses_digits(arguments: Mapping[str, Any]) -> Any:
 
 resubtract = declare(
     "gmres.resubtract",
-    "basis: in T[s,n,k], w: inout T[n,k], h: inout T[s,k], correction: in T[s,k], "
+    "basis: in S[s,n,k], w: inout T[n,k], h: inout T[s,k], correction: in T[s,k], "
     "before: in R[k], after: inout R[k], step: in i64[1], status: in Status[k]",
     "where after < 0.1 before: w -= sum_i correction_i basis_i, h += correction, after = |w|",
-    cost=_of_vectors(1, lambda basis: 0, 0),
+    cost=_of_vectors(1, lambda basis: (0, 0), 0),
     totals={"after": "norm"},
     changed=loses_digits,
 )
@@ -99,15 +122,15 @@ rotate = declare(
 
 append = declare(
     "gmres.append",
-    "w: in T[n,k], after: in R[k], v: out T[n,k], basis: inout T[s,n,k], step: inout i64[1], "
+    "w: in T[n,k], after: in R[k], v: out T[n,k], basis: inout S[s,n,k], step: inout i64[1], "
     "status: in Status[k]",
     "v = basis_(j+1) = w / after (0 where after is 0); step = j + 1",
-    cost=_of_vectors(0, lambda basis: 3, 1 / 3),
+    cost=_of_vectors(0, lambda basis: (1, 2), 1 / 3),
 )
 
 extend = declare(
     "gmres.extend",
-    "basis: inout T[s,n,k], w: inout T[n,k], h: inout T[s,k], correction: inout T[s,k], "
+    "basis: inout S[s,n,k], w: inout T[n,k], h: inout T[s,k], correction: inout T[s,k], "
     "before: inout R[k], after: inout R[k], hessenberg: inout T[s,s,k], cosine: inout R[s,k], "
     "sine: inout T[s,k], g: inout T[s,k], count: inout i64[k], v: out T[n,k], step: inout i64[1], "
     "status: inout Status[k]",
@@ -120,7 +143,7 @@ augment = declare(
     "z: inout T[n,k], extra: in T[l,n,k], size: in R[l,k], first: i64, basis: inout T[s,n,k], "
     "step: in i64[1], status: in Status[k]",
     "z = extra_(j-first) / size_(j-first) where j >= first and that size is not 0; basis_j = z",
-    cost=_of_vectors(0, lambda basis: 2, 0),
+    cost=_of_vectors(0, lambda basis: (1, 1), 0),
 )
 
 solve = declare(
@@ -134,7 +157,7 @@ solve = declare(
 
 combine = declare(
     "gmres.combine",
-    "basis: in T[s,n,k], y: in T[s,k], count: in i64[k], u: out T[n,k]",
+    "basis: in S[s,n,k], y: in T[s,k], count: in i64[k], u: out T[n,k]",
     "u = sum_i y_i basis_i for i < count",
     flops=lambda e: 2 * e["s"] * e["n"] * e["k"],
 )

@@ -118,7 +118,7 @@ def _changed(argument: Argument, change: Callable[[Any], Any]) -> Argument:
         return replace(argument, value=value._with_data(change(value.data)))
     if argument.parameter.is_status:
         return replace(argument, value=value | {"norm": change(value["norm"])})
-    if kind not in ("T", "R"):
+    if kind not in ("T", "R", "S"):
         return argument
     return replace(argument, value=change(value))
 
@@ -203,7 +203,7 @@ class _Maker:
 
     def _array(self, parameter: Parameter, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
         kind, rng = parameter.kind, self.rng
-        if kind == "T":
+        if kind in ("T", "S"):  # what is stored in a lower dtype has tests of its own
             return numbers(rng, shape, self.dtype)
         if kind == "R":
             return rng.uniform(0.5, 1.5, shape).astype(self.real)

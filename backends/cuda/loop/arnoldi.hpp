@@ -12,14 +12,17 @@
 namespace wl {
 
 // The first SHARED vectors of the basis are in shared memory while the kernel runs. Rows beyond the
-// last are 0 there, and elsewhere the last one stands for them: loads wait for no condition.
-template <int ROWS, int SHARED, class T>
+// last are 0 there, and elsewhere the last one stands for them: loads wait for no condition. They
+// are stored in S, which is T or a lower dtype, times unit<S>; what is visited is in T, times
+// unit<S>.
+template <int ROWS, int SHARED, class T, class S = T>
 struct kept_basis {
-  T* mine; // [i][r][work-item]
-  T* all;  // [i][n]
+  using stored = S;
+  S* mine; // [i][r][work-item]
+  S* all;  // [i][n]
   i64 n;
 
-  WL_DEVICE T& own(const item& it, i64 i, int r) const {
+  WL_DEVICE S& own(const item& it, i64 i, int r) const {
     return mine[(i * ROWS + r) * WL_BLOCK + it.thread()];
   }
   WL_DEVICE i64 row(const item& it, int r) const {
@@ -31,16 +34,16 @@ struct kept_basis {
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
       if (i < SHARED)
-        own(it, i, r) = has(it, r) ? v[r] : T(0);
+        own(it, i, r) = has(it, r) ? lowered<S>(T(v[r])) : S{};
       else if (has(it, r))
-        all[i * n + row(it, r)] = v[r];
+        all[i * n + row(it, r)] = lowered<S>(T(v[r]));
   }
   // What an earlier launch left: vectors 0 .. last.
   WL_DEVICE void load(const item& it, i64 last) const {
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
       for (i64 i = 0; i <= last && i < SHARED; ++i)
-        own(it, i, r) = has(it, r) ? all[i * n + row(it, r)] : T(0);
+        own(it, i, r) = has(it, r) ? all[i * n + row(it, r)] : S{};
   }
   // For whoever goes on: vectors first .. last.
   WL_DEVICE void leave(const item& it, i64 first, i64 last) const {
@@ -61,7 +64,7 @@ struct kept_basis {
       for (int u = 0; u < COUNT; ++u)
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
-          parts[u][r] = own(it, i + u < near ? i + u : near - 1, r);
+          parts[u][r] = raised<T>(own(it, i + u < near ? i + u : near - 1, r));
       f(i, near, parts);
     }
     for (i64 i = SHARED; i <= j; i += COUNT) {
@@ -69,7 +72,8 @@ struct kept_basis {
       for (int u = 0; u < COUNT; ++u)
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
-          parts[u][r] = all[(i + u <= j ? i + u : j) * n + (has(it, r) ? row(it, r) : n - 1)];
+          parts[u][r] =
+              raised<T>(all[(i + u <= j ? i + u : j) * n + (has(it, r) ? row(it, r) : n - 1)]);
       f(i, j + 1, parts);
     }
   }
@@ -135,7 +139,7 @@ WL_DEVICE void project_kept(const item& it, i64 j, const B& basis, const T* w, T
     const T sum = fold(it, sums);
     const i64 mine = i + folded<count>(lane_of(it));
     if (lane_of(it) < count && mine < end)
-      parts[mine * WAVES + wave_of(it)] = sum;
+      parts[mine * WAVES + wave_of(it)] = without_unit<typename B::stored>(sum);
   });
   real_t<T> own{};
 #pragma unroll
@@ -153,7 +157,7 @@ WL_DEVICE real_t<T> subtract_kept(const item& it, i64 j, const B& basis, T* w, c
   basis.template visit<count>(it, j, [&](i64 i, i64 end, const T(&others)[count][ROWS]) {
 #pragma unroll
     for (int u = 0; u < count; ++u) {
-      const T factor = i + u < end ? h[i + u] : T(0);
+      const T factor = i + u < end ? without_unit<typename B::stored>(h[i + u]) : T(0);
 #pragma unroll
       for (int r = 0; r < ROWS; ++r)
         w[r] -= factor * others[u][r];
@@ -244,8 +248,8 @@ WL_DEVICE void read_columns(const item& it, i64 s, const small_arrays<T>& a,
   }
 }
 
-// v = w / |w|, or 0 where |w| is 0, as a functor over rows.
-template <class T>
+// v = w / |w|, or 0 where |w| is 0, rounded to what the basis is stored in, as a functor over rows.
+template <class T, class S = T>
 struct arnoldi_append {
   mat<T> v;
   mat<const T> w;
@@ -265,13 +269,27 @@ struct arnoldi_append {
     return {status.is_running(c), !(size > least && inverse > least), size, inverse};
   }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state& s) const {
+    T value;
     if (!s.small)
-      v(i, c) = w(i, c) * T(s.inverse);
+      value = w(i, c) * T(s.inverse);
     else
-      v(i, c) = s.length == real_t<T>(0) ? T(0) : w(i, c) / s.length;
+      value = s.length == real_t<T>(0) ? T(0) : w(i, c) / s.length;
+    if constexpr (!same<S, T>::value)
+      value = without_unit<S>(raised<T>(lowered<S>(value)));
+    v(i, c) = value;
     return {};
   }
   WL_DEVICE void finish(i64, sum) const {}
 };
+
+// By the code of the dtype that the basis is stored in.
+template <class T>
+using arnoldi_append_f4 = arnoldi_append<T, float>;
+template <class T>
+using arnoldi_append_f2 = arnoldi_append<T, half>;
+template <class T>
+using arnoldi_append_b2 = arnoldi_append<T, bfloat>;
+template <class T>
+using arnoldi_append_c8 = arnoldi_append<T, complex<float>>;
 
 } // namespace wl

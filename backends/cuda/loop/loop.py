@@ -242,7 +242,7 @@ def with_shared(device: CudaDevice, planned: Plan, shape: Shape) -> Shape:
     registers = shape.rows * itemsize // 4
     wanted = max(0, -(-(len(live_in(planned)) * registers - free) // registers))
     if bases:
-        size = int(bases[0].basis.shape[0])
+        size, each = int(bases[0].basis.shape[0]), slots * int(bases[0].basis.dtype.itemsize)
         basis = max(0, min(size, (free_bytes - patterns) // each))
         # A matrix is read once an iteration, a vector of the basis twice.
         whole = basis == size and size * each + matrices <= free_bytes

@@ -7,10 +7,10 @@ from typing import Any
 
 from ....core.dtypes import real_dtype
 from ....core.program import Call
-from ...gpu.arguments import CODES
+from ...gpu.arguments import CODES, value_code
 from ...gpu.spmv import packed
 from ...gpu.tape import address
-from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
+from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor, stored_type
 from . import fused
 from .fused import REAL, STATUS, Arguments, Kernel
 from .schedule import Arnoldi, Barrier, Gather, Phase, Plan, row_arrays
@@ -296,19 +296,20 @@ class _Text:
     def _arnoldi(self, at: int, a: Arnoldi) -> str:
         arguments, memory, shape = self.arguments, self.memory, self.shape
         real = REAL[arguments.value]
-        size, itemsize = int(a.basis.shape[0]), a.basis.dtype.itemsize
+        size, itemsize = int(a.basis.shape[0]), a.hessenberg.dtype.itemsize
         names = ("h", "turned", "correction", "sines", "g")
         small = [memory.array(self.real, size, itemsize, f"small_{name}") for name in names]
-        real_size = real_dtype(a.basis.dtype).itemsize
+        real_size = real_dtype(a.hessenberg.dtype).itemsize
         small.append(memory.array(real, size, real_size, "small_cosines"))
         waves = shape.block // self.warp
         small.append(memory.array(self.real, size * waves, itemsize, "small_parts"))
         small.append(memory.array(self.real, size * shape.cluster, itemsize, "small_heard"))
         small.append(f"mailboxes + {mailboxes_of_sums(shape)}")
         each = shape.rows * shape.block
-        kept = memory.array(self.real, shape.basis * each, itemsize, "kept_vectors")
+        stored = stored_type(value_code(a.hessenberg.dtype, a.basis.dtype))
+        kept = memory.array(stored, shape.basis * each, a.basis.dtype.itemsize, "kept_vectors")
         s = arguments.plain("wl::i64", size)
-        basis = arguments.pointer(a.basis, self.real)
+        basis = arguments.pointer(a.basis, stored)
         step = arguments.cell(a.step, "wl::i64")
         written = [
             arguments.pointer(a.hessenberg, self.real),
@@ -316,7 +317,7 @@ class _Text:
             arguments.pointer(a.sine, self.real),
             arguments.pointer(a.g, self.real),
         ]
-        kind = f"wl::kept_basis<{shape.rows}, {shape.basis}, {self.real}>"
+        kind = f"wl::kept_basis<{shape.rows}, {shape.basis}, {self.real}, {stored}>"
         self.opening.append(
             f"  const {kind} basis{{{kept}, {basis}, {self.n}}};\n"
             f"  const wl::i64 first_step = *{step};\n"

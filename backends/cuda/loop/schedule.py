@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ....core.dtypes import name_of
 from ....core.operation import Operation, parse_signature
 from ....core.operations import gmres
 from ....core.program import Call
@@ -23,14 +24,27 @@ from ...gpu.tape import Step, address, is_vector
 #: Vectors that a gather may take to form one: with four, a product has four times the gathers.
 MOST_SOURCES = 4
 
+
+def _appending(stored: str) -> Operation:
+    return Operation(
+        f"arnoldi.append{stored and '_'}{stored}",
+        parse_signature("v: out T[n,k], w: in T[n,k], after: in R[k], status: in Status[k]"),
+        "v = w / after, or 0 where after is 0, rounded to what the basis is stored in",
+        lambda extents: extents["n"] * extents["k"],
+        ("n", "k"),
+    )
+
+
 #: v = w / after, of ``gmres.append``, as an operation over rows.
-APPENDING = Operation(
-    "arnoldi.append",
-    parse_signature("v: out T[n,k], w: in T[n,k], after: in R[k], status: in Status[k]"),
-    "v = w / after, or 0 where after is 0",
-    lambda extents: extents["n"] * extents["k"],
-    ("n", "k"),
-)
+APPENDING = _appending("")
+#: The same by the dtype that the basis is stored in, where that is lower than the one that is
+#: computed in. Other blocks do it again on what they gather, and round too.
+APPENDING_ROUNDED = {
+    "float32": _appending("f4"),
+    "float16": _appending("f2"),
+    "bfloat16": _appending("b2"),
+    "complex64": _appending("c8"),
+}
 
 
 _Maker = Callable[[dict[str, Any]], list["Phase"]]
@@ -41,7 +55,10 @@ COMPOSITES: dict[Operation, _Maker] = {}
 
 @dataclass(frozen=True)
 class Arnoldi:
-    """What the steps of GMRES between its product and ``v = w / after`` work on."""
+    """What the steps of GMRES between its product and ``v = w / after`` work on.
+
+    The basis may be stored in a lower dtype than all else has.
+    """
 
     basis: Any
     w: Any
@@ -158,9 +175,11 @@ def composite(operation: Operation) -> Callable[[_Maker], _Maker]:
 def _orthogonalized(w: dict[str, Any]) -> list[Phase]:
     members = {name: w[name] for name in Arnoldi.__dataclass_fields__}
     appended = (w["v"], w["w"], w["after"], w["status"])
+    stored, computed = w["basis"].dtype, w["v"].dtype
+    append = APPENDING if stored == computed else APPENDING_ROUNDED[name_of(stored)]
     return [
         Phase(arnoldi=Arnoldi(**members)),
-        Phase(rows=Call(APPENDING, appended), keeps_basis=True),
+        Phase(rows=Call(append, appended), keeps_basis=True),
     ]
 
 

@@ -77,7 +77,7 @@ def pattern_bytes(matrix: Any, slots: int) -> int:
 
 def small_bytes(arnoldi: Arnoldi, shape: Shape, warp: int) -> int:
     """Return the shared memory of a block for GMRES without vectors of the basis."""
-    size, itemsize = int(arnoldi.basis.shape[0]), arnoldi.basis.dtype.itemsize
+    size, itemsize = int(arnoldi.basis.shape[0]), arnoldi.hessenberg.dtype.itemsize
     return size * (6 + shape.block // warp + shape.cluster) * itemsize + 9 * 16
 
 
@@ -119,7 +119,7 @@ def mailboxes_of_sums(shape: Shape) -> int:
 def mailboxes_of_many(phases: list[Phase], shape: Shape) -> int:
     """Return the words of the barriers of GMRES for all inner products at once."""
     sizes = [
-        int(a.arnoldi.basis.shape[0]) * 2 * max(a.arnoldi.basis.dtype.itemsize // 8, 1)
+        int(a.arnoldi.basis.shape[0]) * 2 * max(a.arnoldi.hessenberg.dtype.itemsize // 8, 1)
         for a in phases
         if a.arnoldi is not None
     ]

@@ -205,6 +205,29 @@ def test_every_shape_compiles(name, jacobi, shape):
         assert compile_source(made.source, architecture, made.symbol)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "stored", "shape"),
+    [
+        ("float64", "float32", "cluster"),
+        ("float64", "bfloat16", "grid"),
+        ("float32", "float16", "grid with matrices"),
+        ("complex128", "float32", "grid"),
+    ],
+)
+def test_a_basis_of_a_lower_precision_compiles_in_one_kernel(dtype, stored, shape):
+    calls = recorded("Gmres", dtype=dtype, jacobi=True, basis=stored, restart=30)
+    made = text(calls, SHAPES[shape]).kernel
+    assert compile_source(made.source, "sm_90", made.symbol)
+
+
+def test_shared_memory_holds_more_vectors_of_a_lower_precision():
+    shapes = {
+        basis: shapes_of(recorded("Gmres", 64**3, restart=30, basis=basis), 64**3)[0].basis
+        for basis in (None, "float32", "float16")
+    }
+    assert 2 * shapes[None] <= shapes["float32"] <= shapes["float16"] == 31
+
+
 def fake_packed(code: int, width: int) -> packed.Packed:
     state = packed.Packed.__new__(packed.Packed)
     state.code, state.width, state.target = code, width, None
