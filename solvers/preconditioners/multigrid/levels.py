@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ....core.errors import InvalidArgument, ShapeMismatch
 from ....core.formats import Matrix
 from ....core.formats.galerkin import adjoint
+from ....core.formats.row_sums import rounded_with_row_sums
+from ....core.formats.stored import StoredCsr
 from ....core.lazy import Temporary
 from ....core.linop import LinOp
 from ....core.operator import as_linop
@@ -57,6 +59,29 @@ class Level:
         P: Any = changed(self.P)
         R: Any = changed(self.R)
         return Level(A, P, R, before, after)
+
+    def stored(self, dtype: Any) -> Level:
+        """Return the level with the values of its matrices stored in a lower dtype.
+
+        Their rows keep their sums, so that the constant vector is smoothed, restricted and
+        interpolated as before. The restriction stays the adjoint of the interpolation if it is.
+        """
+
+        def changed(part: LinOp) -> LinOp:
+            if isinstance(part, StoredCsr):  # from an earlier set-up
+                return part
+            if part is self.A:
+                A = self.A.asformat("csr").sort()
+                return rounded_with_row_sums(A, dtype, on_diagonal=True).stored(dtype)
+            if part is self.P:
+                P = self.P.asformat("csr").sort()
+                return rounded_with_row_sums(P, dtype, on_diagonal=False).stored(dtype)
+            if part is self.R:
+                P = rounded_with_row_sums(adjoint(self.R), dtype, on_diagonal=False)
+                return adjoint(P).stored(dtype)
+            return part
+
+        return self.remade(changed)
 
     def turned(self, turn: Callable[[LinOp], LinOp]) -> Level:
         """Return the level of the transposed or the adjoint hierarchy."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ....core.dtypes import is_complex, real_dtype, value_dtype
+from ....core.dtypes import is_complex, is_narrow, name_of, real_dtype, stored_dtype
 from ....core.errors import InvalidArgument, ShapeMismatch
 from ....core.formats import Diagonal, Matrix
 from ....core.formats.arithmetic import add
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from ....core.executor import Array, Executor
 
 Parts = list[tuple[Matrix, Matrix | None, Matrix | None]]
+
+#: All numbers below two to this power are finite in float16, and their sums in a row as well.
+FLOAT16_EXPONENT = 15
 
 
 class Multigrid(Preconditioner):
@@ -58,7 +61,10 @@ class Multigrid(Preconditioner):
     dtype : dtype, optional
         What levels are stored and computed in, such as ``"float32"`` below a float64 solver; that
         of the matrix by default. Columns are scaled on the way, so that small residuals do not
-        leave the range.
+        leave the range. With ``"bfloat16"`` or ``"float16"`` the matrices of levels are stored in
+        that, and vectors and everything else are of float32; for real matrices. What rounding takes
+        from a row of ``A`` or ``P`` is one more entry of the row, so that constant vectors are
+        treated as in float32.
     executor : Executor or str, optional
         Where it lives; that of the matrix by default.
 
@@ -70,6 +76,8 @@ class Multigrid(Preconditioner):
         If an option is out of its range.
     InvalidMatrix
         If a smoother cannot be made of a level.
+    UnsupportedDtype
+        If values of the matrix are not stored in ``dtype``: complex ones have no 16 bits.
 
     Notes
     -----
@@ -100,6 +108,8 @@ class Multigrid(Preconditioner):
 
     levels: list[Level]
     coarsest: LinOp
+    #: What the matrices of levels are multiplied by.
+    _unit: float
     #: Makes the operators of coarser levels again; made by the first update.
     _products: list[Galerkin] | None
 
@@ -126,7 +136,10 @@ class Multigrid(Preconditioner):
             raise InvalidArgument(f"cycle: expected one of {', '.join(CYCLES)}, got {cycle!r}")
         self.smoother, self.cycle, self.coarse_solver = smoother, cycle, coarsest
         self.sweeps = _pair(sweeps)
-        self.level_dtype = None if dtype is None else value_dtype(np.dtype(dtype))
+        asked = None if dtype is None else stored_dtype(dtype)
+        #: What matrices of levels are stored in, if it is lower than what is computed in.
+        self.level_storage = None if asked is None or not is_narrow(asked) else asked
+        self.level_dtype = asked if self.level_storage is None else np.dtype(np.float32)
 
     @classmethod
     def from_levels(cls, levels: Sequence[Any], **options: Any) -> Multigrid:
@@ -194,16 +207,34 @@ class Multigrid(Preconditioner):
         A = matrices[0][0]
         matrices = [matrices[0], *((without_zeros(B), P, R) for B, P, R in matrices[1:])]
         inner = self._inner_dtype(A.dtype)
+        self._unit = self._unit_of([matrix for matrix, _, _ in matrices])
+        if self._unit != 1:
+            matrices = [(matrix.asformat("csr") * self._unit, P, R) for matrix, P, R in matrices]
         self.levels = []
         for matrix, P, R in matrices[:-1]:
             assert P is not None and R is not None
             smoothers = smoothers_of(matrix, self.smoother, self._is_hermitian)
-            level = Level(matrix, P, R, *smoothers)
-            self.levels.append(level.remade(lambda part: part.astype(inner)))
+            level = Level(matrix, P, R, *smoothers).remade(lambda part: part.astype(inner))
+            if self.level_storage is not None:
+                level = level.stored(self.level_storage)
+            self.levels.append(level)
         solver = coarsest_solver(matrices[-1][0], self.coarse_solver)
         self.coarsest = solver.astype(inner)
         self._last = matrices[-1][0]
         self._begin()
+
+    def _unit_of(self, matrices: Sequence[Matrix]) -> float:
+        """Return the power of two that the matrices of levels are multiplied by.
+
+        It puts the largest value of all of them into the last of the binades of float16, which has
+        few of them: then values down to 2^-29 of it keep their digits.
+        """
+        if self.level_storage is None or name_of(self.level_storage) != "float16":
+            return 1.0
+        largest = max((largest_of(matrix) for matrix in matrices), default=0.0)
+        if not 0 < largest < np.inf:
+            return 1.0
+        return float(2.0 ** (FLOAT16_EXPONENT - np.frexp(largest)[1]))
 
     def _is_hermitian(self) -> bool:
         """Return whether the matrix is Hermitian; found when a smoother asks, then kept."""
@@ -245,6 +276,7 @@ class Multigrid(Preconditioner):
     # ---- applying
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        alpha = alpha * self._unit  # the levels are those of the matrix times that
         if self.coarsest.dtype != self.dtype:
             self._apply_in_precision(x, y, alpha, beta)
         elif alpha == 1 and beta == 0:
@@ -329,6 +361,14 @@ class Multigrid(Preconditioner):
         from .plot import plot
 
         return plot(self, **options)
+
+
+def largest_of(A: Matrix) -> float:
+    """Return the largest absolute value of an entry; 0 if there is none."""
+    if A.nnz == 0:
+        return 0.0
+    values = A.asformat("csr").data
+    return float(abs(values).max())
 
 
 def without_zeros(A: Matrix) -> Matrix:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ....core.dtypes import name_of
+
 if TYPE_CHECKING:
     from .multigrid import Multigrid
 
@@ -69,8 +71,10 @@ def report_of(M: Multigrid) -> Report:
     name = type(M).__name__
     dtype = M.coarsest.dtype
     levels = len(matrices) + 1
+    stored = "" if M.level_storage is None else f" stored in {name_of(M.level_storage)}"
     title = (
-        f"{name}: {levels} level{'s' * (levels > 1)} in {dtype}, {M.cycle}-cycle, {M.executor.name}"
+        f"{name}: {levels} level{'s' * (levels > 1)} in {dtype}{stored}, {M.cycle}-cycle, "
+        f"{M.executor.name}"
     )
     return Report(
         title,

@@ -1,0 +1,76 @@
+"""Values stored in a lower precision such that the sums of rows stay as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..dtypes import index_dtype, storage_dtype
+from .csr import Csr
+from .reductions import row_totals
+from .rowwise import with_index_dtype
+from .stored import rounded
+
+if TYPE_CHECKING:
+    from ..executor import Array
+
+
+def rounded_with_row_sums(A: Csr, dtype: DTypeLike, *, on_diagonal: bool) -> Csr:
+    """Return a matrix to be stored in ``dtype``, whose rows have the sums of ``A``.
+
+    What rounding takes from a row becomes one more entry of it, in a place that has one already:
+    products add both up. So vectors that are nearly constant are multiplied as by ``A``, to twice
+    the digits of ``dtype``. Rows from which nothing is taken get no entry.
+
+    Parameters
+    ----------
+    A : Csr, shape (m, n)
+        Its rows are sorted.
+    dtype : dtype
+        What values are to be stored in.
+    on_diagonal : bool
+        Whether the further entries are on the diagonal, which keeps a symmetric matrix symmetric;
+        if not, they are in the first column that a row has.
+
+    Returns
+    -------
+    Csr, shape (m, n)
+        Of the dtype of ``A``; ``.stored(dtype)`` rounds the further entries.
+
+    Raises
+    ------
+    UnsupportedDtype
+        If values of the dtype of ``A`` are not stored in ``dtype``.
+    InvalidArgument
+        If a value is too large for ``dtype``.
+    """
+    wanted = storage_dtype(dtype, A.dtype)
+    if wanted == A.dtype or A.nnz == 0:
+        return A
+    kept = A._with_data(rounded(A.executor, A.data, wanted).astype(A.dtype))
+    taken = row_totals(A._with_data(A.data - kept.data))
+    return _with_entries(kept, taken, on_diagonal) if int((taken != 0).sum()) else kept
+
+
+def _with_entries(A: Csr, values: Array, on_diagonal: bool) -> Csr:
+    """Return ``A`` with one more entry at the end of each row for which ``values`` has one."""
+    xp = A.executor.xp
+    further = (values != 0).astype(np.int64)
+    count = A.nnz + int(further.sum())
+    A = with_index_dtype(A, index_dtype(count, A.index_dtype))
+    dtype = A.index_dtype
+    # how many entries rows have got up to each row
+    shift = xp.concatenate([xp.zeros(1, np.int64), xp.cumsum(further)]).astype(dtype)
+    indptr = A.indptr + shift
+    rows = xp.flatnonzero(further)
+    row_of_entry = xp.searchsorted(A.indptr[1:], xp.arange(A.nnz, dtype=dtype), side="right")
+    places = xp.arange(A.nnz, dtype=dtype) + shift[row_of_entry]
+    ends = indptr[1:][rows] - 1
+    data = xp.empty(count, A.dtype)
+    indices = xp.empty(count, dtype)
+    data[places], data[ends] = A.data, values[rows]
+    indices[places] = A.indices
+    indices[ends] = rows.astype(dtype) if on_diagonal else A.indices[A.indptr[:-1][rows]]
+    return Csr._from_arrays(A.executor, A.shape, data, indices, indptr)
