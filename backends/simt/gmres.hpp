@@ -1,8 +1,8 @@
 // The steps of restarted GMRES. See wollemi.core.operations.gmres.
 //
 // A basis of s vectors is [s][n][k], small arrays are [s][k]. It is stored in S, which is T or a
-// lower dtype, times unit<S>. The work-items of a block are a tile of rows and columns; `j` is the
-// number of the iteration in its cycle.
+// lower dtype, times basis_unit<S>. The work-items of a block are a tile of rows and columns; `j`
+// is the number of the iteration in its cycle.
 #pragma once
 #include "map_simt.hpp"
 #include "narrow.hpp"
@@ -28,7 +28,7 @@ WL_DEVICE bool takes_part(const status_of<T>& status, i64 c, bool repeat, const 
 // An element of a vector, as it is stored, and what that is in T.
 template <class T, class S>
 WL_DEVICE void keep_rounded(T& v, S& stored, T value) {
-  stored = lowered<S>(value);
+  stored = rounded_to<S>(value);
   v = without_unit<S>(raised<T>(stored));
 }
 

@@ -131,30 +131,30 @@ struct narrowed<bfloat> {
 // What vectors of length 1 are multiplied by where they are stored in S: see unit_of in
 // core/operations/gmres.py. A power of two, so that it costs no digit.
 template <class S>
-struct unit {
+struct basis_unit {
   static constexpr float value = 1.0f;
 };
 template <>
-struct unit<half> {
+struct basis_unit<half> {
   static constexpr float value = 32768.0f;
 };
 
-// v / unit<S>
+// v / basis_unit<S>
 template <class S, class T>
 WL_DEVICE T without_unit(T v) {
-  if constexpr (unit<S>::value == 1.0f)
+  if constexpr (basis_unit<S>::value == 1.0f)
     return v;
   else
-    return v * T(real_t<T>(1) / real_t<T>(unit<S>::value));
+    return v * T(real_t<T>(1) / real_t<T>(basis_unit<S>::value));
 }
 
-// v unit<S>, rounded to S; numbers of 64 bits go by way of float to those of 16.
+// v basis_unit<S>, rounded to S; numbers of 64 bits go by way of float to those of 16.
 template <class S, class T>
-WL_DEVICE S lowered(T v) {
+WL_DEVICE S rounded_to(T v) {
   if constexpr (same<S, T>::value) {
     return v;
   } else if constexpr (same<T, real_t<T>>::value) {
-    return narrowed<S>::of(float(v * T(unit<S>::value)));
+    return narrowed<S>::of(float(v * T(basis_unit<S>::value)));
   } else {
     using R = real_t<S>;
     return {R(v.re), R(v.im)};

@@ -13,8 +13,8 @@ namespace wl {
 
 // The first SHARED vectors of the basis are in shared memory while the kernel runs. Rows beyond the
 // last are 0 there, and elsewhere the last one stands for them: loads wait for no condition. They
-// are stored in S, which is T or a lower dtype, times unit<S>; what is visited is in T, times
-// unit<S>.
+// are stored in S, which is T or a lower dtype, times basis_unit<S>; what is visited is in T, times
+// basis_unit<S>.
 template <int ROWS, int SHARED, class T, class S = T>
 struct kept_basis {
   using stored = S;
@@ -34,9 +34,9 @@ struct kept_basis {
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
       if (i < SHARED)
-        own(it, i, r) = has(it, r) ? lowered<S>(T(v[r])) : S{};
+        own(it, i, r) = has(it, r) ? rounded_to<S>(T(v[r])) : S{};
       else if (has(it, r))
-        all[i * n + row(it, r)] = lowered<S>(T(v[r]));
+        all[i * n + row(it, r)] = rounded_to<S>(T(v[r]));
   }
   // What an earlier launch left: vectors 0 .. last.
   WL_DEVICE void load(const item& it, i64 last) const {
@@ -275,7 +275,7 @@ struct arnoldi_append {
     else
       value = s.length == real_t<T>(0) ? T(0) : w(i, c) / s.length;
     if constexpr (!same<S, T>::value)
-      value = without_unit<S>(raised<T>(lowered<S>(value)));
+      value = without_unit<S>(raised<T>(rounded_to<S>(value)));
     v(i, c) = value;
     return {};
   }
