@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wollemi.cli.console import console
 from wollemi.core.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from .page.parts import Picture
 
 NOT_AS_GOOD = 1
 
@@ -38,6 +42,21 @@ def compare(
         raise typer.Exit(NOT_AS_GOOD)
 
 
+def _told(pictures: Sequence[Picture]) -> Iterable[Picture]:
+    """Go through pictures with a line on the terminal that says how many are drawn."""
+    from rich.console import Console
+    from rich.progress import track
+
+    terminal = Console(stderr=True)
+    return track(
+        pictures,
+        f"drawing {len(pictures)} pictures",
+        console=terminal,
+        transient=True,
+        disable=not terminal.is_terminal,
+    )
+
+
 def report(
     files: Annotated[list[Path], typer.Argument(help="What bench --json wrote.")],
     out: Annotated[
@@ -56,8 +75,8 @@ def report(
     if out is None and markdown is None:
         raise InvalidArgument("nothing to write: give --out FOLDER, --markdown FILE, or both")
     runs = [run for file in files for run in read(file)]
-    written = [] if out is None else html.write(chapters(runs), out)[:1]
+    written = [] if out is None else html.write(chapters(runs), out, _told)[:1]
     if markdown is not None:
-        written += page.write(runs, markdown)[:1]
+        written += page.write(runs, markdown, _told)[:1]
     for path in written:
         console().print(str(path), soft_wrap=True)

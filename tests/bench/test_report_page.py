@@ -11,6 +11,7 @@ from wollemi.cli import main
 from wollemi_bench.page import markdown
 from wollemi_bench.page.chapters import chapters
 from wollemi_bench.page.papers import in_unit
+from wollemi_bench.page.style import looks_of
 from wollemi_bench.results import read, recorded_contests
 
 from ..backends.needs import package
@@ -66,8 +67,10 @@ def section(text: str, title: str) -> str:
 def test_the_three_questions_are_answered(runs):
     text = markdown.text(runs)
     assert "|  | scipy | torch |\n| --- | ---: | ---: |\n| spmv | 3.0 (3.0 to 3.0) |  |" in text
-    assert "of the floor, spmv: the median of 3 cases" in text
-    assert "- **1.00** the power of the entries with which the time of spmv grows" in text
+    assert "of the memory limit, spmv: the median of 3 cases" in text
+    assert (
+        "- **1.00** spmv: the power of the entries with which its time grows (1 is linear)" in text
+    )
 
 
 def test_who_failed_and_who_was_absent_is_named(runs):
@@ -150,7 +153,40 @@ def test_set_up_residuals_and_memory_are_told(runs):
 def test_tables_of_many_rows_are_left_to_the_files_and_named(runs):
     text = markdown.text(runs)
     assert "many:3" not in section(text, "Every contest")
-    assert re.search(r"In the files alone: .*spmm/32, float32 \(esimd-72\)", text)
+    assert re.search(r"- Every contest: .*spmm/32, float32 \(esimd-72\)", text)
+
+
+def test_the_contents_lead_to_every_section_and_none_is_empty(runs):
+    text = markdown.text(runs)
+    linked = re.findall(r"\]\(#([^)]+)\)", text)
+    assert linked
+    assert linked == re.findall(r'<a id="([^"]+)"></a>', text)
+    for part in text.split("\n### ")[1:]:
+        assert re.search(r"^[|!-]", part, re.MULTILINE), f"empty: {part.splitlines()[0]}"
+
+
+def test_only_pairs_of_one_clock_are_in_the_headline(tmp_path):
+    records = [
+        record(method="graph", noise=0.0),
+        record("cusparse", 9e-3, method="events", noise=0.0),
+        record("torch", 2e-3, method="graph", noise=0.0),
+        record("dense (cupy)", 3e-3, method="graph", noise=0.0),
+        record(case="other", noise=0.0),
+        record("cupyx", 4e-3, case="other", noise=0.0),
+    ]
+    text = markdown.text(read(write(tmp_path / "r.jsonl", records)))
+    assert "|  | torch | cupy |\n| --- | ---: | ---: |\n| spmv | 2.0 | 4.0 |" in text
+    assert "| spmv, float64 | cupy, events to graph | 1 | 9.0 |" in text
+    assert "| spmv, float64 | dense (cupy) | 1 | 3.0 |" in text
+
+
+def test_a_legend_has_ten_entries_at_most():
+    records = [record("scipy"), *(record("wollemi", kernel=f"k{i}") for i in range(14))]
+    looks = looks_of([*records, record("wollemi", kernel="k9")])
+    labels = list(dict.fromkeys(look["label"] for look in looks.values()))
+    assert len(looks) == 15 and len(labels) == 10
+    assert labels[:2] == ["scipy", "wollemi k9"]  # chosen twice
+    assert labels[-1] == "wollemi, other kernels"
 
 
 def test_where_it_was_measured_names_versions_clocks_and_processes(runs):

@@ -15,6 +15,7 @@ from .numbers import (
     Versus,
     geometric_mean,
     growths,
+    is_library,
     places,
     versus,
 )
@@ -116,7 +117,7 @@ def _where(place: Place) -> list[str]:
         lines.append("Every contender had a process to itself.")
     elif processes == {"shared"}:
         lines.append("All contenders shared one process.")
-    return lines
+    return list(dict.fromkeys(lines))
 
 
 # ---- how close
@@ -127,7 +128,7 @@ def _limits(contests: Sequence[RecordedContest]) -> list[tuple[str, str]]:
     for root, held in sections.roots_of(b for b in contests if b.key.caches == "warm").items():
         shares = [b.ours.floor_share for b in held if b.ours and b.ours.floor_share]
         if shares:
-            of = f"of the floor, {root}: the median of {cases_text(len(shares))}"
+            of = f"of the memory limit, {root}: the median of {cases_text(len(shares))}"
             span = f", {min(shares):.2f} to {max(shares):.2f}" if len(shares) > 1 else ""
             found.append((f"{np.median(shares):.2f}", of + span))
     return found
@@ -137,20 +138,26 @@ def _limits(contests: Sequence[RecordedContest]) -> list[tuple[str, str]]:
 
 
 def _faster(found: Sequence[Versus]) -> Table | None:
-    """Return the means over all cases of a kind of operation, a column for each peer."""
+    """Return the means over all cases of a kind of operation, a column for each library.
+
+    Only pairs that one clock measured are in it; others are told below, with their clocks.
+    """
     ratios: dict[str, dict[str, list[float]]] = {}
     for one in found:
-        if one.series.caches == "warm":
+        if one.series.caches == "warm" and one.clocks.same and is_library(one.peer):
             row = ratios.setdefault(sections.root_of(one.series.benchmark), {})
             row.setdefault(one.peer, []).extend(s.median for s in one.ratios.values())
     if not ratios:
         return None
-    peers = list(dict.fromkeys(one.peer for one in found))
+    peers = list(dict.fromkeys(peer for row in ratios.values() for peer in row))
     rows = [
         (root, *(_mean(row[peer]) if peer in row else "" for peer in peers))
         for root, row in ratios.items()
     ]
-    caption = "wollemi is so many times as fast: the geometric mean of the cases, least and most"
+    caption = (
+        "wollemi is so many times as fast: the geometric mean of the cases, least and most. "
+        "Both times of a pair are by the same clock."
+    )
     return Table(caption, ("", *peers), rows)
 
 
@@ -170,7 +177,7 @@ def _slopes(found: Sequence[Growth]) -> list[tuple[str, str]]:
     return [
         (
             f"{np.median(powers):.2f}",
-            f"the power of the entries with which the time of {benchmark} grows"
+            f"{benchmark}: the power of the entries with which its time grows (1 is linear)"
             + (f", {min(powers):.2f} to {max(powers):.2f} by family" if len(powers) > 1 else ""),
         )
         for benchmark, powers in slopes.items()

@@ -50,5 +50,5 @@ def growth(found: Sequence[Growth]) -> Figure:
         axes.grid(which="major")
         axes.set_axisbelow(True)
         plain_ticks(axes.yaxis)
-        axes.legend(title="slope of the time", title_fontsize=8, alignment="left")
+        axes.legend(title="slope of the time (1 is linear)", title_fontsize=8, alignment="left")
     return figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,9 @@ from .parts import Chapter, Picture
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+#: Goes through pictures one by one and may tell how far it is.
+Follow = Callable[[Sequence[Picture]], Iterable[Picture]]
+
 #: Sharp on paper and on most screens.
 DPI = 130
 
@@ -22,7 +25,7 @@ DPI = 130
 COLOURS = 48
 
 
-def write(chapters: Sequence[Chapter], folder: Path) -> list[Path]:
+def write(chapters: Sequence[Chapter], folder: Path, follow: Follow = iter) -> list[Path]:
     """Write ``index.html``, and a PNG for each picture.
 
     Parameters
@@ -31,6 +34,8 @@ def write(chapters: Sequence[Chapter], folder: Path) -> list[Path]:
         What is reported.
     folder : Path
         Where to; made if it is not there.
+    follow : callable
+        Goes through the pictures while they are drawn, to show how far it is.
 
     Returns
     -------
@@ -46,7 +51,7 @@ def write(chapters: Sequence[Chapter], folder: Path) -> list[Path]:
     written = [folder / "index.html"]
     drawn = {
         picture.name: save(picture.draw(), folder / f"{picture.name}.png")
-        for picture in pictures(chapters)
+        for picture in follow(pictures(chapters))
     }
     written += drawn.values()
     written[0].write_text(page(chapters, drawn), encoding="utf-8")

@@ -10,11 +10,14 @@ from pathlib import Path
 
 from ..results import Run
 from .chapters import chapters
-from .html import pictures, save
+from .html import Follow, pictures, save
 from .parts import Answer, Chapter, Picture, Section, Table
 
 #: In the pictures' metadata: which records they were drawn from.
 MADE_FROM = "Source"
+
+#: The last section of a device.
+WHERE = "Where it was measured"
 
 #: Tables that list everything are left to the files if they have more rows than this.
 MOST_ROWS = 14
@@ -38,14 +41,55 @@ def text(runs: Sequence[Run], images: str = "img") -> str:
     images : str
         The folder of the pictures, as the page sees it.
     """
-    parts = [INTRODUCTION]
-    for chapter in chapters(runs):
+    found = chapters(runs)
+    parts = [INTRODUCTION, _contents(found)]
+    for chapter in found:
         parts.append(f"## {chapter.title}\n")
         parts += [_answer(a) for a in chapter.answers if a.figures or a.table]
-        parts += [_section(section, images) for section in chapter.sections]
-        parts.append("### Where it was measured\n")
+        for section in _shown(chapter):
+            parts += [_anchor(chapter, section.title), _section(section, images)]
+        parts += [_anchor(chapter, WHERE), f"### {WHERE}\n"]
         parts.append("\n".join(f"- {_plain(line)}" for line in chapter.where) + "\n")
+        parts.append(_left_to_the_files(chapter))
     return "\n".join(part for part in parts if part)
+
+
+def _shown(chapter: Chapter) -> list[Section]:
+    """Return the sections of a chapter that have something to show on this page."""
+    return [s for s in chapter.sections if any(isinstance(p, Picture) or _fits(p) for p in s.parts)]
+
+
+def _contents(found: Sequence[Chapter]) -> str:
+    """Return the list of contents: a line for each device."""
+    lines = ["## Contents", ""]
+    for chapter in found:
+        titles = [*(section.title for section in _shown(chapter)), WHERE]
+        inner = ", ".join(f"[{title}](#{_name(chapter, title)})" for title in titles)
+        lines.append(f"- {chapter.title}: {inner}")
+    return "\n".join(lines) + "\n"
+
+
+def _anchor(chapter: Chapter, title: str) -> str:
+    """Return a place to link to: titles of two devices are the same, and their own names clash."""
+    return f'<a id="{_name(chapter, title)}"></a>\n'
+
+
+def _name(chapter: Chapter, title: str) -> str:
+    words = "".join(c if c.isalnum() else " " for c in f"{chapter.slug} {title}".lower())
+    return "-".join(words.split())
+
+
+def _left_to_the_files(chapter: Chapter) -> str:
+    """Return which tables this page has no room for."""
+    lines = []
+    for section in chapter.sections:
+        left = [p.caption for p in section.parts if not isinstance(p, Picture) and not _fits(p)]
+        if left:
+            lines.append(f"- {section.title}: {'; '.join(map(_plain, left))}")
+    if not lines:
+        return ""
+    head = "Tables that are too long for this page; `wollemi bench report --out` shows them:"
+    return "\n".join([head, "", *lines]) + "\n"
 
 
 def _answer(answer: Answer) -> str:
@@ -62,9 +106,6 @@ def _section(section: Section, images: str) -> str:
             lines += [f"![{part.alt}]({images}/{file_of(part)})", "", f"*{part.caption}*", ""]
         else:
             lines += [*table(part), ""]
-    left = [p.caption for p in section.parts if p not in shown]
-    if left:
-        lines += [f"In the files alone: {'; '.join(map(str, left))}.", ""]
     return "\n".join(lines)
 
 
@@ -108,8 +149,17 @@ def digest(runs: Sequence[Run]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def write(runs: Sequence[Run], page: Path) -> list[Path]:
+def write(runs: Sequence[Run], page: Path, follow: Follow = iter) -> list[Path]:
     """Write the page, and its pictures into ``img`` beside it; old ones of it are removed.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        What was read from the files.
+    page : Path
+        The page.
+    follow : callable
+        Goes through the pictures while they are drawn, to show how far it is.
 
     Returns
     -------
@@ -124,7 +174,7 @@ def write(runs: Sequence[Run], page: Path) -> list[Path]:
     found: Sequence[Chapter] = chapters(runs)
     written = [
         save(picture.draw(), folder / file_of(picture), **{MADE_FROM: made_from})
-        for picture in pictures(found)
+        for picture in follow(pictures(found))
     ]
     page.write_text(text(runs), encoding="utf-8")
     return [page, *written]

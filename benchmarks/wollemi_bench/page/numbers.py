@@ -164,6 +164,40 @@ def series_of(contests: Iterable[RecordedContest]) -> dict[Series, list[Recorded
     return found
 
 
+#: Names that older records have for a library: CuPy's products and solvers are in ``cupyx``, which
+#: calls cuSPARSE.
+LIBRARIES = {"cupyx": "cupy", "cusparse": "cupy"}
+
+
+def library_of(contender: str) -> str:
+    """Return the library that a contender is of: one library has one column.
+
+    Examples
+    --------
+    >>> from wollemi_bench.page.numbers import library_of
+    >>> library_of("cupyx"), library_of("scipy")
+    ('cupy', 'scipy')
+    """
+    return LIBRARIES.get(contender, contender)
+
+
+def is_library(peer: str) -> bool:
+    """Whether a peer is what people use today; the others are dense products and parts of ours."""
+    return not peer.startswith("dense") and "ours" not in peer
+
+
+class Clocks(NamedTuple):
+    """How our time was taken, and how that of a peer."""
+
+    ours: str
+    theirs: str
+
+    @property
+    def same(self) -> bool:
+        """Whether the two times say the same thing: of a fair pair they do."""
+        return self.ours == self.theirs
+
+
 @dataclass(frozen=True)
 class Versus:
     """How a peer did in a series.
@@ -174,12 +208,15 @@ class Versus:
         Who.
     series : Series
         In what.
+    clocks : Clocks
+        How the times were taken.
     ratios : dict of str to Spread
         By case, how many times as long as ours it takes.
     """
 
     peer: str
     series: Series
+    clocks: Clocks
     ratios: dict[str, Spread]
 
     @property
@@ -206,15 +243,18 @@ class Versus:
 
 
 def versus(contests: Iterable[RecordedContest]) -> list[Versus]:
-    """Return how every peer did in every series in which it was timed beside us."""
-    found: dict[tuple[str, Series], dict[str, Spread]] = {}
+    """Return how every peer did, by each pair of clocks, wherever it was timed beside us."""
+    found: dict[tuple[str, Series, Clocks], dict[str, Spread]] = {}
     for contest in contests:
-        for peer in contest.peers if contest.ours else ():
-            ratio = times_ours(contest.ours, peer) if contest.ours else None
+        if contest.ours is None:
+            continue
+        for peer in contest.peers:
+            ratio = times_ours(contest.ours, peer)
             if ratio:
-                place = (peer.contender, Series.of(contest.key))
+                clocks = Clocks(contest.ours.method, peer.method)
+                place = (library_of(peer.contender), Series.of(contest.key), clocks)
                 found.setdefault(place, {})[contest.key.case] = ratio
-    return [Versus(peer, series, ratios) for (peer, series), ratios in found.items()]
+    return [Versus(*place, ratios) for place, ratios in found.items()]
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def cases_text(number: int) -> str:
     return f"{number} case" + ("s" if number != 1 else "")
 
 
-# ---- share of the floor
+# ---- share of the memory limit
 
 
 def has_floor(contest: RecordedContest) -> bool:
@@ -122,7 +122,7 @@ def has_floor(contest: RecordedContest) -> bool:
 
 @styled
 def floors(contests: Sequence[RecordedContest]) -> Figure:
-    """Draw what share of the floor's speed each kernel and each peer reached."""
+    """Draw what share of the memory limit each kernel and each peer reached."""
     shown = {series: list(filter(has_floor, held)) for series, held in series_of(contests).items()}
     shown = {series: held for series, held in shown.items() if held}
     records = [
@@ -152,7 +152,9 @@ def floors(contests: Sequence[RecordedContest]) -> Figure:
                     mark(axes, record, record.floor_share, y, looks[who(record)])
     axes.set_xscale("log")
     plain_ticks(axes.xaxis)
-    axes.set_xlabel("share of the floor: the least time that the bytes take, over the time taken")
+    axes.set_xlabel(
+        "share of the memory limit: the least time that the bytes take, over the time taken"
+    )
     legend_of_marks(figure, looks, loc="outside upper left", ncols=4)
     return figure
 
@@ -226,9 +228,9 @@ def _bar(axes: Axes, y: float, spread: Spread, look: dict[str, Any]) -> None:
 
 def _bar_of_many(axes: Axes, y: float, versus: Versus, look: dict[str, Any]) -> None:
     ratios = [spread.median for spread in versus.ratios.values()]
-    axes.barh(y, versus.mean - 1, 0.9, left=1.0, **look)
-    axes.plot(ratios, [y] * len(ratios), "|", color="k", ms=7, mew=0.7)
-    _value(axes, y, versus.mean, max(*ratios, 1.0))
+    axes.barh(y - 0.15, versus.mean - 1, 0.55, left=1.0, **look)
+    axes.plot(ratios, [y + 0.3] * len(ratios), "|", color="k", ms=4, mew=0.7)
+    _value(axes, y - 0.15, versus.mean, max(versus.mean, 1.0))
 
 
 def _value(axes: Axes, y: float, ratio: float, end: float) -> None:

@@ -40,7 +40,7 @@ def floor(contests: Sequence[RecordedContest], slug: str) -> Section:
                 f"{slug}-roofline",
                 "Speed over intensity. The line is what reading memory allows; dark marks are the "
                 "kernels that the rule chose, pale ones those it did not, hollow ones others.",
-                "Rooflines of all operations; the shares of the floor are in the table below.",
+                "Rooflines of all operations; the shares of the limit are in the table below.",
                 partial(roofline, records),
             )
         )
@@ -48,8 +48,8 @@ def floor(contests: Sequence[RecordedContest], slug: str) -> Section:
         parts.append(
             Picture(
                 f"{slug}-floor-{root}",
-                f"{root}: the share of the floor by case.",
-                f"Shares of the floor of {root}, case by case; the table below sums them up.",
+                f"{root}: the share of the memory limit by case.",
+                f"Shares of the memory limit of {root} by case; the table below sums them up.",
                 partial(floors, held),
             )
         )
@@ -69,52 +69,71 @@ def floor(contests: Sequence[RecordedContest], slug: str) -> Section:
             )
     if rows:
         head = ("", "cases", "median", "least", "most")
-        parts.append(Table("wollemi's share of the floor", head, rows))
+        parts.append(Table("wollemi's share of the memory limit", head, rows))
     text = (
-        "The floor is the time that the bytes an operation cannot do without take at the fastest "
-        "read of as many bytes, measured in the same rounds. A share above 1 means that a kernel "
-        "reads less than the format holds, or that a cache served what the read had to fetch."
+        "The memory limit is the time that the bytes an operation cannot do without take at the "
+        "fastest read of as many bytes, measured in the same rounds. The share is that time over "
+        "the time taken. It is above 1 where a kernel reads less than the format holds, or where a "
+        "cache served what the read had to fetch. Every mark is by its contender's own clock."
     )
     return Section("Against the hardware", text, parts)
 
 
 def against(found: Sequence[Versus], slug: str) -> Section:
     """Return how many times as long as ours others take."""
-    peers = list(dict.fromkeys(one.peer for one in found))
+    fair = [one for one in found if one.clocks.same]
+    peers = list(dict.fromkeys(one.peer for one in fair))
     roots: dict[str, list[Versus]] = {}
-    for one in found:
+    for one in fair:
         roots.setdefault(root_of(one.series.benchmark), []).append(one)
     parts: list[Table | Picture] = [
         Picture(
             f"{slug}-speedup-{root}",
-            f"{root}: how many times as long others take. Lines on bars are quartiles; where a row "
-            "stands for many cases, the bar is their geometric mean and each has a tick.",
+            f"{root}: how many times as long others take.",
             f"Bars of the ratios of {root}; the table below has their means and extremes.",
             partial(speedups, shown, peers),
         )
         for root, shown in roots.items()
     ]
-    rows = [
-        (
-            str(one.series),
-            one.peer,
-            str(len(one.ratios)),
-            ratio_text(one.mean),
-            f"{ratio_text(one.worst[1])} ({short(one.worst[0])})",
-            f"{ratio_text(one.best[1])} ({short(one.best[0])})",
-            f"{len(one.lost)}",
-        )
-        for one in found
-    ]
-    if rows:
-        head = ("", "peer", "cases", "mean", "least", "most", "peer is faster in")
+    head = ("", "peer", "cases", "mean", "least", "most", "peer is faster in")
+    if fair:
+        rows = [(str(one.series), one.peer, *_ratios(one)) for one in fair]
         parts.append(Table("How many times as long as wollemi a peer takes", head, rows, words=2))
+    unfair = [one for one in found if not one.clocks.same]
+    if unfair:
+        rows = [
+            (
+                str(one.series),
+                f"{one.peer}, {one.clocks.theirs} to {one.clocks.ours}",
+                *_ratios(one),
+            )
+            for one in unfair
+        ]
+        caption = (
+            "Measured by two clocks, and no fair race: the peer's clock, then ours. A graph is "
+            "replayed with nothing of the host in it; events and the host's clock (wall) include "
+            "the launches of each call; a slope leaves out what a solve does once"
+        )
+        parts.append(Table(caption, head, rows, words=2))
     text = (
         "A ratio is the median over the rounds, in each of which everybody had a turn, so that "
         "what else the machine did hit all; without samples, it is that of the medians. "
-        "Means of ratios are geometric. Above 1, wollemi is faster."
+        "Means of ratios are geometric. Above 1, wollemi is faster. In the pictures lines on bars "
+        "are quartiles; where a row stands for many cases, the bar is their geometric mean and "
+        "the ticks below it are the cases."
     )
     return Section("Against other libraries", text, parts)
+
+
+def _ratios(one: Versus) -> tuple[str, ...]:
+    """Return the columns of a peer in a table of ratios."""
+    return (
+        str(len(one.ratios)),
+        ratio_text(one.mean),
+        f"{ratio_text(one.worst[1])} ({short(one.worst[0])})",
+        f"{ratio_text(one.best[1])} ({short(one.best[0])})",
+        f"{len(one.lost)}",
+    )
 
 
 def grown(found: Sequence[Growth], slug: str) -> Section:
@@ -141,7 +160,7 @@ def grown(found: Sequence[Growth], slug: str) -> Section:
     ]
     if rows:
         head = ("", "contender", "entries", "slope")
-        parts.append(Table("Slopes of time over entries", head, rows, words=2))
+        parts.append(Table("Slopes of time over entries (1 is linear)", head, rows, words=2))
     text = (
         "A slope of 1 is time in proportion to the entries: below it, small matrices pay for "
         "overheads; above it, large ones fall out of caches. ± is the standard error of the slope."

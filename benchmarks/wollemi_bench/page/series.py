@@ -7,7 +7,7 @@ from functools import partial
 
 from ..report import Record, seconds_text
 from ..results import RecordedContest, left_out
-from .numbers import Series, Spread, kernel_of, series_of, times_ours
+from .numbers import Series, Spread, kernel_of, library_of, series_of, times_ours
 from .parts import Section, Table
 from .style import ratio_text, short
 
@@ -34,12 +34,12 @@ def _table(series: Series, held: Sequence[RecordedContest]) -> Table:
         ("kernel", lambda contest: _of_ours(contest, kernel_of)),
         ("wollemi", lambda contest: _of_ours(contest, _time)),
         ("GB/s", lambda contest: _of_ours(contest, _bandwidth)),
-        ("of floor", lambda contest: _of_ours(contest, _share)),
+        ("of limit", lambda contest: _of_ours(contest, _share)),
     ]
     for name in others:
         records = [r for b in held for r in b.records if r.contender == name and r.seconds]
         other = sorted({r.method for r in records} - clocks)
-        heading = short_name(name) + (f", {', '.join(other)}" if other else "")
+        heading = short_name(library_of(name)) + (f", {', '.join(other)}" if other else "")
         columns.append((heading, partial(_ratio, name=name)))
     filled = [
         (name, cell)

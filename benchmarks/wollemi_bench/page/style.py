@@ -5,6 +5,7 @@ What is ours is dark and filled; others differ by hatch, marker and dash more th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from wollemi.core.errors import InvalidArgument
 from ..problem import OURS
 from ..report import Record
 from ..results import is_ours
-from .numbers import kernel_of
+from .numbers import kernel_of, library_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,20 +97,39 @@ def plain_ticks(axis: Any) -> None:
 
 def who(record: Record) -> str:
     """Return whose mark it is: that of a kernel of ours, or of a peer."""
-    return f"{OURS} {kernel_of(record)}".strip() if is_ours(record) else record.contender
+    return (
+        f"{OURS} {kernel_of(record)}".strip() if is_ours(record) else library_of(record.contender)
+    )
+
+
+#: Entries of a legend that somebody still reads.
+MOST_NAMED = 10
+
+#: How kernels of ours are called that a legend has no room for.
+OTHER_KERNELS = f"{OURS}, other kernels"
 
 
 def looks_of(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """Return how each kernel and each peer is marked, peers first: ours lie on top."""
+    """Return how each kernel and each peer is marked, peers first: ours lie on top.
+
+    The kernels that the rule chose most often have names of their own; where a legend would have
+    more than ten entries, the others share one.
+    """
     ours = list(dict.fromkeys(who(r) for r in records if is_ours(r)))
+    chosen = Counter(who(r) for r in records if r.ours)
+    ours.sort(key=lambda name: -chosen[name])
     peers = list(dict.fromkeys(who(r) for r in records if not is_ours(r)))
     hollow = {"color": "0.45", "mfc": "none", "mec": "0.45", "ms": 5, "mew": 0.9, "zorder": 2}
     filled = {"color": OURS_COLOR, "mfc": OURS_COLOR, "mec": "w", "ms": 7, "mew": 0.6, "zorder": 4}
-    return {
-        who: {**look, "marker": MARKERS[place % len(MARKERS)], "ls": ""}
-        for group, look in ((peers, hollow), (ours, filled))
-        for place, who in enumerate(group)
+    room = MOST_NAMED - len(peers)
+    named = len(ours) if len(ours) <= room else max(room - 1, 1)
+    looks = {
+        name: {**look, "marker": MARKERS[place % len(MARKERS)], "ls": "", "label": name}
+        for group, look in ((peers, hollow), (ours[:named], filled))
+        for place, name in enumerate(group)
     }
+    rest = {**filled, "marker": ".", "ls": "", "label": OTHER_KERNELS}
+    return looks | dict.fromkeys(ours[named:], rest)
 
 
 #: A kernel of ours that was not the rule's choice.
@@ -125,7 +145,8 @@ def legend_of_marks(axes: Axes | Figure, looks: dict[str, dict[str, Any]], **whe
     """Add a legend of marks."""
     from matplotlib.lines import Line2D
 
-    marks = [Line2D([], [], label=who, **look) for who, look in looks.items()]
+    shown = {str(look["label"]): look for look in looks.values()}
+    marks = [Line2D([], [], **look) for look in shown.values()]
     axes.legend(handles=marks, handletextpad=0.2, **where)
 
 
