@@ -1,10 +1,11 @@
 """The site: ``make site`` writes it into ``build/site/html``, without a network.
 
 The pages are the Markdown files of the checkout, in the same places, so that a link that works
-there works here. Two parts are made: the gallery, which runs every example and shows what it
-prints and draws, and the reference, a page for each public module with every public name. MkDocs
-with the Material theme makes the HTML, because it takes these files as they are (Sphinx would need
-another dialect of links), and mkdocstrings reads numpydoc without importing anything.
+there works here. Three parts are made: the tutorials, which are notebooks that run; the gallery,
+which runs every example and shows what it prints and draws; and the reference, a page for each
+public module with every public name. MkDocs with the Material theme makes the HTML, because it
+takes these files as they are (Sphinx would need another dialect of links), and mkdocstrings reads
+numpydoc without importing anything.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tests.api.record import MODULES, names_of, public_module
 
 from .gallery import write_gallery
 from .places import PAGES, ROOT
+from .tutorials import write_tutorials
 
 #: What of the checkout is on the site, in the same places.
 COPIED = (
@@ -37,7 +39,11 @@ COPIED = (
 )
 
 #: Folders are no pages; links to them go to the page that describes them.
-FOLDERS = {"examples": "examples/index.md", "benchmarks/results/": "benchmarks/README.md"}
+FOLDERS = {
+    "examples": "examples/index.md",
+    "docs/tutorials": "docs/tutorials/index.md",
+    "benchmarks/results/": "benchmarks/README.md",
+}
 FOLDERS |= {name.rstrip("/"): page for name, page in FOLDERS.items()}
 
 
@@ -47,10 +53,11 @@ def copy_pages() -> None:
         source, target = ROOT / name, PAGES / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            kept = shutil.ignore_patterns("*.jsonl")
+            kept = shutil.ignore_patterns("*.jsonl", "*.py")
             shutil.copytree(source, target, ignore=kept, dirs_exist_ok=True)
         else:
             shutil.copy(source, target)
+    shutil.copy(ROOT / "website/site.css", PAGES)
     for page in PAGES.rglob("*.md"):
         page.write_text(with_links(page.read_text(), page.relative_to(PAGES).parent))
 
@@ -76,9 +83,9 @@ def with_links(text: str, folder: Path) -> str:
 
 
 def _page_of_program(place: str) -> str | None:
-    """Return the page that shows a program of the gallery."""
-    name = place.removeprefix("examples/")
-    shown = name != place and "/" not in name and name.endswith(".py")
+    """Return the page that shows a program of the gallery, or a tutorial."""
+    folder, _, name = place.rpartition("/")
+    shown = folder in ("examples", "docs/tutorials") and name.endswith(".py")
     return f"{place.removesuffix('.py')}.md" if shown else None
 
 
@@ -125,6 +132,7 @@ def main() -> None:
     shutil.rmtree(PAGES, ignore_errors=True)
     copy_pages()
     write_gallery()
+    write_tutorials()
     write_reference()
     if alone:
         return

@@ -74,9 +74,21 @@ run them, too. Those who know Ginkgo find
 """
 
 
+#: The group of programs that no other group names.
+OTHERS = "More"
+
+
+def groups() -> dict[str, tuple[str, ...]]:
+    """Return the names of all programs by group; one that is new and in no group comes last."""
+    named = {name for names in GROUPS.values() for name in names}
+    there = sorted(file.stem for file in (ROOT / "examples").glob("*.py"))
+    others = tuple(name for name in there if name not in named)
+    return {**GROUPS, OTHERS: others} if others else dict(GROUPS)
+
+
 def examples() -> list[Path]:
     """Return the programs of the gallery, in its order."""
-    return [ROOT / f"examples/{name}.py" for names in GROUPS.values() for name in names]
+    return [ROOT / f"examples/{name}.py" for names in groups().values() for name in names]
 
 
 def title_of(example: Path) -> str:
@@ -118,7 +130,7 @@ def write_gallery() -> None:
     folder = PAGES / "examples"
     folder.mkdir(parents=True, exist_ok=True)
     lines = [HEAD]
-    for group, names in GROUPS.items():
+    for group, names in groups().items():
         lines += [f"## {group}", ""]
         thumbnails = []
         for name in names:

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES_WITH_PYTHON = [page for page in PAGES if "```python\n" in page.read_text()]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.py"))
 FOLDERS = ("core", "solvers", "backends", "src/wollemi")
 
 #: A full demo takes seconds; a coarse plate shows as well that it runs.
@@ -60,6 +61,12 @@ def test_an_example_runs(example, tmp_path):
     assert done.returncode == 0, done.stderr
     if example.name == "demo.py":
         assert (tmp_path / "convergence.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda p: p.name)
+def test_a_tutorial_runs(tutorial, tmp_path):
+    done = run(str(tutorial), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.gpu
@@ -129,7 +136,9 @@ def test_the_page_of_algorithms_is_current():
     assert kept == made, "run: wollemi kernels --algorithms --markdown > docs/algorithms.md"
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *TUTORIALS, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name
+)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         if "://" not in target:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.api.record import MODULES, OF_TORCH, names_of, public_module
-from website import build, gallery
+from website import build, gallery, tutorials
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,6 +47,7 @@ def test_every_page_can_be_reached_from_the_menu():
         ("[e](examples)", ".", "[e](examples/index.md)"),
         ("[r](../benchmarks/results)", "docs", "[r](../benchmarks/README.md)"),
         ("[r](../benchmarks/results/)", "docs", "[r](../benchmarks/README.md)"),
+        ("[t](docs/tutorials)", ".", "[t](docs/tutorials/index.md)"),
         ("[h](../examples/heat.py)", "docs", "[h](../examples/heat.md)"),
         ("[p](first-solve.md#an-x) [w](https://a.b/c)", "docs", None),
     ],
@@ -59,6 +60,12 @@ def test_every_example_says_what_it_is():
     for example in gallery.examples():
         first = example.read_text().splitlines()[0]
         assert re.match(r'"""[A-Z]', first), f"{example.name}: begin with a sentence"
+
+
+def test_every_tutorial_has_its_place_and_a_heading():
+    files = {file.stem for file in (ROOT / "docs/tutorials").glob("*.py")}
+    assert files == set(tutorials.TUTORIALS)
+    assert all(tutorials.title_of(name) for name in tutorials.TUTORIALS)
 
 
 def test_nothing_is_fetched_from_another_place():
