@@ -16,16 +16,22 @@ CPU_MINUTES, GPU_MINUTES = 18.0, 7.0
 
 def everything(
     executor: Annotated[str, typer.Option(help="reference, omp, omp:4, cuda, ...")] = "omp",
-    out: Annotated[Path, typer.Option(help="Where records and report go.")] = Path(
+    out: Annotated[Path, typer.Option(help="The folder for records and report.")] = Path(
         "benchmarks/out"
     ),
-    suite: Annotated[list[str] | None, typer.Option(help="Only this; may be repeated.")] = None,
-    scale: Annotated[int | None, typer.Option(help="Divide the sizes of suites.")] = None,
-    budget: Annotated[float | None, typer.Option(help="Seconds of a contest.")] = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="Begin nothing later; by default 18, or 7 on a GPU.")
+    suite: Annotated[
+        list[str] | None, typer.Option(help="Run this suite alone; may be repeated.")
     ] = None,
-    against: Annotated[list[str] | None, typer.Option(help="Only this peer.")] = None,
+    scale: Annotated[int | None, typer.Option(help="Divide the sizes of suites by this.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Seconds that a comparison may take.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Start no case after so many minutes: 18, on a GPU 7.")
+    ] = None,
+    against: Annotated[
+        list[str] | None, typer.Option(help="Compare with this library alone; may be repeated.")
+    ] = None,
 ) -> None:
     """Run the suites; ends with 1 if any result of ours was wrong."""
     out.mkdir(parents=True, exist_ok=True)

@@ -129,9 +129,8 @@ def expanded(call: Call) -> list[Call]:
 
 def _prepare(matrix: Any) -> None:
     """Make a matrix's plan, and the copy by rows of a format that is multiplied by it."""
-    by_rows = getattr(matrix, "by_rows", None)
-    if by_rows is not None:
-        _prepare(by_rows)
+    if hasattr(type(matrix), "by_rows"):
+        _prepare(matrix.by_rows)
     elif hasattr(type(matrix), "plan"):
         _ = matrix.plan
 

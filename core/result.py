@@ -16,6 +16,14 @@ from .status import Stop
 _BREAKDOWN_INFO = -10
 
 
+#: How a solve ends that cannot meet its tolerance.
+_UNMET = (Stop.MAX_ITERATIONS, Stop.STAGNATED)
+_TOLERANCE_OF_ZERO = (
+    "not converged: with rounding no residual becomes 0, which was the tolerance; give a positive "
+    "rtol, such as 1e-12"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """The outcome of a solve; unpacks into SciPy's pair ``x, info``.
@@ -83,7 +91,8 @@ class Result:
         for column, stop in enumerate(self.stops):
             if stop != Stop.CONVERGED:
                 which = f"column {column}: " if len(self.stops) > 1 else ""
-                return which + stop.sentence
+                unmet = stop in _UNMET and np.atleast_1d(self.threshold)[column] == 0
+                return which + (_TOLERANCE_OF_ZERO if unmet else stop.sentence)
         return Stop.CONVERGED.sentence
 
     @property

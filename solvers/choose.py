@@ -18,16 +18,12 @@ from ..core.settings import Settings, option_names
 from ..core.stopping import Criterion
 from .attempts import DIRECT, SHORT, Attempt, Attempts
 from .facts import Facts, find_facts
-from .gmres import checked_restart
+from .gmres import RESTART, checked_restart
 from .kept import facts_of
 from .least_squares_functions import solve_rectangular
 from .preconditioners import Amg, Ic, Ilu, Jacobi, Polynomial
 from .preconditioners.names import parsed
 from .registry import LEAST_SQUARES, SOLVERS
-
-#: Cycle length of GMRES when nothing is known of the matrix: SciPy's 20 stalls on many real
-#: matrices where 30 does not.
-RESTART = 30
 
 #: Numbers in a basis of GMRES, over all columns, up to which it is not restarted: those of 1000
 #: unknowns and one column. On two cores of an EPYC (22 November 2026; rtol 1e-8, milliseconds,
@@ -159,10 +155,11 @@ def solve(
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
     operator = as_linop(A)
-    known = [*SOLVERS, *LEAST_SQUARES]
-    if method != "auto" and method not in known:
-        raise InvalidArgument(f"no method is called {method!r}; known: auto, {', '.join(known)}")
-    if method in LEAST_SQUARES or (method == "auto" and operator.shape[0] != operator.shape[1]):
+    if method != "auto" and method not in SOLVERS and method not in LEAST_SQUARES:
+        known = ", ".join(["auto", *SOLVERS, *LEAST_SQUARES])
+        raise InvalidArgument(f"no method is called {method!r}; known: {known}")
+    rectangular = operator.shape[0] != operator.shape[1]
+    if rectangular if method == "auto" else method in LEAST_SQUARES:
         unused = {"restart": restart, "stop": stop, "progress": progress, "loggers": loggers}
         return solve_rectangular(
             operator, b, x0, method=method, M=M, rtol=rtol, atol=atol, maxiter=maxiter,
@@ -242,7 +239,7 @@ def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
     asked = method == "auto" or _is_auto(M)
     if not asked or A.shape[0] != A.shape[1]:
         return None
-    if hasattr(A, "host_rows"):  # a matrix that a group shares
+    if hasattr(type(A), "host_rows"):  # a matrix that a group shares
         return find_facts(A)  # type: ignore[arg-type]
     return facts_of(A) if isinstance(A, Matrix) else None
 

@@ -72,14 +72,16 @@ def read_settings(path: str | Path) -> Settings:
 def _settings(role: str, found: Any) -> Settings:
     if not isinstance(found, Mapping) or role not in found:
         raise InvalidArgument(f'expected a dictionary with the key "{role}", got {found!r}')
-    kinds: Mapping[str, type] = PRECONDITIONERS
+    kinds: tuple[Mapping[str, type], ...] = (PRECONDITIONERS,)
     if role == KrylovSolver.ROLE:
-        kinds = {**SOLVERS, **LEAST_SQUARES, "direct": Direct}
+        kinds = ({"direct": Direct}, SOLVERS, LEAST_SQUARES)
     options = dict(found)
     name = options.pop(role)
-    if name not in kinds:
-        raise InvalidArgument(f"no {role} is called {name!r}; known: {', '.join(kinds)}")
-    return Settings(kinds[name], {key: _option(key, value) for key, value in options.items()})
+    named = [known for known in kinds if isinstance(name, str) and name in known]
+    if not named:
+        names = ", ".join(name for known in kinds for name in known)
+        raise InvalidArgument(f"no {role} is called {name!r}; known: {names}")
+    return Settings(named[0][name], {key: _option(key, value) for key, value in options.items()})
 
 
 def _option(name: str, value: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.dtypes import real_dtype
 from ..core.operations import gmres, vector
-from .gmres import Gmres
+from .gmres import RESTART, Gmres
 from .workspace import Workspace
 
 
@@ -52,7 +52,7 @@ class Fgmres(Gmres):
     (array([1., 6.]), 0)
     """
 
-    def __init__(self, A: Any, M: Any = None, *, restart: int = 20, **settings: Any) -> None:
+    def __init__(self, A: Any, M: Any = None, *, restart: int = RESTART, **settings: Any) -> None:
         super().__init__(A, M, restart=restart, **settings)
 
     def allocate(self, work: Workspace) -> None:

@@ -12,6 +12,7 @@ from ..core.operations import status as status_steps
 from ..core.status import Status
 from ..core.step import Steps, where
 from .fgmres import Fgmres
+from .gmres import RESTART
 from .workspace import Workspace
 
 #: ``c`` and ``u`` are the last vectors of C and U, ``t`` and ``w`` those that become them.
@@ -89,7 +90,7 @@ class Gcrotmk(Fgmres):
         A: Any,
         M: Any = None,
         *,
-        restart: int = 20,
+        restart: int = RESTART,
         k: int | None = None,
         recycle: bool = False,
         **settings: Any,

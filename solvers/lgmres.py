@@ -10,6 +10,7 @@ from ..core.dtypes import real_dtype
 from ..core.errors import InvalidArgument
 from ..core.operations import vector
 from .fgmres import Fgmres
+from .gmres import RESTART
 from .workspace import Workspace
 
 
@@ -66,7 +67,7 @@ class Lgmres(Fgmres):
         A: Any,
         M: Any = None,
         *,
-        restart: int = 30,
+        restart: int = RESTART,
         augmentation: int = 3,
         **settings: Any,
     ) -> None:

@@ -11,6 +11,9 @@ import pytest
 
 import wollemi as wl
 from wollemi.core.operation import OPERATIONS
+from wollemi.solvers.registry import discover
+
+discover()  # tests take OPERATIONS to have the steps of every solver
 
 # Random examples that differ from run to run belong into a search, not into a suite.
 hypothesis.settings.register_profile(

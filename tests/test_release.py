@@ -69,21 +69,36 @@ def test_the_native_module_needs_no_openmp_runtime():
         assert not re.search("libgomp|libomp|libiomp", text)
 
 
-def test_a_missing_compiler_is_one_sentence_that_says_what_to_do(tmp_path):
-    folder = Path(sys.executable).parent  # make test puts them there
-    cmake, ninja = shutil.which("cmake", path=folder), shutil.which("ninja", path=folder)
+def refused_by_cmake(folder: Path, *options: str) -> str:
+    """Return what CMake says of an environment without a compiler."""
+    tools = Path(sys.executable).parent  # make test puts them there
+    cmake, ninja = shutil.which("cmake", path=tools), shutil.which("ninja", path=tools)
     if cmake is None or ninja is None:
         pytest.skip("CMake or Ninja is not in this environment; make test installs them")
+    named = [f"-DCMAKE_MAKE_PROGRAM={ninja}", *options]
     done = subprocess.run(
-        [cmake, "-S", ROOT, "-B", tmp_path, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}"],
-        env={"PATH": str(tmp_path)},
+        [cmake, "-S", ROOT, "-B", folder, "-G", "Ninja", *named],
+        env={"PATH": str(folder)},
         capture_output=True,
         text=True,
     )
     said = " ".join(done.stderr.split())
     assert done.returncode != 0
-    assert "wollemi needs a C++17 compiler to be built: install one (apt install g++" in said
     assert said.count("CMake Error") == 1
+    return said
+
+
+def test_a_missing_compiler_is_one_sentence_that_says_what_to_do(tmp_path):
+    said = refused_by_cmake(tmp_path)
+    assert "wollemi needs a C++17 compiler to be built: install one (apt install g++" in said
+
+
+def test_free_threaded_python_is_refused_in_one_sentence(tmp_path):
+    said = refused_by_cmake(tmp_path, "-DSKBUILD_SOABI=cpython-314t-x86_64-linux-gnu")
+    assert "wollemi does not support free-threaded Python yet" in said
+    assert "free-threaded" not in refused_by_cmake(
+        tmp_path / "usual", "-DSKBUILD_SOABI=cpython-314-x86_64-linux-gnu"
+    )
 
 
 def test_a_wheel_has_every_instruction_set_whatever_the_processor_here():

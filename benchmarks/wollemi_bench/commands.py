@@ -40,10 +40,12 @@ Cases = Annotated[
     list[str] | None, typer.Argument(help="Matrix files, or cases such as stencil7:100.")
 ]
 Dtype = Annotated[str, typer.Option(help="float32, float64, complex64 or complex128.")]
-Grow = Annotated[bool, typer.Option("--grow", help="Each case over sizes, up to its own.")]
+Grow = Annotated[
+    bool, typer.Option("--grow", help="Time each case in growing sizes, up to its own.")
+]
 Cold = Annotated[bool, typer.Option("--cold", help="Empty the caches before each call.")]
 Busy = Annotated[
-    int, typer.Option(help="On a CPU, time all again beside so many busy processes.", min=0)
+    int, typer.Option(help="On a CPU, time everything again beside so many busy processes.", min=0)
 ]
 
 #: Rounds of one command; solves are longer.
@@ -55,7 +57,7 @@ BATCHES, SOLVE_BATCHES = 15, 7
 def spmv(
     how: How,
     cases: Cases = None,
-    format: Annotated[str, typer.Option(help="The format of our matrix.")] = "csr",
+    format: Annotated[str, typer.Option(help="The format of wollemi's matrix.")] = "csr",
     dtype: Dtype = "float64",
     grow: Grow = False,
     cold: Cold = False,
@@ -115,7 +117,7 @@ def _learning(operation: str, summary: str) -> None:
             typer.Option(help="Columns of the dense operands; may be repeated.", min=1),
         ] = None,
         every_kernel: Annotated[
-            bool, typer.Option("--every-kernel", help="Time all our algorithms.")
+            bool, typer.Option("--every-kernel", help="Time every algorithm of wollemi.")
         ] = False,
         dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
         grow: Grow = False,
@@ -166,14 +168,16 @@ def _measure(
 def suite(
     how: How,
     names: Annotated[
-        list[str], typer.Argument(help="Such as usual, growth, ginkgo-port, dgsparse; or all.")
+        list[str], typer.Argument(help="Suites, such as usual, growth or dgsparse; or all.")
     ],
     scale: Annotated[
-        int | None, typer.Option(help="Divide the sizes; 1 is those of the paper.", min=1)
+        int | None, typer.Option(help="Divide the sizes by this; 1 keeps the paper's.", min=1)
     ] = None,
-    iterations: Annotated[int | None, typer.Option(help="Of a solve.", min=1)] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help="Iterations of a timed solve.", min=1)
+    ] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Begin nothing later: the rest is recorded as skipped.")
+        float | None, typer.Option(help="Start no case after so many minutes; the rest is skipped.")
     ] = None,
 ) -> None:
     """Measure named suites: what is usual, growth, or the tables of papers."""

@@ -7,61 +7,56 @@
 True
 """
 
-from typing import Any as _Any
+from typing import TYPE_CHECKING
 
-from . import distributed, graph, linalg, loggers, preconditioners, reorder, solvers, stop
-from .core import errors, io
-from .core.distributed import distribute
-from .core.executor import Executor
-from .core.formats import (
-    Bsr,
-    Coo,
-    Csc,
-    Csr,
-    Dense,
-    Diagonal,
-    Ell,
-    Hybrid,
-    Identity,
-    Matrix,
-    Permutation,
-    Sellp,
-    StoredCsr,
-)
-from .core.formats.galerkin import galerkin
-from .core.io import read, write
-from .core.linop import LinOp
-from .core.operator import LinearOperator, as_linop
-from .core.products import fusedmm, sddmm, spmm
-from .core.profiler import profile
-from .core.registry import (
-    available_executors,
-    default_executor,
-    executor,
-    get_default_executor,
-    set_default_executor,
-)
-from .core.result import Result
-from .core.settings import Settings
-from .executors import (
-    CudaExecutor,
-    DpcppExecutor,
-    HipExecutor,
-    OmpExecutor,
-    ReferenceExecutor,
-)
-from .solvers.choose import solve
-from .solvers.preconditioners.multigrid import rigid_body_modes
+from .core.deferred import deferred_names as _deferred_names
 
+if TYPE_CHECKING:
+    from . import distributed, graph, linalg, loggers, preconditioners, reorder, solvers, stop
+    from .core import errors, io
+    from .core.distributed import distribute
+    from .core.executor import Executor
+    from .core.formats import (
+        Bsr,
+        Coo,
+        Csc,
+        Csr,
+        Dense,
+        Diagonal,
+        Ell,
+        Hybrid,
+        Identity,
+        Matrix,
+        Permutation,
+        Sellp,
+        StoredCsr,
+    )
+    from .core.formats.galerkin import galerkin
+    from .core.io import read, write
+    from .core.linop import LinOp
+    from .core.operator import LinearOperator, as_linop
+    from .core.products import fusedmm, sddmm, spmm
+    from .core.profiler import profile
+    from .core.registry import (
+        available_executors,
+        default_executor,
+        executor,
+        get_default_executor,
+        set_default_executor,
+    )
+    from .core.result import Result
+    from .core.settings import Settings
+    from .executors import (
+        CudaExecutor,
+        DpcppExecutor,
+        HipExecutor,
+        OmpExecutor,
+        ReferenceExecutor,
+    )
+    from .solvers.choose import solve
+    from .solvers.preconditioners.multigrid import rigid_body_modes
 
-def __getattr__(name: str) -> _Any:
-    """Return the version when somebody asks: it is read from the disk."""
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("wollemi")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
+    __version__: str
 
 __all__ = [
     "Bsr",
@@ -114,3 +109,40 @@ __all__ = [
     "stop",
     "write",
 ]
+
+#: By module the names that are imported from it when they are first used. Type checkers and editors
+#: see those under `if TYPE_CHECKING`, which are the same.
+_SOURCES = {
+    "": "distributed graph linalg loggers preconditioners reorder solvers stop",
+    "core": "errors io",
+    "core.distributed": "distribute",
+    "core.executor": "Executor",
+    "core.formats": (
+        "Bsr Coo Csc Csr Dense Diagonal Ell Hybrid Identity Matrix Permutation Sellp StoredCsr"
+    ),
+    "core.formats.galerkin": "galerkin",
+    "core.io": "read write",
+    "core.linop": "LinOp",
+    "core.operator": "LinearOperator as_linop",
+    "core.products": "fusedmm sddmm spmm",
+    "core.profiler": "profile",
+    "core.registry": (
+        "available_executors default_executor executor get_default_executor set_default_executor"
+    ),
+    "core.result": "Result",
+    "core.settings": "Settings",
+    "executors": "CudaExecutor DpcppExecutor HipExecutor OmpExecutor ReferenceExecutor",
+    "solvers.choose": "solve",
+    "solvers.preconditioners.multigrid": "rigid_body_modes",
+}
+
+if not TYPE_CHECKING:
+    _find, __dir__ = _deferred_names(__name__, _SOURCES)
+
+    def __getattr__(name):
+        """Import what a name stands for; the version is read from the disk."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("wollemi")
+        return _find(name)

@@ -210,7 +210,7 @@ def _options() -> Iterator[Entry]:
     """Yield the commands and their options, as a shell takes them."""
     import typer.main
 
-    from wollemi.cli import app
+    from wollemi.cli.app import app
 
     top: Any = typer.main.get_command(app)
     for name, command in top.commands.items():

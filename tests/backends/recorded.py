@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -15,18 +14,12 @@ from wollemi.core.formats import Csr, Diagonal
 from wollemi.core.operation import KernelTable, Operation
 from wollemi.core.program import Program
 from wollemi.core.statistics import RowStatistics
+from wollemi.solvers import registry
 
 from .cuda.loop.fake_cuda import FakeArray
 
 #: Every solver of the package that is not driven by the host, found as users find them.
-SOLVERS = {
-    name: cls
-    for name, cls in vars(wl.solvers).items()
-    if inspect.isclass(cls)
-    and issubclass(cls, wl.solvers.KrylovSolver)
-    and not inspect.isabstract(cls)
-    and not cls.BY_HOST
-}
+SOLVERS = {kind.__name__: kind for kind in registry.SOLVERS.values() if not kind.BY_HOST}
 
 #: What a solver would find by products, which make nothing here.
 SETTINGS: dict[str, dict[str, Any]] = {"Chebyshev": {"bounds": (1.0, 2.0)}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -9,7 +10,8 @@ from importlib import import_module
 import pytest
 from rich.console import Console
 
-from wollemi.cli.console import CLOSED_PIPE, INTERRUPTED
+from wollemi.cli import INTERRUPTED
+from wollemi.cli.console import CLOSED_PIPE
 from wollemi.cli.kernels import NARROW
 from wollemi.core.operation import OPERATIONS
 
@@ -37,6 +39,18 @@ def test_ctrl_c_has_a_status_of_its_own_and_one_line(wollemi, tmp_path, monkeypa
     ended = wollemi("solve", tmp_path / "a.mtx")
     assert ended.status == INTERRUPTED
     assert ended.complaint == "wollemi: interrupted"
+
+
+def test_ctrl_c_while_libraries_load_ends_as_later(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    ended = subprocess.run(
+        [sys.executable, "-m", "wollemi", "info"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == INTERRUPTED
+    assert ended.stderr == "wollemi: interrupted\n"
 
 
 @pytest.mark.parametrize("width", [40, 60, NARROW, 140])

@@ -11,7 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.cli.console import BAD_INPUT, INTERRUPTED, NOT_CONVERGED, SOLVED
+from wollemi.cli import INTERRUPTED
+from wollemi.cli.console import BAD_INPUT, NOT_CONVERGED, SOLVED
 
 from ..backends.needs import package
 

@@ -1,6 +1,7 @@
 """What a result tells, and what a profile sees."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,6 +33,13 @@ def result(*stops: Stop, iterations: int = 7) -> Result:
 )  # fmt: skip
 def test_info_is_scipys_code(stop, info):
     assert result(Stop.CONVERGED, stop).info == info
+
+
+def test_a_tolerance_of_zero_is_what_is_to_be_changed():
+    unmet = result(Stop.MAX_ITERATIONS)
+    assert "rtol, such as 1e-12" in unmet.reason and "maxiter" not in unmet.reason
+    assert "raise maxiter" in replace(unmet, threshold=np.full(1, 1e-5)).reason
+    assert result(Stop.INDEFINITE).reason == Stop.INDEFINITE.sentence
 
 
 def test_the_pair_has_a_positive_code_even_before_the_first_iteration():

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 import wollemi as wl
-from wollemi.cli import app
+from wollemi.cli.app import app
 
 from .conftest import SIZES, line
 

@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core.registry import backend_names
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -68,4 +69,4 @@ def test_pictures_are_there_and_have_a_text():
 
 def test_the_names_of_executors_in_the_table_are_those_that_are_installed():
     named = re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)
-    assert named == wl.core.registry.backend_names()
+    assert named == backend_names()

@@ -95,7 +95,7 @@ def test_what_nobody_solves_is_not_called_solved(name, method):
 
 
 def test_the_command_line_solves_a_real_system(tmp_path):
-    from wollemi.cli import app
+    from wollemi.cli.app import app
 
     arguments = ["solve", f"{FOLDER}/fv1.mtx.gz", "--method", "cg", "--precond", "jacobi"]
     plot = tmp_path / "convergence.png"

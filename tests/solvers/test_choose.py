@@ -1,5 +1,7 @@
 """wl.solve chooses well, and says what."""
 
+import inspect
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +9,8 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.solvers import choose
 from wollemi.solvers.facts import Facts
+from wollemi.solvers.gmres import RESTART
+from wollemi.solvers.registry import SOLVERS
 
 from .conftest import convection, poisson
 
@@ -126,9 +130,9 @@ def test_a_small_system_is_not_restarted():
 
 def test_a_large_system_is_restarted_and_so_are_many_columns():
     large, small = wl.Identity(2000), wl.Identity(500)
-    assert choose._restart(large, np.ones(2000)) == choose.RESTART
+    assert choose._restart(large, np.ones(2000)) == RESTART
     assert choose._restart(small, np.ones((500, 3))) == 500
-    assert choose._restart(small, np.ones((500, 300))) == choose.RESTART
+    assert choose._restart(small, np.ones((500, 300))) == RESTART
 
 
 def test_a_restart_is_checked_whether_gmres_has_its_turn_or_not():
@@ -394,3 +398,10 @@ def test_no_multigrid_for_a_matrix_that_cg_found_to_be_indefinite(monkeypatch):
     monkeypatch.setattr(Facts, "looks_elliptic", True)
     result = wl.solve(wl.Csr(S), np.ones(1600), rtol=1e-6, maxiter=1600)
     assert result.converged and not any("amg" in note for note in result.notes)
+
+
+def test_every_method_that_restarts_has_the_same_default():
+    parameters = [inspect.signature(kind).parameters for kind in SOLVERS.values()]
+    defaults = [found["restart"].default for found in parameters if "restart" in found]
+    assert defaults == [RESTART] * 4
+    assert inspect.signature(wl.linalg.gmres).parameters["restart"].default is None  # SciPy's 20

@@ -9,50 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version as installed_version
-from typing import Annotated
 
-import typer
-
-from ..core.errors import WollemiError
-from .bench import bench
-from .console import BAD_INPUT, complain, guarded
-from .doctor import doctor
-from .info import info
-from .kernels import kernels
-from .solve import solve
-
-app = typer.Typer(
-    name="wollemi",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-)
-for command in (info, doctor, solve, kernels):
-    app.command()(guarded(command))
-# Its arguments, --help among them, are those of the commands of another package.
-app.command(
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)(guarded(bench))
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(installed_version("wollemi"))
-        raise typer.Exit
-
-
-@app.callback()
-def top(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", is_eager=True, callback=_show_version, help="Print the version of wollemi."
-        ),
-    ] = False,
-) -> None:
-    """Sparse linear algebra on any executor."""
+#: What a shell makes of Ctrl-C.
+INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -69,12 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Always.
     """
     try:
-        app(None if arguments is None else list(arguments), prog_name="wollemi")
-    except WollemiError as error:
-        complain(str(error))
-    except MemoryError:
-        complain("there is not enough memory for this system")
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename and error.strerror else ""
-        complain(f"{where}{error.strerror or error}")
-    sys.exit(BAD_INPUT)
+        # Here, because the libraries behind the commands take a second to load on a slow disk:
+        # Ctrl-C meanwhile ends as it does later.
+        from .app import run
+    except KeyboardInterrupt:
+        print("wollemi: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    run(arguments)

@@ -11,10 +11,12 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from . import INTERRUPTED
+
 SOLVED, NOT_CONVERGED, BAD_INPUT = 0, 1, 2
 
-#: What shells make of the signals: Ctrl-C, and a pipe that nobody reads any more.
-INTERRUPTED, CLOSED_PIPE = 130, 141
+#: What a shell makes of a pipe that nobody reads any more.
+CLOSED_PIPE = 141
 
 #: Columns of what goes into a file or a pipe, where there is no terminal to ask.
 WIDTH_WITHOUT_TERMINAL = 110

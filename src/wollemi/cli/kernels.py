@@ -16,6 +16,7 @@ from rich.text import Text
 from ..core.algorithm import PRODUCTS, Algorithm, AlgorithmTable
 from ..core.operation import OPERATIONS, KernelTable, Operation
 from ..core.registry import algorithm_tables, backend_notes, kernel_tables
+from ..solvers.registry import discover
 from .console import console
 
 #: Columns of a terminal below which there is no room for the explanation beside the marks.
@@ -58,19 +59,25 @@ def _table(tables: dict[str, KernelTable | None]) -> Table:
     for name in tables:
         shown.add_column(name, justify="center", no_wrap=True)
     shown.add_column("what it does", overflow="fold")
-    for operation in OPERATIONS:
+    for operation in _operations():
         shown.add_row(operation.name, *_marks(operation, tables), operation.summary)
     return shown
 
 
 def _paragraphs(tables: dict[str, KernelTable | None]) -> Iterator[RenderableType]:
     """Yield the matrix for a narrow terminal, where columns leave the explanation no room."""
-    for operation in OPERATIONS:
+    for operation in _operations():
         marks = zip(tables, _marks(operation, tables), strict=True)
         yield Text(operation.name, "bold").append(
             "".join(f"  {name}\u00a0{mark}" for name, mark in marks), "not bold"
         )
         yield Padding(Text(operation.summary, "dim"), (0, 0, 0, 4))
+
+
+def _operations() -> list[Operation]:
+    """Return all operations by name, those of solvers that nobody used yet too."""
+    discover()
+    return sorted(OPERATIONS, key=lambda operation: operation.name)
 
 
 def _marks(operation: Operation, tables: dict[str, KernelTable | None]) -> list[str]:
@@ -110,7 +117,7 @@ def markdown_page(tables: dict[str, KernelTable | None]) -> str:
         f"| operation | {' | '.join(tables)} | unified | what it does |",
         f"| --- |{' :-: |' * (len(tables) + 1)} --- |",
     ]
-    for operation in filter(_is_of_wollemi, OPERATIONS):
+    for operation in filter(_is_of_wollemi, _operations()):
         marks = [*_marks(operation, tables), YES if operation.is_map else ""]
         summary = operation.summary.replace("|", "\\|")
         lines.append(f"| `{operation.name}` | {' | '.join(marks)} | {summary} |")

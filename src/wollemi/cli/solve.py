@@ -23,11 +23,12 @@ from ..core.registry import default_executor
 from ..core.result import Result
 from ..core.settings import Settings
 from ..solvers import read_settings
-from ..solvers.choose import RESTART
 from ..solvers.choose import solve as solve_system
+from ..solvers.gmres import RESTART
 from ..solvers.preconditioners import BY_NAME
 from ..solvers.registry import SOLVERS
-from .console import INTERRUPTED, NOT_CONVERGED, SOLVED, console
+from . import INTERRUPTED
+from .console import NOT_CONVERGED, SOLVED, console
 from .report import page as report_page
 from .report import write as write_report
 

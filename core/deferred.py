@@ -1,0 +1,50 @@
+"""Public names whose modules are imported when the names are first used (PEP 562)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def deferred_names(
+    package: str, sources: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` for a package that imports its names late.
+
+    Parameters
+    ----------
+    package : str
+        ``__name__`` of the package.
+    sources : mapping
+        By module, relative to the package, the names that come from it, separated by blanks.
+        A name may be that of a submodule; ``""`` is the package itself.
+
+    Notes
+    -----
+    Type checkers and editors do not run this: the package imports the same names under
+    ``if TYPE_CHECKING``. A test compares the two lists.
+
+    Examples
+    --------
+    In the ``__init__.py`` of a package::
+
+        __getattr__, __dir__ = deferred_names(__name__, {"core.formats": "Coo Csr"})
+    """
+    source_of = {name: module for module, names in sources.items() for name in names.split()}
+
+    def __getattr__(name: str) -> Any:
+        if name not in source_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        source = f"{package}.{source_of[name]}" if source_of[name] else package
+        module = import_module(source)
+        is_submodule = name not in vars(module)
+        value = import_module(f"{source}.{name}") if is_submodule else vars(module)[name]
+        vars(sys.modules[package])[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *source_of})
+
+    return __getattr__, __dir__

@@ -1,0 +1,64 @@
+"""The commands, and how what they raise is said."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version as installed_version
+from typing import Annotated, NoReturn
+
+import typer
+
+from ..core.errors import WollemiError
+from .bench import bench
+from .console import BAD_INPUT, complain, guarded
+from .doctor import doctor
+from .info import info
+from .kernels import kernels
+from .solve import solve
+
+app = typer.Typer(
+    name="wollemi",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+for command in (info, doctor, solve, kernels):
+    app.command()(guarded(command))
+# Its arguments, --help among them, are those of the commands of another package.
+app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)(guarded(bench))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(installed_version("wollemi"))
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_show_version, help="Print the version of wollemi."
+        ),
+    ] = False,
+) -> None:
+    """Sparse linear algebra on any executor."""
+
+
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and leave with its exit status; see :func:`wollemi.cli.main`."""
+    try:
+        app(None if arguments is None else list(arguments), prog_name="wollemi")
+    except WollemiError as error:
+        complain(str(error))
+    except MemoryError:
+        complain("there is not enough memory for this system")
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename and error.strerror else ""
+        complain(f"{where}{error.strerror or error}")
+    sys.exit(BAD_INPUT)
