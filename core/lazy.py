@@ -82,6 +82,11 @@ class _Composed(Assembled):
         return all(part.resident for part in self.parts)
 
     @property
+    def varies(self) -> bool:
+        """Whether applying a part is not one fixed linear map."""
+        return any(part.varies for part in self.parts)
+
+    @property
     def _has_entries(self) -> bool:  # type: ignore[override]
         return all(part._has_entries for part in self.parts)
 

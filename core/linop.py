@@ -126,6 +126,15 @@ class LinOp(ArrayProtocol, ABC):
         """Whether applying is made of executor operations alone, so that it can be recorded."""
         return True
 
+    @property
+    def varies(self) -> bool:
+        """Whether applying is not one fixed linear map.
+
+        A solver is such an operator: how many iterations it does depends on what it is applied to.
+        Methods that take one as ``M`` are *flexible*: ``Fcg``, ``Fgmres``.
+        """
+        return False
+
     def _private(self) -> LinOp:
         """Return this operator with temporaries of its own.
 

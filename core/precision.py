@@ -37,6 +37,11 @@ class InPrecision(LinOp):
         """False: the host converts."""
         return False
 
+    @property
+    def varies(self) -> bool:
+        """Whether applying is not one fixed linear map."""
+        return self.inner.varies
+
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         found = self.executor.allocate(y.shape, self.inner.dtype)
         self.inner._apply(x.astype(self.inner.dtype), found, 1.0, 0.0)

@@ -233,7 +233,9 @@ class Attempts:
         with borrowed_solver(
             SOLVERS[attempt.method], self.A, attempt.M, **attempt.options, **self._stop(attempt)
         ) as solver:
-            return solver.solve(self.b, self._start(), **self.watching)
+            result = solver.solve(self.b, self._start(), **self.watching)
+        self.notes += [note for note in result.notes if note not in self.notes]
+        return result
 
     def _direct(self) -> Result:
         solver = Direct(self.A, rtol=self.rtol, atol=self.atol)

@@ -84,6 +84,8 @@ class BlockCg(KrylovSolver):
            [ 7.,  0.]]), 0)
     """
 
+    FLEXIBLE_KIN: ClassVar[str] = "Fcg"
+
     BY_HOST: ClassVar[bool] = True
 
     def allocate(self, work: Workspace) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.step import INDEFINITE, NOT_FINITE, Steps, dot, finite, norm2, real, sqrt
 from .krylov import KrylovSolver
@@ -99,6 +99,8 @@ class Cg(KrylovSolver):
     >>> np.round(11 * x, 6), info
     (array([1., 7.]), 0)
     """
+
+    FLEXIBLE_KIN: ClassVar[str] = "Fcg"
 
     def allocate(self, work: Workspace) -> None:
         """Make what the steps name; without a preconditioner z is r."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -116,6 +116,8 @@ class Chebyshev(KrylovSolver):
     >>> np.round(11 * x, 6), info
     (array([1., 7.]), 0)
     """
+
+    FLEXIBLE_KIN: ClassVar[str] = "Fcg"
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from ..core.stopping import Criterion
 from .attempts import DIRECT, SHORT, Attempt, Attempts
 from .facts import Facts, find_facts
 from .gmres import RESTART, checked_restart
-from .kept import facts_of
+from .kept import facts_of, kept_with
 from .least_squares_functions import solve_rectangular
 from .preconditioners import Amg, Ic, Ilu, Jacobi, Polynomial
 from .preconditioners.names import parsed
@@ -97,7 +97,8 @@ def solve(
     method : str
         ``'auto'`` or the name of a solver, ``'cg'``. By default CG first for a Hermitian matrix
         with a positive diagonal, GMRES or MINRES for other Hermitian ones, BiCGSTAB or GMRES for
-        all others, then the others as long as columns are not solved.
+        all others, then the others as long as columns are not solved. With an ``M`` that varies,
+        such as another solver, FCG and FGMRES take their places.
     M : {'auto', 'jacobi', 'none'}, Settings, LinOp or callable
         The preconditioner; by default Jacobi, with 1 where the diagonal has no inverse, and none
         when that does not do.
@@ -166,10 +167,14 @@ def solve(
             callback=callback, unused=unused,
         )  # fmt: skip
     length = _restart(operator, b) if restart is None else _asked_restart(restart, method)
+    M, varies = _looked_at(M, operator)
     facts = _facts(operator, method, M)
     preconditioners, about_M = _preconditioners(M, facts)
     methods, about_method = _methods(method, facts, length >= operator.shape[0])
-    if method == "auto" and facts is not None and not facts.may_be_definite:
+    if method == "auto" and varies:
+        methods, why = _flexible(facts)
+        about_method = f"{about_method}, and M varies: {why}"
+    elif method == "auto" and facts is not None and not facts.may_be_definite:
         # Jacobi of such a diagonal is not positive definite, as the M of MINRES must be
         methods = [f"{name} without M" if name == "minres" else name for name in methods]
         if methods[0] != "gmres" and facts.hermitian:
@@ -264,6 +269,30 @@ def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], 
     return [*hermitian, "cgs", "cg"], why
 
 
+def _looked_at(M: Any, A: LinOp) -> tuple[Any, bool]:
+    """Return ``M``, and whether it is not one fixed linear map.
+
+    Settings are made here where that depends on them; functional calls keep what is made of a
+    matrix, and otherwise it is returned in place of the settings.
+    """
+    if _is_auto(M):
+        return M, False
+    if isinstance(M, str):
+        M = parsed(M)
+    if isinstance(M, Settings):
+        if isinstance(A, Matrix):
+            return M, kept_with(A).preconditioner(M)[0].varies
+        M = M.on(A)
+    return M, isinstance(M, LinOp) and M.varies
+
+
+def _flexible(facts: Facts | None) -> tuple[list[str], str]:
+    """Return the methods that take an ``M`` that varies, in order, and what the first does."""
+    if facts is not None and facts.hermitian and facts.may_be_definite:
+        return ["fcg", "fgmres"], "fcg makes each direction orthogonal to the last one itself"
+    return ["fgmres"], "fgmres keeps the vectors that M made"
+
+
 def _preconditioners(M: Any, facts: Facts | None) -> tuple[list[tuple[Any, str]], list[str]]:
     """Return preconditioners to try in order with their labels, and notes on the first."""
     if not _is_auto(M):
@@ -301,7 +330,7 @@ def _choices(
     """
 
     def options(name: str) -> dict[str, Any]:
-        cyclic = name == "gmres" or (asked and "restart" in option_names(SOLVERS[name]))
+        cyclic = name in ("gmres", "fgmres") or (asked and "restart" in option_names(SOLVERS[name]))
         return {"restart": restart} if cyclic else {}
 
     return [
@@ -404,9 +433,9 @@ def _early(choices: list[Attempt], n: int, *, factored: bool, unlimited: bool) -
     early: list[Attempt] = []
     for choice in choices:
         whole = choice.options.get("restart", 0) >= n
-        if choice is choices[0] and choice.method == "cg":
+        if choice is choices[0] and choice.method in ("cg", "fcg"):
             early.append(replace(choice, limit=SHORT) if factored else choice)
-        elif choice.method in ("gmres", "minres", "bicgstab"):
+        elif choice.method in ("gmres", "fgmres", "minres", "bicgstab"):
             limit = max(SHORT, 2 * n if whole else 0)
             again = not unlimited or choice is choices[0]
             early.append(replace(choice, limit=limit, repeated=again))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ..core.step import Steps, dot, norm2, sqrt
 from .cg import require_positive
 from .krylov import KrylovSolver
@@ -82,6 +84,8 @@ class Fcg(KrylovSolver):
     >>> np.round(11 * x, 6), info
     (array([1., 7.]), 0)
     """
+
+    FLEXIBLE: ClassVar[bool] = True
 
     def allocate(self, work: Workspace) -> None:
         """Make what the steps name; without a preconditioner z is r."""

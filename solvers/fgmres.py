@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.dtypes import real_dtype
 from ..core.operations import gmres, vector
@@ -51,6 +51,8 @@ class Fgmres(Gmres):
     >>> np.round(10 * x, 6), info
     (array([1., 6.]), 0)
     """
+
+    FLEXIBLE: ClassVar[bool] = True
 
     def __init__(self, A: Any, M: Any = None, *, restart: int = RESTART, **settings: Any) -> None:
         super().__init__(A, M, restart=restart, **settings)

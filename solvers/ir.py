@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -75,6 +75,8 @@ class Ir(KrylovSolver):
     >>> np.round(11 * x, 10), info
     (array([1., 7.]), 0)
     """
+
+    FLEXIBLE: ClassVar[bool] = True
 
     def __init__(
         self,

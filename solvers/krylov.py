@@ -75,6 +75,12 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     #: Whether iterations are more than operations of the executor, so that the host drives them.
     BY_HOST: ClassVar[bool] = False
 
+    #: Whether ``M`` may be another operator in every iteration (:attr:`LinOp.varies`).
+    FLEXIBLE: ClassVar[bool] = False
+
+    #: The flexible method for the matrices that this one is for.
+    FLEXIBLE_KIN: ClassVar[str] = "Fgmres"
+
     #: What ends a column for good; other reasons deserve another cycle from where it stands.
     FINAL: ClassVar[frozenset[Stop]] = frozenset({Stop.INDEFINITE})
 
@@ -298,6 +304,20 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     def resident(self) -> bool:
         """False: the host decides between cycles."""
         return False
+
+    @property
+    def varies(self) -> bool:
+        """True: how many iterations there are, and what they do, depends on the vector."""
+        return True
+
+    def notes_of(self, M: LinOp | None) -> list[str]:
+        """Return what the user should know of this method with a preconditioner."""
+        if M is None or not M.varies or self.FLEXIBLE:
+            return []
+        return [
+            f"{type(self).__name__} takes M for one fixed linear map, and {type(M).__name__} is "
+            f"not: {self.FLEXIBLE_KIN} takes an M that varies"
+        ]
 
     def to(self, executor: Executor | str) -> Self:
         """Return this solver with its operators on another executor."""

@@ -360,6 +360,11 @@ class Damped(LinOp):
         return self.operator.resident and self.conjugate.resident
 
     @property
+    def varies(self) -> bool:
+        """Whether applying is not one fixed linear map."""
+        return self.operator.varies
+
+    @property
     def H(self) -> LinOp:
         """The conjugate transpose."""
         return Damped(self.operator, self.conjugate, self.damp, adjoint=not self.adjoint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.step import Steps, norm2, sqrt
 from .krylov import KrylovSolver
@@ -51,6 +51,8 @@ class Multigrid(KrylovSolver):
     >>> wl.solvers.Multigrid(A, rtol=1e-8).solve(np.ones(1600)).converged
     True
     """
+
+    FLEXIBLE: ClassVar[bool] = True
 
     def __init__(self, A: Any, M: Any = "amg", **options: Any) -> None:
         super().__init__(A, "amg" if M is None else M, **options)

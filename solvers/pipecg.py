@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.step import Steps, dot, norm2, real, sqrt, where
 from .cg import require_positive
@@ -121,6 +121,8 @@ class PipeCg(KrylovSolver):
     >>> np.round(11 * x, 6), info
     (array([1., 7.]), 0)
     """
+
+    FLEXIBLE_KIN: ClassVar[str] = "Fcg"
 
     def allocate(self, work: Workspace) -> None:
         """Make what the steps name; without a preconditioner u is r, m is w and q is s."""

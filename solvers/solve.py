@@ -423,4 +423,5 @@ class Solve(Verification):
             seconds=self.watchers.elapsed,
             solver=type(self.solver).__name__,
             executor=self.executor.name,
+            notes=self.solver.notes_of(self.solver.M),
         )

@@ -129,6 +129,11 @@ class Reported(LinOp):
         """False: a recorded application would be reported once."""
         return False
 
+    @property
+    def varies(self) -> bool:
+        """Whether applying is not one fixed linear map."""
+        return self.operator.varies
+
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.operator._apply(x, y, alpha, beta)
         self.count += 1

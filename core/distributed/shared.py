@@ -67,6 +67,11 @@ class Shared(LinOp):
         """Who has which rows of the vectors that the operator is applied to."""
         return self.members[0].column_partition
 
+    @property
+    def varies(self) -> bool:
+        """Whether applying is not one fixed linear map."""
+        return any(member.varies for member in self.members)
+
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         raise UnsupportedOperation("the members of a group apply their own parts of an operator")
 

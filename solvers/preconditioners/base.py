@@ -146,6 +146,11 @@ class Preconditioner(LinOp, metaclass=Configurable):
         """Whether applying is made of executor operations alone."""
         return all(part.resident for part in self._operators())
 
+    @property
+    def varies(self) -> bool:
+        """Whether applying is not one fixed linear map, as with a solver among the parts."""
+        return any(part.varies for part in self._operators())
+
     def _operators(self) -> list[LinOp]:
         return [getattr(self, name) for name in self.parts]
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.core.precision import in_precision
 from wollemi.core.status import Status, Stop
 from wollemi.solvers import fcg
 
-from .conftest import DTYPES, block, poisson, tolerance
+from .conftest import DTYPES, block, convection, poisson, tolerance
 
 
 @pytest.fixture
@@ -98,3 +99,72 @@ def test_it_is_found_by_name():
     assert wl.solvers.from_settings({"solver": "fcg", "rtol": 1e-8}) == wl.solvers.Fcg(rtol=1e-8)
     A = wl.Csr(np.diag([1.0, 2.0, 3.0]))
     assert wl.solve(A, np.ones(3), method="fcg").converged
+
+
+def inner(A: wl.Csr) -> wl.solvers.Cg:
+    return wl.solvers.Cg(A, stop=wl.stop.Iterations(4))
+
+
+def test_what_varies_is_told_by_every_operator(on):
+    A = wl.Csr(poisson(6), executor=on)
+    eye, solver = wl.Identity(36, executor=on), inner(A)
+    fixed = (A, eye, A + eye, A @ eye, 2.0 * A, wl.preconditioners.Jacobi(A), wl.solvers.Direct(A))
+    assert not any(operator.varies for operator in fixed)
+    sequence = wl.preconditioners.Sequence(A, ["jacobi", solver])
+    blocks = wl.preconditioners.BlockSchwarz(A, blocks=2, local=wl.solvers.Gmres(maxiter=2))
+    low = in_precision(wl.solvers.Cg(A, dtype="float32"), np.float64)
+    assert all(op.varies for op in (solver, eye + solver, A @ solver, -solver))
+    assert all(op.varies for op in (sequence, blocks, low, solver.H, solver.to("reference")))
+
+
+def test_cycles_of_multigrid_vary_where_they_are_accelerated(on):
+    A = wl.Csr(poisson(30), executor=on)
+    made = {cycle: wl.preconditioners.Amg(A, cycle=cycle, coarse_rows=20) for cycle in "VK"}
+    assert len(made["K"].levels) > 1
+    assert [M.varies for M in made.values()] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "rigid, flexible",
+    [("Cg", "Fcg"), ("PipeCg", "Fcg"), ("Minres", "Fgmres"), ("Bicgstab", "Fgmres")],
+)
+def test_a_method_that_is_not_flexible_names_one_that_is(on, rigid, flexible):
+    A, b = wl.Csr(poisson(8), executor=on), np.ones(64)
+    told = getattr(wl.solvers, rigid)(A, inner(A), maxiter=40).solve(b)
+    assert len(told.notes) == 1
+    assert rigid in told.notes[0] and f": {flexible} takes" in told.notes[0]
+    kin = getattr(wl.solvers, flexible)
+    assert kin.FLEXIBLE and not getattr(wl.solvers, rigid).FLEXIBLE
+    assert kin(A, inner(A), maxiter=40).solve(b).notes == []
+    assert getattr(wl.solvers, rigid)(A, "jacobi").solve(b).notes == []
+
+
+def test_refinement_and_cycles_take_any_inner_solver():
+    A, b = wl.Csr(poisson(8)), np.ones(64)
+    for outer in (wl.solvers.Ir, wl.solvers.Multigrid, wl.solvers.Gcrotmk, wl.solvers.Lgmres):
+        assert outer(A, inner(A), maxiter=30).solve(b).notes == []
+
+
+@pytest.mark.parametrize("by", ["settings", "operator", "sequence"])
+def test_solve_chooses_the_flexible_method(on, by):
+    A, b = wl.Csr(poisson(20), executor=on), np.ones(400)
+    few = wl.solvers.Cg(stop=wl.stop.Iterations(4))
+    M = {
+        "settings": few,
+        "operator": few.on(A),
+        "sequence": wl.preconditioners.Sequence("jacobi", few),
+    }[by]
+    result = wl.solve(A, b, M=M, rtol=1e-8)
+    assert result.converged and result.solver == "Fcg"
+    assert "M varies" in result.notes[0]
+    skew = wl.Csr(convection(12), executor=on)
+    few = wl.solvers.Gmres(stop=wl.stop.Iterations(4))
+    result = wl.solve(skew, np.ones(144), M=few, rtol=1e-8)
+    assert result.converged and result.solver == "Fgmres"
+
+
+def test_solve_does_as_asked_and_says_what_it_thinks_of_it():
+    A = wl.Csr(poisson(8))
+    result = wl.solve(A, np.ones(64), method="cg", M=inner(A), maxiter=30)
+    assert result.solver == "Cg"
+    assert any("Fcg takes an M that varies" in note for note in result.notes)

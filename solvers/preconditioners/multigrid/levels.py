@@ -99,6 +99,12 @@ class Level:
         return all(part.resident for part in parts)
 
     @property
+    def varies(self) -> bool:
+        """Whether the work of this level is not one fixed linear map, as with a solver in it."""
+        parts = (self.A, self.P, self.R, self.before.M, self.after.M)
+        return any(part.varies for part in parts)
+
+    @property
     def nbytes(self) -> int:
         """The bytes of the matrices of this level."""
         return sum(int(getattr(part, "nbytes", 0)) for part in (self.A, self.P, self.R))

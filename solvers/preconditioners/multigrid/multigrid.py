@@ -308,6 +308,14 @@ class Multigrid(Preconditioner):
         """Whether applying is made of executor operations alone."""
         return self.coarsest.resident and all(level.resident for level in self.levels)
 
+    @property
+    def varies(self) -> bool:
+        """Whether cycles are not one fixed linear map: K-cycles, and solvers within a cycle."""
+        if self.coarsest.varies or any(level.varies for level in self.levels):
+            return True
+        # the coarsest level is solved as it is: two levels have nothing to accelerate
+        return self.cycle == "K" and len(self.levels) > 1
+
     # ---- moving
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
