@@ -107,10 +107,15 @@ class Engine(ABC):
 
 @cache
 def engines() -> Mapping[str, type[Engine]]:
-    """Return the engines by name, the built-in one first."""
+    """Return the engines by name, SuperLU, which is always there, first."""
+    from .cholmod import Cholmod
+    from .klu import Klu
+    from .pardiso import Pardiso
     from .superlu import SuperLU
+    from .umfpack import Umfpack
 
-    found: dict[str, type[Engine]] = {SuperLU.name: SuperLU}
+    built_in: tuple[type[Engine], ...] = (SuperLU, Umfpack, Klu, Cholmod, Pardiso)
+    found: dict[str, type[Engine]] = {kind.name: kind for kind in built_in}
     for point in entry_points(group=ENTRY_POINT_GROUP):
         found[point.name] = point.load()
     return found
