@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.errors import InvalidArgument
 from ..core.step import BREAKDOWN, NOT_FINITE, Steps, absolute, dot, finite, norm2, sqrt, where
-from .krylov import KrylovSolver
+from .krylov import SIDES, KrylovSolver
 from .workspace import Workspace
 
 step = Steps(
@@ -95,6 +96,69 @@ def update(w: Workspace) -> None:
     close_iteration(w)
 
 
+#: With ``M`` from the left the recurrence is that of ``M A x = M b``: ``s`` is its residual, and
+#: ``r`` that of the system itself; ``q = A p`` and ``u = A s`` keep it up to date.
+left = Steps(
+    "bicgstab_left",
+    vectors="x r s p v t q u shadow",
+    scalars="rho rho_old alpha omega",
+    reals="scale",
+    flags="halfway",
+)
+
+
+@left
+def start_left(w: Workspace) -> None:
+    """Set shadow = s, p = v = 0, rho = |s|^2, rho_old = alpha = omega = 1, scale = |s|."""
+    w.shadow = w.s
+    w.rho, w.rho_old = norm2(w.s), 1
+    w.scale = sqrt(norm2(w.s))
+    w.p = 0
+    w.v = 0
+    w.alpha = 1
+    w.omega = 1
+
+
+@left
+def direction_left(w: Workspace) -> None:
+    """Set p = s + beta (p - omega v) with beta = (rho / rho_old) (alpha / omega)."""
+    beta = (w.rho / w.rho_old) * (w.alpha / w.omega)
+    w.p = w.s + beta * (w.p - w.omega * w.v)
+
+
+@left
+def half_left(w: Workspace) -> None:
+    """Set s -= alpha v, r -= alpha q; halfway = whether |r| is at its threshold already."""
+    w.s -= w.alpha * w.v
+    w.r -= w.alpha * w.q
+    w.halfway = sqrt(norm2(w.r)) <= w.threshold
+
+
+@left
+def stabilize_left(w: Workspace) -> None:
+    """Set omega = <t, s> / <t, t>; where that is 0 or not finite the column breaks down."""
+    omega = divide_or_halt(w, dot(w.t, w.s), norm2(w.t), when=~w.halfway)
+    w.halt(BREAKDOWN, when=~w.halfway & (omega == 0))
+    w.omega = where(w.halfway, 0, omega)
+
+
+@left
+def update_left(w: Workspace) -> None:
+    """Set x += alpha p + omega s, s -= omega t, r -= omega u; observes |r|.
+
+    Then rho_old = rho, rho = <shadow, s>, and a running column with |rho| <= eps^2 |shadow| |s|
+    halts as broken down.
+    """
+    w.x += w.alpha * w.p + w.omega * w.s
+    w.s -= w.omega * w.t
+    w.r -= w.omega * w.u
+    rho, norm = dot(w.shadow, w.s), sqrt(norm2(w.s))
+    w.rho_old, w.rho = w.rho, rho
+    w.observe(sqrt(norm2(w.r)))
+    w.halt(NOT_FINITE, when=~finite(rho))
+    w.halt(BREAKDOWN, when=absolute(rho) <= w.epsilon * w.epsilon * w.scale * norm)
+
+
 class Bicgstab(KrylovSolver):
     """Stabilized bi-conjugate gradients, for any square operator.
 
@@ -103,8 +167,12 @@ class Bicgstab(KrylovSolver):
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; used from the right, so that residuals are those of the
-        system itself.
+        Approximates the inverse of ``A``.
+    side : {"right", "left"}
+        Where ``M`` stands: from the right, ``A M y = b``, or from the left, ``M A x = M b``, where
+        ``omega`` makes the norm of ``M (b - A x)`` small, which is closer to the error where ``M``
+        is good and ``A`` badly scaled. Norms that are observed, and the verdict, are of ``b - A x``
+        either way.
     rtol, atol, maxiter, stop, executor
         As for :class:`Cg`. An iteration applies ``A`` and ``M`` twice.
 
@@ -114,7 +182,13 @@ class Bicgstab(KrylovSolver):
     shadow residual, as long as that brings the true residual down; otherwise it ends as a
     *breakdown*.
 
-    One iteration without ``M`` moves the matrix twice and 23 vectors.
+    One iteration without ``M`` moves the matrix twice and 23 vectors; with ``M`` from the left it
+    moves 7 more, besides what ``M`` does.
+
+    Raises
+    ------
+    InvalidArgument
+        If ``side`` is neither of the two.
 
     References
     ----------
@@ -131,19 +205,37 @@ class Bicgstab(KrylovSolver):
     (array([1., 6.]), 0)
     """
 
+    def __init__(self, A: Any, M: Any = None, *, side: str = "right", **settings: Any) -> None:
+        if side not in SIDES:
+            raise InvalidArgument(f"side: expected one of {', '.join(SIDES)}, got {side!r}")
+        super().__init__(A, M, **settings)
+        #: Where M stands; without M there is no difference.
+        self.side = side if self.M is not None else SIDES[0]
+
     def allocate(self, work: Workspace) -> None:
         """Make the directions; without a preconditioner y is p and z is s, kept in r."""
+        if self.side == "left":
+            work.make(left)
+            return
         if work.M is None:
             work.vectors("p")
             work.y, work.z = work.p, work.r
         work.make(step)
 
     def initialize(self, work: Workspace) -> None:
-        """Shadow = r, p = v = 0."""
-        start(work)
+        """Shadow = r, or M r, p = v = 0."""
+        if self.side == "left":
+            assert work.M is not None
+            work.M._apply(work.r, work.s, 1.0, 0.0)
+            start_left(work)
+        else:
+            start(work)
 
     def iterate(self, work: Workspace) -> None:
         """p, alpha, s, omega, x, r, in this order."""
+        if self.side == "left":
+            self._iterate_left(work)
+            return
         w = work
         direction(w)  # p = r + beta (p - omega v)
         if w.M is not None:
@@ -156,3 +248,17 @@ class Bicgstab(KrylovSolver):
         w.A._apply(w.z, w.t, 1.0, 0.0)  # t = A z
         stabilize(w)  # omega = <t, s> / <t, t>
         update(w)  # x += alpha y + omega z, r = s - omega t, rho = <shadow, r>
+
+    def _iterate_left(self, work: Workspace) -> None:
+        """Do the same for M A x = M b, and keep the residual of the system itself."""
+        w = work
+        assert w.M is not None
+        direction_left(w)  # p = s + beta (p - omega v)
+        w.A._apply(w.p, w.q, 1.0, 0.0)  # q = A p
+        w.M._apply(w.q, w.v, 1.0, 0.0)  # v = M q
+        length(w)  # alpha = rho / <shadow, v>
+        half_left(w)  # s -= alpha v, r -= alpha q
+        w.A._apply(w.s, w.u, 1.0, 0.0)  # u = A s
+        w.M._apply(w.u, w.t, 1.0, 0.0)  # t = M u
+        stabilize_left(w)  # omega = <t, s> / <t, t>
+        update_left(w)  # x, s, r, rho

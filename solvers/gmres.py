@@ -10,7 +10,7 @@ from ..core.dtypes import name_of, real_dtype, storage_dtype
 from ..core.errors import InvalidArgument
 from ..core.operations import gmres, vector
 from ..core.step import BREAKDOWN, NOT_FINITE, Steps, finite, norm2, sqrt
-from .krylov import KrylovSolver
+from .krylov import SIDES, KrylovSolver
 from .workspace import Workspace
 
 
@@ -28,9 +28,6 @@ def checked_restart(restart: Any) -> int:
 #: Iterations of a cycle by default, of all methods that restart: SciPy's 20 stalls on many real
 #: matrices where 30 does not. :mod:`wollemi.linalg` has SciPy's.
 RESTART = 30
-
-#: Of M, among the names of ``side``.
-SIDES = ("right", "left")
 
 #: How much smaller than its threshold the norm of ``M r``, which stands for that of ``r``, has to
 #: be after a first cycle that was not enough.

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 Callback = Callable[[Any], Any]
 
+#: Where M may stand, among the names of ``side``.
+SIDES = ("right", "left")
+
 
 class KrylovSolver(LinOp, metaclass=Configurable):
     """The base of iterative solvers.
@@ -158,6 +161,10 @@ class KrylovSolver(LinOp, metaclass=Configurable):
 
     def finish(self, work: Workspace) -> None:
         """Complete ``work.x`` at the end of a cycle."""
+
+    def remarks(self, work: Workspace, b: Array, stagnated: Sequence[int]) -> list[str]:
+        """Return notes on columns of ``work.x`` that ended as stagnated; ``b`` is in its units."""
+        return []
 
     # ---- what users call
 

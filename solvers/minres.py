@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from ..core.operations import vector
 from ..core.status import Stop
 from ..core.step import (
     BREAKDOWN,
@@ -21,13 +24,26 @@ from ..core.step import (
     where,
 )
 from .krylov import KrylovSolver
+from .scaling import norms
 from .workspace import Workspace
+
+if TYPE_CHECKING:
+    from ..core.executor import Array
 
 #: A residual has fallen when it is below this share of what it was.
 FALLEN = 0.99
 
 #: Iterations that it may not have fallen for.
 PATIENCE = 20
+
+#: A product ``A r`` is rounding error below this times eps^(3/4) of the norms of its factors.
+ROUNDING = 10
+
+#: The same, times sqrt(eps), up to which a solution is said to be one of least squares.
+LEAST_SQUARES = 100
+
+#: A cosine up to which an iteration hardly lowers the residual: by a part in 2e8.
+HARDLY = 1e-4
 
 #: ``u`` is a Lanczos vector times ``sigma``, ``d`` a direction times ``gamma``; with the suffix
 #: ``_old`` they are those of the iteration before.
@@ -58,7 +74,7 @@ def start(w: Workspace) -> None:
     w.u_old = 0
     w.d = 0
     w.d_old = 0
-    w.beta, w.sigma, w.sigma_old, w.size = 0, 1, 1, 0
+    w.beta, w.sigma, w.sigma_old = 0, 1, 1
     w.cosine, w.sine, w.gamma, w.gamma_old = -1, 0, 1, 1
     w.dbar, w.epsln = 0, 0
     w.mark, w.since = w.phi, 0
@@ -121,35 +137,35 @@ def rotate(w: Workspace) -> tuple[Any, Any, Any]:
     return gamma, left, before
 
 
-def length(w: Workspace, gamma: Any, before: Any) -> Any:
-    """Return how far x goes along d."""
-    return where(gamma > 0, w.cosine * before / gamma, 0)
-
-
-def halt_at_least_squares(w: Workspace, gamma: Any, left: Any) -> None:
-    """Halt where the residual is that of least squares, or nothing is left to divide by.
+def length(w: Workspace, gamma: Any, left: Any, before: Any) -> Any:
+    """Return how far x goes along d; halt where the residual is that of least squares.
 
     ``left`` is ``|A r| / |r|`` before the iteration. It is compared with the largest entry of the
     tridiagonal matrix: one that is eps^(3/4) of it is rounding error, one that is eps^(1/2) of it
-    is so where the residual has not fallen by 1 % for 20 iterations. Beyond that point x grows in
-    the null space.
+    is so where the residual has not fallen by 1 % for 20 iterations. Beyond that point the
+    directions are those of the null space, and gamma is as small as rounding makes it: x would
+    grow without bound. So it stays where it is in the iteration that halts, and in those with a
+    small ``left`` that would hardly lower the residual.
     """
     fell = w.phi < FALLEN * w.mark
     w.since = where(fell, 0, w.since + 1)
     w.mark = where(fell, w.phi, w.mark)
     root = sqrt(w.epsilon)
-    tiny = left <= root * sqrt(root) * w.size
-    stuck = (left <= root * w.size) & (w.since > PATIENCE)
-    w.halt(BREAKDOWN, when=tiny | stuck | ~(gamma > 0))
+    small = left <= root * w.size
+    tiny = left <= ROUNDING * root * sqrt(root) * w.size
+    over = tiny | (small & (w.since > PATIENCE)) | ~(gamma > 0)
+    w.halt(BREAKDOWN, when=over)
+    stays = over | (small & (absolute(w.cosine) <= HARDLY))
+    return where(stays, 0, w.cosine * before / gamma)
 
 
 @step
 def advance(w: Workspace) -> None:
     """Set x += (cosine phi / gamma) d, phi *= sine; observes phi."""
     gamma, left, before = rotate(w)
-    w.x += length(w, gamma, before) * w.d
+    step_length = length(w, gamma, left, before)
+    w.x += step_length * w.d
     w.observe(w.phi)
-    halt_at_least_squares(w, gamma, left)
 
 
 @step
@@ -159,12 +175,12 @@ def advance_with_residual(w: Workspace) -> None:
     phi' = sine phi is the phi of the next iteration.
     """
     gamma, left, before = rotate(w)
-    w.x += length(w, gamma, before) * w.d
+    step_length = length(w, gamma, left, before)
+    w.x += step_length * w.d
     # the new Lanczos vector of length 1 is u / sigma; where sigma is 0 the residual is
     along = where(w.sigma > 0, w.cosine * w.phi / w.sigma, 0)
     w.r = w.sine * w.sine * w.r - along * w.u
     w.observe(sqrt(norm2(w.r)))
-    halt_at_least_squares(w, gamma, left)
 
 
 class Minres(KrylovSolver):
@@ -178,9 +194,11 @@ class Minres(KrylovSolver):
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        Hermitian. If it is singular, ``b`` must be in its range; otherwise the solve ends as
-        *stagnated* near a least squares solution, or, where rounding hides that, at the limit of
-        iterations with the best iterate that was verified; :class:`Lsmr` solves such systems.
+        Hermitian. If it is singular and ``b`` is not in its range, the solve ends as *stagnated*
+        at a least squares solution, and the result's ``notes`` give ``|A r|`` of it, computed from
+        ``x``. It is not the shortest one; :class:`Lsmr` finds that. Eigenvalues below about 1e-4 of
+        the largest, beside those that are 0, may hide the point to stop at: then it ends at the
+        limit of iterations.
     M : LinOp, matrix or callable, optional
         Approximates the inverse of the absolute value of ``A``; Hermitian positive definite even if
         ``A`` is not. A column where it is not ends as *indefinite*.
@@ -200,7 +218,8 @@ class Minres(KrylovSolver):
     ----------
     C. C. Paige and M. A. Saunders, Solution of sparse indefinite systems of linear equations, SIAM
     J. Numer. Anal. 12 (1975), section 6; the names are those of S.-C. Choi, C. C. Paige and M. A.
-    Saunders, MINRES-QLP, SIAM J. Sci. Comput. 33 (2011), table 2.1 and equation 2.8.
+    Saunders, MINRES-QLP, SIAM J. Sci. Comput. 33 (2011), table 2.1 and equation 2.8; the test on
+    ``|A r|`` is that of section 3.2 there, with limits that rounding lets it reach.
 
     Examples
     --------
@@ -213,12 +232,41 @@ class Minres(KrylovSolver):
 
     MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({Stop.BREAKDOWN: Stop.STAGNATED})
 
+    def remarks(self, work: Workspace, b: Array, stagnated: Sequence[int]) -> list[str]:
+        """Say which columns are least squares solutions, by products with ``A`` and not estimates.
+
+        The largest entry of the tridiagonal matrix stands for the norm of ``A``: it is not more.
+        """
+        executor, size = work.executor, np.asarray(work.executor.to_host(work.size), np.float64)
+        residual, product = executor.copy(b), executor.zeros(b.shape, b.dtype)
+        work.A._apply(work.x, residual, -1.0, 1.0)
+        given = residual
+        if work.M is not None:
+            given = executor.zeros(b.shape, b.dtype)
+            work.M._apply(residual, given, 1.0, 0.0)
+        work.A._apply(given, product, 1.0, 0.0)
+        with np.errstate(all="ignore"):
+            shares = norms(executor, product) / (size * norms(executor, residual))
+        small = LEAST_SQUARES * np.sqrt(np.finfo(b.dtype).eps)
+        which = [f"column {c}: " if work.k > 1 else "" for c in range(work.k)]
+        r, norm = ("r", "") if work.M is None else ("M r", " in the norm that M defines")
+        return [
+            f"{which[c]}|A {r}| is {shares[c]:.0e} of |A| |{r}|: to that precision the matrix is "
+            f"singular, b is not in its range, and x minimizes |b - A x|{norm}"
+            for c in stagnated
+            if shares[c] <= small
+        ]
+
     def allocate(self, work: Workspace) -> None:
         """Make what the steps name; without a preconditioner z is u."""
         if work.M is None:
             work.vectors("u")
             work.z = work.u
         work.make(step)
+
+    def begin(self, work: Workspace) -> None:
+        """Forget how large the entries of the tridiagonal matrix were in an earlier solve."""
+        work.executor.run(vector.fill, work.size.reshape(work.k, 1), 0.0)
 
     def initialize(self, work: Workspace) -> None:
         """Begin the Lanczos process with the residual."""
