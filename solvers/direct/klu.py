@@ -24,7 +24,7 @@ _ORDERINGS = {"AMD": 0, "COLAMD": 1}
 class _Common(ctypes.Structure):
     """``klu_common`` of klu.h, with room for members that later versions may add."""
 
-    _fields_: ClassVar[list[tuple[str, Any]]] = [  # type: ignore[misc]
+    _fields_: ClassVar[list[tuple[str, Any]]] = [
         *((name, ctypes.c_double) for name in ("tol", "memgrow", "initmem_amd", "initmem", "work")),
         *((name, ctypes.c_int) for name in ("btf", "ordering", "scale")),
         *((name, ctypes.c_void_p) for name in ("user_order", "user_data")),

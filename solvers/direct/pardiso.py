@@ -206,10 +206,13 @@ class PardisoFactors(Factors):
         return np.ascontiguousarray(solved, b.dtype)
 
     def inertia(self) -> tuple[int, int, int]:
-        """Return how many eigenvalues of a Hermitian matrix are positive, negative and zero."""
+        """Return how many eigenvalues of a real symmetric matrix are positive, negative and zero.
+
+        The library does not count those of complex Hermitian ones.
+        """
         if self.pattern is None:
             return 0, 0, 0
-        if not self.pattern.hermitian:
+        if self.pattern.type != _HERMITIAN["f"]:
             return super().inertia()
         positive, negative = self.counts
         return positive, negative, self.pattern.n - positive - negative
