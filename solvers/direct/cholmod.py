@@ -56,15 +56,13 @@ class Cholmod(Engine):
         from sksparse.cholmod import analyze
 
         ordering = "default" if self.ordering is None else self.ordering
-        self._symbolic = analyze(_hermitian(A), ordering_method=ordering) if A.shape[0] else None
+        self._symbolic = analyze(_hermitian(A), ordering_method=ordering)
 
     def factorize(self, A: Csr) -> Factors:
         """Factorize with the analysis of the pattern."""
         from sksparse.cholmod import CholmodError, CholmodOutOfMemoryError
 
         S = _hermitian(A)
-        if self._symbolic is None:
-            return CholmodFactors(None, S)
         try:
             return CholmodFactors(self._symbolic.cholesky(S), S)
         except CholmodOutOfMemoryError:
@@ -91,14 +89,11 @@ def _hermitian(A: Csr) -> Any:
 
 
 class CholmodFactors(Factors):
-    """The factor of CHOLMOD; None for a matrix without rows."""
+    """The factor of CHOLMOD."""
 
     def __init__(self, factor: Any, S: Any) -> None:
         self.factor, self.dtype = factor, S.dtype
         self.notes = []
-        if factor is None:
-            self.pivots, self.nnz = np.zeros(0), 0
-            return
         lower, pivots = factor.L_D()
         self.pivots, self.nnz = np.real(pivots.diagonal()), int(lower.nnz)
         largest = np.abs(S.data).max(initial=0.0)

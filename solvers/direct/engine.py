@@ -56,6 +56,27 @@ class Factors(ABC):
         raise UnsupportedOperation("this engine gives no inertia: it does not factorize L D L^H")
 
 
+class NoRows(Factors):
+    """The factors of a matrix without rows, which libraries refuse."""
+
+    nnz = 0
+
+    def __init__(self) -> None:
+        self.notes = []
+
+    def solve(self, b: Array, transposed: str) -> Array:
+        """Return the right-hand sides: nothing."""
+        return b
+
+    def log_determinant(self) -> LogDeterminant:
+        """Return the determinant: 1."""
+        return LogDeterminant(1.0, 0.0)
+
+    def inertia(self) -> tuple[int, int, int]:
+        """Return the numbers of eigenvalues: none."""
+        return 0, 0, 0
+
+
 class Engine(ABC):
     """One library; an instance keeps what it found out about one pattern.
 

@@ -68,13 +68,11 @@ class Pardiso(Engine):
     def analyse(self, A: Csr) -> None:
         """Find an order, and for general matrices a matching and a scaling of these values."""
         S, hermitian = _prepared(A)
-        self._pattern = None if S is None else _Pattern(S, hermitian, self.ordering)
+        self._pattern = _Pattern(S, hermitian, self.ordering)
 
     def factorize(self, A: Csr) -> Factors:
         """Factorize with the analysis, which is repeated where new values are not Hermitian."""
         S, hermitian = _prepared(A)
-        if S is None:
-            return PardisoFactors(None, None)
         pattern = self._pattern
         if pattern is None or pattern.hermitian != hermitian or not pattern.free:
             pattern = self._pattern = _Pattern(S, hermitian, self.ordering)
@@ -82,13 +80,11 @@ class Pardiso(Engine):
 
 
 def _prepared(A: Csr) -> tuple[Any, bool]:
-    """Return a matrix of SciPy as PARDISO reads it, or None if empty; and if it is Hermitian."""
+    """Return a matrix of SciPy as PARDISO reads it, and whether it is Hermitian."""
     S = A.to_scipy().tocsr()
     S.sum_duplicates()
     S.sort_indices()
     n = S.shape[0]
-    if n == 0:
-        return None, False
     columns = np.bincount(S.indices, minlength=n)
     if not np.all(np.diff(S.indptr)) or not np.all(columns):
         raise InvalidMatrix("Direct: the matrix has empty rows or columns: it is singular")
@@ -159,12 +155,10 @@ class _Pattern:
 
 
 class PardisoFactors(Factors):
-    """The factors of one slot of a handle; None for a matrix without rows."""
+    """The factors of one slot of a handle."""
 
-    def __init__(self, pattern: _Pattern | None, S: Any) -> None:
-        self.pattern, self.notes, self.nnz = pattern, [], 0
-        if pattern is None:
-            return
+    def __init__(self, pattern: _Pattern, S: Any) -> None:
+        self.pattern, self.notes = pattern, []
         self.slot, self.arrays = pattern.free.pop(), pattern.arrays(S)
         finalize(self, pattern.free.append, self.slot)
         after = pattern.call(_FACTORIZE, self.slot, self.arrays)
@@ -188,7 +182,7 @@ class PardisoFactors(Factors):
 
     def solve(self, b: Array, transposed: str) -> Array:
         """Return the solution of a block of right-hand sides."""
-        if self.pattern is None or not b.size:
+        if not b.size:
             return b
         pattern, given = self.pattern, np.asfortranarray(b, self.pattern.dtype)
         conjugate = pattern.hermitian and transposed == "T" and pattern.dtype.kind == "c"
@@ -210,8 +204,6 @@ class PardisoFactors(Factors):
 
         The library does not count those of complex Hermitian ones.
         """
-        if self.pattern is None:
-            return 0, 0, 0
         if self.pattern.type != _HERMITIAN["f"]:
             return super().inertia()
         positive, negative = self.counts

@@ -20,7 +20,7 @@ from ...core.settings import Configurable, Settings, settings_of
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Norms, RelativeResidual
 from ..scaling import Numbers, column_values
-from .engine import Engine, Factors, LogDeterminant, chosen_engine
+from .engine import Engine, Factors, LogDeterminant, NoRows, chosen_engine
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -107,8 +107,9 @@ class Direct(LinOp, metaclass=Configurable):
         self.executor, self.shape, self.dtype = matrix.executor, matrix.shape, matrix.dtype
         self._engine: Engine = chosen_engine(engine, self.executor)(ordering)
         at = self._at_engine(matrix)
-        self._engine.analyse(at)
-        self._take(matrix, self._engine.factorize(at))
+        if self.shape[0]:
+            self._engine.analyse(at)
+        self._take(matrix, self._factorized(at))
 
     def _checked(self, A: LinOp) -> Matrix:
         if not isinstance(A, Matrix):
@@ -125,6 +126,9 @@ class Direct(LinOp, metaclass=Configurable):
         if not bool(np.all(np.isfinite(made.executor.to_host(made.data)))):
             raise InvalidMatrix("Direct: the matrix has NaN or Inf: there is no factorization")
         return made
+
+    def _factorized(self, A: Csr) -> Factors:
+        return self._engine.factorize(A) if self.shape[0] else NoRows()
 
     def _take(self, matrix: Matrix, factors: Factors) -> None:
         self.A, self._factors = matrix, factors
@@ -168,7 +172,7 @@ class Direct(LinOp, metaclass=Configurable):
                 f"{matrix.shape[0]}x{matrix.shape[1]}"
             )
         matrix = matrix.to(self.executor).astype(self.dtype)
-        self._take(matrix, self._engine.factorize(self._at_engine(matrix)))
+        self._take(matrix, self._factorized(self._at_engine(matrix)))
 
     def log_determinant(self) -> LogDeterminant:
         """Return the determinant of the matrix as NumPy's ``slogdet`` does.
