@@ -141,3 +141,70 @@ def test_rows_without_entries_have_no_block(on):
 def test_sizes_are_checked(size):
     with pytest.raises(wl.errors.InvalidArgument, match="1 to 32"):
         BlockJacobi(wl.Csr(np.eye(2)), size=size)
+
+
+def conditioned(rng: np.random.Generator, conditions: list[float], size: int = 4) -> sp.csr_array:
+    """Return blocks of these condition numbers, weakly coupled to the next ones."""
+    made = []
+    for condition in conditions:
+        Q = np.linalg.qr(rng.standard_normal((size, size)))[0]
+        made.append(Q @ np.diag(np.geomspace(1 / condition, 1, size)) @ Q.T)
+    n = size * len(conditions)
+    S = sp.block_diag(made).toarray()
+    return sp.csr_array(S + 1e-3 * min(1 / max(conditions), 1) * np.eye(n, k=size))
+
+
+def test_the_precision_of_a_block_follows_its_condition(on, rng):
+    S = conditioned(rng, [2.0, 2.0, 1e3, 1e9])
+    A = wl.Csr(S, executor=on)
+    M = BlockJacobi(A, size=4, storage="adaptive")
+    assert M.notes[1] == (
+        "block jacobi: stored in float16 (2 blocks), float32 (1 blocks), float64 (1 blocks)"
+    )
+    full, low = BlockJacobi(A, size=4).to_dense(), M.to_dense()
+    error = [np.linalg.norm((low - full)[i : i + 4]) for i in (0, 4, 8, 12)]
+    scale = [np.linalg.norm(full[i : i + 4]) for i in (0, 4, 8, 12)]
+    assert error[3] <= 1e-12 * scale[3]
+    assert all(e <= 1e-2 * s for e, s in zip(error, scale, strict=True))
+    x = rng.standard_normal((16, 2))
+    np.testing.assert_allclose(M.H @ x, low.conj().T @ x, atol=1e-8 * max(scale))
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(M)) @ x, M @ x)
+
+
+def test_large_and_small_inverses_are_stored_in_what_holds_them(rng):
+    big = BlockJacobi(wl.Csr(conditioned(rng, [1.5] * 4) * 1e-6), size=4, storage="adaptive")
+    assert " float16" not in big.notes[1] and np.all(np.isfinite(big.to_dense()))
+    small = conditioned(rng, [1.5] * 4) * 1e9
+    made = BlockJacobi(wl.Csr(small), size=4, storage="adaptive").to_dense()
+    np.testing.assert_allclose(made @ small.toarray(), np.eye(16), atol=2e-2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_adaptive_storage_takes_as_many_iterations(on, dtype, rng):
+    S = poisson(24, dtype) + sp.diags_array(rng.uniform(0, 5, 576)).astype(dtype)
+    A, b = wl.Csr(sp.csr_array(S), executor=on), block(rng, (576,), dtype)
+    counts = [
+        wl.solvers.Cg(A, BlockJacobi(A, size=8, storage=s), rtol=tolerance(dtype)).solve(b)
+        for s in (None, "adaptive", "float32")
+    ]
+    assert all(found.converged for found in counts)
+    assert max(found.iterations for found in counts) <= 1.05 * counts[0].iterations + 1
+
+
+def test_new_values_may_change_the_precision(on, rng):
+    A = wl.Csr(conditioned(rng, [2.0, 2.0]), executor=on)
+    solver = wl.solvers.Gmres(A, BlockJacobi(A, size=4, storage="adaptive"), rtol=1e-10)
+    assert solver.solve(np.ones(8)).converged
+    worse = conditioned(rng, [1e6, 1e6])
+    assert worse.nnz == A.nnz
+    A.update_values(worse.data)
+    solver.update()
+    assert solver.M.notes[-1] == "block jacobi: stored in float64 (2 blocks)"
+    assert solver.solve(np.ones(8)).converged
+
+
+def test_a_storage_that_cannot_be_is_refused():
+    with pytest.raises(wl.errors.UnsupportedDtype, match="float16"):
+        BlockJacobi(wl.Csr(np.eye(4, dtype=complex)), storage="float16")
+    with pytest.raises(wl.errors.WollemiError):
+        BlockJacobi(wl.Csr(np.eye(4)), storage="int8")
