@@ -42,8 +42,8 @@ ROUNDING = 10
 #: The same, times sqrt(eps), up to which a solution is said to be one of least squares.
 LEAST_SQUARES = 100
 
-#: A cosine up to which an iteration hardly lowers the residual: by a part in 2e8.
-HARDLY = 1e-4
+#: A cosine below this times sqrt(eps) leaves the norm of the residual as it is, to rounding.
+QUIET = 30
 
 #: ``u`` is a Lanczos vector times ``sigma``, ``d`` a direction times ``gamma``; with the suffix
 #: ``_old`` they are those of the iteration before.
@@ -122,48 +122,49 @@ def weigh(w: Workspace) -> None:
     w.halt(INDEFINITE, when=w.sigma2 < 0)
 
 
-def rotate(w: Workspace) -> tuple[Any, Any, Any]:
-    """Make the rotation that ends a column; return its length, and the old and the new phi."""
+def rotate(w: Workspace) -> tuple[Any, Any, Any, Any]:
+    """Make the rotation that ends a column; return gamma, |A r| / |r|, the old phi and cosine."""
     sigma = sqrt(w.sigma2)
     beta = w.scale * sigma
     gamma = w.scale * sqrt((w.gbar / w.scale) * (w.gbar / w.scale) + w.sigma2)
     cosine = where(gamma > 0, w.gbar / gamma, 0)
     sine = where(gamma > 0, beta / gamma, 1)
     left = w.scale * sqrt((w.gbar / w.scale) * (w.gbar / w.scale) + w.cosine * w.cosine * w.sigma2)
-    before = w.phi
+    before, last = w.phi, w.cosine
     w.epsln, w.dbar = w.sine * beta, -w.cosine * beta
     w.beta, w.sigma, w.gamma = beta, sigma, gamma
     w.cosine, w.sine, w.phi = cosine, sine, sine * before
-    return gamma, left, before
+    return gamma, left, before, last
 
 
-def length(w: Workspace, gamma: Any, left: Any, before: Any) -> Any:
+def length(w: Workspace, gamma: Any, left: Any, before: Any, last: Any) -> Any:
     """Return how far x goes along d; halt where the residual is that of least squares.
 
-    ``left`` is ``|A r| / |r|`` before the iteration. It is compared with the largest entry of the
-    tridiagonal matrix: one that is eps^(3/4) of it is rounding error, one that is eps^(1/2) of it
-    is so where the residual has not fallen by 1 % for 20 iterations. Beyond that point the
-    directions are those of the null space, and gamma is as small as rounding makes it: x would
-    grow without bound. So it stays where it is in the iteration that halts, and in those with a
-    small ``left`` that would hardly lower the residual.
+    ``left`` is ``|A r| / |r|`` before the iteration, which is compared with the largest entry of
+    the tridiagonal matrix, and ``last`` the cosine of the iteration before. Three things say that
+    nothing but rounding is left of ``A r``: it is about eps^(3/4); it is below eps^(3/8), and two
+    iterations in a row have left the norm of the residual as it was; it is below eps^(1/2), and
+    that norm has not fallen by 1 % for 20 iterations. Then it would rise again, the directions
+    become those of the null space, and x grows without bound. So x stays where it is in the
+    iteration that halts.
     """
     fell = w.phi < FALLEN * w.mark
     w.since = where(fell, 0, w.since + 1)
     w.mark = where(fell, w.phi, w.mark)
     root = sqrt(w.epsilon)
-    small = left <= root * w.size
+    quiet = larger(absolute(w.cosine), absolute(last)) <= QUIET * root
     tiny = left <= ROUNDING * root * sqrt(root) * w.size
-    over = tiny | (small & (w.since > PATIENCE)) | ~(gamma > 0)
+    still = (left <= sqrt(root * sqrt(root)) * w.size) & quiet
+    stuck = (left <= root * w.size) & (w.since > PATIENCE)
+    over = tiny | still | stuck | ~(gamma > 0)
     w.halt(BREAKDOWN, when=over)
-    stays = over | (small & (absolute(w.cosine) <= HARDLY))
-    return where(stays, 0, w.cosine * before / gamma)
+    return where(over, 0, w.cosine * before / gamma)
 
 
 @step
 def advance(w: Workspace) -> None:
     """Set x += (cosine phi / gamma) d, phi *= sine; observes phi."""
-    gamma, left, before = rotate(w)
-    step_length = length(w, gamma, left, before)
+    step_length = length(w, *rotate(w))
     w.x += step_length * w.d
     w.observe(w.phi)
 
@@ -174,8 +175,7 @@ def advance_with_residual(w: Workspace) -> None:
 
     phi' = sine phi is the phi of the next iteration.
     """
-    gamma, left, before = rotate(w)
-    step_length = length(w, gamma, left, before)
+    step_length = length(w, *rotate(w))
     w.x += step_length * w.d
     # the new Lanczos vector of length 1 is u / sigma; where sigma is 0 the residual is
     along = where(w.sigma > 0, w.cosine * w.phi / w.sigma, 0)
