@@ -128,11 +128,7 @@ class LinOp(ArrayProtocol, ABC):
 
     @property
     def varies(self) -> bool:
-        """Whether applying is not one fixed linear map.
-
-        A solver is such an operator: how many iterations it does depends on what it is applied to.
-        Methods that take one as ``M`` are *flexible*: ``Fcg``, ``Fgmres``.
-        """
+        """Whether applying is not one fixed linear map: a solver's iterations depend on ``x``."""
         return False
 
     def _private(self) -> LinOp:
