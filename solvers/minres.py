@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-import numpy as np
-
-from ..core.operations import vector
 from ..core.status import Stop
 from ..core.step import (
     BREAKDOWN,
@@ -24,26 +21,13 @@ from ..core.step import (
     where,
 )
 from .krylov import KrylovSolver
-from .scaling import norms
 from .workspace import Workspace
-
-if TYPE_CHECKING:
-    from ..core.executor import Array
 
 #: A residual has fallen when it is below this share of what it was.
 FALLEN = 0.99
 
 #: Iterations that it may not have fallen for.
 PATIENCE = 20
-
-#: A product ``A r`` is rounding error below this times eps^(3/4) of the norms of its factors.
-ROUNDING = 10
-
-#: The same, times sqrt(eps), up to which a solution is said to be one of least squares.
-LEAST_SQUARES = 100
-
-#: A cosine below this times sqrt(eps) leaves the norm of the residual as it is, to rounding.
-QUIET = 30
 
 #: ``u`` is a Lanczos vector times ``sigma``, ``d`` a direction times ``gamma``; with the suffix
 #: ``_old`` they are those of the iteration before.
@@ -74,7 +58,7 @@ def start(w: Workspace) -> None:
     w.u_old = 0
     w.d = 0
     w.d_old = 0
-    w.beta, w.sigma, w.sigma_old = 0, 1, 1
+    w.beta, w.sigma, w.sigma_old, w.size = 0, 1, 1, 0
     w.cosine, w.sine, w.gamma, w.gamma_old = -1, 0, 1, 1
     w.dbar, w.epsln = 0, 0
     w.mark, w.since = w.phi, 0
@@ -122,51 +106,50 @@ def weigh(w: Workspace) -> None:
     w.halt(INDEFINITE, when=w.sigma2 < 0)
 
 
-def rotate(w: Workspace) -> tuple[Any, Any, Any, Any]:
-    """Make the rotation that ends a column; return gamma, |A r| / |r|, the old phi and cosine."""
+def rotate(w: Workspace) -> tuple[Any, Any, Any]:
+    """Make the rotation that ends a column; return its length, and the old and the new phi."""
     sigma = sqrt(w.sigma2)
     beta = w.scale * sigma
     gamma = w.scale * sqrt((w.gbar / w.scale) * (w.gbar / w.scale) + w.sigma2)
     cosine = where(gamma > 0, w.gbar / gamma, 0)
     sine = where(gamma > 0, beta / gamma, 1)
     left = w.scale * sqrt((w.gbar / w.scale) * (w.gbar / w.scale) + w.cosine * w.cosine * w.sigma2)
-    before, last = w.phi, w.cosine
+    before = w.phi
     w.epsln, w.dbar = w.sine * beta, -w.cosine * beta
     w.beta, w.sigma, w.gamma = beta, sigma, gamma
     w.cosine, w.sine, w.phi = cosine, sine, sine * before
-    return gamma, left, before, last
+    return gamma, left, before
 
 
-def length(w: Workspace, gamma: Any, left: Any, before: Any, last: Any) -> Any:
-    """Return how far x goes along d; halt where the residual is that of least squares.
+def length(w: Workspace, gamma: Any, before: Any) -> Any:
+    """Return how far x goes along d."""
+    return where(gamma > 0, w.cosine * before / gamma, 0)
 
-    ``left`` is ``|A r| / |r|`` before the iteration, which is compared with the largest entry of
-    the tridiagonal matrix, and ``last`` the cosine of the iteration before. Three things say that
-    nothing but rounding is left of ``A r``: it is about eps^(3/4); it is below eps^(3/8), and two
-    iterations in a row have left the norm of the residual as it was; it is below eps^(1/2), and
-    that norm has not fallen by 1 % for 20 iterations. Then it would rise again, the directions
-    become those of the null space, and x grows without bound. So x stays where it is in the
-    iteration that halts.
+
+def halt_at_least_squares(w: Workspace, gamma: Any, left: Any) -> None:
+    """Halt where the residual is that of least squares, or nothing is left to divide by.
+
+    ``left`` is ``|A r| / |r|`` before the iteration. It is compared with the largest entry of the
+    tridiagonal matrix: one that is eps^(3/4) of it is rounding error, one that is eps^(1/2) of it
+    is so where the residual has not fallen by 1 % for 20 iterations. Beyond that point x grows in
+    the null space.
     """
     fell = w.phi < FALLEN * w.mark
     w.since = where(fell, 0, w.since + 1)
     w.mark = where(fell, w.phi, w.mark)
     root = sqrt(w.epsilon)
-    quiet = larger(absolute(w.cosine), absolute(last)) <= QUIET * root
-    tiny = left <= ROUNDING * root * sqrt(root) * w.size
-    still = (left <= sqrt(root * sqrt(root)) * w.size) & quiet
+    tiny = left <= root * sqrt(root) * w.size
     stuck = (left <= root * w.size) & (w.since > PATIENCE)
-    over = tiny | still | stuck | ~(gamma > 0)
-    w.halt(BREAKDOWN, when=over)
-    return where(over, 0, w.cosine * before / gamma)
+    w.halt(BREAKDOWN, when=tiny | stuck | ~(gamma > 0))
 
 
 @step
 def advance(w: Workspace) -> None:
     """Set x += (cosine phi / gamma) d, phi *= sine; observes phi."""
-    step_length = length(w, *rotate(w))
-    w.x += step_length * w.d
+    gamma, left, before = rotate(w)
+    w.x += length(w, gamma, before) * w.d
     w.observe(w.phi)
+    halt_at_least_squares(w, gamma, left)
 
 
 @step
@@ -175,12 +158,13 @@ def advance_with_residual(w: Workspace) -> None:
 
     phi' = sine phi is the phi of the next iteration.
     """
-    step_length = length(w, *rotate(w))
-    w.x += step_length * w.d
+    gamma, left, before = rotate(w)
+    w.x += length(w, gamma, before) * w.d
     # the new Lanczos vector of length 1 is u / sigma; where sigma is 0 the residual is
     along = where(w.sigma > 0, w.cosine * w.phi / w.sigma, 0)
     w.r = w.sine * w.sine * w.r - along * w.u
     w.observe(sqrt(norm2(w.r)))
+    halt_at_least_squares(w, gamma, left)
 
 
 class Minres(KrylovSolver):
@@ -194,11 +178,9 @@ class Minres(KrylovSolver):
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        Hermitian. If it is singular and ``b`` is not in its range, the solve ends as *stagnated*
-        at a least squares solution, and the result's ``notes`` give ``|A r|`` of it, computed from
-        ``x``. It is not the shortest one; :class:`Lsmr` finds that. Eigenvalues below about 1e-4 of
-        the largest, beside those that are 0, may hide the point to stop at: then it ends at the
-        limit of iterations.
+        Hermitian. If it is singular, ``b`` must be in its range; otherwise the solve ends as
+        *stagnated* near a least squares solution, or, where rounding hides that, at the limit of
+        iterations with the best iterate that was verified; :class:`Lsmr` solves such systems.
     M : LinOp, matrix or callable, optional
         Approximates the inverse of the absolute value of ``A``; Hermitian positive definite even if
         ``A`` is not. A column where it is not ends as *indefinite*.
@@ -218,8 +200,7 @@ class Minres(KrylovSolver):
     ----------
     C. C. Paige and M. A. Saunders, Solution of sparse indefinite systems of linear equations, SIAM
     J. Numer. Anal. 12 (1975), section 6; the names are those of S.-C. Choi, C. C. Paige and M. A.
-    Saunders, MINRES-QLP, SIAM J. Sci. Comput. 33 (2011), table 2.1 and equation 2.8; the test on
-    ``|A r|`` is that of section 3.2 there, with limits that rounding lets it reach.
+    Saunders, MINRES-QLP, SIAM J. Sci. Comput. 33 (2011), table 2.1 and equation 2.8.
 
     Examples
     --------
@@ -232,41 +213,12 @@ class Minres(KrylovSolver):
 
     MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({Stop.BREAKDOWN: Stop.STAGNATED})
 
-    def remarks(self, work: Workspace, b: Array, stagnated: Sequence[int]) -> list[str]:
-        """Say which columns are least squares solutions, by products with ``A`` and not estimates.
-
-        The largest entry of the tridiagonal matrix stands for the norm of ``A``: it is not more.
-        """
-        executor, size = work.executor, np.asarray(work.executor.to_host(work.size), np.float64)
-        residual, product = executor.copy(b), executor.zeros(b.shape, b.dtype)
-        work.A._apply(work.x, residual, -1.0, 1.0)
-        given = residual
-        if work.M is not None:
-            given = executor.zeros(b.shape, b.dtype)
-            work.M._apply(residual, given, 1.0, 0.0)
-        work.A._apply(given, product, 1.0, 0.0)
-        with np.errstate(all="ignore"):
-            shares = norms(executor, product) / (size * norms(executor, residual))
-        small = LEAST_SQUARES * np.sqrt(np.finfo(b.dtype).eps)
-        which = [f"column {c}: " if work.k > 1 else "" for c in range(work.k)]
-        r, norm = ("r", "") if work.M is None else ("M r", " in the norm that M defines")
-        return [
-            f"{which[c]}|A {r}| is {shares[c]:.0e} of |A| |{r}|: to that precision the matrix is "
-            f"singular, b is not in its range, and x minimizes |b - A x|{norm}"
-            for c in stagnated
-            if shares[c] <= small
-        ]
-
     def allocate(self, work: Workspace) -> None:
         """Make what the steps name; without a preconditioner z is u."""
         if work.M is None:
             work.vectors("u")
             work.z = work.u
         work.make(step)
-
-    def begin(self, work: Workspace) -> None:
-        """Forget how large the entries of the tridiagonal matrix were in an earlier solve."""
-        work.executor.run(vector.fill, work.size.reshape(work.k, 1), 0.0)
 
     def initialize(self, work: Workspace) -> None:
         """Begin the Lanczos process with the residual."""
