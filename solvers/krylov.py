@@ -162,10 +162,6 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     def finish(self, work: Workspace) -> None:
         """Complete ``work.x`` at the end of a cycle."""
 
-    def remarks(self, work: Workspace, b: Array, stagnated: Sequence[int]) -> list[str]:
-        """Return notes on columns of ``work.x`` that ended as stagnated; ``b`` is in its units."""
-        return []
-
     # ---- what users call
 
     @property

@@ -402,8 +402,6 @@ class Solve(Verification):
             self.norm = self.best.residual_norms()
         failed = [c for c, code in enumerate(final) if code != CONVERGED and self._is_worse(c)]
         self.best.restore(failed, self.norm)
-        stagnated = [c for c, code in enumerate(final) if code == int(Stop.STAGNATED)]
-        remarks = self.solver.remarks(self.work, self.sides.block, stagnated) if stagnated else []
         solution = self._solution()
         self.best.judge(solution, self.final, self.norm, self.threshold)
         one = np.ndim(self.asked) == 1
@@ -425,5 +423,5 @@ class Solve(Verification):
             seconds=self.watchers.elapsed,
             solver=type(self.solver).__name__,
             executor=self.executor.name,
-            notes=[*self.solver.notes_of(self.solver.M), *remarks],
+            notes=self.solver.notes_of(self.solver.M),
         )

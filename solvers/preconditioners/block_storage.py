@@ -101,7 +101,7 @@ def _chosen(executor: Any, group: Blocks, usable: list[str], full: str) -> np.nd
         condition = block_norm * norm
         for name in reversed(usable):
             error = np.full(norm.size, _ROUNDOFF[name])
-            most: float = np.finfo(np.float32).max
+            most = float(np.finfo(np.float32).max)
             if name == "float16":  # small entries lose digits, or all of them
                 error, most = error + size * _HALF_STEP / norm, _HALF_LARGEST
             names[(condition * error <= KEPT) & (largest <= most)] = name
