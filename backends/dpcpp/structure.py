@@ -48,10 +48,10 @@ def _merged(
     shape: tuple[int, int], row: Host, column: Host, data: Host, wide: np.dtype[Any]
 ) -> tuple[Host, Host, Host]:
     """Return indptr, indices, data by rows; entries of one place are added up in their order."""
-    place = row.astype(np.int64) * shape[1] + column
-    order = np.argsort(place, kind="stable")
-    place = place[order]
-    new = np.concatenate(([True], place[1:] != place[:-1]))[: place.size]
+    order = np.lexsort((column, row))  # a number for each place would overflow in giant shapes
+    rows, columns = row[order], column[order]
+    differs = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    new = np.concatenate(([True], differs))[: rows.size]
     first = np.flatnonzero(new)
     sums = np.zeros(first.size, data.dtype)
     np.add.at(sums, np.cumsum(new) - 1, data[order])

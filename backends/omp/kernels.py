@@ -117,15 +117,23 @@ def csc_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, bet
     native().csr_spmv(executor, A.by_rows, x, y, alpha, beta)
 
 
+@kernel(structure.csr_sum_duplicates)
+def csr_sum_duplicates(executor: Executor, A: Any) -> tuple[Array, Array, Array]:
+    """Add up what has one place."""
+    return _summed(native().csr_sum_duplicates, executor, (), (A,))
+
+
 @kernel(structure.csr_matmul)
 def csr_matmul(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array]:
     """Multiply in the operands' index dtype, or in int64 if it cannot count the result."""
-    return _wide_enough(native().csr_matmul, executor, A, B)
+    return _summed(native().csr_matmul, executor, (A,), (B,))
 
 
 @kernel(structure.csr_matmul_values)
 def csr_matmul_values(executor: Executor, A: Any, B: Any, C: Any) -> tuple[Array]:
     """Add up at the places that are known."""
+    if _has_few_columns(B, C):
+        _, (B, C) = _in_columns_that_occur(B, C)
     found: tuple[Array] = native().csr_matmul_values(executor, A, B, C)
     return found
 
@@ -135,14 +143,52 @@ def csr_add(
     executor: Executor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[Array, Array, Array]:
     """Add in the operands' index dtype, or in int64 if it cannot count the result."""
-    return _wide_enough(native().csr_add, executor, A, B, alpha, beta)
+    return _summed(native().csr_add, executor, (), (A, B), alpha, beta)
 
 
-def _wide_enough(entry: Any, executor: Executor, A: Any, B: Any, *factors: complex) -> Any:
+#: Columns up to which native code has a place for each while it adds up a row, in each thread: some
+#: hundred megabytes.
+PLACES = 1 << 24
+
+
+def _summed(
+    entry: Any,
+    executor: Executor,
+    before: tuple[Any, ...],
+    matrices: tuple[Any, ...],
+    *factors: complex,
+) -> tuple[Array, Array, Array]:
+    """Call an entry whose result has the columns of ``matrices``, its operands after ``before``."""
+    if not _has_few_columns(*matrices):
+        return _wide_enough(entry, executor, *before, *matrices, factors=factors)
+    used, narrow = _in_columns_that_occur(*matrices)
+    indptr, indices, data = _wide_enough(entry, executor, *before, *narrow, factors=factors)
+    return indptr, used[indices].astype(indices.dtype), data
+
+
+def _has_few_columns(*matrices: Any) -> bool:
+    """Return whether matrices have far more columns than entries, and too many for memory."""
+    return bool(matrices[0].shape[1] > max(PLACES, 8 * sum(A.nnz for A in matrices)))
+
+
+def _in_columns_that_occur(*matrices: Any) -> tuple[Array, list[Any]]:
+    """Return the columns in use, in order, and the matrices in these columns alone."""
+    used = np.unique(np.concatenate([A.indices for A in matrices]))
+    narrow = []
+    for A in matrices:
+        indices = np.searchsorted(used, A.indices).astype(A.indices.dtype)
+        shape = (A.shape[0], used.size)
+        narrow.append(A._from_arrays(A.executor, shape, A.data, indices, A.indptr))
+    return used, narrow
+
+
+def _wide_enough(
+    entry: Any, executor: Executor, *matrices: Any, factors: tuple[complex, ...]
+) -> Any:
     try:
-        return entry(executor, A, B, *factors)
+        return entry(executor, *matrices, *factors)
     except OverflowError:
-        return entry(executor, _wide(A), _wide(B), *factors)
+        return entry(executor, *map(_wide, matrices), *factors)
 
 
 def _wide(A: Any) -> Any:

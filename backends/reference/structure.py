@@ -18,9 +18,13 @@ def pointers(row: Array, rows: int, dtype: np.dtype[Any]) -> Array:
     return np.searchsorted(row, np.arange(rows + 1)).astype(dtype)
 
 
-def runs(place: Array) -> tuple[Array, Array]:
-    """Return where each run of equal places begins, and the number of the run of each entry."""
-    new = np.concatenate([[True], place[1:] != place[:-1]])[: place.size]
+def runs(row: Array, column: Array) -> tuple[Array, Array]:
+    """Return where each run of equal places begins, and the number of the run of each entry.
+
+    A number for each place (row times columns, plus column) would overflow in giant shapes.
+    """
+    differs = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
+    new = np.concatenate([[True], differs])[: row.size]
     return np.flatnonzero(new), np.cumsum(new) - 1
 
 
@@ -30,7 +34,7 @@ def compress(
     """Return indptr, indices, data of entries in any order; those of one place are added up."""
     order = np.lexsort((column, row))
     row, column, data = row[order], column[order], data[order]
-    first, place = runs(row.astype(np.int64) * shape[1] + column)
+    first, place = runs(row, column)
     sums = np.zeros(first.size, data.dtype)
     np.add.at(sums, place, data)  # in their order: all executors give the same bits
     dtype = index_dtype(max(first.size, *shape), *wide)
@@ -87,9 +91,11 @@ def csr_matmul(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array]
 def csr_matmul_values(executor: Executor, A: Any, B: Any, C: Any) -> tuple[Array]:
     """Find the place of every term, and add up in their order."""
     row, column, data = products_of(A, B)
-    places = majors(C.indptr).astype(np.int64) * C.shape[1] + C.indices
+    used, number = np.unique(C.indices, return_inverse=True)  # fewer: a place is below 2^63
+    places = majors(C.indptr).astype(np.int64) * used.size + number
     values = np.zeros(C.nnz, C.dtype)
-    np.add.at(values, np.searchsorted(places, row * C.shape[1] + column), data)
+    terms = row * used.size + np.searchsorted(used, column)
+    np.add.at(values, np.searchsorted(places, terms), data)
     return (values,)
 
 
