@@ -171,7 +171,7 @@ def test_who_ends_a_solve_gets_the_iterate_of_that_moment(on, solver):
         seen.append(np.array(wl.executor(on).to_host(x)))
         return len(seen) == 1
 
-    made = getattr(wl.solvers, solver)(wl.Csr(S, executor=on), rtol=1e-10, maxiter=30)
+    made = getattr(wl.solvers, solver)(wl.Csr(S, executor=on), rtol=1e-10, maxiter=60)
     result = made.solve(b, callback=callback)
     assert result.stops == [Stop.CALLBACK]
     np.testing.assert_array_equal(result.x, seen[-1])
