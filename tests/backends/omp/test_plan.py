@@ -56,7 +56,9 @@ def statistics(**changes: Any) -> RowStatistics:
         (statistics(deviation=3.4), ["row-patterns", "row-blocks"]),
         (statistics(deviation=3.6), ["row-patterns", "sell", "row-blocks"]),
         (statistics(deviation=30.0, longest=9000), ["row-patterns", "sell", "row-blocks"]),
-        (statistics(nnz=20_000, deviation=30.0), ["row-patterns", "row-blocks"]),
+        (statistics(nnz=20_000, deviation=2.4), ["row-patterns", "row-blocks"]),
+        (statistics(nnz=20_000, deviation=2.6), ["row-patterns", "sell", "row-blocks"]),
+        (statistics(nnz=3_900, deviation=30.0), ["row-patterns", "row-blocks"]),
         (statistics(nnz=900, deviation=30.0), ["row-blocks"]),
     ],
 )
