@@ -10,7 +10,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..errors import InvalidMatrix, ShapeMismatch, UnsupportedDtype, WollemiError
+from ..errors import (
+    InvalidMatrix,
+    OutOfDeviceMemory,
+    ShapeMismatch,
+    UnsupportedDtype,
+    WollemiError,
+)
 from ..executor import Executor
 from ..formats import Dense, Matrix, validate
 from . import matrix_market, numpy_files, smtx
@@ -125,6 +131,8 @@ def _naming(source: Source) -> Iterator[None]:
         raise error if known else InvalidMatrix(f"{name}: {error}") from error
     except (UnsupportedDtype, ShapeMismatch) as error:
         raise InvalidMatrix(f"{name}: {error}") from error
+    except OutOfDeviceMemory as error:
+        raise OutOfDeviceMemory(f"{name}: {error}") from error
     except WollemiError:
         raise  # the executor's, not the file's
     except MemoryError as error:

@@ -222,7 +222,7 @@ def check(example: Example, folder: Path) -> None:
         file: Any = io.BytesIO(example.content) if example.is_open else path
         try:
             found = function(file)
-        except InvalidMatrix as error:
+        except (InvalidMatrix, wl.errors.OutOfDeviceMemory) as error:
             assert str(error).startswith("<BytesIO>" if example.is_open else str(path))
         else:
             if isinstance(found, wl.Matrix):
