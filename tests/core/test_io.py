@@ -381,5 +381,7 @@ def read_or_named(path: Path) -> None:
 def test_a_shape_that_no_memory_holds_is_told_with_the_name_of_the_file(tmp_path):
     path = tmp_path / "giant.mtx"
     path.write_text("%%MatrixMarket matrix array real general\n9999999999999 0\n")
-    with pytest.raises(wl.errors.OutOfDeviceMemory, match=r"giant\.mtx: a 9999999999999 x 0 matrix"):
+    with pytest.raises(
+        wl.errors.OutOfDeviceMemory, match=r"giant\.mtx: a 9999999999999 x 0 matrix"
+    ):
         wl.read(path, format="csr")
