@@ -23,11 +23,10 @@ FEW = 1_000
 #: 1.06 and 1.37.
 SELL_DEVIATION = 0.35
 
-
 #: The same for a matrix that one thread multiplies with, whose ``x`` and entries are in its cache:
-#: what takes time is guessing where rows end. One thread of a Zen 4 (2026-11), SELL's time by that
-#: of rows: random columns, 5 a row (deviation / mean 0.45), 1,000 to 5,900 rows 0.83 to 0.46; 10
-#: (0.32), 1,000 and 2,900 rows 0.73 and 0.63; 28 (0.19) 1.1; R-MAT of 6,700 entries 0.92.
+#: what takes time is guessing where rows end. One thread of a Cascade Lake (2026-11), SELL's time
+#: by that of rows: random columns, 5 a row (deviation / mean 0.45), 1,000 to 5,900 rows 0.83 to
+#: 0.46; 10 (0.32), 1,000 and 2,900 rows 0.73 and 0.63; 28 (0.19) 1.1; R-MAT of 6,700 entries 0.92.
 SELL_DEVIATION_SERIAL = 0.25
 
 #: Entries below which SELL's copy is not made: rows took 4.0 microseconds of 3,000, SELL 4.4.

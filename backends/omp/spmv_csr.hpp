@@ -55,9 +55,9 @@ inline T dot_by_loads(const S* data, const I* columns, i64 n, const T* x, Ahead&
 }
 
 // The same in the order of the entries, for rows of a few: its one loop ends once where the branch
-// predictor must guess, dot_by_loads up to three times. In microseconds, one thread of a Zen 4
-// (2026-11), by loads and in order: 20,000 rows of 3, 5, 7 and 9 entries 137, 132, 170, 189 and
-// 103, 119, 146, 181; of 5 random ones 324 and 288; but 2,900 rows of 10 random ones 42 and 48.
+// predictor must guess, dot_by_loads up to three times. In microseconds, one thread of a Cascade
+// Lake (2026-11), by loads and in order: 20,000 rows of 3, 5, 7 and 9 entries 137, 132, 170, 189
+// and 103, 119, 146, 181; of 5 random ones 324 and 288; but 2,900 rows of 10 random ones 42 and 48.
 template <class S, class T, class I>
 inline T dot_in_order(const S* data, const I* columns, i64 n, const T* x) {
   prefetch_eight(data + kCsrAhead);
