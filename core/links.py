@@ -77,6 +77,14 @@ class Links(ABC):
         """Return the rows of the NumPy arrays of all members, one below the other."""
         return np.concatenate(self.all(blocks))
 
+    def begin_program(self) -> None:
+        """Make ready for a program that the members are about to run."""
+        return None
+
+    def end_program(self) -> None:
+        """Clear up after a program; not called where a member never ended it."""
+        return None
+
     def guarded(self) -> AbstractContextManager[None]:
         """Return a context in which the other members hear of it if this one fails."""
         return nullcontext()

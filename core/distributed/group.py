@@ -164,10 +164,9 @@ class Group:
             raise MemberFailed(
                 f"{self.full_name} failed before ({self._broken}); make another group"
             )
-        for member in self.members:
-            restart = getattr(member.links, "restart", None)
-            if restart is not None:
-                restart()
+        links = [member.links for member in self.members if member.links is not None]
+        for link in links:
+            link.begin_program()
         futures = [
             thread.submit(self._on_member, program, member)
             for thread, member in zip(self._threads, self.members, strict=True)
@@ -181,6 +180,9 @@ class Group:
         if any(not future.done() for future in futures):
             cause = errors[0][1] if errors else KeyboardInterrupt()
             self._broken = f"{type(cause).__name__}: {cause}"
+        else:
+            for link in links:
+                link.end_program()
         if errors:
             self._stage.reset()
             self._raise(errors)

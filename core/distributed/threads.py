@@ -119,7 +119,7 @@ class ThreadLinks(HostLinks):
         self.stage = stage
         self.turn = 0
 
-    def restart(self) -> None:
+    def begin_program(self) -> None:
         """Forget what was under way: the next program begins in step with the other members."""
         self.turn = 0
         self.interrupts_seen = self.stage.interrupts

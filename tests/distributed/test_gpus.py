@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import Any
 
@@ -53,6 +54,22 @@ def test_solvers_on_gpus(gpus: list[str], name: str, columns: int, rng: Any) -> 
         assert found.converged
         assert abs(found.iterations - alone.iterations) <= (5 if name == "Bicgstab" else 1)
         np.testing.assert_allclose(found.x, alone.x, atol=1e-5)
+
+
+def test_graphs_of_others_are_freed_while_a_group_solves(gpus: list[str], rng: Any) -> None:
+    S = line(600, 17)
+    b = rng.standard_normal((600, 3))
+    A = wl.distribute(S, gpus)
+    for _ in range(4):
+        others = [wl.solvers.Gmres(A, rtol=1e-8, restart=10 + i) for i in range(3)]
+        for solver in others:
+            solver.solve(b)
+        others.append(others)  # only the garbage collector finds them
+        del others, solver
+        again = wl.solvers.Gmres(A, rtol=1e-8)
+        found = again.solve(b, callback=lambda _: gc.collect(0) and None)
+        assert found.converged
+        assert again.solve(b).converged
 
 
 def test_a_gpu_twice_adds_up_on_the_host(rng: Any) -> None:

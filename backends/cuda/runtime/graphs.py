@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,48 @@ def checked(result: tuple[Any, ...]) -> Any:
         _, text = runtime().cudaGetErrorString(result[0])
         raise DeviceError(f"{result[0].name}: {text.decode() if text else ''}")
     return None if len(result) == 1 else result[1] if len(result) == 2 else result[1:]
+
+
+class _Unused:
+    """Graphs that nobody uses any more, and whether they can be destroyed now.
+
+    CUDA may wait for work of a device before it destroys a graph. While a group of GPUs is at work,
+    that work may wait for a collective operation that this very thread is about to launch for its
+    own member: graphs that the garbage collector finds meanwhile are kept until the group is done.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # the garbage collector may run while it is held
+        self._groups = 0
+        self._graphs: list[tuple[Any, Any]] = []
+
+    def begin_group(self) -> None:
+        """Destroy nothing until the group that begins to work has ended."""
+        with self._lock:
+            self._groups += 1
+
+    def end_group(self) -> None:
+        """Destroy what was kept, after the last of the groups that are at work."""
+        with self._lock:
+            self._groups -= 1
+        self._destroy()
+
+    def add(self, executable: Any, graph: Any) -> None:
+        """Destroy a graph, now or when no group is at work; each of the two may be None."""
+        self._graphs.append((executable, graph))
+        self._destroy()
+
+    def _destroy(self) -> None:
+        with self._lock:
+            while self._graphs and not self._groups:
+                executable, graph = self._graphs.pop()
+                if executable is not None:
+                    runtime().cudaGraphExecDestroy(executable)
+                if graph is not None:
+                    runtime().cudaGraphDestroy(graph)
+
+
+unused = _Unused()
 
 
 class GraphBuilder:
@@ -114,7 +157,4 @@ class GraphBuilder:
         """
         executable, self._executable = self._executable, None
         graph, self._whole = self._whole, None
-        if executable is not None:
-            self._runtime.cudaGraphExecDestroy(executable)
-        if graph is not None and not self._within:
-            self._runtime.cudaGraphDestroy(graph)
+        unused.add(executable, None if self._within else graph)

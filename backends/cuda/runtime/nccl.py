@@ -26,6 +26,7 @@ from ....core.distributed.threads import Stage, ThreadLinks
 from ....core.dtypes import real_dtype
 from ....core.executor import Array, Executor
 from ....core.links import Links
+from .graphs import unused
 
 _SOURCE = r"""
 // all: the numbers of each member, one member after the other; kind 0 sum, 1 largest, 2 norm.
@@ -133,6 +134,16 @@ class NcclLinks(ThreadLinks):
         self.gpu: Any = executor
         self._buffers: dict[tuple[int, str], Array] = {}
         self._side: Any = None
+
+    def begin_program(self) -> None:
+        """Begin in step with the other members; no graph is destroyed before the end."""
+        super().begin_program()
+        unused.begin_group()
+
+    def end_program(self) -> None:
+        """Let graphs be destroyed that nobody uses."""
+        unused.end_group()
+        super().end_program()
 
     def abort(self) -> None:
         """End what waits on the device for a member that will not come."""

@@ -182,6 +182,24 @@ def test_a_capture_that_fails_is_ended_and_told(monkeypatch):
         assert len(calls(log, "cudaGraphDestroy")) == 1
 
 
+def test_no_graph_is_destroyed_while_a_group_is_at_work(monkeypatch):
+    with driver(monkeypatch) as (log, executor):
+        builder = graphs.GraphBuilder(executor)
+        builder.part(lambda: None)
+        builder.finish()
+        graphs.unused.begin_group()
+        graphs.unused.begin_group()
+        builder.discard()
+        graphs.unused.end_group()
+        destroyed = ("cudaGraphExecDestroy", "cudaGraphDestroy")
+        assert not calls(log, *destroyed)
+        graphs.unused.end_group()
+        assert calls(log, *destroyed) == [
+            ("cudaGraphExecDestroy", "executable"),
+            ("cudaGraphDestroy", "outer"),
+        ]
+
+
 def test_what_the_driver_refuses_is_a_device_error(monkeypatch):
     with driver(monkeypatch, fails="cudaGraphInstantiate") as (_, executor):
         builder = graphs.GraphBuilder(executor)
