@@ -183,8 +183,10 @@ class Executor(ABC):
             return self._observer(self, operation, kernel, arguments)
         return self.perform(operation, kernel, *arguments)
 
-    def product(self, A: Any, x: Array) -> Array | None:
-        """Return the product of a matrix by rows and a vector as a new vector, or None.
+    def product(self, A: Any, x: Array, out: Array | None) -> Array | None:
+        """Return the product of a matrix by rows and a vector in a vector, or None.
+
+        It is in ``out``, or in a new vector where that is None.
 
         An executor may offer one call for operands that need no conversion, because products of
         small matrices take less than looking at operands one after the other. The default offers

@@ -209,11 +209,10 @@ class LinOp(ArrayProtocol, ABC):
         >>> A.apply(np.array([1.0, 1.0]), alpha=2.0)
         array([4., 8.])
         """
-        simple = out is None and beta == 0 and type(alpha) is float and alpha == 1.0
-        if simple and self.partition is None and fits(self, x):
-            result = self.executor.allocate((self.shape[0], 1), x.dtype)
-            self._multiply(x.reshape(-1, 1), result, 1.0, 0.0)
-            return result.reshape(-1)
+        if type(alpha) is float and alpha == 1.0 and type(beta) is float and beta == 0.0:
+            made = self._product(x, out)
+            if made is not None:
+                return made
         alpha, beta = number(alpha, "alpha"), number(beta, "beta")
         if out is None and beta != 0:
             raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
@@ -238,6 +237,14 @@ class LinOp(ArrayProtocol, ABC):
         shape = (rows,) if given.ndim == 1 else (rows, block.shape[1])
         self._apply_into(Target(executor, out, shape), block, dtype, alpha, beta)
         return out
+
+    def _product(self, x: Array, out: Any) -> Array | None:
+        """Return ``op(x)`` soon, in ``out`` if it is given, or None where there is more to do."""
+        if out is not None or self.partition is not None or not fits(self, x):
+            return None
+        result = self.executor.allocate((self.shape[0], 1), x.dtype)
+        self._multiply(x.reshape(-1, 1), result, 1.0, 0.0)
+        return result.reshape(-1)
 
     def _result_dtype(self, block: Array, alpha: Any, beta: Any) -> np.dtype[Any]:
         if isinstance(alpha, complex) or isinstance(beta, complex):

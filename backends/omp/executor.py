@@ -137,11 +137,11 @@ class OmpExecutor(Executor):
 
     # ---- work
 
-    def product(self, A: Any, x: Array) -> Array | None:
+    def product(self, A: Any, x: Array, out: Array | None) -> Array | None:
         """Return ``A @ x`` by one native call, where nothing needs to know of it."""
         if self._observer is not None or self.links is not None or A._plan is None:
             return None
-        made: Array | None = native().csr_product(self, A, x)
+        made: Array | None = native().csr_product(self, A, x, out)
         return made
 
     def call_links(self, function: Callable[[Array], None], array: Array) -> None:

@@ -180,10 +180,18 @@ class CompressedRows(Matrix):
 
     def __matmul__(self, other: Any) -> Any:
         if type(other) is np.ndarray and recording() is None:
-            made = self.executor.product(self, other)
+            made = self.executor.product(self, other, None)
             if made is not None:
                 return made
         return super().__matmul__(other)
+
+    def _product(self, x: Any, out: Any) -> Array | None:
+        host = type(x) is np.ndarray and (out is None or type(out) is np.ndarray)
+        if host and recording() is None:
+            made = self.executor.product(self, x, out)
+            if made is not None:
+                return made
+        return super()._product(x, out)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.csr_spmv, self, x, y, alpha, beta)

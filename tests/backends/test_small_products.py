@@ -64,3 +64,31 @@ def test_no_result_of_16_bits_is_computed(S):
     A = wl.Csr(S, executor="omp").stored("float16")
     _ = A.plan
     assert (A @ np.ones(20)).dtype == np.float64
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_a_given_vector_takes_the_product(S, executor, dtype):
+    A = wl.Csr(S.astype(dtype), executor=executor)
+    _ = A.plan
+    x = np.arange(20, dtype=dtype)
+    expected = A @ x
+    wide, spread = np.empty(60, dtype), np.full(30, np.nan, dtype)
+    for out in (spread, wide[::2], wide[5:35], np.empty(30, np.complex128)):
+        assert A.apply(x, out=out) is out
+        np.testing.assert_array_equal(out, expected)
+    with pytest.raises(wl.errors.ShapeMismatch):
+        A.apply(x, out=np.empty(29, dtype))
+    out = np.zeros(30, dtype)
+    out.flags.writeable = False
+    with pytest.raises(wl.errors.InvalidArgument, match="read-only"):
+        A.apply(x, out=out)
+    assert not out.any()
+
+
+@pytest.mark.parametrize("begin", [0, 5, 19, 20])
+def test_a_given_vector_may_be_part_of_the_operand(S, executor, begin):
+    A = wl.Csr(S, executor=executor)
+    _ = A.plan
+    memory = np.arange(50.0)
+    expected = A @ memory[:20].copy()
+    np.testing.assert_array_equal(A.apply(memory[:20], out=memory[begin : begin + 30]), expected)
