@@ -31,6 +31,7 @@ from .operands import (
     has_block_layout,
     is_array,
     is_host,
+    may_overlap,
     native,
 )
 
@@ -210,7 +211,7 @@ class LinOp(ArrayProtocol, ABC):
         array([4., 8.])
         """
         if type(alpha) is float and alpha == 1.0 and type(beta) is float and beta == 0.0:
-            made = self._product(x, out)
+            made = self._fast_product(x, out)
             if made is not None:
                 return made
         alpha, beta = number(alpha, "alpha"), number(beta, "beta")
@@ -238,7 +239,7 @@ class LinOp(ArrayProtocol, ABC):
         self._apply_into(Target(executor, out, shape), block, dtype, alpha, beta)
         return out
 
-    def _product(self, x: Array, out: Any) -> Array | None:
+    def _fast_product(self, x: Array, out: Any) -> Array | None:
         """Return ``op(x)`` soon, in ``out`` if it is given, or None where there is more to do."""
         if out is not None or self.partition is not None or not fits(self, x):
             return None
@@ -263,7 +264,7 @@ class LinOp(ArrayProtocol, ABC):
     ) -> None:
         operator, block = self._cast(block, target.holding(dtype))
         view = as_column(target.array)
-        straight = has_block_layout(view) and not _may_overlap(self.executor, view, block)
+        straight = has_block_layout(view) and not may_overlap(self.executor, view, block)
         result = view if straight else self.executor.copy(view)
         operator._multiply(block, result, alpha, beta)
         if not straight:
@@ -447,9 +448,3 @@ def _same(a: Any, b: Any) -> bool:
 
 def _is_zero(other: object) -> bool:
     return isinstance(other, (int, float, complex, np.number)) and bool(other == 0)
-
-
-def _may_overlap(executor: Executor, a: Array, b: Array) -> bool:
-    if a is b:
-        return True
-    return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)

@@ -127,6 +127,13 @@ def fits(operator: LinOp, x: object) -> bool:
     )
 
 
+def may_overlap(executor: Executor, a: Array, b: Array) -> bool:
+    """Return whether two arrays may share memory, which only arrays of NumPy can tell."""
+    if a is b:
+        return True
+    return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
+
+
 def plain(array: Any, what: str) -> Any:
     """Return an array of NumPy's subclasses as one of NumPy's; others as they are.
 

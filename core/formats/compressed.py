@@ -185,13 +185,13 @@ class CompressedRows(Matrix):
                 return made
         return super().__matmul__(other)
 
-    def _product(self, x: Any, out: Any) -> Array | None:
+    def _fast_product(self, x: Any, out: Any) -> Array | None:
         host = type(x) is np.ndarray and (out is None or type(out) is np.ndarray)
         if host and recording() is None:
             made = self.executor.product(self, x, out)
             if made is not None:
                 return made
-        return super()._product(x, out)
+        return super()._fast_product(x, out)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.csr_spmv, self, x, y, alpha, beta)
