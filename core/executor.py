@@ -38,6 +38,9 @@ class Executor(ABC):
     #: operation computes all levels.
     level_rows: int | None = None
 
+    #: Rows of such a level up to which one operation computes a run of them nevertheless.
+    joined_rows: int = 0
+
     # ---- identity
 
     @property

@@ -97,6 +97,7 @@ class GpuExecutor(Executor):
     #: The kinds of memory (DLDeviceType) of other libraries' arrays that can be adopted.
     dlpack_kinds: ClassVar[tuple[int, ...]]
     level_rows = 512  #: two for each work-item of a block, about what a launch takes
+    joined_rows = 1 << 16  #: above, a launch is a small part of what a level takes
 
     def __init__(self, device: int = 0) -> None:
         self.ordinal = device

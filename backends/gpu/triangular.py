@@ -1,4 +1,4 @@
-"""Substitution on a GPU: narrow levels one after the other in one block."""
+"""Substitution on a GPU: narrow levels by one block, runs of wide ones by all multiprocessors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,23 @@ def substitute(
     upper: int,
     x: Array,
 ) -> None:
-    """Launch one block: its work-items meet after each level."""
+    """Launch one block, or, for levels that are wide on average, one a multiprocessor.
+
+    The work-items of one block wait for one another after each level. Of many blocks, a wave waits
+    for those that have rows of the level before. That takes less than a launch for each level.
+    """
     levels, k = int(bounds.shape[0]) - 1, int(x.shape[1])
     if levels < 1 or k == 0:
         return
     arguments = (levels, k, rows, bounds, indptr, indices, data, inverse, factor, upper, x)
+    if rows.shape[0] >= levels * executor.level_rows:
+        _, done = executor.scratch(0, levels + 1)
+        executor.launch_simt(
+            simt.triangular_levels,
+            executor.device.multiprocessors,
+            (*arguments, done),
+            data.dtype,
+            index=indptr.dtype,
+        )
+        return
     executor.launch_simt(simt.triangular_substitute, 1, arguments, data.dtype, index=indptr.dtype)

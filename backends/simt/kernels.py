@@ -177,6 +177,13 @@ triangular_substitute = SimtKernel(
     "data: in T[z], inverse: in T[l], factor: T, upper: i64, x: inout T[n,k]",
 )
 
+triangular_levels = SimtKernel(
+    "triangular_levels",
+    "substitute_levels.hpp",
+    "levels: i64, k: i64, rows: in I[l], bounds: in I[l], indptr: in I[l], indices: in I[z], "
+    "data: in T[z], inverse: in T[l], factor: T, upper: i64, x: inout T[n,k], done: inout i32[l]",
+)
+
 _CYCLE = "step: in i64[l], status: inout Status[k]"
 
 gmres_start = SimtKernel(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -34,7 +35,7 @@ def segments(A: Csr, *, upper: bool) -> tuple[Segment, ...]:
 
     It is found on the host once for a pattern, and stored with it. Executors that launch kernels
     compute a wide level in a launch of its own (:attr:`Executor.level_rows`), and runs of narrow
-    ones in one launch.
+    ones in one launch; so they do runs of wide ones up to :attr:`Executor.joined_rows`.
 
     References
     ----------
@@ -66,22 +67,30 @@ def _make_segments(A: Csr, upper: bool) -> tuple[Segment, ...]:
     widths = np.bincount(level) if level.size else np.zeros(0, np.int64)
     bounds = np.concatenate([[0], np.cumsum(widths)])
     rows = executor.from_host(order)
-    least = executor.level_rows
-    alone = widths >= least if least is not None else np.zeros(widths.size, bool)
-    made, first = [], 0
-    while first < widths.size:
-        last = first + 1
-        while not alone[first] and last < widths.size and not alone[last]:
-            last += 1
+    made = []
+    for first, last, joined in _runs(widths, executor.level_rows, executor.joined_rows):
         begin, end = int(bounds[first]), int(bounds[last])
-        inner = (
-            None
-            if alone[first]
-            else executor.from_host((bounds[first : last + 1] - begin).astype(dtype))
-        )
-        made.append(Segment(rows[begin:end], inner))
-        first = last
+        inner = (bounds[first : last + 1] - begin).astype(dtype)
+        made.append(Segment(rows[begin:end], executor.from_host(inner) if joined else None))
     return tuple(made)
+
+
+def _runs(
+    widths: np.ndarray[Any, Any], least: int | None, most: int
+) -> Iterator[tuple[int, int, bool]]:
+    """Yield the first level of each run, that after its last, and whether the run is one call.
+
+    Narrow levels are in one run, as wide ones are from ``least`` to ``most`` rows; a wider one is
+    alone, and so is a run of one wide level.
+    """
+    if least is None:
+        kinds = np.zeros(widths.size, int)
+    else:
+        kinds = (widths >= least).astype(int) + (widths >= max(least, most))
+    cuts = np.flatnonzero((np.diff(kinds) != 0) | (kinds[1:] == 2)) + 1
+    ends = [*cuts.tolist(), widths.size] if widths.size else []
+    for first, last in zip([0, *ends], ends, strict=False):
+        yield first, last, kinds[first] == 0 or (kinds[first] == 1 and last - first > 1)
 
 
 def substitute(A: Csr, inverse: Array, x: Array, *, upper: bool, factor: complex = -1.0) -> None:

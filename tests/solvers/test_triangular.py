@@ -37,6 +37,7 @@ def test_it_solves_with_one_triangle(on, rng, dtype, trans, unit, lower):
 @pytest.mark.parametrize("rows", [1, 3, 10_000])
 def test_wide_levels_are_calls_of_their_own(on, rng, rows, monkeypatch):
     monkeypatch.setattr(type(on), "level_rows", rows, raising=False)
+    monkeypatch.setattr(type(on), "joined_rows", 0, raising=False)
     n = 60
     S = sp.csr_array(np.tril(triangle(rng, n, "float64")))
     A, b = wl.Csr(S, executor=on), rng.standard_normal(n)
@@ -45,6 +46,24 @@ def test_wide_levels_are_calls_of_their_own(on, rng, rows, monkeypatch):
     made = segments(A, upper=False)
     assert all(bounds is None for _, bounds in made) == (rows == 1)
     assert len(made) == 1 or rows < 10_000
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("most", [4, 1000])
+def test_runs_of_wide_levels_are_one_call(on, rng, columns, most, monkeypatch):
+    monkeypatch.setattr(type(on), "level_rows", 2, raising=False)
+    monkeypatch.setattr(type(on), "joined_rows", most, raising=False)
+    n = 400
+    S = sp.csr_array(np.tril(triangle(rng, n, "float64") * (rng.random((n, n)) < 0.05)))
+    S.setdiag(3.0)
+    A, b = wl.Csr(S, executor=on), rng.standard_normal((n, columns))
+    expected = scipy.linalg.solve_triangular(S.toarray(), b, lower=True)
+    for _ in range(2):  # counters are as before
+        np.testing.assert_allclose(A.solve_triangular(b), expected, atol=1e-13)
+    made = segments(A, upper=False)
+    assert sum(rows.shape[0] for rows, _ in made) == n
+    if most == 1000:
+        assert len(made) <= 3
 
 
 def test_many_rows_are_shared_by_threads():
