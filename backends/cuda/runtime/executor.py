@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 from ....core.executor import Array, Executor
 from ....core.iteration import Cycles, Iteration, Replay
 from ....core.links import Links
-from ....core.program import Call
 from ...gpu.base import GpuExecutor, Scratch
 from ...gpu.thresholds import NVIDIA
 from ..table import algorithms, kernel
 from .device import CudaDevice, device
+from .graphs import OwnMemory
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
 
@@ -46,7 +46,8 @@ class Played:
         with executor.preparing(self.scratch, dry=True):
             replay.body()
         stream = executor.xp.cuda.Stream(non_blocking=True)
-        with stream, executor.preparing(self.scratch, dry=False):
+        self.memory = OwnMemory(executor.xp.cuda)
+        with stream, executor.preparing(self.scratch, dry=False), self.memory.used():
             stream.begin_capture()
             try:
                 replay.body()
@@ -136,9 +137,7 @@ class CudaExecutor(GpuExecutor):
             replay.program = False
         else:
             with self._here("a solver's steps between its cycles"):
-                if not replay.program:
-                    captured = self.links is None or _all_captured(self, replay.body)
-                    replay.program = Played(self, replay) if captured else HostPlayed(replay)
+                replay.program = replay.program or Played(self, replay)
                 replay.program.run()
                 self._graph_was_launched()
 
@@ -211,37 +210,4 @@ class CudaExecutor(GpuExecutor):
         """Return one kernel for everything, or a graph whose condition the device sets."""
         from ..loop.loop import make_program
 
-        if self.links is not None and not _all_captured(self, iteration.body):
-            return HostDriven(self, iteration)
         return make_program(self, self.record(iteration.body), iteration.status)
-
-
-class HostPlayed:
-    """Operations that the host submits, where not all of them can be captured."""
-
-    def __init__(self, replay: Replay) -> None:
-        self.run = replay.body
-
-
-class HostDriven:
-    """A loop that the host drives, where not all of it can be captured."""
-
-    def __init__(self, executor: CudaExecutor, iteration: Iteration) -> None:
-        self.executor, self.iteration = executor, iteration
-
-    def run(self, limit: int) -> None:
-        """Run at most ``limit`` iterations."""
-        Executor.drive(self.executor, self.iteration, limit)
-
-
-def _all_captured(executor: CudaExecutor, body: Callable[[], None]) -> bool:
-    """Return whether a graph of a member can hold all of a program."""
-    return all(_stays_captured(call) for call in executor.record(body).expanded())
-
-
-def _stays_captured(call: Call) -> bool:
-    """Return whether making the totals of an operation allocates nothing.
-
-    What an output was before is copied where a kernel leaves some columns alone.
-    """
-    return not any(p.name in call.operation.totals and p.intent == "inout" for p, _ in call.named)

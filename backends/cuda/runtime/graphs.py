@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ....core.errors import DeviceError
@@ -26,6 +26,26 @@ def checked(result: tuple[Any, ...]) -> Any:
         _, text = runtime().cudaGetErrorString(result[0])
         raise DeviceError(f"{result[0].name}: {text.decode() if text else ''}")
     return None if len(result) == 1 else result[1] if len(result) == 2 else result[1:]
+
+
+class OwnMemory:
+    """Memory for what is allocated while a graph is captured: its launches keep the addresses.
+
+    Parameters
+    ----------
+    cuda : module
+        ``cupy.cuda``, or what stands for it.
+    """
+
+    def __init__(self, cuda: Any) -> None:
+        self._cuda = cuda
+        self._pool: Any = None
+
+    def used(self) -> AbstractContextManager[None]:
+        """Return a context in which arrays come from this memory, in this thread."""
+        self._pool = self._pool or self._cuda.MemoryPool()
+        found: AbstractContextManager[None] = self._cuda.using_allocator(self._pool.malloc)
+        return found
 
 
 class _Unused:
@@ -84,6 +104,7 @@ class GraphBuilder:
         # Where the next part goes, and what it comes after.
         self._graph, self._after = self._whole, list[Any]()
         self._stream = executor.xp.cuda.Stream(non_blocking=True)
+        self._memory = OwnMemory(executor.xp.cuda)
         self._within = False  # a WHILE node whose parts are not complete
 
     def condition(self) -> Any:
@@ -101,7 +122,7 @@ class GraphBuilder:
             )
         )
         try:
-            with self._stream:
+            with self._stream, self._memory.used():
                 launches()
         finally:
             ended = runtime.cudaStreamEndCapture(pointer)

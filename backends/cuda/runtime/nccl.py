@@ -3,10 +3,14 @@
 Totals are gathered from all members and added up in the order of ranks by a small kernel, so that
 all hold the same bits. All of it can be captured: a solver's loop stays one graph.
 
-Two rules of NCCL's shape this module. A communicator must outlive all graphs that hold it, because
-destroying it waits for them: communicators are kept and used again. And calls inside of graphs may
-only be mixed with others if NCCL is told not to look after that (``NCCL_GRAPH_MIXING_SUPPORT=0``),
-which conditional nodes need; then no other call may run while such a graph does.
+Three rules of NCCL's shape this module. A communicator must outlive all graphs that hold it,
+because destroying it waits for them: communicators are kept and used again. And calls inside of
+graphs may only be mixed with others if NCCL is told not to look after that
+(``NCCL_GRAPH_MIXING_SUPPORT=0``), which conditional nodes need; then no other call may run while
+such a graph does. And CUDA may wait for the device when memory is allocated or a kernel is loaded,
+with a lock held that another member needs before it can launch its part: what is not part of a
+graph waits for a collective operation before anything else is asked of CUDA, but for exchanges
+whose product has run before.
 """
 
 from __future__ import annotations
@@ -176,6 +180,7 @@ class NcclLinks(ThreadLinks):
             self.communicator.allGather(
                 array.data.ptr, buffer.data.ptr, count, self._type(real), self._stream()
             )
+            self._complete(self.gpu.xp.cuda.get_current_stream())
         blocks = max(1, min(-(-count // _BLOCK), 1024))
         given = [buffer.data.ptr, array.data.ptr, count, np.int32(self.size), np.int32(kind)]
         self.gpu.launch(function, blocks, given, _BLOCK)
@@ -187,6 +192,11 @@ class NcclLinks(ThreadLinks):
             if not stream.is_capturing:
                 stream.synchronize()
                 self.graph_runs = False
+
+    def _complete(self, stream: Any) -> None:
+        """Wait for a collective operation on a stream, unless it became part of a graph."""
+        if not self.gpu.xp.cuda.get_current_stream().is_capturing:
+            stream.synchronize()
 
     def _buffer(self, count: int, real: np.dtype[Any]) -> Array:
         """Return memory that stays: graphs hold its address."""
@@ -216,6 +226,8 @@ class NcclLinks(ThreadLinks):
         ready.record(main)
         self._side.wait_event(ready)
         self._exchange(halo, ghosts, packed, int(self._side.ptr))
+        if halo.mine is None:  # the first time: plans of the product are about to be made
+            self._complete(self._side)
         halo.mine = cuda.Event(disable_timing=True)
         halo.mine.record(self._side)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,6 +90,8 @@ def fake_executor(log: list[Any]) -> Any:
     cuda = SimpleNamespace(
         Stream=lambda non_blocking: FakeStream(log, next(names)),
         Event=lambda disable_timing: FakeEvent(),
+        MemoryPool=lambda: SimpleNamespace(malloc="own memory"),
+        using_allocator=nullcontext,
     )
     device = SimpleNamespace(cache_bytes=60 << 20, multiprocessors=132)
     return SimpleNamespace(xp=SimpleNamespace(cuda=cuda), device=device)
