@@ -1,8 +1,9 @@
 """Work on the structure of matrices: CuPy's stable sorts and prefix sums, and sums of our own.
 
-Products of short rows are merged; others are expanded, sorted and added up in this order. So they
-repeat bit for bit and have no limit of dtype or index width; cuSPARSE, through CuPy, has neither
-int64 indices nor a fixed order.
+Products are those of ``sparse_products`` if their rows fit into shared memory; else short rows are
+merged, and others expanded, sorted and added up in this order. So they repeat bit for bit and have
+no limit of dtype or index width; cuSPARSE, through CuPy, has neither int64 indices nor a fixed
+order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ...core.executor import Array
 from ...core.operations import scan, spgemm
 from ...core.operations import structure as operations
 from ..simt import kernels as simt
-from . import launch
+from . import launch, sparse_products
 from .base import GpuExecutor
 from .table import kernel
 
@@ -132,7 +133,11 @@ def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, A
 
 @kernel(operations.csr_matmul)
 def csr_matmul(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
-    """Merge short rows, one row of the product a work-item; expand and sort the terms of others."""
+    """Give each row a group of lanes; if one is too long, merge rows or expand and sort terms."""
+    if sparse_products.can_multiply(A, B):
+        made = sparse_products.multiplied(executor, A, B)
+        if made is not None:
+            return made
     if has_short_rows(A, B):
         return merged(executor, A, B)
     return expanded(executor, A, B)
@@ -186,6 +191,9 @@ def csr_matmul_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> tuple[Ar
     """Add the terms up at their places, which are looked for in the rows of C."""
     if not (B.has_canonical_format and C.has_canonical_format):
         return (expanded(executor, A, B)[2],)
+    found = sparse_products.new_values(executor, A, B, C)
+    if found is not None:
+        return (found,)
     data = executor.allocate((C.nnz,), C.data.dtype)
     pair = (A.indptr[:-1], A.indptr[1:], A.indices, A.data, B.indptr, B.indices, B.data)
     executor.run(spgemm.refill, *pair, C.indptr, C.indices, data)

@@ -170,6 +170,58 @@ merge_places = SimtKernel(
     "new_indices: out I[l], new_data: out T[l]",
 )
 
+#: Lanes that share a row of a product of sparse matrices; the last are a whole block.
+PRODUCT_LANES = (8, 32, 128)
+#: Columns that a row of the product may have for each lane.
+PRODUCT_CELLS = 8
+_GROUPS = tuple({"LANES": lanes} for lanes in PRODUCT_LANES)
+_LISTED = "count: i64, spread: i64, rows: in I[l], indptr: in I[l], indices: in I[l]"
+_TERMS = (
+    f"{_LISTED}, values: in T[l], other_indptr: in I[l], other_indices: in I[l], "
+    "other_values: in T[l], target: in I[l]"
+)
+deal_rows = SimtKernel(
+    "deal_rows",
+    "sparse_products.hpp",
+    "m: i64, indptr: in I[l], indices: in I[l], other_indptr: in I[l], few: i64, many: i64, "
+    "rows: out I[l], counts: inout i32[l]",
+    "{BY_LENGTH}, {I}",
+    block=128,
+    variants=({"BY_LENGTH": 0}, {"BY_LENGTH": 1}),
+)
+longest_row = SimtKernel(
+    "longest_row",
+    "sparse_products.hpp",
+    "m: i64, indptr: in I[l], longest: inout i32[l]",
+    "{I}",
+    block=128,
+)
+count_product = SimtKernel(
+    "count_product",
+    "sparse_products.hpp",
+    f"{_LISTED}, other_indptr: in I[l], other_indices: in I[l], lengths: out I[l], "
+    "full: inout i32[l]",
+    "{LANES}, {I}",
+    block=128,
+    variants=_GROUPS,
+)
+fill_product = SimtKernel(
+    "fill_product",
+    "sparse_products.hpp",
+    f"{_TERMS}, new_indices: out I[l], new_values: out T[l]",
+    "{LANES}, {T}, {I}",
+    block=128,
+    variants=_GROUPS,
+)
+refill_product = SimtKernel(
+    "refill_product",
+    "sparse_products.hpp",
+    f"{_TERMS}, places: in I[l], new_values: out T[l]",
+    "{LANES}, {T}, {I}",
+    block=128,
+    variants=_GROUPS,
+)
+
 triangular_substitute = SimtKernel(
     "triangular_substitute",
     "substitute.hpp",

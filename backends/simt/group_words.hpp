@@ -1,0 +1,88 @@
+// Words for groups of lanes that share a table in shared memory: how they meet, and atomic
+// operations on its cells. Part of the dialect of lanes.hpp, for the few kernels that need it.
+#pragma once
+#include "lanes.hpp"
+
+namespace wl {
+
+// All lanes of my wave come here, and see what the others have stored in shared memory before.
+#if defined(WL_CUDA) || defined(WL_LOCKSTEP)
+WL_DEVICE void meet_in_wave() { __syncwarp(); }
+#elif defined(WL_HIP)
+WL_DEVICE void meet_in_wave() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+#else
+WL_DEVICE void meet_in_wave() { sycl::group_barrier(this_item::get_sub_group()); }
+#endif
+
+// Stores `desired` in a cell if that holds `expected`; returns what it held. `add_to_cell` adds,
+// and returns what was there before.
+#if defined(WL_LOCKSTEP)
+template <class I>
+I exchange_if(I* cell, I expected, I desired) {
+  const I before = *cell;
+  if (before == expected)
+    *cell = desired;
+  return before;
+}
+inline i32 add_to_cell(i32* cell, i32 by) {
+  const i32 before = *cell;
+  *cell += by;
+  return before;
+}
+#elif defined(WL_SYCL)
+template <class I>
+using cell_of = sycl::atomic_ref<I, sycl::memory_order::relaxed, sycl::memory_scope::work_group,
+                                 sycl::access::address_space::local_space>;
+template <class I>
+WL_DEVICE I exchange_if(I* cell, I expected, I desired) {
+  cell_of<I>(*cell).compare_exchange_strong(expected, desired);
+  return expected;
+}
+WL_DEVICE i32 add_to_cell(i32* cell, i32 by) { return cell_of<i32>(*cell).fetch_add(by); }
+#else
+WL_DEVICE i32 exchange_if(i32* cell, i32 expected, i32 desired) {
+  return atomicCAS(cell, expected, desired);
+}
+WL_DEVICE i64 exchange_if(i64* cell, i64 expected, i64 desired) {
+  return i64(atomicCAS(reinterpret_cast<u64*>(cell), u64(expected), u64(desired)));
+}
+WL_DEVICE i32 add_to_cell(i32* cell, i32 by) { return atomicAdd(cell, by); }
+#endif
+
+// Groups of LANES neighbouring work-items: a part of a wave, or the whole block.
+template <int LANES>
+struct lane_group {
+  static_assert(LANES <= WL_WARP || LANES == WL_BLOCK, "a part of a wave or the whole block");
+  static constexpr bool in_wave = LANES <= WL_WARP;
+  static constexpr int per_block = WL_BLOCK / LANES;
+
+  WL_DEVICE static int lane(const item& it) { return it.thread() % LANES; }
+  WL_DEVICE static int number(const item& it) { return it.thread() / LANES; }
+  WL_DEVICE static void meet(const item& it) {
+    if constexpr (in_wave)
+      meet_in_wave();
+    else
+      it.barrier();
+  }
+  // Whether some lane of those that meet says so. In a block that is one group, all must say the
+  // same.
+  WL_DEVICE static bool some(bool vote) {
+    if constexpr (in_wave)
+      return ballot(vote) != 0;
+    else
+      return vote;
+  }
+  template <class S>
+  WL_DEVICE static S sum(const item& it, S value) {
+    if constexpr (in_wave)
+      return sum_of_lanes<LANES>(it, value);
+    else
+      return sum_of_block(it, value);
+  }
+};
+
+} // namespace wl

@@ -1,0 +1,295 @@
+// Products of sparse matrices by rows, in shared memory. A group of lanes has a row of the product:
+// a hash table finds its columns, which are then sorted, and sums are added up at their places.
+//
+// `spread` lanes read a row of the right matrix side by side, and LANES / spread of its rows are
+// read at once. Every sum is in the order of the left row, with products rounded before they are
+// added: the same bits as those of unified/spgemm.hpp. `spread` is LANES, or at least as long as
+// the longest row of the right matrix.
+#pragma once
+#include "coarsen_rows.hpp"
+#include "group_words.hpp"
+#include "spgemm.hpp"
+
+namespace wl {
+
+// Cells of a group's table, and how many columns a row may have.
+template <int LANES>
+constexpr int cells_of = 8 * LANES;
+
+// How many sizes of groups there are.
+constexpr int kSizes = 3;
+
+template <class A, class B, bool FIRST = (sizeof(A) >= sizeof(B))>
+struct larger_of {
+  using type = A;
+};
+template <class A, class B>
+struct larger_of<A, B, false> {
+  using type = B;
+};
+
+enum class put : int { full, known, added };
+
+// Puts a column into a table whose free cells are -1.
+template <int CELLS, class I>
+WL_DEVICE put put_column(I* table, I column) {
+  u32 at = (u32(column) * 0x9E3779B1u) >> 12;
+  for (int tries = 0; tries < CELLS; ++tries, ++at) {
+    I* const cell = table + (at & u32(CELLS - 1));
+    I held = *cell;
+    if (held == I(-1)) {
+      held = exchange_if(cell, I(-1), column);
+      if (held == I(-1))
+        return put::added;
+    }
+    if (held == column)
+      return put::known;
+  }
+  return put::full;
+}
+
+// Calls use(column) for all columns that a left row names, each lane for its own, in no order.
+template <int LANES, class I, class Use>
+WL_DEVICE void for_named(int lane, int spread, I begin, I end, const I* indices,
+                         const I* other_indptr, const I* other_indices, Use&& use) {
+  for (I e = begin + I(lane / spread); e < end; e += I(LANES / spread)) {
+    const I row = indices[e], beyond = other_indptr[row + 1];
+    for (I f = other_indptr[row] + I(lane % spread); f < beyond; f += I(spread))
+      use(other_indices[f]);
+  }
+}
+
+// How many bits are 1.
+WL_DEVICE int ones_in(u64 bits) {
+  bits -= bits >> 1 & 0x5555555555555555ull;
+  bits = (bits & 0x3333333333333333ull) + (bits >> 2 & 0x3333333333333333ull);
+  bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0full;
+  return int(bits * 0x0101010101010101ull >> 56);
+}
+
+// Deals rows to the groups that take them: a list of rows for each size of groups, one after the
+// other with room for all rows, and in counts how long each list is. A row has no more columns than
+// products; BY_LENGTH says that the columns are counted already.
+template <int BY_LENGTH, class I>
+WL_DEVICE void deal_rows(const item& it, i64 m, const I* indptr, const I* indices,
+                         const I* other_indptr, i64 few, i64 many, I* rows, i32* counts) {
+  constexpr int waves = WL_BLOCK / WL_WARP;
+  WL_SHARED(i32, of_wave, waves * kSizes);
+  WL_SHARED(i32, first, kSizes);
+  const int wave = wave_of(it), lane = lane_of(it);
+  for (i64 base = it.block() * WL_BLOCK; base < m; base += it.blocks() * WL_BLOCK) {
+    const i64 row = base + it.thread();
+    i64 size = 0;
+    if (row < m) {
+      size = i64(indptr[row + 1] - indptr[row]);
+      if constexpr (!BY_LENGTH) {
+        const I begin = indptr[row], end = indptr[row + 1];
+        size = 0;
+        for (I e = begin; e < end; ++e)
+          size += i64(other_indptr[indices[e] + 1] - other_indptr[indices[e]]);
+      }
+    }
+    const int mine = row >= m ? -1 : size <= few ? 0 : size <= many ? 1 : 2;
+    int before = 0;
+    for (int s = 0; s < kSizes; ++s) {
+      const u64 votes = ballot(mine == s);
+      if (mine == s)
+        before = ones_in(votes & ((u64(1) << lane) - 1));
+      if (lane == 0)
+        of_wave[wave * kSizes + s] = ones_in(votes);
+    }
+    it.barrier();
+    if (it.thread() < kSizes) {
+      i32 all = 0;
+      for (int w = 0; w < waves; ++w)
+        all += of_wave[w * kSizes + it.thread()];
+      first[it.thread()] = all > 0 ? fetch_add(counts + it.thread(), all) : 0;
+    }
+    it.barrier();
+    if (mine >= 0) {
+      for (int w = 0; w < wave; ++w)
+        before += of_wave[w * kSizes + mine];
+      rows[i64(mine) * m + first[mine] + before] = I(row);
+    }
+    it.barrier();
+  }
+}
+
+// longest[0] = at least that of all rows.
+template <class I>
+WL_DEVICE void longest_row(const item& it, i64 m, const I* indptr, i32* longest) {
+  i64 found = 0;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += it.blocks() * WL_BLOCK) {
+    const i64 length = i64(indptr[i + 1] - indptr[i]);
+    found = length > found ? length : found;
+  }
+  const i32 mine = found < 0x7fffffff ? i32(found) : 0x7fffffff;
+  for (i32 held = *longest; held < mine;) {
+    const i32 seen = exchange_if(longest, held, mine);
+    held = seen == held ? mine : seen;
+  }
+}
+
+// lengths[row] = how many columns the row of the product has. full[0] counts the columns for which
+// there was no cell.
+template <int LANES, class I>
+WL_DEVICE void count_product(const item& it, i64 count, i64 spread, const I* rows, const I* indptr,
+                             const I* indices, const I* other_indptr, const I* other_indices,
+                             I* lengths, i32* full) {
+  using group = lane_group<LANES>;
+  constexpr int cells = cells_of<LANES>;
+  WL_SHARED(I, tables, group::per_block * cells);
+  const int lane = group::lane(it);
+  I* const table = tables + group::number(it) * cells;
+  for (i64 base = it.block() * group::per_block; base < count;
+       base += it.blocks() * group::per_block) {
+    const i64 at = base + group::number(it);
+    const bool inside = at < count;
+    const i64 row = inside ? (rows ? i64(rows[at]) : at) : 0;
+    for (int j = lane; j < cells; j += LANES)
+      table[j] = I(-1);
+    group::meet(it);
+    i32 found = 0;
+    if (inside)
+      for_named<LANES>(lane, int(spread), indptr[row], indptr[row + 1], indices, other_indptr,
+                       other_indices, [&](I column) {
+                         const put done = put_column<cells>(table, column);
+                         found += done == put::added;
+                         if (done == put::full)
+                           fetch_add(full, 1);
+                       });
+    found = group::sum(it, found);
+    if (inside && lane == 0)
+      lengths[row] = I(found);
+    group::meet(it);
+  }
+}
+
+// Adds up the terms of a row at the places of their columns, which are sorted.
+template <int LANES, class T, class I>
+WL_DEVICE void add_terms(const item& it, int spread, I begin, I end, const I* indices,
+                         const T* values, const I* other_indptr, const I* other_indices,
+                         const T* other_values, const I* columns, int length, T* sums) {
+  using group = lane_group<LANES>;
+  const int lane = group::lane(it), parts = LANES / spread, part = lane / spread;
+  for (I base = begin; group::some(base < end); base += I(parts)) {
+    const I e = base + I(part);
+    I f(lane % spread), beyond(0);
+    T factor(0);
+    if (e < end) {
+      const I row = indices[e];
+      factor = values[e];
+      f += other_indptr[row], beyond = other_indptr[row + 1];
+    }
+    // Where several rows are read at once, each is read at once as well.
+    do {
+      int at = -1;
+      T term(0);
+      if (f < beyond) {
+        term = rounded_product(factor, other_values[f]);
+        at = int(not_below(I(0), I(length), columns, i64(other_indices[f])));
+      }
+      // One right row after the other: their columns may be the same.
+      for (int turn = 0; turn < parts; ++turn) {
+        if (turn == part && at >= 0)
+          sums[at] += term;
+        group::meet(it);
+      }
+      f += I(spread);
+    } while (parts == 1 && group::some(f - I(lane) < beyond));
+  }
+}
+
+// The rows of the product, sorted. Its lengths are known: row i begins at target[i].
+template <int LANES, class T, class I>
+WL_DEVICE void fill_product(const item& it, i64 count, i64 spread, const I* rows, const I* indptr,
+                            const I* indices, const T* values, const I* other_indptr,
+                            const I* other_indices, const T* other_values, const I* target,
+                            I* new_indices, T* new_values) {
+  using group = lane_group<LANES>;
+  using wide = typename larger_of<T, I>::type;
+  constexpr int cells = cells_of<LANES>;
+  WL_SHARED(I, tables, group::per_block * cells);
+  WL_SHARED(wide, others, group::per_block * cells);
+  WL_SHARED(i32, lengths, group::per_block);
+  const int lane = group::lane(it);
+  I* const table = tables + group::number(it) * cells;
+  // The columns in the order in which they were found; then the sums.
+  I* const list = reinterpret_cast<I*>(others + group::number(it) * cells);
+  T* const sums = reinterpret_cast<T*>(others + group::number(it) * cells);
+  i32* const listed = lengths + group::number(it);
+  for (i64 base = it.block() * group::per_block; base < count;
+       base += it.blocks() * group::per_block) {
+    const i64 at = base + group::number(it);
+    const bool inside = at < count;
+    const i64 row = inside ? (rows ? i64(rows[at]) : at) : 0;
+    const I begin = inside ? indptr[row] : I(0), end = inside ? indptr[row + 1] : I(0);
+    for (int j = lane; j < cells; j += LANES)
+      table[j] = I(-1);
+    if (lane == 0)
+      *listed = 0;
+    group::meet(it);
+    for_named<LANES>(lane, int(spread), begin, end, indices, other_indptr, other_indices,
+                     [&](I column) {
+                       if (put_column<cells>(table, column) == put::added)
+                         list[add_to_cell(listed, 1)] = column;
+                     });
+    group::meet(it);
+    const int length = int(*listed);
+    const I first = inside ? target[row] : I(0);
+    for (int j = lane; j < length; j += LANES) {
+      const I column = list[j];
+      int rank = 0;
+      for (int other = 0; other < length; ++other)
+        rank += list[other] < column;
+      table[rank] = column;
+      new_indices[first + I(rank)] = column;
+    }
+    group::meet(it);
+    for (int j = lane; j < length; j += LANES)
+      sums[j] = T(0);
+    group::meet(it);
+    add_terms<LANES>(it, int(spread), begin, end, indices, values, other_indptr, other_indices,
+                     other_values, table, length, sums);
+    for (int j = lane; j < length; j += LANES)
+      new_values[first + I(j)] = sums[j];
+    group::meet(it);
+  }
+}
+
+// The values of a product whose pattern is known: row i has the sorted columns places[e] for
+// target[i] <= e < target[i + 1].
+template <int LANES, class T, class I>
+WL_DEVICE void refill_product(const item& it, i64 count, i64 spread, const I* rows, const I* indptr,
+                              const I* indices, const T* values, const I* other_indptr,
+                              const I* other_indices, const T* other_values, const I* target,
+                              const I* places, T* new_values) {
+  using group = lane_group<LANES>;
+  constexpr int cells = cells_of<LANES>;
+  WL_SHARED(I, tables, group::per_block * cells);
+  WL_SHARED(T, others, group::per_block * cells);
+  const int lane = group::lane(it);
+  I* const table = tables + group::number(it) * cells;
+  T* const sums = others + group::number(it) * cells;
+  for (i64 base = it.block() * group::per_block; base < count;
+       base += it.blocks() * group::per_block) {
+    const i64 at = base + group::number(it);
+    const bool inside = at < count;
+    const i64 row = inside ? (rows ? i64(rows[at]) : at) : 0;
+    const I begin = inside ? indptr[row] : I(0), end = inside ? indptr[row + 1] : I(0);
+    const I first = inside ? target[row] : I(0);
+    const int length = inside ? int(target[row + 1] - first) : 0;
+    for (int j = lane; j < length; j += LANES) {
+      table[j] = places[first + I(j)];
+      sums[j] = T(0);
+    }
+    group::meet(it);
+    add_terms<LANES>(it, int(spread), begin, end, indices, values, other_indptr, other_indices,
+                     other_values, table, length, sums);
+    for (int j = lane; j < length; j += LANES)
+      new_values[first + I(j)] = sums[j];
+    group::meet(it);
+  }
+}
+
+} // namespace wl
