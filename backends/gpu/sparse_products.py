@@ -48,7 +48,7 @@ def multiplied(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Arr
     rows = executor.allocate((len(simt.PRODUCT_LANES) * m,), dtype)
     known = _LONGEST in B._pattern
     if not known:
-        find_longest(executor, B, numbers[LENGTH:])
+        find_longest(executor, B.indptr, numbers[LENGTH:])
     pattern = (A.indptr, A.indices, B.indptr)
     _deal(executor, m, pattern, COUNTED, rows, numbers[BY_PRODUCTS:], value, 0)
     found = executor.to_host(numbers)
@@ -113,17 +113,17 @@ def spread(lanes: int, longest: int) -> int:
     return min(lanes, 1 << max(longest - 1, 0).bit_length())
 
 
-def find_longest(executor: GpuExecutor, matrix: Any, found: Array) -> None:
-    """Store the length of the longest row."""
-    m, dtype = matrix.shape[0], matrix.indptr.dtype
+def find_longest(executor: GpuExecutor, indptr: Array, found: Array) -> None:
+    """Store the length of the longest row, in place of what is smaller."""
+    m = int(indptr.size) - 1
     blocks = min(launch.row_blocks(m, simt.longest_row.block), 8 * executor.device.multiprocessors)
-    given = (m, matrix.indptr, found)
-    executor.launch_simt(simt.longest_row, blocks, given, matrix.data.dtype, dtype)
+    given = (m, indptr, found)
+    executor.launch_simt(simt.longest_row, blocks, given, np.float32, indptr.dtype)
 
 
 def _longest(executor: GpuExecutor, matrix: Any) -> int:
     found = executor.xp.zeros(1, np.int32)
-    find_longest(executor, matrix, found)
+    find_longest(executor, matrix.indptr, found)
     return int(executor.to_host(found)[0])
 
 
@@ -132,7 +132,7 @@ def _dealt(executor: GpuExecutor, C: Any) -> tuple[list[int], Array, int]:
     m, dtype = C.shape[0], C.indptr.dtype
     numbers = executor.xp.zeros(NUMBERS, np.int32)
     rows = executor.allocate((len(simt.PRODUCT_LANES) * m,), dtype)
-    find_longest(executor, C, numbers[LENGTH:])
+    find_longest(executor, C.indptr, numbers[LENGTH:])
     pattern = (C.indptr, None, None)
     _deal(executor, m, pattern, FILLED, rows, numbers[BY_COLUMNS:], C.data.dtype, 1)
     found = executor.to_host(numbers)

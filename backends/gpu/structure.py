@@ -121,14 +121,36 @@ def csr_sum_duplicates(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Arr
     return compressed(executor, A.shape, [part], A.indices.dtype)
 
 
+#: Entries of a column up to which one work-item sorts it.
+SORTED = 256
+
+
 @kernel(operations.csr_transpose)
 def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, Array]:
-    """Order the entries by column; those of one column are by rows already."""
-    dtype = A.indices.dtype
-    order = executor.xp.argsort(A.indices, kind="stable")
-    indptr = pointers(executor, A.indices[order], A.shape[1], dtype)
-    row = rows_of(executor, A.indptr, A.nnz)[order].astype(dtype)
-    return indptr, row, A.data[order], order.astype(dtype)
+    """Put entries into their columns and sort short columns; order all entries if one is long."""
+    dtype, (m, n), nnz = A.indices.dtype, A.shape, A.nnz
+    counts = executor.xp.zeros(n + 1, np.int32)  # and the longest at the end
+    value = np.float32  # of which no kernel here has any
+    block = simt.count_columns.block
+
+    def launched(kernel: Any, items: int, *given: Any) -> None:
+        executor.launch_simt(kernel, launch.row_blocks(items, block), given, value, dtype)
+
+    if nnz:
+        launched(simt.count_columns, nnz, nnz, A.indices, counts)
+    indptr = executor.allocate((n + 1,), dtype)
+    scan_pointers(executor, counts[:n], indptr)
+    sparse_products.find_longest(executor, indptr, counts[n:])
+    if int(executor.to_host(counts[n:])[0]) > SORTED:
+        order = executor.xp.argsort(A.indices, kind="stable")
+        row = rows_of(executor, A.indptr, nnz)[order].astype(dtype)
+        return indptr, row, A.data[order], order.astype(dtype)
+    counts[:n] = 0
+    rows, order = (executor.allocate((nnz,), dtype) for _ in range(2))
+    if nnz:
+        launched(simt.place_entries, 4 * m, m, A.indptr, A.indices, indptr, counts, rows, order)
+        launched(simt.sort_places, n, n, indptr, rows, order)
+    return indptr, rows, A.data[order], order
 
 
 @kernel(operations.csr_matmul)

@@ -191,7 +191,7 @@ deal_rows = SimtKernel(
 )
 longest_row = SimtKernel(
     "longest_row",
-    "sparse_products.hpp",
+    "transpose.hpp",
     "m: i64, indptr: in I[l], longest: inout i32[l]",
     "{I}",
     block=128,
@@ -220,6 +220,29 @@ refill_product = SimtKernel(
     "{LANES}, {T}, {I}",
     block=128,
     variants=_GROUPS,
+)
+
+count_columns = SimtKernel(
+    "count_columns",
+    "transpose.hpp",
+    "entries: i64, indices: in I[l], counts: inout i32[l]",
+    "{I}",
+    block=128,
+)
+place_entries = SimtKernel(
+    "place_entries",
+    "transpose.hpp",
+    "m: i64, indptr: in I[l], indices: in I[l], target: in I[l], taken: inout i32[l], "
+    "rows: out I[l], order: out I[l]",
+    "{I}",
+    block=128,
+)
+sort_places = SimtKernel(
+    "sort_places",
+    "transpose.hpp",
+    "columns: i64, target: in I[l], rows: inout I[l], order: inout I[l]",
+    "{I}",
+    block=128,
 )
 
 triangular_substitute = SimtKernel(

@@ -115,21 +115,6 @@ WL_DEVICE void deal_rows(const item& it, i64 m, const I* indptr, const I* indice
   }
 }
 
-// longest[0] = at least that of all rows.
-template <class I>
-WL_DEVICE void longest_row(const item& it, i64 m, const I* indptr, i32* longest) {
-  i64 found = 0;
-  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += it.blocks() * WL_BLOCK) {
-    const i64 length = i64(indptr[i + 1] - indptr[i]);
-    found = length > found ? length : found;
-  }
-  const i32 mine = found < 0x7fffffff ? i32(found) : 0x7fffffff;
-  for (i32 held = *longest; held < mine;) {
-    const i32 seen = exchange_if(longest, held, mine);
-    held = seen == held ? mine : seen;
-  }
-}
-
 // lengths[row] = how many columns the row of the product has. full[0] counts the columns for which
 // there was no cell.
 template <int LANES, class I>
