@@ -172,6 +172,11 @@ class GpuExecutor(Executor):
         nbytes = prod(shape) * np.dtype(dtype).itemsize
         return self._guarded("allocation", nbytes, self.xp.ndarray, shape, dtype)
 
+    def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Return an array of zeros, which the device writes: nothing comes from the host."""
+        nbytes = prod(shape) * np.dtype(dtype).itemsize
+        return self._guarded("allocation", nbytes, self.xp.zeros, shape, dtype)
+
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a copy of a NumPy array here."""
         with self._here("copy from the host", array.nbytes):

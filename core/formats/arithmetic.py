@@ -9,6 +9,7 @@ from ..executor import brought_together
 from ..operations import structure
 from .base import Matrix
 from .csr import Csr
+from .rowwise import known_canonical
 
 
 def _as_csr(*matrices: Matrix | Assembled) -> list[Csr]:
@@ -43,7 +44,7 @@ def matmul(left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
     a, b = _as_csr(left, right)
     indptr, indices, data = a.executor.run(structure.csr_matmul, a, b)
     made = Csr._from_arrays(a.executor, (left.shape[0], right.shape[1]), data, indices, indptr)
-    return made._following(left, right)
+    return known_canonical(made._following(left, right))
 
 
 def add(
@@ -61,4 +62,4 @@ def add(
     a, b = _as_csr(left, right)
     indptr, indices, data = a.executor.run(structure.csr_add, a, b, alpha, beta)
     made = Csr._from_arrays(a.executor, left.shape, data, indices, indptr)
-    return made._following(left, right)
+    return known_canonical(made._following(left, right))

@@ -42,6 +42,12 @@ def order_of(csr: Csr) -> tuple[int, int]:
     return csr._pattern.get(_ORDER, lambda: _examined(csr))
 
 
+def known_canonical(csr: Csr) -> Csr:
+    """Return a matrix whose rows were made sorted and without duplicates: none are examined."""
+    csr._pattern.get(_ORDER, lambda: (0, 0))
+    return csr
+
+
 def _examined(csr: Csr) -> tuple[int, int]:
     executor = csr.executor
     falls, repeats = (executor.allocate((1,), np.int64) for _ in range(2))
