@@ -121,7 +121,7 @@ def csr_sum_duplicates(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Arr
     return compressed(executor, A.shape, [part], A.indices.dtype)
 
 
-#: Entries of a column up to which one work-item sorts it.
+#: Entries of a column up to which a few lanes sort it.
 SORTED = 256
 
 
@@ -149,7 +149,7 @@ def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, A
     rows, order = (executor.allocate((nnz,), dtype) for _ in range(2))
     if nnz:
         launched(simt.place_entries, 4 * m, m, A.indptr, A.indices, indptr, counts, rows, order)
-        launched(simt.sort_places, n, n, indptr, rows, order)
+        launched(simt.sort_places, 8 * n, n, indptr, rows, order)
     return indptr, rows, A.data[order], order
 
 

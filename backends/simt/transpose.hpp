@@ -26,20 +26,56 @@ WL_DEVICE void place_entries(const item& it, i64 m, const I* indptr, const I* in
     }
 }
 
-// Sorts each column by where its entries were, and so by rows. They nearly are in this order.
+// Sorts each column by where its entries were, and so by rows. Eight lanes have a column: each
+// counts, for its entries, how many come before. Long columns are left to one of them, which finds
+// entries nearly in their order.
 template <class I>
 WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, I* rows, I* order) {
-  for (i64 c = it.block() * WL_BLOCK + it.thread(); c < columns; c += it.blocks() * WL_BLOCK) {
-    const I begin = target[c], end = target[c + 1];
-    for (I e = begin + 1; e < end; ++e) {
-      const I place = order[e], row = rows[e];
-      I to = e;
-      for (; to > begin && order[to - 1] > place; --to)
-        order[to] = order[to - 1], rows[to] = rows[to - 1];
-      order[to] = place, rows[to] = row;
+  constexpr int lanes = WL_WARP < 8 ? WL_WARP : 8, cells = 128;
+  using group = lane_group<lanes>;
+  WL_SHARED(I, all_places, group::per_block * cells);
+  WL_SHARED(I, all_rows, group::per_block * cells);
+  const int lane = group::lane(it);
+  I* const places = all_places + group::number(it) * cells;
+  I* const row_of = all_rows + group::number(it) * cells;
+  for (i64 base = it.block() * group::per_block; base < columns;
+       base += it.blocks() * group::per_block) {
+    const i64 c = base + group::number(it);
+    const I begin = c < columns ? target[c] : I(0), end = c < columns ? target[c + 1] : I(0);
+    const bool is_short = end - begin <= I(cells);
+    const int length = is_short ? int(end - begin) : 0;
+    for (int j = lane; j < length; j += lanes) {
+      places[j] = order[begin + I(j)];
+      row_of[j] = rows[begin + I(j)];
     }
+    group::meet(it);
+    for (int j = lane; j < length; j += lanes) {
+      const I place = places[j];
+      int rank = 0;
+      for (int other = 0; other < length; ++other)
+        rank += places[other] < place;
+      order[begin + I(rank)] = place;
+      rows[begin + I(rank)] = row_of[j];
+    }
+    if (!is_short && lane == 0)
+      for (I e = begin + 1; e < end; ++e) {
+        const I place = order[e], row = rows[e];
+        I to = e;
+        for (; to > begin && order[to - 1] > place; --to)
+          order[to] = order[to - 1], rows[to] = rows[to - 1];
+        order[to] = place, rows[to] = row;
+      }
+    group::meet(it);
   }
 }
+
+// The largest of several lengths, as a sum.
+struct longest_length {
+  i32 value;
+  WL_DEVICE longest_length& operator+=(longest_length o) {
+    return value = o.value > value ? o.value : value, *this;
+  }
+};
 
 // longest[0] = at least that of all rows.
 template <class I>
@@ -49,10 +85,13 @@ WL_DEVICE void longest_row(const item& it, i64 m, const I* indptr, i32* longest)
     const i64 length = i64(indptr[i + 1] - indptr[i]);
     found = length > found ? length : found;
   }
-  const i32 mine = found < 0x7fffffff ? i32(found) : 0x7fffffff;
-  for (i32 held = *longest; held < mine;) {
-    const i32 seen = exchange_if(longest, held, mine);
-    held = seen == held ? mine : seen;
+  const longest_length mine{found < 0x7fffffff ? i32(found) : 0x7fffffff};
+  const i32 most = sum_of_block(it, mine).value;
+  if (it.thread() != 0)
+    return;
+  for (i32 held = *longest; held < most;) {
+    const i32 seen = exchange_if(longest, held, most);
+    held = seen == held ? most : seen;
   }
 }
 

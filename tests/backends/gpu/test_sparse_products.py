@@ -83,7 +83,7 @@ def test_a_row_that_does_not_fit_goes_another_way(name: str, dtype: str, index: 
     np.testing.assert_array_equal(executor.to_host(data), want[2])
 
 
-@pytest.mark.parametrize("longest", [0, 40, 100, 300])
+@pytest.mark.parametrize("longest", [40, 200, 300])
 @pytest.mark.parametrize(("name", "dtype", "index"), PLACES)
 def test_transposes(name: str, dtype: str, index: str, longest: int) -> None:
     executor, turned = executor_of(name), uneven(30, 320, 0.1, 5, longest=longest).T.tocsr()
