@@ -30,6 +30,7 @@ def test_the_pictures_were_drawn_from_the_same_records(runs):
     image = package("PIL.Image")
     named = re.findall(r"\]\((img/performance-[^)]+)\)", PAGE.read_text(encoding="utf-8"))
     assert named
+    expected = markdown.digest(runs)
     for name in named:
         made_from = image.open(PAGE.parent / name).text[markdown.MADE_FROM]
-        assert made_from == markdown.digest(runs), f"{name}: run make performance"
+        assert made_from == expected, f"{name}: run make performance"
