@@ -60,11 +60,12 @@ struct several {
 };
 
 // One vector: each wave takes every so many vectors of the basis over the block's rows, so that no
-// wave waits for another; the row after the last is w itself.
+// wave waits for another; the row after the last is w itself. What is loaded ahead of the basis are
+// as many bytes whatever it is stored in: bandwidth is bytes under way over the time they take.
 template <int REPEAT, class T, class S>
 WL_DEVICE void project_vector(const item& it, i64 n, i64 j, const S* basis, mat<const T> w,
                               T* partials) {
-  constexpr int waves = WL_BLOCK / WL_WARP, ahead = 8;
+  constexpr int waves = WL_BLOCK / WL_WARP, ahead = sizeof(S) < 8 ? 64 / int(sizeof(S)) : 8;
   // Whole waves of rows a block, neighbours to neighbours.
   const i64 share = ((n + it.blocks() - 1) / it.blocks() + WL_WARP - 1) / WL_WARP * WL_WARP;
   const i64 begin = it.block() * share, end = begin + share < n ? begin + share : n;
@@ -73,16 +74,20 @@ WL_DEVICE void project_vector(const item& it, i64 n, i64 j, const S* basis, mat<
     const S* const vector = basis + i * n;
     T sum{};
     for (i64 first = begin + lane_of(it); first < end; first += ahead * WL_WARP) {
-      T mine[ahead], others[ahead];
+      S others[ahead];
+      if (i <= j) {
+#pragma unroll
+        for (int u = 0; u < ahead; ++u) {
+          const i64 row = first + u * WL_WARP;
+          others[u] = vector[row < end ? row : first];
+        }
+      }
 #pragma unroll
       for (int u = 0; u < ahead; ++u) {
         const i64 row = first + u * WL_WARP;
-        mine[u] = row < end ? w(row, 0) : T(0);
-        others[u] = i > j ? mine[u] : row < end ? raised<T>(vector[row]) : T(0);
+        const T mine = row < end ? w(row, 0) : T(0);
+        sum += conj(i > j ? mine : raised<T>(others[u])) * mine;
       }
-#pragma unroll
-      for (int u = 0; u < ahead; ++u)
-        sum += conj(others[u]) * mine[u];
     }
     sum = sum_of_lanes<WL_WARP>(it, sum);
     if (lane_of(it) == 0)
@@ -178,10 +183,19 @@ WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const S* basi
     real_t<T> sum{};
     if (mine)
       for (i64 row = group * t.rows + t.row; row < n; row += groups * t.rows) {
+        constexpr int at_once = 8; // a loop with a rest would wait for each load of the rest
+        const S* const mine_of_basis = basis + row * k + c;
         T value = w(row, c);
-#pragma unroll 8
-        for (i64 i = 0; i <= j; ++i)
-          value -= without_unit<S>(h(i, c)) * raised<T>(basis[(i * n + row) * k + c]);
+        for (i64 i = 0; i <= j; i += at_once) {
+          S others[at_once];
+#pragma unroll
+          for (int u = 0; u < at_once; ++u)
+            others[u] = mine_of_basis[(i + u <= j ? i + u : j) * n * k];
+#pragma unroll
+          for (int u = 0; u < at_once; ++u)
+            if (i + u <= j)
+              value -= without_unit<S>(h(i + u, c)) * raised<T>(others[u]);
+        }
         w(row, c) = value;
         sum += square(value);
       }

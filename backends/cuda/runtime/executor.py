@@ -157,6 +157,21 @@ class CudaExecutor(GpuExecutor):
             cycles.program.run(limit)
         return True
 
+    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
+        """Return a copy of a NumPy array here; a member of a group pins no memory.
+
+        Pinning memory waits for all devices of the process, so for collective operations that
+        other members have begun and that this one is still to launch.
+        """
+        if self.links is None:
+            return super().from_host(array)
+        with self._here("copy from the host", array.nbytes):
+            source = np.ascontiguousarray(array)
+            made = self.allocate(array.shape, source.dtype)
+            if made.nbytes:
+                self.overwrite_together((made, source))
+            return made
+
     def copy_into(self, target: Array, source: Array | np.ndarray[Any, Any]) -> None:
         """Overwrite ``target`` with ``source`` of the same shape and dtype."""
         plain = not isinstance(source, np.ndarray) and target.dtype == source.dtype
@@ -190,7 +205,12 @@ class CudaExecutor(GpuExecutor):
         """Return NumPy copies of contiguous arrays, after the work that makes them."""
         places = np.cumsum([0, *(-(-int(a.nbytes) // 16) * 16 for a in arrays)])
         with self._here("copy to the host"):
-            cuda, staging = self.xp.cuda, self._pinned.bytes(self.xp, int(places[-1]))
+            cuda = self.xp.cuda
+            staging = (
+                self._pinned.bytes(self.xp, int(places[-1]))
+                if self.links is None  # see from_host
+                else np.empty(int(places[-1]), np.uint8)
+            )
             stream = cuda.get_current_stream()
             for array, begin in zip(arrays, places, strict=False):
                 cuda.runtime.memcpyAsync(
