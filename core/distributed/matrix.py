@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..dtypes import asked_dtype, is_complex
+from ..dtypes import asked_dtype, is_complex, storage_dtype
 from ..errors import (
     InvalidArgument,
     InvalidMatrix,
@@ -336,6 +336,23 @@ class Csr(LinOp):
         if is_complex(self.dtype) and not is_complex(dtype):
             raise InvalidArgument(f"a {self.dtype} matrix does not become {dtype} by itself")
         return self._with_data(self.data.astype(dtype))
+
+    def stored(self, dtype: Any) -> Csr:
+        """Return this matrix where its values have ``dtype`` already.
+
+        Raises
+        ------
+        UnsupportedOperation
+            For another dtype: a matrix that a group shares has values of the dtype that it
+            computes in.
+        """
+        if storage_dtype(dtype, self.dtype) == self.dtype:
+            return self
+        raise UnsupportedOperation(
+            f"stored({str(dtype)!r}): a matrix that a group shares stores its values in the dtype "
+            f"that it computes in, {self.dtype}. A.astype makes one that computes in another dtype "
+            "too; A.local.stored stores the block of a member's own rows and columns in less"
+        )
 
     def _with_data(self, data: Array) -> Csr:
         return Csr(self.executor, self.partition, self.column_partition, self._blocks, data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -39,9 +39,10 @@ class StoredCsr(CompressedRows):
 
     Notes
     -----
-    What is not a product with vectors (sums and products of matrices, scaling, slices, conversions,
-    ``to_scipy``) is computed with ``A.tocsr()``, the same matrix with values of ``A.dtype``, and
-    has values of ``A.dtype``. It is made each time: where it is needed often, keep it.
+    Products with vectors and dense matrices and :meth:`diagonal` read what is stored. The rest
+    (sums and products of matrices, scaling, slices, conversions, ``to_scipy``) is computed with
+    ``A.tocsr()``, the same matrix with values of ``A.dtype``, and has values of ``A.dtype``. It is
+    made each time: where it is needed often, keep it.
 
     Examples
     --------
@@ -151,6 +152,17 @@ class StoredCsr(CompressedRows):
 
     __rmul__ = __mul__
 
+    def _pattern_alone(self) -> Csr:
+        """Return a Csr for operations that read the pattern and no values."""
+        return csr_of(self, self.data)
+
+    def _main_diagonal(self) -> Array:
+        """Return the diagonal, widened: the other values stay as they are stored."""
+        found = self._pattern.get(_DIAGONAL, lambda: _diagonal_entries(self))
+        data = self.data[found.positions].astype(self.dtype)
+        narrow = Csr._from_arrays(self.executor, self.shape, data, found.indices, found.indptr)
+        return narrow._main_diagonal()
+
     # ---- the transpose
 
     @property
@@ -170,6 +182,39 @@ class StoredCsr(CompressedRows):
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.csr_array`` with values of :attr:`dtype`."""
         return self.tocsr().to_scipy()
+
+
+class DiagonalEntries(NamedTuple):
+    """The entries on the diagonal, which follow from the pattern.
+
+    Attributes
+    ----------
+    positions : array of int64, shape (count,)
+        Where they are in ``A.data``, in rising order.
+    indices : array of int, shape (count,)
+        Their columns.
+    indptr : array of int, shape (m + 1,)
+        Those of row ``i`` are ``positions[indptr[i]:indptr[i + 1]]``.
+    """
+
+    positions: Array
+    indices: Array
+    indptr: Array
+
+
+def _diagonal_entries(A: StoredCsr) -> DiagonalEntries:
+    """Return where the diagonal is; found on the host, once for a pattern."""
+    executor, dtype = A.executor, A.indices.dtype
+    indptr, indices = (np.asarray(executor.to_host(a)) for a in (A.indptr, A.indices))
+    rows = np.repeat(np.arange(A.shape[0], dtype=dtype), np.diff(indptr))
+    positions = np.flatnonzero(indices == rows)
+    begins = np.searchsorted(positions, indptr).astype(dtype)
+    return DiagonalEntries(
+        *(executor.from_host(a) for a in (positions, indices[positions], begins))
+    )
+
+
+_DIAGONAL: Key[DiagonalEntries] = Key("entries of the diagonal")
 
 
 class Transpose:

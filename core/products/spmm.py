@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..factors import number
+from ..formats.stored import StoredCsr
 from ..interop.tensors import differentiable, in_likeness, is_tensor
+from ..operations import matrix as vector_operations
 from ..operations import products as operations
 from .operands import Operand, Result, Values, as_csr, blocks_of, common_type
+
+#: Stands for a complex factor where the common dtype is looked for.
+_COMPLEX = np.zeros(1, np.complex64)
 
 
 def spmm(
@@ -25,7 +32,10 @@ def spmm(
     Parameters
     ----------
     A : sparse matrix, shape (m, n)
-        A :class:`wollemi.Csr`; others are converted.
+        A :class:`wollemi.Csr`; others are converted. A :class:`wollemi.StoredCsr` is multiplied as
+        it is stored, by the algorithm of its products with vectors, which reads it once for all
+        columns. It is converted, anew in each call, where ``kernel`` names an algorithm and where
+        ``B`` has a dtype that its values are not stored under.
     B : array, shape (n, k), (b, n, k) or (n,)
         Dense, row-major; other layouts are copied. A batch is multiplied block by block.
     out : array, shape (m, k), (b, m, k) or (m,), optional
@@ -56,6 +66,11 @@ def spmm(
     array([[2. , 1. ],
            [1. , 3.5]])
     """
+    if isinstance(A, StoredCsr) and not any(is_tensor(given) for given in (B, values, out)):
+        if values is not None:
+            A = A._pattern_alone()
+        elif kernel == "auto":
+            return _by_stored_values(A, B, out, number(alpha, "alpha"), number(beta, "beta"))
     A = A if is_tensor(A) else as_csr(A)
     tensors = differentiable(A, B, values, out)
     if tensors is not None:
@@ -66,7 +81,7 @@ def spmm(
     dense = Operand(executor, B, n, "B", vector=True)
     weights = Values(executor, A.data if values is None else values, A.nnz)
     blocks, batched = blocks_of(dense, weights)
-    scalars = [executor.zeros((1,), "complex64") for s in (alpha, beta) if isinstance(s, complex)]
+    scalars = [_COMPLEX for factor in (alpha, beta) if isinstance(factor, complex)]
     dtype = common_type("spmm", weights.batch, dense.batch, *scalars)
     k = dense.columns
     shape = (blocks, m, k) if batched else (m,) if dense.ndim == 1 else (m, k)
@@ -82,4 +97,23 @@ def spmm(
         beta,
         kernel,
     )
+    return in_likeness(result.give(dense.from_host), B, out)
+
+
+def _by_stored_values(A: StoredCsr, B: Any, out: Any, alpha: complex, beta: complex) -> Any:
+    """Return alpha A B + beta out by the products with vectors, which convert what they read."""
+    executor, (m, n) = A.executor, A.shape
+    dense = Operand(executor, B, n, "B", vector=True)
+    blocks, batched = blocks_of(dense)
+    scalars = [_COMPLEX for factor in (alpha, beta) if isinstance(factor, complex)]
+    dtype = common_type("spmm", A, dense.batch, *scalars)
+    matrix = A.astype(dtype)
+    if not isinstance(matrix, StoredCsr):
+        return spmm(matrix, B, out=out, alpha=alpha, beta=beta)
+    k = dense.columns
+    shape = (blocks, m, k) if batched else (m,) if dense.ndim == 1 else (m, k)
+    block = dense.cast(executor, dtype, blocks)
+    result = Result(executor, out, shape, (blocks, m, k), dtype, beta, block)
+    for x, y in zip(block, result.array, strict=True):
+        executor.run(vector_operations.csr_spmv, matrix, x, y, alpha, beta)
     return in_likeness(result.give(dense.from_host), B, out)

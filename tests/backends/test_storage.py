@@ -73,3 +73,51 @@ def test_new_values_reach_solvers_and_transposes(executor: Any) -> None:
     S.update_values(2 * executor.to_host(A.data))
     np.testing.assert_allclose(solver.solve(b).x, first / 2, rtol=1e-8)
     np.testing.assert_allclose(transpose @ b, S @ b, rtol=1e-14)
+
+
+def test_dense_matrices_are_multiplied_by_what_is_stored(
+    executor: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    S = wl.Csr(laplacian(6), executor=executor).stored("float32")
+    exact = S.tocsr().to_dense()
+    monkeypatch.setattr(type(S), "asformat", None)  # what widens all values
+    for shape in ((36, 5), (3, 36, 2), (36,)):
+        B, C = rng.random(shape), rng.random(shape)
+        assert np.allclose(wl.spmm(S, B), exact @ B)
+        expected = 2 * (exact @ B) - 0.5 * C
+        assert np.allclose(wl.spmm(S, B, out=C, alpha=2.0, beta=-0.5), expected)
+    narrow = rng.random((36, 3), np.float32)
+    made = wl.spmm(S, narrow)
+    assert made.dtype == np.float64 and np.allclose(made, exact @ narrow)
+    with pytest.raises(wl.errors.ShapeMismatch, match="B: expected shape"):
+        wl.spmm(S, np.ones((7, 2)))
+
+
+def test_dense_matrices_of_another_dtype_convert_what_is_stored(executor: Any) -> None:
+    S = wl.Csr(laplacian(4), executor=executor).stored("float32")
+    exact = S.tocsr().to_dense()
+    B = np.linspace(0, 1, 32).reshape(16, 2) * (1 + 2j)
+    assert np.allclose(wl.spmm(S, B), exact @ B)
+    assert np.allclose(wl.spmm(S, np.ones((16, 2)), alpha=1j), 1j * (exact @ np.ones((16, 2))))
+    values = np.arange(S.nnz, dtype=np.float64)
+    other = wl.Csr(laplacian(4), executor=executor)
+    expected = wl.spmm(other, np.eye(16), values=values)
+    assert np.allclose(wl.spmm(S, np.eye(16), values=values), expected)
+
+
+def test_the_diagonal_is_read_without_widening_the_matrix(
+    executor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Row 1 has its diagonal twice, row 2 not at all.
+    data, indices = [0.1, 5.0, 0.2, 0.3, 7.0], [0, 2, 1, 1, 0]
+    A = wl.Csr((np.array(data), indices, [0, 2, 4, 5]), shape=(3, 3), executor=executor)
+    S = A.stored("float32")
+    monkeypatch.setattr(type(S), "asformat", None)  # what widens all values
+    stored = np.array(data, np.float32).astype(np.float64)
+    found = np.asarray(S.executor.to_host(S.diagonal()))
+    assert found.dtype == np.float64
+    assert found.tolist() == [stored[0], stored[2] + stored[3], 0.0]
+    M = wl.preconditioners.Jacobi(S, replacement=1.0)
+    assert np.allclose(M @ np.ones(3), [1 / stored[0], 1 / found[1], 1.0])
+    S.update_values(2 * np.array(data))
+    assert np.asarray(S.executor.to_host(S.diagonal())).tolist() == (2 * found).tolist()
