@@ -33,9 +33,8 @@ def spmm(
     ----------
     A : sparse matrix, shape (m, n)
         A :class:`wollemi.Csr`; others are converted. A :class:`wollemi.StoredCsr` is multiplied as
-        it is stored, by the algorithm of its products with vectors, which reads it once for all
-        columns. It is converted, anew in each call, where ``kernel`` names an algorithm and where
-        ``B`` has a dtype that its values are not stored under.
+        it is stored, by the algorithm of its products with vectors; it is converted where
+        ``kernel`` names another, and where the common dtype is not one to store its values under.
     B : array, shape (n, k), (b, n, k) or (n,)
         Dense, row-major; other layouts are copied. A batch is multiplied block by block.
     out : array, shape (m, k), (b, m, k) or (m,), optional
@@ -67,10 +66,9 @@ def spmm(
            [1. , 3.5]])
     """
     if isinstance(A, StoredCsr) and not any(is_tensor(given) for given in (B, values, out)):
-        if values is not None:
-            A = A._pattern_alone()
-        elif kernel == "auto":
+        if values is None and kernel == "auto":
             return _by_stored_values(A, B, out, number(alpha, "alpha"), number(beta, "beta"))
+        A = A if values is None else A._pattern_alone()
     A = A if is_tensor(A) else as_csr(A)
     tensors = differentiable(A, B, values, out)
     if tensors is not None:
@@ -81,23 +79,19 @@ def spmm(
     dense = Operand(executor, B, n, "B", vector=True)
     weights = Values(executor, A.data if values is None else values, A.nnz)
     blocks, batched = blocks_of(dense, weights)
-    scalars = [_COMPLEX for factor in (alpha, beta) if isinstance(factor, complex)]
-    dtype = common_type("spmm", weights.batch, dense.batch, *scalars)
+    dtype = common_type("spmm", weights.batch, dense.batch, *_kinds(alpha, beta))
     k = dense.columns
     shape = (blocks, m, k) if batched else (m,) if dense.ndim == 1 else (m, k)
     block = dense.cast(executor, dtype, blocks)
     result = Result(executor, out, shape, (blocks, m, k), dtype, beta, block, weights.batch)
-    executor.run(
-        operations.csr_spmm,
-        A,
-        weights.cast(executor, dtype, blocks),
-        block,
-        result.array,
-        alpha,
-        beta,
-        kernel,
-    )
+    numbers = weights.cast(executor, dtype, blocks)
+    executor.run(operations.csr_spmm, A, numbers, block, result.array, alpha, beta, kernel)
     return in_likeness(result.give(dense.from_host), B, out)
+
+
+def _kinds(*factors: complex) -> list[Any]:
+    """Return what makes a common dtype complex, if a factor does."""
+    return [_COMPLEX for factor in factors if isinstance(factor, complex)]
 
 
 def _by_stored_values(A: StoredCsr, B: Any, out: Any, alpha: complex, beta: complex) -> Any:
@@ -105,8 +99,7 @@ def _by_stored_values(A: StoredCsr, B: Any, out: Any, alpha: complex, beta: comp
     executor, (m, n) = A.executor, A.shape
     dense = Operand(executor, B, n, "B", vector=True)
     blocks, batched = blocks_of(dense)
-    scalars = [_COMPLEX for factor in (alpha, beta) if isinstance(factor, complex)]
-    dtype = common_type("spmm", A, dense.batch, *scalars)
+    dtype = common_type("spmm", A, dense.batch, *_kinds(alpha, beta))
     matrix = A.astype(dtype)
     if not isinstance(matrix, StoredCsr):
         return spmm(matrix, B, out=out, alpha=alpha, beta=beta)
