@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from ...gpu.base import GpuExecutor, Scratch
 from ...gpu.thresholds import NVIDIA
 from ..table import algorithms, kernel
 from .device import CudaDevice, device
-from .graphs import OwnMemory
+from .graphs import OwnMemory, unused
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
 
@@ -46,13 +47,15 @@ class Played:
         with executor.preparing(self.scratch, dry=True):
             replay.body()
         stream = executor.xp.cuda.Stream(non_blocking=True)
-        self.memory = OwnMemory(executor.xp.cuda)
-        with stream, executor.preparing(self.scratch, dry=False), self.memory.used():
+        memory = OwnMemory(executor.xp.cuda)
+        with stream, executor.preparing(self.scratch, dry=False), memory.used():
             stream.begin_capture()
             try:
                 replay.body()
             finally:
                 self.graph = stream.end_capture()
+        # Not at exit: CUDA is gone by then.
+        weakref.finalize(self, unused.keep, self.graph, memory.pool).atexit = False
 
     def run(self) -> None:
         """Launch it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -39,52 +40,64 @@ class OwnMemory:
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
-        self._pool: Any = None
+        self.pool: Any = None
 
     def used(self) -> AbstractContextManager[None]:
         """Return a context in which arrays come from this memory, in this thread."""
-        self._pool = self._pool or self._cuda.MemoryPool()
-        found: AbstractContextManager[None] = self._cuda.using_allocator(self._pool.malloc)
+        self.pool = self.pool or self._cuda.MemoryPool()
+        found: AbstractContextManager[None] = self._cuda.using_allocator(self.pool.malloc)
         return found
 
 
 class _Unused:
-    """Graphs that nobody uses any more, and whether they can be destroyed now.
+    """What CUDA is to give back, once no group of GPUs is at work.
 
-    CUDA may wait for work of a device before it destroys a graph. While a group of GPUs is at work,
-    that work may wait for a collective operation that this very thread is about to launch for its
-    own member: graphs that the garbage collector finds meanwhile are kept until the group is done.
+    CUDA may wait for all devices before it destroys a graph or frees memory. While a group is at
+    work, a device may wait for a collective operation that this very thread is about to launch for
+    its own member. What is dropped meanwhile is kept until the group is done, and the garbage
+    collector rests: it would run the destructors of other libraries in any member's thread.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # the garbage collector may run while it is held
         self._groups = 0
-        self._graphs: list[tuple[Any, Any]] = []
+        self._collects = False
+        self._kept: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 
     def begin_group(self) -> None:
-        """Destroy nothing until the group that begins to work has ended."""
+        """Give nothing back until the group that begins to work has ended."""
         with self._lock:
+            if self._groups == 0:
+                self._collects = gc.isenabled()
+                gc.disable()
             self._groups += 1
 
     def end_group(self) -> None:
-        """Destroy what was kept, after the last of the groups that are at work."""
+        """Give back what was kept, after the last of the groups that are at work."""
         with self._lock:
             self._groups -= 1
-        self._destroy()
+            if self._groups == 0 and self._collects:
+                gc.enable()
+        self._release()
 
-    def add(self, executable: Any, graph: Any) -> None:
-        """Destroy a graph, now or when no group is at work; each of the two may be None."""
-        self._graphs.append((executable, graph))
-        self._destroy()
+    def add(self, release: Callable[..., Any], *arguments: Any) -> None:
+        """Call ``release(*arguments)``, now or when no group is at work."""
+        self._kept.append((release, arguments))
+        self._release()
 
-    def _destroy(self) -> None:
+    def keep(self, *things: Any) -> None:
+        """Let go of objects, now or when no group is at work."""
+        self.add(_nothing, *things)
+
+    def _release(self) -> None:
         with self._lock:
-            while self._graphs and not self._groups:
-                executable, graph = self._graphs.pop()
-                if executable is not None:
-                    runtime().cudaGraphExecDestroy(executable)
-                if graph is not None:
-                    runtime().cudaGraphDestroy(graph)
+            while self._kept and not self._groups:
+                release, arguments = self._kept.pop()
+                release(*arguments)
+
+
+def _nothing(*things: Any) -> None:
+    pass
 
 
 unused = _Unused()
@@ -178,4 +191,9 @@ class GraphBuilder:
         """
         executable, self._executable = self._executable, None
         graph, self._whole = self._whole, None
-        unused.add(executable, None if self._within else graph)
+        if executable is not None:
+            unused.add(self._runtime.cudaGraphExecDestroy, executable)
+        if graph is not None and not self._within:
+            unused.add(self._runtime.cudaGraphDestroy, graph)
+        unused.keep(self._memory.pool)
+        self._memory.pool = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -184,21 +186,29 @@ def test_a_capture_that_fails_is_ended_and_told(monkeypatch):
         assert len(calls(log, "cudaGraphDestroy")) == 1
 
 
-def test_no_graph_is_destroyed_while_a_group_is_at_work(monkeypatch):
+def test_nothing_is_given_back_while_a_group_is_at_work(monkeypatch):
     with driver(monkeypatch) as (log, executor):
         builder = graphs.GraphBuilder(executor)
         builder.part(lambda: None)
         builder.finish()
         graphs.unused.begin_group()
         graphs.unused.begin_group()
+        thing = FakeStream(log, "dropped")
+        dropped = weakref.ref(thing)
         builder.discard()
+        graphs.unused.keep(thing)
+        del thing
+        assert not gc.isenabled()
         graphs.unused.end_group()
         destroyed = ("cudaGraphExecDestroy", "cudaGraphDestroy")
         assert not calls(log, *destroyed)
+        assert dropped() is not None
         graphs.unused.end_group()
-        assert calls(log, *destroyed) == [
-            ("cudaGraphExecDestroy", "executable"),
+        assert gc.isenabled()
+        assert dropped() is None
+        assert sorted(calls(log, *destroyed)) == [
             ("cudaGraphDestroy", "outer"),
+            ("cudaGraphExecDestroy", "executable"),
         ]
 
 
