@@ -31,6 +31,7 @@ GROUPS = {
     "Equations": ("poisson", "nine_point", "heat", "schroedinger"),
     "Preconditioners": (
         "preconditioned",
+        "choosing_a_preconditioner",
         "ilu",
         "ilu_convergence",
         "block_jacobi",
@@ -58,6 +59,7 @@ GROUPS = {
 
 #: Arguments with which a program draws, or takes seconds where it would take a minute.
 ARGUMENTS = {
+    "choosing_a_preconditioner.py": ["16", "choosing-a-preconditioner.png"],
     "choosing_a_solver.py": ["choosing-a-solver.png"],
     "demo.py": ["60"],
     "drum.py": ["40", "drum.png"],

@@ -23,7 +23,11 @@ TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.py"))
 FOLDERS = ("core", "solvers", "backends", "src/wollemi")
 
 #: A full demo takes seconds; a coarse plate shows as well that it runs.
-ARGUMENTS = {"demo.py": ["20"], "heat.py": ["24", "4"]}
+ARGUMENTS = {
+    "choosing_a_preconditioner.py": ["8", "residuals.png"],
+    "demo.py": ["20"],
+    "heat.py": ["24", "4"],
+}
 
 
 def run(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
