@@ -81,8 +81,8 @@ class Links(ABC):
         """Make ready for a program that the members are about to run."""
         return None
 
-    def end_program(self) -> None:
-        """Clear up after a program; not called where a member never ended it."""
+    def end_program(self, ended: bool) -> None:
+        """Clear up after a program; ``ended`` says whether all members came to its end."""
         return None
 
     def guarded(self) -> AbstractContextManager[None]:

@@ -165,24 +165,25 @@ class Group:
                 f"{self.full_name} failed before ({self._broken}); make another group"
             )
         links = [member.links for member in self.members if member.links is not None]
+        futures: list[Future[Any]] = []
         for link in links:
             link.begin_program()
-        futures = [
-            thread.submit(self._on_member, program, member)
-            for thread, member in zip(self._threads, self.members, strict=True)
-        ]
-        asked = self._wait(futures)
+        try:
+            for thread, member in zip(self._threads, self.members, strict=True):
+                futures.append(thread.submit(self._on_member, program, member))
+            asked = self._wait(futures)
+        finally:
+            ended = all(future.done() for future in futures)
+            for link in links:
+                link.end_program(ended)
         errors = [
             (rank, error)
             for rank, future in enumerate(futures)
             if future.done() and (error := future.exception()) is not None
         ]
-        if any(not future.done() for future in futures):
+        if not ended:
             cause = errors[0][1] if errors else KeyboardInterrupt()
             self._broken = f"{type(cause).__name__}: {cause}"
-        else:
-            for link in links:
-                link.end_program()
         if errors:
             self._stage.reset()
             self._raise(errors)

@@ -60,23 +60,25 @@ class _Unused:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # the garbage collector may run while it is held
-        self._groups = 0
+        self._members = 0  # of groups at work
+        self._lost = 0  # those that never came to the end of a program
         self._collects = False
         self._kept: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 
-    def begin_group(self) -> None:
-        """Give nothing back until the group that begins to work has ended."""
+    def begin_member(self) -> None:
+        """Give nothing back until the member that begins to work has ended."""
         with self._lock:
-            if self._groups == 0:
+            if self._members == 0:
                 self._collects = gc.isenabled()
                 gc.disable()
-            self._groups += 1
+            self._members += 1
 
-    def end_group(self) -> None:
-        """Give back what was kept, after the last of the groups that are at work."""
+    def end_member(self, ended: bool) -> None:
+        """Give back what was kept, after the last member; never if a member did not end."""
         with self._lock:
-            self._groups -= 1
-            if self._groups == 0 and self._collects:
+            self._members -= 1
+            self._lost += not ended
+            if self._members == 0 and self._collects:
                 gc.enable()
         self._release()
 
@@ -91,7 +93,7 @@ class _Unused:
 
     def _release(self) -> None:
         with self._lock:
-            while self._kept and not self._groups:
+            while self._kept and not (self._members or self._lost):
                 release, arguments = self._kept.pop()
                 release(*arguments)
 

@@ -142,12 +142,12 @@ class NcclLinks(ThreadLinks):
     def begin_program(self) -> None:
         """Begin in step with the other members; no graph is destroyed before the end."""
         super().begin_program()
-        unused.begin_group()
+        unused.begin_member()
 
-    def end_program(self) -> None:
-        """Let graphs be destroyed that nobody uses."""
-        unused.end_group()
-        super().end_program()
+    def end_program(self, ended: bool) -> None:
+        """Let what nobody uses be given back, unless a member is still at work."""
+        unused.end_member(ended)
+        super().end_program(ended)
 
     def abort(self) -> None:
         """End what waits on the device for a member that will not come."""

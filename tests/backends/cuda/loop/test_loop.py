@@ -191,25 +191,38 @@ def test_nothing_is_given_back_while_a_group_is_at_work(monkeypatch):
         builder = graphs.GraphBuilder(executor)
         builder.part(lambda: None)
         builder.finish()
-        graphs.unused.begin_group()
-        graphs.unused.begin_group()
+        graphs.unused.begin_member()
+        graphs.unused.begin_member()
         thing = FakeStream(log, "dropped")
         dropped = weakref.ref(thing)
         builder.discard()
         graphs.unused.keep(thing)
         del thing
         assert not gc.isenabled()
-        graphs.unused.end_group()
+        graphs.unused.end_member(True)
         destroyed = ("cudaGraphExecDestroy", "cudaGraphDestroy")
         assert not calls(log, *destroyed)
         assert dropped() is not None
-        graphs.unused.end_group()
+        graphs.unused.end_member(True)
         assert gc.isenabled()
         assert dropped() is None
         assert sorted(calls(log, *destroyed)) == [
             ("cudaGraphDestroy", "outer"),
             ("cudaGraphExecDestroy", "executable"),
         ]
+
+
+def test_what_a_lost_member_may_use_is_never_given_back():
+    unused = graphs._Unused()
+    given_back = []
+    unused.begin_member()
+    unused.begin_member()
+    unused.add(given_back.append, 1)
+    unused.end_member(True)
+    unused.end_member(False)
+    assert gc.isenabled()
+    unused.add(given_back.append, 2)
+    assert not given_back
 
 
 def test_what_the_driver_refuses_is_a_device_error(monkeypatch):
