@@ -47,6 +47,12 @@ __device__ __forceinline__ unsigned long long __ballot(int vote) {
 __device__ __forceinline__ int atomicAdd(int* place, int value) {
   return __hip_atomic_fetch_add(place, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
+template <class V>
+__device__ __forceinline__ V atomicCAS(V* place, V expected, V desired) {
+  __hip_atomic_compare_exchange_strong(place, &expected, desired, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  return expected;
+}
 __device__ __forceinline__ float sqrtf(float v) { return __builtin_sqrtf(v); }
 __device__ __forceinline__ double sqrt(double v) { return __builtin_sqrt(v); }
 __device__ __forceinline__ float expf(float v) { return __builtin_expf(v); }
