@@ -156,7 +156,7 @@ class Counts(Logger):
     Attributes
     ----------
     applications : Counter
-        Products by operator, ``"A"`` and ``"M"``.
+        Products by operator, ``"A"``, ``"M"`` and, of least squares, ``"AH"``.
     copies, copied_bytes : Counter
         Copies and their bytes by direction, a pair of names such as ``("host", "cuda:0")``.
     allocations, allocated_bytes : int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,12 +15,14 @@ from ..core.formats import Diagonal, Matrix
 from ..core.formats.norms import norm
 from ..core.iteration import Iteration, Replay
 from ..core.linop import LinOp
+from ..core.loggers import Logger, Progress, checked_loggers
 from ..core.operations import vector
 from ..core.operator import as_linop
 from ..core.precision import in_precision
 from ..core.settings import Configurable, Settings, settings_of
 from .alone import require_one_executor
 from .krylov import as_preconditioner
+from .watching import Watchers
 from .workspace import Workspace
 
 if TYPE_CHECKING:
@@ -130,7 +132,13 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         return settings_of(self)
 
     def solve(
-        self, b: Any, x0: Any = None, *, callback: Callable[[Any], Any] | None = None
+        self,
+        b: Any,
+        x0: Any = None,
+        *,
+        callback: Callable[[Any], Any] | None = None,
+        progress: bool = False,
+        loggers: Sequence[Logger] = (),
     ) -> LeastSquaresResult:
         """Minimize ``|A x - b|``.
 
@@ -142,6 +150,11 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
             Where to start; zero by default. It is not changed.
         callback : callable, optional
             Called as ``callback(xk)`` after each iteration; returning True ends the solve.
+        progress : bool
+            Whether to show a progress bar.
+        loggers : sequence of Logger
+            Who else watches. Their norms are those of ``A.H @ (b - A x)``, as ``residuals`` of the
+            result are, and the threshold is what the second rule allows.
 
         Returns
         -------
@@ -160,7 +173,8 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
 
         if callback is not None and not callable(callback):
             raise InvalidArgument(f"callback: expected a function, got {callback!r}")
-        return solve(self, b, x0, callback)
+        watching = [*checked_loggers(loggers), *([Progress()] if progress else [])]
+        return solve(self, b, x0, Watchers(callback, None, watching))
 
     def update(self, A: Any = None) -> None:
         """Follow new values of the matrix, or take another operator of the same shape.
@@ -188,7 +202,8 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         from .least_squares_solve import solve
 
-        self.executor.run(vector.axpby, solve(self, x, None, None).x, y, alpha, beta)
+        solution = solve(self, x, None, Watchers(None, None, ())).x
+        self.executor.run(vector.axpby, solution, y, alpha, beta)
 
     @property
     def resident(self) -> bool:

@@ -8,14 +8,13 @@ on brings nothing.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core.dtypes import common_dtype, real_dtype
 from ..core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
+from ..core.loggers import Logger, Snapshot
 from ..core.operands import as_block, like
 from ..core.operations import vector
 from ..core.status import Stop
@@ -28,7 +27,7 @@ from .scaling import (
     norms,
     scale_columns,
 )
-from .watching import says_stop
+from .watching import Watchers, memory_events, says_stop
 
 if TYPE_CHECKING:
     from ..core.executor import Array
@@ -47,15 +46,15 @@ TIGHTER = 0.5
 _EXHAUSTED = (4, 5, 6)
 
 
-def solve(
-    solver: LeastSquaresSolver, b: Any, x0: Any, callback: Callable[[Any], Any] | None
-) -> LeastSquaresResult:
+def solve(solver: LeastSquaresSolver, b: Any, x0: Any, watchers: Watchers) -> LeastSquaresResult:
     """Solve with a solver; see :meth:`LeastSquaresSolver.solve`."""
-    made = LeastSquaresSolve(solver, b, x0, callback)
-    try:
-        return made.run()
-    finally:
-        solver.give_back(made.work)
+    with memory_events(solver.executor, watchers.loggers):
+        made = LeastSquaresSolve(solver, b, x0, watchers)
+        try:
+            with watchers.on(made.work):
+                return made.run()
+        finally:
+            solver.give_back(made.work)
 
 
 class LeastSquaresSolve:
@@ -66,10 +65,9 @@ class LeastSquaresSolve:
         solver: LeastSquaresSolver,
         b: Any,
         x0: Any,
-        callback: Callable[[Any], Any] | None,
+        watchers: Watchers,
     ) -> None:
-        self.began = time.perf_counter()
-        self.solver, self.asked, self.callback = solver, b, callback
+        self.solver, self.asked, self.watchers = solver, b, watchers
         self.executor = solver.executor
         n, m = solver.shape
         block = as_block(self.executor, b, m, "b")
@@ -92,6 +90,7 @@ class LeastSquaresSolve:
         self.history: list[list[float]] = [[] for _ in range(k)]
         self.norm_a, self.condition = np.zeros(k), np.zeros(k)
         self.halt: Stop | None = None
+        self.running = k
         self.atol, self.btol = np.full(k, solver.atol), np.full(k, solver.btol)
         #: What was left over the tolerance when the process began, and when it last ended.
         self.left_at_start, self.left_before = np.full(k, np.inf), np.full(k, np.inf)
@@ -104,14 +103,18 @@ class LeastSquaresSolve:
         self._measure()
         self._judge_start()
         try:
+            self._tell("start", self.watchers.loggers, self.norm_normal)
             while np.any(self.final == Stop.RUNNING):
                 restart = self._pass(restart)
+                self._tell("verified", self.watchers.loggers, self.norm_normal)
         except KeyboardInterrupt:
             interrupted = True
             self._take_norms()
             self._measure()
             self.final[self.final == Stop.RUNNING] = Stop.INTERRUPTED
         result = self._result()
+        for logger in self.watchers.loggers:
+            logger.finish(result)
         if interrupted:
             raise SolveInterrupted(
                 f"{type(self.solver).__name__} was interrupted after {result.iterations} "
@@ -213,18 +216,46 @@ class LeastSquaresSolve:
 
     def _drive(self, chosen: Numbers) -> None:
         left = self.solver.maxiter - int(self.iterations[chosen].max())
+        callback = self.watchers.callback
         while left > 0:
-            batch = 1 if self.callback is not None else min(left, self.work.status.capacity)
+            looks = [every - self._done % every for every in self.watchers.periods(True)]
+            batch = min(left, self.work.status.capacity, *looks)
+            before = self._done
             self.executor.drive(self.work.iteration, batch)
             left -= batch
-            running = self._take_norms()
-            if self.callback is not None and says_stop(
-                self.callback(like(self.executor, self._solution(), self.asked))
+            self.running = self._take_norms()
+            if self._done > before:
+                self._tell("iteration", self.watchers.looking(self._done), None)
+            if callback is not None and says_stop(
+                callback(like(self.executor, self._solution(), self.asked))
             ):
                 self.halt = Stop.CALLBACK
                 return
-            if running == 0:
+            if self.running == 0:
                 return
+
+    @property
+    def _done(self) -> int:
+        return int(self.iterations.max(initial=0))
+
+    def _tell(self, event: str, loggers: list[Logger], true: Numbers | None) -> None:
+        """Tell loggers of norms of ``A^H (b - A x)``, in the units of the right-hand sides."""
+        if not loggers:
+            return
+        given = self.sides.given
+        snapshot = Snapshot(
+            solver=type(self.solver).__name__,
+            executor=self.executor.name,
+            iteration=self._done,
+            limit=self.solver.maxiter,
+            norm=np.array([seen[-1] for seen in self.history]),
+            threshold=given(self.solver.atol * self.norm_a * self.norm_r),
+            running=self.running,
+            true_norm=None if true is None else given(true),
+        )
+        for logger in loggers:
+            if (method := getattr(logger, event, None)) is not None:
+                method(snapshot)
 
     def _take_norms(self) -> int:
         """Take the norms of the last drive out of the ring; return how many columns run."""
@@ -327,7 +358,7 @@ class LeastSquaresSolve:
             residual_norm=shaped(given(upper)),
             residuals=residuals[:, 0] if one else residuals,
             threshold=shaped(given(self.solver.atol * self.norm_a * self.norm_r)),
-            seconds=time.perf_counter() - self.began,
+            seconds=self.watchers.elapsed,
             solver=type(self.solver).__name__,
             executor=executor.name,
             normal_residual_norm=shaped(given(normal)),

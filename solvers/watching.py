@@ -91,17 +91,21 @@ class Watchers:
             for logger in counting:
                 logger.applied(application)
 
-        replays: list[Iteration | Replay] = [work.iteration, work.beginning]
-        replays += [work.ending, work.verifying]
-        before = work.A, work.M, [replay.resident for replay in replays]
-        work.A = Reported(work.A, "A", report)
-        work.M = None if work.M is None else Reported(work.M, "M", report)
+        parts = (work.iteration, work.beginning, work.verifying, getattr(work, "ending", None))
+        replays: list[Iteration | Replay] = [part for part in parts if part is not None]
+        operators = {name: getattr(work, name, None) for name in ("A", "AH", "M")}
+        resident = [replay.resident for replay in replays]
+        for name, operator in operators.items():
+            if operator is not None:
+                setattr(work, name, Reported(operator, name, report))
         for replay in replays:
             replay.resident = False
         try:
             yield
         finally:
-            work.A, work.M, resident = before
+            for name, operator in operators.items():
+                if operator is not None:
+                    setattr(work, name, operator)
             for replay, was in zip(replays, resident, strict=True):
                 replay.resident = was
 

@@ -225,6 +225,12 @@ inline i32 fetch_add(i32* counter, i32 by) {
 }
 #else
 WL_DEVICE void fence() { __threadfence(); }
+// What a lane of a wave wrote before is seen by the others after.
+#if defined(WL_HIP)
+WL_DEVICE void wave_barrier() { __builtin_amdgcn_wave_barrier(); }
+#else
+WL_DEVICE void wave_barrier() { __syncwarp(); }
+#endif
 WL_DEVICE i32 fetch_add(i32* counter, i32 by) { return atomicAdd(counter, by); }
 #endif
 

@@ -16,11 +16,6 @@ inline void wait_for_level(const item&, const i32*, i64) {}
 inline void count_piece(const item&, i32*) {}
 inline void end_level(const item& it) { it.barrier(); }
 #else
-#if defined(WL_HIP)
-WL_DEVICE void wave_barrier() { __builtin_amdgcn_wave_barrier(); }
-#else
-WL_DEVICE void wave_barrier() { __syncwarp(); }
-#endif
 WL_DEVICE i64 level_waves(const item& it) { return it.blocks() * (WL_BLOCK / WL_WARP); }
 // Neighbouring pieces go to different multiprocessors.
 WL_DEVICE i64 level_wave(const item& it) { return wave_of(it) * it.blocks() + it.block(); }

@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.core.events import _WATCHED
@@ -143,3 +144,35 @@ def test_loggers_of_different_periods_each_see_their_iterations(on):
     for history in (often, seldom):
         seen = [snapshot.iteration for snapshot in history.snapshots]
         assert seen == list(range(0, result.iterations + 1, history.every))
+
+
+@pytest.mark.parametrize("method", ["Lsqr", "Lsmr"])
+@pytest.mark.parametrize("damp", [0.0, 0.5])
+def test_least_squares_are_watched_too(on, rng, method, damp):
+    S = sp.random_array((60, 20), density=0.3, rng=rng) + sp.eye_array(60, 20)
+    A, B = wl.Csr(sp.csr_array(S), executor=on), rng.standard_normal((60, 2))
+    made = getattr(wl.solvers, method)(A, damp=damp, atol=1e-10, btol=1e-10)
+    counts, history = Counts(), History(every=3)
+    plain = made.solve(B)
+    result = made.solve(B, loggers=[counts, history])
+    np.testing.assert_allclose(result.x, plain.x, rtol=1e-12)
+    np.testing.assert_array_equal(result.column_iterations, plain.column_iterations)
+    assert counts.applications["A"] > result.iterations
+    assert counts.applications["AH"] > result.iterations
+    first, *looks = history.snapshots
+    assert first.iteration == 0
+    np.testing.assert_allclose(first.norm, result.residuals[0], rtol=1e-12)
+    np.testing.assert_allclose(first.true_norm, first.norm, rtol=1e-12)
+    assert [s.iteration for s in looks] == list(range(3, result.iterations + 1, 3))
+    for snapshot in looks:
+        seen = result.residuals[: snapshot.iteration + 1]
+        last = [column[~np.isnan(column)][-1] for column in seen.T]
+        np.testing.assert_allclose(snapshot.norm, last, rtol=1e-12)
+    assert made.solve(B).converged
+
+
+def test_a_least_squares_solve_shows_its_progress(on):
+    A = wl.Csr(np.diag([1.0, 2.0, 3.0]), executor=on)
+    assert wl.solvers.Lsmr(A).solve(np.ones(3), progress=True).converged
+    with pytest.raises(wl.errors.InvalidArgument, match="loggers"):
+        wl.solvers.Lsmr(A).solve(np.ones(3), loggers=3)
