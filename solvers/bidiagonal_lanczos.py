@@ -15,7 +15,7 @@ from ..core.settings import Configurable, Settings, settings_of
 from ..core.status import Stop
 from .alone import require_one_executor
 from .eigen import residual, tall
-from .eigen.base import require_tolerances, verdicts
+from .eigen.base import basis_size, require_tolerances, verdicts
 from .eigen.result import SingularResult
 from .eigen.scale import ROUNDING
 from .eigen.vectors import Vectors
@@ -100,12 +100,8 @@ class SingularValues(metaclass=Configurable):
             )
         if which not in ("LM", "SM"):
             raise InvalidArgument(f"which: expected 'LM' or 'SM', got {which!r}")
-        if ncv is not None and not (k < ncv <= least or ncv == k == least):
-            raise InvalidArgument(
-                f"ncv: expected a number above k = {k} and up to {least}, got {ncv}"
-            )
         self.k, self.which, self.seed = int(k), which, seed
-        self.ncv = min(least, max(2 * self.k + 1, 20)) if ncv is None else int(ncv)
+        self.ncv = basis_size(ncv, self.k, least)
         self.rtol, self.atol = float(rtol), float(atol)
         self.maxiter = 10 * least if maxiter is None else int(maxiter)
         self.executor = self.A.executor

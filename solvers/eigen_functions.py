@@ -68,7 +68,7 @@ def eigsh(
     """
     solver = Lanczos(
         A, B=M, k=k, which=which, sigma=sigma, mode=mode, OPinv=OPinv, Binv=Minv, ncv=ncv,
-        rtol=float(tol), maxiter=maxiter, seed=_seed(rng),
+        rtol=tol, maxiter=maxiter, seed=_seed(rng),
     )  # fmt: skip
     result = solver.solve(v0)
     if not result.converged:
@@ -217,9 +217,7 @@ def svds(
         )
     if solver not in ("arpack", "lobpcg", "propack"):
         raise InvalidArgument(f"solver: expected 'arpack', 'lobpcg' or 'propack', got {solver!r}")
-    made = SingularValues(
-        A, k=k, which=which, ncv=ncv, rtol=float(tol), maxiter=maxiter, seed=_seed(rng)
-    )
+    made = SingularValues(A, k=k, which=which, ncv=ncv, rtol=tol, maxiter=maxiter, seed=_seed(rng))
     result = made.solve(v0)
     if not result.converged:
         done = sum(stop == Stop.CONVERGED for stop in result.stops)

@@ -20,7 +20,7 @@ from ..core.precision import in_precision
 from ..core.settings import Configurable
 from ..core.status import Stop
 from .direct import Direct
-from .eigen.base import EigenSolver, require_tolerances, verdicts
+from .eigen.base import EigenSolver, basis_size, require_tolerances, verdicts
 from .eigen.krylov_basis import KrylovBasis
 from .eigen.result import EigenResult
 from .eigen.scale import is_rounding, size_of
@@ -147,9 +147,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         self._take(A, B, executor)
         n = self.shape[0]
         self.k = self._size(k, n)
-        if ncv is not None and not (self.k < ncv <= n or ncv == self.k == n):
-            raise InvalidArgument(f"ncv: expected a number above k = {k} and up to {n}, got {ncv}")
-        self.ncv = min(n, max(2 * self.k + 1, 20)) if ncv is None else int(ncv)
+        self.ncv = basis_size(ncv, self.k, n)
         self.which, self.mode, self.seed = which, mode, seed
         self.sigma = None if sigma is None else float(np.real(sigma))
         self.rtol, self.atol = float(rtol), float(atol)
@@ -304,7 +302,9 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             stuck = worst <= eps**0.5 and since > 0 and since % LOOK == 0
             over = restarts >= self.maxiter or basis.complete or (stuck and since >= GIVE_UP)
             if done.all() or over or stuck:
-                found = self._true_pairs(basis, operator, values[wanted], Y[:, wanted])
+                # without entries and a transformation, Ritz values tell how large A is
+                seen = largest if self.sigma is None and self.B is None else 0.0
+                found = self._true_pairs(basis, operator, values[wanted], Y[:, wanted], seen)
                 missed = found.norms > found.limits
                 if over or tolerance < 1e-3 * eps or not missed.any():
                     return replace(found, restarts=restarts, history=history)
@@ -317,14 +317,14 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             restarts += 1
 
     def _true_pairs(
-        self, basis: KrylovBasis, operator: _Transformed, values: Numbers, Y: Numbers
+        self, basis: KrylovBasis, operator: _Transformed, values: Numbers, Y: Numbers, seen: float
     ) -> _Found:
         """Return pairs of the pencil with the norms of their residuals."""
         X, transformed = basis.combined(Y), values
         if operator.rescaled:
             self._normalize(X)
         values = operator.original(values)
-        norms, limits = self.judged(X, values)
+        norms, limits = self.judged(X, values, seen)
         if self.sigma is not None and np.any(norms > limits) and np.all(transformed):
             purified = operator.purified(X, transformed)
             self._normalize(purified)

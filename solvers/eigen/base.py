@@ -76,7 +76,7 @@ class EigenSolver:
             )
         return int(k)
 
-    def judged(self, X: Array, values: Numbers) -> tuple[Numbers, Numbers]:
+    def judged(self, X: Array, values: Numbers, seen: float = 0.0) -> tuple[Numbers, Numbers]:
         """Return the norms of the true residuals of pairs, and what they have to reach."""
         executor, k = self.executor, int(X.shape[1])
         real = real_dtype(X.dtype)
@@ -88,18 +88,20 @@ class EigenSolver:
             self.B.astype(X.dtype)._multiply(X, BX, 1.0, 0.0)
         norms, sizes = residual.norms(executor, AX, BX, AX, values.astype(real))
         assert norms.size == k
-        return norms, self.thresholds(values, sizes, X.dtype)
+        return norms, self.thresholds(values, sizes, X.dtype, seen)
 
-    def thresholds(self, values: Numbers, sizes: Numbers, dtype: Any) -> Numbers:
+    def thresholds(self, values: Numbers, sizes: Numbers, dtype: Any, seen: float = 0.0) -> Numbers:
         """Return what the norms of residuals have to reach; ``sizes`` are those of ``B x``.
 
         A residual that is rounding, that of a matrix which differs from ``A`` by its rounding, is
-        small enough whatever was asked for.
+        small enough whatever was asked for. Of an operator without entries the norm is not known:
+        ``seen`` is what has been seen of it.
         """
         version = tuple(getattr(op, "_values_version", 0) for op in (self.A, self.B))
         if self._scale is None or self._scale[0] != version:
             self._scale = version, size_of(self.A), size_of(self.B)
         _, of_A, of_B = self._scale
+        of_A = of_A or seen
         rounding = ROUNDING * float(np.finfo(dtype).eps) * (of_A + np.abs(values) * of_B)
         return np.maximum(np.maximum(self.rtol * np.abs(values) * sizes, self.atol), rounding)
 
@@ -125,3 +127,21 @@ def require_tolerances(rtol: Any, atol: Any, maxiter: Any) -> None:
             fits = False
         if not fits or (name == "maxiter" and value % 1):
             raise InvalidArgument(f"{name}: expected a number of at least 0, got {value!r}")
+
+
+def basis_size(ncv: Any, k: int, most: int) -> int:
+    """Return how many vectors a basis has from which ``k`` pairs are wanted.
+
+    Raises
+    ------
+    InvalidArgument
+        If ``ncv`` is no integer above ``k`` and up to ``most``; None is a default.
+    """
+    if ncv is None:
+        return min(most, max(2 * k + 1, 20))
+    whole = isinstance(ncv, (int, np.integer)) and not isinstance(ncv, bool)
+    if not whole or not (k < ncv <= most or ncv == k == most):
+        raise InvalidArgument(
+            f"ncv: expected an integer above k = {k} and up to {most}, got {ncv!r}"
+        )
+    return int(ncv)

@@ -33,6 +33,13 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "test_verbosity": "what did not converge is said in our words",
         "test_inplace_warning": "nothing of the caller's is computed in place",
         "test_maxit": "our words of what did not converge; no postprocessing in the history",
+        "test_symmetric_no_convergence": "what did not converge is NotConverged, with its result",
+        "test_eigsh_for_k_greater": "the matrix is not symmetric there, and found not to be solved",
+        "test_reentering": "the operator is not linear there, and found not to be solved",
+        "Test_SVDS_ARPACK::test_svd_maxiter": "what did not converge is NotConverged",
+        "Test_SVDS_ARPACK::test_svds_parameter_tol": "a solve ends when it has met its tolerance",
+        "Test_SVDS_ARPACK::test_svds_input_validation_*": "errors are in our words",
+        "Test_SVDS_once::test_svds_input_validation_solver[*": "there is one method: none is named",
     },
     "test_pyamg_krylov": {
         "TestStoppingCriteria::test_stoppingcriteria": (

@@ -424,3 +424,22 @@ def test_products_write_into_a_part_of_a_block(on, rng):
     after = np.array(on.to_host(block))
     np.testing.assert_allclose(after[:, 3:5], S @ before[:, :2])
     np.testing.assert_array_equal(after[:, [0, 1, 2, 5]], before[:, [0, 1, 2, 5]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_an_eigenvalue_of_zero_is_found_of_an_operator_without_entries(on, dtype):
+    A = wl.Csr(np.diag(np.arange(40.0)).astype(dtype), executor=on)
+    plain = wl.LinearOperator(A.shape, lambda x: A @ x, dtype=dtype, executor=on)
+    result = wl.solvers.Lanczos(plain, k=3, which="SA").solve()
+    assert result.converged, result.reason
+    np.testing.assert_allclose(result.eigenvalues, [0, 1, 2], atol=1e3 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("ncv", [4.5, "8", True, 2, 41])
+def test_a_basis_has_a_number_of_vectors(ncv):
+    A = wl.Csr(np.diag(np.arange(1.0, 41.0)))
+    for function in (wl.linalg.eigsh, wl.linalg.svds):
+        with pytest.raises(wl.errors.InvalidArgument, match="ncv"):
+            function(A, k=3, ncv=ncv)
+        with pytest.raises(wl.errors.InvalidArgument, match="expected a number"):
+            function(A, k=3, tol="low")
