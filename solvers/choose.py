@@ -135,12 +135,12 @@ def solve(
     add up to nearly zero. Algebraic multigrid is then tried with CG: at once if the matrix is large
     (64,000 rows on devices, 3.4 million on hosts), else after 500 iterations with Jacobi (1000 on
     devices), which are sooner done than multigrid's set-up.
-    If neither ``maxiter`` nor ``stop`` limits the work, nor ``M`` is given, incomplete factors come
-    next: ``Ic`` for CG (on devices a polynomial of degree 4), ``Ilu`` for the others, as the matrix
-    is and with its rows matched to a diagonal of the largest product. Then comes the direct solver,
-    on the host, if a dense matrix of this size took at most 512 MiB, or factors with the fill of a
-    grid in space took at most 4 GiB. Then come all methods that ran into their
-    limit, with the whole budget, and the others. So a system that one of the methods solves by
+    If neither ``stop`` nor ``M`` is given, incomplete factors come next: ``Ic`` for CG (on devices
+    a polynomial of degree 4), ``Ilu`` for the others, as the matrix is and with its rows matched to
+    a diagonal of the largest product. If ``maxiter`` is not given either, then comes the direct
+    solver, on the host, if a dense matrix of this size took at most 512 MiB, or factors with the
+    fill of a grid in space took at most 4 GiB. Then come all methods that ran into their limit,
+    with the whole budget, and the others. So a system that one of the methods solves by
     itself, with the same tolerance, ``M`` and ``maxiter``, is solved here too. Without ``maxiter``
     and ``stop`` only the first method has ``10 n`` iterations whatever happens, and of the others
     those whose residual falls fast enough for it.
@@ -183,7 +183,9 @@ def solve(
     about_M += _about_restart(choices[0], restart, operator.shape[0])
     if method == "auto":
         limited = maxiter is not None or stop is not None
-        factored = [] if limited or not _is_auto(M) else _factored(methods, facts, operator, length)
+        # what a set-up takes is no iteration, and it ends at no limit on time
+        factors = _is_auto(M) and stop is None
+        factored = _factored(methods, facts, operator, length) if factors else []
         choices = _in_turn(choices, factored, operator, b, restart, unlimited=not limited)
         if _is_auto(M) and facts is not None and facts.looks_elliptic:
             choices, about_M = _with_multigrid(choices, facts, operator, about_M)

@@ -186,7 +186,8 @@ def test_the_budget_is_that_of_each_attempt(on):
     assert not result.converged and result.iterations == 4
     assert result.notes[-1].startswith("the best is that of ")
     tried = [note for note in result.notes if "ended with not converged after 4" in note]
-    assert len(tried) == 7  # four methods, with and without Jacobi; the last has no successor
+    # four methods, with and without Jacobi, two with factors; the last has no successor
+    assert len(tried) == 9
 
 
 def test_short_attempts_are_continued_with_the_whole_budget(on, monkeypatch):
@@ -262,7 +263,17 @@ def test_no_direct_solver_where_the_work_is_limited():
     S = wl.Csr(chemistry(150))
     for limit in ({"maxiter": 5}, {"stop": wl.stop.RelativeResidual(1e-9) | wl.stop.Iterations(5)}):
         result = wl.solve(S, np.ones(150), **limit)
-        assert not result.converged and not any("direct" in note for note in result.notes)
+        assert result.iterations <= 5
+        assert not any("direct" in note for note in result.notes)
+
+
+def test_incomplete_factors_are_tried_within_a_limit_on_iterations(on):
+    S = chemistry(60) @ np.diag(np.geomspace(1.0, 1e7, 60))
+    result = wl.solve(wl.Csr(S, executor=on), S @ np.ones(60), rtol=1e-10, restart=10, maxiter=30)
+    assert result.converged and "ilu" in result.notes[-1]
+    stop = wl.stop.RelativeResidual(1e-10) | wl.stop.Time(10.0) | wl.stop.Iterations(30)
+    result = wl.solve(wl.Csr(S, executor=on), S @ np.ones(60), restart=10, stop=stop)
+    assert not any("ilu" in note for note in result.notes)
 
 
 def test_of_attempts_that_fail_the_best_counts(on):
