@@ -50,7 +50,7 @@ def test_a_solve_that_does_not_converge_ends_with_1_and_the_reason(wollemi, inde
 
 
 def test_too_few_iterations_are_not_enough(wollemi, laplacian):
-    ended = wollemi("solve", laplacian, "--maxiter", "1", *REFERENCE)
+    ended = wollemi("solve", laplacian, "--method", "cg", "--maxiter", "1", *REFERENCE)
     assert ended.status == NOT_CONVERGED
     assert "iteration limit" in ended.out
 
