@@ -1,22 +1,9 @@
-// Words for groups of lanes that share a table in shared memory: how they meet, and atomic
+// Words for groups of lanes that share a table in shared memory: their barrier, and atomic
 // operations on its cells. Part of the dialect of lanes.hpp, for the few kernels that need it.
 #pragma once
 #include "lanes.hpp"
 
 namespace wl {
-
-// All lanes of my wave come here, and see what the others have stored in shared memory before.
-#if defined(WL_CUDA) || defined(WL_LOCKSTEP)
-WL_DEVICE void meet_in_wave() { __syncwarp(); }
-#elif defined(WL_HIP)
-WL_DEVICE void meet_in_wave() {
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
-  __builtin_amdgcn_wave_barrier();
-  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
-}
-#else
-WL_DEVICE void meet_in_wave() { sycl::group_barrier(this_item::get_sub_group()); }
-#endif
 
 // Stores `desired` in a cell if that holds `expected`; returns what it held. `add_to_cell` adds,
 // and returns what was there before.
@@ -62,14 +49,14 @@ struct lane_group {
 
   WL_DEVICE static int lane(const item& it) { return it.thread() % LANES; }
   WL_DEVICE static int number(const item& it) { return it.thread() / LANES; }
-  WL_DEVICE static void meet(const item& it) {
+  WL_DEVICE static void barrier(const item& it) {
     if constexpr (in_wave)
-      meet_in_wave();
+      wave_barrier();
     else
       it.barrier();
   }
-  // Whether some lane of those that meet says so. In a block that is one group, all must say the
-  // same.
+  // Whether some lane of those in the same barrier says so. In a block that is one group, all
+  // must say the same.
   WL_DEVICE static bool some(bool vote) {
     if constexpr (in_wave)
       return ballot(vote) != 0;

@@ -205,6 +205,19 @@ WL_DEVICE S sum_of_block(const item& it, S value) {
   return value;
 }
 
+// Lanes of my wave wait for each other here, and see what the others have stored before.
+#if defined(WL_CUDA) || defined(WL_LOCKSTEP)
+WL_DEVICE void wave_barrier() { __syncwarp(); }
+#elif defined(WL_HIP)
+WL_DEVICE void wave_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+#else
+WL_DEVICE void wave_barrier() { sycl::group_barrier(this_item::get_sub_group()); }
+#endif
+
 // ---------------------------------------------------------------- between blocks
 
 #if defined(WL_SYCL)
@@ -225,12 +238,6 @@ inline i32 fetch_add(i32* counter, i32 by) {
 }
 #else
 WL_DEVICE void fence() { __threadfence(); }
-// What a lane of a wave wrote before is seen by the others after.
-#if defined(WL_HIP)
-WL_DEVICE void wave_barrier() { __builtin_amdgcn_wave_barrier(); }
-#else
-WL_DEVICE void wave_barrier() { __syncwarp(); }
-#endif
 WL_DEVICE i32 fetch_add(i32* counter, i32 by) { return atomicAdd(counter, by); }
 #endif
 

@@ -133,7 +133,7 @@ WL_DEVICE void count_product(const item& it, i64 count, i64 spread, const I* row
     const i64 row = inside ? (rows ? i64(rows[at]) : at) : 0;
     for (int j = lane; j < cells; j += LANES)
       table[j] = I(-1);
-    group::meet(it);
+    group::barrier(it);
     i32 found = 0;
     if (inside)
       for_named<LANES>(lane, int(spread), indptr[row], indptr[row + 1], indices, other_indptr,
@@ -146,7 +146,7 @@ WL_DEVICE void count_product(const item& it, i64 count, i64 spread, const I* row
     found = group::sum(it, found);
     if (inside && lane == 0)
       lengths[row] = I(found);
-    group::meet(it);
+    group::barrier(it);
   }
 }
 
@@ -178,7 +178,7 @@ WL_DEVICE void add_terms(const item& it, int spread, I begin, I end, const I* in
       for (int turn = 0; turn < parts; ++turn) {
         if (turn == part && at >= 0)
           sums[at] += term;
-        group::meet(it);
+        group::barrier(it);
       }
       f += I(spread);
     } while (parts == 1 && group::some(f - I(lane) < beyond));
@@ -213,13 +213,13 @@ WL_DEVICE void fill_product(const item& it, i64 count, i64 spread, const I* rows
       table[j] = I(-1);
     if (lane == 0)
       *listed = 0;
-    group::meet(it);
+    group::barrier(it);
     for_named<LANES>(lane, int(spread), begin, end, indices, other_indptr, other_indices,
                      [&](I column) {
                        if (put_column<cells>(table, column) == put::added)
                          list[add_to_cell(listed, 1)] = column;
                      });
-    group::meet(it);
+    group::barrier(it);
     const int length = int(*listed);
     const I first = inside ? target[row] : I(0);
     for (int j = lane; j < length; j += LANES) {
@@ -230,15 +230,15 @@ WL_DEVICE void fill_product(const item& it, i64 count, i64 spread, const I* rows
       table[rank] = column;
       new_indices[first + I(rank)] = column;
     }
-    group::meet(it);
+    group::barrier(it);
     for (int j = lane; j < length; j += LANES)
       sums[j] = T(0);
-    group::meet(it);
+    group::barrier(it);
     add_terms<LANES>(it, int(spread), begin, end, indices, values, other_indptr, other_indices,
                      other_values, table, length, sums);
     for (int j = lane; j < length; j += LANES)
       new_values[first + I(j)] = sums[j];
-    group::meet(it);
+    group::barrier(it);
   }
 }
 
@@ -268,12 +268,12 @@ WL_DEVICE void refill_product(const item& it, i64 count, i64 spread, const I* ro
       table[j] = places[first + I(j)];
       sums[j] = T(0);
     }
-    group::meet(it);
+    group::barrier(it);
     add_terms<LANES>(it, int(spread), begin, end, indices, values, other_indptr, other_indices,
                      other_values, table, length, sums);
     for (int j = lane; j < length; j += LANES)
       new_values[first + I(j)] = sums[j];
-    group::meet(it);
+    group::barrier(it);
   }
 }
 

@@ -48,7 +48,7 @@ WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, I* rows
       places[j] = order[begin + I(j)];
       row_of[j] = rows[begin + I(j)];
     }
-    group::meet(it);
+    group::barrier(it);
     for (int j = lane; j < length; j += lanes) {
       const I place = places[j];
       int rank = 0;
@@ -65,7 +65,7 @@ WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, I* rows
           order[to] = order[to - 1], rows[to] = rows[to - 1];
         order[to] = place, rows[to] = row;
       }
-    group::meet(it);
+    group::barrier(it);
   }
 }
 

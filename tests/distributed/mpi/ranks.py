@@ -90,11 +90,13 @@ def reproducible(group: Any) -> None:
 def interrupt(group: Any) -> None:
     n = 4000
     A = wl.distribute(line(n) - 0.5 * sp.eye_array(n), group)
+    cg = wl.solvers.Cg(A, rtol=1e-15, maxiter=10**7)
+    b = np.random.default_rng(1).standard_normal(n)
+    wl.solvers.Cg(A, maxiter=1).solve(b)  # imports all of it: Ctrl-C comes while it iterates
     if group.rank == group.size - 1:
         threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    cg = wl.solvers.Cg(A, rtol=1e-15, maxiter=10**7)
     try:
-        cg.solve(np.random.default_rng(1).standard_normal(n))
+        cg.solve(b)
     except wl.errors.SolveInterrupted as error:
         result: Any = error.result
         assert len(set(group.links.all(result.iterations))) == 1

@@ -1,11 +1,13 @@
-// A wave of 64 lanes on an NVIDIA GPU: two warps that meet at a barrier of their own. The kernels'
-// text is the dialect of HIP, unchanged; these are the two words in which lanes talk.
+// A wave of 64 lanes on an NVIDIA GPU: two warps with a barrier of their own. The kernels'
+// text is the dialect of HIP, unchanged; these are the words in which lanes talk.
 #pragma once
+#define __builtin_amdgcn_wave_barrier wl_pair_barrier
+#define __builtin_amdgcn_fence(order, scope) __threadfence_block()
 #define __shfl wl_pair_shfl
 #define __ballot wl_pair_ballot
 
 // A block has 16 barriers; number 0 is __syncthreads.
-__device__ __forceinline__ void wl_pair_meet() {
+__device__ __forceinline__ void wl_pair_barrier() {
   const unsigned pair = threadIdx.x / 64;
   asm volatile("barrier.sync %0, 64;" ::"r"(pair + 1) : "memory");
 }
@@ -13,9 +15,9 @@ __device__ __forceinline__ void wl_pair_meet() {
 __device__ __forceinline__ int wl_pair_shfl(int word, int from) {
   __shared__ int words[1024];
   words[threadIdx.x] = word;
-  wl_pair_meet();
+  wl_pair_barrier();
   const int taken = words[threadIdx.x / 64 * 64 + from];
-  wl_pair_meet();
+  wl_pair_barrier();
   return taken;
 }
 
@@ -24,8 +26,8 @@ __device__ __forceinline__ unsigned long long wl_pair_ballot(int vote) {
   const unsigned mine = __ballot_sync(0xffffffffu, vote);
   if (threadIdx.x % 32 == 0)
     halves[threadIdx.x / 32] = mine;
-  wl_pair_meet();
+  wl_pair_barrier();
   const unsigned low = halves[threadIdx.x / 64 * 2], high = halves[threadIdx.x / 64 * 2 + 1];
-  wl_pair_meet();
+  wl_pair_barrier();
   return (unsigned long long)(high) << 32 | low;
 }
