@@ -17,7 +17,7 @@ import numpy as np
 from wollemi.core import io
 from wollemi.core.errors import InvalidArgument
 
-from . import generators, standins, suitesparse
+from . import drawn, generators, standins, suitesparse
 from .generators import SEED, Csr, compressed, stencil5
 
 __all__ = ["CASES", "SEED", "Case", "Generator", "case", "cases", "grown", "stencil5"]
@@ -78,8 +78,8 @@ class Generator:
 
     def scaled(self, sizes: tuple[int, ...], factor: float) -> tuple[int, ...]:
         """Return sizes with about ``factor`` times the entries; a power of 0 leaves a size."""
-        if self.build is generators.rmat:  # the first is a logarithm
-            return round(sizes[0] + np.log2(factor)), _power(factor, 1.0, sizes[1])
+        if self.build in (generators.rmat, drawn.flat_rmat):  # the first is a logarithm
+            return round(sizes[0] + np.log2(factor)), _power(factor, 1.0, sizes[1]), *sizes[2:]
         return tuple(
             _power(factor, power, size) if power else size
             for size, power in zip(sizes, self.powers, strict=True)
@@ -104,6 +104,12 @@ CASES = {
     "pruned": Generator(generators.pruned, (2048, 2048, 90), (1 / 2, 1 / 2, 0.0)),
     "weights": Generator(generators.weights, (4096, 4096, 90), (1 / 2, 1 / 2, 0.0)),
     "hypersparse": Generator(generators.hypersparse, (4_000_000, 1_000_000), (1.0, 1.0)),
+    "dense-blocks": Generator(drawn.dense_blocks, (64, 500, 1), (1.0, 0.0, 0.0)),
+    "lognormal": Generator(drawn.lognormal, (200_000, 20, 1), (1.0, 0.0, 0.0)),
+    "two-sorts": Generator(drawn.two_sorts, (300_000, 8, 1), (1.0, 0.0, 0.0)),
+    "flat-rmat": Generator(drawn.flat_rmat, (18, 4_000_000, 1), (0.0, 1.0, 0.0)),
+    "tetrahedra": Generator(drawn.tetrahedra, (100_000, 1), (1.0, 0.0)),
+    "shuffled": Generator(drawn.shuffled, (100, 1), (1 / 3, 0.0)),
 }
 
 #: The prefixes of other names: stand-ins, and the SuiteSparse collection.

@@ -176,6 +176,9 @@ def suite(
     iterations: Annotated[
         int | None, typer.Option(help="Iterations of a timed solve.", min=1)
     ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Draw the matrices of the suite shapes by another seed.", min=1)
+    ] = 1,
     minutes: Annotated[
         float | None, typer.Option(help="Start no case after so many minutes; the rest is skipped.")
     ] = None,
@@ -190,7 +193,8 @@ def suite(
 
     def measure(where: Executor, peers: Sequence[Peer], runners: Runners) -> Iterator[Record]:
         limit = float("inf") if minutes is None else 60 * minutes
-        options = {"scale": scale, "iterations": iterations, "settings": settings}
+        options: dict[str, Any] = {"scale": scale, "iterations": iterations, "seed": seed}
+        options["settings"] = settings
         yield from runs.several(chosen, where, peers, runners, limit, **options)
 
     _report(measure, how)

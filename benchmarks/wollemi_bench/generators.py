@@ -86,8 +86,15 @@ def circuit(n: int) -> Csr:
 
 def rmat(scale: int, entries: int) -> Csr:
     """Return a power-law graph of 2^scale nodes (R-MAT) with that many distinct edges."""
-    rng = np.random.default_rng(SEED)
-    _, b, c, d = RMAT
+    return recursive(scale, entries, RMAT, SEED)
+
+
+def recursive(
+    scale: int, entries: int, quadrants: tuple[float, float, float, float], seed: int
+) -> Csr:
+    """Return a graph whose edges fall into quadrants of quadrants with these probabilities."""
+    rng = np.random.default_rng(seed)
+    _, b, c, d = quadrants
     keys = np.empty(0, np.int64)
     while keys.size < entries:
         drawn = np.zeros((2, entries), np.int64)

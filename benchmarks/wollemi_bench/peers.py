@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, files, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,9 @@ from wollemi.core.executor import Executor
 
 from .clocks import Capture
 from .memory import Meter, NoMeter
+
+if TYPE_CHECKING:
+    from .sides import Side
 
 #: A dense matrix of this many entries is still compared with, 1 GB in float32, if it has no more
 #: zeros than this for each entry: above them nobody would think of it.
@@ -79,7 +82,7 @@ class Peer(ABC):
         return False
 
     def has(self, kind: str) -> bool:
-        """Whether it takes part in a kind of contest at all: ``spmv``, ``solve`` or ``ml``."""
+        """Whether it takes part in a kind of contest: ``spmv``, ``solve``, ``ml``, ``side``."""
         return getattr(type(self), kind) is not getattr(Peer, kind)
 
     def ml(
@@ -87,6 +90,10 @@ class Peer(ABC):
     ) -> dict[str, Callable[[], Any]]:
         """Return by name what computes spmm, sddmm or fusedmm."""
         raise Absent(f"its {operation} is not compared")
+
+    def side(self) -> Side:
+        """Return how it spells the work beside iterations."""
+        raise Absent("its work beside iterations is not compared")
 
     def meter(self) -> Meter:
         """Return what sees the memory that it takes of a GPU."""
@@ -175,6 +182,12 @@ class SciPy(Peer):
     def counts(self, method: str) -> bool:
         """Whether iterations of a method can be counted: SciPy calls back after each."""
         return True
+
+    def side(self) -> Side:
+        """Return SciPy's spelling."""
+        from .sides import Side
+
+        return Side()
 
 
 class Mkl(Peer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,14 @@ import scipy.sparse as sp
 from .clocks import capture_by_cupy, capture_by_torch
 from .memory import Meter, PoolMeter, TorchMeter
 from .peers import Absent, Peer, TorchTensors, version_of, worth_a_dense_product
+
+if TYPE_CHECKING:
+    from .sides import Side
+
+
+def without_tolerance(function: Callable[..., Any]) -> dict[str, float]:
+    """Return the option that makes a solver of CuPy do all iterations: tol before CuPy 14."""
+    return {"rtol" if "rtol" in signature(function).parameters else "tol": 0.0}
 
 
 class CuPy(Peer):
@@ -77,12 +85,16 @@ class CuPy(Peer):
             raise Absent(f"has no {method}")
         function = getattr(namespace, method)
         matrix, vector = self._placed(S), cupy.asarray(b)
-        more: dict[str, Any] = {"maxiter": iterations}
+        more: dict[str, Any] = {"maxiter": iterations, **without_tolerance(function)}
         if method == "gmres":
             more["restart"] = restart
-        # it was called tol before CuPy 14
-        more["rtol" if "rtol" in signature(function).parameters else "tol"] = 0.0
         return lambda: function(matrix, vector, **more)[0]
+
+    def side(self) -> Side:
+        """Return CuPy's spelling."""
+        from .sides import CuPySide
+
+        return CuPySide()
 
     def meter(self) -> Meter:
         """Return what sees CuPy's pool."""

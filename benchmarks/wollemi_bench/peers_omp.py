@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,9 @@ from wollemi.core.formats import Csr
 from wollemi.core.registry import executor as executor_by_name
 
 from .peers import Absent, Peer
+
+if TYPE_CHECKING:
+    from .sides import Side
 
 
 class Omp(Peer):
@@ -40,6 +43,12 @@ class Omp(Peer):
         A = Csr(S, executor=self._executor())
         y = np.zeros(S.shape[0], S.dtype)
         return lambda: A.apply(x, out=y)
+
+    def side(self) -> Side:
+        """Return our spelling."""
+        from .sides import Ours
+
+        return Ours(self._executor())
 
     def solve(
         self,

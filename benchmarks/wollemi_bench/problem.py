@@ -82,6 +82,8 @@ class Offer:
         On a GPU: what captures calls for replay, if they can be captured.
     host_clock : bool
         On a GPU: time by the host's clock, because calls wait for the device themselves.
+    told : bool
+        Calls return their own seconds.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Offer:
     finish: Callable[[Any, Facts], None] = field(default=lambda result, facts: None)
     capture: Capture | None = None
     host_clock: bool = False
+    told: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ class Problem(ABC):
     format : str
         Of our matrix.
     kind : str
-        What it asks of peers, ``spmv``, ``solve`` or ``ml``; "" if that is nothing of the kind.
+        What it asks of peers: ``spmv``, ``solve``, ``ml``, ``side``; "" if it is none of them.
     per : int
         Iterations in a call: times, bytes and flops of records are those of one.
     notes : sequence of str

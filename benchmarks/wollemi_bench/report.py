@@ -73,9 +73,10 @@ class Record:
         Which of our kernels ran; "" for others.
     caches : {"warm", "cold"}
         Whether the operands were in the caches as far as they fit.
-    method : {"wall", "events", "graph", "slope"}
+    method : {"wall", "events", "graph", "slope", "told"}
         By which clock: the host's over a batch of calls, the device's events around such a batch,
-        those around replays of a captured graph, or the difference of long and short solves.
+        those around replays of a captured graph, the difference of long and short solves, or what
+        a process of the call's own says.
     process : {"own", "shared"}
         Whether the contender had a process to itself.
     setup_seconds : float or None

@@ -17,7 +17,7 @@ from .measure import held
 from .peers import Peer
 from .problem import GPUS, OURS, Problem
 from .report import Record
-from .suites import Job, suite, tasks_of
+from .suites import DRAWN, Job, suite, tasks_of
 from .task import Maker, Task
 from .worker import Runners
 
@@ -30,6 +30,7 @@ def run(
     *,
     scale: int | None = None,
     iterations: int | None = None,
+    seed: int = DRAWN,
     settings: Settings | None = None,
     seconds: float | None = None,
     helpers: prefetch.Helpers | None = None,
@@ -47,6 +48,8 @@ def run(
     iterations : int, optional
         Of a solve; by default those of the suite divided by the scale, but not below a cycle of
         GMRES.
+    seed : int
+        Of families that are drawn from.
     settings : Settings, optional
         How long to measure.
     seconds : float, optional
@@ -58,7 +61,7 @@ def run(
     named = suite(name)
     how = settings or named.settings(executor)
     asked = [peer for peer in peers if peer.name not in named.without]
-    work = planned(name, executor, scale, iterations)
+    work = planned(name, executor, scale, iterations, seed)
     tasks = [task for _, task in work]
     problems = Maker().problems(tasks) if helpers is None else prefetch.problems(tasks, helpers)
     sizes: dict[str, Size] = {}
@@ -85,7 +88,11 @@ def run(
 
 
 def planned(
-    name: str, executor: Executor, scale: int | None = None, iterations: int | None = None
+    name: str,
+    executor: Executor,
+    scale: int | None = None,
+    iterations: int | None = None,
+    seed: int = DRAWN,
 ) -> list[tuple[Job, Task]]:
     """Return the contests of a suite, those of a matrix one after the other."""
     named = suite(name)
@@ -94,7 +101,7 @@ def planned(
         iterations = max(solve.ITERATIONS, named.iterations // scale)
     by_matrix: dict[tuple[Case, str], list[tuple[Job, Task]]] = {}
     for job in named.jobs(scale, iterations):
-        for task in tasks_of(job):
+        for task in tasks_of(job, seed):
             by_matrix.setdefault((task.case, task.dtype), []).append((job, task))
     return [one for those in by_matrix.values() for one in those]
 
@@ -161,7 +168,7 @@ def several(
     with ExitStack() as ended:
         helpers = None
         if executor.backend in GPUS:
-            sizes = {key: options.get(key) for key in ("scale", "iterations")}
+            sizes = {k: options[k] for k in ("scale", "iterations", "seed") if k in options}
             tasks = [task for name in names for _, task in planned(name, executor, **sizes)]
             prefetch.rehearse(tasks, executor, peers)
             helpers = prefetch.Helpers(prefetch.spare_cores(prefetch.MOST_MAKERS))

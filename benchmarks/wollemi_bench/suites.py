@@ -14,7 +14,7 @@ from typing import Any
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.executor import Executor
 
-from . import ml, solve, spmv
+from . import ml, solve, spmv, work
 from .cases import Case, cases, grown
 from .contest import Settings
 from .problem import GPUS
@@ -36,6 +36,9 @@ BATCHES = 7
 #: needs a tenth of a second for a call has fewer.
 GPU_BUDGET = 2.0
 
+#: The seed of families that are drawn from, if no other is asked for.
+DRAWN = 1
+
 #: Processes that compute beside a CPU's contenders: one for each core of the records' machine.
 BUSY = 2
 
@@ -47,7 +50,7 @@ class Job:
     Attributes
     ----------
     operation : str
-        ``spmv``, ``solve``, ``overhead``, ``spmm``, ``sddmm`` or ``fusedmm``.
+        ``spmv``, ``solve``, ``overhead``, ``spmm``, ``sddmm``, ``fusedmm``, ``work`` or ``first``.
     names : tuple of str
         Of cases.
     options : dict
@@ -56,6 +59,8 @@ class Job:
         Over sizes; with cold caches.
     busy : int
         On a CPU, timed again beside so many busy processes.
+    drawn : bool
+        The seed of the run is the last number of each case.
     """
 
     operation: str
@@ -64,6 +69,7 @@ class Job:
     grow: bool = False
     cold: bool = False
     busy: int = 0
+    drawn: bool = False
 
 
 @dataclass(frozen=True)
@@ -211,6 +217,49 @@ def _sddmm(scale: int, iterations: int) -> list[Job]:
     return [Job("sddmm", names, {"columns": (32, 128, 256, 512), "every_kernel": True})]
 
 
+def _first_minutes(scale: int, iterations: int) -> list[Job]:
+    del iterations
+    rows, side = 2_000_000 // scale, round((1_000_000 / scale) ** (1 / 3))
+    small = ("stencil5:32", f"stencil7:{side}")
+    return [
+        Job("first", (f"two-sorts:{rows // 4},8,1", f"stencil7:{side}")),
+        Job("spmv", ("stencil5:32", "stencil5:100")),
+        Job("work", small, {"pieces": ("fixed",)}),
+        Job("solve", ("stencil7:16", "stencil7:32"), {"methods": ("cg",)}),
+    ]
+
+
+def _structure(scale: int, iterations: int) -> list[Job]:
+    del iterations
+    n = 1_000_000 // scale
+    names = (f"stencil7:{round(n ** (1 / 3))}", f"uniform:{n // 2},{n // 2},{4 * n}")
+    return [Job("work", names, {"pieces": ("structure",)})]
+
+
+def _shapes(scale: int, iterations: int) -> list[Job]:
+    del iterations
+    names = (
+        f"dense-blocks:{max(64 // scale, 1)},500",
+        f"lognormal:{1_000_000 // scale},20",
+        f"two-sorts:{1_500_000 // scale},8",
+        f"flat-rmat:18,{4_000_000 // scale}",
+        f"tetrahedra:{400_000 // scale}",
+        f"shuffled:{round(100 / scale ** (1 / 3))}",
+    )
+    return [Job("spmv", names, drawn=True)]
+
+
+def _everything(scale: int, iterations: int) -> list[Job]:
+    del iterations
+    n = 1_000_000 // scale
+    names = (f"stencil7:{round(n ** (1 / 3))}", f"uniform:{n // 2},{n // 2},{5 * n}")
+    every = [Job("work", names, {"pieces": ("product",)})]
+    for dtype in ("float32", "complex128"):
+        some = ("product/ell", "product/coo", "product/block, C order", "product/A.T @ x")
+        every.append(Job("work", names[:1], {"pieces": some, "dtype": dtype}))
+    return every
+
+
 def _paper(source: str, hardware: str, figure: str, **value: Any) -> dict[str, Any]:
     return {"source": source, "hardware": hardware, "figure": figure, "value": None} | value
 
@@ -221,6 +270,31 @@ SUITES = {
         _usual,
         cpu=4,
         weight=4.0,
+    ),
+    "first-minutes": Suite(
+        "first calls with empty caches, small products and solves: what does not grow with work",
+        _first_minutes,
+        cpu=8,
+        weight=2.0,
+    ),
+    "structure": Suite(
+        "sparse products, sums, transposes, coordinates, files",
+        _structure,
+        cpu=4,
+        weight=1.0,
+    ),
+    "shapes": Suite(
+        "SpMV on families that a seed draws from: no rule was made for them",
+        _shapes,
+        cpu=4,
+        weight=1.0,
+    ),
+    "everything": Suite(
+        "products by every format, orientation and order of a block",
+        _everything,
+        cpu=4,
+        weight=1.0,
+        budget=1.0,
     ),
     "growth": Suite("times over sizes", _growth, weight=1.5, budget=1.0, without=("jax",)),
     "ginkgo-port": Suite(
@@ -309,19 +383,25 @@ def suite(name: str) -> Suite:
     return SUITES[name]
 
 
-def chosen(job: Job) -> list[Case]:
+def chosen(job: Job, seed: int = DRAWN) -> list[Case]:
     """Return the cases of a job; raises InvalidArgument if a name is none."""
+    if job.drawn:
+        return cases([f"{name},{seed}" for name in job.names])
     if job.grow:
         return [one for name in job.names for one in grown(name)]
     return cases(list(job.names))
 
 
-def tasks_of(job: Job) -> list[Task]:
-    """Return the contests of a job."""
+def tasks_of(job: Job, seed: int = DRAWN) -> list[Task]:
+    """Return the contests of a job; of a family that is drawn from, those of a seed."""
     if job.operation == "overhead":
         return solve.overhead()
     if job.operation == "spmv":
-        return spmv.tasks(chosen(job), **job.options)
+        return spmv.tasks(chosen(job, seed), **job.options)
+    if job.operation == "work":
+        return work.tasks(chosen(job), **job.options)
+    if job.operation == "first":
+        return work.first_calls(chosen(job))
     if job.operation == "solve":
         return solve.tasks(chosen(job), **job.options)
     return ml.tasks(job.operation, chosen(job), **job.options)

@@ -27,8 +27,14 @@ TINY = {
     "pruned": "30,40,90",
     "weights": "40,60,90",
     "hypersparse": "1000,50",
+    "dense-blocks": "3,4,1",
+    "lognormal": "100,5,1",
+    "two-sorts": "100,3,1",
+    "flat-rmat": "8,1000,1",
+    "tetrahedra": "50,1",
+    "shuffled": "4,1",
 }
-DEFINITE = ("stencil5", "stencil7", "stencil9", "stencil27", "fem", "circuit")
+DEFINITE = ("stencil5", "stencil7", "stencil9", "stencil27", "fem", "circuit", "tetrahedra")
 
 
 def tiny(family):
@@ -74,6 +80,20 @@ def test_finite_elements_come_in_blocks_of_three():
     S = tiny("fem")
     assert S.shape == (81, 81)
     assert S.tobsr((3, 3)).nnz == S.nnz
+
+
+@pytest.mark.parametrize("family", ["lognormal", "two-sorts", "flat-rmat", "shuffled"])
+def test_another_seed_draws_another_matrix(family):
+    sizes = TINY[family].rpartition(",")[0]
+    a, b = (case(f"{family}:{sizes},{seed}").matrix() for seed in (1, 2))
+    assert a.shape == b.shape
+    assert (a != b).nnz > 0
+
+
+def test_dense_blocks_are_full():
+    S = tiny("dense-blocks").toarray()
+    assert np.count_nonzero(S) == 3 * 16
+    assert np.all(S[4:8, 4:8] != 0)
 
 
 def test_a_circuit_has_few_long_rows():

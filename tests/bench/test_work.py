@@ -1,0 +1,59 @@
+"""Work beside iterations: every piece gives what SciPy's does, and wrong results are seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi_bench import case, first_call
+from wollemi_bench.sides import Ours, Side
+from wollemi_bench.work import WORK, FirstCall, Piecework, first_calls, tasks
+
+
+@pytest.mark.parametrize("name", WORK)
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+def test_every_piece_is_right_here(name, executor):
+    problem = Piecework(name, case("stencil5:12").matrix())
+    (offer,) = problem.ours(wl.core.registry.executor(executor))
+    assert problem.wrong(offer.to_host(offer.make()())) == ""
+
+
+@pytest.mark.parametrize("name", ["structure/A @ A", "structure/A.T by rows", "product/A.T @ x"])
+def test_a_result_of_something_else_is_wrong(name):
+    S = case("uniform:40,40,200").matrix()
+    problem = Piecework(name, S)
+    other = WORK["structure/A + A.T" if "structure" in name else "product/csc"]
+    result = other(Side(), problem.given)()
+    assert "off by" in problem.wrong(result)
+
+
+def test_calls_start_from_a_matrix_of_which_nothing_is_known():
+    side = Ours(wl.core.registry.executor("reference"))
+    A = side.csr(case("stencil5:4").matrix())
+    A.T @ np.ones(16)
+    fresh = side.fresh(A)
+    assert fresh.data is A.data
+    assert fresh._copies is not A._copies
+
+
+def test_a_first_call_tells_the_seconds_of_its_process(tmp_path):
+    problem = FirstCall("product", case("stencil5:4").matrix())
+    (offer,) = problem.ours(wl.core.registry.executor("reference"))
+    assert offer.told
+    assert 0 < offer.make()() < 60
+
+
+def test_a_first_call_that_fails_says_how(tmp_path):
+    with pytest.raises(RuntimeError, match="FileNotFoundError"):
+        first_call.seconds("product", "scipy", tmp_path / "none.npz")
+
+
+def test_pieces_are_asked_for_by_name_or_by_the_first_part_of_it():
+    some = [case("stencil5:4")]
+    assert [t.benchmark for t in tasks(some, pieces=("fixed", "product/ell"))] == [
+        "product/ell",
+        "fixed/cg, 1 iteration",
+        "fixed/solve",
+    ]
+    assert [t.benchmark for t in first_calls(some)] == ["first/product", "first/solve"]
