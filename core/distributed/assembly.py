@@ -25,14 +25,23 @@ class Blocks:
     Rows ``begin:end`` are the interior: its columns are those of the member. The columns of head
     and tail are numbered anew: first the member's own that occur there, ``touched``, then ghosts.
 
+    Parameters
+    ----------
+    partition : Partition
+        Who has which columns.
+    indptr : array of int64, shape (rows + 1,)
+        Where rows begin.
+    numbers : array of int64
+        Columns: those of the member from 0 on, and after them its ghosts.
+    ghosts : array of int64
+        The new numbers of the columns that belong to others, in rising order.
+
     Attributes
     ----------
     indptr, indices : arrays of the executor
-        Of all rows, one after the other, with those columns.
+        Of all rows, one after the other, with the columns of head, interior and tail.
     touched : array of the executor
         The member's columns that head and tail have.
-    ghosts : array of int64
-        The new numbers of the columns that belong to others, in rising order.
     """
 
     def __init__(
@@ -40,27 +49,27 @@ class Blocks:
         executor: Executor,
         partition: Partition,
         indptr: HostArray,
-        indices: HostArray,
+        numbers: HostArray,
+        ghosts: HostArray,
     ) -> None:
         links = executor.links
         assert links is not None
         self.column_partition, self.rank = partition, links.rank
         self.rows, self.columns = indptr.size - 1, partition.count(links.rank)
-        first = int(partition.offsets[links.rank])
-        places = partition.places(indices)
-        own = (places >= first) & (places < first + self.columns)
-        self.ghosts = np.unique(places[~own])
-        self.begin, self.end = _interior(indptr, own)
-        local = places - first
-        outer = np.ones(places.size, bool)
+        self.ghosts = ghosts
+        self.begin, self.end = _interior(indptr, numbers < self.columns)
+        outer = np.ones(numbers.size, bool)
         outer[indptr[self.begin] : indptr[self.end]] = False
-        touched = np.unique(local[outer & own])
-        ghosts = touched.size + np.searchsorted(self.ghosts, places)
-        inside = np.searchsorted(touched, local)
-        numbered = np.where(outer, np.where(own, inside, ghosts), local)
-        kind = index_dtype(max(self.columns, touched.size + self.ghosts.size, places.size))
+        beside = numbers[outer]
+        own = beside < self.columns
+        touched = np.unique(beside[own])
+        indices = numbers.copy()
+        indices[outer] = np.where(
+            own, np.searchsorted(touched, beside), touched.size + beside - self.columns
+        )
+        kind = index_dtype(max(self.columns, touched.size + ghosts.size, numbers.size))
         self.indptr = executor.from_host(indptr.astype(kind))
-        self.indices = executor.from_host(numbered.astype(kind))
+        self.indices = executor.from_host(indices.astype(kind))
         self.touched = executor.from_host(touched.astype(index_dtype(self.columns)))
         self.touched_rows = int(touched.size)
         self.halo = _halo(executor, links, partition, self.ghosts)
@@ -95,37 +104,55 @@ class Blocks:
         cuts = {0, self.begin, self.end, self.rows}
         return {at: int(self.indptr[at]) for at in cuts}
 
-    def _own(self, executor: Executor) -> tuple[HostArray, HostArray, HostArray]:
-        """Return pointers, columns by the member's numbers, and which are ghosts (by number)."""
+    def numbers(self, executor: Executor) -> tuple[HostArray, HostArray]:
+        """Return pointers, and columns: those of the member from 0 on, then its ghosts."""
         indptr = np.asarray(executor.to_host(self.indptr)).astype(np.int64)
         columns = np.array(executor.to_host(self.indices), np.int64)
         outer = np.ones(columns.size, bool)
         outer[indptr[self.begin] : indptr[self.end]] = False
         touched = np.asarray(executor.to_host(self.touched)).astype(np.int64)
-        named = np.concatenate([touched, -1 - np.arange(self.ghosts.size)])
+        named = np.concatenate([touched, self.columns + np.arange(self.ghosts.size)])
         columns[outer] = named[columns[outer]]
-        return indptr, columns, columns < 0
+        return indptr, columns
+
+    def places(self, executor: Executor) -> tuple[HostArray, HostArray]:
+        """Return pointers, and the new numbers of columns in the whole matrix."""
+        indptr, numbers = self.numbers(executor)
+        first = int(self.column_partition.offsets[self.rank])
+        away = numbers >= self.columns
+        made = numbers + first
+        made[away] = self.ghosts[numbers[away] - self.columns]
+        return indptr, made
 
     def global_columns(self, executor: Executor) -> tuple[HostArray, HostArray]:
         """Return pointers, and the columns that entries have in the whole matrix."""
-        indptr, columns, away = self._own(executor)
-        partition = self.column_partition
-        own = partition.rows(self.rank)
-        ghosts = self.ghosts if partition.numbers is None else partition.numbers[self.ghosts]
-        made = np.empty_like(columns)
-        made[away] = ghosts[-1 - columns[away]]
-        made[~away] = own[columns[~away]]
-        return indptr, made
+        indptr, places = self.places(executor)
+        numbers = self.column_partition.numbers
+        return indptr, places if numbers is None else numbers[places]
+
+    def extended(self, executor: Executor, data: Array) -> LocalCsr:
+        """Return all rows as a matrix whose columns are the member's own, then its ghosts."""
+        columns = self.columns + self.ghosts.size
+        indptr, numbers = self.numbers(executor)
+        kind = index_dtype(max(columns, numbers.size))
+        return LocalCsr._from_arrays(
+            executor,
+            (self.rows, columns),
+            data,
+            executor.from_host(numbers.astype(kind)),
+            executor.from_host(indptr.astype(kind)),
+        )
 
     def local(self, executor: Executor, data: Array) -> LocalCsr:
         """Return the block of the member's own columns."""
-        indptr, columns, away = self._own(executor)
-        if not away.any():
+        indptr, columns = self.numbers(executor)
+        own = columns < self.columns
+        if own.all():
             kept, values = columns, data
         else:
-            kept = columns[~away]
-            values = executor.from_host(np.asarray(executor.to_host(data))[~away])
-        before = np.concatenate([[0], np.cumsum(~away)])
+            kept = columns[own]
+            values = executor.from_host(np.asarray(executor.to_host(data))[own])
+        before = np.concatenate([[0], np.cumsum(own)])
         kind = index_dtype(max(self.columns, kept.size))
         return LocalCsr._from_arrays(
             executor,
@@ -170,11 +197,31 @@ def assembled(
     data: HostArray,
 ) -> Csr:
     """Return the matrix of a member's rows, with the columns of the whole matrix."""
+    values = executor.copy(executor.from_host(np.ascontiguousarray(data)))
+    places = column_partition.places(indices)
+    return of_places(executor, partition, column_partition, indptr, places, values)
+
+
+def of_places(
+    executor: Executor,
+    partition: Partition,
+    column_partition: Partition,
+    indptr: HostArray,
+    places: HostArray,
+    data: Array,
+) -> Csr:
+    """Return the matrix of a member's rows, with the new numbers of columns."""
     from .matrix import Csr
 
-    blocks = Blocks(executor, column_partition, indptr, indices)
-    values = executor.copy(executor.from_host(np.ascontiguousarray(data)))
-    return Csr(executor, partition, column_partition, blocks, values)
+    links = executor.links
+    assert links is not None
+    first, columns = int(column_partition.offsets[links.rank]), column_partition.count(links.rank)
+    numbers = places - first
+    away = (numbers < 0) | (numbers >= columns)
+    ghosts, numbers[away] = np.unique(places[away], return_inverse=True)
+    numbers[away] += columns
+    blocks = Blocks(executor, column_partition, indptr, numbers, ghosts)
+    return Csr(executor, partition, column_partition, blocks, data)
 
 
 def transposed_rows(

@@ -249,6 +249,10 @@ class Csr(LinOp):
         return found
 
     def _transposed(self, conjugate: bool) -> Csr:
+        if self.halo.idle:  # all entries stay with their members
+            turned = self.local.transpose()
+            data = turned.data.conj() if conjugate else turned.data
+            return self._of_own_columns(self.column_partition, self.partition, turned, data)
         rows = transposed_rows(
             self._links, self.partition, self.column_partition, *self._global_rows()
         )
@@ -270,6 +274,36 @@ class Csr(LinOp):
 
         indptr, columns, data = self._global_rows()
         return csr_array((data, columns, indptr), shape=(self.local_rows, self.shape[1]))
+
+    def _of_own_columns(
+        self, partition: Partition, column_partition: Partition, rows: LocalCsr, data: Array
+    ) -> Csr:
+        """Return the matrix of a member's rows that have columns of the member alone."""
+        to_host = self.executor.to_host
+        indptr, numbers = (np.asarray(to_host(a), np.int64) for a in (rows.indptr, rows.indices))
+        none = np.zeros(0, np.int64)
+        blocks = Blocks(self.executor, column_partition, indptr, numbers, none)
+        return Csr(self.executor, partition, column_partition, blocks, data)
+
+    @property
+    def extended(self) -> LocalCsr:
+        """The rows of this member as a matrix of its executor alone.
+
+        Its columns are the member's own, then its ghosts in their order.
+        """
+        found: LocalCsr | None = self._derived.get("extended")
+        if found is None:
+            alone = self.executor.as_member(None)
+            found = self._derived["extended"] = self._blocks.extended(alone, self.data)
+        return found
+
+    def _after(self, other: LinOp) -> LinOp:
+        """Return the product with another operator; that of matrices is a matrix."""
+        if isinstance(other, Csr):
+            from .products import matmul
+
+            return matmul(self, other)
+        return super()._after(other)
 
     @property
     def local(self) -> LocalCsr:

@@ -24,17 +24,11 @@ def overlapping_block(A: Csr) -> LocalCsr:
     The rows of ghosts come from the members that have them; all members must ask. Columns that are
     neither the member's nor ghosts of it are left out.
     """
-    links: Any = A.executor.links
-    own = A.host_rows()
-    send_rows = np.asarray(A.executor.to_host(A.halo.send_index)).astype(np.int64)
-    asked: list[Any] = [None] * links.size
-    for rank, begin, end in A.halo.sends:
-        rows = own[send_rows[begin:end]]
-        asked[rank] = (np.diff(rows.indptr), rows.indices, rows.data)
-    found = [rows for rows in links.alltoall(asked) if rows is not None]
-    lengths = np.concatenate([np.diff(own.indptr), *(rows[0] for rows in found)])
-    columns = np.concatenate([own.indices, *(rows[1] for rows in found)]).astype(np.int64)
-    data = np.concatenate([own.data, *(rows[2] for rows in found)])
+    indptr, own_columns, own_data = A._global_rows()
+    others = rows_of_ghosts(A, indptr, own_columns, own_data)
+    lengths = np.concatenate([np.diff(indptr), others[0]])
+    columns = np.concatenate([own_columns, others[1]])
+    data = np.concatenate([own_data, others[2]])
     numbers = _numbers(A, columns)
     rows_of = np.repeat(np.arange(lengths.size), lengths)
     kept = numbers >= 0
@@ -49,6 +43,38 @@ def overlapping_block(A: Csr) -> LocalCsr:
         executor.from_host(numbers[kept].astype(kind)),
         executor.from_host(np.concatenate([[0], np.cumsum(counts)]).astype(kind)),
     )
+
+
+def rows_of_ghosts(
+    A: Csr, indptr: HostArray, columns: HostArray, data: HostArray
+) -> tuple[HostArray, HostArray, HostArray]:
+    """Return the rows of the ghosts of a matrix, of which each member has its own; all must ask.
+
+    Parameters
+    ----------
+    A : Csr
+        Whose ghosts they are.
+    indptr, columns, data : arrays
+        The member's own rows: as many as it has of the vectors that ``A`` is applied to.
+
+    Returns
+    -------
+    lengths, columns, data : arrays
+        Of the rows of the ghosts, in their order.
+    """
+    links: Any = A.executor.links
+    sent = np.asarray(A.executor.to_host(A.halo.send_index)).astype(np.int64)
+    asked: list[Any] = [None] * links.size
+    for rank, begin, end in A.halo.sends:
+        rows = sent[begin:end]
+        counts = indptr[rows + 1] - indptr[rows]
+        before = np.cumsum(counts) - counts
+        entries = np.repeat(indptr[rows] - before, counts) + np.arange(int(counts.sum()))
+        asked[rank] = (counts, columns[entries], data[entries])
+    none = (np.zeros(0, np.int64), columns[:0], data[:0])
+    found = [none, *(rows for rows in links.alltoall(asked) if rows is not None)]
+    lengths, others, values = (np.concatenate([rows[i] for rows in found]) for i in range(3))
+    return lengths, others, values
 
 
 def _numbers(A: Csr, columns: HostArray) -> HostArray:

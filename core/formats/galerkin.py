@@ -12,7 +12,7 @@ from .base import Matrix
 from .csr import Csr
 
 
-def galerkin(P: Any, A: Any, R: Any = None) -> Csr:
+def galerkin(P: Any, A: Any, R: Any = None) -> Any:
     """Return ``R A P``, the operator of a coarser level, with ``R`` the adjoint of ``P``.
 
     Parameters
@@ -27,7 +27,8 @@ def galerkin(P: Any, A: Any, R: Any = None) -> Csr:
     Returns
     -------
     Csr, shape (m, m)
-        Rows are sorted; sums that cancel stay as zeros.
+        Rows are sorted; sums that cancel stay as zeros. Of matrices that a group shares, one that
+        it shares.
 
     Raises
     ------
@@ -48,6 +49,8 @@ def galerkin(P: Any, A: Any, R: Any = None) -> Csr:
 
     given = [as_linop(one) for one in (P, A) if one is not None]
     given += [] if R is None else [as_linop(R)]
+    if any(one.partition is not None for one in given):  # a group shares them
+        return (given[0].H if R is None else given[2]) @ (given[1] @ given[0])
     for one in given:
         if not isinstance(one, Matrix):
             raise InvalidArgument(f"galerkin needs matrices, got {type(one).__name__}")

@@ -151,3 +151,34 @@ def test_a_shared_matrix_says_that_its_values_have_the_dtype_that_it_computes_in
         A.stored("float32")
     x = np.linspace(0, 1, 20)
     np.testing.assert_array_equal(A.stored("float64") @ x, A @ x)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_products_of_matrices_have_the_bits_of_one_executor(kind: str, size: int, rng: Any) -> None:
+    S, P = scattered(40), sp.random_array((40, 13), density=0.2, rng=rng).tocsr()
+    alone, group = wl.Csr(S, executor=kind), wl.distributed.Group([kind] * size)
+    A, B = wl.distribute(S, group), wl.distribute(P, group)
+    expected = (alone @ wl.Csr(P, executor=kind)).to_scipy()
+    product = (A @ B).to_local()
+    np.testing.assert_array_equal(product.indptr, expected.indptr)
+    np.testing.assert_array_equal(product.indices, expected.indices)
+    np.testing.assert_array_equal(product.data, expected.data)
+    coarse = wl.galerkin(B, A)
+    expected = wl.galerkin(wl.Csr(P, executor=kind), alone).to_scipy()
+    np.testing.assert_array_equal(coarse.to_local().toarray(), expected.toarray())
+    x = rng.standard_normal(13)
+    np.testing.assert_allclose(coarse @ x, expected @ x, rtol=1e-13)
+
+
+def test_products_of_matrices_in_any_partition_and_dtype(kind: str, rng: Any) -> None:
+    S, T = scattered(40), scattered(40, seed=5).astype("complex64")
+    group = wl.distributed.Group([kind] * 3)
+    parted = wl.distributed.Partition.of_owners(np.arange(40) % 3, 3)
+    A, B = (wl.distribute(M, group, partition=parted) for M in (S, T))
+    product = (A @ B).to_local()
+    assert product.dtype == np.complex128
+    np.testing.assert_allclose(product.toarray(), (S @ T).toarray(), rtol=1e-12)
+    with pytest.raises(wl.errors.InvalidArgument, match=r"columns=B\.partition"):
+        A @ wl.distribute(T, group)
+    with pytest.raises(wl.errors.ShapeMismatch, match="no product of 40x40 and 20x20"):
+        A @ wl.distribute(line(20), group)
