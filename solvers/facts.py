@@ -46,8 +46,7 @@ class Facts:
         Values of the diagonal without an inverse: zeros, above all.
     balanced : int
         Rows whose entries nearly add up to zero, the diagonal positive and most others negative,
-        as a discretized elliptic equation has them; 0 where nobody asked, for small matrices and
-        those that a group shares.
+        as a discretized elliptic equation has them; 0 where nobody asked, for small matrices.
     """
 
     rows: int
@@ -99,9 +98,11 @@ def _facts_of_group(A: Any) -> Facts:
     with np.errstate(all="ignore"):
         excess = abs(own - mirrored) - SLACK * eps * sizes
     differs = bool(np.any(~(excess.data <= 0)))
-    told = A.executor.links.all((*counts, differs))
-    not_invertible, positive, mismatches = (sum(numbers) for numbers in zip(*told, strict=True))
-    return Facts(A.shape[0], mismatches == 0, positive, not_invertible)
+    balanced = _balanced(A.extended) if A.shape[0] >= LARGE else 0
+    told = A.executor.links.all((*counts, balanced, differs))
+    not_invertible, positive, balanced, mismatches = map(sum, zip(*told, strict=True))
+    found = Facts(A.shape[0], mismatches == 0, positive, not_invertible, balanced)
+    return found if found.may_be_definite else replace(found, balanced=0)
 
 
 def _counts_of_diagonal(A: Csr) -> tuple[int, int]:

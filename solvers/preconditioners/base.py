@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
-from ...core.formats import Matrix
+from ...core.formats import Csr, Matrix
 from ...core.linop import LinOp
 from ...core.operator import as_linop
 from ...core.settings import Configurable, Settings, settings_of
@@ -183,6 +183,16 @@ class Preconditioner(LinOp, metaclass=Configurable):
         if np.dtype(dtype) == self.dtype:
             return self
         return self._remade(lambda part: part.astype(dtype))
+
+
+def rows_of(A: Any) -> Csr:
+    """Return the rows of this executor with all their columns, its own ones first.
+
+    Of a matrix that a group shares they are those of a member, with its ghosts as further columns,
+    on an executor whose sums are its own.
+    """
+    rows: Csr = A.asformat("csr") if A.partition is None else A.extended
+    return rows.without_duplicates()
 
 
 def _is_recorded_alike(before: dict[str, Any], after: dict[str, Any]) -> bool:

@@ -11,8 +11,8 @@ from ...core.formats import Diagonal, Matrix
 from ...core.lazy import Temporary
 from ...core.operations import vector
 from .. import smoothing
-from ..spectrum import POWER_MARGIN, power_estimate, row_bound
-from .base import Preconditioner
+from ..spectrum import POWER_MARGIN, estimate, power_estimate, row_bound
+from .base import Preconditioner, rows_of
 from .jacobi import inverse_diagonal
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class Chebyshev(Preconditioner):
     """
 
     parts = ("A", "inverse")
+    over_groups = "products"
     updates_in_place = False  # recorded loops have the factors of the steps as constants
 
     A: Matrix
@@ -134,10 +135,13 @@ class Chebyshev(Preconditioner):
     def _upper_end(self, A: Matrix) -> float:
         if not isinstance(self._asked, str):
             return self._asked
-        S = A.asformat("csr").without_duplicates()
-        rows = row_bound(S)
+        S = rows_of(A)
+        links = None if A.partition is None else A.executor.links
+        rows = row_bound(S) if links is None else float(np.max(links.all(row_bound(S))))
         if self._asked == "rows" or (self._asked == "auto" and rows <= NEAR):
             return rows
+        if links is not None:  # its vectors are those of all members
+            return min(rows, estimate(A, self.inverse).radius)
         return min(rows, POWER_MARGIN * power_estimate(S))
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:

@@ -9,7 +9,7 @@ from ...core.errors import InvalidMatrix
 from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.rowwise import row_bounds
 from ...core.operations import coarsen
-from .base import Preconditioner
+from .base import Preconditioner, rows_of
 
 if TYPE_CHECKING:
     from ...core.executor import Array
@@ -48,6 +48,7 @@ class L1Jacobi(Preconditioner):
     """
 
     parts = ("inverse",)
+    over_groups = "products"
 
     inverse: Diagonal
 
@@ -58,7 +59,7 @@ class L1Jacobi(Preconditioner):
         self.inverse.update_values(self._inverted(A).data)
 
     def _inverted(self, A: Matrix) -> Diagonal:
-        S: Csr = A.asformat("csr").without_duplicates()
+        S = rows_of(A)
         executor, n = S.executor, S.shape[0]
         inverse = executor.allocate((n,), S.dtype)
         bad = executor.zeros((1,), "int64")
@@ -72,7 +73,7 @@ class L1Jacobi(Preconditioner):
                 f"L1Jacobi: the absolute values of row {row} add up to {host[row]} ({count} such "
                 "rows), which has no inverse"
             )
-        return Diagonal._from_arrays(executor, S.shape, inverse)
+        return Diagonal._from_arrays(A.executor, (n, n), inverse)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.inverse._apply(x, y, alpha, beta)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....core.dtypes import real_dtype
-from ....core.errors import InvalidArgument, ShapeMismatch
+from ....core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ....core.formats import Bsr, Csr, Matrix
-from ....core.formats.arithmetic import matmul
 from ....core.formats.galerkin import adjoint
 from ....core.operands import native
-from . import aggregation, classical
+from . import aggregation, classical, groups
 from .multigrid import Multigrid, Parts
 
 if TYPE_CHECKING:
     from ....core.executor import Array, Executor
+    from ....core.linop import LinOp
 
 KINDS = ("auto", "classical", "aggregation")
 
@@ -92,6 +93,12 @@ class Amg(Multigrid):
 
     For CG the cycle is Hermitian if the matrix is. ``print(M)`` shows the levels.
 
+    Of a matrix that a group shares, each member makes coarse rows or aggregates of its own rows
+    alone, and takes what couples them to others into account as if it were on the diagonal: so
+    interpolation needs no other member, and the constant is still interpolated as it is. A level of
+    at most 8,192 rows is gathered: every member has all further levels, and does their work. The
+    levels depend on the members, and iterations grow a little with their number.
+
     References
     ----------
     H. De Sterck, U. M. Yang, J. J. Heys, Reducing complexity in parallel algebraic multigrid
@@ -110,6 +117,8 @@ class Amg(Multigrid):
     >>> wl.solvers.Cg(A, M, rtol=1e-8).solve(np.ones(1600)).iterations <= 12
     True
     """
+
+    over_groups = "products"
 
     seconds: dict[str, float]
 
@@ -158,8 +167,16 @@ class Amg(Multigrid):
 
     # ---- set-up
 
+    #: Gathers a matrix and makes its further levels, where a group shares the first ones.
+    _gathering: Callable[[Any], LinOp]
+
     def _setup(self, A: Matrix) -> None:
         self.seconds = {}
+        if A.partition is not None and self.level_storage is not None:
+            raise UnsupportedOperation(
+                f"dtype={str(self.level_storage)!r}: a matrix that a group shares stores its "
+                "values in the dtype that it computes in; use dtype='float32'"
+            )
         super()._setup(A)
 
     def _hierarchy(self, A: Matrix) -> Parts:
@@ -169,13 +186,17 @@ class Amg(Multigrid):
         )
         near = self._near_null_space(A, size) if by_aggregates else None
         found: Parts = []
-        matrix: Csr = A.asformat("csr").without_duplicates()
-        while matrix.shape[0] > self.coarse_rows and len(found) < MOST_LEVELS:
+        shared = A.partition is not None
+        matrix: Any = A if shared else A.asformat("csr").without_duplicates()
+        while matrix.shape[0] > self._fewest(shared) and len(found) < MOST_LEVELS:
+            rows = groups.lumped(matrix) if shared else matrix
             if near is not None:
-                P, near = self._by_aggregates(matrix, near, size, len(found))
+                P, near = self._by_aggregates(rows, near, size, len(found))
                 size = int(near.shape[1])
             else:
-                P = self._classical(matrix)
+                P = self._classical(rows)
+            if shared:
+                P = groups.spread(P, matrix)
             if P.shape[1] == 0 or P.shape[1] > SLOWEST * matrix.shape[0]:
                 self.notes.append(
                     f"amg: level {len(found)} has {matrix.shape[0]} rows and would have "
@@ -184,10 +205,43 @@ class Amg(Multigrid):
                 break
             with self._timed("products"):
                 R = adjoint(P)
-                coarse = matmul(R, matmul(matrix, P))
+                coarse = R @ (matrix @ P)
             found.append((A if not found else matrix, P, R))
             matrix = coarse
+        if shared:
+            self._gathering = partial(self._further_levels, near, size, len(found))
         return [*found, (matrix if found else A, None, None)]
+
+    def _fewest(self, shared: bool) -> int:
+        """Return how many rows a matrix has that is not made coarser, or not by its members."""
+        return max(self.coarse_rows, groups.GATHERED) if shared else self.coarse_rows
+
+    def _further_levels(self, near: Array | None, size: int, level: int, A: Any) -> LinOp:
+        """Return the levels of a matrix that is gathered: every member makes them."""
+        theta = self.theta
+        if near is not None:
+            theta = (COUPLED if size > 1 else 0.0) if theta is None else theta
+            theta *= 0.5**level
+        make = partial(
+            Amg,
+            kind="classical" if near is None else "aggregation",
+            theta=theta,
+            near_null=None if near is None else A.gather(near),
+            block_size=size if near is not None else None,
+            width=self.width,
+            smoother=self.smoother,
+            cycle=self.cycle,
+            sweeps=self.sweeps,
+            coarsest=self.coarse_solver,
+            coarse_rows=self.coarse_rows,
+        )
+        return groups.gathered(A, make)
+
+    def _coarsest(self, A: Matrix) -> LinOp:
+        if A.partition is None:
+            return super()._coarsest(A)
+        with self._timed("gathered levels"):
+            return self._gathering(A)
 
     def _classical(self, A: Csr) -> Csr:
         with self._timed("coarsening"):
@@ -212,7 +266,16 @@ class Amg(Multigrid):
 
     def _refresh(self, A: Matrix) -> None:
         self.seconds = {}
-        super()._refresh(A)
+        if A.partition is None:
+            super()._refresh(A)
+            return
+        matrices: Parts = []
+        matrix: Any = A
+        for level in self.levels:
+            matrices.append((matrix, level.P, level.R))
+            P, R = (part.astype(A.dtype) for part in (level.P, level.R))
+            matrix = R @ (matrix @ P)
+        self._build([*matrices, (matrix, None, None)])
 
     def _timed(self, phase: str) -> _Timed:
         return _Timed(self.seconds, phase, self.executor)
@@ -233,14 +296,18 @@ class Amg(Multigrid):
         size = 1 if size is None else int(size)
         if n % size:
             raise InvalidArgument(f"block_size: {n} rows are not a multiple of {size}")
+        if A.partition is not None:
+            groups.check_nodes(A, size)
         return size
 
     def _near_null_space(self, A: Matrix, size: int) -> Array:
         """Return the near null space as a block: what is given, or a constant for each unknown."""
-        n, executor, given = A.shape[0], A.executor, self._near_null
+        n, executor, given = A.local_rows, A.executor, self._near_null
         if given is None:
             return executor.from_host(np.tile(np.eye(size, dtype=A.dtype), (n // size, 1)))
         given = np.asarray(given) if isinstance(given, (list, tuple)) else given
+        if A.partition is not None:
+            given = groups.own_rows(A, given)
         given = native(executor, given, "near_null")
         given = given.reshape(-1, 1) if given.ndim == 1 else given
         return executor.copy(given.astype(A.dtype))

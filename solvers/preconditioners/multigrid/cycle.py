@@ -48,13 +48,14 @@ class Walk:
             self.coarsest._apply(b, x, 1.0, 0.0)
             return
         level, (n, k) = self.levels[at], x.shape
+        coarse_rows = level.R.local_rows
         before, after = self.sweeps
         for sweep in range(before):
             level.before.apply(b, x, from_zero=from_zero and sweep == 0)
         with ExitStack() as stack:
             q = self._block(stack, at, 0, n, k)
-            coarse_b = self._block(stack, at, 1, level.P.shape[1], k)
-            coarse_x = self._block(stack, at, 2, level.P.shape[1], k)
+            coarse_b = self._block(stack, at, 1, coarse_rows, k)
+            coarse_x = self._block(stack, at, 2, coarse_rows, k)
             if from_zero and before == 0:
                 level.R._apply(b, coarse_b, 1.0, 0.0)
             else:

@@ -17,6 +17,7 @@ from ....core.linop import LinOp
 from ....core.operations import facts, precision, vector
 from ...facts import find_facts
 from ..base import Preconditioner
+from . import groups
 from .coarsest import coarsest_solver
 from .cycle import CYCLES, Walk
 from .levels import Level, checked_levels
@@ -218,10 +219,13 @@ class Multigrid(Preconditioner):
             if self.level_storage is not None:
                 level = level.stored(self.level_storage)
             self.levels.append(level)
-        solver = coarsest_solver(matrices[-1][0], self.coarse_solver)
-        self.coarsest = solver.astype(inner)
+        self.coarsest = self._coarsest(matrices[-1][0]).astype(inner)
         self._last = matrices[-1][0]
         self._begin()
+
+    def _coarsest(self, A: Matrix) -> LinOp:
+        """Return what solves on the coarsest level."""
+        return coarsest_solver(A, self.coarse_solver)
 
     def _unit_of(self, matrices: Sequence[Matrix]) -> float:
         """Return the power of two that the matrices of levels are multiplied by.
@@ -385,6 +389,8 @@ def without_zeros(A: Matrix) -> Matrix:
     Near null vectors that depend on each other within an aggregate leave unknowns that nothing is
     interpolated from: their rows are empty.
     """
+    if A.partition is not None:
+        return groups.without_empty_rows(A)  # type: ignore[arg-type, return-value]
     n, executor = A.shape[0], A.executor
     inverse = executor.allocate((n, 1), A.dtype)
     replaced, positive = (executor.zeros((1,), np.int64) for _ in range(2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....core.dtypes import name_of
 
@@ -66,21 +66,30 @@ class Report:
 
 def report_of(M: Multigrid) -> Report:
     """Return the report of a hierarchy."""
-    matrices = [level.A for level in M.levels]
-    last = M._last
+    levels, last = _levels(M)
+    matrices = [level.A for level in levels]
     name = type(M).__name__
     dtype = M.coarsest.dtype
-    levels = len(matrices) + 1
+    count = len(matrices) + 1
     stored = "" if M.level_storage is None else f" stored in {name_of(M.level_storage)}"
     title = (
-        f"{name}: {levels} level{'s' * (levels > 1)} in {dtype}{stored}, {M.cycle}-cycle, "
+        f"{name}: {count} level{'s' * (count > 1)} in {dtype}{stored}, {M.cycle}-cycle, "
         f"{M.executor.name}"
     )
     return Report(
         title,
         [*(A.shape[0] for A in matrices), last.shape[0]],
         [*(A.nnz for A in matrices), last.nnz],
-        [*(level.P.nnz for level in M.levels), 0],
-        sum(level.nbytes for level in M.levels) + int(getattr(M.coarsest, "nbytes", 0)),
+        [*(level.P.nnz for level in levels), 0],
+        sum(level.nbytes for level in levels) + int(getattr(M.coarsest, "nbytes", 0)),
         dict(getattr(M, "seconds", {})),
     )
+
+
+def _levels(M: Multigrid) -> tuple[list[Any], Any]:
+    """Return all levels but the last, and the matrix of that: of a group, with gathered ones."""
+    inner = getattr(M.coarsest, "inner", None)
+    if inner is None or not hasattr(inner, "levels"):
+        return M.levels, M._last
+    below, last = _levels(inner)
+    return [*M.levels, *below], last
