@@ -107,6 +107,6 @@ def _with_new_values(C: Csr, A: Csr, B: Csr) -> Csr:
 def adjoint(P: Any) -> Csr:
     """Return the conjugate transpose by compressed rows."""
     if P.partition is not None:
-        return P.H  # type: ignore[no-any-return]
+        return P.H
     turned: Csr = P.asformat("csr").transpose()
     return turned.conj() if turned.dtype.kind == "c" else turned

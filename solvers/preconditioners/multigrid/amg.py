@@ -190,6 +190,7 @@ class Amg(Multigrid):
         matrix: Any = A if shared else A.asformat("csr").without_duplicates()
         while matrix.shape[0] > self._fewest(shared) and len(found) < MOST_LEVELS:
             rows = groups.lumped(matrix) if shared else matrix
+            P: Any
             if near is not None:
                 P, near = self._by_aggregates(rows, near, size, len(found))
                 size = int(near.shape[1])

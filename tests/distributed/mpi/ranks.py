@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.solvers.preconditioners.multigrid import groups
 
 N = 48
 
@@ -40,7 +41,20 @@ def everything(group: Any) -> None:
         part = solver(A, M="jacobi", rtol=1e-8).solve(A.scatter(b)).x
         np.testing.assert_allclose(A.gather(part), alone.x, atol=1e-6)
     assert wl.solve(wl.distribute(line(), group), b).notes[0].startswith("cg: the matrix is symm")
+    multigrid(group, kind)
     mismatches(group, b)
+
+
+def multigrid(group: Any, kind: str) -> None:
+    """A matrix of more rows than are gathered, and its square."""
+    n = groups.GATHERED + 8
+    S, b = line(n) - 0.49 * sp.eye_array(n), np.random.default_rng(0).standard_normal(n)
+    A, alone = wl.distribute(S, group), wl.Csr(S, executor=kind)
+    np.testing.assert_array_equal((A @ A) @ b, (alone @ alone) @ b)
+    found = wl.solvers.Cg(A, M="amg", rtol=1e-8).solve(b)
+    expected = wl.solvers.Cg(alone, M="amg", rtol=1e-8).solve(b)
+    assert found.converged and found.iterations <= expected.iterations + 2
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-4)
 
 
 def products(group: Any, kind: str, b: Any) -> None:
