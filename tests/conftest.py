@@ -13,6 +13,8 @@ import wollemi as wl
 from wollemi.core.operation import OPERATIONS
 from wollemi.solvers.registry import discover
 
+from .rare import rare_among
+
 discover()  # tests take OPERATIONS to have the steps of every solver
 
 # Random examples that differ from run to run belong into a search, not into a suite.
@@ -35,16 +37,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 #: What ``make test-all`` sets: tests that are marked rare run too.
 RUNS_ALL = "WOLLEMI_TEST_ALL"
 
-#: Where a program is compiled for each operation and dtype, which takes a second or more.
-COMPILED_BY_PROGRAM = ("dpcpp", "lockstep")
-
-#: The dtypes in which steps of solvers are compiled there: their functors are made of one function
-#: by one rule for all dtypes, which operations written by hand show in each of them.
-DTYPES_OF_STEPS = ("float64", "complex64")
-
-#: The same of values that are stored in a lower precision than the computed one.
-PAIRS_OF_STORED = (("float64", "float32"), ("float32", "bfloat16"))
-
 #: What was not run because it is rare.
 LEFT: list[pytest.Item] = []
 
@@ -53,21 +45,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave what is slow and finds nothing in most changes to those who ask for it."""
     if os.environ.get(RUNS_ALL) or "rare" in config.option.markexpr:
         return
-    LEFT[:] = [item for item in items if is_rare(item)]
+    left = rare_among(items)
+    LEFT[:] = left
     config.hook.pytest_deselected(items=LEFT)
-    left = set(LEFT)
     items[:] = [item for item in items if item not in left]
-
-
-def is_rare(item: pytest.Item) -> bool:
-    """Return whether a test is marked rare, or needs a program that others stand for."""
-    if item.get_closest_marker("rare") is not None:
-        return True
-    given = getattr(getattr(item, "callspec", None), "params", {})
-    step = getattr(given.get("operation"), "step", None)
-    of_step = step is not None and given.get("dtype", DTYPES_OF_STEPS[0]) not in DTYPES_OF_STEPS
-    of_pair = given.get("pair", PAIRS_OF_STORED[0]) not in PAIRS_OF_STORED
-    return (of_step or of_pair) and any(name in item.nodeid for name in COMPILED_BY_PROGRAM)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,6 +1,7 @@
 """What compilers made for tests, kept between runs: it is found by all that it depends on.
 
-It is in ``build/compiled``, which ``make clean`` removes.
+It is in the user's cache (``$WOLLEMI_CACHE_DIR``, or ``~/.cache/wollemi``), so that all checkouts
+share it, as they share what a compiler cache keeps.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wollemi.core.cache import CodeCache
+from wollemi.core.cache import CodeCache, root
 
-MADE = CodeCache("compiled", ".bin", folder=Path(__file__).parents[2] / "build" / "compiled")
+#: Asked once: tests set other folders for what they try.
+KEPT = root() / "tests"
+MADE = CodeCache("compiled", ".bin", folder=KEPT / "compiled")
 
 
 def keeping_cubins(compiler: Any) -> Callable[..., bytes]:

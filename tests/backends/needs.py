@@ -35,6 +35,16 @@ def rarely(value: Any) -> Any:
     return pytest.param(*values, marks=pytest.mark.rare)
 
 
+def alternating(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
+    """Return all pairs of two lists, each second one of them marked as rare, as on a chessboard."""
+    columns = list(second)
+    return [
+        (a, b) if (i + j) % 2 == 0 else rarely((a, b))
+        for i, a in enumerate(first)
+        for j, b in enumerate(columns)
+    ]
+
+
 #: Differences between architectures are few: the text is the same, and compilers take it alike.
 CUDA_TARGETS = swept(("sm_80", "sm_90", "sm_100"), ["sm_90"])
 

@@ -55,6 +55,7 @@ def test_an_unknown_name_is_answered_with_those_there_are(executor: Any, product
     assert all(name in str(raised.value) for name in executor.algorithms.names(product))
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("dtype", INDEX)
 @pytest.mark.parametrize("pattern", PATTERNS, ids=str)
 def test_every_algorithm_for_vectors_is_right(

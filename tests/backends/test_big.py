@@ -9,21 +9,18 @@ import wollemi as wl
 from wollemi.core import operations  # noqa: F401  fills the table
 from wollemi.core.operation import OPERATIONS, Operation
 
+from ..rare import dtypes_compiled, index_compiled
 from .awkward import VALUE_DTYPES, Block
 from .calls import REFERENCE, Argument, Call, make, numbers
 from .equality import assert_equals_reference, require_kernel
 
 ROWS = 100_003
-#: Where the reference goes from row to row in Python, several times for the tolerance: many blocks
-#: of a GPU all the same, and more than the omp backend gives to one thread (kSerialElements).
-ROWS_ONE_BY_ONE = 20_011
+#: Many blocks of a GPU, and more than the omp backend gives to one thread (kSerialElements). The
+#: reference goes from row to row in Python for some of them, several times for the tolerance.
+ROWS_OF_MAPS = 20_011
 MAPS = [o for o in OPERATIONS if o.is_map]
 ONE = Block("one", 1, alpha=0.75, beta=-1.25)
 THREE = Block("three", 3, alpha=0.75, beta=-1.25, gap=1, stopped=(1,))
-
-
-def _rows(operation: Operation) -> int:
-    return ROWS_ONE_BY_ONE if operation.name.startswith(("coarsen.", "rows.")) else ROWS
 
 
 @pytest.mark.parametrize("block", [ONE, THREE], ids=str)
@@ -32,8 +29,8 @@ def test_map_operation_on_many_rows(
     executor: wl.Executor, rng: np.random.Generator, operation: Operation, block: Block
 ) -> None:
     require_kernel(executor, operation)
-    dtype = VALUE_DTYPES[(MAPS.index(operation) + block.columns) % 4]
-    call = make(operation, block, _rows(operation), None, dtype, "int64", rng)
+    dtype, index = dtypes_compiled(operation)[-1], index_compiled(operation)
+    call = make(operation, block, ROWS_OF_MAPS, None, dtype, index, rng)
     assert_equals_reference(call, executor, rng)
 
 
@@ -42,7 +39,8 @@ def test_sums_repeat_bit_for_bit(
     executor: wl.Executor, rng: np.random.Generator, operation: Operation
 ) -> None:
     require_kernel(executor, operation)
-    call = make(operation, THREE, _rows(operation), None, "float32", "int32", rng)
+    dtype, index = dtypes_compiled(operation)[0], index_compiled(operation)
+    call = make(operation, THREE, ROWS_OF_MAPS, None, dtype, index, rng)
     first, second = call.run(executor), call.run(executor)
     assert all(first[name].tobytes() == second[name].tobytes() for name in first)
 

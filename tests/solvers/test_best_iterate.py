@@ -46,6 +46,7 @@ def residual(A: np.ndarray, x: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.linalg.norm(b - A @ x, axis=0)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", SYSTEMS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])

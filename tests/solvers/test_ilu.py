@@ -37,6 +37,7 @@ def here(on, options: dict) -> dict:
     return options
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("options", [BY_ROWS, BY_SWEEPS], ids=["rows", "sweeps"])
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("level", [0, 1])
@@ -57,6 +58,7 @@ def test_the_factors_are_those_of_the_textbook(on, rng, options, dtype, level):
     np.testing.assert_allclose(M.H @ x, np.linalg.solve((L @ U).conj().T, x), rtol=1e-10)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("options", [BY_ROWS, {"sweeps": 3, "apply": "sweeps:3"}, {}])
 def test_cg_and_ic_take_fewer_iterations(on, rng, dtype, options):
@@ -68,6 +70,7 @@ def test_cg_and_ic_take_fewer_iterations(on, rng, dtype, options):
     assert result.iterations < 0.6 * plain.iterations
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("solver", ["Bicgstab", "Cgs", "Gmres"])
 @pytest.mark.parametrize("options", [{}, {"sweeps": 3, "apply": "sweeps:3"}])
 def test_other_solvers_take_ilu(on, rng, solver, options):

@@ -18,8 +18,10 @@ from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 from wollemi.core.cache import CodeCache
 
+from ..compiled import KEPT
+
 HERE = Path(__file__).parent
-BUILT = HERE.parents[2] / "build" / "lockstep"
+BUILT = KEPT / "lockstep"
 LIBRARIES = CodeCache("lockstep", ".so", folder=BUILT)
 #: Where text for GPUs is looked for: words that only a GPU has are found in ``words`` first.
 TEXT = (HERE / "words", *headers.FOLDERS)
@@ -96,23 +98,24 @@ def machine() -> ctypes.CDLL:
 @cache
 def _machine_path() -> Path:
     source = (HERE / "machine.cpp").read_text(encoding="utf-8")
-    return _built(source, "machine", [*OF_MACHINE, f"-I{HERE}"])
+    return _built(source, "machine", OF_MACHINE)
 
 
 def _library(source: str, name: str) -> Path:
     gcc = () if "clang" in str(compiler()) else OF_GCC
-    return _built(source, name, [*FLAGS, *gcc, f"-I{HERE}"], [str(_machine_path())])
+    return _built(source, name, [*FLAGS, *gcc], [str(_machine_path())])
 
 
 def _built(source: str, name: str, flags: Sequence[str], needs: Sequence[str] = ()) -> Path:
     """Return the library of a source, made by whichever process needs it first."""
     command = [str(compiler()), *flags]
+    # Not where this checkout is: what is included from there is a part of the key.
     key = "\0".join((source, name, _header(), *command, *needs, _version()))
 
     def build(folder: Path) -> Path:
         cpp, library = folder / f"{name}.cpp", folder / "built.so"
         cpp.write_text(source, encoding="utf-8")
-        asked = [*command, "-o", str(library), str(cpp), *needs]
+        asked = [*command, f"-I{HERE}", "-o", str(library), str(cpp), *needs]
         done = subprocess.run(asked, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise AssertionError(f"{' '.join(asked)}\n{done.stderr[:4000]}")

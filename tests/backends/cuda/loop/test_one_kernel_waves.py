@@ -18,7 +18,7 @@ from wollemi.core.stopping import Iterations, RelativeResidual
 
 from ...lockstep.build import Library, compiler
 from ...lockstep.executor import LockstepExecutor
-from ...needs import tool
+from ...needs import alternating, tool
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
@@ -145,8 +145,8 @@ def assert_the_same(found: Any, expected: Any, single: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", SOLVERS)
+# Each of these is a program of its own, which takes seconds to compile.
+@pytest.mark.parametrize(("name", "way"), alternating(SOLVERS, WAYS))
 def test_a_solve_is_that_of_the_host(name, way, rng):
     S = system(150, "float64", rng)
     b = rng.standard_normal(150)
@@ -156,8 +156,9 @@ def test_a_solve_is_that_of_the_host(name, way, rng):
     np.testing.assert_allclose(found.x, expected.x, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize(
+    ("name", "dtype"), alternating(SOLVERS, ["float32", "complex64", "complex128"])
+)
 def test_a_preconditioned_solve_of_every_dtype_is_that_of_the_host(name, dtype, rng):
     S = system(70, dtype, rng)
     b = rng.standard_normal(70).astype(dtype)
@@ -166,8 +167,9 @@ def test_a_preconditioned_solve_of_every_dtype_is_that_of_the_host(name, dtype, 
     assert_the_same(found, expected, single=dtype in ("float32", "complex64"))
 
 
-@pytest.mark.parametrize("kernel", ["sell", "sell-near", "sell-pattern"])
-@pytest.mark.parametrize("name", ["Cgs", "Gmres"])
+@pytest.mark.parametrize(
+    ("name", "kernel"), alternating(["Cgs", "Gmres"], ["sell", "sell-near", "sell-pattern"])
+)
 def test_packed_matrices_are_read_where_they_are(name, kernel, rng):
     S = system(150, "float64", rng)
     b = rng.standard_normal(150)
@@ -178,8 +180,7 @@ def test_packed_matrices_are_read_where_they_are(name, kernel, rng):
     assert_the_same(found, expected, single=False)
 
 
-@pytest.mark.parametrize("n", [1, 2, 64, 65])
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize(("name", "n"), alternating(SOLVERS, [1, 2, 64, 65]))
 def test_systems_of_few_rows_and_of_a_whole_block(name, n, rng):
     S = system(n, "float64", rng)
     b = rng.standard_normal(n)

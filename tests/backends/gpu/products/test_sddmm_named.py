@@ -47,6 +47,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(12)
 
 
+@pytest.mark.pairs
 @emulated
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("dtype", "index"), REAL)
@@ -161,6 +162,7 @@ CASES = [
 ]
 
 
+@pytest.mark.pairs
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize(("dtype", "index", "k"), CASES)

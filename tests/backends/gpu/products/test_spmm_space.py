@@ -44,6 +44,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(13)
 
 
+@pytest.mark.pairs
 @emulated
 @pytest.mark.parametrize("name", SPACE)
 @pytest.mark.parametrize(("dtype", "index"), KINDS)
@@ -170,6 +171,7 @@ def test_the_rule_chooses_what_was_measured_best(
     assert ml_choice.choose("spmm", statistics(rows, mean, longest), 8448, columns).kernel == kernel
 
 
+@pytest.mark.pairs
 @emulated
 @pytest.mark.parametrize(("dtype", "index"), [k for k in KINDS if not k[0].endswith("float16")])
 @pytest.mark.parametrize("k", [0, 1, 2, 4, 7])

@@ -99,6 +99,7 @@ def assert_same(
     assert_near(have, wide(want), np.nan_to_num(size), out.dtype, A.nnz)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("kernel", ("row-split", "row-segments"))
 @pytest.mark.parametrize(("dtype", "index"), KINDS)
 @pytest.mark.parametrize("k", COLUMNS)
@@ -110,6 +111,7 @@ def test_spmm(wave: Any, rng: Any, dtype: str, index: str, k: int, kernel: str) 
     assert_same(wave, operations.csr_spmm, A, C, values, B, C, 0.75, 0.0, kernel)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("kernel", ("row-split", "row-segments"))
 @pytest.mark.parametrize(("dtype", "index"), REAL)
 @pytest.mark.parametrize("k", [*COLUMNS, 600])
@@ -121,6 +123,7 @@ def test_sddmm(wave: Any, rng: Any, dtype: str, index: str, k: int, kernel: str)
     assert_same(wave, operations.csr_sddmm, A, S, None, C, B, S, 0.75, 0.0, kernel)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("kernel", ("row-split", "row-segments"))
 @pytest.mark.parametrize("edge", ["identity", "sigmoid", "softmax"])
 @pytest.mark.parametrize(("dtype", "index"), REAL)

@@ -1,0 +1,110 @@
+"""Which tests are left to ``make test-all``: what is slow and finds nothing in most changes.
+
+- Tests that are marked ``rare``.
+- Of a test that is marked ``pairs``, the combinations of parameters that show no new pair: every
+  two values of two parameters still meet in a test that stays.
+- Where each operation and dtype is a program that takes a second to compile, the dtypes and widths
+  of indices that other programs of the same text stand for.
+"""
+
+from __future__ import annotations
+
+import heapq
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from wollemi.core.operation import Operation
+
+#: Where a program is compiled for each operation and dtype, which takes a second or more.
+COMPILED_BY_PROGRAM = ("dpcpp", "lockstep")
+
+#: The dtypes in which hand-written operations are compiled there; see :func:`dtypes_compiled`.
+DTYPES_COMPILED = ("float64", "complex64")
+
+#: The same of values that are stored in a lower precision than the computed one.
+PAIRS_OF_STORED = (("float64", "float32"), ("float32", "bfloat16"))
+
+INDEX_DTYPES = ("int32", "int64")
+
+
+def dtypes_compiled(operation: Operation) -> tuple[str, ...]:
+    """Return the dtypes in which an operation is compiled: others have the same text by one rule.
+
+    A step is compiled in one dtype, most of them in the one that solvers are tested in. ``omp``
+    runs every operation in each dtype.
+    """
+    if operation.step is None:
+        return DTYPES_COMPILED
+    return DTYPES_COMPILED[_number(operation) % 4 == 0 :][:1]
+
+
+def index_compiled(operation: Operation) -> str:
+    """Return the dtype of indices in which an operation is compiled: one half of them has each."""
+    return INDEX_DTYPES[_number(operation) % 2]
+
+
+def _number(operation: Operation) -> int:
+    return zlib.crc32(operation.name.encode())
+
+
+def rare_among(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests to be left."""
+    left, paired = set(), defaultdict(list)
+    for item in items:
+        if is_rare(item):
+            left.add(item)
+        elif item.get_closest_marker("pairs") is not None:
+            paired[item.nodeid.partition("[")[0]].append(item)
+    for group in paired.values():
+        left.update(without_new_pairs(group))
+    return left
+
+
+def is_rare(item: pytest.Item) -> bool:
+    """Return whether a test is marked rare, or needs a program that others stand for."""
+    if item.get_closest_marker("rare") is not None:
+        return True
+    if not any(name in item.nodeid for name in COMPILED_BY_PROGRAM):
+        return False
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    if given.get("pair", PAIRS_OF_STORED[0]) not in PAIRS_OF_STORED:
+        return True
+    operation = given.get("operation")
+    if not isinstance(operation, Operation) or not operation.is_map:
+        return False
+    dtypes, index = dtypes_compiled(operation), index_compiled(operation)
+    return given.get("dtype", dtypes[0]) not in dtypes or given.get("index", index) != index
+
+
+def without_new_pairs(items: list[Any]) -> list[Any]:
+    """Return the tests of one function that can go: each two values meet in another one.
+
+    The test with most new pairs is taken, again and again, until there is none.
+    """
+    pairs = {item: _pairs_of(item.callspec.params) for item in items}
+    waiting = [(-len(pairs[item]), i) for i, item in enumerate(items)]
+    heapq.heapify(waiting)
+    seen: set[Any] = set()
+    left = []
+    while waiting:
+        count, i = heapq.heappop(waiting)
+        new = len(pairs[items[i]] - seen)
+        if new == 0:
+            left.append(items[i])
+        elif waiting and -new > waiting[0][0]:  # others have more: it waits for its turn
+            heapq.heappush(waiting, (-new, i))
+        else:
+            assert new <= -count
+            seen |= pairs[items[i]]
+    return left
+
+
+def _pairs_of(chosen: dict[str, Any]) -> set[Any]:
+    """Return the values of parameters, alone and by twos."""
+    values = [(name, repr(chosen[name])) for name in sorted(chosen)]
+    return {*values, *combinations(values, 2)}
