@@ -32,6 +32,23 @@ def blocks(n: int) -> Any:
     return sp.diags_array(np.linspace(1.0, 3.0, n)).tocsr()
 
 
+def grid(n: int, contrast: float = 1.0) -> Any:
+    """Return diffusion on n^2 cells, with a square in the middle that conducts more."""
+    cells = np.ones((n, n))
+    cells[n // 4 : n // 2, n // 4 : n // 2] = contrast
+    rows: list[Any] = []
+    number = np.arange(n * n).reshape(n, n)
+    for a, b, ka, kb in (
+        (number[1:], number[:-1], cells[1:], cells[:-1]),
+        (number[:, 1:], number[:, :-1], cells[:, 1:], cells[:, :-1]),
+    ):
+        k = (2 * ka * kb / (ka + kb)).ravel()
+        rows.append(sp.coo_array((k, (a.ravel(), b.ravel())), shape=(n * n, n * n)))
+    L: Any = sum(rows[1:], rows[0])
+    L = L + L.T
+    return (sp.diags_array(L.sum(axis=1) + 1e-3) - L).tocsr()
+
+
 SYSTEMS = {
     "line": line(37),
     "far": line(41, 17),

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.solvers.preconditioners.multigrid import groups as levels_of_groups
 
-from .conftest import line, scattered
+from .conftest import grid, line, scattered
 
 pytestmark = pytest.mark.gpu
 
@@ -54,6 +55,19 @@ def test_solvers_on_gpus(gpus: list[str], name: str, columns: int, rng: Any) -> 
         assert found.converged
         assert abs(found.iterations - alone.iterations) <= (5 if name == "Bicgstab" else 1)
         np.testing.assert_allclose(found.x, alone.x, atol=1e-5)
+
+
+def test_multigrid_on_gpus(gpus: list[str], rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels_of_groups, "GATHERED", 150)
+    S, b = grid(24), rng.standard_normal(576)
+    A, alone = wl.distribute(S, gpus), wl.Csr(S, executor="omp")
+    np.testing.assert_allclose((A @ A).to_local().toarray(), (S @ S).toarray(), atol=1e-10)
+    expected = wl.solvers.Cg(alone, wl.preconditioners.Amg(alone), rtol=1e-8).solve(b)
+    cg = wl.solvers.Cg(A, wl.preconditioners.Amg(A, coarse_rows=20), rtol=1e-8)
+    for _ in range(2):  # the second time from what was captured
+        found = cg.solve(b)
+        assert found.converged and found.iterations <= expected.iterations + 4
+        np.testing.assert_allclose(found.x, expected.x, atol=1e-5)
 
 
 def test_graphs_of_others_are_freed_while_a_group_solves(gpus: list[str], rng: Any) -> None:
