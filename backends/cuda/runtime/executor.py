@@ -161,12 +161,12 @@ class CudaExecutor(GpuExecutor):
         return True
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        """Return a copy of a NumPy array here; a member of a group pins no memory.
+        """Return a copy of a NumPy array here; while a group is at work no memory is pinned.
 
         Pinning memory waits for all devices of the process, so for collective operations that
         other members have begun and that this one is still to launch.
         """
-        if self.links is None:
+        if not unused.group_at_work:
             return super().from_host(array)
         with self._here("copy from the host", array.nbytes):
             source = np.ascontiguousarray(array)
@@ -211,7 +211,7 @@ class CudaExecutor(GpuExecutor):
             cuda = self.xp.cuda
             staging = (
                 self._pinned.bytes(self.xp, int(places[-1]))
-                if self.links is None  # see from_host
+                if not unused.group_at_work  # see from_host
                 else np.empty(int(places[-1]), np.uint8)
             )
             stream = cuda.get_current_stream()

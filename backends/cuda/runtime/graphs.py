@@ -65,6 +65,11 @@ class _Unused:
         self._collects = False
         self._kept: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 
+    @property
+    def group_at_work(self) -> bool:
+        """Whether a device may wait for what another thread is about to launch."""
+        return self._members > 0
+
     def begin_member(self) -> None:
         """Give nothing back until the member that begins to work has ended."""
         with self._lock:
