@@ -33,6 +33,7 @@ class Stop(IntEnum):
     CRITERION = 12
     OUT_OF_RANGE = 13
     ILL_CONDITIONED = 14
+    LEAST_SQUARES = 15
 
     @property
     def sentence(self) -> str:
@@ -79,6 +80,10 @@ _SENTENCES = {
     Stop.ILL_CONDITIONED: (
         "ill-conditioned: the estimate of the condition number reached conlim; scale the columns "
         'of A with M="columns", add damp, or raise conlim'
+    ),
+    Stop.LEAST_SQUARES: (
+        "not converged: to the precision of the dtype A is singular and b is not in its range; x "
+        "is a least squares solution, which no other x beats; use lsmr for the shortest one"
     ),
 }
 

@@ -87,6 +87,10 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     #: What ends a column for good; other reasons deserve another cycle from where it stands.
     FINAL: ClassVar[frozenset[Stop]] = frozenset({Stop.INDEFINITE})
 
+    #: A cycle that ended early must have brought the true residual down by this factor to be
+    #: followed by another.
+    PROGRESS: ClassVar[float] = 0.5
+
     #: What a code that steps halt with says of this method, where it is not its usual meaning.
     MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({})
 
@@ -161,6 +165,13 @@ class KrylovSolver(LinOp, metaclass=Configurable):
 
     def finish(self, work: Workspace) -> None:
         """Complete ``work.x`` at the end of a cycle."""
+
+    def least_squares(self, work: Workspace, b: Array, columns: Sequence[int]) -> list[int]:
+        """Return which of the columns, which stagnated, are least squares solutions of ``b``.
+
+        Only methods that can tell do; others leave them stagnated.
+        """
+        return []
 
     # ---- what users call
 

@@ -396,12 +396,20 @@ class Solve(Verification):
             return True
         return not self.keep_last and int(self.final[c]) not in _ASKED
 
+    def _tell_least_squares(self) -> None:
+        """Name the columns that could fall no further because no solution exists."""
+        stagnated = [c for c, code in enumerate(self.final.tolist()) if code == Stop.STAGNATED]
+        if stagnated and not self.keep_last:
+            found = self.solver.least_squares(self.work, self.sides.block, stagnated)
+            self.final[found] = Stop.LEAST_SQUARES
+
     def _result(self) -> Result:
         final = self.final.tolist()
         if int(Stop.INTERRUPTED) in final:
             self.norm = self.best.residual_norms()
         failed = [c for c, code in enumerate(final) if code != CONVERGED and self._is_worse(c)]
         self.best.restore(failed, self.norm)
+        self._tell_least_squares()
         solution = self._solution()
         self.best.judge(solution, self.final, self.norm, self.threshold)
         one = np.ndim(self.asked) == 1

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from .krylov import KrylovSolver
     from .workspace import Workspace
 
-#: A cycle that ended early must have brought the true residual down by this factor to be followed
-#: by another.
-PROGRESS = 0.5
-
 # Members of an enumeration take a microsecond each to look up, and five to compare an array with.
 RUNNING, CONVERGED = int(Stop.RUNNING), int(Stop.CONVERGED)
 
@@ -86,7 +82,7 @@ class Verification:
             for c, value in enumerate(self.sides.given(self.norm).tolist()):
                 self.history[c].append(value)
         for c in undecided:
-            progress = first or bool(residual[c] <= PROGRESS * before[c])
+            progress = first or bool(residual[c] <= self.solver.PROGRESS * before[c])
             self.final[c] = self._judge(Stop(found[c]), self._how_ended(c), progress, c)
         final = self.final.tolist()
         self.running = final.count(RUNNING)

@@ -80,18 +80,80 @@ def test_singular_systems_with_a_solution(on, dtype, rng):
     assert np.linalg.norm(b - S @ found.x) <= 2e-10 * np.linalg.norm(b)
 
 
-def test_singular_systems_without_a_solution_end_near_least_squares(on, rng):
-    values = np.r_[np.linspace(-2, -1, 6), np.linspace(1, 3, 6), 0, 0]
-    Q = np.linalg.qr(rng.standard_normal((14, 14)))[0]
+def neumann(n: int) -> sp.csr_array:
+    """Return diffusion on an n x n grid with no flux through its edges: rows add up to 0."""
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tolil()
+    line[0, 0] = line[n - 1, n - 1] = 1.0
+    return sp.csr_array(sp.kronsum(line, line))
+
+
+def without_a_solution(rng: np.random.Generator, kind: str) -> sp.csr_array:
+    if kind == "neumann":
+        return neumann(12)
+    values = {
+        "few values": np.repeat([1.0, -2.0, 3.0, 0.0], 5),  # the Krylov space ends early
+        "half are 0": np.r_[np.linspace(1, 2, 20), np.zeros(20)],
+        "both signs": np.r_[-np.logspace(-2, 0, 25), np.logspace(-2, 0, 35), np.zeros(5)],
+    }[kind]
+    Q = np.linalg.qr(rng.standard_normal((values.size, values.size)))[0]
     S = Q @ np.diag(values) @ Q.T
-    b = rng.standard_normal(14)
-    found = wl.solvers.Minres(wl.Csr((S + S.T) / 2, executor=on), rtol=1e-10).solve(b)
-    # It passes the least squares solution and goes on along the null space, by rounding: where it
-    # ends differs from executor to executor. The best iterate that was verified is returned.
-    assert not found.converged
-    assert found.stops[0] in (Stop.STAGNATED, Stop.MAX_ITERATIONS)
-    least = np.linalg.norm(b - S @ np.linalg.lstsq(S, b, rcond=1e-10)[0])
-    assert np.linalg.norm(b - S @ found.x) <= 1.1 * least
+    return sp.csr_array((S + S.T) / 2)
+
+
+@pytest.mark.parametrize("kind", ["neumann", "few values", "half are 0", "both signs"])
+def test_singular_systems_without_a_solution_end_at_least_squares(on, kind, rng):
+    S = without_a_solution(rng, kind)
+    b = rng.standard_normal(S.shape[0])
+    found = wl.solvers.Minres(wl.Csr(S, executor=on), rtol=1e-10).solve(b)
+    exact = np.linalg.lstsq(S.toarray(), b, rcond=1e-10)[0]
+    assert found.stops == [Stop.LEAST_SQUARES]
+    assert not found.converged and found.info > 0
+    assert "least squares solution" in found.reason
+    r, size = b - S @ found.x, np.linalg.norm(S.toarray(), 2)
+    np.testing.assert_allclose(np.linalg.norm(r), np.linalg.norm(b - S @ exact))
+    assert np.linalg.norm(S @ r) <= 1e-6 * size * np.linalg.norm(r)
+    # rounding has not sent x off along the null space, as it would by 1e5 and more
+    assert np.linalg.norm(found.x) <= 100 * np.linalg.norm(exact)
+
+
+def test_least_squares_in_float32(on, rng):
+    one_dtype_on_sycl(on, "float32")
+    S = neumann(12).astype("float32")
+    b = rng.standard_normal(144).astype("float32")
+    found = wl.solvers.Minres(wl.Csr(S, executor=on), rtol=1e-6).solve(b)
+    assert found.stops == [Stop.LEAST_SQUARES]
+    np.testing.assert_allclose(np.linalg.norm(b - S @ found.x), abs(b.sum()) / 12, rtol=1e-5)
+
+
+def test_one_column_of_two_has_a_solution(on, rng):
+    S = neumann(10)
+    b = rng.standard_normal((100, 2))
+    b[:, 1] -= b[:, 1].mean()
+    found = wl.solvers.Minres(wl.Csr(S, executor=on), rtol=1e-8).solve(b)
+    assert found.stops == [Stop.LEAST_SQUARES, Stop.CONVERGED]
+
+
+def test_least_squares_with_a_preconditioner(on, rng):
+    S = neumann(12)
+    b = rng.standard_normal(144)
+    M = wl.Diagonal(1 / S.diagonal(), executor=on)
+    found = wl.solvers.Minres(wl.Csr(S, executor=on), M, rtol=1e-8).solve(b)
+    # what is minimized is the norm that M defines
+    assert found.stops == [Stop.LEAST_SQUARES]
+    weight = 1 / np.sqrt(S.diagonal())
+    exact = np.linalg.lstsq(weight[:, None] * S.toarray(), weight * b, rcond=1e-10)[0]
+    np.testing.assert_allclose(
+        np.linalg.norm(weight * (b - S @ found.x)), np.linalg.norm(weight * (b - S @ exact))
+    )
+
+
+def test_an_ill_conditioned_matrix_is_not_called_singular():
+    # float32: the small eigenvalues are 1e-5 of the largest, and the residual falls late
+    values = np.logspace(-5, 0, 14).astype("float32")
+    b = np.ones(14, "float32")
+    found = wl.solvers.Minres(wl.Csr(np.diag(values)), rtol=1e-7).solve(b * values)
+    assert found.stops[0] in (Stop.CONVERGED, Stop.STAGNATED)
+    assert found.residual_norm <= 1e-6 * np.linalg.norm(values)
 
 
 @pytest.mark.parametrize("shift", [-1.3, -3.7])
