@@ -15,6 +15,9 @@ struct CooArrays {
 
 namespace detail {
 
+// Entries from which a row is summed in several partial sums; a shorter one has no use for them.
+constexpr i64 kLongRow = 16;
+
 // y += alpha * (entries [begin, end)) * x. Entries that belong to row `shared`, which an earlier
 // share begins, go to carry.
 template <class T, class I>
@@ -28,6 +31,15 @@ void coo_part(const CooArrays<T, I>& A, const SpmvOperands<T>& o, i64 begin, i64
       look = begin + kPieceOfWork / std::max<i64>(o.k, 1);
     }
     const I row = A.row[begin];
+    if (o.k == 1 && row != shared && (end - begin <= kLongRow || A.row[begin + kLongRow] != row)) {
+      T sum(0);
+      do {
+        multiply_add(sum, A.data[begin], o.x(A.column[begin], 0));
+        ++begin;
+      } while (begin < end && A.row[begin] == row);
+      update(o.y(row, 0), sum, o.alpha, T(1));
+      continue;
+    }
     i64 next = begin + 1;
     while (next < end && A.row[next] == row)
       ++next;

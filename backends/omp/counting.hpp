@@ -17,8 +17,9 @@ inline int sorting_parts(i64 entries, i64 buckets, int threads) {
 }
 
 // Sorts entries 0 ... entries - 1 into buckets, those of one bucket in their old order.
-// `visit(begin, end, body)` calls body(e, bucket of e) for e in [begin, end); place(e, position) is
-// called once for each entry; bucket b begins at pointers[b], of which there are buckets + 1.
+// `visit(begin, end, body)` calls body(entry, bucket of e) for e in [begin, end), where `entry` is
+// whatever tells place(entry, position) what goes there; it is called once for each entry. Bucket b
+// begins at pointers[b], of which there are buckets + 1.
 template <class I, class Visit, class Place>
 void counting_sort(i64 entries, i64 buckets, int threads, I* pointers, Visit&& visit,
                    Place&& place) {
@@ -30,7 +31,7 @@ void counting_sort(i64 entries, i64 buckets, int threads, I* pointers, Visit&& v
     std::fill_n(mine, buckets, I(0));
     const Share share(entries, part, parts);
     in_pieces(share.begin, share.end, kPieceOfWork, [&](i64 begin, i64 end) {
-      visit(begin, end, [=](i64, i64 bucket) { ++mine[bucket]; });
+      visit(begin, end, [=](auto&&, i64 bucket) { ++mine[bucket]; });
     });
   });
   I before = 0;
@@ -46,7 +47,8 @@ void counting_sort(i64 entries, i64 buckets, int threads, I* pointers, Visit&& v
     I* const mine = counts + part * buckets;
     const Share share(entries, part, parts);
     in_pieces(share.begin, share.end, kPieceOfWork, [&](i64 begin, i64 end) {
-      visit(begin, end, [&](i64 e, i64 bucket) { place(e, static_cast<i64>(mine[bucket]++)); });
+      visit(begin, end,
+            [&](auto&& entry, i64 bucket) { place(entry, static_cast<i64>(mine[bucket]++)); });
     });
   });
 }
@@ -55,10 +57,10 @@ void counting_sort(i64 entries, i64 buckets, int threads, I* pointers, Visit&& v
 template <class I, class Body>
 void for_entries(const I* indptr, i64 m, i64 begin, i64 end, Body&& body) {
   i64 row = std::upper_bound(indptr, indptr + m + 1, static_cast<I>(begin)) - indptr - 1;
-  for (i64 e = begin; e < end; ++e) {
-    while (indptr[row + 1] <= e)
-      ++row;
-    body(e, row);
+  for (i64 e = begin; e < end; ++row) {
+    const i64 row_end = std::min<i64>(indptr[row + 1], end);
+    for (; e < row_end; ++e)
+      body(e, row);
   }
 }
 

@@ -1,4 +1,5 @@
 // The entries of the operations on structure; they return new arrays.
+#include "merged_rows.hpp"
 #include "structure.hpp"
 
 namespace wl {
@@ -130,7 +131,16 @@ private:
     const CsrArrays<T, I> B = CsrArgument(call, 1).arrays<T, I>();
     if (B.m != A.m || B.n != A.n)
       call.fail("B", "has another shape than A");
-    return summed<T, I>(call, SumTerms<T, I>{A, B, call.scalar<T>(2), call.scalar<T>(3)});
+    const T alpha = call.scalar<T>(2), beta = call.scalar<T>(3);
+    const NewArray<I> indptr(A.m + 1);
+    const MergedRows<T, I> merged(A, B, call.context().threads());
+    const i64 nnz = call.compute([&](int) { return merged.count(indptr.data); });
+    if (nnz < 0) // rows that are not sorted, or have duplicates
+      return summed<T, I>(call, SumTerms<T, I>{A, B, alpha, beta});
+    const NewArray<I> indices(nnz);
+    const NewArray<T> data(nnz);
+    call.compute([&](int) { merged.fill(alpha, beta, indptr.data, indices.data, data.data); });
+    return tuple_of(indptr, indices, data);
   }
 };
 

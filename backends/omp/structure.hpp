@@ -49,21 +49,19 @@ void sort_rows(const CsrArrays<T, I>& A, I* indices, T* data, I* order, int thre
 // The rows of the transpose: entries by column, those of one column by row.
 template <class T, class I>
 void transpose(const CsrArrays<T, I>& A, I* indptr, I* indices, T* data, I* order, int threads) {
-  // The row of an entry is only needed when it is placed; counting does not look for it.
-  const Huge<I> rows(A.nnz());
-  I* const row_of = rows.data();
-  for (i64 row = 0; row < A.m; ++row)
-    std::fill(row_of + A.indptr[row], row_of + A.indptr[row + 1], static_cast<I>(row));
+  struct Entry {
+    i64 e, row;
+  };
   counting_sort(
       A.nnz(), A.n, threads, indptr,
       [&](i64 begin, i64 end, auto&& body) {
-        for (i64 e = begin; e < end; ++e)
-          body(e, A.indices[e]);
+        for_entries(A.indptr, A.m, begin, end,
+                    [&](i64 e, i64 row) { body(Entry{e, row}, A.indices[e]); });
       },
-      [&](i64 e, i64 position) {
-        indices[position] = row_of[e];
-        data[position] = A.data[e];
-        order[position] = static_cast<I>(e);
+      [&](const Entry& entry, i64 position) {
+        indices[position] = static_cast<I>(entry.row);
+        data[position] = A.data[entry.e];
+        order[position] = static_cast<I>(entry.e);
       });
 }
 

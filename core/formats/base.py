@@ -341,8 +341,9 @@ class Matrix(EntryMethods, Displayed, LinOp):
         self._tell_sharers()
 
     def _as_stored(self, values: Array) -> Array:
-        """Return new values as this matrix stores them."""
-        return values.astype(self.dtype)
+        """Return new values as this matrix stores them; NumPy copies them correctly later."""
+        host = self.executor.xp is np
+        return values.astype(self.dtype, copy=False) if host else values.astype(self.dtype)
 
     def _tell_sharers(self) -> None:
         """Let all matrices that hold this array of values know that it has new ones."""

@@ -125,7 +125,7 @@ def register_format(
 
 
 def _csc_to_csr(matrix: Csc) -> Csr:
-    return matrix.by_rows.copy()
+    return matrix._new_rows()
 
 
 def _coo_to_csr(matrix: Coo) -> Csr:

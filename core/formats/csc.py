@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..dtypes import is_complex
 from ..operations import matrix as operations
+from ..operations import structure
 from . import validate
 from .base import Matrix
 from .given import checked_shape, converted, homeless, own, place
@@ -99,12 +100,26 @@ class Csc(Matrix):
             return rows_of_transpose(source, self.data)[0]
         return self._rows_and_order()[0]
 
+    def _new_rows(self) -> Csr:
+        """Return the same matrix as a Csr that shares no memory with another, nor is stored."""
+        from .csr import Csr, rearranged
+        from .transposed import has_rows_of_transpose
+
+        source = self._transpose_of
+        if self._by_rows is not None or (
+            source is not None
+            and source.indices is self.indices
+            and has_rows_of_transpose(source, self.data)
+        ):
+            return self.by_rows.copy()
+        indptr, indices, data, _ = rearranged(self._columns(), structure.csr_transpose)
+        return Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
+
     def _rows_and_order(self) -> tuple[Csr, Array]:
         source = self._transpose_of
         if self._by_rows is None and source is not None and source.indices is self.indices:
             self._by_rows = rows_of_transpose(source, self.data)
         if self._by_rows is None:
-            from ..operations import structure
             from .csr import Csr, rearranged
 
             indptr, indices, data, order = rearranged(self._columns(), structure.csr_transpose)

@@ -102,6 +102,15 @@ class Csr(SolvesTriangles, CompressedRows):
         made = Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
         return made, order
 
+    def _transposed_with_values(self) -> tuple[Csr, Array, Array | None]:
+        """Return the pattern of the transpose and the order, with values if both were made now."""
+        if _TRANSPOSED in self._pattern:
+            return *self.transposed_pattern(), None
+        indptr, indices, data, order = rearranged(self, structure.csr_transpose)
+        zeros = self.executor.zeros((self.nnz,), np.float32)
+        pattern = Csr._from_arrays(self.executor, self.shape[::-1], zeros, indices, indptr)
+        return *self._pattern.get(_TRANSPOSED, lambda: (pattern, order)), data
+
     def _multiply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         if y.shape[1] < 2:
             self._apply(x, y, alpha, beta)

@@ -28,8 +28,8 @@ class TransposedRows:
     """
 
     def __init__(self, A: Csr) -> None:
-        pattern, self.order = A.transposed_pattern()
-        self.rows: Csr = pattern._with_data(A.data[self.order])
+        pattern, self.order, data = A._transposed_with_values()
+        self.rows: Csr = pattern._with_data(A.data[self.order] if data is None else data)
 
     def update_values(self, A: Csr) -> None:
         """Take over the values of ``A``."""
@@ -37,6 +37,11 @@ class TransposedRows:
 
 
 _ROWS: Key[TransposedRows] = Key("rows of the transpose")
+
+
+def has_rows_of_transpose(A: Csr, data: Array) -> bool:
+    """Return whether the transpose with the values ``data`` is stored with ``A``."""
+    return data is A.data and _ROWS in A._copies
 
 
 def rows_of_transpose(A: Csr, data: Array) -> tuple[Csr, Array]:

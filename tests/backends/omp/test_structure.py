@@ -57,6 +57,54 @@ def test_values_of_a_known_product_are_those_of_the_product() -> None:
     np.testing.assert_array_equal(data, C.data)
 
 
+def sorted_rough(rows: int, columns: int, seed: int) -> Any:
+    made = rough(rows, columns, seed)
+    made.sum_duplicates()
+    return made
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_sums_of_sorted_rows_are_merged(dtype: Any, index: Any) -> None:
+    """Rows of one pattern, rows that share some columns, and rows that are empty in one matrix."""
+    A, B = (sorted_rough(5_000, 300, seed).astype(dtype) for seed in (11, 12))
+    B[100:200] = A[100:200] * 2
+    B[200:300] = 0.0
+    B.eliminate_zeros()
+    for M in (A, B):
+        M.indices, M.indptr = M.indices.astype(index), M.indptr.astype(index)
+    a, b = (wl.Csr(M, executor=EXECUTOR) for M in (A, B))
+    for one, other, expected in ((a, b, A + B), (a, a, A + A), (b, a, B + A)):
+        made = one + other
+        assert made.index_dtype == index
+        difference = abs(made.to_scipy() - expected)
+        assert difference.nnz == 0 or difference.max() < 1e-5
+
+
+def test_sums_keep_what_cancels() -> None:
+    A = wl.Csr(sorted_rough(9_000, 500, 13), executor=EXECUTOR)
+    made = A - A
+    assert made.nnz == A.nnz
+    assert not made.data.any()
+
+
+def test_sums_of_a_sorted_and_an_unsorted_matrix() -> None:
+    A, B = sorted_rough(9_000, 7_000, 14), rough(9_000, 7_000, 15)
+    for one, other in ((A, B), (B, A)):
+        same(wl.Csr(one, executor=EXECUTOR) + wl.Csr(other, executor=EXECUTOR), one + other)
+
+
+@pytest.mark.parametrize("longest", [1, 15, 16, 17, 40, 60_000])
+def test_coordinates_multiply_by_rows_of_any_length(longest: int) -> None:
+    rng = np.random.default_rng(longest)
+    rows = np.sort(np.arange(90_000) // longest).astype(np.int32)
+    columns = rng.integers(0, 70, rows.size).astype(np.int32)
+    S = sp.coo_array((rng.standard_normal(rows.size), (rows, columns)))
+    A = wl.Coo((S.data, (rows, columns)), shape=S.shape, executor=EXECUTOR)
+    x = rng.standard_normal(S.shape[1])
+    np.testing.assert_allclose(A @ x, S @ x, atol=1e-9)
+
+
 def test_sums_of_many_rows() -> None:
     A, B = rough(9_000, 7_000, 2), rough(9_000, 7_000, 3)
     same(wl.Csr(A, executor=EXECUTOR) - wl.Csr(B, executor=EXECUTOR), A - B)
