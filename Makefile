@@ -51,7 +51,7 @@ help:
 	@echo 'make api       tests/api/public_names.txt: what is public, as of this version'
 	@echo 'make develop   only an editable install, for this processor (LEVELS=all builds every instruction set)'
 	@echo 'make wheel     sdist and wheel in dist/, installed and imported once'
-	@echo 'make release-check  the wheel without a compiler, its size and libraries, the oldest NumPy (RELEASE_ARGS=--quick)'
+	@echo 'make release-check  the wheel without a compiler, its size and libraries, the oldest NumPy, extras, aarch64 (RELEASE_ARGS="--quick --python python3.13")'
 	@echo 'make site      the site in build/site/html, with every tutorial and example run'
 	@echo 'make clean     remove what was built, but not the virtual environment'
 

@@ -5,6 +5,10 @@
 3. In a fresh environment, with no compiler to be found, it installs and solves a first system.
 4. A part of the tests passes against the installed wheel with the oldest and the newest NumPy and
    SciPy.
+5. Each extra is resolved on a bare machine (``pip install --dry-run``).
+6. Other Pythons (``--python python3.13``, several times): a wheel is built from the sdist for one
+   instruction level, and a part of the tests passes against it. Free-threaded ones refuse it.
+7. Where a cross compiler and an emulator are: the wheel for aarch64 solves (``aarch64.py``).
 """
 
 from __future__ import annotations
@@ -21,8 +25,15 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import aarch64
+
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = SETTINGS["project"]
+BUILD_REQUIREMENTS = (*SETTINGS["build-system"]["requires"], "cmake>=3.24", "ninja")
+
+#: Extras for who works on wollemi; the others are for users. The harness is published beside it.
+OF_DEVELOPERS = ("bench", "dev", "docs", "lint", "test")
 
 #: A wheel has three instruction levels; PyPI's limit is 100 MB, ours is that of a quick download.
 MEGABYTES = 20
@@ -105,10 +116,12 @@ def check_libraries(wheel: Path) -> None:
     say("links to libraries of the system alone; no OpenMP runtime")
 
 
-def environment(folder: Path, *requirements: str) -> Path:
+def environment(folder: Path, *requirements: str, base: str = sys.executable) -> Path:
     """Make a virtual environment and return its Python."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([base, "-m", "venv", folder], check=True)
     python = folder / "bin/python"
+    if not requirements:
+        return python
     hidden = {**os.environ, "PATH": str(folder / "bin")}  # no compiler, no make
     command = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", *requirements]
     subprocess.run(command, check=True, env=hidden)
@@ -130,29 +143,83 @@ def oldest() -> list[str]:
     return [f"{match[1]}=={match[2]}.*" for match in found if match]
 
 
+def run_tests(wheel: Path, folder: Path, pins: list[str], base: str = sys.executable) -> None:
+    """Run a part of the tests against an installed wheel."""
+    tools = ("pytest", "hypothesis", "ml_dtypes", "matplotlib")
+    python = environment(folder, str(wheel), *pins, *tools, base=base)
+    command = [python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *LEFT_OUT, *SAMPLE]
+    subprocess.run(command, check=True, cwd=ROOT)
+
+
 def check_versions(wheel: Path, folder: Path) -> None:
     """Run a part of the tests with the ends of the range of NumPy and SciPy."""
     for name, pins in (("oldest", oldest()), ("newest", ["numpy", "scipy"])):
-        python = environment(
-            folder / name, str(wheel), *pins, "pytest", "hypothesis", "ml_dtypes", "matplotlib"
-        )
         say(f"the tests with the {name}: {' '.join(pins)}")
-        command = [python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *LEFT_OUT, *SAMPLE]
-        subprocess.run(command, check=True, cwd=ROOT)
+        run_tests(wheel, folder / name, pins)
+
+
+def check_extras(wheel: Path, folder: Path) -> None:
+    """Resolve what each extra asks for, downloading what says what a package requires."""
+    python = environment(folder / "extras")
+    failed = []
+    for extra in PROJECT["optional-dependencies"]:
+        if extra in OF_DEVELOPERS:
+            continue
+        command = [python, "-m", "pip", "install", "--quiet", "--dry-run", f"{wheel}[{extra}]"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        failed += [extra] * (done.returncode != 0)
+        say(f"extra {extra}: {'resolved' if done.returncode == 0 else done.stderr.strip()}")
+    assert not failed, f"extras that cannot be installed: {failed}"
+
+
+def check_python(python: str, sdist: Path, folder: Path) -> None:
+    """Build a wheel for another Python, install it, and run a part of the tests against it."""
+    code = "import sysconfig as s; print(s.get_config_var('SOABI'))"
+    abi = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
+    abi = abi.strip()
+    home = folder / abi
+    subprocess.run([python, "-m", "venv", home], check=True)
+    pip = [home / "bin/python", "-m", "pip"]
+    subprocess.run([*pip, "install", "--quiet", *BUILD_REQUIREMENTS], check=True)
+    command = [*pip, "wheel", "--quiet", "--no-build-isolation", "--no-deps", "--wheel-dir", home]
+    level = "v2" if "x86_64" in abi else "generic"
+    command += [f"--config-settings=cmake.define.WOLLEMI_NATIVE_LEVELS={level}", sdist]
+    path = f"{home / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "PATH": path}
+    )
+    if re.match(r"cpython-3\d+t", abi):
+        said = " ".join((done.stdout + done.stderr).split())
+        assert "wollemi does not support free-threaded Python yet" in said, said
+        say(f"{abi}: refused in a sentence")
+        return
+    assert done.returncode == 0, done.stderr
+    (wheel,) = home.glob("wollemi-*.whl")
+    run_tests(wheel, folder / f"{abi}-tests", [], python)
+    say(f"{abi}: built, installed and tested")
 
 
 def main() -> None:
     """Make all checks; the first that fails ends the program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="leave out the ranges of versions")
-    quick = parser.parse_args().quick
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--python", action="append", default=[], help="another Python to build for")
+    given = parser.parse_args()
     wheel, sdist = only("wollemi-*.whl"), only("wollemi-*.tar.gz")
     check_contents(wheel, sdist)
     check_libraries(wheel)
     with tempfile.TemporaryDirectory() as folder:
         check_first_solve(wheel, Path(folder))
-        if not quick:
+        if not given.quick:
             check_versions(wheel, Path(folder))
+            check_extras(wheel, Path(folder))
+        for python in given.python:
+            check_python(python, sdist, Path(folder))
+    if not given.quick:
+        if absent := aarch64.missing():
+            say(f"nothing is built for aarch64: not here: {', '.join(absent)}")
+        else:
+            aarch64.main()
     say("all is well")
 
 

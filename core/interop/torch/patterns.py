@@ -6,6 +6,7 @@ the memory of the tensors, which is the same under every transform of PyTorch's.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import weakref
 from typing import Any, NamedTuple
@@ -154,22 +155,30 @@ def _tensors_of(A: Csr) -> tuple[Tensor, Tensor]:
     return found
 
 
-# PyTorch's compiler takes what these return as it is, and checks that the matrix is the same.
+# PyTorch's compiler takes what these return as it is. Their arguments are numbers, because the one
+# of PyTorch 2.11 passes no objects on. Where a compiled function takes ``id`` of a matrix, the
+# compiler checks that the matrix is the same. The caller holds the matrix.
 
 
 @torch.compiler.assume_constant_result
-def _indptr_of(A: Csr) -> Tensor:
-    return _of_one_size(_tensors_of(A)[0])
+def _indptr_of(identity: int) -> Tensor:
+    return _of_one_size(_tensors_of(_with_id(identity))[0])
 
 
 @torch.compiler.assume_constant_result
-def _indices_of(A: Csr) -> Tensor:
-    return _of_one_size(_tensors_of(A)[1])
+def _indices_of(identity: int) -> Tensor:
+    return _of_one_size(_tensors_of(_with_id(identity))[1])
 
 
 @torch.compiler.assume_constant_result
-def _data_of(A: Csr, version: int) -> Tensor:
-    return _of_one_size(tensor_of(A.data))
+def _data_of(identity: int, version: int) -> Tensor:
+    return _of_one_size(tensor_of(_with_id(identity).data))
+
+
+def _with_id(identity: int) -> Csr:
+    """Return the matrix that ``id`` gave a number of, which somebody holds."""
+    found: Csr = ctypes.cast(identity, ctypes.py_object).value
+    return found
 
 
 def _of_one_size(tensor: Tensor) -> Tensor:
@@ -181,17 +190,17 @@ def _of_one_size(tensor: Tensor) -> Tensor:
 
 def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
     """Return the pattern of a matrix in tensors that share its memory."""
-    indptr = _faked(_indptr_of(A))
+    indptr = _faked(_indptr_of(id(A)))
     if indptr.device.type != device.type:
         raise ExecutorMismatch(
             f"the pattern lives on {A.executor.name} and a tensor on {device}; move one of them"
         )
-    return Pattern(indptr, _faked(_indices_of(A)), A.shape)
+    return Pattern(indptr, _faked(_indices_of(id(A))), A.shape)
 
 
 def value_tensor(A: Csr) -> Tensor:
     """Return the values of a matrix in a tensor that shares their memory."""
-    return _faked(_data_of(A, A._values_version))
+    return _faked(_data_of(id(A), A._values_version))
 
 
 def _faked(tensor: Tensor) -> Tensor:
