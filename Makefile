@@ -162,7 +162,7 @@ fuzz: $(STAMPS)/test
 	done; exit $$status
 
 # The wheel is built from the sdist, so a file missing there shows here; so does kernel text missing in the wheel.
-runtime_text := find unified simt gpu cuda dpcpp -name '*.[ch]pp' -o -name '*.cu' | sort
+runtime_text := find unified simt cpu gpu cuda dpcpp -name '*.[ch]pp' -o -name '*.cu' | sort
 # pip unpacks an sdist into a folder of another name each time; a fixed one keeps what was compiled.
 SDIST := $(BUILD)/sdist
 # A wheel is for every processor, whatever the one here is.

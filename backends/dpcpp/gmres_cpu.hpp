@@ -6,7 +6,7 @@
 #pragma once
 #include "gmres.hpp"
 #include "lanes_cpu.hpp"
-#include "products.hpp"
+#include "arithmetic.hpp"
 
 namespace wl {
 

@@ -65,8 +65,8 @@ def ell_spmv(
     executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
 ) -> None:
     """Give each work-item rows that are neighbours in memory."""
-    m, k = y.shape
-    arguments = (m, k, A.width, A.data, A.indices, x, y, alpha, beta)
+    k = y.shape[1]
+    arguments = (k, A.width, A.data, A.indices, x, y, alpha, beta)
     _rows(executor, templates.ell_cpu, simt.ell_rows, arguments, A)
 
 
@@ -75,9 +75,9 @@ def sellp_spmv(
     executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
 ) -> None:
     """Give each work-item a lane of a slice; on a CPU whole slices."""
-    m, k = y.shape
+    k = y.shape[1]
     arguments = (
-        m, k, A.slice_size, A.data, A.indices, A.slice_ptr, A.permutation, x, y, alpha, beta,
+        k, A.slice_size, A.data, A.indices, A.slice_ptr, A.permutation, x, y, alpha, beta,
     )  # fmt: skip
     _rows(executor, templates.sellp_cpu, simt.sellp_rows, arguments, A)
 
@@ -85,15 +85,16 @@ def sellp_spmv(
 def _rows(
     executor: DpcppExecutor, on_cpu: Any, on_gpu: Any, arguments: tuple[Any, ...], A: Any
 ) -> None:
-    m, k = arguments[:2]
+    m, k = A.shape[0], arguments[0]
     if m * k == 0:
         return
     cpu = executor.one_item_groups
+    extents = A.shape if cpu else A.shape[:1]
     executor.launch(
         on_cpu if cpu else on_gpu,
         templates.CPU_FORMATS if cpu else templates.gpu_csr(executor.facts.wave),
         executor.grid(int(A.data.size) * k if cpu else m * k),
-        arguments,
+        (*extents, *arguments),
         A.data.dtype,
         A.indices.dtype,
     )

@@ -2,7 +2,7 @@
 // which a wave has (on CPU devices a work-item). Sums of 16-bit numbers are held in float.
 #pragma once
 #include "narrow.hpp"
-#include "products.hpp"
+#include "arithmetic.hpp"
 
 namespace wl {
 

@@ -26,7 +26,8 @@ from .place import Place
 from .shim import build_program, last_error, shim
 from .templates import IN_LANES, Family
 
-FOLDERS = (*wrappers.FOLDERS, Path(__file__).parent)
+_HERE = Path(__file__).parent
+FOLDERS = (*wrappers.FOLDERS, _HERE.parent / "cpu", _HERE)
 
 #: The parts of SYCL's headers that the kernels speak in: they compile in half the time of all.
 HEADERS = (

@@ -2,7 +2,7 @@
 // each lane of a vector register has one.
 #pragma once
 #include "lanes_cpu.hpp"
-#include "products.hpp"
+#include "arithmetic.hpp"
 
 namespace wl {
 

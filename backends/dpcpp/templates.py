@@ -1,7 +1,7 @@
 """Declarations of the kernels that are templates, and which are compiled together.
 
-CPU devices have kernels of their own, where a work-group is one work-item. The kernels of GPUs are
-those of ``backends/simt``; where both exist they take the same arguments.
+CPU devices have kernels of their own, where a work-group is one work-item; products call the bodies
+of ``backends/cpu``. The kernels of GPUs are those of ``backends/simt``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ csr_carry = SimtKernel(
 )
 csr_patterns = SimtKernel(
     "csr_patterns",
-    "pattern_cpu.hpp",
+    "rows_cpu.hpp",
     "parts: i64, cut_row: in i64[l], first_run: in i32[l], run_end: in i32[l], "
     "run_pattern: in i32[l], pattern_ptr: in i32[l], offsets: in i32[l], k: i64, "
     f"indptr: in I[l], values: in S[z], {_BLOCKS}",
@@ -46,8 +46,17 @@ csr_slices = SimtKernel(
     f"indices: in I[z], values: in S[z], {_BLOCKS}",
 )
 csr_diagonal_cpu = replace(simt.csr_diagonal, name="csr_diagonal_cpu", header="rows_cpu.hpp")
-ell_cpu = replace(simt.ell_rows, name="ell_cpu", header="rows_cpu.hpp")
-sellp_cpu = replace(simt.sellp_rows, name="sellp_cpu", header="rows_cpu.hpp")
+ell_cpu = SimtKernel(
+    "ell_cpu",
+    "rows_cpu.hpp",
+    f"m: i64, n: i64, k: i64, width: i64, data: in T[z], indices: in I[z], {_BLOCKS}",
+)
+sellp_cpu = SimtKernel(
+    "sellp_cpu",
+    "rows_cpu.hpp",
+    "m: i64, n: i64, k: i64, slice_size: i64, data: in T[z], indices: in I[z], "
+    f"slice_ptr: in I[l], permutation: in I[l], {_BLOCKS}",
+)
 bsr_cpu = SimtKernel(
     "bsr_cpu",
     "rows_cpu.hpp",

@@ -1,6 +1,7 @@
 // Products of coordinates sorted by row: equal shares of entries, however long the rows.
 #pragma once
 
+#include "columns.hpp"
 #include "parallel.hpp"
 #include "spmv_operands.hpp"
 
@@ -46,7 +47,7 @@ void coo_part(const CooArrays<T, I>& A, const SpmvOperands<T>& o, i64 begin, i64
     const I* const columns = A.column + begin;
     const bool is_shared = row == shared;
     row_times_columns(
-        next - begin, A.data + begin, 1, [=](i64 e) { return columns[e]; }, o.x.data, o.x.ld,
+        next - begin, A.data + begin, 1, [=](i64 e) { return i64(columns[e]); }, o.x,
         is_shared ? carry : &o.y(row, 0), o.k, o.alpha, is_shared ? T(0) : T(1));
     begin = next;
   }

@@ -6,7 +6,7 @@
 #include "csr_arrays.hpp"
 #include "huge.hpp"
 #include "parallel.hpp"
-#include "spmv_csr.hpp"
+#include "row_cuts.hpp"
 #include "spmv_operands.hpp"
 #include "spmv_pattern.hpp"
 #include "spmv_sellp.hpp"
@@ -40,25 +40,24 @@ public:
   void spmv(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, int threads) const override {
     const int parts = static_cast<int>(cuts_.size()) - 1;
     const i64 piece = rows_of_a_piece(A.m, A.nnz() * o.k);
-    const auto rows = [&](I begin, I end) {
+    const auto rows = [&](i64 begin, i64 end) {
       in_pieces(begin, end, piece, [&](i64 from, i64 to) {
-        csr_spmv_rows(static_cast<I>(from), static_cast<I>(to), A.indptr, A.indices, A.data,
-                      o.x.data, o.x.ld, o.y.data, o.y.ld, o.k, o.alpha, o.beta, few_);
+        csr_rows(from, to, A.indptr, A.indices, A.data, o.x, o.y, o.k, o.alpha, o.beta, few_);
       });
     };
     if (parts == 1 || threads == 1 || A.nnz() * o.k < kSerialEntries)
-      return rows(I(0), static_cast<I>(A.m));
+      return rows(0, A.m);
     Scratch<T> carries(parts * o.k);
     T* const carry = carries.data();
     for_parts(parts, [&](int part) {
-      csr_spmv_part(cuts_[part], cuts_[part + 1], A.indptr, A.indices, A.data, o.x.data, o.x.ld,
-                    o.y.data, o.y.ld, o.k, o.alpha, o.beta, carry + part * o.k, rows);
+      csr_part(cuts_[part], cuts_[part + 1], A.indptr, A.indices, A.data, o.x, o.y, o.k, o.alpha,
+               o.beta, carry + part * o.k, rows);
     });
-    csr_spmv_carry(cuts_, A.indptr, o.y.data, o.y.ld, o.k, carry);
+    add_carries(parts, [this](i64 part) { return cuts_[part]; }, A.indptr, o.y, o.k, carry);
   }
 
 private:
-  std::vector<CsrCut<I>> cuts_;
+  std::vector<row_cut> cuts_;
   bool few_;
 };
 
@@ -85,8 +84,7 @@ private:
 
   void rows(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, I begin, I end) const {
     in_pieces(begin, end, rows_of_a_piece(A.m, A.nnz() * o.k), [&](i64 from, i64 to) {
-      pattern_spmv_rows(static_cast<I>(from), static_cast<I>(to), A.indptr, patterns_, A.data,
-                        o.x.data, o.x.ld, o.y.data, o.y.ld, o.k, o.alpha, o.beta);
+      pattern_spmv_rows(from, to, A.indptr, patterns_, A.data, o.x, o.y, o.k, o.alpha, o.beta);
     });
   }
 };
@@ -140,7 +138,7 @@ public:
 
 private:
   // Up to kCutRow entries of a long row, from `entry` on.
-  using Piece = CsrCut<I>;
+  using Piece = row_cut;
 
   int parts_;
   Huge<I> rows_, lengths_, indices_;
@@ -152,13 +150,12 @@ private:
   static void long_piece(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, const Piece& from,
                          T* sum) {
     const i64 end = std::min<i64>(from.entry + kCutRow, A.indptr[from.row + 1]);
-    detail::csr_row(from.entry, end, A.indices, A.data, o.x.data, o.x.ld, sum, o.k, o.alpha, T(0));
+    csr_row(from.entry, end, A.indices, A.data, o.x, sum, o.k, o.alpha, T(0));
   }
 
   void slices(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, i64 begin, i64 end) const {
-    sell_spmv_slices(static_cast<I>(begin), static_cast<I>(end), static_cast<I>(A.m), A.n,
-                     slice_ptr_.data(), lengths_.data(), rows_.data(), indices_.data(),
-                     data_.data(), o.x.data, o.x.ld, o.y.data, o.y.ld, o.k, o.alpha, o.beta);
+    sell_spmv_slices(begin, end, A.m, A.n, slice_ptr_.data(), lengths_.data(), rows_.data(),
+                     indices_.data(), data_.data(), o.x, o.y, o.k, o.alpha, o.beta);
   }
 };
 

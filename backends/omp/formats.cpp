@@ -2,7 +2,7 @@
 #include "bsr.hpp"
 #include "coo.hpp"
 #include "dense.hpp"
-#include "padded.hpp"
+#include "ell_sellp.hpp"
 
 namespace wl {
 
@@ -59,7 +59,7 @@ struct ell_spmv_entry {
       using I = decltype(index);
       Extent width, rows{shape.m};
       const I* const column_of = call.member_array<const I>(columns, "indices", width, rows);
-      const EllArrays<T, I> A{shape.m, shape.n, width, column_of,
+      const ell_arrays<T, I> A{shape.m, shape.n, width, column_of,
                               call.member_array<const T>(values, "data", width, rows)};
       const SpmvOperands<T> o = spmv_operands<T>(call, A.m, A.n);
       call.submit(A.width * A.m * o.k, [=](int threads) { ell_spmv(A, o, threads); });
@@ -89,7 +89,7 @@ struct sellp_spmv_entry {
           call.member_array<const I>(pointers, "slice_ptr", Extent{slices + 1});
       const I* const row_of = call.member_array<const I>(order, "permutation", Extent{shape.m});
       const I* const column_of = call.member_array<const I>(columns, "indices", total);
-      const SellpArrays<T, I> A{
+      const sellp_arrays<T, I> A{
           shape.m,     shape.n, slices,    size,
           slice_begin, row_of,  column_of, call.member_array<const T>(values, "data", total)};
       const SpmvOperands<T> o = spmv_operands<T>(call, A.m, A.n);
@@ -116,7 +116,7 @@ struct bsr_spmv_entry {
       const T* const block_values = call.member_array<const T>(values, "data", blocks, r, c);
       const I* const column_of = call.member_array<const I>(columns, "indices", blocks);
       const i64 m = shape.m / r;
-      const BsrArrays<T, I> A{m,
+      const bsr_arrays<T, I> A{m,
                               shape.n / c,
                               r,
                               c,
@@ -142,7 +142,7 @@ struct dense_spmv_entry {
       using T = decltype(value);
       Extent m, n;
       const T* const entries = call.member_array<const T>(values, "data", m, n);
-      const DenseArray<T> A{m, n, entries};
+      const dense_array<T> A{m, n, entries};
       const SpmvOperands<T> o = spmv_operands<T>(call, m, n);
       call.submit(m * n * o.k, [=](int threads) { dense_spmv(A, o, threads); });
     });

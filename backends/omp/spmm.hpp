@@ -7,7 +7,7 @@
 
 #include "operand.hpp"
 #include "pattern_plan.hpp"
-#include "spmv_csr.hpp"
+#include "row_cuts.hpp"
 
 namespace wl {
 
@@ -311,7 +311,7 @@ inline computed_t<S> sum_over_lanes(const Spmm<S, I>& o, const computed_t<S>* b,
   using T = computed_t<S>;
   if constexpr (same<S, T>::value)
     if (step == 1)
-      return detail::row_dot(o.values + begin, o.indices + begin, end - begin, b);
+      return row_dot(o.values + begin, o.indices + begin, end - begin, b);
   T sum(0);
 #pragma omp simd reduction(+ : sum)
   for (i64 e = begin; e < end; ++e)

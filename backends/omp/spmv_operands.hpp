@@ -2,9 +2,12 @@
 #pragma once
 
 #include "call.hpp"
-#include "spmv_common.hpp"
 
 namespace wl {
+
+// Below this many entries a parallel region (7 microseconds with passive waiting) costs more than
+// it saves.
+constexpr i64 kSerialEntries = 30000;
 
 template <class T>
 struct SpmvOperands {

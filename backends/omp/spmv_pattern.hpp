@@ -1,11 +1,10 @@
-// Pattern SpMV: a matrix of a grid repeats the same column offsets (column - row) along whole lines
-// of rows. A run of such rows stores its offsets once; the values stay in the CSR matrix, in its
-// order. What is read falls from 12 bytes an entry to 8 (double, int32), and new values cost
-// nothing.
+// Finds the runs of rows of a CSR matrix that repeat the same column offsets (column - row); their
+// product is in patterns.hpp. New values cost nothing.
 #pragma once
 
-#include "spmv_csr.hpp"
+#include "patterns.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -19,9 +18,6 @@ constexpr i64 kMinRowsPerRun = 4;
 
 // The table of offsets must stay in half of a 32 KB level-1 cache.
 constexpr std::size_t kMaxOffsets = 2048;
-
-// As kCsrAhead: on the 27-point stencil 3.88 ms at 256, 3.23 at 512 and 2.87 at 1024.
-constexpr i64 kPatternAhead = 1024;
 
 // Rows [run_end[q - 1], run_end[q]) have columns row + offsets[pattern_ptr[id] : pattern_ptr[id +
 // 1]] where id = run_pattern[q].
@@ -85,85 +81,18 @@ bool pack_patterns(I m, const I* indptr, const I* indices, RowPatterns<I>& out) 
   return static_cast<i64>(out.run_end.size()) * kMinRowsPerRun <= m;
 }
 
-namespace detail {
-
-// `rows` consecutive rows of L entries at the same offsets. With L known the offsets become L
-// pointers in registers: 1.2 times as fast on 7 points as a loop over the offsets, 1.1 on 27.
-template <int L, class S, class T, class I>
-inline void pattern_run(i64 rows, const I* offsets, const S* data, const T* x, T* __restrict y,
-                        T alpha, T beta) {
-  const T* x_at[L];
-  for (int e = 0; e < L; ++e)
-    x_at[e] = x + offsets[e];
-  for (i64 row = 0; row < rows; ++row, data += L) {
-    T sums[2] = {};
-#pragma GCC unroll 32
-    for (int e = 0; e < L; ++e) {
-      if (e % 8 == 0)
-        prefetch_eight(data + e + kPatternAhead);
-      multiply_add(sums[e % 2], raised<T>(data[e]), x_at[e][row]);
-    }
-    update(y[row], sums[0] + sums[1], alpha, beta);
-  }
-}
-
+// y = alpha A x + beta y for rows [begin, end); data is that of the CSR matrix, and of indptr only
+// the first row's is read.
 template <class S, class T, class I>
-inline void pattern_run(i64 rows, i64 length, const I* offsets, const S* data, const T* x,
-                        T* __restrict y, T alpha, T beta) {
-  for (i64 row = 0; row < rows; ++row, data += length) {
-    const T sum = dot_by_loads(data, offsets, length, x + row,
-                               [=](i64 e) { prefetch_eight(data + e + kPatternAhead); });
-    update(y[row], sum, alpha, beta);
-  }
-}
-
-} // namespace detail
-
-// y = alpha * A x + beta * y for rows [row_begin, row_end); data is that of the CSR matrix, and of
-// indptr only the first row's is read. x, y, beta as in csr_spmv_rows.
-template <class S, class T, class I>
-void pattern_spmv_rows(I row_begin, I row_end, const I* indptr, const RowPatterns<I>& patterns,
-                       const S* data, const T* x, i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta) {
-  if (row_begin >= row_end)
+void pattern_spmv_rows(i64 begin, i64 end, const I* indptr, const RowPatterns<I>& patterns,
+                       const S* data, mat<const T> x, mat<T> y, i64 k, T alpha, T beta) {
+  if (begin >= end)
     return;
-  data += indptr[row_begin];
-  std::size_t run = std::upper_bound(patterns.run_end.begin(), patterns.run_end.end(), row_begin) -
-                    patterns.run_end.begin();
-  for (I row = row_begin; row < row_end; ++run) {
-    const i64 rows = std::min(row_end, patterns.run_end[run]) - row;
-    const std::int32_t* bounds = &patterns.pattern_ptr[patterns.run_pattern[run]];
-    const i64 length = bounds[1] - bounds[0];
-    const I* offsets = patterns.offsets.data() + bounds[0];
-    if (k == 1 && ldx == 1 && ldy == 1) {
-      const T* x_run = x + row;
-      T* y_run = y + row;
-      switch (length) {
-#define WL_PATTERN_RUN(L)                                                                          \
-  case L:                                                                                          \
-    detail::pattern_run<L>(rows, offsets, data, x_run, y_run, alpha, beta);                        \
-    break
-        WL_PATTERN_RUN(2);
-        WL_PATTERN_RUN(3);
-        WL_PATTERN_RUN(4);
-        WL_PATTERN_RUN(5);
-        WL_PATTERN_RUN(6);
-        WL_PATTERN_RUN(7);
-        WL_PATTERN_RUN(8);
-        WL_PATTERN_RUN(9);
-        WL_PATTERN_RUN(27);
-#undef WL_PATTERN_RUN
-      default:
-        detail::pattern_run(rows, length, offsets, data, x_run, y_run, alpha, beta);
-      }
-    } else {
-      for (i64 r = 0; r < rows; ++r)
-        detail::row_times_columns(
-            length, data + r * length, 1, [=](i64 e) { return row + r + offsets[e]; }, x, ldx,
-            y + (row + r) * ldy, k, alpha, beta);
-    }
-    data += rows * length;
-    row += static_cast<I>(rows);
-  }
+  const auto& ends = patterns.run_end;
+  const i64 run = std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin();
+  const row_patterns<I, I> table{ends.data(), patterns.run_pattern.data(),
+                                 patterns.pattern_ptr.data(), patterns.offsets.data()};
+  pattern_rows(begin, end, run, table, data + indptr[begin], x, y, k, alpha, beta);
 }
 
 } // namespace wl

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "parallel.hpp"
-#include "spmv_csr.hpp"
+#include "row_cuts.hpp"
 
 #include <vector>
 
@@ -20,7 +20,7 @@ namespace wl {
 // rows, 3.8 million entries: 1.99 ms both) and pads twice as much (5.2 % for 2.4 %).
 constexpr int kSliceHeight = 8;
 
-// As kCsrAhead; 256 to 768 are within 5 % of each other.
+// As AHEAD; 256 to 768 are within 5 % of each other.
 constexpr i64 kSellAhead = 512;
 
 // Shares of slices a thread takes in turn: the first slices have the longest rows and the most
@@ -112,7 +112,7 @@ inline void slice_dot(const S* data, const I* indices, const I* lengths, const T
   }
 }
 
-#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
+#if defined(WL_GATHERS)
 
 // Bytes of x for which eight loads beat a gather on a Zen, whose second-level cache has a megabyte.
 // Where x misses, a gather has more of its loads under way. In microseconds, two threads of a Zen 4
@@ -162,30 +162,27 @@ inline void slice_dot(const S* data, const I* indices, const I* lengths, const d
 
 } // namespace detail
 
-// y = alpha * A x + beta * y for the rows of slices [slice_begin, slice_end); x, y, beta as in
-// csr_spmv_rows.
+// y = alpha A x + beta y for the rows of slices [slice_begin, slice_end).
 template <class S, class T, class I>
-void sell_spmv_slices(I slice_begin, I slice_end, I m, i64 n, const i64* slice_ptr,
-                      const I* lengths, const I* perm, const I* indices, const S* data, const T* x,
-                      i64 ldx, T* y, i64 ldy, i64 k, T alpha, T beta) {
+void sell_spmv_slices(i64 slice_begin, i64 slice_end, i64 m, i64 n, const i64* slice_ptr,
+                      const I* lengths, const I* perm, const I* indices, const S* data,
+                      mat<const T> x, mat<T> y, i64 k, T alpha, T beta) {
   constexpr int H = kSliceHeight;
-  for (I slice = slice_begin; slice < slice_end; ++slice) {
-    const I first = slice * H;
-    const int rows = std::min<I>(H, m - first);
-    const i64 begin = slice_ptr[slice];
-    if (k != 1 || ldx != 1 || rows < H) {
-      for (int h = 0; h < rows; ++h) {
+  for (i64 slice = slice_begin; slice < slice_end; ++slice) {
+    const i64 first = slice * H, rows = std::min<i64>(H, m - first), begin = slice_ptr[slice];
+    if (k != 1 || x.ld != 1 || rows < H) {
+      for (i64 h = 0; h < rows; ++h) {
         const I* columns = indices + begin + h;
-        detail::row_times_columns(
-            lengths[first + h], data + begin + h, H, [=](i64 e) { return columns[e * H]; }, x, ldx,
-            y + perm[first + h] * ldy, k, alpha, beta);
+        row_times_columns(
+            lengths[first + h], data + begin + h, H, [=](i64 e) { return i64(columns[e * H]); }, x,
+            &y(perm[first + h], 0), k, alpha, beta);
       }
       continue;
     }
     T sums[H];
-    detail::slice_dot(data + begin, indices + begin, lengths + first, x, n, sums);
+    detail::slice_dot(data + begin, indices + begin, lengths + first, x.data, n, sums);
     for (int h = 0; h < H; ++h)
-      detail::update(y[perm[first + h] * ldy], sums[h], alpha, beta);
+      update(y(perm[first + h], 0), sums[h], alpha, beta);
   }
 }
 

@@ -7,7 +7,7 @@
 #include "counting.hpp"
 #include "csr_arrays.hpp"
 #include "row_sums.hpp"
-#include "spmv_csr.hpp"
+#include "row_cuts.hpp"
 
 namespace wl {
 

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # What several backends share: text that all compile, and what the two on CuPy have in common.
-SHARED = {"unified": set(), "simt": {"unified"}, "gpu": {"unified", "simt"}}
+SHARED = {"unified": set(), "simt": {"unified"}, "cpu": set(), "gpu": {"unified", "simt"}}
 BACKENDS = {"reference", "omp", "cuda", "hip", "dpcpp"}
 # Run by the build, outside of the package.
 BUILD_SCRIPTS = {Path("backends/omp/generate.py")}

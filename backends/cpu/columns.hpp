@@ -1,0 +1,61 @@
+// What all products of this folder share: one text for g++ (omp) and for SYCL on CPU devices.
+//
+// Bodies here compute a range of rows and know nothing of threads or work-items. What the compilers
+// differ in is in "arithmetic.hpp", which each backend has: multiply_add, prefetch_eight, raised,
+// interrupted, with_column, WIDEST_TILE, WL_SIMD and WL_UNROLL.
+#pragma once
+#include "types.hpp"
+#include "arithmetic.hpp"
+
+namespace wl {
+
+// y = alpha sum + beta y, where beta == 0 never reads y: it may hold NaN, or nothing yet.
+template <class T>
+WL_DEVICE void update(T& y, T sum, T alpha, T beta) {
+  T result(0);
+  multiply_add(result, alpha, sum);
+  if (!(beta == T(0)))
+    multiply_add(result, beta, y);
+  y = result;
+}
+
+// A number of columns that the compiler knows.
+template <int W>
+struct columns_of {
+  static constexpr int value = W;
+};
+
+// Calls body(columns_of<W>(), first) on tiles that cover columns [0, k), widest first: the sums of
+// a tile stay in registers while the entries of a row are read.
+template <int W = WIDEST_TILE, class Body>
+WL_DEVICE void for_column_tiles(i64 k, const Body& body, i64 first = 0) {
+  for (; first + W <= k; first += W)
+    body(columns_of<W>(), first);
+  if constexpr (W > 1)
+    for_column_tiles<W / 2>(k, body, first);
+}
+
+// y[0:k] = alpha sum_e data[e stride] x(column(e), 0:k) + beta y[0:k] over e < n. If PADDED, a
+// column below 0 is none.
+template <bool PADDED = false, class S, class T, class Column>
+inline void row_times_columns(i64 n, const S* data, i64 stride, const Column& column,
+                              mat<const T> x, T* y, i64 k, T alpha, T beta) {
+  for_column_tiles(k, [&](auto columns, i64 first) {
+    constexpr int W = decltype(columns)::value;
+    T sums[W] = {};
+    for (i64 e = 0; e < n; ++e) {
+      const i64 at = column(e);
+      if (PADDED && at < 0)
+        continue;
+      const T value = raised<T>(data[e * stride]);
+      const T* const x_row = x.data + at * x.ld + first;
+      WL_SIMD
+      for (int w = 0; w < W; ++w)
+        multiply_add(sums[w], value, x_row[w]);
+    }
+    for (int w = 0; w < W; ++w)
+      update(y[first + w], sums[w], alpha, beta);
+  });
+}
+
+} // namespace wl

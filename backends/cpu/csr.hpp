@@ -1,0 +1,85 @@
+// Products of compressed rows: a range of rows, and parts that begin or end within a row.
+#pragma once
+#include "row_dot.hpp"
+
+namespace wl {
+
+// y[0:k] = alpha (entries [begin, end)) x + beta y[0:k], the entries being of one row.
+template <class S, class T, class I>
+inline void csr_row(i64 begin, i64 end, const I* indices, const S* data, mat<const T> x, T* y,
+                    i64 k, T alpha, T beta) {
+  const I* const columns = indices + begin;
+  if (k == 1 && x.ld == 1)
+    update(*y, row_dot(data + begin, columns, end - begin, x.data), alpha, beta);
+  else
+    row_times_columns(
+        end - begin, data + begin, 1, [=](i64 e) { return i64(columns[e]); }, x, y, k, alpha, beta);
+}
+
+// y = alpha A x + beta y for rows [row, last); x and y have k columns. `few` says that most rows
+// have few entries; the same for all parts of a matrix.
+template <class S, class T, class I>
+inline void csr_rows(i64 row, i64 last, const I* indptr, const I* indices, const S* data,
+                     mat<const T> x, mat<T> y, i64 k, T alpha, T beta, bool few = false) {
+  if (row >= last)
+    return;
+  i64 begin = indptr[row];
+  if (k == 1 && x.ld == 1) {
+    const T* const of_x = x.data;
+    with_column(y, alpha, beta, [=](auto column) {
+      i64 at = begin;
+      for (i64 i = row; i < last; ++i) {
+        const i64 next = indptr[i + 1];
+        column.put(i, row_dot(data + at, indices + at, next - at, of_x, few));
+        at = next;
+      }
+    });
+    return;
+  }
+  for (; row < last; ++row) {
+    const i64 end = indptr[row + 1];
+    csr_row(begin, end, indices, data, x, &y(row, 0), k, alpha, beta);
+    begin = end;
+  }
+}
+
+// Where a part of a matrix begins: rows before `row` and entries before `entry` belong to earlier
+// parts. entry > indptr[row] says that the row is cut here.
+struct row_cut {
+  i64 row, entry;
+};
+
+// The rows and pieces of rows between two cuts. The first piece of a cut row goes to y; a later one
+// goes to carry[0:k], which add_carries adds when all parts are done. rows(first, last) does whole
+// rows.
+template <class S, class T, class I, class Rows>
+inline void csr_part(row_cut from, row_cut to, const I* indptr, const I* indices, const S* data,
+                     mat<const T> x, mat<T> y, i64 k, T alpha, T beta, T* carry, const Rows& rows) {
+  i64 row = from.row;
+  if (from.entry > indptr[row]) {
+    const bool ends_here = to.row > row;
+    const i64 end = ends_here ? i64(indptr[row + 1]) : to.entry;
+    csr_row(from.entry, end, indices, data, x, carry, k, alpha, T(0));
+    if (!ends_here)
+      return;
+    ++row;
+  }
+  rows(row, to.row);
+  if (to.entry > indptr[to.row])
+    csr_row(indptr[to.row], to.entry, indices, data, x, &y(to.row, 0), k, alpha, beta);
+}
+
+// Adds the later pieces of cut rows in the order of the parts, so that a result depends on the
+// number of parts and on nothing else. Part p begins at cut(p).
+template <class T, class I, class Cut>
+inline void add_carries(i64 parts, const Cut& cut, const I* indptr, mat<T> y, i64 k,
+                        const T* carry) {
+  for (i64 p = 1; p < parts; ++p) {
+    const row_cut from = cut(p);
+    if (from.entry > indptr[from.row])
+      for (i64 c = 0; c < k; ++c)
+        y(from.row, c) += carry[p * k + c];
+  }
+}
+
+} // namespace wl

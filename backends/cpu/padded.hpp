@@ -1,0 +1,103 @@
+// Products of formats with padded rows: ELL and SELL-P. Padding has index -1 and does not touch x.
+#pragma once
+#include "columns.hpp"
+
+namespace wl {
+
+// The rows of a slice of SELL-P, unless the user asked for others.
+constexpr int USUAL_SLICE = 32;
+
+// Rows whose sums are held together at the most; wider slices go row by row.
+constexpr int MOST_ROWS = PADDED_ROWS < USUAL_SLICE ? USUAL_SLICE : PADDED_ROWS;
+
+// sums[r] = sum of data[j stride + r] x[indices[j stride + r]] over j < width, of `rows` rows; of
+// ROWS if that is not 0. An index is made valid before x is read, and what was read for padding is
+// dropped.
+template <int ROWS, class T, class I>
+inline void padded_sums(i64 rows, i64 width, i64 stride, const T* data, const I* indices,
+                        const T* x, T* sums) {
+  const i64 count = ROWS > 0 ? ROWS : rows;
+  T part[ROWS > 0 ? ROWS : MOST_ROWS];
+  for (i64 r = 0; r < count; ++r)
+    part[r] = T(0);
+  for (i64 j = 0; j < width; ++j, data += stride, indices += stride) {
+    WL_VECTORIZED
+    for (i64 r = 0; r < count; ++r) {
+      const I column = indices[r];
+      T product(0);
+      multiply_add(product, data[r], x[column < 0 ? 0 : column]);
+      part[r] += column < 0 ? T(0) : product;
+    }
+  }
+  for (i64 r = 0; r < count; ++r)
+    sums[r] = part[r];
+}
+
+// y(row_of(r), :) = alpha (padded row r) x + beta y(row_of(r), :) for r < rows, of `lanes` rows
+// that lie side by side.
+template <class T, class I, class Row>
+inline void padded_rows(i64 rows, i64 lanes, i64 width, i64 stride, const T* data, const I* indices,
+                        mat<const T> x, mat<T> y, i64 k, T alpha, T beta, const Row& row_of) {
+  if (k == 1 && x.ld == 1 && lanes <= MOST_ROWS) {
+    T sums[MOST_ROWS];
+    if (lanes == USUAL_SLICE)
+      padded_sums<USUAL_SLICE>(lanes, width, stride, data, indices, x.data, sums);
+    else if (PADDED_ROWS < MOST_ROWS && lanes == PADDED_ROWS)
+      padded_sums<PADDED_ROWS>(lanes, width, stride, data, indices, x.data, sums);
+    else
+      padded_sums<0>(lanes, width, stride, data, indices, x.data, sums);
+    for (i64 r = 0; r < rows; ++r)
+      update(y(row_of(r), 0), sums[r], alpha, beta);
+    return;
+  }
+  for (i64 r = 0; r < rows && !interrupted(); ++r) {
+    const I* const columns = indices + r;
+    row_times_columns<true>(
+        width, data + r, stride, [=](i64 j) { return i64(columns[j * stride]); }, x,
+        &y(row_of(r), 0), k, alpha, beta);
+  }
+}
+
+template <class T, class I>
+struct ell_arrays {
+  i64 m, n, width;
+  const I* indices;
+  const T* data;
+
+  i64 tiles() const { return (m + PADDED_ROWS - 1) / PADDED_ROWS; }
+};
+
+// The rows of tiles [begin, end). If n is 0, all is padding and there is no x to read.
+template <class T, class I>
+inline void ell_tiles(const ell_arrays<T, I>& A, i64 begin, i64 end, mat<const T> x, mat<T> y,
+                      i64 k, T alpha, T beta) {
+  for (i64 tile = begin; tile < end; ++tile) {
+    const i64 first = tile * PADDED_ROWS, left = A.m - first;
+    const i64 rows = left < PADDED_ROWS ? left : PADDED_ROWS;
+    padded_rows(rows, rows, A.n == 0 ? 0 : A.width, A.m, A.data + first, A.indices + first, x, y, k,
+                alpha, beta, [=](i64 r) { return first + r; });
+  }
+}
+
+template <class T, class I>
+struct sellp_arrays {
+  i64 m, n, slices, slice_size;
+  const I *slice_ptr, *permutation, *indices;
+  const T* data;
+};
+
+// The rows of slices [begin, end).
+template <class T, class I>
+inline void sellp_slices(const sellp_arrays<T, I>& A, i64 begin, i64 end, mat<const T> x, mat<T> y,
+                         i64 k, T alpha, T beta) {
+  const i64 size = A.slice_size;
+  for (i64 slice = begin; slice < end; ++slice) {
+    const i64 at = A.slice_ptr[slice], left = A.m - slice * size;
+    const i64 width = A.n == 0 ? 0 : (A.slice_ptr[slice + 1] - at) / size;
+    const I* const rows = A.permutation + slice * size;
+    padded_rows(left < size ? left : size, size, width, size, A.data + at, A.indices + at, x, y, k,
+                alpha, beta, [=](i64 r) { return i64(rows[r]); });
+  }
+}
+
+} // namespace wl

@@ -1,0 +1,72 @@
+// How g++ adds up products: what the bodies of backends/cpu ask of a backend.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "half.hpp"
+#include "interruption.hpp"
+#include "types.hpp"
+
+// Before a loop over lanes of a vector register, one of any length, one that is unrolled, and one
+// whose iterations write apart from what others read.
+#define WL_SIMD _Pragma("omp simd")
+#define WL_VECTORIZED _Pragma("omp simd")
+#define WL_UNROLL _Pragma("GCC unroll 32")
+#define WL_INDEPENDENT _Pragma("GCC ivdep")
+
+namespace wl {
+
+// Columns whose sums stay in registers together.
+constexpr int WIDEST_TILE = 16;
+
+// Independent sums of a row.
+constexpr int ROW_SUMS = 4;
+
+// Padded rows that advance together: their sums are in the first-level cache, and each entry of
+// theirs is a page of neighbours.
+constexpr int PADDED_ROWS = 512;
+
+// A value that is stored in S, in the type T that is computed in: every value of S is one of T.
+template <class T, class S>
+inline T raised(S v) {
+  if constexpr (std::is_same_v<S, T>)
+    return v;
+  else if constexpr (std::is_same_v<T, real_t<T>>)
+    return T(widen(v));
+  else
+    return {v.re, v.im};
+}
+
+template <class T>
+inline void multiply_add(T& sum, T a, T b) {
+  sum += a * b;
+}
+
+// Asks for the cache lines of eight elements; past the end of an array this is harmless.
+template <class T>
+inline void prefetch_eight(const T* address) {
+  for (std::size_t byte = 0; byte < 8 * sizeof(T); byte += 64)
+    __builtin_prefetch(reinterpret_cast<const char*>(address) + byte, 0, 3);
+}
+
+template <class T>
+WL_DEVICE void update(T& y, T sum, T alpha, T beta);
+
+// Where the sums of rows go in one column: y = alpha sum + beta y.
+template <class T>
+struct updated_column {
+  mat<T> y;
+  T alpha, beta;
+  void put(i64 row, T sum) const { update(y(row, 0), sum, alpha, beta); }
+};
+
+// Calls body(column) with the column that y is, which body takes by value: else g++ believes that a
+// store to y may change alpha, and reads it again for each row.
+template <class T, class Body>
+inline void with_column(mat<T> y, T alpha, T beta, const Body& body) {
+  body(updated_column<T>{y, alpha, beta});
+}
+
+} // namespace wl
