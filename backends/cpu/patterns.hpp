@@ -19,6 +19,13 @@ struct row_patterns {
   const I* offsets;
 };
 
+// Asks for value e + PATTERN_AHEAD of a row that begins at `data`; see prefetch_entries.
+template <class S>
+struct prefetch_values {
+  const S* data;
+  WL_DEVICE void operator()(i64 e) const { prefetch_eight(data + e + PATTERN_AHEAD); }
+};
+
 // `rows` rows of L entries at the same offsets, from row `first` on; x is that of row `first`. With
 // L known the offsets become L pointers in registers: 1.2 times as fast on 7 points as a loop over
 // the offsets, 1.1 on 27.
@@ -60,11 +67,8 @@ inline void pattern_run(i64 rows, i64 length, const I* offsets, const S* data, c
     WL_PATTERN_RUN(27);
 #undef WL_PATTERN_RUN
   default:
-    for (i64 row = 0; row < rows; ++row, data += length) {
-      const S* const values = data;
-      y.put(first + row, dot_by_loads(values, offsets, length, x + row,
-                                      [=](i64 e) { prefetch_eight(values + e + PATTERN_AHEAD); }));
-    }
+    for (i64 row = 0; row < rows; ++row, data += length)
+      y.put(first + row, dot_by_loads(data, offsets, length, x + row, prefetch_values<S>{data}));
   }
 }
 

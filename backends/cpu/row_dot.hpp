@@ -35,10 +35,12 @@ WL_DEVICE T dot_by_loads(const S* data, const I* columns, i64 n, const T* x, con
   }
   for (; e < n; ++e)
     multiply_add(sums[0], raised<T>(data[e]), x[columns[e]]);
-  for (int step = 1; step < ROW_SUMS; step *= 2)
-    for (int l = 0; l < ROW_SUMS; l += 2 * step)
-      sums[l] += sums[l + step];
-  return sums[0];
+  // Written out: of a loop over them g++ makes an array in memory.
+  static_assert(ROW_SUMS == 2 || ROW_SUMS == 4, "see the sum of the sums below");
+  if constexpr (ROW_SUMS == 4)
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  else
+    return sums[0] + sums[1];
 }
 
 // The same in the order of the entries, for rows of a few: its one loop ends once where the branch
@@ -122,6 +124,18 @@ inline double dot_by_gathers(const S* data, const I* indices, i64 n, const doubl
 
 #endif
 
+// Asks for entry e + AHEAD of a row that begins at `data` and `indices`. No lambda: g++ finds that
+// a function which only prefetches has no effect, and drops its calls unless it is inlined at once.
+template <class S, class I>
+struct prefetch_entries {
+  const S* data;
+  const I* indices;
+  WL_DEVICE void operator()(i64 e) const {
+    prefetch_eight(data + e + AHEAD);
+    prefetch_eight(indices + e + AHEAD);
+  }
+};
+
 // sum_e data[e] x[indices[e]] over e < n; `few` says that most rows have few entries.
 template <class S, class T, class I>
 WL_DEVICE T row_dot(const S* data, const I* indices, i64 n, const T* x, bool few = false) {
@@ -132,10 +146,7 @@ WL_DEVICE T row_dot(const S* data, const I* indices, i64 n, const T* x, bool few
 #endif
   if (few)
     return dot_in_order(data, indices, n, x);
-  return dot_by_loads(data, indices, n, x, [=](i64 e) {
-    prefetch_eight(data + e + AHEAD);
-    prefetch_eight(indices + e + AHEAD);
-  });
+  return dot_by_loads(data, indices, n, x, prefetch_entries<S, I>{data, indices});
 }
 
 } // namespace wl

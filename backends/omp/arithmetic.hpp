@@ -46,7 +46,7 @@ inline void multiply_add(T& sum, T a, T b) {
 
 // Asks for the cache lines of eight elements; past the end of an array this is harmless.
 template <class T>
-inline void prefetch_eight(const T* address) {
+WL_DEVICE void prefetch_eight(const T* address) {
   for (std::size_t byte = 0; byte < 8 * sizeof(T); byte += 64)
     __builtin_prefetch(reinterpret_cast<const char*>(address) + byte, 0, 3);
 }
