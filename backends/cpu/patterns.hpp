@@ -30,11 +30,13 @@ struct prefetch_values {
 // L known the offsets become L pointers in registers: 1.2 times as fast on 7 points as a loop over
 // the offsets, 1.1 on 27.
 template <int L, class S, class T, class I, class Column>
-inline void pattern_run(i64 rows, const I* offsets, const S* data, const T* x, i64 first,
-                        const Column& y) {
+inline void pattern_run(i64 rows, const I* offsets, const S* data, const T* x, Column y) {
   const T* x_at[L];
-  for (int e = 0; e < L; ++e)
+  WL_UNROLL
+  for (int e = 0; e < L; ++e) {
     x_at[e] = x + offsets[e];
+    WL_IN_REGISTER(x_at[e]);
+  }
   WL_INDEPENDENT
   for (i64 row = 0; row < rows; ++row, data += L) {
     T sums[2] = {};
@@ -44,18 +46,18 @@ inline void pattern_run(i64 rows, const I* offsets, const S* data, const T* x, i
         prefetch_eight(data + e + PATTERN_AHEAD);
       multiply_add(sums[e % 2], raised<T>(data[e]), x_at[e][row]);
     }
-    y.put(first + row, sums[0] + sums[1]);
+    y.put(row, sums[0] + sums[1]);
   }
 }
 
 // The same for rows of any length.
 template <class S, class T, class I, class Column>
 inline void pattern_run(i64 rows, i64 length, const I* offsets, const S* data, const T* x,
-                        i64 first, const Column& y) {
+                        Column y) {
   switch (length) {
 #define WL_PATTERN_RUN(L)                                                                          \
   case L:                                                                                          \
-    return pattern_run<L>(rows, offsets, data, x, first, y)
+    return pattern_run<L>(rows, offsets, data, x, y)
     WL_PATTERN_RUN(2);
     WL_PATTERN_RUN(3);
     WL_PATTERN_RUN(4);
@@ -68,7 +70,7 @@ inline void pattern_run(i64 rows, i64 length, const I* offsets, const S* data, c
 #undef WL_PATTERN_RUN
   default:
     for (i64 row = 0; row < rows; ++row, data += length)
-      y.put(first + row, dot_by_loads(data, offsets, length, x + row, prefetch_values<S>{data}));
+      y.put(row, dot_by_loads(data, offsets, length, x + row, prefetch_values<S>{data}));
   }
 }
 
@@ -83,8 +85,8 @@ inline void pattern_rows(i64 row, i64 last, i64 run, const row_patterns<R, I>& p
     const i64 length = bounds[1] - bounds[0];
     const I* const offsets = patterns.offsets + bounds[0];
     if (k == 1 && x.ld == 1 && y.ld == 1) {
-      with_column(mat<T>{y.data, 1}, alpha, beta, [=](auto column) {
-        pattern_run(rows, length, offsets, data, x.data + row, row, column);
+      with_column(y.data + row, alpha, beta, [=](auto column) {
+        pattern_run(rows, length, offsets, data, x.data + row, column);
       });
     } else {
       for (i64 r = row; r < row + rows; ++r)

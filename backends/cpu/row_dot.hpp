@@ -33,8 +33,14 @@ WL_DEVICE T dot_by_loads(const S* data, const I* columns, i64 n, const T* x, con
       multiply_add(sums[j % ROW_SUMS], raised<T>(data[e + j]), x[columns[e + j]]);
     e += 4;
   }
-  for (; e < n; ++e)
-    multiply_add(sums[0], raised<T>(data[e]), x[columns[e]]);
+  // A loop of unknown length g++ makes into one over vector registers, for at most three entries:
+  // a power law in float32 takes 0.85 of the time without it.
+  WL_UNROLL
+  for (int j = 0; j < (ROW_SUMS > 2 ? 3 : 7); ++j) {
+    if (e + j >= n)
+      break;
+    multiply_add(sums[0], raised<T>(data[e + j]), x[columns[e + j]]);
+  }
   // Written out: of a loop over them g++ makes an array in memory.
   static_assert(ROW_SUMS == 2 || ROW_SUMS == 4, "see the sum of the sums below");
   if constexpr (ROW_SUMS == 4)
@@ -52,8 +58,14 @@ WL_DEVICE T dot_in_order(const S* data, const I* columns, i64 n, const T* x) {
   prefetch_eight(data + AHEAD);
   prefetch_eight(columns + AHEAD);
   T sum(0);
-  for (i64 e = 0; e < n; ++e)
-    multiply_add(sum, raised<T>(data[e]), x[columns[e]]);
+  for (i64 e = 0; e < n; e += 8) { // unrolled: each place has a branch of its own to predict
+    WL_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      if (e + j >= n)
+        break;
+      multiply_add(sum, raised<T>(data[e + j]), x[columns[e + j]]);
+    }
+  }
   return sum;
 }
 

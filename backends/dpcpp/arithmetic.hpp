@@ -10,6 +10,7 @@
 #define WL_UNROLL _Pragma("unroll")
 #define WL_VECTORIZED
 #define WL_INDEPENDENT
+#define WL_IN_REGISTER(pointer)
 
 namespace wl {
 
@@ -85,6 +86,11 @@ WL_DEVICE void with_column(mat<T> y, T alpha, T beta, const Body& body) {
     }
   const T zero{};
   body(one_column<T>(y, alpha, beta, &zero));
+}
+
+template <class T, class Body>
+WL_DEVICE void with_column(T* y, T alpha, T beta, const Body& body) {
+  with_column(mat<T>{y, 1}, alpha, beta, body);
 }
 
 } // namespace wl

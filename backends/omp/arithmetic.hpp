@@ -16,6 +16,10 @@
 #define WL_UNROLL _Pragma("GCC unroll 32")
 #define WL_INDEPENDENT _Pragma("GCC ivdep")
 
+// Keeps a pointer in a register of its own. Pointers that are computed side by side g++ computes in
+// a vector register, and takes them out of it one by one: 5 ns for a run of rows of 24.
+#define WL_IN_REGISTER(pointer) asm("" : "+r"(pointer))
+
 namespace wl {
 
 // Columns whose sums stay in registers together.
@@ -62,11 +66,34 @@ struct updated_column {
   void put(i64 row, T sum) const { update(y(row, 0), sum, alpha, beta); }
 };
 
+// The same of a column without gaps.
+template <class T>
+struct updated_array {
+  T* y;
+  T alpha, beta;
+  void put(i64 row, T sum) const { update(y[row], sum, alpha, beta); }
+};
+
+// The same where beta is 0: a test of beta in each row costs 0.15 of the time of 7 entries.
+template <class T>
+struct overwritten_array {
+  T* y;
+  T alpha;
+  void put(i64 row, T sum) const { update(y[row], sum, alpha, T(0)); }
+};
+
 // Calls body(column) with the column that y is, which body takes by value: else g++ believes that a
 // store to y may change alpha, and reads it again for each row.
 template <class T, class Body>
 inline void with_column(mat<T> y, T alpha, T beta, const Body& body) {
   body(updated_column<T>{y, alpha, beta});
+}
+
+template <class T, class Body>
+inline void with_column(T* y, T alpha, T beta, const Body& body) {
+  if (beta == T(0))
+    return body(overwritten_array<T>{y, alpha});
+  body(updated_array<T>{y, alpha, beta});
 }
 
 } // namespace wl
