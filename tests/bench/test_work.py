@@ -57,3 +57,13 @@ def test_pieces_are_asked_for_by_name_or_by_the_first_part_of_it():
         "fixed/solve",
     ]
     assert [t.benchmark for t in first_calls(some)] == ["first/product", "first/solve"]
+
+
+def test_multigrid_is_put_beside_jacobi_and_pyamg():
+    pytest.importorskip("pyamg", reason="PyAMG is not installed; make test runs this where it is")
+    from wollemi_bench.multigrid_table import boxes, measured
+
+    found = measured(boxes(12, 1e3), 1, "reference")
+    assert found["Amg"]["iterations"] < found["Jacobi"]["iterations"]
+    assert found["Amg, aggressive"]["complexity"] < found["Amg"]["complexity"]
+    assert all(len(row["times"]) == 1 for row in found.values())

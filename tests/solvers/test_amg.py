@@ -85,6 +85,33 @@ def test_scalar_systems(on, rng, name):
         assert M.resident
 
 
+def test_two_steps_at_once_leave_out_a_level(on, rng):
+    A = wl.Csr(diffusion(np.ones((14, 14, 14))), executor=on)
+    b = rng.standard_normal(A.shape[0])
+    M, full = (Amg(A, aggressive=steps, coarse_rows=30) for steps in (1, 0))
+    assert M.levels[0].P.shape[1] < full.levels[0].P.shape[1] / 2
+    assert np.diff(M.levels[0].P.tocsr().indptr).max() <= 6
+    assert M.report().operator_complexity < 0.7 * full.report().operator_complexity
+    solver = wl.solvers.Cg(A, M, rtol=1e-8)
+    before = solver.solve(b)
+    assert before.converged
+    assert before.iterations <= 15
+    A.update_values(2 * A.data)
+    M.update(A)
+    again = wl.solvers.Cg(A, M, rtol=1e-8).solve(2 * b)
+    assert again.converged
+    assert again.iterations == before.iterations
+
+
+def test_two_steps_at_once_are_the_same_bit_for_bit(on):
+    A = diffusion(jumps(14, 1e2))
+    ours, theirs = (
+        Amg(wl.Csr(A, executor=where), aggressive=2, coarse_rows=20).levels[0].P
+        for where in (on, "reference")
+    )
+    np.testing.assert_array_equal(*(P.tocsr().to_scipy().data for P in (ours, theirs)), strict=True)
+
+
 @pytest.mark.parametrize("kind", ["classical", "aggregation"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype(on, rng, kind, dtype):
@@ -275,6 +302,7 @@ def test_rigid_body_modes_are_translations_and_rotations():
         ({"block_size": 0}, "InvalidArgument", "block_size"),
         ({"block_size": 3}, "InvalidArgument", "not a multiple of 3"),
         ({"width": -1}, "InvalidArgument", "width"),
+        ({"aggressive": -1}, "InvalidArgument", "aggressive"),
         ({"near_null": np.ones(3)}, "ShapeMismatch", "length 4"),
     ],
 )
