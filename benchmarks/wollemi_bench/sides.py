@@ -36,7 +36,7 @@ class Side:
 
     def as_format(self, A: Any, name: str) -> Any:
         """Return a matrix in another format; raises Absent if there is none."""
-        if name not in self.formats:
+        if name not in ("csr", *self.formats):
             raise Absent(f"has no format {name}")
         return A.asformat(name)
 

@@ -7,6 +7,7 @@ import pytest
 
 import wollemi as wl
 from wollemi_bench import case, first_call
+from wollemi_bench.peers import SciPy
 from wollemi_bench.sides import Ours, Side
 from wollemi_bench.work import WORK, FirstCall, Piecework, first_calls, tasks
 
@@ -16,6 +17,13 @@ from wollemi_bench.work import WORK, FirstCall, Piecework, first_calls, tasks
 def test_every_piece_is_right_here(name, executor):
     problem = Piecework(name, case("stencil5:12").matrix())
     (offer,) = problem.ours(wl.core.registry.executor(executor))
+    assert problem.wrong(offer.to_host(offer.make()())) == ""
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_every_piece_has_a_peer(name):
+    problem = Piecework(name, case("stencil5:12").matrix())
+    (offer,) = problem.theirs(SciPy())
     assert problem.wrong(offer.to_host(offer.make()())) == ""
 
 
