@@ -60,7 +60,7 @@ struct ell_spmv_entry {
       Extent width, rows{shape.m};
       const I* const column_of = call.member_array<const I>(columns, "indices", width, rows);
       const ell_arrays<T, I> A{shape.m, shape.n, width, column_of,
-                              call.member_array<const T>(values, "data", width, rows)};
+                               call.member_array<const T>(values, "data", width, rows)};
       const SpmvOperands<T> o = spmv_operands<T>(call, A.m, A.n);
       call.submit(A.width * A.m * o.k, [=](int threads) { ell_spmv(A, o, threads); });
     });
@@ -117,12 +117,12 @@ struct bsr_spmv_entry {
       const I* const column_of = call.member_array<const I>(columns, "indices", blocks);
       const i64 m = shape.m / r;
       const bsr_arrays<T, I> A{m,
-                              shape.n / c,
-                              r,
-                              c,
-                              call.member_array<const I>(pointers, "indptr", Extent{m + 1}),
-                              column_of,
-                              block_values};
+                               shape.n / c,
+                               r,
+                               c,
+                               call.member_array<const I>(pointers, "indptr", Extent{m + 1}),
+                               column_of,
+                               block_values};
       const SpmvOperands<T> o = spmv_operands<T>(call, shape.m, shape.n);
       call.submit(A.nnz() * o.k, [=](int threads) { bsr_spmv(A, o, threads); });
     });

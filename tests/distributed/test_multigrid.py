@@ -96,6 +96,21 @@ def test_aggregation_keeps_the_near_null_space(kind: str, rng: Any) -> None:
         wl.preconditioners.Amg(uneven, near_null=near, block_size=2)
 
 
+def test_two_steps_at_once_have_fewer_rows(kind: str, rng: Any) -> None:
+    S, b = grid(24), rng.standard_normal(576)
+    A = wl.distribute(S, [kind] * 2)
+    plain, wide = (wl.preconditioners.Amg(A, coarse_rows=20, aggressive=a) for a in (0, 1))
+    assert wide.report().rows[1] < plain.report().rows[1]
+    assert iterations(A, b, wide) <= 25
+
+
+def test_a_matrix_that_does_not_become_coarser_is_gathered(kind: str) -> None:
+    S = sp.diags_array(np.linspace(1.0, 2.0, 400)).tocsr()
+    A = wl.distribute(S, [kind] * 2)
+    M = wl.preconditioners.Amg(A, near_null=np.ones(400), coarse_rows=10)
+    np.testing.assert_allclose(wl.solvers.Cg(A, M, rtol=1e-8).solve(S @ np.ones(400)).x, 1.0)
+
+
 def test_new_values(kind: str, rng: Any) -> None:
     S, T, b = grid(24), grid(24, 30.0), rng.standard_normal(576)
     A = wl.distribute(S, [kind] * 2)

@@ -205,9 +205,9 @@ class Amg(Multigrid):
         while matrix.shape[0] > self._fewest(shared) and len(found) < MOST_LEVELS:
             rows = groups.lumped(matrix) if shared else matrix
             P: Any
+            below = near
             if near is not None:
-                P, near = self._by_aggregates(rows, near, size, len(found))
-                size = int(near.shape[1])
+                P, below = self._by_aggregates(rows, near, size, len(found))
             else:
                 P = self._classical(rows)
                 if len(found) < self.aggressive:
@@ -224,7 +224,8 @@ class Amg(Multigrid):
                 R = adjoint(P)
                 coarse = R @ (matrix @ P)
             found.append((A if not found else matrix, P, R))
-            matrix = coarse
+            matrix, near = coarse, below
+            size = size if near is None else int(near.shape[1])
         if shared:
             self._gathering = partial(self._further_levels, near, size, len(found))
         return [*found, (matrix if found else A, None, None)]
@@ -246,6 +247,7 @@ class Amg(Multigrid):
             near_null=None if near is None else A.gather(near),
             block_size=size if near is not None else None,
             width=self.width,
+            aggressive=max(self.aggressive - level, 0),
             smoother=self.smoother,
             cycle=self.cycle,
             sweeps=self.sweeps,
