@@ -23,7 +23,7 @@ class Thresholds(NamedTuple):
         entries a column from which that is looked at, and the bytes of shared memory for them.
     sorted_entries, sorted_mean : int, float
         Entries, and entries a row, from which pieces of rows that are sorted by length find more of
-        x in the caches than shares of rows in order.
+        x in the caches than row blocks in order.
     cached_entries : int
         Entries from which the matrix comes from memory.
     small_entries : int
@@ -34,9 +34,9 @@ class Thresholds(NamedTuple):
         the device holds at once.
     sell_step, sell_most : float, int
         Microseconds of one more load of ``sell_most`` entries of the packed kernels.
-    shares, share_entry : float, float
-        Microseconds of shares above what a launch of any kernel takes, and of one more entry, where
-        caches hold all.
+    adaptive_launch, adaptive_entry : float, float
+        Microseconds of CSR-Adaptive above what a launch of any kernel takes, and of one more entry,
+        where caches hold all.
     bandwidth : float
         Bytes of a matrix that come from memory in a microsecond.
     most_waiting : float
@@ -65,8 +65,8 @@ class Thresholds(NamedTuple):
     threads: int
     sell_step: float
     sell_most: int
-    shares: float
-    share_entry: float
+    adaptive_launch: float
+    adaptive_entry: float
     bandwidth: float
     most_waiting: float
     wait: float
@@ -91,25 +91,25 @@ NVIDIA = Thresholds(
     shared_mean=8.0,
     # 24,000 float64. The rest of 228 KB is L1.
     shared_bytes=192_000,
-    # Pieces and shares, float64: R-MAT 2^20 of 23 M entries 176 and 212 microseconds, a power law
-    # of 47 M 392 and 399, tetrahedra of 16 M (44 a row) 52 and 57; a circuit of 8 M 72 and 65, one
-    # of 7 M (11 a row) 39 and 35, a block graph of 4 M (19 a row) 33 and 27.
+    # Row segments and row blocks, float64: R-MAT 2^20 of 23 M entries 176 and 212 microseconds, a
+    # power law of 47 M 392 and 399, tetrahedra of 16 M (44 a row) 52 and 57; a circuit of 8 M 72
+    # and 65, one of 7 M (11 a row) 39 and 35, a block graph of 4 M (19 a row) 33 and 27.
     sorted_entries=10_000_000,
     sorted_mean=12.0,
-    # 48 MB of an L2 of 60. Of a circuit of 2.5 M entries shares took 13.7, CSR-stream 15.0.
+    # 48 MB of an L2 of 60. Of a circuit of 2.5 M entries row blocks took 13.7, CSR-stream 15.0.
     cached_entries=4_000_000,
     # Fitted to graph replays of 30 matrices of 4,000 to 4 M entries, all lanes of 1 to 32, the
-    # packed kernels and shares. bcsstk13: 32 lanes 2.7, shares 2.5, packed 11.7; memplus (a row of
-    # 574): 16 lanes 5.2, shares 3.5; a 7-point stencil 24^3: packed 2.1, 8 lanes 2.5; R-MAT 2^16 (a
-    # row of 5,431): 32 lanes 18, shares 11.
+    # packed kernels and row blocks. bcsstk13: 32 lanes 2.7, row blocks 2.5, packed 11.7; memplus (a
+    # row of 574): 16 lanes 5.2, row blocks 3.5; a 7-point stencil 24^3: packed 2.1, 8 lanes 2.5;
+    # R-MAT 2^16 (a row of 5,431): 32 lanes 18, row blocks 11.
     small_entries=2_000_000,
     step=0.07,
     fill=1.3,
     threads=270_336,
     sell_step=0.8,
     sell_most=8,
-    shares=1.9,
-    share_entry=5e-6,
+    adaptive_launch=1.9,
+    adaptive_entry=5e-6,
     bandwidth=4.2e6,
     # Of a circuit of 2.5 M entries (a row of 159) slices took 46 and 32 microseconds, shares 14; of
     # tetrahedra of 16 M (a row of 189) 82 and 78, pieces 52.

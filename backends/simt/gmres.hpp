@@ -128,7 +128,7 @@ WL_DEVICE void project_block(const item& it, i64 n, i64 k, i64 j, const S* basis
 }
 
 // h_i = <basis_i, w> for i <= j, and before = |w|; REPEAT is 1 for the second time, which makes
-// corrections, and takes only the columns that lost digits. `partials` has room for
+// corrections, and takes only the columns that lost digits. `partials` holds
 // groups * (s + 1) * k.
 template <int REPEAT, class T, class S>
 WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const S* basis, mat<const T> w,
@@ -231,12 +231,12 @@ WL_DEVICE void gmres_rotate(const item& it, i64 s, i64 k, mat<const T> h, real_t
                             const real_t<T>* before, T* hessenberg, mat<real_t<T>> cosine,
                             mat<T> sine, mat<T> g, i64* count, const i64* step,
                             status_of<T> status) {
-  constexpr int room = 256;
+  constexpr int capacity = 256;
   const i64 j = *step;
-  if (k == 1 && j < room) {
-    WL_SHARED(T, column, room);
-    WL_SHARED(T, sines, room);
-    WL_SHARED(real_t<T>, cosines, room);
+  if (k == 1 && j < capacity) {
+    WL_SHARED(T, column, capacity);
+    WL_SHARED(T, sines, capacity);
+    WL_SHARED(real_t<T>, cosines, capacity);
     if (!status.is_running(0))
       return;
     for (i64 i = it.thread(); i <= j; i += WL_BLOCK) {

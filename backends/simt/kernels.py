@@ -32,10 +32,10 @@ csr_stream = SimtKernel(
     block=128,
     resident=16,
 )
-csr_shares = SimtKernel(
-    "csr_shares",
-    "shares.hpp",
-    "share_row: in I[l], share_entry: in I[l], indptr: in I[l], indices: in I[z], data: in S[z], "
+csr_adaptive = SimtKernel(
+    "csr_adaptive",
+    "csr_adaptive.hpp",
+    "block_row: in I[l], block_entry: in I[l], indptr: in I[l], indices: in I[z], data: in S[z], "
     f"{_BLOCKS}, partial: out T[l], counters: inout i32[l]",
     "{LINE}, {KEEP}, {T}, {I}",
     variants=({"LINE": 0, "KEEP": 0}, {"LINE": 1, "KEEP": 0}, {"LINE": 1, "KEEP": 1}),

@@ -1,6 +1,6 @@
-// The words in which compilers for GPUs differ: who a work-item is, and how it talks to its wave
-// and its block. Everything else in this folder, and the launcher in unified/map_simt.hpp, is
-// written in these words.
+// What compilers for GPUs spell differently: the indices of a work-item, and its exchanges with its
+// wave and its block. Everything else in this folder, and the launcher in unified/map_simt.hpp,
+// calls these functions alone.
 //
 // WL_WARP (lanes of a wave) and WL_BLOCK (work-items of a block) are defined by whoever compiles.
 // Under SYCL on a CPU both may be 1; then a "block" is one work-item and shuffles are the identity.

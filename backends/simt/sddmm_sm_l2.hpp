@@ -1,7 +1,7 @@
 // S = alpha <C_i, B_j> A_ij + beta S on the pattern of A, by tiles that keep their active rows on
 // the chip: SM-L2 of Nisa, Sukumaran-Rajam, Kurt, Hong and Sadayappan (HiPC 2018).
 //
-// Columns are cut into panels that half of the second-level cache has room for, and entries are
+// Columns are cut into panels that fit half of the second-level cache, and entries are
 // taken panel by panel. A block has a tile: up to SM_L2_ROWS rows that have entries in the panel,
 // and up to SM_L2_ENTRIES of those. Slices of these rows are brought to shared memory, while rows
 // of B come from the cache; sums of a tile stay in shared memory from slice to slice.

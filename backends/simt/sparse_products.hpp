@@ -7,7 +7,7 @@
 // the longest row of the right matrix.
 #pragma once
 #include "coarsen_rows.hpp"
-#include "group_words.hpp"
+#include "shared_atomics.hpp"
 #include "spgemm.hpp"
 
 namespace wl {
@@ -68,8 +68,8 @@ WL_DEVICE int ones_in(u64 bits) {
 }
 
 // Deals rows to the groups that take them: a list of rows for each size of groups, one after the
-// other with room for all rows, and in counts how long each list is. A row has no more columns than
-// products; BY_LENGTH says that the columns are counted already.
+// other as long as there are rows, and in counts how long each list is. A row has no more columns
+// than products; BY_LENGTH says that the columns are counted already.
 template <int BY_LENGTH, class I>
 WL_DEVICE void deal_rows(const item& it, i64 m, const I* indptr, const I* indices,
                          const I* other_indptr, i64 few, i64 many, I* rows, i32* counts) {

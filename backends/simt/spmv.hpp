@@ -88,12 +88,12 @@ WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const 
 template <class S, class T, class I, class E>
 WL_DEVICE void csr_stream_rows(const item& it, I first, I m, const I* indptr, const I* indices,
                                const S* data, const T* x, T* y, T alpha, T beta, E& after) {
-  constexpr int each = sizeof(T) > 8 ? 4 : 8, room = WL_BLOCK * each, lanes = 8;
-  WL_SHARED(T, products, room);
+  constexpr int each = sizeof(T) > 8 ? 4 : 8, capacity = WL_BLOCK * each, lanes = 8;
+  WL_SHARED(T, products, capacity);
   WL_SHARED(int, bounds, WL_BLOCK + 1);
   const int t = it.thread(), rows = m - first < WL_BLOCK ? int(m - first) : WL_BLOCK;
   const I begin = indptr[first], count = indptr[first + rows] - begin;
-  if (count <= room) {
+  if (count <= capacity) {
     const int mine = t < rows ? int(indptr[first + t] - begin) : 0, left = int(count) - t;
     indices += begin + t;
     data += begin + t;

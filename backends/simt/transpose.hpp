@@ -1,7 +1,7 @@
 // The transpose of compressed rows: entries are counted by column, put into their columns in any
 // order, and each column is then sorted. The result is that of a stable sort by columns.
 #pragma once
-#include "group_words.hpp"
+#include "shared_atomics.hpp"
 
 namespace wl {
 

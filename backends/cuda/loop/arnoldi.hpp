@@ -113,7 +113,7 @@ template <class T>
 struct small_arrays {
   T *h, *turned, *correction, *sines, *g;
   real_t<T>* cosines;
-  T *parts, *heard;
+  T *parts, *received;
   u64* mailboxes;
 };
 
@@ -184,7 +184,7 @@ WL_DEVICE void orthogonalize(const item& it, grid_barrier& m, i64 j, const B& ba
   for (int r = 0; r < ROWS; ++r)
     w[r] = basis.has(it, r) ? w[r] : T(0);
   project_kept<ROWS>(it, j, basis, w, a.parts);
-  add_up_many(it, m, j + 2, a.parts, a.h, a.heard, a.mailboxes);
+  add_up_many(it, m, j + 2, a.parts, a.h, a.received, a.mailboxes);
   const R length = square_root(real(a.h[j + 1]));
   // One work-item turns the column while others are waited for.
   const auto turn_earlier = meanwhile([&] {
@@ -211,7 +211,7 @@ WL_DEVICE void orthogonalize(const item& it, grid_barrier& m, i64 j, const B& ba
   if (*step == j + 1)
     return;
   project_kept<ROWS>(it, j, basis, w, a.parts);
-  add_up_many(it, m, j + 1, a.parts, a.correction, a.heard, a.mailboxes);
+  add_up_many(it, m, j + 1, a.parts, a.correction, a.received, a.mailboxes);
   sum = subtract_kept<ROWS>(it, j, basis, w, a.correction);
   for (i64 i = it.thread(); i <= j; i += WL_BLOCK)
     a.h[i] += a.correction[i];

@@ -1,19 +1,20 @@
 // Blocks that wait for one another: all of a grid at once on the device, one a multiprocessor (a
 // cooperative launch), or a cluster.
 //
-// What a block has to say goes out in words of 4 bytes with the number of the barrier beside each;
-// whoever waits reads until it sees that number. So a sum over the grid takes a write and a read,
-// without atomics, and all blocks add up the same numbers in the same order.
+// A block stores its value into its mailbox as words of 4 bytes, each with a flag beside it: the
+// number of the barrier. Other blocks poll the mailbox until they read that flag. So a sum over the
+// grid takes a write and a read, without atomics, and all blocks add up the same numbers in the
+// same order.
 #pragma once
 #include "spmv.hpp"
 
 namespace wl {
 
 constexpr int WAVES = WL_BLOCK / WL_WARP;
-static_assert(WAVES <= WL_WARP, "a wave can hold what all waves have to say");
+static_assert(WAVES <= WL_WARP, "a wave holds the sums of all waves");
 
-// The sum over the block, in the lanes of the first wave; the others have what is of no use. A
-// block-wide barrier has been passed.
+// The sum over the block, in the lanes of the first wave; the value in other waves is undefined.
+// Contains a barrier of the block.
 template <class S>
 WL_DEVICE S sum_in_first_wave(const item& it, S value, S* of_wave) {
   value = sum_of_lanes<WL_WARP>(it, value);
@@ -37,7 +38,7 @@ struct both {
   }
 };
 
-// What a work-item does while others wait, if there is nothing to do.
+// The work that one work-item does while others wait: none.
 struct idle {
   static constexpr bool works = false;
   WL_DEVICE void operator()() const {}
@@ -52,64 +53,64 @@ template <class L>
 WL_DEVICE work_meanwhile<L> meanwhile(const L& work) {
   return {work};
 }
-// The work-item that does it: of the last wave, which has the least to do with a sum.
+// The work-item that does it is of the last wave, which has the least work in a sum.
 WL_DEVICE bool works_meanwhile(const item& it) { return it.thread() == WL_BLOCK - WL_WARP; }
 
 #if defined(WL_CLUSTER)
-// A cluster of blocks (compute capability 9.0) meets in hardware, and its blocks write into one
-// another's shared memory.
+// A cluster of blocks (compute capability 9.0) has a barrier in hardware, and its blocks write into
+// one another's shared memory.
 struct grid_barrier {
   u64* mailboxes;
   u32 number;
 };
 
-WL_DEVICE void arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
-WL_DEVICE void wait_for_others() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
-WL_DEVICE void meet() {
+WL_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+WL_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+WL_DEVICE void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release;\n"
                "barrier.cluster.wait.acquire;" ::
                    : "memory");
 }
 
-// What is at `place` in my shared memory, in that of block `there`.
-WL_DEVICE void write_there(const void* place, int there, u32 word) {
-  const u32 mine = u32(__cvta_generic_to_shared(place));
-  asm volatile("{.reg .u32 there;\n"
-               " mapa.shared::cluster.u32 there, %0, %1;\n"
-               " st.shared::cluster.u32 [there], %2;}" ::"r"(mine),
-               "r"(there), "r"(word)
+// Stores a word at `address` of the shared memory of block `rank`.
+WL_DEVICE void store_remote_word(const void* address, int rank, u32 word) {
+  const u32 local = u32(__cvta_generic_to_shared(address));
+  asm volatile("{.reg .u32 remote;\n"
+               " mapa.shared::cluster.u32 remote, %0, %1;\n"
+               " st.shared::cluster.u32 [remote], %2;}" ::"r"(local),
+               "r"(rank), "r"(word)
                : "memory");
 }
 
 template <class S>
-WL_DEVICE void tell(int there, S* place, const S& value) {
-  const auto said = __builtin_bit_cast(words_of<S>, value);
+WL_DEVICE void store_remote(int rank, S* address, const S& value) {
+  const auto bits = __builtin_bit_cast(words_of<S>, value);
   for (int w = 0; w < int(sizeof(S) / sizeof(i32)); ++w)
-    write_there(reinterpret_cast<const i32*>(place) + w, there, u32(said.word[w]));
+    store_remote_word(reinterpret_cast<const i32*>(address) + w, rank, u32(bits.word[w]));
 }
 
 template <bool PUBLISH, class R, class S, class F, class W = idle>
 WL_DEVICE void add_up(const item& it, grid_barrier& m, S value, const F& finish,
                       const W& work = {}) {
   WL_SHARED(S, of_wave, WAVES);
-  WL_SHARED(S, heard, 2 * WL_CLUSTER);
-  S* const room = heard + (m.number++ & 1) * WL_CLUSTER;
+  WL_SHARED(S, received, 2 * WL_CLUSTER);
+  S* const mailboxes = received + (m.number++ & 1) * WL_CLUSTER;
   value = sum_in_first_wave(it, value, of_wave);
   if (it.thread() < WL_CLUSTER)
-    tell(lane_of(it), &room[it.block()], value);
+    store_remote(lane_of(it), &mailboxes[it.block()], value);
   if constexpr (W::works) {
-    arrive();
+    cluster_arrive();
     if (works_meanwhile(it))
       work();
-    wait_for_others();
+    cluster_wait();
     it.barrier();
   } else {
-    meet();
+    cluster_sync();
   }
   if (it.thread() == 0) {
-    S sum = room[0];
+    S sum = mailboxes[0];
     for (int b = 1; b < WL_CLUSTER; ++b)
-      sum += room[b];
+      sum += mailboxes[b];
     finish(sum);
   }
   it.barrier();
@@ -119,7 +120,7 @@ WL_DEVICE void add_up(const item& it, grid_barrier& m, S value, const F& finish,
 // many lanes as it has numbers, so that a wave has several at once.
 template <class T>
 WL_DEVICE void add_up_many(const item& it, grid_barrier& m, i64 many, const T* parts, T* totals,
-                           T* heard, u64*) {
+                           T* received, u64*) {
   constexpr int near = WAVES, far = WL_CLUSTER;
   static_assert(WL_WARP % near == 0 && WL_WARP % far == 0, "sums divide the wave");
   it.barrier();
@@ -128,26 +129,26 @@ WL_DEVICE void add_up_many(const item& it, grid_barrier& m, i64 many, const T* p
     const T value = sum_of_lanes<near>(it, i < many ? parts[i * near + it.thread() % near] : T{});
     if (i < many)
       for (int b = it.thread() % near; b < WL_CLUSTER; b += near)
-        tell(b, &heard[i * WL_CLUSTER + it.block()], value);
+        store_remote(b, &received[i * WL_CLUSTER + it.block()], value);
   }
   ++m.number;
-  meet();
+  cluster_sync();
   for (i64 first = 0; first < many; first += WL_BLOCK / far) {
     const i64 i = first + it.thread() / far;
-    const T total = sum_of_lanes<far>(it, i < many ? heard[i * far + it.thread() % far] : T{});
+    const T total = sum_of_lanes<far>(it, i < many ? received[i * far + it.thread() % far] : T{});
     if (i < many && it.thread() % far == 0)
       totals[i] = total;
   }
   it.barrier();
 }
 
-WL_DEVICE void wait_for_all(const item&, grid_barrier&) { meet(); }
+WL_DEVICE void grid_sync(const item&, grid_barrier&) { cluster_sync(); }
 
-// Nobody writes to a block that has not begun.
-WL_DEVICE void begin_barriers() { meet(); }
+// No block writes to another one that has not begun.
+WL_DEVICE void begin_barriers() { cluster_sync(); }
 
 #elif defined(WL_LOCKSTEP)
-// Emulated blocks run one after the other: there is but one, which hears what it says.
+// Emulated blocks run one after the other: the grid is one block.
 struct grid_barrier {
   u64* mailboxes;
   u32 number;
@@ -182,17 +183,17 @@ WL_DEVICE void add_up_many(const item& it, grid_barrier& m, i64 many, const T* p
   it.barrier();
 }
 
-WL_DEVICE void wait_for_all(const item& it, grid_barrier&) { it.barrier(); }
+WL_DEVICE void grid_sync(const item& it, grid_barrier&) { it.barrier(); }
 WL_DEVICE void begin_barriers() {}
 
 #else
 struct grid_barrier {
-  u64* mailboxes; // two rooms, so that nobody's words are overwritten before all have read them
+  u64* mailboxes; // double-buffered: words are not overwritten before all blocks have read them
   u32 number;
 
-  // The room of the next barrier: LARGEST words a block.
+  // The mailboxes of the next barrier: LARGEST words a block.
   static constexpr int LARGEST = 16;
-  WL_DEVICE u64* room(const item& it) {
+  WL_DEVICE u64* next(const item& it) {
     ++number;
     return mailboxes + (number & 1) * it.blocks() * LARGEST;
   }
@@ -201,82 +202,82 @@ struct grid_barrier {
 // fence() would be sequentially consistent, which costs more and is not needed.
 WL_DEVICE void release_or_acquire() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
-// Words in pairs, each word with its number.
-struct numbered {
+// Two words, each with its flag.
+struct flagged {
   u64 first, second;
 };
 template <class S>
 constexpr int pairs_of = (sizeof(S) / sizeof(i32) + 1) / 2;
 
-WL_DEVICE numbered look(const u64* place) {
-  numbered found;
+WL_DEVICE flagged load_flagged(const u64* address) {
+  flagged found;
   asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
                : "=l"(found.first), "=l"(found.second)
-               : "l"(place)
+               : "l"(address)
                : "memory");
   return found;
 }
-WL_DEVICE bool has_come(const numbered& found, u32 number) {
+WL_DEVICE bool has_arrived(const flagged& found, u32 number) {
   return u32(found.first >> 32) == number && u32(found.second >> 32) == number;
 }
 
 template <class S>
-WL_DEVICE void post(u64* place, const S& value, u32 number) {
+WL_DEVICE void store_flagged(u64* address, const S& value, u32 number) {
   constexpr int words = sizeof(S) / sizeof(i32);
-  const auto said = __builtin_bit_cast(words_of<S>, value);
+  const auto bits = __builtin_bit_cast(words_of<S>, value);
   for (int p = 0; p < pairs_of<S>; ++p) {
-    const u64 first = u64(number) << 32 | u32(said.word[2 * p]);
-    const u64 second = u64(number) << 32 | (2 * p + 1 < words ? u32(said.word[2 * p + 1]) : 0u);
-    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(place + 2 * p), "l"(first),
+    const u64 first = u64(number) << 32 | u32(bits.word[2 * p]);
+    const u64 second = u64(number) << 32 | (2 * p + 1 < words ? u32(bits.word[2 * p + 1]) : 0u);
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(address + 2 * p), "l"(first),
                  "l"(second)
                  : "memory");
   }
 }
 
-// The sum of what all blocks posted side by side, in each lane of a wave. What has not come is
-// looked for all at once: one after the other, each would take a way to the cache and back. (Half
-// the lanes for each of two sums took so many registers that others were spilled.)
+// The sum of all blocks' mailboxes, in each lane of a wave. A lane polls several mailboxes at once:
+// one after the other, each would take a round trip to the cache. (Half the lanes for each of two
+// sums took so many registers that others were spilled.)
 template <class S>
-WL_DEVICE S sum_of_mailboxes(const item& it, const u64* room, u32 number) {
+WL_DEVICE S sum_of_mailboxes(const item& it, const u64* mailboxes, u32 number) {
   constexpr int words = sizeof(S) / sizeof(i32), pairs = pairs_of<S>, W = WL_WARP;
   constexpr int ahead = pairs > 1 ? 2 : 5; // an H200 has 132 multiprocessors
   S sum{};
   for (i64 first = lane_of(it); first < it.blocks(); first += ahead * W) {
-    numbered found[ahead][pairs];
-    bool come[ahead];
+    flagged found[ahead][pairs];
+    bool arrived[ahead];
 #pragma unroll
     for (int u = 0; u < ahead; ++u)
-      come[u] = first + u * W >= it.blocks();
+      arrived[u] = first + u * W >= it.blocks();
     bool all;
     do {
 #pragma unroll
       for (int u = 0; u < ahead; ++u)
-        if (!come[u])
+        if (!arrived[u])
 #pragma unroll
           for (int p = 0; p < pairs; ++p)
-            found[u][p] = look(room + ((first + u * W) * pairs + p) * 2);
+            found[u][p] = load_flagged(mailboxes + ((first + u * W) * pairs + p) * 2);
       all = true;
 #pragma unroll
       for (int u = 0; u < ahead; ++u)
-        if (!come[u]) {
-          come[u] = true;
+        if (!arrived[u]) {
+          arrived[u] = true;
 #pragma unroll
           for (int p = 0; p < pairs; ++p)
-            come[u] = come[u] && has_come(found[u][p], number);
-          all = all && come[u];
+            arrived[u] = arrived[u] && has_arrived(found[u][p], number);
+          all = all && arrived[u];
         }
     } while (!all);
 #pragma unroll
     for (int u = 0; u < ahead; ++u)
       if (first + u * W < it.blocks()) {
-        words_of<S> said;
+        words_of<S> bits;
 #pragma unroll
         for (int p = 0; p < pairs; ++p) {
-          said.word[2 * p] = i32(u32(found[u][p].first));
+          bits.word[2 * p] = i32(u32(found[u][p].first));
           if (2 * p + 1 < words)
-            said.word[2 * p + 1] = i32(u32(found[u][p].second));
+            bits.word[2 * p + 1] = i32(u32(found[u][p].second));
         }
-        sum += __builtin_bit_cast(S, said);
+        sum += __builtin_bit_cast(S, bits);
       }
   }
   return sum_of_lanes<W>(it, sum);
@@ -295,44 +296,45 @@ struct unit {
     return *this;
   }
 };
-// The sum over the grid goes to `finish`, in one work-item of every block, whose writes its block
-// sees after; another one does `work` before that. With PUBLISH, what work-items wrote
-// before is seen by all after. S consists of numbers R, which waves add up eight bytes each: one
-// wave with all of them had no registers left for what it keeps of the vectors.
+// Calls `finish` with the sum over the grid, in one work-item of every block. Its writes are
+// visible to its block afterwards. Another work-item does `work` before that. With PUBLISH, writes
+// of all work-items before the barrier are visible to all after it. S consists of numbers R; each
+// wave adds up eight bytes of it: one wave with all of them had no registers left for the vectors.
 template <bool PUBLISH, class R, class S, class F, class W = idle>
 WL_DEVICE void add_up(const item& it, grid_barrier& m, S value, const F& finish,
                       const W& work = {}) {
   constexpr int words = sizeof(S) / sizeof(i32), units = pairs_of<S>;
-  static_assert(2 * units <= grid_barrier::LARGEST && units <= WAVES, "a sum fits the room");
+  static_assert(2 * units <= grid_barrier::LARGEST && units <= WAVES, "a sum fits a mailbox");
   WL_SHARED(S, of_wave, WAVES);
-  WL_SHARED(unit<R>, heard, units);
-  u64* const room = m.room(it);
+  WL_SHARED(unit<R>, received, units);
+  u64* const mailboxes = m.next(it);
   value = sum_in_first_wave(it, value, of_wave);
   if (it.thread() == 0) {
     if constexpr (PUBLISH)
       release_or_acquire();
-    const auto said = __builtin_bit_cast(words_of<S>, value);
+    const auto bits = __builtin_bit_cast(words_of<S>, value);
     for (int u = 0; u < units; ++u) {
-      const words_of<unit<R>> two{{said.word[2 * u], 2 * u + 1 < words ? said.word[2 * u + 1] : 0}};
-      post(room + (u * it.blocks() + it.block()) * 2, two, m.number);
+      const words_of<unit<R>> two{{bits.word[2 * u], 2 * u + 1 < words ? bits.word[2 * u + 1] : 0}};
+      store_flagged(mailboxes + (u * it.blocks() + it.block()) * 2, two, m.number);
     }
   }
   if (works_meanwhile(it))
     work();
   const int mine = wave_of(it);
   if (mine < units) {
-    const unit<R> total = sum_of_mailboxes<unit<R>>(it, room + mine * it.blocks() * 2, m.number);
+    const unit<R> total =
+        sum_of_mailboxes<unit<R>>(it, mailboxes + mine * it.blocks() * 2, m.number);
     if constexpr (PUBLISH)
       release_or_acquire();
     if (lane_of(it) == 0)
-      heard[mine] = total;
+      received[mine] = total;
   }
   if constexpr (units > 1 || W::works)
     it.barrier();
   if (it.thread() == 0) {
     words_of<S> total;
     for (int u = 0; u < units; ++u) {
-      const auto two = __builtin_bit_cast(words_of<unit<R>>, heard[u]);
+      const auto two = __builtin_bit_cast(words_of<unit<R>>, received[u]);
       total.word[2 * u] = two.word[0];
       if (2 * u + 1 < words)
         total.word[2 * u + 1] = two.word[1];
@@ -342,36 +344,38 @@ WL_DEVICE void add_up(const item& it, grid_barrier& m, S value, const F& finish,
   it.barrier();
 }
 
-// A word that one block says, when it comes.
+// Polls the mailbox of one block and returns its value.
 template <class S>
-WL_DEVICE S hear(const u64* place, u32 number) {
+WL_DEVICE S poll(const u64* address, u32 number) {
   constexpr int words = sizeof(S) / sizeof(i32), pairs = pairs_of<S>;
-  words_of<S> said;
+  words_of<S> bits;
 #pragma unroll
   for (int p = 0; p < pairs; ++p) {
-    numbered found;
+    flagged found;
     do
-      found = look(place + 2 * p);
-    while (!has_come(found, number));
-    said.word[2 * p] = i32(u32(found.first));
+      found = load_flagged(address + 2 * p);
+    while (!has_arrived(found, number));
+    bits.word[2 * p] = i32(u32(found.first));
     if (2 * p + 1 < words)
-      said.word[2 * p + 1] = i32(u32(found.second));
+      bits.word[2 * p + 1] = i32(u32(found.second));
   }
-  return __builtin_bit_cast(S, said);
+  return __builtin_bit_cast(S, bits);
 }
 
-// totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many. Another barrier
-// lies between two of these: they share a room.
+// totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many. There must be
+// another barrier between two calls, because they use the same mailboxes.
 //
-// If there are many sums, each is added up by one block, which tells all: that is a way to the
-// cache and back more, but every block adding up all of them took 2.5 microseconds more for 28 of
-// them at 32^3 (H200).
+// If there are many sums, each is added up by one block, which stores the total for all: that is
+// one more round trip to the cache, but every block adding up all of them took 2.5 microseconds
+// more for 28 of them at 32^3 (H200).
 template <class T>
 WL_DEVICE void add_up_many(const item& it, grid_barrier& m, i64 many, const T* parts, T* totals, T*,
-                           u64* room) {
+                           u64* mailboxes) {
   constexpr int distance = 2 * pairs_of<T>;
   static_assert(WL_WARP % WAVES == 0, "a wave has several sums at once");
-  const auto place = [&](i64 i, i64 b) { return room + (i * (it.blocks() + 1) + b) * distance; };
+  const auto address = [&](i64 i, i64 b) {
+    return mailboxes + (i * (it.blocks() + 1) + b) * distance;
+  };
   ++m.number;
   it.barrier();
   for (i64 first = 0; first < many; first += WL_BLOCK / WAVES) {
@@ -379,36 +383,36 @@ WL_DEVICE void add_up_many(const item& it, grid_barrier& m, i64 many, const T* p
     const T value =
         sum_of_lanes<WAVES>(it, i < many ? parts[i * WAVES + it.thread() % WAVES] : T{});
     if (i < many && it.thread() % WAVES == 0)
-      post(place(i, it.block()), value, m.number);
+      store_flagged(address(i, it.block()), value, m.number);
   }
   if (many <= DIRECT_SUMS) {
     for (i64 i = wave_of(it); i < many; i += WAVES) {
-      const T total = sum_of_mailboxes<T>(it, place(i, 0), m.number);
+      const T total = sum_of_mailboxes<T>(it, address(i, 0), m.number);
       if (lane_of(it) == 0)
         totals[i] = total;
     }
   } else {
     for (i64 i = it.block() + wave_of(it) * it.blocks(); i < many; i += WAVES * it.blocks()) {
-      const T total = sum_of_mailboxes<T>(it, place(i, 0), m.number);
+      const T total = sum_of_mailboxes<T>(it, address(i, 0), m.number);
       if (lane_of(it) == 0)
-        post(place(i, it.blocks()), total, m.number);
+        store_flagged(address(i, it.blocks()), total, m.number);
     }
     for (i64 i = it.thread(); i < many; i += WL_BLOCK)
-      totals[i] = hear<T>(place(i, it.blocks()), m.number);
+      totals[i] = poll<T>(address(i, it.blocks()), m.number);
   }
   it.barrier();
 }
 
-// Everything that was written before is seen by all after.
-WL_DEVICE void wait_for_all(const item& it, grid_barrier& m) {
-  u64* const room = m.room(it);
+// Writes of all work-items before the barrier are visible to all after it.
+WL_DEVICE void grid_sync(const item& it, grid_barrier& m) {
+  u64* const mailboxes = m.next(it);
   it.barrier();
   if (wave_of(it) == 0) {
     if (lane_of(it) == 0) {
       release_or_acquire();
-      post(room + it.block() * 2, 0, m.number);
+      store_flagged(mailboxes + it.block() * 2, 0, m.number);
     }
-    sum_of_mailboxes<i32>(it, room, m.number);
+    sum_of_mailboxes<i32>(it, mailboxes, m.number);
     release_or_acquire();
   }
   it.barrier();

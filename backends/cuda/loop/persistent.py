@@ -41,11 +41,11 @@ def persistent_kernel(
 ) -> Made:
     """Return the kernel of all parts of a round, round after round.
 
-    ``buffers`` are the second places of vectors that need one.
+    ``buffers`` are the second arrays of double-buffered vectors.
 
-    What is one element a column, the status above all, every block has for itself in shared memory:
-    all of them compute the same. The first block writes it back at the end, and alone writes the
-    history.
+    Per-column scalars (the status first of all) are replicated in the shared memory of every block;
+    all blocks compute the same values. The first block writes them back at the end, and it alone
+    writes the history.
     """
     return _Text(plan, status, value, shape, buffers, warp).made()
 
@@ -123,7 +123,7 @@ class _Text:
     def _phase(self, at: int, phase: Phase) -> str:
         text = ""
         if self.plan.sync_before[at]:
-            text += self._stores(Barrier(at, early=True)) + "wl::wait_for_all(it, m);\n"
+            text += self._stores(Barrier(at, early=True)) + "wl::grid_sync(it, m);\n"
         if phase.product is not None:
             text += self._product(at, phase.product)
         if phase.arnoldi is not None:
@@ -383,15 +383,16 @@ class _Text:
             if where in self.plan.double_buffered:
                 spare = arguments.pointer(self.buffers[where], kind)
                 kept += f"  {kind}* o{name} = {spare};\n"
-        room = ""
+        memory = ""
         if self.memory.nbytes:
-            room = "  extern __shared__ __align__(16) wl::u8 room[];\n" + "".join(self.memory.lines)
+            memory = "  extern __shared__ __align__(16) wl::u8 shared[];\n"
+            memory += "".join(self.memory.lines)
         rounds = "".join(lines)
         return f"""\
   struct copies {{{members} }};
   WL_SHARED(copies, of_block, 1);
   copies& s = of_block[0];
-{room}  const wl::item it{{}};
+{memory}  const wl::item it{{}};
   const bool first = it.block() == 0;
   if (it.thread() == 0) {{
 {loads}  }}
@@ -405,7 +406,7 @@ class _Text:
   wl::begin_barriers();
   for (wl::i64 round = 0; round < limit && s.running != 0; ++round) {{
 {made}{rounds}  }}
-  wl::wait_for_all(it, m);
+  wl::grid_sync(it, m);
 {"".join(self.closing)}  {each} {{ {back}}});
   if (first && it.thread() == 0) {{
 {stores}{"    *number = m.number;" if self.counts else ""}

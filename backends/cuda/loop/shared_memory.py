@@ -49,7 +49,7 @@ class SharedMemory:
     def array(self, kind: str, count: int, itemsize: int, name: str) -> str:
         """Reserve an array and return its name."""
         self.lines.append(
-            f"  auto* const {name} = reinterpret_cast<{kind}*>(room + {self.nbytes});\n"
+            f"  auto* const {name} = reinterpret_cast<{kind}*>(shared + {self.nbytes});\n"
         )
         self.nbytes += -(-count * itemsize // 16) * 16
         return name
@@ -112,7 +112,7 @@ def in_shared(plan: Plan, kinds: dict[int, str], kind: str) -> list[int]:
 
 
 def mailboxes_of_sums(shape: Shape) -> int:
-    """Return the words of barriers for sums: two rooms of sixteen for each block."""
+    """Return the words of barriers for sums: two buffers of sixteen for each block."""
     return 2 * 16 * shape.blocks
 
 

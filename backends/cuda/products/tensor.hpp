@@ -5,7 +5,7 @@
 // a tile that was cut between blocks are added up in their order by tensor_join.
 #pragma once
 #include "tensor_tiles.hpp"
-#include "tensor_words.hpp"
+#include "hopper_instructions.hpp"
 
 namespace wl {
 
@@ -45,7 +45,7 @@ WL_DEVICE void store_tile(const float* sums, int thread, i64 row, i64 column, i6
 
 template <int N, int W, class T>
 WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 steps, i64 panels,
-                              i64 stages, i64 room, const u8* masks, const i32* starts,
+                              i64 stages, i64 value_bytes, const u8* masks, const i32* starts,
                               const u8* values, const i32* exponents, const u8* dense,
                               const i32* bad_rows, i64 bad_row_count, const i32* bad_columns,
                               i64 bad_column_count, i32* verdict, T* C, i64 C_ld, float alpha,
@@ -58,7 +58,7 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
   extern __shared__ __align__(128) u8 shared[];
   const int thread = it.thread(), group = thread / 128;
   const u32 barriers = shared_address(shared), first_stage = barriers + 16 * most_stages;
-  const u32 of_rows = u32(tensor_meta + room), of_stage = of_dense + W * of_rows;
+  const u32 of_rows = u32(tensor_meta + value_bytes), of_stage = of_dense + W * of_rows;
 
   i32 wrong = 0;
 #pragma unroll 4
@@ -99,7 +99,7 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
       return;
     tile_step next = now;
     int left = count_of_units;
-    const auto look = [&] { // where the values of a warpgroup's rows are, some steps ahead
+    const auto next_range = [&] { // where the values of a warpgroup's rows are, some steps ahead
       int2 range{-1, -1};
       const i64 block = i64(next.row_tile) * W + warp;
       if (left > 0 && warp < W && block < row_blocks) {
@@ -114,13 +114,13 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
     int2 ranges[ahead];
 #pragma unroll
     for (int a = 0; a < ahead; ++a)
-      ranges[a] = look();
+      ranges[a] = next_range();
     for (int unit = 0; unit < count_of_units; ++unit) {
       const int2 range = ranges[0];
 #pragma unroll
       for (int a = 1; a < ahead; ++a)
         ranges[a - 1] = ranges[a];
-      ranges[ahead - 1] = look();
+      ranges[ahead - 1] = next_range();
       const bool mine = range.x >= 0;
       const u32 bytes = mine ? u32(range.y - range.x) * u32(tensor_unit * sizeof(word)) : 0;
       const u32 full = barriers + 16 * slot, at = first_stage + slot * of_stage;

@@ -92,7 +92,7 @@ def product(groups: int) -> SimtKernel:
     return SimtKernel(
         "tensor_product",
         "tensor.hpp",
-        "m: i64, k: i64, row_blocks: i64, steps: i64, panels: i64, stages: i64, room: i64, "
+        "m: i64, k: i64, row_blocks: i64, steps: i64, panels: i64, stages: i64, value_bytes: i64, "
         "masks: in u8[l], starts: in i32[l], values: in u8[l], exponents: in i32[l], "
         "dense: in u8[l], bad_rows: in i32[l], bad_row_count: i64, bad_columns: in i32[l], "
         "bad_column_count: i64, verdict: out i32[l], C: inout T[l], C_ld: i64, alpha: T, beta: T, "

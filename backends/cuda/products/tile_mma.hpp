@@ -1,17 +1,18 @@
-// As tile_sddmm.hpp, in the words that tensor cores have from compute capability 8.0 on: eight
+// As tile_sddmm.hpp, with the instructions of tensor cores from compute capability 8.0 on: eight
 // warps multiply, 16 rows of C each in registers, and eight sample what they left.
 #pragma once
 #include "tile_sample.hpp"
 
 namespace wl {
 
-// How warps that multiply and that sample take turns: barriers of 256 that half of them wait at.
+// Barriers by which warps that multiply and warps that sample take turns: 256 threads arrive, half
+// of them wait.
 struct warp_signals {
   int group;
-  WL_DEVICE void wait_for_sums(int) const { meet<256>(5 + group); }
-  WL_DEVICE void sums_are_left() const { pass<256>(5 + group); }
-  WL_DEVICE void sums_were_taken() const { pass<256>(7 + group); }
-  WL_DEVICE void wait_until_taken() const { meet<256>(7 + group); }
+  WL_DEVICE void wait_for_sums(int) const { named_barrier_sync<256>(5 + group); }
+  WL_DEVICE void sums_are_left() const { named_barrier_arrive<256>(5 + group); }
+  WL_DEVICE void sums_were_taken() const { named_barrier_arrive<256>(7 + group); }
+  WL_DEVICE void wait_until_taken() const { named_barrier_sync<256>(7 + group); }
 };
 
 // There are STAGES tiles of B in shared memory.
@@ -26,7 +27,7 @@ WL_DEVICE void warps_multiply(const item& it, i64 first, i64 last, i64 tiles, co
     if (u < last)
       for (int i = t * 16; i < mem::of_B; i += 256 * 16)
         copy_16_bytes(memory + stage * mem::of_B + i, B + u % tiles * mem::of_B + i);
-    copies_are_a_group();
+    commit_copies();
   };
 #pragma unroll
   for (int stage = 0; stage < STAGES; ++stage)
@@ -51,7 +52,7 @@ WL_DEVICE void warps_multiply(const item& it, i64 first, i64 last, i64 tiles, co
         }
     }
     wait_for_copies<STAGES - 1>();
-    meet<256>(everyone); // what others copied is there too
+    named_barrier_sync<256>(everyone); // what others copied is there too
     const u32 of_B = memory + stage * mem::of_B + lane * 16;
     float* const mine = sums + (warp % 4 * 16 + lane / 4) * TILE_LD + lane % 4 * 2;
 #pragma unroll 1
@@ -87,7 +88,7 @@ WL_DEVICE void warps_multiply(const item& it, i64 first, i64 last, i64 tiles, co
       }
     }
     signals.sums_are_left();
-    meet<256>(everyone); // all have used this tile of B
+    named_barrier_sync<256>(everyone); // all have used this tile of B
     bring(u + STAGES, stage);
   }
 }
@@ -114,7 +115,7 @@ WL_DEVICE void tile_mma(const item& it, i64 tiles, i64 units, const i32* blocks,
   float* const sums = reinterpret_cast<float*>(behind + group * mem::of_sums);
   if (multiplies) {
     warps_multiply<KP, PARTS, STAGES, tile_number<T>>(it, first, last, tiles, C, B,
-                                                      shared_place(bytes), sums, signals);
+                                                      shared_offset(bytes), sums, signals);
   } else {
     half_tile<I>* const known =
         reinterpret_cast<half_tile<I>*>(behind + 2 * mem::of_sums) + 2 * group;

@@ -83,7 +83,7 @@ WL_DEVICE void tile_pack(const item& it, i64 k, i64 first, i64 C_rows, i64 C_pad
     if constexpr (PARTS == 2) {
       float largest = 0.0f, smallest = 0x1p127f;
       bool finite = true;
-      const auto look = [&](const pack<T, E>& some) {
+      const auto examine = [&](const pack<T, E>& some) {
 #pragma unroll
         for (int e = 0; e < E; ++e) {
           const float size = magnitude(some.at[e]);
@@ -97,10 +97,10 @@ WL_DEVICE void tile_pack(const item& it, i64 k, i64 first, i64 C_rows, i64 C_pad
         for (int i = 0; i < chunks; ++i)
 #pragma unroll
           for (int e = 0; e < 8 / E; ++e)
-            look(loaded[i][e]);
+            examine(loaded[i][e]);
       } else {
         for (i64 c = q * E; c < count; c += quarters * E)
-          look(load_pack<T, E>(of_row + c));
+          examine(load_pack<T, E>(of_row + c));
       }
 #pragma unroll
       for (int d = 8; d < WL_WARP; d *= 2) {

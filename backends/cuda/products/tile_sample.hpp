@@ -1,7 +1,7 @@
 // What a half tile of sums is sampled by, for tiles that any tensor cores made.
 #pragma once
 #include "sddmm.hpp"
-#include "mma_words.hpp"
+#include "mma_instructions.hpp"
 #include "tile_pack.hpp"
 
 namespace wl {
@@ -35,7 +35,7 @@ WL_DEVICE T read_again(const T* place) {
 }
 
 // The barriers of the two warpgroups that multiply and of the two that sample.
-WL_DEVICE void warpgroup_barrier(int which) { meet<128>(which + 1); }
+WL_DEVICE void warpgroup_barrier(int which) { named_barrier_sync<128>(which + 1); }
 
 // What a sampling warpgroup wants to know of its half of a tile, one ahead of what it samples.
 template <class I>

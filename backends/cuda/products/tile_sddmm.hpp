@@ -5,7 +5,7 @@
 // memory while the next tile is multiplied. B comes in whole tiles, two of them, by the engine that
 // copies; the warpgroup that is the last to have used one asks for the one after the next.
 #pragma once
-#include "tensor_words.hpp"
+#include "hopper_instructions.hpp"
 #include "tile_sample.hpp"
 
 namespace wl {

@@ -16,13 +16,13 @@ from ..table import algorithms, kernel
 from . import packed, selection
 from .multiply import (
     multiply_packed,
-    multiply_shares,
+    multiply_row_blocks,
     multiply_stream,
+    row_blocks_of,
     scale,
-    shares_of,
     subwarp,
 )
-from .shares import Shares
+from .row_blocks import RowBlocks
 
 #: Positions that 32-bit indices of packed copies can tell.
 _LARGEST = 2**31
@@ -34,9 +34,9 @@ def known_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
     nnz, rows = matrix.nnz, matrix.shape[0]
     statistics = statistics_of(executor, matrix.indptr, matrix.shape[1])
     narrow = max(*matrix.shape, nnz) < 2**31
-    room = executor.free_memory() if narrow else 0  # packed columns are 32-bit
+    free_bytes = executor.free_memory() if narrow else 0  # packed columns are 32-bit
     facts = selection.Facts(
-        packed.UNKNOWN, packed.UNKNOWN, 0, 2**31, 0.0, matrix.dtype.itemsize, room
+        packed.UNKNOWN, packed.UNKNOWN, 0, 2**31, 0.0, matrix.dtype.itemsize, free_bytes
     )
     if selection.choose_small(statistics, thresholds) is not None or not narrow:
         return statistics, facts
@@ -134,7 +134,7 @@ class Stream(VectorAlgorithm):
         multiply_stream(on, A, *arguments)
 
 
-class RowBlocks(VectorAlgorithm):
+class CsrAdaptive(VectorAlgorithm):
     """CSR-adaptive: blocks have as many whole rows as they multiply at once, or a part of one."""
 
     name: ClassVar[str] = "csr-adaptive"
@@ -144,13 +144,13 @@ class RowBlocks(VectorAlgorithm):
         """Return that there are no rows to deal out, if so."""
         return None if A.shape[0] else "it has no rows"
 
-    def prepare(self, on: Matrix, A: Any, facts: Facts) -> Shares:
+    def prepare(self, on: Matrix, A: Any, facts: Facts) -> RowBlocks:
         """Deal the rows out."""
-        return shares_of(on.executor, A)
+        return row_blocks_of(on.executor, A)
 
-    def run(self, on: GpuExecutor, A: Any, state: Shares, *arguments: Any) -> None:
+    def run(self, on: GpuExecutor, A: Any, state: RowBlocks, *arguments: Any) -> None:
         """Multiply."""
-        multiply_shares(on, state, A.indptr, A.indices, A.data, *arguments)
+        multiply_row_blocks(on, state, A.indptr, A.indices, A.data, *arguments)
 
 
 class _Packed(VectorAlgorithm):
@@ -215,7 +215,7 @@ class RowSegments(_Packed):
 
 
 algorithms.register(
-    "spmv", SellPattern(), SellNear(), Sell(), RowSegments(), Stream(), RowBlocks(), SubWarp()
+    "spmv", SellPattern(), SellNear(), Sell(), RowSegments(), Stream(), CsrAdaptive(), SubWarp()
 )
 
 
@@ -253,8 +253,8 @@ def csr_spmv(
     if line and plan.kernel != SubWarp.name:
         plan.algorithm.run(executor, A, plan.state, x, y, alpha, beta)
     elif cut and not line:
-        shares = shares_of(executor, A)
-        multiply_shares(executor, shares, A.indptr, A.indices, A.data, x, y, alpha, beta)
+        row_blocks = row_blocks_of(executor, A)
+        multiply_row_blocks(executor, row_blocks, A.indptr, A.indices, A.data, x, y, alpha, beta)
     else:
         lanes = selection.lanes(plan.statistics, executor.thresholds)
         shared_rows = subwarp(executor, lanes, k, A.indptr, A.indices, A.data, A.dtype)

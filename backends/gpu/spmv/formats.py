@@ -17,8 +17,8 @@ from ..base import GpuExecutor
 from ..table import kernel
 from . import selection
 from .csr import csr_spmv, statistics_of
-from .multiply import multiply_shares, scale, subwarp
-from .shares import Shares
+from .multiply import multiply_row_blocks, scale, subwarp
+from .row_blocks import RowBlocks
 
 
 @kernel(operations.csr_diagonal)
@@ -51,7 +51,7 @@ class CooPlan(NamedTuple):
 
     indptr: Array
     statistics: RowStatistics
-    shares: Shares | None
+    row_blocks: RowBlocks | None
 
 
 @kernel(operations.coo_spmv)
@@ -67,8 +67,10 @@ def coo_spmv(
         return
     plan = coo_plan(executor, A)
     cut = k > 1 and selection.one_by_one(plan.statistics, k, executor.thresholds)
-    if plan.shares is not None and (k == 1 or cut):
-        multiply_shares(executor, plan.shares, plan.indptr, A.col, A.data, x, y, alpha, beta)
+    if plan.row_blocks is not None and (k == 1 or cut):
+        multiply_row_blocks(
+            executor, plan.row_blocks, plan.indptr, A.col, A.data, x, y, alpha, beta
+        )
     else:
         lanes = selection.lanes(plan.statistics, executor.thresholds)
         subwarp(executor, lanes, k, plan.indptr, A.col, A.data)(x, y, alpha, beta)
@@ -89,11 +91,11 @@ def _coo_plan(executor: GpuExecutor, matrix: Any) -> CooPlan:
     indptr = xp.searchsorted(matrix.row, places).astype(matrix.row.dtype)
     statistics = statistics_of(executor, indptr, n)
     choice = selection.unpacked(statistics, executor.free_memory(), thresholds)
-    shares = None
+    row_blocks = None
     if choice.kernel != "subwarp":
         itemsize = matrix.dtype.itemsize
-        shares = Shares(executor, indptr, itemsize, matrix.nbytes + (m + n) * itemsize)
-    return CooPlan(indptr, statistics, shares)
+        row_blocks = RowBlocks(executor, indptr, itemsize, matrix.nbytes + (m + n) * itemsize)
+    return CooPlan(indptr, statistics, row_blocks)
 
 
 # ---- formats with kernels of their own

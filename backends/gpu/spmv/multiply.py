@@ -15,9 +15,9 @@ from ..base import GpuExecutor
 from ..maps import run_map
 from ..prepared import Prepared
 from . import packed
-from .shares import Shares
+from .row_blocks import RowBlocks
 
-_SHARES: Key[Shares] = Key("shares of rows")
+_ROW_BLOCKS: Key[RowBlocks] = Key("row blocks")
 
 
 def scale(executor: GpuExecutor, y: Array, beta: complex) -> None:
@@ -57,19 +57,19 @@ def subwarp(
     )
 
 
-def shares_of(executor: GpuExecutor, matrix: Any) -> Shares:
-    """Return the shares of a CSR matrix; they are the same for any values of one size."""
+def row_blocks_of(executor: GpuExecutor, matrix: Any) -> RowBlocks:
+    """Return the row blocks of a CSR matrix; they are the same for any values of one size."""
     itemsize = matrix.dtype.itemsize
     nbytes = matrix.nbytes + sum(matrix.shape) * itemsize
     return matrix._pattern.get(
-        _SHARES.of_size(itemsize),
-        lambda: Shares(executor, matrix.indptr, itemsize, nbytes),
+        _ROW_BLOCKS.of_size(itemsize),
+        lambda: RowBlocks(executor, matrix.indptr, itemsize, nbytes),
     )
 
 
-def multiply_shares(
+def multiply_row_blocks(
     executor: GpuExecutor,
-    shares: Shares,
+    row_blocks: RowBlocks,
     indptr: Array,
     indices: Array,
     data: Array,
@@ -80,24 +80,24 @@ def multiply_shares(
 ) -> None:
     """Multiply column by column: products of one fill shared memory."""
     partial, counters = 0, 0
-    if shares.cut:
-        partial, counters = executor.scratch(shares.count * x.itemsize, shares.count)
+    if row_blocks.cut:
+        partial, counters = executor.scratch(row_blocks.count * x.itemsize, row_blocks.count)
     for c in range(y.shape[1]):
         columns = x[:, c : c + 1], y[:, c : c + 1]
         arguments = (
-            shares.row, shares.entry, indptr, indices, data, *columns, alpha, beta, partial,
+            row_blocks.row, row_blocks.entry, indptr, indices, data, *columns, alpha, beta, partial,
             counters,
         )  # fmt: skip
         line = all(row_distance(column) == 1 for column in columns)
         executor.launch_simt(
-            simt.csr_shares,
-            shares.count,
+            simt.csr_adaptive,
+            row_blocks.count,
             arguments,
             x.dtype,
             indices.dtype,
             data.dtype,
             LINE=int(line),
-            KEEP=int(line and shares.kept),
+            KEEP=int(line and row_blocks.kept),
         )
 
 

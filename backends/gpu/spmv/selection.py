@@ -40,7 +40,7 @@ class Facts(NamedTuple):
         Share of the entries in the columns that fit shared memory.
     itemsize : int
         Bytes of a value.
-    room : int
+    free_bytes : int
         Bytes of memory that are free.
     """
 
@@ -50,7 +50,7 @@ class Facts(NamedTuple):
     reach: int
     shared_share: float
     itemsize: int
-    room: int
+    free_bytes: int
 
 
 class Choice(NamedTuple):
@@ -118,9 +118,9 @@ def choose_small(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> 
         return None
     mine = _shared_rows(statistics, thresholds)
     packed = thresholds.sell_step * (-(-statistics.longest // thresholds.sell_most) - 1)
-    shares = thresholds.shares + thresholds.share_entry * statistics.nnz
+    adaptive = thresholds.adaptive_launch + thresholds.adaptive_entry * statistics.nnz
     few = statistics.nnz < thresholds.few_entries
-    if few or mine < min((LAUNCH + packed) * 0.75 - LAUNCH, shares):
+    if few or mine < min((LAUNCH + packed) * 0.75 - LAUNCH, adaptive):
         width = lanes(statistics, thresholds)
         return Choice("subwarp", f"small: {width} lanes a row end the longest row soon")
     return None
@@ -139,7 +139,7 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
     small = choose_small(statistics, thresholds)
     if small is not None:
         return small
-    if needs(statistics, facts, thresholds) <= facts.room // 2:
+    if needs(statistics, facts, thresholds) <= facts.free_bytes // 2:
         if packs(statistics, facts, thresholds):
             if 0 < facts.patterns <= MOST_PATTERNS:
                 return Choice(
@@ -164,7 +164,7 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
             return Choice(
                 "row-segments", "many entries a row: long rows are cut, equal ones together"
             )
-    return unpacked(statistics, facts.room, thresholds)
+    return unpacked(statistics, facts.free_bytes, thresholds)
 
 
 def packs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> bool:
@@ -194,12 +194,12 @@ def may_share_columns(statistics: RowStatistics, thresholds: Thresholds = NVIDIA
     )
 
 
-def unpacked(statistics: RowStatistics, room: int, thresholds: Thresholds = NVIDIA) -> Choice:
+def unpacked(statistics: RowStatistics, free_bytes: int, thresholds: Thresholds = NVIDIA) -> Choice:
     """Return the kernel that reads the arrays as they are.
 
     Parameters
     ----------
-    room : int
+    free_bytes : int
         Bytes of memory that are free: finding shares takes some for each row.
 
     Examples
@@ -213,7 +213,7 @@ def unpacked(statistics: RowStatistics, room: int, thresholds: Thresholds = NVID
         return small
     short = statistics.mean <= thresholds.stream_entries and not is_uneven(statistics, thresholds)
     counted = statistics.rows < 2**31  # by the kernel of CSR-stream, with 32-bit indices
-    without = ROW_BYTES * statistics.rows > room
+    without = ROW_BYTES * statistics.rows > free_bytes
     if short and counted and (without or statistics.nnz >= thresholds.cached_entries):
         return Choice("stream", "short rows, loaded side by side")
     if without:

@@ -92,7 +92,7 @@ def test_what_the_rule_is_told(monkeypatch: pytest.MonkeyPatch, gpu: Any, make: 
     monkeypatch.setattr(base, "HOST_NUMBERS", 0)
     there = csr.known_of(gpu, A)
     assert here[0] == pytest.approx(there[0], rel=1e-12)
-    assert here[1]._replace(room=0) == there[1]._replace(room=0)
+    assert here[1]._replace(free_bytes=0) == there[1]._replace(free_bytes=0)
 
 
 @pytest.mark.parametrize(

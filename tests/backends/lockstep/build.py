@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 BUILT = KEPT / "lockstep"
 LIBRARIES = CodeCache("lockstep", ".so", folder=BUILT)
 #: Where text for GPUs is looked for: words that only a GPU has are found in ``words`` first.
-TEXT = (HERE / "words", *headers.FOLDERS)
+TEXT = (HERE / "instructions", *headers.FOLDERS)
 COMMON = ("-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror")
 # -O0 because places in the text are told apart by their addresses; see machine.hpp. Else g++ makes
 # what is static in an inline function one for all libraries of a process: the memory that a block

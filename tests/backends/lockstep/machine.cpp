@@ -36,10 +36,10 @@ item_now now;
 namespace {
 
 // Where work-items wait for one another.
-struct meeting {
-  int came = 0, waiting = 0;
+struct rendezvous {
+  int arrived = 0, waiting = 0;
   long long round = 0;
-  const void* site = nullptr; // where in the code the first one came from
+  const void* site = nullptr; // where in the code the first one arrived from
   unsigned long long votes = 0, result = 0;
 };
 
@@ -71,7 +71,7 @@ struct fiber {
   std::unique_ptr<char[]> stack{new char[stack_size]};
   jmp_buf place;
   bool started = false, ended = true;
-  const meeting* waits = nullptr; // for the round after this one
+  const rendezvous* waits = nullptr; // for the round after this one
   long long round = 0;
   // What it offers to its wave, in rounds of even and of odd number: who takes the one may find
   // that others offer the other already.
@@ -90,8 +90,8 @@ struct machine {
   unsigned schedule = 0;
   std::mt19937 random;
   long long events = 0;
-  std::vector<meeting> waves, warpgroups;
-  meeting block, numbered[16];
+  std::vector<rendezvous> waves, warpgroups;
+  rendezvous block, numbered[16];
   std::map<unsigned, counting> barriers;
   std::vector<copying> copies;
 } m;
@@ -147,17 +147,17 @@ void blame(const std::string& what) {
   _longjmp(m.scheduler, 1);
 }
 
-// ---------------------------------------------------------------- meetings
+// ---------------------------------------------------------------- barriers and exchanges
 
 // Places are compared where they are given.
-void come(meeting& g, int count, const void* site) {
+void arrive_at(rendezvous& g, int count, const void* site) {
   ++m.events;
-  if (g.came == 0)
+  if (g.arrived == 0)
     g.site = site;
   else if (g.site != site)
     fail("work-items meet from different places: divergent code");
-  if (++g.came == count) {
-    g.came = 0;
+  if (++g.arrived == count) {
+    g.arrived = 0;
     g.result = g.votes;
     g.votes = 0;
     ++g.round;
@@ -165,11 +165,11 @@ void come(meeting& g, int count, const void* site) {
 }
 
 // Even the last one waits: in each round, the order of the schedule begins again.
-void meet(meeting& g, int count, const void* site) {
+void wait_at(rendezvous& g, int count, const void* site) {
   fiber& f = self();
   f.waits = &g;
   f.round = g.round;
-  come(g, count, site);
+  arrive_at(g, count, site);
   yield();
 }
 
@@ -177,13 +177,13 @@ bool can_go_on(const fiber& f) {
   return !f.ended && (f.waits == nullptr || f.waits->round != f.round);
 }
 
-meeting& my_wave() { return m.waves[now.thread / m.wave]; }
+rendezvous& my_wave() { return m.waves[now.thread / m.wave]; }
 
 // Offers words to the wave; returns which of the two places they are in.
 int offer(const unsigned* words, int count, const void* site) {
   const int which = my_wave().round & 1;
   std::memcpy(self().words[which], words, count * sizeof(unsigned));
-  meet(my_wave(), m.wave, site);
+  wait_at(my_wave(), m.wave, site);
   return which;
 }
 
@@ -204,24 +204,26 @@ int exchange(int word, int from) {
 }
 
 unsigned long long ballot(bool vote) {
-  meeting& g = my_wave();
+  rendezvous& g = my_wave();
   g.votes |= (unsigned long long)(vote) << now.thread % m.wave;
-  meet(g, m.wave, SITE);
+  wait_at(g, m.wave, SITE);
   return g.result;
 }
 
-void meet_wave() { meet(my_wave(), m.wave, SITE); }
+void wave_barrier() { wait_at(my_wave(), m.wave, SITE); }
 
-void barrier() { meet(m.block, m.threads, SITE); }
+void barrier() { wait_at(m.block, m.threads, SITE); }
 
 bool barrier_or(bool vote) {
   m.block.votes |= vote;
-  meet(m.block, m.threads, SITE);
+  wait_at(m.block, m.threads, SITE);
   return m.block.result != 0;
 }
 
-void meet(int barrier, int count) { meet(m.numbered[barrier], count, nullptr); }
-void pass(int barrier, int count) { come(m.numbered[barrier], count, nullptr); }
+void named_barrier_sync(int barrier, int count) { wait_at(m.numbered[barrier], count, nullptr); }
+void named_barrier_arrive(int barrier, int count) {
+  arrive_at(m.numbered[barrier], count, nullptr);
+}
 
 // ---------------------------------------------------------------- barriers that count bytes
 
@@ -386,8 +388,8 @@ void ask_product(float* d, const unsigned* a, unsigned b, int columns, bool add,
 
 void wait_for_products() {
   const int group = now.thread / 128;
-  meeting& g = m.warpgroups[group];
-  meet(g, 128, SITE);
+  rendezvous& g = m.warpgroups[group];
+  wait_at(g, 128, SITE);
   if (!self().products.empty()) // the first to go on
     multiply(group * 128);
 }
@@ -437,7 +439,7 @@ void run_block(const shared_place* places) {
   m.waves.assign(m.threads / m.wave, {});
   m.warpgroups.assign(m.threads / 128, {});
   m.block = {};
-  for (meeting& g : m.numbered)
+  for (rendezvous& g : m.numbered)
     g = {};
   m.barriers.clear();
   m.copies.clear();
@@ -462,7 +464,7 @@ void run_block(const shared_place* places) {
   if (!m.copies.empty())
     blame("copies arrive after the block has ended");
   for (int i = 0; i < 16; ++i)
-    if (m.numbered[i].came != 0)
+    if (m.numbered[i].arrived != 0)
       blame("barrier " + std::to_string(i) + " is left half full");
 }
 

@@ -35,7 +35,7 @@ extern unsigned char shared[most_shared];
 
 namespace wl::lockstep {
 
-// ---------------------------------------------------------------- who am I
+// ---------------------------------------------------------------- indices of the work-item
 
 struct item_now {
   int thread;
@@ -47,16 +47,16 @@ inline int thread() { return now.thread; }
 inline long long block() { return now.block; }
 inline long long blocks() { return now.blocks; }
 
-// ---------------------------------------------------------------- meetings
+// ---------------------------------------------------------------- barriers and exchanges
 
 int exchange(int word, int from);
 unsigned long long ballot(bool vote);
 void barrier();
 bool barrier_or(bool vote);
-void meet_wave();
-// One of sixteen barriers: `count` work-items come to it, of which those who meet wait for all.
-void meet(int barrier, int count);
-void pass(int barrier, int count);
+void wave_barrier();
+// One of sixteen barriers: `count` work-items arrive at it, and those that sync wait for all.
+void named_barrier_sync(int barrier, int count);
+void named_barrier_arrive(int barrier, int count);
 
 // ---------------------------------------------------------------- barriers that count bytes
 
@@ -119,12 +119,12 @@ void launch(long long blocks, int threads, const Body& body) {
 
 } // namespace wl::lockstep
 
-// ---------------------------------------------------------------- words of CUDA
+// ---------------------------------------------------------------- functions of CUDA
 
 inline __attribute__((always_inline)) int __syncthreads_or(int vote) {
   return wl::lockstep::barrier_or(vote != 0);
 }
-inline __attribute__((always_inline)) void __syncwarp() { wl::lockstep::meet_wave(); }
+inline __attribute__((always_inline)) void __syncwarp() { wl::lockstep::wave_barrier(); }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const unsigned long long both = (unsigned long long)(y) << 32 | x;

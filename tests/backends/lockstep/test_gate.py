@@ -227,7 +227,9 @@ def hopper(old: str = "", new: str = "") -> Library:
     """Return the kernels for Hopper, in which ``old`` was replaced by ``new``."""
     assert old in HOPPER
     text = HOPPER.replace(old, new, 1)
-    program = wrappers.program("LOCKSTEP", ["tensor_words.hpp"], [text], block=256, folders=TEXT)
+    program = wrappers.program(
+        "LOCKSTEP", ["hopper_instructions.hpp"], [text], block=256, folders=TEXT
+    )
     return Library(program, "gate")
 
 

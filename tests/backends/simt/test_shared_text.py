@@ -11,7 +11,7 @@ from wollemi.backends.unified import wrappers
 
 SHARED = sorted(path for folder in wrappers.FOLDERS for path in folder.glob("*.hpp"))
 # The headers whose lines may know which compiler reads them.
-DIALECT = {"dialect.hpp", "lanes.hpp", "group_words.hpp"}
+DIALECT = {"dialect.hpp", "lanes.hpp", "shared_atomics.hpp"}
 
 # A wave has WL_WARP lanes: 32, or 64 on AMD's GCN and CDNA. Whoever writes 32, or 31, or a mask of
 # 32 bits, has assumed the one; what a text of another meaning looks like is below.

@@ -34,9 +34,9 @@ def emulated(made: persistent.Made) -> str:
     head = head.replace("](", "](WL_GRID ").replace(")(", ")(WL_GRID ")
     body = body.rstrip().removesuffix("}")
     body = body.replace("  const wl::item it{};\n", "")
-    room = f"  WL_SHARED(wl::u64, room_of_block, {made.shared // 8 + 2});\n"
-    room += "  auto* const room = reinterpret_cast<wl::u8*>(room_of_block);\n"
-    body = body.replace("  extern __shared__ __align__(16) wl::u8 room[];\n", room)
+    memory = f"  WL_SHARED(wl::u64, memory_of_block, {made.shared // 8 + 2});\n"
+    memory += "  auto* const shared = reinterpret_cast<wl::u8*>(memory_of_block);\n"
+    body = body.replace("  extern __shared__ __align__(16) wl::u8 shared[];\n", memory)
     return f'{shared}#line 1 "wrappers"\n{functors}{head}) {{ WL_RUN(\n{body}) }}\n'
 
 

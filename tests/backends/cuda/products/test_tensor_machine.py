@@ -89,13 +89,13 @@ def multiply(
     bad_dense, verdict = np.full(strips, 7, np.int32), np.full(1, 7, np.int32)
     arguments = (n, k, steps, B, B.strides[0] // item, dense, bad_dense)
     run(kernels.pack_dense(width), strips, arguments, value, schedule, N=width)
-    room = -(-pattern.most * 8 * item // 128) * 128
+    value_bytes = -(-pattern.most * 8 * item // 128) * 128
     partial = aligned(2 * shares * groups * 64 * width * 4)
     tile = {"N": width, "W": groups}
     arguments = (
-        m, k, pattern.blocks, steps, panels, stages, room, at_16(pattern.masks), pattern.starts,
-        packed, exponents, dense, bad, bad.size * split, bad_dense, strips, verdict, C,
-        C.strides[0] // item, alpha, beta, partial,
+        m, k, pattern.blocks, steps, panels, stages, value_bytes, at_16(pattern.masks),
+        pattern.starts, packed, exponents, dense, bad, bad.size * split, bad_dense, strips, verdict,
+        C, C.strides[0] // item, alpha, beta, partial,
     )  # fmt: skip
     run(kernels.product(groups), shares, arguments, value, schedule, **tile)
     arguments = (

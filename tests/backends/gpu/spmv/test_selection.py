@@ -8,7 +8,7 @@ from wollemi.backends.gpu.spmv import selection
 from wollemi.backends.gpu.spmv.selection import Facts
 from wollemi.core.statistics import RowStatistics
 
-ROOM = 2**36
+FREE_BYTES = 2**36
 
 
 def rows(count=1_000_000, mean=7.0, longest=7, empty=0.0, columns=None):
@@ -16,9 +16,16 @@ def rows(count=1_000_000, mean=7.0, longest=7, empty=0.0, columns=None):
     return RowStatistics(count, columns, int(count * mean), mean, 0.1, longest, empty)
 
 
-def facts(padding=1.01, patterns=0, reach=10**6, shared_share=0.0, room=ROOM, sorted_padding=None):
+def facts(
+    padding=1.01,
+    patterns=0,
+    reach=10**6,
+    shared_share=0.0,
+    free_bytes=FREE_BYTES,
+    sorted_padding=None,
+):
     smallest = padding if sorted_padding is None else sorted_padding
-    return Facts(padding, smallest, patterns, reach, shared_share, 8, room)
+    return Facts(padding, smallest, patterns, reach, shared_share, 8, free_bytes)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +35,7 @@ def facts(padding=1.01, patterns=0, reach=10**6, shared_share=0.0, room=ROOM, so
         (rows(), facts(reach=32767), "sell-near"),
         (rows(), facts(reach=32768), "sell"),
         (rows(), facts(padding=3.0, sorted_padding=1.1), "sell"),
-        (rows(), facts(room=10**6), "stream"),
+        (rows(), facts(free_bytes=10**6), "stream"),
         (rows(count=1000), facts(patterns=3), "subwarp"),
         (rows(count=17_758, mean=7.1, longest=574), facts(padding=9.0), "csr-adaptive"),
         (rows(count=65_536, mean=16.0, longest=5495), facts(padding=9.0), "csr-adaptive"),
@@ -50,8 +57,8 @@ def facts(padding=1.01, patterns=0, reach=10**6, shared_share=0.0, room=ROOM, so
         (rows(count=10**7, mean=0.5, longest=7, empty=0.6), facts(padding=4.0), "csr-adaptive"),
         (rows(mean=2.0, longest=90, empty=0.6), facts(padding=4.0), "csr-adaptive"),
         (rows(mean=20.0, longest=60), facts(padding=1.4), "row-segments"),
-        (rows(mean=20.0, longest=60), facts(padding=1.4, room=10**8), "csr-adaptive"),
-        (rows(mean=20.0, longest=60), facts(padding=1.4, room=10**6), "subwarp"),
+        (rows(mean=20.0, longest=60), facts(padding=1.4, free_bytes=10**8), "csr-adaptive"),
+        (rows(mean=20.0, longest=60), facts(padding=1.4, free_bytes=10**6), "subwarp"),
         (rows(mean=7.0, longest=40), facts(padding=1.4), "stream"),
         (rows(count=300_000, mean=7.0, longest=40), facts(padding=1.4), "csr-adaptive"),
         (
@@ -86,16 +93,16 @@ def test_several_vectors_go_one_by_one_where_a_row_is_long(longest, columns, alo
 
 
 @pytest.mark.parametrize(
-    ("statistics", "room", "kernel"),
+    ("statistics", "free_bytes", "kernel"),
     [
-        (rows(), ROOM, "stream"),
-        (rows(count=373_376, mean=8.9, longest=289_063), ROOM, "csr-adaptive"),
+        (rows(), FREE_BYTES, "stream"),
+        (rows(count=373_376, mean=8.9, longest=289_063), FREE_BYTES, "csr-adaptive"),
         (rows(count=373_376, mean=8.9, longest=289_063), 10**6, "subwarp"),
-        (rows(count=1000), ROOM, "subwarp"),
+        (rows(count=1000), FREE_BYTES, "subwarp"),
     ],
 )
-def test_what_is_not_packed(statistics, room, kernel):
-    assert selection.unpacked(statistics, room).kernel == kernel
+def test_what_is_not_packed(statistics, free_bytes, kernel):
+    assert selection.unpacked(statistics, free_bytes).kernel == kernel
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-// What tensor cores are told from compute capability 8.0 on, and how warps of a block that do
-// different things wait for one another.
+// Instructions for tensor cores from compute capability 8.0 on, and barriers for warps of a block
+// that do different work.
 #pragma once
 #include "packs.hpp"
 
@@ -8,27 +8,27 @@ namespace wl {
 // The memory of the block that a launch asks for.
 #define WL_DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
 
-WL_DEVICE u32 shared_place(const void* place) { return u32(__cvta_generic_to_shared(place)); }
+WL_DEVICE u32 shared_offset(const void* pointer) { return u32(__cvta_generic_to_shared(pointer)); }
 
-// Waits until so many threads have come to, or passed, a barrier of the sixteen.
+// One of the sixteen barriers of a block, which `Threads` threads arrive at: those that sync wait.
 template <int Threads>
-WL_DEVICE void meet(int barrier) {
+WL_DEVICE void named_barrier_sync(int barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(Threads) : "memory");
 }
 template <int Threads>
-WL_DEVICE void pass(int barrier) {
+WL_DEVICE void named_barrier_arrive(int barrier) {
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(Threads) : "memory");
 }
 
 WL_DEVICE bool any_of_block(bool mine) { return __syncthreads_or(mine); }
 
-// What a counter in shared memory was before one was added.
+// Adds 1 to a counter in shared memory; returns its value before.
 WL_DEVICE int count_up(int* counter) { return atomicAdd(counter, 1); }
 
 WL_DEVICE void copy_16_bytes(u32 to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
-WL_DEVICE void copies_are_a_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+WL_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Waits for all but the last groups of copies.
 template <int Groups>
 WL_DEVICE void wait_for_copies() {

@@ -1,5 +1,5 @@
-// y = alpha A x + beta y for rows of any lengths: blocks have shares of as many entries, whatever
-// rows they are of. beta = 0 does not read y.
+// y = alpha A x + beta y for rows of any lengths: work-groups take row blocks of about equally many
+// entries, whatever rows they are of. beta = 0 does not read y.
 #pragma once
 #include "map_simt.hpp"
 #include "narrow.hpp"
@@ -21,8 +21,9 @@ WL_DEVICE T entry(const T* place) {
   return KEEP ? *place : read_once(place);
 }
 
-// A part of a row that is longer than a share: whoever finds that all parts are there adds them up,
-// in their order. counters[s] is 0 before and after, for the row whose first part is share s.
+// A part of a row that is longer than a row block: the work-group that finds that all parts are
+// there adds them up, in their order. counters[s] is 0 before and after, for the row whose first
+// part is row block s.
 template <class T, class I>
 WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T sum, T& y, T alpha,
                           T beta, T* partial, i32* counters) {
@@ -51,25 +52,25 @@ WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T su
     store(y, sum, alpha, beta);
 }
 
-// A block takes a share: as many whole rows as fit, or a part of a row that is too long. It loads
+// A work-group takes a row block: as many whole rows as fit, or a part of a longer row. It loads
 // the entries side by side, whatever row they are of, leaves the products in shared memory, and
 // then groups of lanes add up the rows, the wider the fewer rows there are (CSR-Adaptive,
-// Greathouse and Daga 2014). A row much longer than others of its share goes to a whole wave.
+// Greathouse and Daga 2014). A row much longer than others of its row block goes to a whole wave.
 //
-// Share s has the entries from share_entry[s] to share_entry[s + 1], WL_BLOCK * 4 at most (2 of
-// complex128), and WL_BLOCK rows at most; share_row[s] is its first row, or ~row if it is a part of
+// Row block s has the entries from block_entry[s] to block_entry[s + 1], WL_BLOCK * 4 at most (2 of
+// complex128), and WL_BLOCK rows at most; block_row[s] is its first row, or ~row if it is a part of
 // one. LINE says that elements of x are side by side, and those of y; KEEP that the caches hold the
 // matrix from one product to the next.
 template <int LINE, int KEEP, class T, class I, class S>
-WL_DEVICE void csr_shares(const item& it, const I* share_row, const I* share_entry, const I* indptr,
-                          const I* indices, const S* data, mat<const T> x, mat<T> y, T alpha,
-                          T beta, T* partial, i32* counters) {
-  constexpr int each = sizeof(T) > 8 ? 2 : 4, room = WL_BLOCK * each, tail = 64;
-  WL_SHARED(T, products, room);
+WL_DEVICE void csr_adaptive(const item& it, const I* block_row, const I* block_entry,
+                            const I* indptr, const I* indices, const S* data, mat<const T> x,
+                            mat<T> y, T alpha, T beta, T* partial, i32* counters) {
+  constexpr int each = sizeof(T) > 8 ? 2 : 4, capacity = WL_BLOCK * each, tail = 64;
+  WL_SHARED(T, products, capacity);
   const int t = it.thread();
   const i64 s = it.block();
-  const I told = share_row[s], next = share_row[s + 1], begin = share_entry[s];
-  const int left = int(share_entry[s + 1] - begin) - t;
+  const I first_row = block_row[s], next = block_row[s + 1], begin = block_entry[s];
+  const int left = int(block_entry[s + 1] - begin) - t;
   indices += begin + t;
   data += begin + t;
   I columns[each];
@@ -80,26 +81,26 @@ WL_DEVICE void csr_shares(const item& it, const I* share_row, const I* share_ent
     columns[u] = mine ? entry<KEEP>(indices + u * WL_BLOCK) : I(0);
     values[u] = mine ? raised<T>(entry<KEEP>(data + u * WL_BLOCK)) : T(0);
   }
-  const int rows = told < 0 ? 0 : int((next < 0 ? ~next : next) - told);
+  const int rows = first_row < 0 ? 0 : int((next < 0 ? ~next : next) - first_row);
   int width = 1;
   while (2 * width * rows <= WL_BLOCK && width < WL_WARP)
     width *= 2;
   const int r = t / width, lane = t % width;
   const bool inside = r < rows;
-  const int from = inside ? int(indptr[told + r] - begin) : 0,
-            to = inside ? int(indptr[told + r + 1] - begin) : 0;
+  const int from = inside ? int(indptr[first_row + r] - begin) : 0,
+            to = inside ? int(indptr[first_row + r + 1] - begin) : 0;
 // All gathers before the first product is stored: the compiler cannot know that x is not there.
 #pragma unroll
   for (int u = 0; u < each; ++u)
     values[u] = values[u] * (LINE ? x.data[columns[u]] : x(columns[u], 0));
-  if (told < 0) {
+  if (first_row < 0) {
     T sum{};
 #pragma unroll
     for (int u = 0; u < each; ++u)
       if (u * WL_BLOCK < left)
         sum += values[u];
-    join_parts(it, begin, I(room), indptr + ~told, sum, y(~told, 0), alpha, beta, partial,
-               counters);
+    join_parts(it, begin, I(capacity), indptr + ~first_row, sum, y(~first_row, 0), alpha, beta,
+               partial, counters);
     return; // a whole block
   }
 #pragma unroll
@@ -125,7 +126,7 @@ WL_DEVICE void csr_shares(const item& it, const I* share_row, const I* share_ent
           sum = part;
       }
   if (inside && lane == 0)
-    store(LINE ? y.data[told + r] : y(told + r, 0), sum, alpha, beta);
+    store(LINE ? y.data[first_row + r] : y(first_row + r, 0), sum, alpha, beta);
 }
 
 } // namespace wl

@@ -1,10 +1,11 @@
-// The words of backends/cuda/products/tensor_words.hpp, as machine.cpp carries them out.
+// The instructions of backends/cuda/products/hopper_instructions.hpp, as machine.cpp carries them
+// out.
 #pragma once
-#include "mma_words.hpp"
+#include "mma_instructions.hpp"
 
 namespace wl {
 
-WL_DEVICE u32 shared_address(const void* place) { return shared_place(place); }
+WL_DEVICE u32 shared_address(const void* pointer) { return shared_offset(pointer); }
 
 WL_DEVICE void barrier_init(u32 barrier, u32 arrivals) {
   lockstep::counting_init(barrier, int(arrivals));
@@ -15,8 +16,8 @@ WL_DEVICE void arrive_expecting(u32 barrier, u32 bytes) {
   lockstep::counting_arrive(barrier, bytes);
 }
 WL_DEVICE void wait_for(u32 barrier, u32 parity) { lockstep::counting_wait(barrier, parity); }
-WL_DEVICE void named_wait(int barrier) { lockstep::meet(barrier, 256); }
-WL_DEVICE void named_arrive(int barrier) { lockstep::pass(barrier, 256); }
+WL_DEVICE void named_wait(int barrier) { lockstep::named_barrier_sync(barrier, 256); }
+WL_DEVICE void named_arrive(int barrier) { lockstep::named_barrier_arrive(barrier, 256); }
 
 WL_DEVICE void copy_to_shared(u32 to, const void* from, u32 bytes, u32 barrier) {
   lockstep::copy(to, from, bytes, barrier);

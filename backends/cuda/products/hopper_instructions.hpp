@@ -1,5 +1,5 @@
-// Hopper's own words: barriers that count bytes, copies of whole arrays, and products of tiles that
-// run beside the warps which asked for them (compute capability 9.0a alone).
+// Instructions of Hopper (compute capability 9.0a alone): barriers that count bytes, copies of
+// whole arrays, and asynchronous products of tiles.
 #pragma once
 #include "narrow.hpp"
 

@@ -1,4 +1,4 @@
-// The words of backends/cuda/products/mma_words.hpp, as machine.cpp carries them out.
+// The instructions of backends/cuda/products/mma_instructions.hpp, as machine.cpp carries them out.
 #pragma once
 #include "packs.hpp"
 
@@ -8,17 +8,17 @@ static const lockstep::shared_place dynamic_shared{shared, sizeof shared};
 
 #define WL_DYNAMIC_SHARED(name) unsigned char* const name = shared
 
-WL_DEVICE u32 shared_place(const void* place) {
-  return u32(static_cast<const unsigned char*>(place) - shared);
+WL_DEVICE u32 shared_offset(const void* pointer) {
+  return u32(static_cast<const unsigned char*>(pointer) - shared);
 }
 
 template <int Threads>
-WL_DEVICE void meet(int barrier) {
-  lockstep::meet(barrier, Threads);
+WL_DEVICE void named_barrier_sync(int barrier) {
+  lockstep::named_barrier_sync(barrier, Threads);
 }
 template <int Threads>
-WL_DEVICE void pass(int barrier) {
-  lockstep::pass(barrier, Threads);
+WL_DEVICE void named_barrier_arrive(int barrier) {
+  lockstep::named_barrier_arrive(barrier, Threads);
 }
 
 WL_DEVICE bool any_of_block(bool mine) { return __syncthreads_or(mine); }
@@ -26,7 +26,7 @@ WL_DEVICE bool any_of_block(bool mine) { return __syncthreads_or(mine); }
 WL_DEVICE int count_up(int* counter) { return (*counter)++; }
 
 WL_DEVICE void copy_16_bytes(u32 to, const void* from) { __builtin_memcpy(shared + to, from, 16); }
-WL_DEVICE void copies_are_a_group() {}
+WL_DEVICE void commit_copies() {}
 template <int Groups>
 WL_DEVICE void wait_for_copies() {}
 

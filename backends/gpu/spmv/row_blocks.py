@@ -1,4 +1,4 @@
-"""Shares of a CSR matrix: as many whole rows as a block multiplies at once, or parts of long rows.
+"""Row blocks of CSR-Adaptive: whole rows that fit a work-group, or a part of a longer row.
 
 They are found on the device, with sums, searches and gathers alone, and have two indices each.
 """
@@ -13,19 +13,19 @@ from ...simt import kernels as simt
 from ..base import GpuExecutor
 
 #: Bytes of the shared memory of a block that products take at most: four of each work-item.
-ROOM_BYTES = 4 * 8 * simt.csr_shares.block
+SHARED_BYTES = 4 * 8 * simt.csr_adaptive.block
 #: Share of the device's cache that a matrix and its vectors may take to stay there. Loads that keep
 #: them gained 16 % at 36 MB and 10 % at 42, lost 1 % at 47 and 6 % at 102 (H200, 60 MB).
 KEPT = 0.75
 
 
-def room(itemsize: int) -> int:
-    """Return how many entries a share has at most; the same as in ``shares.hpp``."""
-    return min(ROOM_BYTES // itemsize, ROOM_BYTES // 8)
+def most_entries(itemsize: int) -> int:
+    """Return how many entries a row block has at most; the same as in ``csr_adaptive.hpp``."""
+    return min(SHARED_BYTES // itemsize, SHARED_BYTES // 8)
 
 
-class Shares:
-    """What ``csr_shares`` needs to know of a matrix besides its arrays.
+class RowBlocks:
+    """The arrays that ``csr_adaptive`` reads beside those of the matrix.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ class Shares:
     Attributes
     ----------
     count : int
-        How many shares there are.
+        How many row blocks there are.
     row, entry : array
-        The first row and the first entry of each, and the ends; the row is ``~row`` where the share
-        is a part of one.
+        The first row and the first entry of each, and the ends; the row is ``~row`` where the row
+        block is a part of one.
     cut : bool
-        Whether a row has several shares.
+        Whether a row has several row blocks.
     kept : bool
         Whether caches hold the matrix from one product to the next.
     """
@@ -52,10 +52,10 @@ class Shares:
     def __init__(self, executor: GpuExecutor, indptr: Any, itemsize: int, nbytes: int) -> None:
         self.row, self.entry, self.cut = executor.planned(
             int(indptr.size),
-            deal_and_look,
+            cut_rows_and_test,
             indptr,
-            most=room(itemsize),
-            most_rows=simt.csr_shares.block,
+            most=most_entries(itemsize),
+            most_rows=simt.csr_adaptive.block,
         )
         self.count = int(self.row.size) - 1
         self.kept = nbytes <= KEPT * executor.device.cache_bytes
@@ -66,23 +66,24 @@ class Shares:
         return int(self.row.nbytes + self.entry.nbytes)
 
 
-def deal_and_look(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any, bool]:
-    """Return what :func:`deal` does, and whether a row is cut."""
-    row, entry = deal(xp, indptr, most, most_rows)
+def cut_rows_and_test(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any, bool]:
+    """Return what :func:`cut_rows` does, and whether a row is cut."""
+    row, entry = cut_rows(xp, indptr, most, most_rows)
     return row, entry, bool((row < 0).any())
 
 
-def deal(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any]:
-    """Return the first rows and entries of shares of at most so many entries and rows.
+def cut_rows(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any]:
+    """Return the first rows and entries of row blocks.
 
-    A share takes as many whole rows as it may, and one at least. Where the share ends that begins
-    at a row is known for all rows at once; which rows begin one is found by jumps of 1, 2, 4, ...
-    shares. A row that is longer than a share is then cut.
+    A row block takes as many whole rows as ``most`` entries and ``most_rows`` rows allow, and one
+    at least. Where the row block ends that begins at a row is computed for all rows at once; which
+    rows begin one is found by jumps of 1, 2, 4, ... row blocks. A row of more than ``most`` entries
+    is then cut.
 
     Examples
     --------
     >>> import numpy as np
-    >>> row, entry = deal(np, np.array([0, 3, 6, 20, 21]), most=8, most_rows=100)
+    >>> row, entry = cut_rows(np, np.array([0, 3, 6, 20, 21]), most=8, most_rows=100)
     >>> row.tolist(), entry.tolist()
     ([0, -3, -3, 3, 4], [0, 6, 14, 20, 21])
     """
@@ -100,9 +101,9 @@ def deal(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any]:
     length = pointers[begins + 1] - pointers[begins]
     parts = xp.maximum((length + (most - 1)) // most, 1)
     ends = xp.cumsum(parts)
-    share = xp.arange(int(ends[-1]), dtype=np.int64)
-    of = xp.searchsorted(ends, share, side="right")
-    part = share - (ends - parts)[of]
+    block = xp.arange(int(ends[-1]), dtype=np.int64)
+    of = xp.searchsorted(ends, block, side="right")
+    part = block - (ends - parts)[of]
     first = xp.where(parts[of] > 1, ~begins[of], begins[of])
     entry = pointers[begins[of]] + part * most
     row = xp.concatenate([first, rows[-1:]])

@@ -1,4 +1,4 @@
-"""Shares of rows: whole rows, or parts of long ones that the last block adds up."""
+"""Row blocks: whole rows, or parts of long ones that the last block adds up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.gpu.spmv import formats, multiply, selection
-from wollemi.backends.gpu.spmv.shares import Shares, deal, room
+from wollemi.backends.gpu.spmv.row_blocks import RowBlocks, cut_rows, most_entries
 from wollemi.backends.simt import kernels as simt
 from wollemi.core.operations import matrix as products
 
@@ -31,7 +31,7 @@ LENGTHS = {
 }
 
 
-MOST_ROWS = simt.csr_shares.block
+MOST_ROWS = simt.csr_adaptive.block
 
 
 def pointers(lengths: Any, dtype: Any = np.int64) -> Any:
@@ -40,9 +40,9 @@ def pointers(lengths: Any, dtype: Any = np.int64) -> Any:
 
 @pytest.mark.parametrize("most", [1024, 512])
 @pytest.mark.parametrize("name", LENGTHS)
-def test_shares_are_whole_rows_or_parts_of_one(name, most):
+def test_row_blocks_are_whole_rows_or_parts_of_one(name, most):
     indptr = pointers(LENGTHS[name], np.int32)
-    row, entry = deal(np, indptr, most, MOST_ROWS)
+    row, entry = cut_rows(np, indptr, most, MOST_ROWS)
     assert row.dtype == entry.dtype == indptr.dtype
     first = np.where(row < 0, ~row, row)
     size = np.diff(entry)
@@ -62,7 +62,7 @@ def test_shares_are_whole_rows_or_parts_of_one(name, most):
 def test_random_rows_are_all_there_once(rng):
     length = np.where(rng.random(5000) < 0.01, 3000, rng.integers(0, 9, 5000))
     indptr = pointers(length)
-    row, _ = deal(np, indptr, 1024, MOST_ROWS)
+    row, _ = cut_rows(np, indptr, 1024, MOST_ROWS)
     whole = row[:-1] >= 0
     begins, ends = row[:-1][whole], np.where(row < 0, ~row, row)[1:][whole]
     seen = np.concatenate([np.arange(b, e) for b, e in zip(begins, ends, strict=True)])
@@ -75,8 +75,8 @@ def test_random_rows_are_all_there_once(rng):
 
 
 @pytest.mark.parametrize(("itemsize", "entries"), [(4, 1024), (8, 1024), (16, 512)])
-def test_a_share_is_what_the_kernel_has_room_for(itemsize, entries):
-    assert room(itemsize) == entries
+def test_a_row_block_fits_the_kernel(itemsize, entries):
+    assert most_entries(itemsize) == entries
 
 
 needs_compiler = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
@@ -103,7 +103,7 @@ COLUMNS = [(1, 0), (1, 2), (3, 0)]
 
 @pytest.fixture
 def always_cut(monkeypatch):
-    """Shares for any vectors: the rule would give these matrices to sub-warps."""
+    """Row blocks for any vectors: the rule would give these matrices to sub-warps."""
     monkeypatch.setattr(selection, "one_by_one", lambda *given: True)
 
 
@@ -112,7 +112,7 @@ def check_products(rng, executor, name, dtype, index, columns, gap):
     host = made(rng, LENGTHS[name], 300, dtype, index)
     A = host.to(executor)
     A = A.with_kernel("csr-adaptive")
-    assert A.plan.state.cut == (max(LENGTHS[name]) > room(A.dtype.itemsize))
+    assert A.plan.state.cut == (max(LENGTHS[name]) > most_entries(A.dtype.itemsize))
     alpha, beta = (0.5, -1.5) if gap else (1.0, 0.0)
     x = numbers(rng, (300, columns + gap), dtype)
     y = numbers(rng, (len(LENGTHS[name]), columns + gap), dtype)
@@ -148,7 +148,7 @@ def test_long_rows_and_blocks_of_vectors(rng, name, dtype, index, columns, gap, 
 @pytest.mark.parametrize(("dtype", "index"), DTYPES)
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize(("columns", "gap"), COLUMNS)
-def test_a_gpu_multiplies_by_shares(rng, name, dtype, index, columns, gap):
+def test_a_gpu_multiplies_by_row_blocks(rng, name, dtype, index, columns, gap):
     check_products(rng, cuda(), name, dtype, index, columns, gap)
 
 
@@ -162,7 +162,7 @@ def test_a_long_row_of_sorted_entries_is_cut_too(rng, warp):
     y = executor.from_host(np.full((4, 1), np.nan))
     executor.run(products.coo_spmv, A, executor.from_host(x), y, 1.0, 0.0)
     executor.synchronize()
-    assert formats.coo_plan(executor, A).shares.cut
+    assert formats.coo_plan(executor, A).row_blocks.cut
     terms = dense(host, abs(host.data)) @ abs(x)
     error = abs(executor.to_host(y) - dense(host, host.data) @ x)
     assert (error <= UNITS * np.finfo("float64").eps * terms).all()
@@ -172,7 +172,7 @@ def test_a_long_row_of_sorted_entries_is_cut_too(rng, warp):
 def test_matrices_of_one_pattern_share_them(rng):
     executor = LockstepExecutor(32)
     A = made(rng, LENGTHS["short"], 50, "float64").to(executor)
-    shares = multiply.shares_of(executor, A)
-    assert isinstance(shares, Shares) and shares.nbytes > 0
-    assert multiply.shares_of(executor, A * 2.0) is shares
-    assert multiply.shares_of(executor, A.astype("complex128")) is not shares
+    blocks = multiply.row_blocks_of(executor, A)
+    assert isinstance(blocks, RowBlocks) and blocks.nbytes > 0
+    assert multiply.row_blocks_of(executor, A * 2.0) is blocks
+    assert multiply.row_blocks_of(executor, A.astype("complex128")) is not blocks
