@@ -244,6 +244,20 @@ class Executor(ABC):
         """Return where a native array begins; the default knows NumPy's."""
         return int(array.__array_interface__["data"][0])
 
+    def call(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of a library that works on the current device: make that this one.
+
+        ``what`` names it where memory runs out or the device fails.
+        """
+        return function(*arguments)
+
+    def release_idle_memory(self) -> None:  # noqa: B027  most executors keep none
+        """Give memory back to the system that is kept for later allocations."""
+
+    def stream_address(self) -> int:
+        """Return the handle of the stream that work is submitted to, 0 where there are none."""
+        return 0
+
     def supports(self, operation: Operation) -> bool:
         """Return whether there is a kernel for ``operation``, or for all that it is made of."""
         return self.kernels.has(operation)

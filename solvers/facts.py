@@ -72,7 +72,7 @@ def find_facts(A: Matrix) -> Facts:
         return _facts_of_group(A)
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
     not_invertible, positive = _counts_of_diagonal(rows)
-    found = Facts(A.shape[0], _is_hermitian(rows), positive, not_invertible)
+    found = Facts(A.shape[0], is_hermitian(rows), positive, not_invertible)
     if found.rows < LARGE or not found.may_be_definite:
         return found
     return replace(found, balanced=_balanced(rows))
@@ -117,7 +117,7 @@ def _counts_of_diagonal(A: Csr) -> tuple[int, int]:
     return not_invertible, positive
 
 
-def _is_hermitian(A: Csr) -> bool:
+def is_hermitian(A: Csr) -> bool:
     """Return whether the matrix equals its conjugate transpose to rounding."""
     if A.nnz == 0:
         return True

@@ -205,6 +205,19 @@ class GpuExecutor(Executor):
         """Return where an array begins."""
         return int(array.data.ptr)
 
+    def call(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of a library with this device as the current one."""
+        return self._guarded(what, 0, function, *arguments)
+
+    def release_idle_memory(self) -> None:
+        """Give the idle blocks of CuPy's pool back to the driver, for other libraries."""
+        with self.device.handle:
+            self.xp.get_default_memory_pool().free_all_blocks()
+
+    def stream_address(self) -> int:
+        """Return the handle of CuPy's current stream."""
+        return int(self.xp.cuda.get_current_stream().ptr)
+
     def owns(self, array: object) -> bool:
         """Return whether ``array`` is a CuPy array on this device."""
         xp = self.xp

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.registry import entry_points
+from ...core.registry import executor as executor_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,6 +112,10 @@ class Engine(ABC):
     def executor(self) -> str:
         """The name of the executor whose arrays :meth:`factorize` and its factors take."""
 
+    def place(self, executor: Executor) -> Executor:
+        """Return the executor that the engine works on for a matrix on ``executor``."""
+        return executor_by_name(self.executor)
+
     @abstractmethod
     def analyse(self, A: Csr) -> None:
         """Find an ordering and whatever else depends on the pattern alone."""
@@ -130,12 +135,13 @@ class Engine(ABC):
 def engines() -> Mapping[str, type[Engine]]:
     """Return the engines by name, SuperLU, which is always there, first."""
     from .cholmod import Cholmod
+    from .cudss import CuDss
     from .klu import Klu
     from .pardiso import Pardiso
     from .superlu import SuperLU
     from .umfpack import Umfpack
 
-    built_in: tuple[type[Engine], ...] = (SuperLU, Umfpack, Klu, Cholmod, Pardiso)
+    built_in: tuple[type[Engine], ...] = (SuperLU, Umfpack, Klu, Cholmod, Pardiso, CuDss)
     found: dict[str, type[Engine]] = {kind.name: kind for kind in built_in}
     for point in entry_points(group=ENTRY_POINT_GROUP):
         found[point.name] = point.load()

@@ -122,8 +122,9 @@ class Direct(LinOp, metaclass=Configurable):
 
     def _at_engine(self, matrix: Matrix) -> Csr:
         """Return the matrix where the engine works."""
-        made: Csr = matrix.asformat("csr").to(executor_by_name(self._engine.executor))
-        if not bool(np.all(np.isfinite(made.executor.to_host(made.data)))):
+        place = self._engine.place(self.executor)
+        made: Csr = matrix.asformat("csr").to(place)
+        if not bool(place.xp.isfinite(made.data).all()):
             raise InvalidMatrix("Direct: the matrix has NaN or Inf: there is no factorization")
         return made
 
@@ -282,14 +283,17 @@ class Direct(LinOp, metaclass=Configurable):
 
     def _solved(self, b: Array) -> Array:
         """Return the factors applied to a native block, native again."""
-        engine = executor_by_name(self._engine.executor)
-        at_engine = engine.from_host(self.executor.to_host(b))
+        engine = self._engine.place(self.executor)
+        stays = engine == self.executor
+        at_engine = b if stays else engine.from_host(self.executor.to_host(b))
         if at_engine.dtype != self.dtype and at_engine.dtype.kind == "c" and self.dtype.kind != "c":
             parts = (at_engine.real, at_engine.imag)
             real, imaginary = (self._factors.solve(p, self._transposed) for p in parts)
             solved = real + 1j * imaginary
         else:
-            solved = self._factors.solve(at_engine.astype(self.dtype), self._transposed)
+            solved = self._factors.solve(at_engine.astype(self.dtype, copy=False), self._transposed)
+        if stays:
+            return engine.xp.ascontiguousarray(solved.astype(b.dtype, copy=False))
         return self.executor.from_host(
             np.ascontiguousarray(engine.to_host(solved).astype(b.dtype, copy=False))
         )
@@ -301,7 +305,7 @@ class Direct(LinOp, metaclass=Configurable):
 
     @property
     def resident(self) -> bool:
-        """False: a library on the host takes part."""
+        """False: a library takes part whose work is not recorded."""
         return False
 
     def _turned(self, which: str, A: LinOp) -> Self:

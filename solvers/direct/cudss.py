@@ -1,0 +1,203 @@
+"""cuDSS: direct solves on GPUs of NVIDIA, through the bindings of nvmath-python."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.errors import InvalidMatrix
+from ...core.formats import Csr
+from ...core.operations import vector
+from ..facts import is_hermitian
+from ..scaling import column_values
+from .cudss_analysis import Analysis, Refused
+from .engine import Engine, Factors
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
+
+#: The names of cuDSS's algorithms of reordering.
+_ORDERINGS = {
+    "nested_dissection": "NESTED_DISSECTION",
+    "amd": "AMD",
+    "colamd": "COLAMD",
+    "btf_colamd": "BTF_COLAMD",
+    "natural": "NONE",
+}
+
+#: A solution of a system with random right-hand sides must be this good if pivots were replaced, in
+#: square roots of the unit of rounding.
+_USABLE = 64.0
+
+
+@cache
+def bindings() -> Any:
+    """Return the module ``nvmath.bindings.cudss``, or a sentence that says what is missing."""
+    if find_spec("nvmath") is None:
+        return 'nvmath-python is missing; pip install "wollemi[cudss]" brings it'
+    try:
+        from nvmath.bindings import cudss
+
+        cudss.get_property(0)  # loads the library itself
+    except Exception as error:
+        return (
+            f'cuDSS could not be loaded ({type(error).__name__}: {error}); pip install "'
+            'wollemi[cudss]" brings a version that fits'
+        )
+    return cudss
+
+
+class CuDss(Engine):
+    """cuDSS: supernodal factors where the matrix is, in its own precision.
+
+    Hermitian matrices are factorized as ``L D L^H`` and others as ``L U``, with pivots chosen
+    within supernodes. Tiny pivots are replaced. Where that makes the factors useless, rows are
+    matched to columns so that the diagonal has the largest product, and the matrix is factorized
+    again.
+    No vector or matrix is copied to the host.
+
+    Transposes of matrices that are not Hermitian have factors of their own, which are made when
+    they are first asked for: cuDSS does not solve with transposed factors.
+
+    References
+    ----------
+    NVIDIA, cuDSS: a high-performance CUDA library for direct sparse solvers, version 0.8.
+    """
+
+    name = "cudss"
+    library = "cuDSS of NVIDIA, through nvmath-python"
+    licence = "NVIDIA cuDSS licence, proprietary; nvmath-python Apache-2.0"
+    orderings = tuple(_ORDERINGS)
+    backend = "cuda"
+
+    _analysis: Analysis | None = None
+
+    @classmethod
+    def objection(cls, executor: Executor) -> str:
+        """Return why the engine cannot be used: another device, or the library is missing."""
+        if executor.backend != cls.backend:
+            return f'it works on GPUs of NVIDIA, not on {executor.name}; use A.to("cuda")'
+        found = bindings()
+        return found if isinstance(found, str) else ""
+
+    @property
+    def executor(self) -> str:
+        """Any device of CUDA: the one that the matrix is on."""
+        return self.backend
+
+    def place(self, executor: Executor) -> Executor:
+        """Return the executor of the matrix: nothing is copied."""
+        return executor
+
+    def analyse(self, A: Csr) -> None:
+        """Find an order and the supernodes."""
+        A = A.without_duplicates()
+        self._analysis = None
+        try:
+            self._analysis = self._analysed(A, is_hermitian(A))
+        except Refused:
+            return  # without these values: factorize() tries again, and with a matching
+
+    def factorize(self, A: Csr) -> Factors:
+        """Factorize with the analysis, which is repeated for another pattern or symmetry."""
+        A = A.without_duplicates()
+        analysis, hermitian = self._analysis, is_hermitian(A)
+        try:
+            if analysis is None or not analysis.suits(A, hermitian):
+                analysis = self._analysis = self._analysed(A, hermitian)
+            return CuDssFactors(self, analysis, A, hermitian)
+        except Refused:
+            pass  # a matching, by these values, is the last thing to try
+        try:
+            self._analysis = self._analysed(A, hermitian=False, matched=True)
+            return CuDssFactors(self, self._analysis, A, hermitian)
+        except Refused as reason:
+            self._analysis = None  # the next values may need no matching
+            raise _singular(reason) from None
+
+    def _analysed(self, A: Csr, hermitian: bool, *, matched: bool = False) -> Analysis:
+        ordering = None if self.ordering is None else _ORDERINGS[self.ordering]
+        return Analysis(bindings(), A, hermitian, ordering, matched)
+
+
+def _singular(reason: Refused) -> InvalidMatrix:
+    return InvalidMatrix(
+        f"Direct: cuDSS {reason}: the matrix is singular to working precision; use gmres, or least "
+        "squares"
+    )
+
+
+class CuDssFactors(Factors):
+    """The factors of one matrix.
+
+    An analysis has room for the factors of one matrix. If another one, of other values, took the
+    place meanwhile, the values of this one are factorized again before it solves.
+    """
+
+    def __init__(self, engine: CuDss, analysis: Analysis, A: Csr, hermitian: bool) -> None:
+        self.engine, self.analysis, self.hermitian = engine, analysis, hermitian
+        # a copy: who owns A may write new values into it while these factors are in use
+        values = A.executor.copy(A.data)
+        self.matrix = Csr._from_arrays(A.executor, A.shape, values, A.indices, A.indptr)
+        self.key = object()
+        self.notes = []
+        self._transposed: Factors | None = None
+        self.nnz, replaced, self.counts = analysis.factorize(self.key, self.matrix.data)
+        if replaced:
+            self._require_usable(replaced)
+        if analysis.matched:
+            self.notes.append("direct: cudss matched rows to columns, so that pivots are large")
+
+    def solve(self, b: Array, transposed: str) -> Array:
+        """Return the solution of a block of right-hand sides."""
+        if not b.size:
+            return b
+        if self.matrix.dtype.kind != "c":
+            transposed = "N" if self.hermitian or transposed == "N" else "T"
+        elif self.hermitian:
+            transposed = {"N": "N", "H": "N", "T": "conjugate"}[transposed]
+        if transposed == "N":
+            return self.analysis.solve(self.key, self.matrix.data, b)
+        if transposed == "T":
+            return self._of_transpose().solve(b, "N")
+        if transposed == "H":
+            return self._of_transpose().solve(b.conj(), "N").conj()
+        return self.solve(b.conj(), "N").conj()
+
+    def inertia(self) -> tuple[int, int, int]:
+        """Return how many eigenvalues of a Hermitian matrix are positive, negative and zero."""
+        if self.counts is None:
+            return super().inertia()
+        positive, negative = self.counts
+        return positive, negative, self.matrix.shape[0] - positive - negative
+
+    def _of_transpose(self) -> Factors:
+        if self._transposed is None:
+            engine = type(self.engine)(self.engine.ordering)
+            self._transposed = engine.factorize(self.matrix.transpose())
+        return self._transposed
+
+    def _require_usable(self, replaced: int) -> None:
+        """Look whether factors with replaced pivots are of any use: a singular matrix has none."""
+        A, executor = self.matrix, self.matrix.executor
+        given = np.random.default_rng(0).standard_normal((A.shape[0], 1)).astype(A.dtype)
+        b = executor.from_host(given)
+        x = self.solve(b, "N")
+        residual = executor.allocate(b.shape, b.dtype)
+        for _ in range(2):
+            _set_residual(A, x, b, residual)
+            executor.run(vector.axpby, self.solve(residual, "N"), x, 1.0, 1.0)
+        _set_residual(A, x, b, residual)
+        left = float(column_values(executor, vector.norm, residual)[0])
+        if not left <= _USABLE * np.sqrt(np.finfo(A.dtype).eps) * np.linalg.norm(given):
+            raise Refused(f"met {replaced} pivots of about zero")
+        self.notes.append(f"direct: cudss replaced {replaced} tiny pivots")
+
+
+def _set_residual(A: Csr, x: Array, b: Array, residual: Array) -> None:
+    """Set ``residual = b - A x``."""
+    A.executor.run(vector.axpby, b, residual, 1.0, 0.0)
+    A._apply(x, residual, -1.0, 1.0)

@@ -1,0 +1,194 @@
+"""cuDSS as an engine: on a GPU by the library, elsewhere by a stand-in for its bindings."""
+
+import gc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.solvers import Direct
+from wollemi.solvers.direct import cudss as engine_module
+from wollemi.solvers.direct import engines
+
+from ..backends.conftest import executor_names
+from . import cudss_standin
+from .conftest import DTYPES, block, convection, poisson
+
+
+@pytest.fixture(params=["omp:2", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def place(request, monkeypatch):
+    """An executor that cuDSS works on, or seems to."""
+    if request.param != "cuda:0":
+        monkeypatch.setattr(engine_module, "bindings", lambda: cudss_standin)
+        monkeypatch.setattr(engine_module.CuDss, "backend", "omp")
+        monkeypatch.setattr(cudss_standin, "phases", [])
+    elif request.param not in executor_names():
+        pytest.skip("runs where there is an NVIDIA GPU")
+    on = wl.executor(request.param)
+    why = engines()["cudss"].objection(on)
+    if why:
+        pytest.skip(f"cudss: {why}")
+    return on
+
+
+def indefinite(dtype: str = "float64") -> sp.csr_array:
+    """Return a Hermitian matrix with a block that has no entries: a saddle point."""
+    constraints = sp.random_array((6, 25), density=0.3, rng=np.random.default_rng(1))
+    constraints = sp.csr_array(constraints + sp.eye_array(6, 25)).astype(dtype)
+    return sp.csr_array(sp.block_array([[poisson(5, dtype), constraints.T], [constraints, None]]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("make", [poisson, convection])
+def test_systems_and_their_transposes_are_solved(place, make, dtype, rng):
+    S = make(7, dtype)
+    solver = Direct(wl.Csr(S, executor=place), engine="cudss", rtol=1e-4)
+    b = block(rng, (49, 3), dtype)
+    for turned, other in ((solver, S), (solver.T, S.T), (solver.H, S.conj().T)):
+        for given in (b, b[:, 0]):
+            result = turned.solve(given)
+            assert result.converged and result.x.dtype == dtype
+            np.testing.assert_allclose(other @ result.x, given, atol=2000 * np.finfo(dtype).eps)
+    assert "cuDSS" in solver.notes[0] and solver.factors_nnz >= S.nnz / 2
+    assert not any("travel" in note for note in solver.notes)
+
+
+def test_it_is_what_direct_takes_on_a_gpu(place):
+    assert "cuDSS" in Direct(wl.Csr(poisson(4), executor=place)).notes[0]
+
+
+@pytest.mark.parametrize("make", [poisson, convection])
+def test_new_values_keep_the_analysis_and_old_factors_their_values(place, make, rng):
+    S, b = make(6), rng.standard_normal(36)
+    solver = Direct(wl.Csr(S, executor=place), engine="cudss")
+    before, analysis = solver.T, solver._engine._analysis
+    for factor in (2.0, 3.0):
+        solver.update(wl.Csr(factor * S, executor=place))
+        np.testing.assert_allclose(factor * (S @ solver.solve(b).x), b, atol=1e-10)
+        np.testing.assert_allclose(S.T @ before.solve(b).x, b, atol=1e-10)
+    assert solver._engine._analysis is analysis
+    solver.A.update_values(5.0 * solver.A.data)
+    np.testing.assert_allclose(3 * (S @ (solver @ b)), b, atol=1e-10)
+    solver.update()
+    np.testing.assert_allclose(15 * (S @ solver.solve(b).x), b, atol=1e-10)
+    # another pattern of the same shape, and values that are not Hermitian any more
+    other = sp.csr_array(S + 3 * sp.eye_array(36, k=7))
+    solver.update(wl.Csr(other, executor=place))
+    np.testing.assert_allclose(other @ solver.solve(b).x, b, atol=1e-10)
+
+
+def test_new_values_are_refactorized_without_an_analysis(place):
+    if place.backend == "cuda":
+        pytest.skip("the stand-in counts phases; benchmarks measure the library")
+    solver = Direct(wl.Csr(poisson(4), executor=place), engine="cudss")
+    solver.update()
+    assert cudss_standin.phases == ["ANALYSIS", "FACTORIZATION", "REFACTORIZATION"]
+
+
+@pytest.mark.parametrize(
+    "values", [np.zeros((3, 3)), np.ones((3, 3)), np.diag([1.0, 0.0, 2.0]), np.diag([1, 2, np.nan])]
+)
+def test_singular_matrices_are_refused_and_change_nothing(place, values):
+    with pytest.raises(wl.errors.InvalidMatrix, match=r"singular|NaN"):
+        Direct(wl.Csr(values, executor=place), engine="cudss")
+    solver = Direct(wl.Csr(np.eye(3) + 1.0, executor=place), engine="cudss")
+    with pytest.raises(wl.errors.InvalidMatrix):
+        solver.update(wl.Csr(np.ones((3, 3)), executor=place))
+    np.testing.assert_allclose(solver.solve(np.full(3, 4.0)).x, 1.0)
+    solver.update(wl.Csr(2 * np.eye(3) + 2.0, executor=place))
+    np.testing.assert_allclose(solver.solve(np.full(3, 8.0)).x, 1.0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_saddle_points_and_their_inertia(place, dtype, rng):
+    S = indefinite(dtype)
+    b = block(rng, (31,), dtype)
+    solver = Direct(wl.Csr(S, executor=place), engine="cudss")
+    np.testing.assert_allclose(S @ solver.solve(b).x, b, atol=1e-8)
+    shifted = sp.csr_array(poisson(5, dtype) - 1.7 * sp.eye_array(25))
+    values = np.linalg.eigvalsh(shifted.toarray())
+    counted = Direct(wl.Csr(shifted, executor=place), engine="cudss").inertia()
+    assert counted == (np.sum(values > 0), np.sum(values < 0), 0)
+    with pytest.raises(wl.errors.UnsupportedOperation, match="inertia"):
+        Direct(wl.Csr(convection(3), executor=place), engine="cudss").inertia()
+
+
+def test_rows_are_matched_where_pivots_are_zero(place, rng):
+    cycle = sp.csr_array(sp.eye_array(12, k=1) + sp.eye_array(12, k=-11)) * 2.0
+    b = rng.standard_normal(12)
+    solver = Direct(wl.Csr(cycle, executor=place), engine="cudss")
+    np.testing.assert_allclose(cycle @ solver.solve(b).x, b, atol=1e-12)
+
+
+def test_orderings_unsorted_rows_and_indices_of_64_bits(place, rng):
+    S, b = convection(5), rng.standard_normal(25)
+    for ordering in engines()["cudss"].orderings:
+        A = wl.Csr(S, executor=place)
+        x = Direct(A, engine="cudss", ordering=ordering).solve(b).x
+        np.testing.assert_allclose(S @ x, b, atol=1e-10)
+    coo = S.tocoo()
+    order = rng.permutation(coo.nnz)
+    rows, columns = (c[order].astype(np.int64) for c in coo.coords)
+    mixed = wl.Coo((coo.data[order], (rows, columns)), shape=S.shape, executor=place)
+    np.testing.assert_allclose(S @ Direct(mixed, engine="cudss").solve(b).x, b, atol=1e-10)
+
+
+def test_a_preconditioner_and_complex_right_hand_sides(place, rng):
+    S, b = convection(5), block(rng, (25, 2), "complex128")
+    A = wl.Csr(S, executor=place)
+    np.testing.assert_allclose(S @ Direct(A, engine="cudss").solve(b).x, b, atol=1e-10)
+    assert wl.solvers.Gmres(A, M=Direct(engine="cudss")).solve(b.real.copy()).converged
+
+
+def test_vectors_of_the_device_stay_there(place, monkeypatch):
+    A = wl.Csr(convection(6), executor=place)
+    solver = Direct(A, engine="cudss")
+    b = place.from_host(np.ones((36, 2)))
+    copied = []
+    own = type(place).to_host
+    monkeypatch.setattr(type(place), "to_host", lambda s, a: copied.append(a.size) or own(s, a))
+    solver.update()
+    x = solver.solve(b).x
+    assert place.owns(x) and max(copied, default=0) <= 4  # norms
+
+
+def test_everything_is_given_back(place):
+    if place.backend == "cuda":
+        pytest.skip("the stand-in counts what lives")
+    gc.collect()
+    before = len(cudss_standin.alive)
+    solver = Direct(wl.Csr(convection(4), executor=place), engine="cudss")
+    solver.T.solve(np.ones(16))
+    assert len(cudss_standin.alive) > before
+    del solver
+    gc.collect()
+    assert len(cudss_standin.alive) == before
+
+
+def test_memory_that_runs_out_is_named(place, monkeypatch):
+    if place.backend == "cuda":
+        pytest.skip("the stand-in says that there is no memory")
+    A = wl.Csr(convection(4), executor=place)
+    monkeypatch.setattr(cudss_standin, "out_of_memory", 1)
+    Direct(A, engine="cudss")  # idle memory was given back
+    monkeypatch.setattr(cudss_standin, "out_of_memory", 2)
+    with pytest.raises(wl.errors.OutOfDeviceMemory, match="superlu"):
+        Direct(A, engine="cudss")
+
+
+def test_what_is_missing_is_named():
+    A = wl.Csr(np.eye(2), executor="reference")
+    with pytest.raises(wl.errors.UnsupportedOperation, match=r'GPUs of NVIDIA.*A\.to\("cuda"\)'):
+        Direct(A, engine="cudss")
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr(engine_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(engine_module.CuDss, "backend", "reference")
+    engine_module.bindings.cache_clear()
+    try:
+        with pytest.raises(wl.errors.UnsupportedOperation, match=r"wollemi\[cudss\]"):
+            Direct(wl.Csr(np.eye(2), executor="reference"), engine="cudss")
+    finally:
+        engine_module.bindings.cache_clear()
