@@ -34,6 +34,9 @@ class Executor(ABC):
     #: The algorithms of its backend, for the products that have several.
     algorithms: ClassVar[AlgorithmTable] = AlgorithmTable("core")
 
+    #: The libraries of the device's vendor that work on its arrays, where they are installed.
+    vendor_libraries: ClassVar[frozenset[str]] = frozenset()
+
     #: Rows of a level of a triangle from which it is an operation of its own; None where one
     #: operation computes all levels.
     level_rows: int | None = None

@@ -71,22 +71,26 @@ class CuDss(Engine):
     library = "cuDSS of NVIDIA, through nvmath-python"
     licence = "NVIDIA cuDSS licence, proprietary; nvmath-python Apache-2.0"
     orderings = tuple(_ORDERINGS)
-    backend = "cuda"
 
     _analysis: Analysis | None = None
 
     @classmethod
     def objection(cls, executor: Executor) -> str:
         """Return why the engine cannot be used: another device, or the library is missing."""
-        if executor.backend != cls.backend:
+        if not cls.stays_on(executor):
             return f'it works on GPUs of NVIDIA, not on {executor.name}; use A.to("cuda")'
         found = bindings()
         return found if isinstance(found, str) else ""
 
     @property
     def executor(self) -> str:
-        """Any device of CUDA: the one that the matrix is on."""
-        return self.backend
+        """None in particular: see :meth:`place`."""
+        return ""
+
+    @classmethod
+    def stays_on(cls, executor: Executor) -> bool:
+        """Return whether the device is one of NVIDIA's."""
+        return cls.name in executor.vendor_libraries
 
     def place(self, executor: Executor) -> Executor:
         """Return the executor of the matrix: nothing is copied."""

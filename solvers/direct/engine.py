@@ -112,6 +112,11 @@ class Engine(ABC):
     def executor(self) -> str:
         """The name of the executor whose arrays :meth:`factorize` and its factors take."""
 
+    @classmethod
+    def stays_on(cls, executor: Executor) -> bool:
+        """Return whether the engine works on the device of ``executor``, if it is one."""
+        return bool(cls.backend) and cls.backend == executor.backend
+
     def place(self, executor: Executor) -> Executor:
         """Return the executor that the engine works on for a matrix on ``executor``."""
         return executor_by_name(self.executor)
@@ -153,7 +158,7 @@ def chosen_engine(name: str, executor: Executor) -> type[Engine]:
     known = engines()
     if name == "auto":
         usable = [kind for kind in known.values() if not kind.objection(executor)]
-        return next((kind for kind in usable if kind.backend == executor.backend), usable[0])
+        return next((kind for kind in usable if kind.stays_on(executor)), usable[0])
     if name not in known:
         names = ", ".join(["auto", *known])
         raise InvalidArgument(f"no direct engine is called {name!r}; known: {names}")

@@ -140,7 +140,7 @@ class Direct(LinOp, metaclass=Configurable):
             "times those of the matrix",
             *factors.notes,
         ]
-        if not self._engine.backend and not isinstance(matrix.data, np.ndarray):
+        if not self._engine.stays_on(self.executor) and not isinstance(matrix.data, np.ndarray):
             self.notes.append(
                 f"direct: {self._engine.name} works on the host: vectors travel from "
                 f"{self.executor.name} and back"

@@ -21,7 +21,7 @@ def place(request, monkeypatch):
     """An executor that cuDSS works on, or seems to."""
     if request.param != "cuda:0":
         monkeypatch.setattr(engine_module, "bindings", lambda: cudss_standin)
-        monkeypatch.setattr(engine_module.CuDss, "backend", "omp")
+        monkeypatch.setattr(type(wl.executor("omp:2")), "vendor_libraries", {"cudss"})
         monkeypatch.setattr(cudss_standin, "phases", [])
     elif request.param not in executor_names():
         pytest.skip("runs where there is an NVIDIA GPU")
@@ -185,7 +185,7 @@ def test_what_is_missing_is_named():
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(engine_module, "find_spec", lambda name: None)
-    monkeypatch.setattr(engine_module.CuDss, "backend", "reference")
+    monkeypatch.setattr(type(wl.executor("reference")), "vendor_libraries", {"cudss"})
     engine_module.bindings.cache_clear()
     try:
         with pytest.raises(wl.errors.UnsupportedOperation, match=r"wollemi\[cudss\]"):

@@ -91,6 +91,7 @@ class CudaExecutor(GpuExecutor):
     kernels = kernel
     algorithms = algorithms
     thresholds = NVIDIA
+    vendor_libraries = frozenset({"cudss"})
     dlpack_kinds = (_KDLCUDA, _KDLCUDA_MANAGED)
 
     def __init__(self, device: int = 0) -> None:
