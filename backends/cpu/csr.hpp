@@ -16,6 +16,19 @@ inline void csr_row(i64 begin, i64 end, const I* indices, const S* data, mat<con
         end - begin, data + begin, 1, [=](i64 e) { return i64(columns[e]); }, x, y, k, alpha, beta);
 }
 
+// The loop over rows of one column: column.put(i, dot(row i, x)). A function of its own, so that
+// all pointers have registers: inlined among others g++ keeps three of them on the stack.
+template <class S, class T, class I, class Dot, class Column>
+WL_NOINLINE inline void csr_column(i64 row, i64 last, const I* indptr, const I* indices,
+                                   const S* data, const T* x, Dot dot, Column column) {
+  i64 begin = indptr[row];
+  for (; row < last; ++row) {
+    const i64 end = indptr[row + 1];
+    column.put(row, dot(data + begin, indices + begin, end - begin, x));
+    begin = end;
+  }
+}
+
 // y = alpha A x + beta y for rows [row, last); x and y have k columns. `few` says that most rows
 // have few entries; the same for all parts of a matrix.
 template <class S, class T, class I>
@@ -23,19 +36,15 @@ inline void csr_rows(i64 row, i64 last, const I* indptr, const I* indices, const
                      mat<const T> x, mat<T> y, i64 k, T alpha, T beta, bool few = false) {
   if (row >= last)
     return;
-  i64 begin = indptr[row];
   if (k == 1 && x.ld == 1) {
-    const T* const of_x = x.data;
-    with_column(y, alpha, beta, [=](auto column) {
-      i64 at = begin;
-      for (i64 i = row; i < last; ++i) {
-        const i64 next = indptr[i + 1];
-        column.put(i, row_dot(data + at, indices + at, next - at, of_x, few));
-        at = next;
-      }
+    with_row_dot<T>(few, [&](auto dot) {
+      with_column(y, alpha, beta, [&](auto column) {
+        csr_column(row, last, indptr, indices, data, x.data, dot, column);
+      });
     });
     return;
   }
+  i64 begin = indptr[row];
   for (; row < last; ++row) {
     const i64 end = indptr[row + 1];
     csr_row(begin, end, indices, data, x, &y(row, 0), k, alpha, beta);

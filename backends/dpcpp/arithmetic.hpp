@@ -11,6 +11,7 @@
 #define WL_VECTORIZED
 #define WL_INDEPENDENT
 #define WL_IN_REGISTER(pointer)
+#define WL_NOINLINE
 
 namespace wl {
 

@@ -146,6 +146,11 @@ def _importable(statement: ast.stmt) -> ast.stmt:
         beside = statement.level == 1 and statement.module
         if not beside and not (statement.level == 2 and statement.module == STEP_PACKAGE):
             names = ", ".join(alias.name for alias in statement.names)
+            if statement.module == f"wollemi.{STEP_PACKAGE}":
+                raise ImportError(
+                    f"line {statement.lineno}: the build has no package wollemi yet; write "
+                    f"from ..{STEP_PACKAGE} import {names}"
+                )
             raise ImportError(
                 f"line {statement.lineno}: a step uses {names} of {statement.module}; steps use "
                 f"the functions of {STEP_PACKAGE} and of the modules beside theirs alone"

@@ -281,6 +281,16 @@ def test_the_build_names_what_a_step_must_not_use(tmp_path: Path):
         load_steps("wollemi", folder)
 
 
+def test_the_build_says_how_steps_are_imported(tmp_path: Path):
+    folder = tmp_path / "absolute"
+    folder.mkdir()
+    text = SOURCE.format(beside="two", group="test_absolute", y="w.y")
+    text = text.replace("from ..core.step import", "from wollemi.core.step import")
+    (folder / "one.py").write_text(text)
+    with pytest.raises(ImportError, match=r"write from \.\.core\.step import .*Steps"):
+        load_steps("wollemi", folder)
+
+
 def test_functions_know_symbols_from_arrays():
     a = np.array([4.0, 9.0])
     assert functions.sqrt(a).tolist() == [2, 3]
