@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 #: What the triangle is read as: itself, its transpose, its conjugate transpose.
 TRANSPOSES = ("N", "T", "H")
+
+
+#: Arrays of the host.
+Host: TypeAlias = np.ndarray[Any, Any]
 
 
 class Segment(NamedTuple):
@@ -61,10 +65,8 @@ def host_of(executor: Executor, operation: Operation) -> Executor:
 def _make_segments(A: Csr, upper: bool) -> tuple[Segment, ...]:
     executor, dtype = A.executor, A.index_dtype
     indptr, indices = (np.asarray(executor.to_host(a)) for a in (A.indptr, A.indices))
-    level = np.empty(A.shape[0], dtype)
-    host_of(executor, triangular.levels).run(triangular.levels, indptr, indices, int(upper), level)
-    order = np.argsort(level, kind="stable").astype(dtype)
-    widths = np.bincount(level) if level.size else np.zeros(0, np.int64)
+    found = _levels_of_rows if executor.level_rows is not None else _levels_of_runs
+    order, widths = found(host_of(executor, triangular.levels), indptr, indices, upper)
     bounds = np.concatenate([[0], np.cumsum(widths)])
     rows = executor.from_host(order)
     made = []
@@ -73,6 +75,46 @@ def _make_segments(A: Csr, upper: bool) -> tuple[Segment, ...]:
         inner = (bounds[first : last + 1] - begin).astype(dtype)
         made.append(Segment(rows[begin:end], executor.from_host(inner) if joined else None))
     return tuple(made)
+
+
+def _levels_of_rows(
+    executor: Executor, indptr: Host, indices: Host, upper: bool
+) -> tuple[Host, Host]:
+    """Return the rows by levels, and how many rows each level has."""
+    level = np.empty(indptr.size - 1, indices.dtype)
+    executor.run(triangular.levels, indptr, indices, int(upper), level)
+    order = np.argsort(level, kind="stable").astype(indices.dtype)
+    return order, np.bincount(level) if level.size else np.zeros(0, np.int64)
+
+
+def _levels_of_runs(
+    executor: Executor, indptr: Host, indices: Host, upper: bool
+) -> tuple[Host, Host]:
+    """Return the same for runs of rows that each need the one before, as the lines of a grid.
+
+    One thread computes a run, row by row: what a row needs is in its cache, and there are as many
+    levels as a chain of runs is long, fewer than a chain of rows.
+    """
+    n, dtype = indptr.size - 1, indices.dtype
+    if n == 0:
+        return np.zeros(0, dtype), np.zeros(0, np.int64)
+    row = np.repeat(np.arange(n, dtype=dtype), np.diff(indptr))
+    alone = np.ones(n, bool)  # rows that do not need their neighbour
+    alone[row[indices == row + (1 if upper else -1)]] = False
+    first = np.flatnonzero(np.concatenate([[True], alone[:-1] if upper else alone[1:]]))
+    length = np.diff(np.append(first, n))
+    run = np.repeat(np.arange(first.size, dtype=dtype), length)
+    level = np.empty(first.size, dtype)
+    bounds = indptr[np.append(first, n)]
+    executor.run(triangular.levels, bounds, run[indices], int(upper), level)
+    order = np.argsort(level, kind="stable")
+    if upper:
+        order = first.size - 1 - np.argsort(level[::-1], kind="stable")
+    lengths = length[order]
+    within = np.arange(n) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    start = (first + length - 1 if upper else first)[order]
+    rows = np.repeat(start, lengths) + (-within if upper else within)
+    return rows.astype(dtype), np.bincount(level, weights=length).astype(np.int64)
 
 
 def _runs(

@@ -34,7 +34,7 @@ substitute = declare(
     "triangular.substitute",
     f"rows: in I[m], bounds: in I[b], {_ROWS}, x: inout T[n,k]",
     f"{_SUM}for i in rows, one after the other; rows[bounds[l]:bounds[l+1]] need none of each "
-    "other",
+    "other but consecutive ones, in their order",
     flops=lambda e: 2 * e["e"] * e["k"],
 )
 

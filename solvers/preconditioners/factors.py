@@ -35,7 +35,8 @@ class Pattern(NamedTuple):
     """A sorted pattern with a full diagonal, as the sweeps take it.
 
     ``columns[j]:columns[j + 1]`` are the places in ``entries`` where the positions of column
-    ``j`` stand, by rows; ``diagonal`` has the positions of the diagonal entries.
+    ``j`` stand, by rows; ``diagonal`` has the positions of the diagonal entries. Without sweeps
+    ``columns`` and ``entries`` are empty.
     """
 
     indptr: Array
@@ -78,31 +79,48 @@ class Widened:
         Rows sorted, without duplicates.
     level : int
         Level 0 adds the diagonal; level 1 what one elimination fills in.
+    by_rows : bool
+        Whether factors are made row by row, which needs no columns.
     """
 
-    def __init__(self, A: Csr, level: int) -> None:
-        xp = A.executor.xp
-        # numbers of entries, from 1: where they are 0 afterwards, a zero was added
-        numbers = xp.arange(1, A.nnz + 1, dtype=np.float64)
-        S = add(A._with_data(numbers), identity(A), 1.0, 0.0)
-        for _ in range(level):
-            fill = matmul(_part(S, below=True), _part(S, below=False))
-            S = add(S, fill, 1.0, 0.0)
-        found = xp.real(S.data).astype(np.int64)
-        self.places = xp.flatnonzero(found > 0)
-        self.order = found[self.places] - 1
-        self.matrix = S
-        self.pattern = pattern_of(S)
+    def __init__(self, A: Csr, level: int, by_rows: bool) -> None:
+        xp, n = A.executor.xp, A.shape[0]
+        rows = row_of_entries(A)
+        self.entries = A.nnz
+        #: Where the entries of the matrix are; None if its pattern is that of the factors.
+        self.places: Array | None = None
+        self.matrix = A
+        if level or int(xp.flatnonzero(rows == A.indices).shape[0]) != n:
+            # numbers of entries, from 1: where they are 0 afterwards, a zero was added
+            numbers = xp.arange(1, A.nnz + 1, dtype=np.float64)
+            S = add(A._with_data(numbers), identity(A), 1.0, 0.0)
+            for _ in range(level):
+                fill = matmul(_part(S, below=True), _part(S, below=False))
+                S = add(S, fill, 1.0, 0.0)
+            found = xp.real(S.data).astype(np.int64)
+            self.places = xp.flatnonzero(found > 0)
+            self.order = found[self.places] - 1
+            self.matrix, rows = S, row_of_entries(S)
+        self.pattern = pattern_of(self.matrix, rows, by_rows)
+        self._halves: dict[bool, Half] = {}
+
+    def half(self, *, upper: bool) -> Half:
+        """Return a strict triangle, which is found when it is first asked for."""
+        if upper not in self._halves:
+            self._halves[upper] = _half(self.matrix, self.pattern, upper)
+        return self._halves[upper]
 
     def of(self, A: Csr) -> Csr:
         """Return a matrix of the pattern that this was made of, with zeros where it has none."""
+        if self.places is None:
+            return self.matrix._with_data(A.data)
         data = A.executor.zeros((self.matrix.nnz,), A.dtype)
         data[self.places] = A.data[self.order]
         return self.matrix._with_data(data)
 
     def fits(self, A: Csr) -> bool:
         """Return whether a matrix has as many entries as the one that this was made of."""
-        return int(self.order.shape[0]) == A.nnz
+        return self.entries == A.nnz
 
 
 def identity(A: Csr) -> Csr:
@@ -117,6 +135,8 @@ def identity(A: Csr) -> Csr:
 def row_of_entries(A: Csr) -> Array:
     """Return the row of every entry."""
     xp = A.executor.xp
+    if xp is np:
+        return np.repeat(np.arange(A.shape[0], dtype=A.index_dtype), np.diff(A.indptr))
     positions = xp.arange(A.nnz, dtype=A.index_dtype)
     return (xp.searchsorted(A.indptr, positions, side="right") - 1).astype(A.index_dtype)
 
@@ -135,26 +155,45 @@ def _part(A: Csr, below: bool) -> Csr:
     return kept(A, keep, A.executor.xp.ones(A.nnz, dtype=A.dtype))
 
 
-def pattern_of(A: Csr) -> Pattern:
+class Half(NamedTuple):
+    """The pattern of a strict triangle, and the positions of its entries in the whole."""
+
+    pattern: Csr
+    places: Array
+
+
+def _half(A: Csr, pattern: Pattern, upper: bool) -> Half:
+    xp, begin = A.executor.xp, A.indptr[:-1]
+    before = pattern.diagonal - begin  # rows are sorted
+    counts = A.indptr[1:] - begin - before - 1 if upper else before
+    indptr = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(counts, dtype=np.int64)])
+    places = xp.flatnonzero(A.indices > pattern.rows if upper else A.indices < pattern.rows)
+    arrays = A.data[places], A.indices[places], indptr.astype(A.index_dtype)
+    return Half(Csr._from_arrays(A.executor, A.shape, *arrays), places)
+
+
+def pattern_of(A: Csr, rows: Array, by_rows: bool) -> Pattern:
     """Return the pattern of a sorted matrix with a full diagonal."""
     xp = A.executor.xp
-    rows = row_of_entries(A)
-    transposed, order = A.transposed_pattern()
     diagonal = xp.flatnonzero(rows == A.indices).astype(A.index_dtype)
+    if by_rows:
+        none = xp.zeros(0, dtype=A.index_dtype)
+        return Pattern(A.indptr, A.indices, rows, none, none, diagonal)
+    transposed, order = A.transposed_pattern()
     return Pattern(
         A.indptr, A.indices, rows, transposed.indptr, order.astype(A.index_dtype), diagonal
     )
 
 
-def factorized(S: Csr, pattern: Pattern, sweeps: int | None, hermitian: bool, who: str) -> Factors:
+def factorized(S: Csr, widened: Widened, sweeps: int | None, hermitian: bool, who: str) -> Factors:
     """Return the factors of a matrix on its own pattern.
 
     Parameters
     ----------
     S : Csr
-        From :func:`widened`.
-    pattern : Pattern
-        Of ``S``.
+        From :meth:`Widened.of`.
+    widened : Widened
+        Its pattern.
     sweeps : int or None
         Sweeps over all entries; None makes the factors row by row.
     hermitian : bool
@@ -167,23 +206,23 @@ def factorized(S: Csr, pattern: Pattern, sweeps: int | None, hermitian: bool, wh
     InvalidMatrix
         If no shift gives pivots that can be divided by.
     """
-    xp = S.executor.xp
+    xp, pattern = S.executor.xp, widened.pattern
     d = S.data[pattern.diagonal]
     size = xp.abs(d)
     missing = ~(size > 0)
     if not bool(xp.all(xp.isfinite(S.data))):
         raise InvalidMatrix(f"{who}: the matrix has NaN or Inf")
     scale = (1.0 / xp.sqrt(xp.where(missing, 1.0, size))).astype(real_dtype(S.dtype))
-    scaled = S.data * scale[pattern.rows] * scale[pattern.indices]
     phase = xp.where(missing, 1.0, d / xp.where(missing, 1.0, size)).astype(S.dtype)
     for shift in SHIFTS:
-        a = scaled.copy()
+        a = S.data * scale[pattern.rows]
+        a *= scale[pattern.indices]
         if shift:
             a[pattern.diagonal] = a[pattern.diagonal] + shift * phase
         v, change = _made(S.executor, pattern, a, sweeps)
         pivots = v[pattern.diagonal]
         if fit(xp, v, pivots, hermitian):
-            return _split(S, pattern, v, pivots, scale, hermitian, shift, change)
+            return _split(S, widened, v, pivots, scale, hermitian, shift, change)
     what = "positive " if hermitian else ""
     raise InvalidMatrix(
         f"{who}: no {what}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
@@ -193,23 +232,30 @@ def factorized(S: Csr, pattern: Pattern, sweeps: int | None, hermitian: bool, wh
 
 def fit(xp: Any, v: Array, pivots: Array, hermitian: bool) -> bool:
     """Return whether factors are bounded, and their pivots can be divided by."""
-    largest = xp.abs(v)
-    if not bool(xp.all(largest < LARGEST_FACTOR)):  # NaN is not
+    if not is_bounded(xp, v, LARGEST_FACTOR):
         return False
     if hermitian:
         return bool(xp.all(xp.real(pivots) > SMALLEST_PIVOT))
     return bool(xp.all(xp.abs(pivots) > SMALLEST_PIVOT))
 
 
+def is_bounded(xp: Any, v: Array, limit: float) -> bool:
+    """Return whether all moduli are below a limit; NaN is not."""
+    if not v.shape[0]:
+        return True
+    if is_complex(v.dtype):
+        return bool(xp.all(xp.abs(v) < limit))
+    return bool(v.max() < limit) and bool(v.min() > -limit)
+
+
 def _made(
     executor: Executor, pattern: Pattern, a: Array, sweeps: int | None
 ) -> tuple[Array, float]:
-    """Return the factors in one array, and what the last sweep changed."""
+    """Return the factors in one array, it may be ``a``, and what the last sweep changed."""
     with np.errstate(all="ignore"):
         if sweeps is None:
-            v = a.copy()
-            executor.run(triangular.factorize, pattern.indptr, pattern.indices, pattern.diagonal, v)
-            return v, 0.0
+            executor.run(triangular.factorize, pattern.indptr, pattern.indices, pattern.diagonal, a)
+            return a, 0.0
         xp = executor.xp
         pivots = a[pattern.diagonal]
         below = pattern.rows > pattern.indices
@@ -226,7 +272,7 @@ def _made(
 
 def _split(
     S: Csr,
-    pattern: Pattern,
+    widened: Widened,
     v: Array,
     pivots: Array,
     scale: Array,
@@ -235,9 +281,10 @@ def _split(
     change: float,
 ) -> Factors:
     xp = S.executor.xp
+    above = widened.half(upper=True)
     inverse = 1.0 / pivots
-    above = pattern.indices > pattern.rows
-    upper = kept(S, above, -v * inverse[pattern.rows])
+    rows = widened.pattern.rows[above.places]
+    upper = above.pattern._with_data(-v[above.places] * inverse[rows])
     if hermitian:
         # U = D V with unit V, and L = V^H: from the upper part alone, as the sweeps leave the two
         # parts different
@@ -246,7 +293,8 @@ def _split(
         if is_complex(S.dtype):
             lower = lower._with_data(lower.data.conj())
     else:
-        lower = kept(S, pattern.indices < pattern.rows, -v)
+        below = widened.half(upper=False)
+        lower = below.pattern._with_data(-v[below.places])
     executor, shape = S.executor, S.shape
     return Factors(
         lower,

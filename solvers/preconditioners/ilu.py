@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.triangular import segments, substitute
 from ...core.lazy import Temporary
 from ...core.operations import triangular, vector
 from .base import Preconditioner, update_all
-from .factors import Factors, Widened, factorized, row_of_entries
+from .factors import Factors, Widened, factorized, is_bounded, row_of_entries
 from .isai import inverted_triangle, pattern_of_inverse
 from .reordering import Reordering, checked_order
 
@@ -97,6 +99,9 @@ class Ilu(Preconditioner):
     reordering: Reordering | None = None
     #: For ``apply="isai"``: the approximate inverses with pivots and scaling in them.
     inverses: tuple[Csr, Csr] | None = None
+    #: For ``apply="exact"``: both triangles, and the diagonals that take the place of pivots and
+    #: scaling when they are substituted with.
+    triangles: tuple[Csr, Csr, Diagonal, Diagonal] | None = None
     _widened: Widened | None = None
 
     def __init__(
@@ -125,7 +130,7 @@ class Ilu(Preconditioner):
         if self.match or self.order is not None:
             self.reordering = Reordering(S, self.match, self.order)
             S = self.reordering.matrix(S)
-        self._widened = Widened(S, self.level)
+        self._widened = Widened(S, self.level, self.sweeps is None)
         self._take(self._factorized(S))
         self.inverses = self._inverted() if self.applied[0] == "isai" else None
         self._prepare()
@@ -136,25 +141,32 @@ class Ilu(Preconditioner):
         if self.reordering is not None:
             S = self.reordering.matrix(S)
         if self._widened is None or not self._widened.fits(S):
-            self._widened = Widened(S, self.level)
+            self._widened = Widened(S, self.level, self.sweeps is None)
         before = {name: getattr(self, name) for name in self.parts}
-        inverses = self.inverses
+        inverses, triangles = self.inverses, self.triangles
         self._take(self._factorized(S))
-        if any(getattr(self, name).nnz != part.nnz for name, part in before.items()):
+        self.triangles = None
+        alike = all(getattr(self, name).nnz == part.nnz for name, part in before.items())
+        if alike:
+            self.lower, self.upper = (
+                before[name]._with_data(getattr(self, name).data) for name in ("lower", "upper")
+            )
+        self._prepare()
+        if not alike or (self.triangles is None) != (triangles is None):
             self.inverses = self._inverted() if inverses else None
-            self._prepare()
             return  # another pattern: recorded loops of solvers are made again
         self.inverses = self._inverted(inverses) if inverses else None
         replaced = [(part, getattr(self, name)) for name, part in before.items()]
         replaced += list(zip(inverses or (), self.inverses or (), strict=True))
+        replaced += list(zip(triangles or (), self.triangles or (), strict=True))
         update_all(replaced)  # the recorded loops of solvers go on with these arrays
-        self.__dict__.update(before, inverses=inverses)
+        self.__dict__.update(before, inverses=inverses, triangles=triangles)
 
     def _factorized(self, S: Csr) -> Factors:
         assert self._widened is not None
         widened = self._widened.of(S)
         who = type(self).__name__
-        found = factorized(widened, self._widened.pattern, self.sweeps, self.hermitian, who)
+        found = factorized(widened, self._widened, self.sweeps, self.hermitian, who)
         self._note(widened, found)
         return found
 
@@ -185,6 +197,31 @@ class Ilu(Preconditioner):
             segments(self.lower, upper=False)
             segments(self.upper, upper=True)
             self._ones = self.executor.xp.ones(self.lower.shape[0], dtype=self.dtype)
+            if self.triangles is None:
+                self.triangles = self._joined()
+
+    def _joined(self) -> tuple[Csr, Csr, Diagonal, Diagonal] | None:
+        """Return the triangles with pivots and scaling in them, which saves three products.
+
+        None if a number would leave the range of the dtype.
+        """
+        left, right, pivots = (d.data for d in (self.left, self.right, self.pivots))
+        lower, upper, xp = self.lower, self.upper, self.executor.xp
+        rows = row_of_entries(lower)
+        with np.errstate(all="ignore"):
+            first = pivots * left
+            below = lower.data / (pivots[lower.indices] * left[rows])
+            above = upper.data / right[upper.indices]
+        for made, given in ((first, pivots), (below, lower.data), (above, upper.data)):
+            lost = int(xp.count_nonzero(made)) != int(xp.count_nonzero(given))
+            if lost or not is_bounded(xp, made, np.inf):
+                return None
+        return (
+            lower._with_data(below),
+            upper._with_data(above),
+            self.pivots._with_data(first),
+            self.right._with_data(right),
+        )
 
     def _note(self, S: Csr, found: Factors) -> None:
         name = type(self).__name__.lower()
@@ -235,7 +272,14 @@ class Ilu(Preconditioner):
         (n, k), executor, dtype = x.shape, self.executor, self.dtype
         run = executor.run
         first, second, third, *_ = self._temporaries
+        if self.triangles is not None and alpha == 1 and beta == 0:
+            self._substitute(x, y)
+            return
         with first.block(executor, n, k, dtype) as t:
+            if self.triangles is not None:
+                self._substitute(x, t)
+                run(vector.axpby, t, y, alpha, beta)
+                return
             if self.inverses is not None:
                 self.inverses[0]._apply(x, t, 1.0, 0.0)
                 self.inverses[1]._apply(t, y, alpha, beta)
@@ -253,6 +297,14 @@ class Ilu(Preconditioner):
                 whole, free = self._swept(self.upper, t, free, half)
                 run(vector.scale_rows, self.right.data, whole, y, alpha, beta)
 
+    def _substitute(self, x: Array, y: Array) -> None:
+        """Set ``y`` to the solution of both triangles, by what :meth:`_joined` made."""
+        assert self.triangles is not None
+        lower, upper, first, second = self.triangles
+        self.executor.run(vector.axpby, x, y, 1.0, 0.0)
+        substitute(lower, first.data, y, upper=False, factor=1.0)
+        substitute(upper, second.data, y, upper=True, factor=1.0)
+
     def _swept(self, N: Csr, b: Array, a: Array, free: Array) -> tuple[Array, Array]:
         """Solve ``(I - N) z = b`` by sweeps ``z = b + N z``; return z and the other array."""
         z = b
@@ -266,6 +318,11 @@ class Ilu(Preconditioner):
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
         made = self._changed(change)
+        if made.triangles is not None:
+            alike = made.executor == self.executor and made.dtype == self.dtype
+            # a private copy shares the arrays, which new values overwrite
+            parts = tuple(change(part) for part in made.triangles) if alike else None
+            made.triangles = parts  # type: ignore[assignment]
         made._prepare()
         return made
 
@@ -288,6 +345,7 @@ class Ilu(Preconditioner):
     def __getstate__(self) -> dict[str, Any]:
         state = {**self.__dict__, "_widened": None}  # found again when values change
         state.pop("_ones", None)
+        state["triangles"] = None
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -312,7 +370,7 @@ class Ilu(Preconditioner):
             made.inverses = made.inverses[::-1]
         if made.reordering is not None:
             made.reordering = made.reordering.transposed()
-        made._widened = None
+        made._widened = made.triangles = None
         made._prepare()
         return made
 

@@ -102,6 +102,7 @@ class Ilut(Ilu):
         found = _by_thresholds(S, self.drop, self.fill, self.hermitian, who)
         self._take(found)
         self.inverses = self._inverted() if self.applied[0] == "isai" else None
+        self.triangles = None
         self._prepare()
         name = who.lower()
         if reordering is not None:

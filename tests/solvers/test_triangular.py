@@ -106,3 +106,21 @@ def test_what_does_not_fit_is_refused(on):
         wl.Csr(np.ones((2, 3)), executor=on).solve_triangular(np.ones(2))
     empty = wl.Csr(np.zeros((0, 0)), executor=on)
     assert empty.solve_triangular(np.zeros(0)).shape == (0,)
+
+
+def test_lines_of_a_grid_are_computed_by_one_thread_each():
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(60, 60))
+    eye = sp.eye_array(60)
+    S = sp.csr_array(sum(sp.kron(sp.kron(a, b), c) for a, b, c in (
+        (line, eye, eye), (eye, line, eye), (eye, eye, line),
+    )))  # fmt: skip
+    alone, shared = (wl.Csr(S, executor=name) for name in ("omp:1", "omp:2"))
+    for upper in (False, True):
+        ((rows, bounds),) = segments(shared, upper=upper)
+        assert sorted(rows.tolist()) == list(range(60**3))
+        assert bounds.size - 1 == 119  # lines wait for two neighbours each, rows for three
+        b = np.random.default_rng(0).standard_normal((60**3, 4))
+        x = shared.solve_triangular(b, lower=not upper)
+        np.testing.assert_array_equal(x, alone.solve_triangular(b, lower=not upper))
+        half = (sp.triu if upper else sp.tril)(S)
+        np.testing.assert_allclose(half @ x, b, atol=1e-12)

@@ -1,0 +1,119 @@
+"""CG with IC(0) beside PETSc: ``python -m wollemi_bench.cholesky_table > table.md``.
+
+PETSc is that of a Python that has ``petsc4py`` (Debian: ``apt-get install python3-petsc4py``), on
+one thread. Both solve to a true residual of 1e-8 with one drawn right-hand side. Every round runs
+PETSc, then ours on each executor; what is printed is the median of PETSc's time by ours (least and
+most): above 1 ours is faster. The second number of a cell is set-up and solve together.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import wollemi as wl
+
+from .generators import SEED
+from .multigrid_table import PETSC_PYTHON, RTOL, SYSTEMS
+
+_PETSC = """
+import json, sys, time
+import petsc4py
+petsc4py.init([])
+from petsc4py import PETSc
+import numpy as np
+held = np.load(sys.argv[1])
+n = held["indptr"].size - 1
+csr = (held["indptr"], held["indices"], held["data"])
+A = PETSc.Mat().createAIJ((n, n), csr=csr, comm=PETSc.COMM_SELF)
+A.assemble()
+for name, value in {"ksp_type": "cg", "pc_type": "icc"}.items():
+    PETSc.Options()[name] = value
+solver = PETSc.KSP().create(PETSc.COMM_SELF)
+solver.setOperators(A)
+solver.setTolerances(rtol=1e-8, atol=1e-50, max_it=5000)
+solver.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
+solver.setFromOptions()
+b = A.createVecRight()
+b.setArray(held["b"])
+x = b.duplicate()
+times = [time.perf_counter()]
+solver.setUp()
+times.append(time.perf_counter())
+solver.solve(b, x)
+times.append(time.perf_counter())
+print(json.dumps([solver.getIterationNumber(), times[1] - times[0], times[2] - times[1]]))
+"""
+
+#: Iterations, seconds of the set-up, seconds of the solve.
+Taken = tuple[int, float, float]
+
+
+def _petsc(path: Path) -> Taken:
+    script = [PETSC_PYTHON, "-c", _PETSC, str(path)]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip() or "PETSc failed").splitlines()[-1])
+    iterations, setup, solve = json.loads(done.stdout)
+    return int(iterations), float(setup), float(solve)
+
+
+def _ours(S: Any, b: np.ndarray, executor: str) -> Taken:
+    A = wl.Csr(S, executor=executor)
+    times = [time.perf_counter()]
+    M = wl.preconditioners.Ic(A)
+    times.append(time.perf_counter())
+    result = wl.solvers.Cg(A, M, rtol=RTOL, maxiter=5000).solve(b)
+    times.append(time.perf_counter())
+    return result.iterations, times[1] - times[0], times[2] - times[1]
+
+
+def measured(S: Any, rounds: int, executors: list[str]) -> list[list[Taken]]:
+    """Return what PETSc and each executor take, by rounds."""
+    b = np.random.default_rng(SEED).standard_normal(S.shape[0])
+    b /= np.linalg.norm(b)
+    S.indices, S.indptr = S.indices.astype(np.int32), S.indptr.astype(np.int32)
+    with tempfile.TemporaryDirectory(prefix="wollemi-bench-") as folder:
+        path = Path(folder) / "system.npz"
+        np.savez(path, data=S.data, indices=S.indices, indptr=S.indptr, b=b)
+        return [[_petsc(path), *(_ours(S, b, e) for e in executors)] for _ in range(rounds)]
+
+
+def _cell(theirs: np.ndarray, ours: np.ndarray) -> str:
+    parts = []
+    for t, o in ((theirs[:, 2], ours[:, 2]), (theirs[:, 1:].sum(1), ours[:, 1:].sum(1))):
+        least, middle, most = np.percentile(t / o, (0, 50, 100))
+        parts.append(f"{middle:.2f} ({least:.2f} to {most:.2f})")
+    return f"{int(ours[-1, 0])}, {', '.join(parts)}"
+
+
+def main(
+    executors: Annotated[list[str] | None, typer.Option(help="Where ours runs.")] = None,
+    rounds: Annotated[int, typer.Option(help="Times that each is done.", min=1)] = 5,
+    scale: Annotated[int, typer.Option(help="Divide the points of an axis by this.", min=1)] = 1,
+    only: Annotated[list[str] | None, typer.Option(help="Systems whose name has this.")] = None,
+) -> None:
+    """Print the table."""
+    places = executors or ["omp:1", "omp:2"]
+    wl.solvers.Cg(wl.Csr(np.eye(4), executor=places[0]), M="ic").solve(np.ones(4))  # loads code
+    print("| | PETSc: iterations, set-up, solve |", " | ".join(places), "|")
+    print("| --- |", " | ".join(["---"] * (1 + len(places))), "|")
+    for name, (make, n) in SYSTEMS.items():
+        if only and not any(word in name for word in only):
+            continue
+        found = np.array(measured(make(max(n // scale, 8)), rounds, places))
+        count, setup, solve = np.median(found[:, 0], axis=0)
+        cells = [_cell(found[:, 0], found[:, i]) for i in range(1, found.shape[1])]
+        theirs = f"{int(count)}, {1e3 * setup:.0f} ms, {1e3 * solve:.0f} ms"
+        print(f"| {name} | {theirs} |", " | ".join(cells), "|", flush=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)
