@@ -190,3 +190,15 @@ def test_memory_that_was_given_back_is_not_taken_for_the_pattern_that_was_there(
 def test_a_tensor_elsewhere_is_refused() -> None:
     with pytest.raises(ExecutorMismatch, match="move one of them"):
         wl.spmm(wl.Csr(DENSE.numpy()), torch.ones(4, 2, device="meta", requires_grad=True))
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+def test_compiled_functions_of_sparse_tensors_break_their_graph_at_the_product(layout: str) -> None:
+    torch._dynamo.reset()
+    A, B = LAYOUTS[layout](DENSE), leaf(4, 3)
+
+    def layer(A: Any, B: Any) -> Any:
+        return wt.spmm(A, 2 * B).relu()
+
+    close(torch.compile(layer, backend="aot_eager")(A, B), (2 * DENSE @ B).relu())
+    close(torch.compile(lambda B: layer(A, B), backend="aot_eager")(B), (2 * DENSE @ B).relu())

@@ -17,7 +17,7 @@ from ...factors import real_number
 from ...formats import Csr
 from ...products.fusedmm import EDGES
 from . import operators
-from .layouts import Sparse, sparse_of
+from .layouts import Sparse, eager_for_tensors, sparse_of
 from .messages import EdgeFunction, check_options, weigh
 from .patterns import owned_pattern
 
@@ -46,6 +46,7 @@ def pattern_of(A: Any) -> Csr:
 _matrices: Any = torch.utils.weak.WeakIdKeyDictionary()
 
 
+@eager_for_tensors
 def spmm(
     A: Any,
     B: Tensor,
@@ -118,6 +119,7 @@ def spmm(
     return made[..., 0] if vector else made
 
 
+@eager_for_tensors
 def sddmm(
     A: Any,
     C: Tensor,
@@ -170,6 +172,7 @@ def sddmm(
     return sparse.like(found) if found.shape[:-1] == own else found
 
 
+@eager_for_tensors
 def fusedmm(
     A: Any,
     C: Tensor,

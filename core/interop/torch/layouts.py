@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 import torch
 from torch import Tensor
@@ -115,6 +116,33 @@ def sparse_of(A: Any, device: torch.device) -> Sparse:
         "A: expected a wl.Csr, a Pattern or a sparse torch matrix; make a dense one sparse with "
         ".to_sparse_csr()"
     )
+
+
+P = ParamSpec("P")
+
+
+def eager_for_tensors(
+    function: Callable[Concatenate[Any, P], Tensor],
+) -> Callable[Concatenate[Any, P], Tensor]:
+    """Return a function whose calls with a sparse tensor of PyTorch's are not compiled.
+
+    The compiler of PyTorch 2.13 cannot take the arrays of a sparse tensor from one graph to the
+    next (``IndexError: tuple index out of range``). It breaks its graph for the whole call instead.
+    """
+    eager = torch.compiler.disable(
+        function,
+        reason="the arrays of a sparse tensor cannot be in a graph; take what "
+        "wollemi.interop.torch.pattern_of(A) returns, outside of the function",
+    )
+
+    @wraps(function)
+    def called(A: Any, *arguments: P.args, **options: P.kwargs) -> Tensor:
+        if isinstance(A, Tensor):
+            found: Tensor = eager(A, *arguments, **options)
+            return found
+        return function(A, *arguments, **options)
+
+    return called
 
 
 def _ones(pattern: Pattern) -> Tensor:

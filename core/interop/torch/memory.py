@@ -26,10 +26,11 @@ def executor_of(device: torch.device) -> Executor:
 
 def native_of(executor: Executor, tensor: Tensor) -> Array:
     """Return a tensor's memory as a native array."""
-    tensor = tensor.detach()
-    if tensor.device.type == "cpu" and executor.xp is np:
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if tensor.is_cpu and executor.xp is np:
         return numpy_of(tensor)
-    adopted = None if tensor.device.type == "cpu" else executor.adopt(tensor)
+    adopted = None if tensor.is_cpu else executor.adopt(tensor)
     if adopted is None:
         raise ExecutorMismatch(
             f"the pattern lives on {executor.name} and a tensor on {tensor.device}; "

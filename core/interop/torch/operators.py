@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,6 +35,14 @@ from .segments import (
 
 def _run(operation: Any, A: Csr, tensors: list[tuple[Tensor | None, int]], *scalars: Any) -> None:
     """Run a kernel on tensors, each with how many axes of it are not those of the batch."""
+    on = A.executor
+    if on.xp is np and all(t is None or t.dim() == axes for t, axes in tensors):
+        # NumPy adds an axis in a tenth of the time that PyTorch takes.
+        blocks = [
+            None if t is None else native_of(on, for_kernels(t, axes))[None] for t, axes in tensors
+        ]
+        on.run(operation, A, *blocks, *scalars)
+        return
     for batch in _batches(tensors):
         arrays: list[Array | None] = [
             None if t is None else native_of(A.executor, for_kernels(t, axes))
@@ -207,6 +216,19 @@ def _widened(inputs: Any) -> list[Any]:
     return [x.float() if isinstance(x, Tensor) and x.is_floating_point() else x for x in inputs]
 
 
+def _less_by_rows(indptr: Tensor, indices: Tensor, C: Tensor, B: Tensor, rows: Tensor) -> Tensor:
+    """Return ``<C_i, B_j> - rows_i`` for the entries."""
+    if C.is_cpu:
+        # One more column fills no register, and its operands are copied into padded ones: half as
+        # much again for 64 columns. A pass over the entries takes a tenth.
+        spread = segment_spread(indptr, rows[..., 0], indices.shape[0])
+        dots = sddmm(indptr, indices, C, B, "auto")
+        return dots - spread if torch.is_grad_enabled() else dots.sub_(spread)
+    left = torch.cat([C, -rows], -1)
+    right = torch.cat([B, B.new_ones((*B.shape[:-1], 1))], -1)
+    return sddmm(indptr, indices, left, right, "auto")
+
+
 def _attention_backward(
     inputs: Any, needs: Any, out: Tensor | None, gradient: Tensor
 ) -> tuple[Any, ...]:
@@ -214,18 +236,22 @@ def _attention_backward(
 
     Weights are ``exp(s - largest)`` divided by the total of their row. It is the rows of a dense
     operand that are divided, which are fewer than the entries. What is subtracted in each row of
-    the weights' gradients, ``<gradient_i, out_i>`` (Dao et al., *FlashAttention*, 2022,
-    appendix B.2), is one more column of the sampled product.
+    the weights' gradients is ``<gradient_i, out_i>`` (Dao et al., *FlashAttention*, 2022,
+    appendix B.2).
     """
     indptr, indices, values, C, B, D, _, alpha, _ = inputs
     _, _, of_values, of_C, of_B, of_D, *_ = needs
     pattern, n = (indptr, indices), B.shape[-2]
     queries = alpha * C
     dots = sddmm(*pattern, queries, B, "auto")
+    # Memory of one's own is written over, unless derivatives of this are to come. New arrays of
+    # entries cost more than what is computed in them.
+    over = not torch.is_grad_enabled()
     s = dots if values is None else dots * values
     # A constant: weights are the same whatever is subtracted from all scores of a row.
     largest = segment_max(indptr, s.detach())
-    powers = torch.exp(s - segment_spread(indptr, largest, indices.shape[0]))
+    spread = segment_spread(indptr, largest, indices.shape[0])
+    powers = s.sub_(spread).exp_() if over else torch.exp(s - spread)
     totals = segment_sum(indptr, powers)[..., None]
     totals = torch.where(totals > 0, totals, 1)  # rows without entries
     shares = gradient / totals
@@ -234,10 +260,8 @@ def _attention_backward(
         return (None,) * 5 + (d_D, None, None, None)
     if out is None:
         out = spmm(*pattern, powers, D, "auto") / totals
-    means = (shares * out).sum(-1, keepdim=True)
-    ones = D.new_ones((*D.shape[:-1], 1))
-    left, right = torch.cat([shares, -means], -1), torch.cat([D, ones], -1)
-    d_s = powers * sddmm(*pattern, left, right, "auto")
+    d_p = _less_by_rows(indptr, indices, shares, D, (shares * out).sum(-1, keepdim=True))
+    d_s = d_p.mul_(powers) if over else d_p * powers
     d_values = d_s * dots if of_values else None
     d_dots = d_s if values is None else d_s * values
     d_C = alpha * spmm(*pattern, d_dots, B, "auto") if of_C else None

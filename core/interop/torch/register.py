@@ -28,6 +28,11 @@ Operator = Callable[..., Tensor]
 #: Devices whose tensors a kernel takes; AMD's are "CUDA" to PyTorch.
 _DEVICES = ("CPU", "CUDA")
 
+#: What is left of a call below autograd where no mode and no transform waits for it.
+_KERNELS_ALONE = {
+    _C.DispatchKeySet(getattr(_C.DispatchKey, device)).raw_repr() for device in _DEVICES
+}
+
 
 def define(
     schema: str,
@@ -62,7 +67,7 @@ def define(
     qualified = f"wollemi::{name}"
     torch.library.register_fake(qualified, fake, lib=LIBRARY)
     op = getattr(torch.ops.wollemi, name).default
-    LIBRARY.impl(name, _differentiable(op, backward, jvp), "Autograd", with_keyset=True)
+    LIBRARY.impl(name, _differentiable(op, kernel, backward, jvp), "Autograd", with_keyset=True)
     torch.library.register_vmap(qualified, _batching(op), lib=LIBRARY)
     if autocast:
         for device in _DEVICES:
@@ -71,7 +76,9 @@ def define(
     return found
 
 
-def _differentiable(op: Any, backward: Any, jvp: Any) -> Callable[..., Tensor]:
+def _differentiable(
+    op: Any, kernel: Callable[..., Tensor], backward: Any, jvp: Any
+) -> Callable[..., Tensor]:
     def below(keyset: Any, args: tuple[Any, ...]) -> Tensor:
         with _C._AutoDispatchBelowAutograd():
             out: Tensor = op.redispatch(keyset & _C._after_autograd_keyset, *args)
@@ -111,6 +118,9 @@ def _differentiable(op: Any, backward: Any, jvp: Any) -> Callable[..., Tensor]:
             with enable_single_level_autograd_function():
                 made: Tensor = Differentiable.apply(keyset, torch.is_grad_enabled(), *args)
             return made
+        # A second way through the dispatcher would take as long as a small product.
+        if (keyset & _C._after_autograd_keyset).raw_repr() in _KERNELS_ALONE:
+            return kernel(*args)
         return below(keyset, args)
 
     return autograd
