@@ -217,18 +217,19 @@ def counted(pairs: list[Pair]) -> str:
     return f"{good} of {len(pairs)} are within what is allowed, or solved by ours alone."
 
 
-MISSES = """karate is indefinite, and singular with rank 24 of 34: Cg ends and says so, and SciPy goes on. For a
-random right-hand side it has no solution, and `Minres` and `Gmres` say so. With `atol=btol=1e-12`
-SciPy's LSQR takes 483 iterations on well1850 with `b = A @ ones`, ours 482. LFAT5 has 14 unknowns and
-the condition number 1e8: methods that would end within 14 iterations in exact arithmetic end where
-rounding lets them. For ParILUT ours keeps the largest entries of each row, as Saad's ILUT does, and
-Ginkgo those of the whole factor. With a threshold and no limit that binds ours takes 18 iterations
-on layers of 1e4 (`Ilut(drop=5e-3, fill=8)`, 2.1 times the entries of the matrix) and 18 on layers
-of 1e6 (`Ilut(drop=3e-3, fill=8)`, 1.9 times).
+MISSES = """\
+karate is indefinite, and singular with rank 24 of 34: Cg ends and says so, and SciPy goes on. For
+a random right-hand side it has no solution, and `Minres` and `Gmres` say so. With
+`atol=btol=1e-12` SciPy's LSQR takes 483 iterations on well1850 with `b = A @ ones`, ours 482.
+LFAT5 has 14 unknowns and the condition number 1e8: methods that would end within 14 iterations in
+exact arithmetic end where rounding lets them. For ParILUT ours keeps the largest entries of each
+row, as Saad's ILUT does, and Ginkgo those of the whole factor. With a threshold and no limit that
+binds ours takes 18 iterations on layers of 1e4 (`Ilut(drop=5e-3, fill=8)`, 2.1 times the entries
+of the matrix) and 18 on layers of 1e6 (`Ilut(drop=3e-3, fill=8)`, 1.9 times).
 
-In the rows of three sweeps, three make the factors and three apply them, as devices do by default.
-Three sweeps that apply *exact* factors take more on layers of 1e6: 166 iterations. It is the
-applying that costs: factors made by three sweeps and applied exactly take 127, beside 124."""
+In the rows of three sweeps, three make the factors and three apply them, as devices do by
+default. Three sweeps that apply *exact* factors take more on layers of 1e6: 166 iterations. It is
+the applying that costs: factors made by three sweeps and applied exactly take 127, beside 124."""
 
 
 def page(scipys: list[Pair], ginkgos: list[Pair]) -> str:
