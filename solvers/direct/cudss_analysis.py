@@ -95,8 +95,9 @@ class Analysis:
         with self._lock:
             self._factorize(key, values)
             nnz = int(self._get("LU_NNZ", np.int64)[0])
-            replaced = int(self._get("NPIVOTS", np.int32)[0])
-            counts = self._get("INERTIA", np.int32, 2) if self.hermitian else None
+            # cuDSS counts rows in the dtype of the indices
+            replaced = int(self._get("NPIVOTS", self.indices.dtype)[0])
+            counts = self._get("INERTIA", self.indices.dtype, 2) if self.hermitian else None
         return nnz, replaced, None if counts is None else (int(counts[0]), int(counts[1]))
 
     def solve(self, key: object, values: Array, b: Array) -> Array:

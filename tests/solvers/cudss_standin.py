@@ -111,9 +111,13 @@ def config_set(config: int, parameter: int, address: int, size: int) -> None:
 
 def data_get(handle: int, data: int, parameter: int, address: int, size: int, written: int) -> None:
     found = alive[data][DataParam(parameter).name]
-    kind = "i8" if parameter == DataParam.LU_NNZ else "i4"
-    target = _array(address, size // np.dtype(kind).itemsize, kind)
-    target[:] = found
+    # numbers of rows have the dtype of the indices; another size is refused
+    by_index = parameter in (DataParam.NPIVOTS, DataParam.INERTIA)
+    wide = parameter == DataParam.LU_NNZ or (by_index and alive[data]["index"] == DataType.R_64I)
+    kind = np.dtype("i8" if wide else "i4")
+    if size != kind.itemsize * np.size(found):
+        raise cuDSSError(Status.INVALID_VALUE)
+    _array(address, np.size(found), kind)[:] = found
 
 
 def _dense(matrix: list[Any]) -> np.ndarray:
@@ -139,7 +143,7 @@ def execute(handle, phase, config, data, matrix, solution, given):
         raise cuDSSError(Status.ALLOC_FAILED)
     A, state = alive[matrix], alive[data]
     if phase == Phase.ANALYSIS:
-        state["order"] = np.arange(A[0])
+        state["order"], state["index"] = np.arange(A[0]), A[5]
         if alive[config].get(ConfigParam.MATCHING_ALG):
             sizes = np.abs(_dense(A))
             with np.errstate(divide="ignore"):

@@ -132,6 +132,10 @@ def test_orderings_unsorted_rows_and_indices_of_64_bits(place, rng):
     rows, columns = (c[order].astype(np.int64) for c in coo.coords)
     mixed = wl.Coo((coo.data[order], (rows, columns)), shape=S.shape, executor=place)
     np.testing.assert_allclose(S @ Direct(mixed, engine="cudss").solve(b).x, b, atol=1e-10)
+    H = S + S.T
+    rows, columns = (c.astype(np.int64) for c in H.tocoo().coords)
+    wide = wl.Coo((H.tocoo().data, (rows, columns)), shape=H.shape, executor=place).tocsr()
+    assert sum(Direct(wide, engine="cudss").inertia()) == 25
 
 
 def test_a_preconditioner_and_complex_right_hand_sides(place, rng):
@@ -145,6 +149,7 @@ def test_vectors_of_the_device_stay_there(place, monkeypatch):
     A = wl.Csr(convection(6), executor=place)
     solver = Direct(A, engine="cudss")
     b = place.from_host(np.ones((36, 2)))
+    solver.solve(b)  # plans the product that checks solutions, from the pattern, once
     copied = []
     own = type(place).to_host
     monkeypatch.setattr(type(place), "to_host", lambda s, a: copied.append(a.size) or own(s, a))
