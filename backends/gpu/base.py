@@ -26,7 +26,6 @@ from .arguments import CODES, flatten, value_code
 from .bandwidth import bandwidth
 from .device import GpuDevice
 from .errors import Here, translate
-from .prepared import Prepared
 from .thresholds import Thresholds
 
 #: Numbers up to which what plans are made of is computed on the host, in some milliseconds.
@@ -413,25 +412,11 @@ class GpuExecutor(Executor):
 
         ``stored`` is the dtype that values are stored in, if it is not ``dtype``.
         """
-        function = self._simt_function(kernel, dtype, index, stored, constants)
+        function = self.simt_function(kernel, dtype, index, stored, constants)
         flat = flatten(kernel.parameters, arguments, dtype)
         self.launch(function, blocks, flat, kernel.block)
 
-    def prepare_simt(
-        self,
-        kernel: SimtKernel,
-        blocks: int,
-        arguments: Sequence[Any],
-        dtype: Any,
-        index: Any = np.int32,
-        stored: Any = None,
-        **constants: int,
-    ) -> Prepared:
-        """Return a launch of a kernel of ``backends/simt`` that knows the first arguments."""
-        function = self._simt_function(kernel, dtype, index, stored, constants)
-        return Prepared(self, function, kernel, blocks, arguments, dtype)
-
-    def _simt_function(
+    def simt_function(
         self,
         kernel: SimtKernel,
         dtype: Any,
@@ -439,6 +424,7 @@ class GpuExecutor(Executor):
         stored: Any,
         constants: Mapping[str, int],
     ) -> Any:
+        """Return a loaded kernel of ``backends/simt`` for these dtypes and constants."""
         return self.device.simt_function(
             kernel, value_code(dtype, stored), CODES[np.dtype(index)], **constants
         )

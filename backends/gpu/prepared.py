@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..unified.wrappers import SimtKernel
-from .arguments import flatten
+from .arguments import flatten, row_distance
 
 if TYPE_CHECKING:
+    from ...core.executor import Array
     from .base import GpuExecutor
 
 
 class Prepared:
-    """A launch of which all is known but the last arguments.
+    """A launch of which all is known but the vectors and their factors.
 
     Matrices keep it from one product to the next: what a small product costs is finding out these
     things.
@@ -28,13 +31,20 @@ class Prepared:
         Its declaration.
     blocks : int
         Of the grid.
-    arguments : sequence
-        The first ones; they are kept.
+    arguments, last : sequence
+        What comes before the vectors and after their factors; they are kept.
     dtype : numpy.dtype
         Of values.
+    data : array or None
+        The values of the matrix, if the kernel reads them: the launch serves no others.
+    in_lines : bool
+        Whether the elements of each vector have to lie side by side.
     """
 
-    __slots__ = ("arguments", "block", "blocks", "dtype", "executor", "function", "head", "others")
+    __slots__ = (
+        "arguments", "block", "blocks", "data", "dtype", "executor", "function", "head", "in_lines",
+        "others", "tail",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -44,14 +54,59 @@ class Prepared:
         blocks: int,
         arguments: Sequence[Any],
         dtype: Any,
+        *,
+        last: Sequence[Any] = (),
+        data: Any = None,
+        in_lines: bool = False,
     ) -> None:
         self.executor, self.function, self.dtype = executor, function, dtype
         self.blocks, self.block = blocks, kernel.block
-        count = len(arguments)
-        self.arguments, self.others = arguments, kernel.parameters[count:]
+        self.data, self.in_lines = data, in_lines
+        count, end = len(arguments), len(kernel.parameters) - len(last)
+        self.arguments, self.others = (*arguments, *last), kernel.parameters[count:end]
         self.head = flatten(kernel.parameters[:count], arguments, dtype)
+        self.tail = flatten(kernel.parameters[end:], last, dtype)
+
+    def serves(self, data: Any, x: Any, y: Any) -> bool:
+        """Return whether it is the launch for these values and vectors."""
+        if self.data is not None and self.data is not data:
+            return False
+        return not self.in_lines or row_distance(x) == row_distance(y) == 1
 
     def __call__(self, *arguments: Any) -> None:
         """Launch it with the arguments that were not known."""
-        flat = self.head + flatten(self.others, arguments, self.dtype)
+        flat = self.head + flatten(self.others, arguments, self.dtype) + self.tail
         self.executor.launch(self.function, self.blocks, flat, self.block)
+
+
+def prepare(
+    executor: GpuExecutor,
+    kernel: SimtKernel,
+    blocks: int,
+    arguments: Sequence[Any],
+    dtype: Any,
+    index: Any = np.int32,
+    stored: Any = None,
+    *,
+    last: Sequence[Any] = (),
+    data: Array | None = None,
+    in_lines: bool = False,
+    **constants: int,
+) -> Prepared:
+    """Return a launch of a kernel of ``backends/simt`` that knows all but some arguments.
+
+    ``stored`` is the dtype that values are stored in, if it is not ``dtype``; the others are those
+    of :class:`Prepared`.
+    """
+    function = executor.simt_function(kernel, dtype, index, stored, constants)
+    return Prepared(
+        executor,
+        function,
+        kernel,
+        blocks,
+        arguments,
+        dtype,
+        last=last,
+        data=data,
+        in_lines=in_lines,
+    )

@@ -11,15 +11,18 @@ from ....core.operations import matrix as operations
 from ....core.statistics import RowStatistics, lengths_in_numbers
 from ..arguments import row_distance
 from ..base import GpuExecutor
+from ..prepared import Prepared
 from ..products.csr import Adapter
 from ..table import algorithms, kernel
 from . import packed, selection
 from .multiply import (
     multiply_packed,
     multiply_row_blocks,
-    multiply_stream,
+    packed_launch,
+    row_blocks_launch,
     row_blocks_of,
     scale,
+    stream,
     subwarp,
 )
 from .row_blocks import RowBlocks
@@ -99,6 +102,10 @@ class VectorAlgorithm(Algorithm):
         """Return what the rule says, if it says this."""
         return on.choice.reason if on.choice.kernel == self.name else None
 
+    def launch(self, on: GpuExecutor, A: Any, state: Any) -> Prepared | None:
+        """Return the one launch that multiplies vectors in lines; None if it takes several."""
+        return None
+
 
 class SubWarp(VectorAlgorithm):
     """CSR-vector: a few lanes of a warp share a row."""
@@ -129,9 +136,13 @@ class Stream(VectorAlgorithm):
     def prepare(self, on: Matrix, A: Any, facts: Facts) -> None:
         """Return nothing: rows are dealt out as they are."""
 
+    def launch(self, on: GpuExecutor, A: Any, state: None) -> Prepared:
+        """Return the launch."""
+        return stream(on, A)
+
     def run(self, on: GpuExecutor, A: Any, state: None, *arguments: Any) -> None:
         """Multiply."""
-        multiply_stream(on, A, *arguments)
+        stream(on, A)(*arguments)
 
 
 class CsrAdaptive(VectorAlgorithm):
@@ -148,6 +159,10 @@ class CsrAdaptive(VectorAlgorithm):
         """Deal the rows out."""
         return row_blocks_of(on.executor, A)
 
+    def launch(self, on: GpuExecutor, A: Any, state: RowBlocks) -> Prepared | None:
+        """Return the launch, if no row is cut."""
+        return row_blocks_launch(on, state, A)
+
     def run(self, on: GpuExecutor, A: Any, state: RowBlocks, *arguments: Any) -> None:
         """Multiply."""
         multiply_row_blocks(on, state, A.indptr, A.indices, A.data, *arguments)
@@ -161,6 +176,11 @@ class _Packed(VectorAlgorithm):
         if max(*A.shape, A.nnz) >= _LARGEST:
             return "packed copies have 32-bit indices"
         return None
+
+    def launch(self, on: GpuExecutor, A: Any, state: packed.Packed) -> Prepared | None:
+        """Return the launch, if x need not be sorted and no row is cut or empty."""
+        alone = not state.cached and state.empty_rows is None and state.cut_rows is None
+        return packed_launch(on, state, A.dtype, 0) if alone else None
 
     def run(self, on: GpuExecutor, A: Any, state: packed.Packed, *arguments: Any) -> None:
         """Multiply."""
@@ -239,8 +259,8 @@ def csr_spmv(
     """Run what the plan says for one vector; for several sub-warps, if no row is too long."""
     m, k = y.shape
     plan: Plan = A.plan
-    known = plan.prepared.get(k)
-    if known is not None and known.arguments[-1] is A.data:
+    known: Prepared | None = plan.prepared.get(k)
+    if known is not None and known.serves(A.data, x, y):
         known(x, y, alpha, beta)
         return
     if m == 0 or k == 0:
@@ -251,7 +271,14 @@ def csr_spmv(
     line = k == 1 and row_distance(x) == row_distance(y) == 1
     cut = selection.one_by_one(plan.statistics, k, executor.thresholds)
     if line and plan.kernel != SubWarp.name:
-        plan.algorithm.run(executor, A, plan.state, x, y, alpha, beta)
+        algorithm, alone = plan.algorithm, None
+        if isinstance(algorithm, VectorAlgorithm):
+            alone = algorithm.launch(executor, A, plan.state)
+        if alone is not None:
+            plan.prepared[k] = alone
+            alone(x, y, alpha, beta)
+        else:
+            algorithm.run(executor, A, plan.state, x, y, alpha, beta)
     elif cut and not line:
         row_blocks = row_blocks_of(executor, A)
         multiply_row_blocks(executor, row_blocks, A.indptr, A.indices, A.data, x, y, alpha, beta)

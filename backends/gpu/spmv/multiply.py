@@ -13,7 +13,7 @@ from .. import launch
 from ..arguments import row_distance
 from ..base import GpuExecutor
 from ..maps import run_map
-from ..prepared import Prepared
+from ..prepared import Prepared, prepare
 from . import packed
 from .row_blocks import RowBlocks
 
@@ -46,13 +46,15 @@ def subwarp(
     ``dtype`` is that of the blocks, if values are stored in another one.
     """
     m = int(indptr.size) - 1
-    return executor.prepare_simt(
+    return prepare(
+        executor,
         simt.csr_subwarp,
         _rows(executor, m * lanes),
         (m, k, indptr, indices, data),
         data.dtype if dtype is None else dtype,
         indices.dtype,
         data.dtype,
+        data=data,
         W=lanes,
     )
 
@@ -101,26 +103,63 @@ def multiply_row_blocks(
         )
 
 
-def multiply_stream(
-    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
-) -> None:
-    """Load short rows side by side into shared memory, and add them up there."""
-    m = y.shape[0]
-    arguments = (m, A.indptr, A.indices, A.data, x, y, alpha, beta)
-    # Every block has its rows: with a loop the next rows would wait for the last of these.
-    blocks = -(-m // simt.csr_stream.block)
-    executor.launch_simt(
-        simt.csr_stream, min(blocks, 2**31 - 1), arguments, A.dtype, A.indices.dtype, A.data.dtype
+def row_blocks_launch(executor: GpuExecutor, row_blocks: RowBlocks, A: Any) -> Prepared | None:
+    """Return the launch for vectors in lines; None if rows are cut, which takes scratch memory."""
+    if row_blocks.cut:
+        return None
+    return prepare(
+        executor,
+        simt.csr_adaptive,
+        row_blocks.count,
+        (row_blocks.row, row_blocks.entry, A.indptr, A.indices, A.data),
+        A.dtype,
+        A.indices.dtype,
+        A.data.dtype,
+        last=(0, 0),
+        data=A.data,
+        in_lines=True,
+        LINE=1,
+        KEEP=int(row_blocks.kept),
     )
 
 
-def packed_arguments(
-    state: packed.Packed, x: Array, y: Array, alpha: complex, beta: complex, partial: int
-) -> tuple[Any, ...]:
-    """Return the arguments of ``sell_packed``."""
-    return (
-        state.lanes, state.slice_ptr, state.codes, state.values, state.target, state.offsets,
-        state.pattern_width, x, y, alpha, beta, partial,
+def stream(executor: GpuExecutor, A: Any) -> Prepared:
+    """Return the launch that loads short rows side by side into shared memory."""
+    m = A.shape[0]
+    # Every block has its rows: with a loop the next rows would wait for the last of these.
+    blocks = -(-m // simt.csr_stream.block)
+    return prepare(
+        executor,
+        simt.csr_stream,
+        min(blocks, 2**31 - 1),
+        (m, A.indptr, A.indices, A.data),
+        A.dtype,
+        A.indices.dtype,
+        A.data.dtype,
+        data=A.data,
+        in_lines=True,
+    )
+
+
+def packed_launch(
+    executor: GpuExecutor, state: packed.Packed, dtype: Any, partial: int
+) -> Prepared:
+    """Return the launch for the rows and pieces of a packed copy; sums of pieces are partial."""
+    # A block for every 256 lanes: the loop over lanes is for kernels that end in a sum.
+    return prepare(
+        executor,
+        simt.sell_packed,
+        -(-state.lanes // launch.BLOCK),
+        (
+            state.lanes, state.slice_ptr, state.codes, state.values, state.target, state.offsets,
+            state.pattern_width,
+        ),
+        dtype,
+        stored=state.values.dtype,
+        last=(partial,),
+        in_lines=True,
+        CODE=state.code,
+        WIDTH=state.width,
     )  # fmt: skip
 
 
@@ -155,17 +194,7 @@ def multiply_packed(
     if multiply_cached is not None:
         multiply_cached(executor, state, scratch, y, alpha, beta, partial)
     else:
-        arguments = packed_arguments(state, x, y, alpha, beta, partial)
-        # A block for every 256 lanes: the loop over lanes is for kernels that end in a sum.
-        executor.launch_simt(
-            simt.sell_packed,
-            -(-state.lanes // launch.BLOCK),
-            arguments,
-            dtype,
-            stored=state.values.dtype,
-            CODE=state.code,
-            WIDTH=state.width,
-        )
+        packed_launch(executor, state, dtype, partial)(x, y, alpha, beta)
     if state.cut_rows is not None:
         count, many = int(state.cut_rows.size), state.many_pieces
         arguments = (

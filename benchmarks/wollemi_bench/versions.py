@@ -1,0 +1,196 @@
+"""Times of this version beside an older one: ``python -m wollemi_bench.versions OLD omp``.
+
+Both versions have a process each and take turns, case by case, so that a change of the machine
+meets both. ``OLD`` is a folder that an older version is installed in (``pip install --target``).
+The workers use names alone that every version has. The table is Markdown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+#: Cases: what is timed, and the matrix. Solvers: one iteration; ``call``: a solve of ten.
+CASES = (
+    *(
+        f"{method}@stencil7:{size}"
+        for size in (32, 64, 100)
+        for method in ("Cg", "Bicgstab", "Cgs", "Gmres")
+    ),
+    "call-Cg@stencil7:32",
+    "spmv@stencil7:100",
+    "spmv/float32@stencil7:100",
+    "spmv@stencil27:64",
+    "spmv@fem:30",
+    "spmv@rmat:18,4000000",
+    "spmv@uniform:500000,500000,5000000",
+    "spmv@circuit:500000",
+    "spmm-8/float32@rmat:16,1000000",
+    "spmm-64/float32@rmat:16,1000000",
+    "spmm-64/float32@pruned:2048,2048,90",
+    "sddmm-64/float32@rmat:16,1000000",
+    "sddmm-64/float32@pruned:2048,2048,90",
+    "fusedmm-64/float32@rmat:16,1000000",
+    "fusedmm-64/float32@pruned:2048,2048,90",
+)
+#: A batch of calls takes about so many seconds.
+BATCH = 0.02
+
+
+def _call(wl: Any, on: Any, case: str, S: Any) -> Callable[[], Any]:
+    """Return what a case times."""
+    what = case.partition("@")[0]
+    what, _, dtype = what.partition("/")
+    what, _, width = what.partition("-")
+    S = S.astype(dtype or "float64")
+    A = wl.Csr(S, executor=on)
+    rng = np.random.default_rng(0)
+
+    def dense(rows: int, *columns: int) -> Any:
+        given = rng.standard_normal((rows, *columns)).astype(S.dtype)
+        if not on.name.startswith("cuda"):
+            return given
+        import cupy
+
+        return cupy.asarray(given)
+
+    if what in ("spmm", "sddmm", "fusedmm"):
+        B, D = dense(S.shape[1], int(width)), dense(S.shape[1], int(width))
+        if what == "spmm":
+            return lambda: wl.spmm(A, B)
+        C = dense(S.shape[0], int(width))
+        if what == "sddmm":
+            return lambda: wl.sddmm(A, C, B)
+        return lambda: wl.fusedmm(A, C, B, D, edge="softmax")
+    x = dense(S.shape[1])
+    if what == "spmv":
+        return lambda: A @ x
+    method = width if what == "call" else what
+    more = {"restart": 20} if method == "Gmres" else {}
+    few, many = (
+        getattr(wl.solvers, method)(A, rtol=1e-30, maxiter=count, **more) for count in (10, 130)
+    )
+    if what == "call":
+        return lambda: few.solve(x)
+    few.solve(x)
+
+    def iteration() -> float:
+        times = []
+        for solver in (few, many):
+            start = time.perf_counter()
+            done = solver.solve(x).iterations
+            times.append((time.perf_counter() - start, done))
+        (short, a), (long, b) = times
+        return (long - short) / max(1, b - a)
+
+    return iteration
+
+
+def _work() -> None:
+    """Answer lines ``CASE FILE SECONDS`` with a line of JSON each."""
+    import scipy.sparse as sp
+
+    import wollemi as wl
+
+    calls: dict[str, Any] = {}
+    on = wl.executor(sys.argv[2])
+    for line in sys.stdin:
+        case, path, seconds = line.split()
+        try:
+            if case not in calls:
+                calls.clear()  # one matrix at a time
+                calls[case] = _call(wl, on, case, sp.load_npz(path))
+                for _ in range(3):
+                    calls[case]()
+            answer: dict[str, Any] = {"seconds": _time(calls[case], on, float(seconds))}
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+def _time(call: Callable[[], Any], on: Any, seconds: float) -> float:
+    """Return the median time of a call, or of what the call itself timed."""
+    found: list[float] = []
+    end = time.perf_counter() + seconds
+    count = 1
+    while not found or time.perf_counter() < end:
+        on.synchronize()
+        start = time.perf_counter()
+        timed = [call() for _ in range(count)]
+        on.synchronize()
+        took = time.perf_counter() - start
+        if isinstance(timed[0], float):
+            found.append(timed[0])
+            continue
+        if took < BATCH / 2 and count < 1000:
+            count *= 2
+            continue
+        found.append(took / count)
+    return float(np.median(found))
+
+
+def main(old: str, executor: str, rounds: int = 7, seconds: float = 0.1, only: str = "") -> None:
+    """Print the table."""
+    import scipy.sparse as sp
+
+    from .cases import case as made
+
+    def worker(path: str | None) -> Any:
+        env = dict(os.environ)
+        if path:
+            env["PYTHONPATH"] = path
+        command = [sys.executable, str(Path(__file__).resolve()), "worker", executor]
+        return subprocess.Popen(
+            command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    workers = {"old": worker(old), "new": worker(None)}
+    print("| case | old, us | new, us | ratio | least to most |\n|---|---:|---:|---:|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in CASES:
+            if only not in name:
+                continue
+            path = Path(folder) / f"{name.partition('@')[2].replace('/', '-')}.npz"
+            if not path.exists():
+                sp.save_npz(path, made(name.partition("@")[2]).matrix(), compressed=False)
+            times: dict[str, list[float]] = {"old": [], "new": []}
+            why = ""
+            for turn in range(rounds + 1):
+                for side in ("old", "new") if turn % 2 else ("new", "old"):
+                    process = workers[side]
+                    process.stdin.write(f"{name} {path} {seconds if turn else 0}\n")
+                    process.stdin.flush()
+                    answer = json.loads(process.stdout.readline())
+                    why = why or (answer.get("error", "") and f"{side}: {answer['error']}")
+                    if turn and not why:
+                        times[side].append(answer["seconds"] * 1e6)
+                if why:
+                    break
+            if why:
+                print(f"| {name} | {why} | | | |", flush=True)
+                continue
+            ratio = np.array(times["new"]) / np.array(times["old"])
+            before, after = (np.median(times[side]) for side in ("old", "new"))
+            print(
+                f"| {name} | {before:.1f} | {after:.1f} | {np.median(ratio):.3f} "
+                f"| {ratio.min():.3f} to {ratio.max():.3f} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["worker"]:
+        _work()
+    else:
+        import typer
+
+        typer.run(main)
