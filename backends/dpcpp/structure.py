@@ -1,7 +1,7 @@
-"""Work on the structure of matrices: sorts on the device, products and sums on the host with NumPy.
+"""Work on the structure of matrices: sorts on the device, and rows that are merged there.
 
-Products and sums happen once for a matrix, and their results have lengths that are known only
-afterwards: the arrays go to the host and the results come back.
+Sums of unsorted matrices and products of matrices with long rows are made on the host with NumPy:
+the arrays go there and the results come back.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ...core.dtypes import index_dtype
 from ...core.operations import scan
 from ...core.operations import structure as operations
 from ..simt import kernels as simt
+from ..unified import merged_rows
 from .ordering import bounds, by_index, by_value, ordered, reordered, rows_of
 from .table import kernel
 
@@ -99,7 +100,10 @@ def csr_transpose(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_matmul)
 def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
-    """Let each entry of A meet its row of B, and add up what has one place."""
+    """Merge short rows; else let each entry of A meet its row of B, and add up one place's."""
+    made = merged_rows.product(executor, A, B) if merged_rows.can_multiply(A, B) else None
+    if made is not None:
+        return made
     ptr_a, indices_a, data_a = _host(executor, A, "indptr", "indices", "data")
     ptr_b, indices_b, data_b = _host(executor, B, "indptr", "indices", "data")
     count = np.diff(ptr_b).astype(np.int64)[indices_a]
@@ -118,7 +122,9 @@ def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_matmul_values)
 def csr_matmul_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> tuple[UsmArray]:
-    """Multiply anew: the places of the terms are not kept."""
+    """Add up the terms of each place in short rows; else multiply anew."""
+    if merged_rows.can_multiply(A, B) and C.has_canonical_format:
+        return (merged_rows.new_values(executor, A, B, C),)
     return (csr_matmul(executor, A, B)[2],)
 
 
@@ -126,7 +132,10 @@ def csr_matmul_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> tuple[
 def csr_add(
     executor: DpcppExecutor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[UsmArray, ...]:
-    """Put the entries of both together, and add up what has one place."""
+    """Merge sorted rows; else put the entries of both together, and add up one place's."""
+    made = merged_rows.total(executor, A, B, alpha, beta) if merged_rows.can_add(A, B) else None
+    if made is not None:
+        return made
     scalar = np.dtype(A.data.dtype).type
     ptr_a, indices_a, data_a = _host(executor, A, "indptr", "indices", "data")
     ptr_b, indices_b, data_b = _host(executor, B, "indptr", "indices", "data")

@@ -1,4 +1,4 @@
-"""Work on the structure of matrices: CuPy's stable sorts and prefix sums, and sums of our own.
+"""Work on the structure of matrices: sorts of short rows, and CuPy's stable sorts of long ones.
 
 Products are those of ``sparse_products`` if their rows fit into shared memory; else short rows are
 merged, and others expanded, sorted and added up in this order. So they repeat bit for bit and have
@@ -14,9 +14,10 @@ import numpy as np
 
 from ...core.dtypes import index_dtype
 from ...core.executor import Array
-from ...core.operations import scan, spgemm
+from ...core.operations import scan
 from ...core.operations import structure as operations
 from ..simt import kernels as simt
+from ..unified import merged_rows
 from . import launch, sparse_products
 from .base import GpuExecutor
 from .table import kernel
@@ -24,9 +25,8 @@ from .table import kernel
 #: Products of entries that are expanded at once: 2^26 take 3 GiB in float64, sorting included.
 EXPANDED = 1 << 26
 
-#: Entries of the longest row of either matrix up to which rows are merged: every column of the
-#: product looks at all rows that meet, so the work grows with the square of the length.
-MERGED = 96
+#: Entries of a row up to which a few lanes sort it.
+SORTED = 256
 
 
 def rows_of(executor: GpuExecutor, indptr: Array, count: int) -> Array:
@@ -98,19 +98,67 @@ def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
     indptr[1:] = executor.xp.cumsum(lengths, dtype=indptr.dtype)
 
 
+def bucketed(
+    executor: GpuExecutor, keys: Array, buckets: int, dtype: Any
+) -> tuple[Array, Array | None]:
+    """Return where entries with each key begin when sorted by it, and zeros to count places with.
+
+    These are None if there are too many entries of one key for a few lanes to sort them.
+    """
+    counts = executor.xp.zeros(buckets + 1, np.int32)  # and the longest at the end
+    if keys.size:
+        _by_index(executor, simt.count_columns, int(keys.size), dtype, keys, counts)
+    indptr = executor.allocate((buckets + 1,), dtype)
+    scan_pointers(executor, counts[:buckets], indptr)
+    sparse_products.find_longest(executor, indptr, counts[buckets:])
+    if int(executor.to_host(counts[buckets:])[0]) > SORTED:
+        return indptr, None
+    counts[:buckets] = 0
+    return indptr, counts
+
+
+def _by_index(executor: GpuExecutor, kernel: Any, items: int, dtype: Any, *given: Any) -> None:
+    """Launch a kernel for so many items, whose number or that of its rows comes first."""
+    value = np.float32  # of which these kernels have none
+    blocks = launch.row_blocks(items, kernel.block)
+    count = items // LANES_OF_ROW.get(kernel.name, 1)
+    executor.launch_simt(kernel, blocks, (count, *given), value, dtype)
+
+
+#: Work-items that share a row in the kernels that are launched by rows.
+LANES_OF_ROW = {"place_entries": 4, "sort_places": 8, "sort_columns": 8}
+
+
 @kernel(operations.coo_to_csr)
 def coo_to_csr(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
-    """Order the entries by row; within a row they keep their order."""
-    order = executor.xp.argsort(A.row, kind="stable")
-    row = A.row[order]
-    return pointers(executor, row, A.shape[0], A.row.dtype), A.col[order], A.data[order]
+    """Put entries into their rows and sort short ones; order all entries if a row is long."""
+    dtype, m = A.row.dtype, A.shape[0]
+    indptr, taken = bucketed(executor, A.row, m, dtype)
+    if taken is None:
+        order = executor.xp.argsort(A.row, kind="stable")
+        return indptr, A.col[order], A.data[order]
+    indices, order = (executor.allocate((A.nnz,), dtype) for _ in range(2))
+    if A.nnz:
+        given = (A.row, A.col, indptr, taken, indices, order)
+        _by_index(executor, simt.place_coordinates, A.nnz, dtype, *given)
+        _by_index(executor, simt.sort_places, 8 * m, dtype, indptr, indices, order)
+    return indptr, indices, A.data[order]
 
 
 @kernel(operations.csr_sort)
 def csr_sort(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
-    """Order the entries by row, then column, then where they were."""
-    order = order_of(executor, rows_of(executor, A.indptr, A.nnz), A.indices, A.shape[1])
-    return A.indices[order], A.data[order], order.astype(A.indices.dtype)
+    """Order the entries of each row by column, then where they were; all of them if one is long."""
+    dtype = A.indices.dtype
+    longest = executor.xp.zeros(1, np.int32)
+    sparse_products.find_longest(executor, A.indptr, longest)
+    if int(executor.to_host(longest)[0]) > SORTED:
+        order = order_of(executor, rows_of(executor, A.indptr, A.nnz), A.indices, A.shape[1])
+        return A.indices[order], A.data[order], order.astype(dtype)
+    indices, order = (executor.allocate((A.nnz,), dtype) for _ in range(2))
+    if A.nnz:
+        given = (A.indptr, A.indices, indices, order)
+        _by_index(executor, simt.sort_columns, 8 * A.shape[0], dtype, *given)
+    return indices, A.data[order], order
 
 
 @kernel(operations.csr_sum_duplicates)
@@ -121,35 +169,20 @@ def csr_sum_duplicates(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Arr
     return compressed(executor, A.shape, [part], A.indices.dtype)
 
 
-#: Entries of a column up to which a few lanes sort it.
-SORTED = 256
-
-
 @kernel(operations.csr_transpose)
 def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, Array]:
     """Put entries into their columns and sort short columns; order all entries if one is long."""
     dtype, (m, n), nnz = A.indices.dtype, A.shape, A.nnz
-    counts = executor.xp.zeros(n + 1, np.int32)  # and the longest at the end
-    value = np.float32  # of which no kernel here has any
-    block = simt.count_columns.block
-
-    def launched(kernel: Any, items: int, *given: Any) -> None:
-        executor.launch_simt(kernel, launch.row_blocks(items, block), given, value, dtype)
-
-    if nnz:
-        launched(simt.count_columns, nnz, nnz, A.indices, counts)
-    indptr = executor.allocate((n + 1,), dtype)
-    scan_pointers(executor, counts[:n], indptr)
-    sparse_products.find_longest(executor, indptr, counts[n:])
-    if int(executor.to_host(counts[n:])[0]) > SORTED:
+    indptr, taken = bucketed(executor, A.indices, n, dtype)
+    if taken is None:
         order = executor.xp.argsort(A.indices, kind="stable")
         row = rows_of(executor, A.indptr, nnz)[order].astype(dtype)
         return indptr, row, A.data[order], order.astype(dtype)
-    counts[:n] = 0
     rows, order = (executor.allocate((nnz,), dtype) for _ in range(2))
     if nnz:
-        launched(simt.place_entries, 4 * m, m, A.indptr, A.indices, indptr, counts, rows, order)
-        launched(simt.sort_places, 8 * n, n, indptr, rows, order)
+        given = (A.indptr, A.indices, indptr, taken, rows, order)
+        _by_index(executor, simt.place_entries, 4 * m, dtype, *given)
+        _by_index(executor, simt.sort_places, 8 * n, dtype, indptr, rows, order)
     return indptr, rows, A.data[order], order
 
 
@@ -160,31 +193,8 @@ def csr_matmul(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Arr
         made = sparse_products.multiplied(executor, A, B)
         if made is not None:
             return made
-    if has_short_rows(A, B):
-        return merged(executor, A, B)
-    return expanded(executor, A, B)
-
-
-def has_short_rows(A: Any, B: Any) -> bool:
-    """Return whether rows of B can be merged, and are few and short enough that it pays."""
-    longest = max(A.row_statistics.longest, B.row_statistics.longest)
-    return longest <= MERGED and B.has_canonical_format
-
-
-def merged(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
-    """Count the columns of each row, then fill them in: no memory but that of the product."""
-    m, dtype = A.shape[0], A.indices.dtype
-    pair = (A.indptr[:-1], A.indptr[1:], A.indices, A.data, B.indptr, B.indices, B.data)
-    lengths, total = executor.allocate((m,), dtype), executor.allocate((1,), np.int64)
-    executor.run(spgemm.count, *pair, lengths, total)
-    entries = int(executor.to_host(total)[0])
-    if index_dtype(entries, dtype) != dtype:
-        return expanded(executor, A, B)
-    indptr = executor.allocate((m + 1,), dtype)
-    executor.run(scan.pointers, lengths, indptr)
-    indices, data = (executor.allocate((entries,), d) for d in (dtype, A.data.dtype))
-    executor.run(spgemm.fill, *pair, indptr, indices, data)
-    return indptr, indices, data
+    made = merged_rows.product(executor, A, B) if merged_rows.can_multiply(A, B) else None
+    return expanded(executor, A, B) if made is None else made
 
 
 def expanded(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
@@ -216,10 +226,7 @@ def csr_matmul_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> tuple[Ar
     found = sparse_products.new_values(executor, A, B, C)
     if found is not None:
         return (found,)
-    data = executor.allocate((C.nnz,), C.data.dtype)
-    pair = (A.indptr[:-1], A.indptr[1:], A.indices, A.data, B.indptr, B.indices, B.data)
-    executor.run(spgemm.refill, *pair, C.indptr, C.indices, data)
-    return (data,)
+    return (merged_rows.new_values(executor, A, B, C),)
 
 
 def chunks(before: np.ndarray[Any, Any], most: int = EXPANDED) -> list[tuple[int, int]]:
@@ -256,7 +263,10 @@ def _expanded(
 def csr_add(
     executor: GpuExecutor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[Array, Array, Array]:
-    """Take the entries of both, and add up those of one place."""
+    """Merge sorted rows; else take the entries of both, and add up those of one place."""
+    made = merged_rows.total(executor, A, B, alpha, beta) if merged_rows.can_add(A, B) else None
+    if made is not None:
+        return made
     xp, scalar = executor.xp, np.dtype(A.dtype).type
     row = xp.concatenate([rows_of(executor, M.indptr, M.nnz) for M in (A, B)])
     column = xp.concatenate([A.indices, B.indices])

@@ -59,3 +59,9 @@ def symmetry(
     surplus = (nonzero & upper).sum(axis=0) - (nonzero & lower).sum(axis=0)
     counted = differs & (lower & nonzero | (row == column)[:, None])
     mismatch[:] = counted.sum(axis=0) + np.abs(surplus)
+
+
+@kernel(operations.bounds)
+def bounds(executor: Executor, indices: Array, low: Array, high: Array) -> None:
+    """Use NumPy's minimum and maximum."""
+    low[0], high[0] = (indices.min(), indices.max()) if indices.size else (0, -1)

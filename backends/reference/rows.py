@@ -39,6 +39,12 @@ def examine(
     repeats[0] = np.count_nonzero(indices[later] == indices[later - 1])
 
 
+@kernel(operations.falls)
+def falls(executor: Executor, begin: Array, end: Array, falls: Array) -> None:
+    """Count the rows that end before they begin."""
+    falls[0] = np.count_nonzero(end < begin)
+
+
 @kernel(operations.count_nonzeros)
 def count_nonzeros(
     executor: Executor, begin: Array, end: Array, values: Array, lengths: Array, total: Array
@@ -163,6 +169,30 @@ def drop_zeros(
     new_indices[:], new_values[:] = indices[kept], values[kept]
 
 
+def union(
+    begin: Array,
+    end: Array,
+    indices: Array,
+    other_begin: Array,
+    other_end: Array,
+    other_indices: Array,
+) -> tuple[Array, Array, list[tuple[Array, Array]]]:
+    """Return rows and columns of the places that one or both have, by rows, sorted.
+
+    With them goes for each of the two where its entries are among these places, and which they are.
+    """
+    places, sides = [], []
+    for b, f, columns in ((begin, end, indices), (other_begin, other_end, other_indices)):
+        row, e = entries(b, f)
+        places.append(np.stack([row, columns[e]]).astype(np.int64))
+        sides.append(e)
+    width = int(max((p[1].max(initial=-1) for p in places), default=-1)) + 1
+    keys = [p[0] * width + p[1] for p in places]
+    joined = np.unique(np.concatenate(keys))
+    at = [(np.searchsorted(joined, key), e) for key, e in zip(keys, sides, strict=True)]
+    return joined // max(width, 1), joined % max(width, 1), at
+
+
 def products(
     begin: Array,
     end: Array,
@@ -174,21 +204,14 @@ def products(
     other_values: Array,
 ) -> tuple[Array, Array, Array]:
     """Return rows, columns and values of the entry-wise products that are not 0, in their order."""
-    places, sides = [], []
-    for b, f, columns in ((begin, end, indices), (other_begin, other_end, other_indices)):
-        row, e = entries(b, f)
-        places.append(np.stack([row, columns[e]]).astype(np.int64))
-        sides.append(e)
-    width = int(max((p[1].max(initial=-1) for p in places), default=-1)) + 1
-    keys = [p[0] * width + p[1] for p in places]
-    union = np.unique(np.concatenate(keys))
-    factors = np.zeros((2, union.size), values.dtype)
-    for factor, key, e, data in zip(factors, keys, sides, (values, other_values), strict=True):
-        factor[np.searchsorted(union, key)] = data[e]
+    row, column, sides = union(begin, end, indices, other_begin, other_end, other_indices)
+    factors = np.zeros((2, row.size), values.dtype)
+    for factor, (at, e), data in zip(factors, sides, (values, other_values), strict=True):
+        factor[at] = data[e]
     with np.errstate(invalid="ignore", over="ignore"):
         product = factors[0] * factors[1]
     kept = product != 0
-    return union[kept] // max(width, 1), union[kept] % max(width, 1), product[kept]
+    return row[kept], column[kept], product[kept]
 
 
 @kernel(operations.count_products)
@@ -205,3 +228,38 @@ def multiply(executor: Executor, *arguments: Any) -> None:
     """Keep the products that are not 0."""
     *pair, _, new_indices, new_values = arguments
     _, new_indices[:], new_values[:] = products(*pair)
+
+
+@kernel(operations.count_union)
+def count_union(executor: Executor, begin: Array, *arguments: Any) -> None:
+    """Count the places of each row."""
+    *pair, lengths, total = arguments
+    row, _, _ = union(begin, *pair)
+    lengths[:] = np.bincount(row, minlength=begin.size)
+    total[0] = row.size
+
+
+@kernel(operations.add)
+def add(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    other_begin: Array,
+    other_end: Array,
+    other_indices: Array,
+    other_values: Array,
+    alpha: complex,
+    beta: complex,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Put the terms of one matrix at their places, and add those of the other."""
+    scalar = values.dtype.type
+    _, column, sides = union(begin, end, indices, other_begin, other_end, other_indices)
+    (at, e), (other_at, f) = sides
+    new_indices[:], new_values[:] = column, 0
+    new_values[at] = scalar(alpha) * values[e]
+    new_values[other_at] += scalar(beta) * other_values[f]

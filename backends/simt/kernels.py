@@ -245,6 +245,22 @@ sort_places = SimtKernel(
     block=128,
 )
 
+place_coordinates = SimtKernel(
+    "place_coordinates",
+    "transpose.hpp",
+    "entries: i64, rows: in I[l], columns: in I[l], target: in I[l], taken: inout i32[l], "
+    "indices: out I[l], order: out I[l]",
+    "{I}",
+    block=128,
+)
+sort_columns = SimtKernel(
+    "sort_columns",
+    "transpose.hpp",
+    "m: i64, indptr: in I[l], indices: in I[l], sorted: out I[l], order: out I[l]",
+    "{I}",
+    block=128,
+)
+
 triangular_substitute = SimtKernel(
     "triangular_substitute",
     "substitute.hpp",

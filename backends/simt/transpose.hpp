@@ -1,5 +1,6 @@
-// The transpose of compressed rows: entries are counted by column, put into their columns in any
-// order, and each column is then sorted. The result is that of a stable sort by columns.
+// The transpose of compressed rows, and compressed rows of coordinates: entries are counted by the
+// row of the new matrix, put into their rows in any order, and each row is then sorted. The result
+// is that of a stable sort.
 #pragma once
 #include "shared_atomics.hpp"
 
@@ -24,6 +25,17 @@ WL_DEVICE void place_entries(const item& it, i64 m, const I* indptr, const I* in
       rows[to] = I(i);
       order[to] = e;
     }
+}
+
+// Puts each entry into its row, of which taken[r] places are taken: the column and where it was.
+template <class I>
+WL_DEVICE void place_coordinates(const item& it, i64 entries, const I* rows, const I* columns,
+                                 const I* target, i32* taken, I* indices, I* order) {
+  for (i64 e = it.block() * WL_BLOCK + it.thread(); e < entries; e += it.blocks() * WL_BLOCK) {
+    const I to = target[rows[e]] + I(fetch_add(taken + rows[e], 1));
+    indices[to] = columns[e];
+    order[to] = I(e);
+  }
 }
 
 // Sorts each column by where its entries were, and so by rows. Eight lanes have a column: each
@@ -65,6 +77,37 @@ WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, I* rows
           order[to] = order[to - 1], rows[to] = rows[to - 1];
         order[to] = place, rows[to] = row;
       }
+    group::barrier(it);
+  }
+}
+
+// order = where the entries of each row are, by column, then by place; indices in this order.
+// Eight lanes have a row: each counts, for its entries, how many come before.
+template <class I>
+WL_DEVICE void sort_columns(const item& it, i64 m, const I* indptr, const I* indices, I* sorted,
+                            I* order) {
+  constexpr int lanes = WL_WARP < 8 ? WL_WARP : 8, cells = 128;
+  using group = lane_group<lanes>;
+  WL_SHARED(I, all_columns, group::per_block * cells);
+  const int lane = group::lane(it);
+  I* const columns = all_columns + group::number(it) * cells;
+  for (i64 base = it.block() * group::per_block; base < m; base += it.blocks() * group::per_block) {
+    const i64 i = base + group::number(it);
+    const I begin = i < m ? indptr[i] : I(0), end = i < m ? indptr[i + 1] : I(0);
+    const bool is_short = end - begin <= I(cells);
+    const I* const row = is_short ? columns : indices + begin;
+    if (is_short)
+      for (I j = I(lane); j < end - begin; j += I(lanes))
+        columns[j] = indices[begin + j];
+    group::barrier(it);
+    for (I j = I(lane); j < end - begin; j += I(lanes)) {
+      const I column = row[j];
+      I rank = 0;
+      for (I other = 0; other < end - begin; ++other)
+        rank += row[other] < column || (row[other] == column && other < j);
+      sorted[begin + rank] = column;
+      order[begin + rank] = begin + j;
+    }
     group::barrier(it);
   }
 }

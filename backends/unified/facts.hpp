@@ -108,4 +108,31 @@ private:
   }
 };
 
+// The smallest and the largest of some indices, if there are any: zeroed memory stands for none.
+struct index_bounds {
+  i64 low, high, some;
+  WL_DEVICE index_bounds& operator+=(index_bounds o) {
+    if (o.some) {
+      low = some && low < o.low ? low : o.low;
+      high = some && high > o.high ? high : o.high;
+      some = 1;
+    }
+    return *this;
+  }
+};
+
+template <class I>
+struct facts_bounds {
+  const I* indices;
+  i64 *low, *high;
+  using sum = index_bounds;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return {i64(indices[i]), i64(indices[i]), 1};
+  }
+  WL_DEVICE void finish(i64, sum s) const { *low = s.low, *high = s.some ? s.high : -1; }
+};
+
 } // namespace wl

@@ -1,6 +1,7 @@
 // Work on compressed rows, one after the other. See wollemi.core.operations.rows.
 #pragma once
 #include "extremes.hpp"
+#include "rounding.hpp"
 #include "status.hpp"
 
 namespace wl {
@@ -29,6 +30,18 @@ struct rows_examine {
     return found;
   }
   WL_DEVICE void finish(i64, sum s) const { *falls = s.falls, *repeats = s.repeats; }
+};
+
+template <class I>
+struct rows_falls {
+  const I *begin, *end;
+  i64* falls;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const { return end[i] < begin[i]; }
+  WL_DEVICE void finish(i64, sum s) const { *falls = s; }
 };
 
 template <class T, class I>
@@ -208,19 +221,28 @@ struct rows_drop_zeros {
   WL_DEVICE void finish(i64, sum) const {}
 };
 
-// Calls use(column, value, other value) for all columns of two sorted rows without duplicates, in
-// their order; what one of them does not have is 0.
-template <class T, class I, class Use>
-WL_DEVICE void for_both(I e, I end, const I* indices, const T* values, I f, I other_end,
-                        const I* other_indices, const T* other_values, Use&& use) {
+// Calls use(column, e, has, f, other has) for all columns of two sorted rows without duplicates, in
+// their order: the entries e and f are in this column if the rows have it.
+template <class I, class Use>
+WL_DEVICE void for_either(I e, I end, const I* indices, I f, I other_end, const I* other_indices,
+                          Use&& use) {
   while (e < end || f < other_end) {
     const bool first = f == other_end || (e < end && indices[e] <= other_indices[f]);
     const bool second = e == end || (f < other_end && other_indices[f] <= indices[e]);
-    const I column = first ? indices[e] : other_indices[f];
-    use(column, first ? values[e] : T(0), second ? other_values[f] : T(0));
+    use(first ? indices[e] : other_indices[f], e, first, f, second);
     e += first;
     f += second;
   }
+}
+
+// Calls use(column, value, other value) for the same; what one of the rows does not have is 0.
+template <class T, class I, class Use>
+WL_DEVICE void for_both(I e, I end, const I* indices, const T* values, I f, I other_end,
+                        const I* other_indices, const T* other_values, Use&& use) {
+  for_either(e, end, indices, f, other_end, other_indices,
+             [&](I column, I at, bool first, I other_at, bool second) {
+               use(column, first ? values[at] : T(0), second ? other_values[other_at] : T(0));
+             });
 }
 
 template <class T, class I>
@@ -267,6 +289,53 @@ struct rows_multiply {
                  new_values[to++] = product;
                }
              });
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class I>
+struct rows_count_union {
+  const I *begin, *end, *indices;
+  const I *other_begin, *other_end, *other_indices;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 0;
+    for_either(begin[i], end[i], indices, other_begin[i], other_end[i], other_indices,
+               [&](I, I, bool, I, bool) { ++count; });
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct rows_add {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *other_begin, *other_end, *other_indices;
+  const T* other_values;
+  T alpha, beta;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for_either(begin[i], end[i], indices, other_begin[i], other_end[i], other_indices,
+               [&](I column, I e, bool first, I f, bool second) {
+                 new_indices[to] = column;
+                 const T mine = first ? rounded_product(alpha, values[e]) : T(0);
+                 const T other = second ? rounded_product(beta, other_values[f]) : T(0);
+                 new_values[to++] = !second ? mine : first ? mine + other : other;
+               });
     return {};
   }
   WL_DEVICE void finish(i64, sum) const {}

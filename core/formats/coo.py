@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import is_complex
 from ..operations import matrix as operations
 from ..store import PatternStore
-from . import validate
+from . import device_arrays, validate
 from .base import Matrix
 from .given import checked_shape, converted, homeless, own, place
 
@@ -117,6 +117,11 @@ def is_coordinates(arg: Any) -> bool:
 
 
 def _from_coordinates(data: Any, row: Any, col: Any, shape: Any, executor: Executor) -> Coo:
+    there = device_arrays.coordinates(executor, data, row, col, shape)
+    if there is not None:
+        from .convert import rows_of
+
+        return rows_of(Coo._from_arrays(executor, *there)).asformat("coo")
     shape, (values, rows, columns) = _checked(data, row, col, shape)
     if np.any(rows[1:] < rows[:-1]):
         order = np.argsort(rows, kind="stable")
@@ -144,6 +149,9 @@ def in_any_order(arg: Any, shape: Any, executor: Executor | str | None) -> Coo |
     else:
         return None
     where = place(executor, data, row, col)
+    there = device_arrays.coordinates(where, data, row, col, shape)
+    if there is not None:
+        return Coo._from_arrays(where, *there)
     shape, arrays = _checked(data, row, col, shape)
     return Coo._from_arrays(where, shape, *(where.from_host(array) for array in arrays))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..dtypes import is_complex
 from ..operations import matrix as operations
 from ..operations import structure
-from . import validate
+from . import device_arrays, validate
 from .base import Matrix
 from .given import checked_shape, converted, homeless, own, place
 from .transposed import rows_of_transpose
@@ -55,18 +55,9 @@ class Csc(Matrix):
         dtype: Any = None,
         executor: Executor | str | None = None,
     ) -> None:
-        from .csr import validate_compressed
-
         arg = validate.as_numbers(arg, dtype)
         if isinstance(arg, tuple) and len(arg) == 3:
-            where = place(executor, *arg)
-            data, indices, indptr = validate_compressed(arg, shape, rows_first=False)
-            if shape is None:
-                shape = (int(indices.max()) + 1 if indices.size else 0, indptr.size - 1)
-            arrays = zip((data, indices, indptr), arg, strict=True)
-            made = Csc._from_arrays(
-                where, checked_shape(shape), *(own(where, a, given) for a, given in arrays)
-            )
+            made = _from_triple(arg, shape, place(executor, *arg))
         else:
             made = converted(arg, "csc", shape, executor)
         if dtype is not None:
@@ -190,3 +181,18 @@ class Csc(Matrix):
 
         data, indices, indptr = self._host_copies()
         return csc_array((data, indices, indptr), shape=self.shape)
+
+
+def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csc:
+    from .csr import validate_compressed
+
+    there = device_arrays.compressed(executor, triple, shape, rows_first=False)
+    if there is not None:
+        return Csc._from_arrays(executor, *there)
+    data, indices, indptr = validate_compressed(triple, shape, rows_first=False)
+    if shape is None:
+        shape = (int(indices.max()) + 1 if indices.size else 0, indptr.size - 1)
+    arrays = zip((data, indices, indptr), triple, strict=True)
+    return Csc._from_arrays(
+        executor, checked_shape(shape), *(own(executor, a, given) for a, given in arrays)
+    )

@@ -13,7 +13,7 @@ from ..operands import as_batch, to_host
 from ..operations import matrix as operations
 from ..operations import products, structure
 from ..store import Key
-from . import validate
+from . import device_arrays, validate
 from .compressed import CompressedRows
 from .given import checked_shape, converted, homeless, own, place
 from .triangular import SolvesTriangles
@@ -304,6 +304,9 @@ def rearranged(A: Csr, operation: Operation) -> tuple[Array, ...]:
 
 
 def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csr:
+    there = device_arrays.compressed(executor, triple, shape, rows_first=True)
+    if there is not None:
+        return Csr._from_arrays(executor, *there)
     data, indices, indptr = validate_compressed(
         triple, shape, rows_first=True, values=validate.stored_values
     )

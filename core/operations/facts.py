@@ -28,3 +28,11 @@ symmetry = declare(
     over=ROWS,
     sums=("i64", "i64", "i64"),
 )
+
+bounds = declare(
+    "facts.bounds",
+    "indices: in I[m], low: out i64[1], high: out i64[1]",
+    "low and high = the smallest and the largest of the indices, 0 and -1 if there are none",
+    over=("m", "1"),
+    sums=("i64", "i64", "i64"),
+)

@@ -22,6 +22,14 @@ examine = declare(
     sums=("i64", "i64"),
 )
 
+falls = declare(
+    "rows.falls",
+    f"{_ROW}, falls: out i64[1]",
+    "falls = how many rows end before they begin",
+    over=ROWS,
+    sums=("i64",),
+)
+
 count_nonzeros = declare(
     "rows.count_nonzeros",
     f"{_ROW}, values: in T[z], lengths: out I[m], total: out i64[1]",
@@ -108,5 +116,23 @@ multiply = declare(
     "rows.multiply",
     f"{_BOTH}, {_NEW}",
     "row i of the new matrix has the products that rows.count_products counts, by column",
+    over=ROWS,
+)
+
+count_union = declare(
+    "rows.count_union",
+    "begin: in I[m], end: in I[m], indices: in I[z], other_begin: in I[m], other_end: in I[m], "
+    "other_indices: in I[y], lengths: out I[m], total: out i64[1]",
+    "lengths_i = how many columns row i of one or of both matrices has, total = their sum; rows "
+    "are sorted, without duplicates",
+    over=ROWS,
+    sums=("i64",),
+)
+
+add = declare(
+    "rows.add",
+    f"{_BOTH}, alpha: T, beta: T, {_NEW}",
+    "row i of the new matrix has the columns that rows.count_union counts: alpha times the value "
+    "of one plus beta times that of the other, no term for what is missing; products are rounded",
     over=ROWS,
 )

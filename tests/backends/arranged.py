@@ -244,7 +244,8 @@ def _room_for_rows(values: dict[str, Any]) -> None:
     if "rows" in values:
         lengths = np.diff(values["indptr"])[values["rows"]]
     else:
-        count = "count_products" if "other_begin" in values else "count_nonzeros"
+        of_two = "count_union" if "alpha" in values else "count_products"
+        count = of_two if "other_begin" in values else "count_nonzeros"
         operation = OPERATIONS[f"rows.{count}"]
         lengths = np.empty(values["begin"].size, index)
         known = values | {"lengths": lengths, "total": np.empty(1, np.int64)}
@@ -263,6 +264,8 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
         for name in ("examine", "count_nonzeros", "total", "largest", "smallest", "diagonal")
     },
     **{f"rows.{name}": _rows for name in ("scale", "drop_zeros", "count_products", "multiply")},
+    "rows.count_union": _rows,
+    "rows.add": _rows,
     "rows.lengths": _taken_rows,
     "rows.take": _taken_rows,
     "scan.pointers": _scan,

@@ -1,0 +1,82 @@
+"""Sums and products of sparse matrices whose rows are sorted: rows are merged, one by one.
+
+The columns of each row are counted, then filled in: no memory is needed but that of the result.
+The operations have functors for every compiled backend, so that a backend whose kernels for these
+are no better calls the functions here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import index_dtype
+from ...core.executor import Array, Executor
+from ...core.operation import Operation
+from ...core.operations import rows, scan, spgemm
+
+#: Entries of the longest row of either factor up to which rows of a product are merged: every
+#: column of the product looks at all rows that meet, so the work grows with the square of the
+#: length.
+LONGEST = 96
+
+
+def can_multiply(A: Any, B: Any) -> bool:
+    """Return whether rows of B can be merged, and are few and short enough that it pays."""
+    longest = max(A.row_statistics.longest, B.row_statistics.longest)
+    return longest <= LONGEST and B.has_canonical_format
+
+
+def product(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array] | None:
+    """Return indptr, indices and data of ``A B``; None if the index dtype cannot count entries."""
+    pair = (*_bounds(A), A.indices, A.data, B.indptr, B.indices, B.data)
+    return _filled(executor, A, spgemm.count, pair, spgemm.fill, pair)
+
+
+def new_values(executor: Executor, A: Any, B: Any, C: Any) -> Array:
+    """Return the values of ``A B`` at the places of ``C``, whose rows are sorted."""
+    data = executor.allocate((C.nnz,), C.data.dtype)
+    pair = (*_bounds(A), A.indices, A.data, B.indptr, B.indices, B.data)
+    executor.run(spgemm.refill, *pair, C.indptr, C.indices, data)
+    return data
+
+
+def can_add(A: Any, B: Any) -> bool:
+    """Return whether rows can be merged: sorted, without duplicates, and of one index dtype."""
+    same = A.indices.dtype == B.indices.dtype
+    return same and A.has_canonical_format and B.has_canonical_format
+
+
+def total(
+    executor: Executor, A: Any, B: Any, alpha: complex, beta: complex
+) -> tuple[Array, Array, Array] | None:
+    """Return indptr, indices and data of ``alpha A + beta B``; None as :func:`product` does."""
+    patterns = (*_bounds(A), A.indices, *_bounds(B), B.indices)
+    entries = (*_bounds(A), A.indices, A.data, *_bounds(B), B.indices, B.data, alpha, beta)
+    return _filled(executor, A, rows.count_union, patterns, rows.add, entries)
+
+
+def _bounds(matrix: Any) -> tuple[Array, Array]:
+    return matrix.indptr[:-1], matrix.indptr[1:]
+
+
+def _filled(
+    executor: Executor,
+    A: Any,
+    count: Operation,
+    counted: tuple[Any, ...],
+    fill: Operation,
+    filled: tuple[Any, ...],
+) -> tuple[Array, Array, Array] | None:
+    m, dtype = A.shape[0], A.indices.dtype
+    lengths, entries = executor.allocate((m,), dtype), executor.allocate((1,), np.int64)
+    executor.run(count, *counted, lengths, entries)
+    nnz = int(executor.to_host(entries)[0])
+    if index_dtype(nnz, dtype) != dtype:
+        return None
+    indptr = executor.allocate((m + 1,), dtype)
+    executor.run(scan.pointers, lengths, indptr)
+    indices, data = (executor.allocate((nnz,), d) for d in (dtype, A.data.dtype))
+    executor.run(fill, *filled, indptr, indices, data)
+    return indptr, indices, data

@@ -1,0 +1,126 @@
+"""Arrays of a device that a matrix is made of, checked where they are.
+
+The checks of :mod:`.validate` take arrays of the host. Here sums over the arrays leave the device,
+never the arrays themselves. What does not pass, and what has to be converted first, is left to
+those checks, whose messages name the place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..dtypes import INDEX_DTYPES, VALUE_DTYPES, index_dtype, is_narrow
+from ..operands import is_host
+from ..operations import facts, rows
+from .given import checked_shape
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+#: The largest index that 64 bits hold.
+_UNBOUNDED = int(np.iinfo(np.int64).max)
+
+
+class Compressed(NamedTuple):
+    """Arrays of compressed rows or columns that passed, in memory of their own."""
+
+    shape: tuple[int, int]
+    data: Array
+    indices: Array
+    indptr: Array
+
+
+class Coordinates(NamedTuple):
+    """Arrays of coordinates that passed; they may be the caller's."""
+
+    shape: tuple[int, int]
+    data: Array
+    row: Array
+    col: Array
+
+
+def compressed(
+    executor: Executor, triple: Any, shape: Any, *, rows_first: bool
+) -> Compressed | None:
+    """Return the arrays ``(data, indices, indptr)`` of a device as a matrix has them.
+
+    Returns
+    -------
+    Compressed or None
+        None if the arrays are not those of ``executor``, or have to be looked at on the host.
+    """
+    found = _native(executor, triple)
+    if found is None:
+        return None
+    data, indices, indptr = found
+    if indptr.size == 0 or data.size != indices.size or (is_narrow(data.dtype) and not rows_first):
+        return None
+    major, minor = int(indptr.size) - 1, _UNBOUNDED
+    if shape is not None:
+        shape = checked_shape(shape)
+        given, minor = shape if rows_first else shape[::-1]
+        if given != major:
+            return None
+    low, high = _bounds(executor, indices)
+    if low < 0 or high >= minor or not _are_pointers(executor, indptr, int(data.size)):
+        return None
+    if shape is None:
+        shape = (major, high + 1) if rows_first else (high + 1, major)
+    dtype = index_dtype(max(int(data.size), *shape), indices.dtype, indptr.dtype)
+    own = (_copied(executor, array, dtype) for array in (indices, indptr))
+    return Compressed(shape, executor.copy(data), *own)
+
+
+def coordinates(
+    executor: Executor, data: Any, row: Any, col: Any, shape: Any
+) -> Coordinates | None:
+    """Return the arrays of coordinates on a device, with indices of one dtype; as above."""
+    found = _native(executor, (data, row, col))
+    if found is None or is_narrow(found[0].dtype):
+        return None
+    data, row, col = found
+    if not data.size == row.size == col.size:
+        return None
+    bounds = [_bounds(executor, array) for array in (row, col)]
+    if shape is None:
+        shape = tuple(high + 1 for _, high in bounds)
+    shape = checked_shape(shape)
+    if any(low < 0 or high >= most for (low, high), most in zip(bounds, shape, strict=True)):
+        return None
+    dtype = index_dtype(max(*shape, int(data.size)), row.dtype, col.dtype)
+    return Coordinates(shape, data, *(a.astype(dtype, copy=False) for a in (row, col)))
+
+
+def _native(executor: Executor, arrays: Any) -> list[Array] | None:
+    """Return values and two arrays of indices as native ones, if kernels can read them."""
+    if executor.xp is np or any(is_host(array) for array in arrays):
+        return None
+    adopted = (array if executor.owns(array) else executor.adopt(array) for array in arrays)
+    found = [a for a in adopted if a is not None and a.ndim == 1 and a.flags.c_contiguous]
+    if len(found) < len(arrays):
+        return None
+    values, *indices = found
+    known = values.dtype in VALUE_DTYPES or is_narrow(values.dtype)
+    return found if known and all(a.dtype in INDEX_DTYPES for a in indices) else None
+
+
+def _copied(executor: Executor, array: Array, dtype: np.dtype[Any]) -> Array:
+    return executor.copy(array) if array.dtype == dtype else array.astype(dtype)
+
+
+def _bounds(executor: Executor, indices: Array) -> tuple[int, int]:
+    """Return the smallest and the largest index, 0 and -1 if there is none."""
+    made = [executor.allocate((1,), np.int64) for _ in range(2)]
+    executor.run(facts.bounds, indices, *made)
+    low, high = executor.to_host_together(*made)
+    return int(low[0]), int(high[0])
+
+
+def _are_pointers(executor: Executor, indptr: Array, entries: int) -> bool:
+    """Return whether pointers start at 0, never fall and end at the number of entries."""
+    falls = executor.allocate((1,), np.int64)
+    executor.run(rows.falls, indptr[:-1], indptr[1:], falls)
+    fallen, first, last = executor.to_host_together(falls, indptr[:1], indptr[-1:])
+    return int(fallen[0]) == 0 and int(first[0]) == 0 and int(last[0]) == entries
