@@ -32,8 +32,9 @@ class Thresholds(NamedTuple):
     step, fill, threads : float, float, int
         Microseconds of one more entry of a lane, and of as many work-items as ``threads``, which
         the device holds at once.
-    sell_step, sell_most : float, int
-        Microseconds of one more load of ``sell_most`` entries of the packed kernels.
+    sell_step, sell_wait, sell_most : float, float, int
+        Microseconds of one more load of ``sell_most`` entries of the packed kernels where caches
+        hold all, and where they come from memory.
     adaptive_launch, adaptive_entry : float, float
         Microseconds of CSR-Adaptive above what a launch of any kernel takes, and of one more entry,
         where caches hold all.
@@ -64,6 +65,7 @@ class Thresholds(NamedTuple):
     fill: float
     threads: int
     sell_step: float
+    sell_wait: float
     sell_most: int
     adaptive_launch: float
     adaptive_entry: float
@@ -107,6 +109,8 @@ NVIDIA = Thresholds(
     fill=1.3,
     threads=270_336,
     sell_step=0.8,
+    # 500 entries a row took a lane 139 microseconds, 81 took it 22 (finite elements, 81,000 rows).
+    sell_wait=2.2,
     sell_most=8,
     adaptive_launch=1.9,
     adaptive_entry=5e-6,

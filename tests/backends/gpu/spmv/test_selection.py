@@ -71,6 +71,10 @@ def facts(
             facts(padding=1.1, reach=900),
             "row-segments",
         ),
+        (rows(count=32_000, mean=500.0, longest=500), facts(reach=499), "row-segments"),
+        (rows(count=12_000, mean=500.0, longest=500), facts(reach=499), "csr-adaptive"),
+        (rows(count=81_000, mean=75.7, longest=81), facts(patterns=27), "sell-pattern"),
+        (rows(count=600_000, mean=80.3, longest=81), facts(reach=900), "sell-near"),
     ],
 )
 def test_the_rule_names_the_kernel(statistics, known, kernel):
