@@ -21,9 +21,9 @@ class Thresholds(NamedTuple):
     shared_share, shared_entries, shared_mean, shared_bytes : float, int, float, int
         Share of the entries that cached columns must have to pay for sorting x, the entries and the
         entries a column from which that is looked at, and the bytes of shared memory for them.
-    sorted_entries, sorted_mean : int, float
+    sorted_entries, sorted_mean, sorted_long : int, float, float
         Entries, and entries a row, from which pieces of rows that are sorted by length find more of
-        x in the caches than row blocks in order.
+        x in the caches than row blocks in order; entries a row from which fewer entries do.
     cached_entries : int
         Entries from which the matrix comes from memory.
     small_entries : int
@@ -32,9 +32,12 @@ class Thresholds(NamedTuple):
     step, fill, threads : float, float, int
         Microseconds of one more entry of a lane, and of as many work-items as ``threads``, which
         the device holds at once.
-    sell_step, sell_wait, sell_most : float, float, int
-        Microseconds of one more load of ``sell_most`` entries of the packed kernels where caches
-        hold all, and where they come from memory.
+    sell_step, sell_most : float, int
+        Microseconds of one more load of ``sell_most`` entries of the packed kernels.
+    sell_wait, sell_byte : float, float
+        The same where they come from memory, and what is added for each byte of a value.
+    most_loading : float
+        How many times the time of a matrix's bytes a lane of the packed kernels may load its row.
     adaptive_launch, adaptive_entry : float, float
         Microseconds of CSR-Adaptive above what a launch of any kernel takes, and of one more entry,
         where caches hold all.
@@ -59,6 +62,7 @@ class Thresholds(NamedTuple):
     shared_bytes: int
     sorted_entries: int
     sorted_mean: float
+    sorted_long: float
     cached_entries: int
     small_entries: int
     step: float
@@ -66,6 +70,8 @@ class Thresholds(NamedTuple):
     threads: int
     sell_step: float
     sell_wait: float
+    sell_byte: float
+    most_loading: float
     sell_most: int
     adaptive_launch: float
     adaptive_entry: float
@@ -98,6 +104,8 @@ NVIDIA = Thresholds(
     # and 65, one of 7 M (11 a row) 39 and 35, a block graph of 4 M (19 a row) 33 and 27.
     sorted_entries=10_000_000,
     sorted_mean=12.0,
+    # 30,000 rows of 333 at random, 9.9 M entries: pieces 40, row blocks 79.
+    sorted_long=100.0,
     # 48 MB of an L2 of 60. Of a circuit of 2.5 M entries row blocks took 13.7, CSR-stream 15.0.
     cached_entries=4_000_000,
     # Fitted to graph replays of 30 matrices of 4,000 to 4 M entries, all lanes of 1 to 32, the
@@ -109,8 +117,13 @@ NVIDIA = Thresholds(
     fill=1.3,
     threads=270_336,
     sell_step=0.8,
-    # 500 entries a row took a lane 139 microseconds, 81 took it 22 (finite elements, 81,000 rows).
-    sell_wait=2.2,
+    # 32,000 rows of 500 entries: float64 132 microseconds, float32 99; 50,000 of 250: 71 and 54;
+    # finite elements, 81,000 of 76: 20 and 15. Times that of the bytes: packed rows are best up to
+    # 1.4 (30,000 rows of 333, at random: 3.2, 93 microseconds, pieces 40; 100,000 of 100: 1.1, 35,
+    # pieces 49), pieces or row blocks from 1.9.
+    sell_wait=1.25,
+    sell_byte=0.115,
+    most_loading=1.6,
     sell_most=8,
     adaptive_launch=1.9,
     adaptive_entry=5e-6,

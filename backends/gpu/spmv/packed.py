@@ -354,7 +354,9 @@ def _pattern_arrays(executor: GpuExecutor, matrix: Any, target: Any) -> tuple[An
         begin, end = (int(p) for p in xp.asnumpy(pointers[row : row + 2]))
         listed.append(xp.asnumpy(matrix.indices[begin:end]).astype(np.int64) - row)
     width = max((len(offsets) for offsets in listed), default=0)
-    table = np.full((len(listed), max(width, 1)), NO_OFFSET, np.int32)
+    # An odd distance: lanes of one step, each in a line of its own, read from different banks. Of
+    # blocks of 64 x 64 and 32 x 32 the product took 80 microseconds, with 125 x 125 it took 37.
+    table = np.full((len(listed), width | 1), NO_OFFSET, np.int32)
     for line, offsets in zip(table, listed, strict=True):
         line[: len(offsets)] = offsets
     codes = pattern

@@ -157,10 +157,9 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
                 f"uneven rows, and {facts.shared_share:.0%} of the entries in the columns that "
                 "shared memory holds",
             )
-        if (
-            statistics.nnz >= thresholds.sorted_entries
-            and statistics.mean >= thresholds.sorted_mean
-        ):
+        long = statistics.mean >= thresholds.sorted_long
+        many = thresholds.cached_entries if long else thresholds.sorted_entries
+        if statistics.nnz >= many and statistics.mean >= thresholds.sorted_mean:
             return Choice(
                 "row-segments", "many entries a row: long rows are cut, equal ones together"
             )
@@ -170,19 +169,19 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
 def packs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> bool:
     """Return whether rows are alike, with little padding, and none takes a lane too long.
 
-    A lane loads the entries of its row one after the other. All lanes together do that as long as
-    the memory takes for the bytes, if rows are many; 32,000 rows of 500 entries took three times
-    as long.
+    A lane loads the entries of its row one after the other. While it does, the memory has time for
+    the bytes of all rows, if they are many.
     """
     moved = statistics.nnz * (facts.itemsize + 4) / thresholds.bandwidth
-    from_memory = statistics.nnz >= thresholds.cached_entries
-    load = thresholds.sell_wait if from_memory else thresholds.sell_step
     usual = statistics.mean / thresholds.sell_most
     further = (statistics.longest - statistics.mean) / thresholds.sell_most
+    load = thresholds.sell_step
+    if statistics.nnz >= thresholds.cached_entries:
+        load = thresholds.sell_wait + thresholds.sell_byte * facts.itemsize
     return (
         min(facts.padding, facts.sorted_padding) <= thresholds.most_padding
         and thresholds.sell_step * further <= thresholds.most_waiting * moved + SLACK
-        and load * usual <= (1 + thresholds.most_waiting) * moved + SLACK
+        and load * usual <= thresholds.most_loading * moved + SLACK
     )
 
 
