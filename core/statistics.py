@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -34,18 +35,24 @@ def row_statistics(executor: Executor, indptr: Array, columns: int) -> RowStatis
 
 
 def lengths_in_numbers(xp: Any, indptr: Array, columns: int) -> RowStatistics:
-    """Return the same by ``xp``: NumPy, or what has its functions for ``indptr``."""
+    """Return the same by ``xp``: NumPy, or what has its functions for ``indptr``.
+
+    Sums and maxima alone: CuPy's mean and standard deviation were compiled for 6 seconds when a
+    machine first met them.
+    """
     m = int(indptr.size) - 1
     if m == 0:
         return RowStatistics(0, columns, 0, 0.0, 0.0, 0, 0.0)
     length = xp.diff(indptr.astype(np.int64))
     nnz = int(length.sum())
+    mean = nnz / m
+    away = length - mean
     return RowStatistics(
         rows=m,
         columns=columns,
         nnz=nnz,
-        mean=nnz / m,
-        deviation=float(length.std()),
+        mean=mean,
+        deviation=sqrt(float((away * away).sum()) / m),
         longest=int(length.max()),
-        empty=float((length == 0).mean()),
+        empty=1 - int(xp.minimum(length, 1).sum()) / m,
     )

@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
-from importlib.metadata import packages_distributions
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import Distribution
+from pathlib import Path
 
 
-def cupy_distributions() -> list[str]:
-    """Return the distributions that bring a ``cupy`` package; more than one break each other."""
-    return sorted(set(packages_distributions().get("cupy", [])))
+@cache
+def cupy_distributions() -> tuple[str, ...]:
+    """Return the distributions that bring a ``cupy`` package; more than one break each other.
+
+    Those are looked at alone whose name has "cupy" in it. To ask all that are installed what they
+    bring took 2.4 seconds where there were 240.
+    """
+    return tuple(sorted({one.name for one in _named_so() if _brings_cupy(one)}))
+
+
+def _named_so() -> Iterator[Distribution]:
+    for folder in map(Path, dict.fromkeys(sys.path)):
+        if folder.is_dir():
+            for kind in ("dist", "egg"):
+                yield from map(Distribution.at, folder.glob(f"*cupy*.{kind}-info"))
+
+
+def _brings_cupy(one: Distribution) -> bool:
+    listed = one.read_text("top_level.txt")
+    if listed is not None:
+        return "cupy" in listed.split()
+    return any(file.parts[0] == "cupy" for file in one.files or ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import importlib.util
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -30,7 +31,7 @@ def has_rocm() -> bool:
 
 
 def reason(
-    *, has_cupy: bool, loads: str, distributions: list[str], is_hip: bool, rocm: bool
+    *, has_cupy: bool, loads: str, distributions: Sequence[str], is_hip: bool, rocm: bool
 ) -> str | None:
     """Return why HIP cannot be used, from the facts; None if nothing speaks against it.
 
@@ -40,7 +41,7 @@ def reason(
         Whether there is a package ``cupy``.
     loads : str
         What importing it said; empty if it was imported.
-    distributions : list of str
+    distributions : sequence of str
         What was installed to bring it.
     is_hip : bool
         Whether it is built for ROCm.

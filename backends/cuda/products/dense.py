@@ -27,6 +27,7 @@ from ...gpu.arguments import CODES, flatten
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
 from ...gpu.products.algorithm import GpuAlgorithm
+from ...gpu.reductions import every, some
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 from . import tensor_choice
@@ -219,10 +220,10 @@ def _finds_duplicates(xp: Any, A: Any) -> bool:
     row_of = xp.searchsorted(bounds[1:], xp.arange(A.nnz), side="right")
     place = row_of * A.shape[1] + A.indices
     step = place[1:] - place[:-1]
-    if not bool((step > 0).all()):
+    if not every(step > 0):
         place = xp.sort(place)
         step = place[1:] - place[:-1]
-    return bool((step == 0).any())
+    return some(step == 0)
 
 
 def _is_taken(block: Array) -> bool:

@@ -23,6 +23,7 @@ from ...gpu.products.adapter import Adapter, Operand
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.products.dots import dot_constants, dot_kernel
 from ...gpu.products.sddmm_flat import rows_of
+from ...gpu.reductions import some
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 
@@ -150,7 +151,7 @@ def make_lists(xp: Any, A: Any) -> tuple[int, Array, Array, Array]:
     # Where a row of a list begins, wherever that is: later entries of it say the same.
     places = xp.zeros(count * HALF, A.indices.dtype)
     places[of_list * HALF + rows[order] % HALF] = (order - number).astype(A.indices.dtype)
-    usual = float(of_blocks.mean()) if count else 0.0
+    usual = float(of_blocks.sum()) / int(of_blocks.size) if count else 0.0
     ahead = min(max(int(np.ceil(usual)), 1), MOST_AHEAD)
     return ahead, blocks.astype(np.int32), places, codes
 
@@ -359,7 +360,7 @@ def sorted_rows(xp: Any, A: Any) -> bool:
         ends = A.indptr[1:-1]
         ends = ends[(ends > 0) & (ends < A.nnz)]
         falls[ends - 1] = False
-        return not bool(falls.any())
+        return not some(falls)
 
     return A._pattern.get(SORTED, look)
 

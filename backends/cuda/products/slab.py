@@ -17,6 +17,7 @@ from ...gpu.arguments import flatten
 from ...gpu.products import declarations as ml
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.products.spmm_kernels import vector_elements
+from ...gpu.reductions import some
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 
@@ -120,7 +121,7 @@ def cut_into_slabs(
     column_of = indices.astype(np.int64)
     cell = row_of * count + column_of // height
     order = None
-    if nnz > 1 and bool((cell[1:] < cell[:-1]).any()):
+    if nnz > 1 and some(cell[1:] < cell[:-1]):
         order = xp.argsort(cell * nnz + xp.arange(nnz))
         cell, column_of = cell[order], column_of[order]
         order = order.astype(np.int32)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...gpu.reductions import some
+
 #: Rows of a block, and columns of a step of it.
 TILE = 64
 #: Lanes that share a step.
@@ -81,7 +83,7 @@ def tile_pattern(xp: Any, indptr: Any, indices: Any, columns: int) -> TilePatter
     key = (row // TILE * steps + column // TILE) * (TILE * TILE) + place_of(row, column)
     sequence = xp.argsort(key)
     key = key[sequence]
-    if nnz and bool((key[1:] == key[:-1]).any()):
+    if nnz and some(key[1:] == key[:-1]):
         return None
     lane = key // 32
     of_lane = xp.bincount(lane, minlength=blocks * steps * LANES).reshape(-1, LANES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import importlib.util
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -39,7 +40,7 @@ def reason(
     *,
     has_cupy: bool,
     has_bindings: bool,
-    distributions: list[str],
+    distributions: Sequence[str],
     is_hip: bool,
     built_for: int,
     driver: int | None,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...simt import kernels as simt
 from ..base import GpuExecutor
+from ..reductions import some
 
 #: Bytes of the shared memory of a block that products take at most: four of each work-item.
 SHARED_BYTES = 4 * 8 * simt.csr_adaptive.block
@@ -69,7 +70,7 @@ class RowBlocks:
 def cut_rows_and_test(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any, bool]:
     """Return what :func:`cut_rows` does, and whether a row is cut."""
     row, entry = cut_rows(xp, indptr, most, most_rows)
-    return row, entry, bool((row < 0).any())
+    return row, entry, some(row < 0)
 
 
 def cut_rows(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any]:
