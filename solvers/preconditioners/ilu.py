@@ -144,7 +144,7 @@ class Ilu(Preconditioner):
             self._widened = Widened(S, self.level, self.sweeps is None)
         before = {name: getattr(self, name) for name in self.parts}
         inverses, triangles = self.inverses, self.triangles
-        kept = {name: value for name, value in self.__dict__.items() if name == "_ones"}
+        ones = self.__dict__.get("_ones")
         self._take(self._factorized(S))
         self.triangles = None
         alike = all(getattr(self, name).nnz == part.nnz for name, part in before.items())
@@ -161,7 +161,9 @@ class Ilu(Preconditioner):
         replaced += list(zip(inverses or (), self.inverses or (), strict=True))
         replaced += list(zip(triangles or (), self.triangles or (), strict=True))
         update_all(replaced)  # the recorded loops of solvers go on with these arrays
-        self.__dict__.update(before, **kept, inverses=inverses, triangles=triangles)
+        self.__dict__.update(before, inverses=inverses, triangles=triangles)
+        if ones is not None:
+            self._ones = ones  # the loops read it, too
 
     def _factorized(self, S: Csr) -> Factors:
         assert self._widened is not None
