@@ -8,11 +8,7 @@ most): above 1 ours is faster. The second number of a cell is set-up and solve t
 
 from __future__ import annotations
 
-import json
-import subprocess
-import tempfile
 import time
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,48 +17,8 @@ import typer
 import wollemi as wl
 
 from .generators import SEED
-from .multigrid_table import PETSC_PYTHON, RTOL, SYSTEMS
-
-_PETSC = """
-import json, sys, time
-import petsc4py
-petsc4py.init([])
-from petsc4py import PETSc
-import numpy as np
-held = np.load(sys.argv[1])
-n = held["indptr"].size - 1
-csr = (held["indptr"], held["indices"], held["data"])
-A = PETSc.Mat().createAIJ((n, n), csr=csr, comm=PETSc.COMM_SELF)
-A.assemble()
-for name, value in {"ksp_type": "cg", "pc_type": "icc"}.items():
-    PETSc.Options()[name] = value
-solver = PETSc.KSP().create(PETSc.COMM_SELF)
-solver.setOperators(A)
-solver.setTolerances(rtol=1e-8, atol=1e-50, max_it=5000)
-solver.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
-solver.setFromOptions()
-b = A.createVecRight()
-b.setArray(held["b"])
-x = b.duplicate()
-times = [time.perf_counter()]
-solver.setUp()
-times.append(time.perf_counter())
-solver.solve(b, x)
-times.append(time.perf_counter())
-print(json.dumps([solver.getIterationNumber(), times[1] - times[0], times[2] - times[1]]))
-"""
-
-#: Iterations, seconds of the set-up, seconds of the solve.
-Taken = tuple[int, float, float]
-
-
-def _petsc(path: Path) -> Taken:
-    script = [PETSC_PYTHON, "-c", _PETSC, str(path)]
-    done = subprocess.run(script, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError((done.stderr.strip() or "PETSc failed").splitlines()[-1])
-    iterations, setup, solve = json.loads(done.stdout)
-    return int(iterations), float(setup), float(solve)
+from .multigrid_table import RTOL, SYSTEMS
+from .petsc import Taken, cg
 
 
 def _ours(S: Any, b: np.ndarray, executor: str) -> Taken:
@@ -72,18 +28,17 @@ def _ours(S: Any, b: np.ndarray, executor: str) -> Taken:
     times.append(time.perf_counter())
     result = wl.solvers.Cg(A, M, rtol=RTOL, maxiter=5000).solve(b)
     times.append(time.perf_counter())
-    return result.iterations, times[1] - times[0], times[2] - times[1]
+    return Taken(result.iterations, times[1] - times[0], times[2] - times[1])
 
 
 def measured(S: Any, rounds: int, executors: list[str]) -> list[list[Taken]]:
     """Return what PETSc and each executor take, by rounds."""
     b = np.random.default_rng(SEED).standard_normal(S.shape[0])
     b /= np.linalg.norm(b)
-    S.indices, S.indptr = S.indices.astype(np.int32), S.indptr.astype(np.int32)
-    with tempfile.TemporaryDirectory(prefix="wollemi-bench-") as folder:
-        path = Path(folder) / "system.npz"
-        np.savez(path, data=S.data, indices=S.indices, indptr=S.indptr, b=b)
-        return [[_petsc(path), *(_ours(S, b, e) for e in executors)] for _ in range(rounds)]
+    return [
+        [cg(S, b, {"pc_type": "icc"}, RTOL), *(_ours(S, b, e) for e in executors)]
+        for _ in range(rounds)
+    ]
 
 
 def _cell(theirs: np.ndarray, ours: np.ndarray) -> str:

@@ -8,12 +8,8 @@ together, in those of our CG with Jacobi in the same round: median, least and mo
 
 from __future__ import annotations
 
-import json
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,47 +18,21 @@ import typer
 
 import wollemi as wl
 
+from . import petsc
 from .cases import case
 from .generators import SEED
 
 #: The residual that ends a solve.
 RTOL = 1e-8
 
-#: The Python that has petsc4py, where Debian puts it.
-PETSC_PYTHON = "/usr/bin/python3"
-
-_HYPRE = """
-import json, sys, time
-import petsc4py
-petsc4py.init([])
-from petsc4py import PETSc
-import numpy as np
-held = np.load(sys.argv[1])
-n = held["indptr"].size - 1
-csr = (held["indptr"].astype(np.int32), held["indices"].astype(np.int32), held["data"])
-A = PETSc.Mat().createAIJ((n, n), csr=csr, comm=PETSc.COMM_SELF)
-A.assemble()
-for name, value in {
-    "ksp_type": "cg", "pc_type": "hypre", "pc_hypre_type": "boomeramg",
-    "pc_hypre_boomeramg_coarsen_type": "PMIS", "pc_hypre_boomeramg_interp_type": "ext+i",
+#: BoomerAMG with the parts that GPUs have too.
+_BOOMERAMG = {
+    "pc_type": "hypre",
+    "pc_hypre_type": "boomeramg",
+    "pc_hypre_boomeramg_coarsen_type": "PMIS",
+    "pc_hypre_boomeramg_interp_type": "ext+i",
     "pc_hypre_boomeramg_relax_type_all": "Chebyshev",
-    "pc_hypre_boomeramg_strong_threshold": sys.argv[2],
-}.items():
-    PETSc.Options()[name] = value
-solver = PETSc.KSP().create(PETSc.COMM_SELF)
-solver.setOperators(A)
-solver.setTolerances(rtol=1e-8, atol=1e-50, max_it=2000)
-solver.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
-solver.setFromOptions()
-b = A.createVecRight()
-b.setArray(held["b"])
-x = b.duplicate()
-began = time.perf_counter()
-solver.setUp()
-solver.solve(b, x)
-seconds = time.perf_counter() - began
-print(json.dumps({"iterations": solver.getIterationNumber(), "seconds": seconds}))
-"""
+}
 
 
 def faces(k: Sequence[np.ndarray]) -> sp.csr_array:
@@ -166,22 +136,9 @@ def _pyamg(S: sp.csr_array, b: np.ndarray) -> Row:
 
 
 def _hypre(S: sp.csr_array, b: np.ndarray) -> Row:
-    with tempfile.TemporaryDirectory(prefix="wollemi-bench-") as folder:
-        path = Path(folder) / "system.npz"
-        np.savez(path, data=S.data, indices=S.indices, indptr=S.indptr, b=b)
-        script = [PETSC_PYTHON, "-c", _HYPRE, str(path), "0.5"]
-        done = subprocess.run(script, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError((done.stderr.strip() or "hypre failed").splitlines()[-1])
-    return dict(json.loads(done.stdout))
-
-
-def _has_petsc() -> bool:
-    """Return whether there is a Python with petsc4py where Debian puts it."""
-    if not Path(PETSC_PYTHON).exists():
-        return False
-    found = subprocess.run([PETSC_PYTHON, "-c", "import petsc4py"], capture_output=True)
-    return found.returncode == 0
+    options = {**_BOOMERAMG, "pc_hypre_boomeramg_strong_threshold": "0.5"}
+    taken = petsc.cg(S, b, options, RTOL)
+    return {"iterations": taken.iterations, "seconds": taken.setup + taken.solve}
 
 
 def measured(S: sp.csr_array, rounds: int, executor: str) -> dict[str, Row]:
@@ -194,7 +151,7 @@ def measured(S: sp.csr_array, rounds: int, executor: str) -> dict[str, Row]:
         "Amg, aggressive": lambda: _ours(S, b, executor, aggressive=1),
         "PyAMG": lambda: _pyamg(S, b),
     }
-    if _has_petsc():
+    if petsc.is_here():
         libraries["hypre"] = lambda: _hypre(S, b)
     found: dict[str, Row] = {}
     for _ in range(rounds):
