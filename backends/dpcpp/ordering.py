@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Bits of a digit at most. Each part counts all digits: CPUs have few parts.
 CPU_BITS, GPU_BITS = 11, 8
+#: Counts for each entry up to which a CPU takes the keys whole: one pass instead of two.
+WHOLE = 2
 
 
 def parts_of(executor: DpcppExecutor, count: int) -> int:
@@ -65,23 +67,58 @@ def ordered(
     order : array of I, shape (n,), optional
         The order that they have; their own by default.
     """
-    n, index = keys.size, keys.dtype
+    n = keys.size
     parts = parts_of(executor, n)
     bits = max(int(bound - 1).bit_length(), 1)
-    passes = -(-bits // (CPU_BITS if executor.one_item_groups else GPU_BITS))
+    passes = 1 if takes_whole_keys(executor, n, bound) else -(-bits // digit_bits(executor))
     width = -(-bits // passes)
-    digits = 1 << width
-    counts = executor.allocate((digits * parts,), index)
-    places = executor.allocate((digits * parts + 1,), index)
     for shift in range(0, bits, width):
-        sorting = (n, parts, shift, digits, keys, order)
-        by_index(executor, simt.radix_count, n, *sorting, counts)
-        executor.run(scan.pointers, counts, places)
-        moved = executor.allocate((n,), index)
-        by_index(executor, simt.radix_move, n, *sorting, places, moved)
-        order = moved
+        sorting = (n, parts, shift, 1 << width, keys, order)
+        order = moved(executor, sorting, places_of(executor, sorting))
     assert order is not None
     return order
+
+
+def digit_bits(executor: DpcppExecutor) -> int:
+    """Return how many bits of the keys a pass sorts by at most."""
+    return CPU_BITS if executor.one_item_groups else GPU_BITS
+
+
+def takes_whole_keys(executor: DpcppExecutor, entries: int, bound: int) -> bool:
+    """Return whether one pass sorts: counts of whole keys are no more than the entries allow."""
+    digits = 1 << max(int(bound - 1).bit_length(), 1)
+    return executor.one_item_groups and digits * parts_of(executor, entries) <= WHOLE * entries
+
+
+def places_of(executor: DpcppExecutor, sorting: tuple[Any, ...]) -> UsmArray:
+    """Return where each part puts its first entry of each digit, digit by digit."""
+    n, parts, _, digits, keys, _ = sorting
+    counts = executor.allocate((digits * parts,), keys.dtype)
+    places = executor.allocate((digits * parts + 1,), keys.dtype)
+    by_index(executor, simt.radix_count, n, *sorting, counts)
+    executor.run(scan.pointers, counts, places)
+    return places
+
+
+def moved(executor: DpcppExecutor, sorting: tuple[Any, ...], places: UsmArray) -> UsmArray:
+    """Return the entries in the order of a digit; the places are used up."""
+    n, keys = sorting[0], sorting[4]
+    order = executor.allocate((n,), keys.dtype)
+    by_index(executor, simt.radix_move, n, *sorting, places, order)
+    return order
+
+
+def bucketed(executor: DpcppExecutor, keys: UsmArray, bound: int) -> tuple[UsmArray, UsmArray]:
+    """Return entries in the order of their keys, and where those of each key begin."""
+    n = keys.size
+    if n == 0 or not takes_whole_keys(executor, n, bound):
+        order = ordered(executor, keys, bound)
+        return order, bounds(executor, keys, order, bound)
+    parts, digits = parts_of(executor, n), 1 << max(int(bound - 1).bit_length(), 1)
+    sorting = (n, parts, 0, digits, keys, None)
+    places = places_of(executor, sorting)
+    indptr = executor.copy(places[: bound * parts + 1 : parts])
+    return moved(executor, sorting, places), indptr
 
 
 def bounds(executor: DpcppExecutor, keys: UsmArray, order: UsmArray, buckets: int) -> UsmArray:

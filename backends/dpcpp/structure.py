@@ -15,7 +15,7 @@ from ...core.operations import scan
 from ...core.operations import structure as operations
 from ..simt import kernels as simt
 from ..unified import merged_rows
-from .ordering import bounds, by_index, by_value, ordered, reordered, rows_of
+from .ordering import bucketed, by_index, by_value, ordered, reordered, rows_of
 from .table import kernel
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def _merged(
 @kernel(operations.coo_to_csr)
 def coo_to_csr(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
     """Sort by row and keep the order within."""
-    order = ordered(executor, A.row, A.shape[0])
-    indptr = bounds(executor, A.row, order, A.shape[0])
+    order, indptr = bucketed(executor, A.row, A.shape[0])
     return indptr, *reordered(executor, order, A.col, A.data)
 
 
@@ -93,8 +92,7 @@ def csr_sum_duplicates(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 @kernel(operations.csr_transpose)
 def csr_transpose(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
     """Sort by column; the entries of a column are by rows already."""
-    order = ordered(executor, A.indices, A.shape[1])
-    indptr = bounds(executor, A.indices, order, A.shape[1])
+    order, indptr = bucketed(executor, A.indices, A.shape[1])
     return indptr, *reordered(executor, order, rows_of(executor, A), A.data), order
 
 
