@@ -35,6 +35,7 @@ class Csr(SolvesTriangles, CompressedRows):
     arg : matrix or tuple
         A matrix of SciPy, CuPy or PyTorch, any wollemi matrix, a dense array, the triple
         ``(data, indices, indptr)``, or ``(data, (row, col))``, whose duplicates are added up.
+        Arrays of a device are checked there, and the matrix has copies of them.
     shape : tuple of int, optional
         Rows and columns; needed with a tuple, unless the largest index tells them.
     dtype : dtype, optional

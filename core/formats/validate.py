@@ -1,6 +1,7 @@
 """Checks of arrays that users hand over, before a matrix is made of them.
 
-They run on the host: a matrix is validated once, when it is made.
+They run on the host: a matrix is validated once, when it is made. Arrays of a device are checked by
+:mod:`.device_arrays`, and come here if that finds something wrong.
 """
 
 from __future__ import annotations
