@@ -87,7 +87,7 @@ class Bicg(KrylovSolver):
     M : LinOp, matrix or callable, optional
         Approximates the inverse of ``A``; ``M.T`` is applied too, so a callable does not do:
         ``wl.LinearOperator(shape, matvec, rmatvec)`` does.
-    rtol, atol, maxiter, stop, executor
+    rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`. An iteration applies ``A``, ``A.T``, ``M`` and ``M.T`` once each.
 
     Raises

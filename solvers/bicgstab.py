@@ -173,7 +173,7 @@ class Bicgstab(KrylovSolver):
         ``omega`` makes the norm of ``M (b - A x)`` small, which is closer to the error where ``M``
         is good and ``A`` badly scaled. Norms that are observed, and the verdict, are of ``b - A x``
         either way.
-    rtol, atol, maxiter, stop, executor
+    rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`. An iteration applies ``A`` and ``M`` twice.
 
     Notes

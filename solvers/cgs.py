@@ -66,7 +66,7 @@ class Cgs(KrylovSolver):
         The operator.
     M : LinOp, matrix or callable, optional
         Approximates the inverse of ``A``; used from the right.
-    rtol, atol, maxiter, stop, executor
+    rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`. An iteration applies ``A`` and ``M`` twice.
 
     Notes

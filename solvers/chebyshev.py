@@ -78,7 +78,7 @@ class Chebyshev(KrylovSolver):
         An interval with the eigenvalues of ``M A``. By default it goes from half of the smallest
         to 1.05 times the largest eigenvalue that 20 steps of the Arnoldi process find, on the
         executor, when the first system is solved; :meth:`update` finds it anew.
-    rtol, atol, maxiter, stop, executor
+    rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
     Attributes

@@ -62,7 +62,7 @@ class Fcg(KrylovSolver):
         Hermitian positive definite.
     M : LinOp, matrix or callable, optional
         Approximates the inverse of ``A``; it need not be linear.
-    rtol, atol, maxiter, stop, executor
+    rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
     Notes

@@ -87,7 +87,7 @@ class Gmres(KrylovSolver):
         The dtype that the vectors are stored in, lower than the one of the solver; by default they
         are not rounded. Everything is computed in the solver's dtype. A complex solver stores pairs
         of real numbers, in float32 alone. See the notes.
-    rtol, atol, maxiter, stop, executor
+    rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`; ``maxiter`` counts iterations, not cycles.
 
     Notes

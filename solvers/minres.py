@@ -214,7 +214,7 @@ class Minres(KrylovSolver):
     M : LinOp, matrix or callable, optional
         Approximates the inverse of the absolute value of ``A``; Hermitian positive definite even if
         ``A`` is not. A column where it is not ends as *indefinite*.
-    rtol, atol, maxiter, stop, executor
+    rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
     Notes

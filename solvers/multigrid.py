@@ -30,7 +30,7 @@ class Multigrid(KrylovSolver):
         The cycle: :class:`wollemi.preconditioners.Amg` by default, or one with levels of your own,
         :class:`wollemi.preconditioners.Multigrid`. Any other operator does too, if the iteration
         converges with it.
-    rtol, atol, maxiter, stop, executor
+    rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
     Notes

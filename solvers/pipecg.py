@@ -98,7 +98,7 @@ class PipeCg(KrylovSolver):
         Hermitian positive definite.
     M : LinOp, matrix or callable, optional
         Approximates the inverse of ``A``; Hermitian positive definite too.
-    rtol, atol, maxiter, stop, executor
+    rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
     Notes

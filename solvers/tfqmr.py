@@ -108,7 +108,7 @@ class Tfqmr(KrylovSolver):
         The operator.
     M : LinOp, matrix or callable, optional
         Approximates the inverse of ``A``; used from the right.
-    rtol, atol, maxiter, stop, executor
+    rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`. An iteration applies ``A`` and ``M`` twice: it is two of those that
         SciPy counts.
 
