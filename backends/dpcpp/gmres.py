@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.executor import Array
 from ..simt.gmres import Steps, register
 from ..unified.wrappers import SimtKernel
 from . import templates
@@ -46,18 +47,19 @@ class SyclSteps(Steps):
         block = self.executor.facts.block
         return -(-k // block), block
 
-    def projection(self, n: int, k: int) -> tuple[int, int]:
+    def projection(self, n: int, k: int, stored: int) -> tuple[int, int]:
         """Return the grid of a functor."""
         made: tuple[int, int] = self.executor.map_grid(n, k)
         return made
 
-    def subtraction(self, n: int, k: int) -> tuple[int, int]:
+    def subtraction(self, n: int, k: int, stored: int) -> tuple[int, int]:
         """Return the same."""
-        return self.projection(n, k)
+        return self.projection(n, k, stored)
 
-    def scratch(self, s: int, n: int, k: int, itemsize: int) -> int:
+    def scratch(self, basis: Array, itemsize: int) -> int:
         """Return memory for the partial sums of a projection or a subtraction."""
-        groups, _ = self.projection(n, k)
+        s, n, k = basis.shape
+        groups, _ = self.projection(n, k, basis.itemsize)
         numbers = groups * (s + 1) * max(k, CPU_LANES)
         return int(self.executor.launcher.scratch(numbers * itemsize))
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.executor import Array
 from ..simt.gmres import Steps, register
+from ..simt.kernels import gmres_project
 from ..unified.wrappers import SimtKernel
-from .launch import FEW, RESIDENT, Grid, map_grid, row_blocks, tile_groups
+from .launch import BLOCK, FEW, RESIDENT, Grid, map_grid, row_blocks, tile_groups
 from .table import kernel
+
+#: Rows of the basis that a work-item reads side by side, of numbers of at most 8 bytes and of
+#: others: ``rows_ahead`` of ``gram_schmidt.hpp``.
+AHEAD, WIDE_AHEAD = 4, 2
 
 
 class CudaSteps(Steps):
@@ -33,13 +39,23 @@ class CudaSteps(Steps):
         """Return a work-item for each right-hand side."""
         return -(-k // kernel.block)
 
-    def projection(self, n: int, k: int) -> int:
+    def projection(self, n: int, k: int, stored: int) -> int:
         """Return few blocks: each ends in sums for the whole basis."""
-        return self._grid(n, k, FEW).blocks
+        return self._of_one(n, stored) if k == 1 else self._grid(n, k, FEW).blocks
 
-    def subtraction(self, n: int, k: int) -> int:
+    def subtraction(self, n: int, k: int, stored: int) -> int:
         """Return as many blocks as the device holds at once."""
-        return self._grid(n, k, RESIDENT).blocks
+        return self._of_one(n, stored) if k == 1 else self._grid(n, k, RESIDENT).blocks
+
+    def _of_one(self, n: int, stored: int) -> int:
+        """Return the blocks for one right-hand side.
+
+        As many as there is room for at once, since more would have to wait for these, and no more
+        than have the rows that a work-item reads side by side (``rows_ahead``).
+        """
+        ahead = AHEAD if stored <= 8 else WIDE_AHEAD
+        resident = gmres_project.resident * self.executor.device.multiprocessors
+        return min(row_blocks(n, BLOCK * ahead), resident)
 
     def appending(self, n: int, k: int) -> int:
         """Return the same: all report that they have read the step."""
@@ -48,9 +64,10 @@ class CudaSteps(Steps):
     def _grid(self, n: int, k: int, resident: int) -> Grid:
         return map_grid(n, k, self.executor.device.multiprocessors * resident)
 
-    def scratch(self, s: int, n: int, k: int, itemsize: int) -> int:
+    def scratch(self, basis: Array, itemsize: int) -> int:
         """Return memory for the partial sums of a projection or a subtraction."""
-        groups = tile_groups(k, self.projection(n, k))
+        s, n, k = basis.shape
+        groups = tile_groups(k, self.projection(n, k, basis.itemsize))
         of_projection = groups * (s + 1) * k * itemsize
         of_subtraction = self._grid(n, k, RESIDENT).scratch
         place, _ = self.executor.scratch(max(of_projection, of_subtraction))

@@ -55,11 +55,14 @@ class Steps(ABC):
         """Return the grid of a work-item a right-hand side."""
 
     @abstractmethod
-    def projection(self, n: int, k: int) -> Grid:
-        """Return the grid of what adds up inner products with the whole basis."""
+    def projection(self, n: int, k: int, stored: int) -> Grid:
+        """Return the grid of what adds up inner products with the whole basis.
+
+        ``stored`` is the size of an element of the basis in bytes.
+        """
 
     @abstractmethod
-    def subtraction(self, n: int, k: int) -> Grid:
+    def subtraction(self, n: int, k: int, stored: int) -> Grid:
         """Return the grid of what takes the basis from a block, and adds up its squares."""
 
     def appending(self, n: int, k: int) -> Grid:
@@ -67,7 +70,7 @@ class Steps(ABC):
         return self.elements(n, k)
 
     @abstractmethod
-    def scratch(self, s: int, n: int, k: int, itemsize: int) -> int:
+    def scratch(self, basis: Array, itemsize: int) -> int:
         """Return the address of memory for the partial sums of a projection or a subtraction."""
 
     @property
@@ -144,11 +147,11 @@ class Steps(ABC):
     ) -> None:
         """Launch the projection, whose products go to ``h``, or to corrections when repeated."""
         s, n, k = basis.shape
-        partials = self.scratch(s, n, k, w.itemsize)
+        partials = self.scratch(basis, w.itemsize)
         arguments = (
             s, n, k, basis, w, h, h, before, after, step, status, partials, self.counter,
         )  # fmt: skip
-        grid = self.projection(n, k)
+        grid = self.projection(n, k, basis.itemsize)
         self.launch(kernels.gmres_project, grid, arguments, w.dtype, basis.dtype, REPEAT=repeat)
 
     def _subtract(
@@ -164,11 +167,11 @@ class Steps(ABC):
         status: Status,
     ) -> None:
         s, n, k = basis.shape
-        partials = self.scratch(s, n, k, w.itemsize)
+        partials = self.scratch(basis, w.itemsize)
         arguments = (
             s, n, k, basis, w, h, sums, before, after, step, status, partials, self.counter,
         )  # fmt: skip
-        grid = self.subtraction(n, k)
+        grid = self.subtraction(n, k, basis.itemsize)
         self.launch(kernels.gmres_subtract, grid, arguments, w.dtype, basis.dtype, REPEAT=repeat)
 
     def rotate(

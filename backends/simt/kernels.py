@@ -286,19 +286,21 @@ gmres_start = SimtKernel(
 )
 gmres_project = SimtKernel(
     "gmres_project",
-    "gmres.hpp",
+    "gram_schmidt.hpp",
     "s: i64, n: i64, k: i64, basis: in S[l], w: in T[n,k], h: inout T[s,k], correction: out T[l], "
     f"before: inout R[k], after: in R[k], {_CYCLE}, partials: out T[l], counter: inout i32[l]",
     "{REPEAT}, {T}",
     variants=({"REPEAT": 0}, {"REPEAT": 1}),
+    resident=2,  # all of 128 registers: loads under way are what counts
 )
 gmres_subtract = SimtKernel(
     "gmres_subtract",
-    "gmres.hpp",
+    "gram_schmidt.hpp",
     "s: i64, n: i64, k: i64, basis: in S[l], w: inout T[n,k], h: in T[s,k], sums: inout T[s,k], "
     f"before: in R[k], after: inout R[k], {_CYCLE}, partials: out R[l], counter: inout i32[l]",
     "{REPEAT}, {T}",
     variants=({"REPEAT": 0}, {"REPEAT": 1}),
+    resident=2,  # all of 128 registers: loads under way are what counts
 )
 gmres_rotate = SimtKernel(
     "gmres_rotate",

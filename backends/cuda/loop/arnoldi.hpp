@@ -79,35 +79,6 @@ struct kept_basis {
   }
 };
 
-// N sums over a wave at the price of little more than one: lanes hand over halves of what they
-// have. Lane l < N ends up with sum folded<N>(l).
-template <int N, class T>
-WL_DEVICE T fold(const item& it, T (&sums)[N]) {
-  const int lane = lane_of(it);
-#pragma unroll
-  for (int half = N / 2; half > 0; half /= 2) {
-    const int mask = N / 2 / half;
-    const bool upper = lane & mask;
-#pragma unroll
-    for (int u = 0; u < half; ++u) {
-      const T give = upper ? sums[u] : sums[u + half], keep = upper ? sums[u + half] : sums[u];
-      sums[u] = keep + shuffle_xor(it, give, mask);
-    }
-  }
-  T sum = sums[0];
-#pragma unroll
-  for (int mask = N; mask < WL_WARP; mask *= 2)
-    sum += shuffle_xor(it, sum, mask);
-  return sum;
-}
-template <int N>
-WL_DEVICE int folded(int lane) {
-  int sum = 0;
-  for (int half = N / 2, mask = 1; half > 0; half /= 2, mask *= 2)
-    sum += lane & mask ? half : 0;
-  return sum;
-}
-
 // The small arrays of a block, in shared memory: s numbers each, parts s for every wave.
 template <class T>
 struct small_arrays {
