@@ -149,7 +149,7 @@ def gcrotmk(
     if CU is not None:
         work, to_host = solver.workspace(result.x.dtype, 1), solver.executor.to_host
         CU.clear()
-        for i in range(solver.outer):
+        for i in reversed(range(solver.outer)):
             c, u = (np.array(to_host(block[i]))[:, 0] for block in (work.outer_c, work.outer_u))
             if c.any():
                 CU.append((None if discard_C else c, u))

@@ -66,7 +66,8 @@ class Gcrotmk(Fgmres):
     The oldest vector makes room for a new one. The first cycles are longer, by the vectors that are
     not there yet.
 
-    Iteration ``j`` moves the matrix once and ``2 j + 2 k + 16`` vectors, besides what ``M`` does;
+    Iteration ``j`` moves the matrix once and ``2 j + 2 k + 16`` vectors (``k``: as many as there
+    are), besides what ``M`` does;
     a cycle moves the matrix once more and ``8 k`` vectors. ``2 (restart + k)`` vectors are stored.
 
     References
@@ -122,7 +123,7 @@ class Gcrotmk(Fgmres):
                     work.has_outer, work.found = True, old.found
 
     def allocate(self, work: Workspace) -> None:
-        """Make what :class:`Fgmres` does, C and U."""
+        """Make what :class:`Fgmres` does, C and U, the newest vectors first."""
         super().allocate(work)
         p, work.found = self.outer, 0
         if not p:
@@ -132,10 +133,10 @@ class Gcrotmk(Fgmres):
         work.array("q", (p, work.k), work.dtype)
         work.vectors("t")
         work.reals("left", "before_c")
-        # the number of a vector of C, as the kernels that read a basis up to one want it
-        for name, number in (("last", p - 1), ("place", 0)):
+        # the number of a vector of C, as the kernels that read a basis up to one want it; the first
+        # is 0 as long as there is none
+        for name in ("last", "place"):
             work.array(name, (1,), np.int64)
-            work.executor.copy_into(getattr(work, name), np.array([number]))
         #: Finished columns are completed too: they all run as far as this one says.
         work.always = Status(work.executor, work.k, work.dtype)
         work.has_outer, work.outer_of = False, None
@@ -148,6 +149,8 @@ class Gcrotmk(Fgmres):
     def next_cycle(self, work: Workspace) -> int | None:
         """Return the length of a cycle with the vectors that there are."""
         length = min((self.cycle or 1) + self.outer - work.found, self.longest)
+        if self.outer:  # the residual is orthogonal to the vectors of this solve already
+            work.executor.copy_into(work.last, np.array([max(work.found - 1, 0)]))
         work.found = min(work.found + 1, self.outer)
         return length
 
@@ -161,17 +164,18 @@ class Gcrotmk(Fgmres):
             for block in (work.outer_c, work.outer_u):
                 work.executor.run(vector.fill, _flat(block), 0.0)
             work.found = 0
-        for i, u in enumerate(self.given[-self.outer :]):
+        for i, u in enumerate(reversed(self.given[-self.outer :])):
             work.executor.copy_into(work.outer_u[i], u.astype(work.dtype))
             work.found = i + 1
         if self.given or (work.found and work.outer_of != now):
             self._make_outer(work)
         work.has_outer, work.outer_of = True, now
+        work.executor.copy_into(work.last, np.array([max(work.found - 1, 0)]))
 
     def _make_outer(self, work: Workspace) -> None:
         """Set C to an orthonormal basis of A U, with U such that C = A U."""
         w, run = work, work.executor.run
-        for i in range(self.outer):
+        for i in range(w.found):
             run(vector.axpby, w.outer_u[i], w.w, 1.0, 0.0)
             w.A._apply(w.w, w.t, 1.0, 0.0)
             run(vector.norm, w.t, w.before_c)
@@ -234,9 +238,9 @@ class Gcrotmk(Fgmres):
         self._take_off(w, w.last)
         run(vector.axpby, w.w, w.x, 1.0, 1.0)
         for block in (w.outer_c, w.outer_u):
-            for i in range(self.outer - 1):
-                run(vector.axpby, block[i + 1], block[i], 1.0, 0.0)
-        self._keep(w, self.outer - 1)
+            for i in reversed(range(self.outer - 1)):
+                run(vector.axpby, block[i], block[i + 1], 1.0, 0.0)
+        self._keep(w, 0)
 
 
 def _flat(block: Any) -> Any:
