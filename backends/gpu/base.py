@@ -250,12 +250,19 @@ class GpuExecutor(Executor):
 
     # ---- plans
 
-    def planned(self, size: int, make: Callable[..., Any], *arrays: Array, **options: Any) -> Any:
+    def planned(
+        self,
+        size: int,
+        make: Callable[..., Any],
+        *arrays: Array,
+        here: Callable[..., Any] | None = None,
+        **options: Any,
+    ) -> Any:
         """Return ``make(xp, *arrays, **options)``, for arrays of at most so many numbers.
 
         If they are few it is done by NumPy and copied here. CuPy compiles each of its functions
         when a machine first meets it: that was 5 to 8 seconds of a first product (H200, 22
-        November).
+        November). So ``here(executor, *arrays, **options)`` does it for many, if it is given.
 
         Parameters
         ----------
@@ -266,7 +273,7 @@ class GpuExecutor(Executor):
             or a tuple of these.
         """
         if size > HOST_NUMBERS:
-            return make(self.xp, *arrays, **options)
+            return here(self, *arrays, **options) if here else make(self.xp, *arrays, **options)
         return self._placed(make(np, *(self.to_host(array) for array in arrays), **options))
 
     def _placed(self, made: Any) -> Any:

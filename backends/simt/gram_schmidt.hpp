@@ -61,12 +61,12 @@ WL_DEVICE int folded(int lane) {
 }
 
 // Vectors of the basis that a work-item reads side by side, and rows of each. Bandwidth is bytes
-// under way over the time they take: 32 numbers a work-item, with all of its registers, took 75
+// under way over the time they take: four rows of eight vectors, with all of its registers, took 75
 // microseconds for 16 vectors of 128^3 rows in float64, 46 in float32 and 35 in float16; a wave for
 // each vector 96, 88 and 99 (H200). gpu/gmres.py knows how many rows that are.
 constexpr int SIDE_BY_SIDE = 8;
 template <class S, int COUNT>
-constexpr int rows_ahead = (sizeof(S) > 8 ? 16 : 32) / COUNT;
+constexpr int rows_ahead = SIDE_BY_SIDE * (sizeof(S) > 8 ? 2 : 4) / COUNT;
 
 // The block's sums of basis_(i+u) . w for u < COUNT over rows begin .. end, to `partials`; what is
 // beyond vector j repeats it. `parts` has room for COUNT numbers of each wave. `own` adds up |w|^2.

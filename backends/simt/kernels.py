@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..unified.wrappers import SimtKernel, program, simt_wrapper
+from . import plan_kernels
 
 _BLOCKS = "x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"
 
@@ -339,7 +340,9 @@ gmres_combine = SimtKernel(
 
 def simt_kernels() -> Iterator[SimtKernel]:
     """Yield all kernels of this folder."""
-    yield from (kernel for kernel in globals().values() if isinstance(kernel, SimtKernel))
+    for found in (*globals().values(), *vars(plan_kernels).values()):
+        if isinstance(found, SimtKernel):
+            yield found
 
 
 def simt_groups() -> list[tuple[str, int, bool]]:

@@ -14,7 +14,7 @@ from ..base import GpuExecutor
 from ..prepared import Prepared
 from ..products.csr import Adapter
 from ..table import algorithms, kernel
-from . import packed, selection
+from . import on_device, packed, selection
 from .multiply import (
     multiply_packed,
     multiply_row_blocks,
@@ -33,7 +33,7 @@ _LARGEST = 2**31
 
 def known_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selection.Facts]:
     """Return what the rule wants to know of a CSR matrix, and no more."""
-    xp, warp, thresholds = executor.xp, executor.device.warp, executor.thresholds
+    warp, thresholds = executor.device.warp, executor.thresholds
     nnz, rows = matrix.nnz, matrix.shape[0]
     statistics = statistics_of(executor, matrix.indptr, matrix.shape[1])
     narrow = max(*matrix.shape, nnz) < 2**31
@@ -44,7 +44,12 @@ def known_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
     if selection.choose_small(statistics, thresholds) is not None or not narrow:
         return statistics, facts
     found = executor.planned(
-        rows, packed.paddings, matrix.indptr, warp=warp, enough=thresholds.most_padding
+        rows,
+        packed.paddings,
+        matrix.indptr,
+        here=on_device.paddings,
+        warp=warp,
+        enough=thresholds.most_padding,
     )
     facts = facts._replace(padding=found[0], sorted_padding=found[1])
     if selection.packs(statistics, facts, thresholds):
@@ -59,14 +64,14 @@ def known_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
     ):
         cached = thresholds.shared_bytes // matrix.dtype.itemsize
         if executor.device.shared_bytes >= thresholds.shared_bytes and matrix.shape[1] > cached:
-            facts = facts._replace(shared_share=packed.shared_share(xp, matrix, cached))
+            facts = facts._replace(shared_share=packed.shared_share(executor, matrix, cached))
     return statistics, facts
 
 
 def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStatistics:
     """Return the statistics of the rows; of many, without copying their lengths to the host."""
     made: RowStatistics = executor.planned(
-        int(indptr.size), lengths_in_numbers, indptr, columns=columns
+        int(indptr.size), lengths_in_numbers, indptr, here=on_device.statistics, columns=columns
     )
     return made
 

@@ -14,9 +14,8 @@ from ....core.algorithm import Unsuited
 from ...simt import kernels as simt
 from .. import launch
 from ..base import GpuExecutor
+from . import on_device
 
-#: Slices within whose rows are sorted: 1024 rows keep what is near in x near.
-WINDOW = 32
 #: Entries of a piece of a long row. 64 was 3 to 4 % faster than 32 and 128 on an R-MAT graph
 #: (H200).
 PIECE = 64
@@ -29,7 +28,7 @@ MANY_PIECES = 256
 KEEP_ORDER = 1.08
 
 #: Stands for the padding of lanes that nobody asked about.
-UNKNOWN = 9.9
+UNKNOWN = on_device.UNKNOWN
 
 ABSOLUTE, NEAR, PATTERN = range(3)
 NO_OFFSET = -(2**31)
@@ -92,7 +91,12 @@ class Packed:
         xp, device = self.executor.xp, self.executor.device
         self.lanes = int(self.length.size)
         self.slice_ptr, total, self.width = self.executor.planned(
-            self.lanes, layout, self.length, warp=device.warp, known_width=device.known_width
+            self.lanes,
+            layout,
+            self.length,
+            here=layout_here,
+            warp=device.warp,
+            known_width=device.known_width,
         )
         self.values = xp.empty(total, self.dtype)
         if self.code != PATTERN:
@@ -149,18 +153,38 @@ def layout(xp: Any, length: Any, warp: int, known_width: int) -> tuple[Any, int,
         Up to which kernels are made for a width.
     """
     pointers = slice_pointers(xp, length, warp)
-    total, slices = int(pointers[-1]), int(pointers.size) - 1
-    width = int(length.max())
-    one = width * warp * slices
-    if width > known_width or one > ONE_WIDTH * total:
+    width = one_width(
+        int(pointers[-1]), int(pointers.size) - 1, int(length.max()), warp, known_width
+    )
+    if width:
+        pointers = xp.arange(pointers.size, dtype=np.int64) * (width * warp)
+    return pointers, int(pointers[-1]), width
+
+
+def layout_here(
+    executor: GpuExecutor, length: Any, warp: int, known_width: int
+) -> tuple[Any, int, int]:
+    """Return the same by kernels of our own."""
+    pointers = on_device.slice_pointers(executor, length)
+    slices, total = int(pointers.size) - 1, int(pointers[-1])
+    width = one_width(total, slices, int(length.max()), warp, known_width)
+    if not width:
         return pointers, total, 0
-    return xp.arange(slices + 1, dtype=np.int64) * (width * warp), one, width
+    pointers = on_device.equal_slices(executor, slices, width * warp)
+    return pointers, slices * width * warp, width
+
+
+def one_width(total: int, slices: int, longest: int, warp: int, known_width: int) -> int:
+    """Return the width that all slices have, or 0 if it were too much padding or is not known."""
+    if longest > known_width or longest * warp * slices > ONE_WIDTH * total:
+        return 0
+    return longest
 
 
 def window_order(xp: Any, length: Any, warp: int) -> Any:
     """Return rows by falling length within windows; rows of one length keep their order."""
     longest = int(length.max()) if length.size else 0
-    window = xp.arange(length.size, dtype=np.int64) // (warp * WINDOW)
+    window = xp.arange(length.size, dtype=np.int64) // (warp * on_device.WINDOW)
     return xp.argsort(window * (longest + 1) + (longest - length), kind="stable")
 
 
@@ -199,6 +223,7 @@ def pack_rows(executor: GpuExecutor, matrix: Any, code: int, *, in_order: bool) 
         matrix.shape[0],
         lanes_of_rows,
         matrix.indptr,
+        here=on_device.lanes_of_rows,
         warp=executor.device.warp,
         in_order=in_order,
     )
@@ -230,7 +255,8 @@ def pack_pieces(executor: GpuExecutor, matrix: Any, cached: int = 0) -> Packed:
     size = xp.minimum(indptr[row + 1] - start, PIECE)
     cut = of_row[row] > 1
     target = row.astype(np.int64)
-    made.pieces = int(cut.sum())
+    # Booleans as integers: CuPy compiles their sum for five seconds when a machine first meets it.
+    made.pieces = int(cut.astype(np.int64).sum())
     if made.pieces:
         piece = xp.cumsum(cut) - 1
         target[cut] = -1 - piece[cut]
@@ -238,7 +264,7 @@ def pack_pieces(executor: GpuExecutor, matrix: Any, cached: int = 0) -> Packed:
         pieces = of_row[rows]
         last = xp.cumsum(pieces)
         by_count_of_pieces = xp.argsort(-(pieces > MANY_PIECES).astype(np.int32), kind="stable")
-        made.many_pieces = int((pieces > MANY_PIECES).sum())
+        made.many_pieces = int((pieces > MANY_PIECES).astype(np.int64).sum())
         made.cut_rows = rows[by_count_of_pieces].astype(np.int32)
         made.cut_first = (last - pieces)[by_count_of_pieces].astype(np.int32)
         made.cut_last = last[by_count_of_pieces].astype(np.int32)
@@ -249,7 +275,7 @@ def pack_pieces(executor: GpuExecutor, matrix: Any, cached: int = 0) -> Packed:
     made.start, made.length = start[order], size[order].astype(np.int32)
     made.target = target[order].astype(np.int32)
     if cached:
-        made.gathered, made.column = by_count(xp, matrix)
+        made.gathered, made.column = by_count(executor, matrix)
         made.cached = cached
     return made.pack(matrix)
 
@@ -270,21 +296,21 @@ def _repeated(xp: Any, counts: Any) -> Any:
     return xp.searchsorted(ends, xp.arange(total, dtype=ends.dtype), side="right")
 
 
-def by_count(xp: Any, matrix: Any) -> tuple[Any, Any]:
+def by_count(executor: GpuExecutor, matrix: Any) -> tuple[Any, Any]:
     """Return the columns by falling number of entries, and the place of each column in that."""
-    count = xp.bincount(matrix.indices, minlength=matrix.shape[1])
+    xp, count = executor.xp, on_device.column_counts(executor, matrix.indices, matrix.shape[1])
     order = xp.argsort(-count, kind="stable").astype(np.int32)
     place = xp.empty_like(order)
     place[order] = xp.arange(order.size, dtype=np.int32)
     return order, place
 
 
-def shared_share(xp: Any, matrix: Any, cached: int) -> float:
+def shared_share(executor: GpuExecutor, matrix: Any, cached: int) -> float:
     """Return the share of the entries in the ``cached`` columns that have the most."""
-    count = xp.bincount(matrix.indices, minlength=matrix.shape[1])
+    xp, count = executor.xp, on_device.column_counts(executor, matrix.indices, matrix.shape[1])
     if count.size > cached:
         count = xp.partition(count, count.size - cached)[-cached:]
-    return float(int(count.sum()) / max(matrix.nnz, 1))
+    return float(int(count.astype(np.int64).sum()) / max(matrix.nnz, 1))
 
 
 def examine(executor: GpuExecutor, matrix: Any) -> tuple[Any, int]:
@@ -309,7 +335,9 @@ def largest(xp: Any, numbers: Any) -> int:
 def patterns(executor: GpuExecutor, matrix: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
     """Return the pattern of each row and a model row of each; None if there are too many."""
     xp, m = executor.xp, matrix.shape[0]
-    found: tuple[Any, Any] | None = executor.planned(m, alike, hashes, most=most)
+    found: tuple[Any, Any] | None = executor.planned(
+        m, alike, hashes, here=on_device.alike, most=most
+    )
     if found is None:
         return None
     pattern, model = found

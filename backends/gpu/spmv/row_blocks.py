@@ -12,6 +12,7 @@ import numpy as np
 from ...simt import kernels as simt
 from ..base import GpuExecutor
 from ..reductions import some
+from . import on_device
 
 #: Bytes of the shared memory of a block that products take at most: four of each work-item.
 SHARED_BYTES = 4 * 8 * simt.csr_adaptive.block
@@ -55,6 +56,7 @@ class RowBlocks:
             int(indptr.size),
             cut_rows_and_test,
             indptr,
+            here=on_device.row_blocks,
             most=most_entries(itemsize),
             most_rows=simt.csr_adaptive.block,
         )

@@ -1,0 +1,114 @@
+// What plans of products find out about the lengths of rows, and lay out by them: orders within
+// windows, lanes and slices. See gpu/spmv/on_device.py.
+#pragma once
+#include "lanes.hpp"
+
+namespace wl {
+
+// Lengths of lanes in numbers. Squares are added up in two parts, which do not overflow: `low` are
+// the lower 24 bits.
+struct length_numbers {
+  i64 longest, filled, low, high, slices;
+  WL_DEVICE length_numbers& operator+=(const length_numbers& o) {
+    longest = o.longest > longest ? o.longest : longest;
+    filled += o.filled;
+    low += o.low;
+    high += o.high;
+    slices += o.slices;
+    return *this;
+  }
+};
+
+template <class T>
+WL_DEVICE T longest_of_lanes(const item& it, T value) {
+  for (int d = WL_WARP / 2; d > 0; d /= 2) {
+    const T other = shuffle_xor(it, value, d);
+    value = other > value ? other : value;
+  }
+  return value;
+}
+
+// lengths[v] = how many entries lane v has: row order[v], or v where there is no order. start[v] is
+// the first.
+template <class I>
+WL_DEVICE void lay_lanes(const item& it, i64 lanes, const I* indptr, const i32* order, i64* start,
+                         i32* length) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 v = it.block() * WL_BLOCK + it.thread(); v < lanes; v += step) {
+    const i64 row = order ? i64(order[v]) : v;
+    start[v] = i64(indptr[row]);
+    length[v] = i32(indptr[row + 1] - indptr[row]);
+  }
+}
+
+// numbers = the longest lane, how many are not empty, the sums of the low and high halves of
+// squared lengths, and the entries of all slices together. Lane v has the length of row order[v],
+// or of row v where there is no order. `partials` has five numbers of each block.
+template <class I>
+WL_DEVICE void measure_rows(const item& it, i64 m, const I* indptr, const i32* order, i64* numbers,
+                            i64* partials, i32* counter) {
+  const i64 step = it.blocks() * WL_BLOCK, padded = (m + WL_WARP - 1) / WL_WARP * WL_WARP;
+  length_numbers mine{};
+  for (i64 v = it.block() * WL_BLOCK + it.thread(); v - lane_of(it) < padded; v += step) {
+    const i64 row = v < m ? (order ? i64(order[v]) : v) : 0;
+    const i64 length = v < m ? i64(indptr[row + 1] - indptr[row]) : 0;
+    const u64 squared = u64(length) * u64(length);
+    const i64 width = longest_of_lanes(it, length);
+    mine += length_numbers{length, length > 0, i64(squared & 0xffffff), i64(squared >> 24),
+                           lane_of(it) == 0 ? width * WL_WARP : 0};
+  }
+  mine = sum_of_block(it, mine);
+  auto* const parts = reinterpret_cast<length_numbers*>(partials);
+  if (it.thread() == 0)
+    parts[it.block()] = mine;
+  if (!is_last_block(it, counter))
+    return;
+  length_numbers all{};
+  for (i64 b = it.thread(); b < it.blocks(); b += WL_BLOCK)
+    all += parts[b];
+  all = sum_of_block(it, all);
+  if (it.thread() == 0)
+    *reinterpret_cast<length_numbers*>(numbers) = all;
+}
+
+// Rows by falling length within windows of WINDOW rows, those of one length in their order. A block
+// has a window at a time and counts for each row those that come before it.
+template <int WINDOW, class I>
+WL_DEVICE void order_windows(const item& it, i64 m, const I* indptr, i32* order) {
+  WL_SHARED(i32, lengths, WINDOW);
+  for (i64 first = it.block() * WINDOW; first < m; first += it.blocks() * WINDOW) {
+    const int count = int(m - first < WINDOW ? m - first : WINDOW);
+    it.barrier(); // the window before has been read
+    for (int i = it.thread(); i < count; i += WL_BLOCK)
+      lengths[i] = i32(indptr[first + i + 1] - indptr[first + i]);
+    it.barrier();
+    for (int i = it.thread(); i < count; i += WL_BLOCK) {
+      const i32 mine = lengths[i];
+      int before = 0;
+      for (int j = 0; j < count; ++j)
+        before += lengths[j] > mine || (lengths[j] == mine && j < i);
+      order[first + before] = i32(first + i);
+    }
+  }
+}
+
+// widths[s] = the entries of slice s, of WL_WARP lanes as long as the longest of them.
+template <class I>
+WL_DEVICE void measure_slices(const item& it, i64 lanes, const i32* length, I* widths) {
+  const i64 step = it.blocks() * WL_BLOCK, padded = (lanes + WL_WARP - 1) / WL_WARP * WL_WARP;
+  for (i64 v = it.block() * WL_BLOCK + it.thread(); v - lane_of(it) < padded; v += step) {
+    const i32 width = longest_of_lanes(it, v < lanes ? length[v] : 0);
+    if (lane_of(it) == 0 && v < padded)
+      widths[v / WL_WARP] = I(width) * WL_WARP;
+  }
+}
+
+// pointers[s] = s * width for s <= slices.
+template <class I>
+WL_DEVICE void equal_slices(const item& it, i64 slices, i64 width, I* pointers) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 s = it.block() * WL_BLOCK + it.thread(); s <= slices; s += step)
+    pointers[s] = I(s * width);
+}
+
+} // namespace wl
