@@ -22,7 +22,7 @@ from .table import kernel
 if TYPE_CHECKING:
     from .executor import DpcppExecutor
 
-#: Where the rows of a Coo begin, and how they are dealt out.
+#: Where the rows of a Coo begin, and how they are partitioned.
 _ROWS: Key[tuple[UsmArray, Any]] = Key("rows of a Coo")
 
 

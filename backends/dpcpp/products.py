@@ -123,7 +123,7 @@ class RowSplit(Algorithm):
         return "the one algorithm of this executor"
 
     def prepare(self, on: Any, A: Any, facts: Facts) -> None:
-        """Return nothing: rows are dealt out as they are."""
+        """Return nothing: rows are taken as they are."""
 
     def run(self, on: Any, A: Any, state: None, *arguments: Any) -> None:
         """Compute the product."""

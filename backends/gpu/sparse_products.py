@@ -1,8 +1,8 @@
 """Products of sparse matrices whose rows fit into shared memory: groups of lanes with hash tables.
 
 A symbolic phase counts the columns of each row, a numeric one adds up values at their sorted
-columns. Rows are dealt to groups of 8, 32 and 128 lanes by their size first. Sums are in the order
-of the left row: results do not depend on how rows were dealt out.
+columns. Rows are assigned to groups of 8, 32 and 128 lanes by their size first. Sums are in the
+order of the left row: results do not depend on how rows were assigned.
 
 Y. Nagasaka, A. Nukada, S. Matsuoka, High-performance and memory-saving sparse general matrix-matrix
 multiplication for NVIDIA Pascal GPU, ICPP 2017, for groups by row size and tables in shared memory.
@@ -96,7 +96,7 @@ def new_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> Array | None:
     """
     m, value = C.shape[0], C.data.dtype
     longest = B._pattern.get(_LONGEST, lambda: _longest(executor, B))
-    counts, rows, columns = C._pattern.get(_GROUPS, lambda: _dealt(executor, C))
+    counts, rows, columns = C._pattern.get(_GROUPS, lambda: _assigned(executor, C))
     if columns > LONGEST:
         return None
     data = executor.allocate((C.nnz,), value)
@@ -131,7 +131,7 @@ def _longest(executor: GpuExecutor, matrix: Any) -> int:
     return int(executor.to_host(found)[0])
 
 
-def _dealt(executor: GpuExecutor, C: Any) -> tuple[list[int], Array, int]:
+def _assigned(executor: GpuExecutor, C: Any) -> tuple[list[int], Array, int]:
     """Return how many rows of a product each size of groups takes, which ones, and the longest."""
     m, dtype = C.shape[0], C.indptr.dtype
     numbers = executor.xp.zeros(NUMBERS, np.int32)

@@ -1,4 +1,4 @@
-// How the entries of a CSR pattern are dealt out to spmm, sddmm and fusedmm.
+// How the entries of a CSR pattern are split for spmm, sddmm and fusedmm.
 //
 // The parts depend on the pattern alone, so results do not depend on the number of threads.
 #pragma once

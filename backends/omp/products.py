@@ -27,7 +27,7 @@ REDUCTION_COLUMNS = 1
 _PARTITION: Key[Any] = Key("partition of rows")
 
 
-class Dealt(NamedTuple):
+class Partitioned(NamedTuple):
     """The native partition of rows, and what the lanes of a register are."""
 
     partition: Any
@@ -40,7 +40,7 @@ def _numbers(array: Array | None) -> Array | None:
 
 
 class _ByRows(Algorithm):
-    """Rows or parts of them are dealt to threads; how, a subclass says."""
+    """Rows or parts of them are assigned to threads; how, a subclass says."""
 
     partition: ClassVar[str]
     lanes: ClassVar[str] = "columns"
@@ -48,20 +48,20 @@ class _ByRows(Algorithm):
     def __init__(self, product: str) -> None:
         self.product = product
 
-    def prepare(self, on: Executor, A: Any, facts: Facts) -> Dealt:
-        """Deal the rows out."""
-        return self._dealt(on, A, 0)
+    def prepare(self, on: Executor, A: Any, facts: Facts) -> Partitioned:
+        """Partition the rows."""
+        return self._partitioned(on, A, 0)
 
-    def _dealt(self, on: Executor, A: Any, width: int) -> Dealt:
+    def _partitioned(self, on: Executor, A: Any, width: int) -> Partitioned:
         partition = A._pattern.get(
             _PARTITION.of_size(self.partition, width),
             lambda: native().pattern_plan(on, A, self.partition, width),
         )
         if partition is None:
             raise Unsuited("panels need sorted rows, none of them very long; sort it with A.sort()")
-        return Dealt(partition, self.lanes)
+        return Partitioned(partition, self.lanes)
 
-    def run(self, on: Executor, A: Any, state: Dealt, *arguments: Any) -> None:
+    def run(self, on: Executor, A: Any, state: Partitioned, *arguments: Any) -> None:
         """Call the native entry."""
         if self.product == "fusedmm":
             *arrays, alpha, edge = arguments
@@ -118,10 +118,10 @@ class Panels(_ByRows):
             "their rows of B stay in cache"
         )
 
-    def prepare(self, on: Executor, A: Any, facts: Facts) -> Dealt:
+    def prepare(self, on: Executor, A: Any, facts: Facts) -> Partitioned:
         """Cut the rows at multiples of the panels' width."""
         width = panels.width_of(self.product, facts.statistics, facts.columns)
-        return self._dealt(on, A, width)
+        return self._partitioned(on, A, width)
 
     @property
     def partition(self) -> str:  # type: ignore[override]
@@ -180,12 +180,12 @@ class OneColumn(EntriesReduced):
         """Return that there is one column."""
         return "one column is a vector: what A @ x runs"
 
-    def prepare(self, on: Executor, A: Any, facts: Facts) -> Dealt:
-        """Deal the rows out for values that are not the matrix's own."""
+    def prepare(self, on: Executor, A: Any, facts: Facts) -> Partitioned:
+        """Partition the rows for values that are not the matrix's own."""
         lanes = "columns" if facts.dtype.startswith("complex") else "entries"
-        return self._dealt(on, A, 0)._replace(lanes=lanes)
+        return self._partitioned(on, A, 0)._replace(lanes=lanes)
 
-    def run(self, on: Executor, A: Any, state: Dealt, *arguments: Any) -> None:
+    def run(self, on: Executor, A: Any, state: Partitioned, *arguments: Any) -> None:
         """Multiply vector by vector."""
         values, B, C, alpha, beta = arguments
         if _owns(A, values):

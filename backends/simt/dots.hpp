@@ -4,31 +4,6 @@
 
 namespace wl {
 
-// Adds up A numbers of each lane over L neighbouring lanes: lane l gets the sum of number l % A.
-// Each step halves what is still to be exchanged: A - 1 shuffles and one for every doubling from A
-// to L, where one sum at a time would take A log2(L).
-template <int L, int A, class S>
-WL_DEVICE S sums_dealt(const item& it, S (&each)[A]) {
-  static_assert(A <= L && L % A == 0, "every sum has a lane");
-  const int lane = lane_of(it);
-#pragma unroll
-  for (int half = A / 2; half > 0; half /= 2) {
-    const bool upper = (lane & half) != 0;
-#pragma unroll
-    for (int a = 0; a < half; ++a) {
-      const S kept = upper ? each[a + half] : each[a], given = upper ? each[a] : each[a + half];
-      each[a] = kept + shuffle_xor(it, given, half);
-    }
-  }
-  S sum = each[0];
-#pragma unroll
-  for (int d = A; d < L; d *= 2) {
-    const S other = shuffle_xor(it, sum, d);
-    sum += other;
-  }
-  return sum;
-}
-
 // How a wave walks the entries of a row: a batch has as many as the wave has lanes, and group g of
 // L lanes has its entries g, side + g, 2 side + g, ...: number l of them is what lane l of the
 // group loads, so that all loads of a batch are neighbours, whatever its length.

@@ -157,7 +157,7 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
                 summed[a][v] = load_part<WHOLE, T, E>(c0 + v * L * E < p,
                                                       row_at(of_D, of_j[a], D_row), c0 + v * L * E);
           const int number = s + me.l % ahead;
-          const S score = sums_dealt<L>(it, dots) * shuffle(factor, me.lane_with(number));
+          const S score = reduce_scatter<L>(it, dots) * shuffle(factor, me.lane_with(number));
           const S weight = total.template weigh<ahead>(it, score, me.place(number) < here);
 #pragma unroll
           for (int a = 0; a < ahead; ++a) {

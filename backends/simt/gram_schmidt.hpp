@@ -31,35 +31,6 @@ struct several {
   }
 };
 
-// N sums over a wave at the price of little more than one: lanes hand over halves of what they
-// have. Lane l < N ends up with sum folded<N>(l).
-template <int N, class T>
-WL_DEVICE T fold(const item& it, T (&sums)[N]) {
-  const int lane = lane_of(it);
-#pragma unroll
-  for (int half = N / 2; half > 0; half /= 2) {
-    const int mask = N / 2 / half;
-    const bool upper = lane & mask;
-#pragma unroll
-    for (int u = 0; u < half; ++u) {
-      const T give = upper ? sums[u] : sums[u + half], keep = upper ? sums[u + half] : sums[u];
-      sums[u] = keep + shuffle_xor(it, give, mask);
-    }
-  }
-  T sum = sums[0];
-#pragma unroll
-  for (int mask = N; mask < WL_WARP; mask *= 2)
-    sum += shuffle_xor(it, sum, mask);
-  return sum;
-}
-template <int N>
-WL_DEVICE int folded(int lane) {
-  int sum = 0;
-  for (int half = N / 2, mask = 1; half > 0; half /= 2, mask *= 2)
-    sum += lane & mask ? half : 0;
-  return sum;
-}
-
 // Vectors of the basis that a work-item reads side by side, and rows of each. Bandwidth is bytes
 // under way over the time they take: four rows of eight vectors, with all of its registers, took 75
 // microseconds for 16 vectors of 128^3 rows in float64, 46 in float32 and 35 in float16; a wave for
@@ -96,9 +67,9 @@ WL_DEVICE void project_some(const item& it, i64 n, i64 begin, i64 end, i64 i, i6
     }
   }
   if constexpr (WL_WARP >= COUNT) {
-    const T sum = fold(it, sums);
+    const T sum = reduce_scatter<WL_WARP>(it, sums);
     if (lane_of(it) < COUNT)
-      parts[folded<COUNT>(lane_of(it)) * waves + wave_of(it)] = sum;
+      parts[lane_of(it) * waves + wave_of(it)] = sum;
   } else {
     for (int u = 0; u < COUNT; ++u) {
       const T sum = sum_of_lanes<WL_WARP>(it, sums[u]);

@@ -70,8 +70,8 @@ WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* b
             for (int v = 0; v < V; ++v)
               dots[a] = dot_pack<T, E>(dots[a], mine[v], row[a][v]);
         }
-        const S dealt = sums_dealt<L>(it, dots);
-        dot = me.l / ahead == s / ahead ? dealt : dot;
+        const S total = reduce_scatter<L>(it, dots);
+        dot = me.l / ahead == s / ahead ? total : dot;
       }
       if (me.place(me.l) < here) {
         const i64 e = i64(now) + me.place(me.l);

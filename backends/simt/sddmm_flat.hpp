@@ -54,8 +54,8 @@ WL_DEVICE void flat_sddmm(const item& it, i64 nnz, i64 k, i64 batch, const I* ro
           for (int v = 0; v < V; ++v)
             dots[a] = dot_pack<T, E>(dots[a], left[a][v], right[a][v]);
       }
-      const S dealt = sums_dealt<L>(it, dots);
-      dot = me.l / ahead == s / ahead ? dealt : dot;
+      const S total = reduce_scatter<L>(it, dots);
+      dot = me.l / ahead == s / ahead ? total : dot;
     }
     if (me.place(me.l) < count) {
       const i64 e = i64(own);

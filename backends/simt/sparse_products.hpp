@@ -67,7 +67,7 @@ WL_DEVICE int ones_in(u64 bits) {
   return int(bits * 0x0101010101010101ull >> 56);
 }
 
-// Deals rows to the groups that take them: a list of rows for each size of groups, one after the
+// Assigns rows to the groups that take them: a list of rows for each size of groups, one after the
 // other as long as there are rows, and in counts how long each list is. A row has no more columns
 // than products; BY_LENGTH says that the columns are counted already.
 template <int BY_LENGTH, class I>

@@ -34,7 +34,7 @@ WL_DEVICE void close_column(const item& it, const F& f, typename F::sum sum, voi
   }
 }
 
-// One column: rows are dealt to work-items in turn, or in one piece each where there is no wave.
+// One column: rows are assigned to work-items in turn, or in one piece each where there is no wave.
 template <class F>
 WL_DEVICE void map_column(const item& it, const F& f, i64 n, void* partials, i32* counter) {
   const auto state = f.column(0);

@@ -30,7 +30,7 @@ def cases() -> list[Any]:
     """Return what each operation is called with.
 
     Every operation sees every value dtype with every index dtype, and every value dtype with every
-    pattern (or number of rows); blocks are dealt out over them, each dtype starting at another one.
+    pattern (or number of rows); blocks are spread over them, each dtype starting at another one.
     The functors of steps are made by one rule: each step has its share of the inputs, and steps of
     other numbers the others; all of them are left to those who ask for what is rare.
     """

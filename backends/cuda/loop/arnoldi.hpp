@@ -107,8 +107,8 @@ WL_DEVICE void project_kept(const item& it, i64 j, const B& basis, const T* w, T
 #pragma unroll
       for (int r = 0; r < ROWS; ++r)
         sums[u] += conj(others[u][r]) * w[r];
-    const T sum = fold(it, sums);
-    const i64 mine = i + folded<count>(lane_of(it));
+    const T sum = reduce_scatter<WL_WARP>(it, sums);
+    const i64 mine = i + lane_of(it);
     if (lane_of(it) < count && mine < end)
       parts[mine * WAVES + wave_of(it)] = without_unit<typename B::stored>(sum);
   });

@@ -1,4 +1,4 @@
-"""When the tensor cores win, and how their work is dealt."""
+"""When the tensor cores win, and how their work is split."""
 
 from __future__ import annotations
 

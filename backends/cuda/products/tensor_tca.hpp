@@ -1,6 +1,6 @@
 // TCA-SpMM (Electronics 2024, 13(20), 3981): C = alpha A B + beta C on tensor cores straight from
 // compressed rows. The product of a row is reshaped into products of small matrices, 16 of its
-// entries (8 of TF32) with as many gathered rows of B at a time; warps are dealt by the lengths
+// entries (8 of TF32) with as many gathered rows of B at a time; warps are assigned by the lengths
 // of rows, of which long ones are cut.
 #pragma once
 #include "packs.hpp"

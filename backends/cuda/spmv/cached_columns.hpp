@@ -2,7 +2,7 @@
 // are kept in the shared memory of every multiprocessor, where most entries of a power-law graph
 // find their x.
 //
-// One block of 1024 a multiprocessor; slices, longest first, are dealt to the multiprocessors in
+// One block of 1024 a multiprocessor; slices, longest first, are assigned to the multiprocessors in
 // turn. On an H200 with 24,000 columns of float64 (188 KB) an R-MAT graph of 22.7 M entries takes
 // 103 microseconds; with 20,000 107, with 28,000 125 (nothing is left of L1), and 144 without. A
 // C++ conditional instead of two predicated loads: 175.

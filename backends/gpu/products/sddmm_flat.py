@@ -1,4 +1,4 @@
-"""Sampled products where entries are dealt to waves, not rows: these are short, or one is long."""
+"""Sampled products whose work is split by entries, not by rows: these are short, or one is long."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Flat(GpuAlgorithm):
     repeats: ClassVar[bool] = True
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return why entries should be dealt, or None."""
+        """Return why entries should be split, or None."""
         s = facts.statistics
         nbytes = facts.columns * itemsize(facts.dtype)
         if nbytes > MOST_BYTES:

@@ -1,6 +1,6 @@
 """Sparse times dense: the kernels, and the 2 x 2 space of Huang et al. (2021, dgSPARSE).
 
-Their two axes are what is dealt out evenly (rows, ``rb``, or entries, ``eb``) and how a row is
+Their two axes are what work is split by (rows, ``rb``, or entries, ``eb``) and how a row is
 added up (one entry after the other, ``sr``, or entries side by side and a reduction, ``pr``):
 
 ========= ============================================================== =======================
@@ -8,8 +8,8 @@ name      what waves do                                                  text
 ========= ============================================================== =======================
 ``rb-sr`` each group of lanes has a row of its own                       ``spmm.hpp``, ROWS = 1
 ``rb-pr`` groups of few lanes share a row, and add up at its end         ``spmm.hpp``, ROWS = 0
-``eb-sr`` each group of lanes has a share of entries                     ``spmm_shares.hpp``
-``eb-pr`` a wave has one, and adds up its segments by a scan             ``spmm_shares.hpp``
+``eb-sr`` each group of lanes has a chunk of entries                     ``spmm_nonzero_split.hpp``
+``eb-pr`` a wave has one, and adds up its segments by a scan             ``spmm_nonzero_split.hpp``
 ========= ============================================================== =======================
 
 ``row-split`` is ``rb-pr`` with as many lanes for a row of ``B`` as it has vectors, so that a wide
@@ -33,10 +33,10 @@ from .choice import Pieces, choose, team_of
 if TYPE_CHECKING:
     from .adapter import Adapter
 
-csr_spmm_shares = SimtKernel(
-    "csr_spmm_shares",
-    "spmm_shares.hpp",
-    "nnz: i64, share: i64, k: i64, batch: i64, row_of: in I[l], line_of: in I[l], "
+csr_spmm_nonzero_split = SimtKernel(
+    "csr_spmm_nonzero_split",
+    "spmm_nonzero_split.hpp",
+    "nnz: i64, chunk: i64, k: i64, batch: i64, row_of: in I[l], line_of: in I[l], "
     "indices: in I[z], values: in T[z], values_step: i64, B: in T[l], B_ld: i64, B_step: i64, "
     "C: inout T[l], C_ld: i64, C_step: i64, alpha: T, beta: T, lines: i64, partial: out u8[l]",
     "{L}, {V}, {E}, {A}, {SEGMENTS}, {WHOLE}, {T}, {I}",
@@ -48,14 +48,14 @@ csr_spmm_shares = SimtKernel(
 
 #: Lanes of a row where groups of them share one: four groups of a wave of 32.
 SHARING_LANES = 8
-#: Entries of a share of a group of lanes, and of one of a wave, from so many entries of the matrix
-#: on: there should be shares for all waves. Measured as what is in :mod:`.choice`: R-MAT 2^14,
+#: Entries of a chunk of a group of lanes, and of one of a wave, from so many entries of the matrix
+#: on: there should be chunks for all waves. Measured as what is in :mod:`.choice`: R-MAT 2^14,
 #: 32 columns, eb-sr, 32 / 64 / 128 entries: 13 / 17 / 29 microseconds; 2^18, 64 columns: 187 / 179
 #: / 174. R-MAT 2^14, 2 columns, eb-pr, 128 / 256 / 512: 8.3 / 11 / 16; 2^18: 49 / 44 / 48.
 #: R-MAT 2^15 (0.5 M), 32 columns, eb-sr, 32 / 64: 17 / 20; 2 columns, eb-pr, 64 / 128 / 256: 11.6 /
 #: 10.6 / 12.1, 2^14 (0.2 M) 7.9 / 8.1 / 10.7, 2^16 (1 M) 17.5 / 15.4 / 14.9.
-GROUP_SHARES = {0: 32, 750_000: 64, 2_000_000: 128}
-WAVE_SHARES = {0: 64, 300_000: 128, 750_000: 256}
+GROUP_CHUNKS = {0: 32, 750_000: 64, 2_000_000: 128}
+WAVE_CHUNKS = {0: 64, 300_000: 128, 750_000: 256}
 
 
 class Launch(NamedTuple):
@@ -193,24 +193,24 @@ def _join(
         )
 
 
-class Shares(NamedTuple):
-    """How entries are dealt out; see ``spmm_shares.hpp``.
+class NonzeroSplit(NamedTuple):
+    """How nonzeros are split into chunks; see ``spmm_nonzero_split.hpp``.
 
     Attributes
     ----------
-    share : int
-        Entries of a share.
+    chunk : int
+        Entries of a chunk.
     row_of : array, shape (nnz + 1,)
         The row of each entry, and one that there is none of.
-    line_of : array, shape (2 * shares,)
-        The lines of the first and the last row of each share, or -1.
+    line_of : array, shape (2 * chunks,)
+        The lines of the first and the last row of each chunk, or -1.
     lines : int
         How many there are.
     rows, first_line : array
         Rows that are cut or empty, and the first line of each, and the end.
     """
 
-    share: int
+    chunk: int
     row_of: Array
     line_of: Array
     lines: int
@@ -218,11 +218,11 @@ class Shares(NamedTuple):
     first_line: Array
 
 
-_SHARES: Key[Shares] = Key("shares of entries")
+_SPLIT: Key[NonzeroSplit] = Key("chunks of entries")
 
 
-def deal_out(xp: Any, indptr: Array, nnz: int, share: int) -> Shares:
-    """Return the shares of ``nnz`` entries.
+def split_nonzeros(xp: Any, indptr: Array, nnz: int, chunk: int) -> NonzeroSplit:
+    """Return the chunks of ``nnz`` entries.
 
     Parameters
     ----------
@@ -232,16 +232,16 @@ def deal_out(xp: Any, indptr: Array, nnz: int, share: int) -> Shares:
         Where rows begin.
     nnz : int
         Entries of the matrix.
-    share : int
-        Entries of a share.
+    chunk : int
+        Entries of a chunk.
     """
     kind, m = indptr.dtype, int(indptr.size) - 1
     bounds = indptr.astype(np.int64)
     row_of = xp.searchsorted(bounds[1:], xp.arange(nnz), side="right")
-    begin = xp.arange(0, nnz, share)
-    end = xp.minimum(begin + share, nnz)
+    begin = xp.arange(0, nnz, chunk)
+    end = xp.minimum(begin + chunk, nnz)
     head, tail = row_of[begin], row_of[end - 1]
-    # one row a share: its sums go to the line of the first row
+    # one row a chunk: its sums go to the line of the first row
     cut = [(bounds[r] < begin) | (bounds[r + 1] > end) for r in (head, tail)]
     cut[1] = cut[1] & (head != tail)
     is_line = xp.stack(cut, axis=1).ravel()
@@ -252,8 +252,8 @@ def deal_out(xp: Any, indptr: Array, nnz: int, share: int) -> Shares:
     rows = xp.flatnonzero(is_here)
     first = xp.searchsorted(of_line, rows)
     last = xp.full(1, int(of_line.size), np.int64)
-    return Shares(
-        share,
+    return NonzeroSplit(
+        chunk,
         xp.concatenate([row_of, xp.full(1, m, np.int64)]).astype(kind),
         line_of.astype(kind),
         int(of_line.size),
@@ -262,10 +262,10 @@ def deal_out(xp: Any, indptr: Array, nnz: int, share: int) -> Shares:
     )
 
 
-def by_shares(
+def by_nonzeros(
     on: Adapter,
     A: Any,
-    shares: Shares,
+    chunks: NonzeroSplit,
     values: Array,
     B: Array,
     C: Array,
@@ -274,19 +274,19 @@ def by_shares(
     *,
     segments: bool,
 ) -> None:
-    """Give waves, or groups of lanes, shares of entries, and add up the rows that were cut."""
+    """Give waves, or groups of lanes, chunks of entries, and add up the rows that were cut."""
     batch, _, k = C.shape
     lanes = SHARING_LANES if segments else ml.MOST_ROW_LANES
-    made = prepare(on, A, values, B, C, lanes, -(-A.nnz // shares.share) * batch)
-    partial = on.lines(batch * shares.lines * k, C.dtype)
+    made = prepare(on, A, values, B, C, lanes, -(-A.nnz // chunks.chunk) * batch)
+    partial = on.lines(batch * chunks.lines * k, C.dtype)
     each = 1 if segments else on.wave // made.shape.lanes
     if A.nnz:
         on.launch(
-            csr_spmm_shares,
-            -(-A.nnz // (shares.share * each)) * made.tiles * batch * on.wave,
+            csr_spmm_nonzero_split,
+            -(-A.nnz // (chunks.chunk * each)) * made.tiles * batch * on.wave,
             (
-                A.nnz, shares.share, k, batch, shares.row_of, shares.line_of, A.indices,
-                *made.values, *made.operands, alpha, beta, shares.lines, partial,
+                A.nnz, chunks.chunk, k, batch, chunks.row_of, chunks.line_of, A.indices,
+                *made.values, *made.operands, alpha, beta, chunks.lines, partial,
             ),
             C.dtype,
             A.indices.dtype,
@@ -295,7 +295,7 @@ def by_shares(
             SEGMENTS=int(segments),
             WHOLE=made.whole,
         )  # fmt: skip
-    _join(on, A, shares.rows, shares.first_line, shares.lines, partial, C, alpha, beta)
+    _join(on, A, chunks.rows, chunks.first_line, chunks.lines, partial, C, alpha, beta)
 
 
 class _Anywhere(GpuAlgorithm):
@@ -311,7 +311,7 @@ class _Anywhere(GpuAlgorithm):
 
 
 class RowsInTurn(_Anywhere):
-    """Rows are dealt out, and each group of lanes has one of its own."""
+    """Work is split by rows, and each group of lanes has one of its own."""
 
     name: ClassVar[str] = "rb-sr"
     waves: ClassVar[int] = 0
@@ -327,7 +327,7 @@ class RowsInTurn(_Anywhere):
 
 
 class RowsReduced(RowsInTurn):
-    """Rows are dealt out, and groups of few lanes share one."""
+    """Work is split by rows, and groups of few lanes share one."""
 
     by_rule: ClassVar[bool] = False
     name: ClassVar[str] = "rb-pr"
@@ -343,7 +343,7 @@ class Team(NamedTuple):
 
 
 class RowTeam(_Anywhere):
-    """Rows are dealt out, and the waves of a block share one."""
+    """Work is split by rows, and the waves of a block share one."""
 
     source: ClassVar[str] = ""
     name: ClassVar[str] = "row-team"
@@ -359,33 +359,33 @@ class RowTeam(_Anywhere):
 
 
 class EntriesInTurn(_Anywhere):
-    """Entries are dealt out, and each group of lanes has a share."""
+    """Work is split by entries, and each group of lanes has a chunk."""
 
     name: ClassVar[str] = "eb-sr"
     segments: ClassVar[bool] = False
 
-    def share(self, nnz: int) -> int:
-        """Return how many entries a share has."""
-        shares = WAVE_SHARES if self.segments else GROUP_SHARES
-        return next(share for least, share in reversed(shares.items()) if nnz >= least)
+    def chunk(self, nnz: int) -> int:
+        """Return how many entries a chunk has."""
+        chunks = WAVE_CHUNKS if self.segments else GROUP_CHUNKS
+        return next(chunk for least, chunk in reversed(chunks.items()) if nnz >= least)
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Shares:
-        """Return the shares, made once for a pattern."""
-        share = self.share(A.nnz)
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> NonzeroSplit:
+        """Return the chunks, made once for a pattern."""
+        chunk = self.chunk(A.nnz)
         return A._pattern.get(
-            _SHARES.of_size(share),
+            _SPLIT.of_size(chunk),
             lambda: on.executor.planned(
-                max(A.nnz, A.shape[0]), deal_out, A.indptr, nnz=A.nnz, share=share
+                max(A.nnz, A.shape[0]), split_nonzeros, A.indptr, nnz=A.nnz, chunk=chunk
             ),
         )
 
     def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
         """Multiply."""
-        by_shares(on, A, state, *arguments, segments=self.segments)
+        by_nonzeros(on, A, state, *arguments, segments=self.segments)
 
 
 class EntriesReduced(EntriesInTurn):
-    """Entries are dealt out, and a wave adds up the segments of its share."""
+    """Work is split by entries, and a wave adds up the segments of its chunk."""
 
     name: ClassVar[str] = "eb-pr"
     segments: ClassVar[bool] = True

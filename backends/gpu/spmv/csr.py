@@ -119,7 +119,7 @@ class SubWarp(VectorAlgorithm):
     source: ClassVar[str] = "Bell and Garland (2009)"
 
     def prepare(self, on: Matrix, A: Any, facts: Facts) -> None:
-        """Return nothing: rows are dealt out as they are."""
+        """Return nothing: rows are taken as they are."""
 
     def run(self, on: GpuExecutor, A: Any, state: None, *arguments: Any) -> None:
         """Multiply."""
@@ -139,7 +139,7 @@ class Stream(VectorAlgorithm):
         return None if A.shape[0] < _LARGEST else "it counts rows in 32 bits"
 
     def prepare(self, on: Matrix, A: Any, facts: Facts) -> None:
-        """Return nothing: rows are dealt out as they are."""
+        """Return nothing: rows are taken as they are."""
 
     def launch(self, on: GpuExecutor, A: Any, state: None) -> Prepared:
         """Return the launch."""
@@ -157,11 +157,11 @@ class CsrAdaptive(VectorAlgorithm):
     source: ClassVar[str] = "Greathouse and Daga (2014)"
 
     def objection(self, on: Matrix, A: Any, facts: Facts) -> str | None:
-        """Return that there are no rows to deal out, if so."""
+        """Return that there are no rows, if so."""
         return None if A.shape[0] else "it has no rows"
 
     def prepare(self, on: Matrix, A: Any, facts: Facts) -> RowBlocks:
-        """Deal the rows out."""
+        """Find the row blocks."""
         return row_blocks_of(on.executor, A)
 
     def launch(self, on: GpuExecutor, A: Any, state: RowBlocks) -> Prepared | None:

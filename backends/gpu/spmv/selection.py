@@ -17,7 +17,7 @@ MOST_LANES = 32
 LAUNCH = 2.0
 #: Microseconds that the longest row of a packed copy may always be waited for.
 SLACK = 0.5
-#: Bytes of memory that dealing out shares takes for each row.
+#: Bytes of memory that finding row blocks takes for each row.
 ROW_BYTES = 48
 #: Distance from the diagonal that a signed 16-bit step can tell (-32768 marks padding).
 NEAR = 32767
@@ -208,7 +208,7 @@ def unpacked(statistics: RowStatistics, free_bytes: int, thresholds: Thresholds 
     Parameters
     ----------
     free_bytes : int
-        Bytes of memory that are free: finding shares takes some for each row.
+        Bytes of memory that are free: finding row blocks takes some for each row.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def unpacked(statistics: RowStatistics, free_bytes: int, thresholds: Thresholds 
         return Choice("stream", "short rows, loaded side by side")
     if without:
         width = lanes(statistics, thresholds)
-        return Choice("subwarp", f"no memory to deal rows out: {width} lanes a row")
+        return Choice("subwarp", f"no memory for row blocks: {width} lanes a row")
     return Choice("csr-adaptive", "equal shares of entries for all blocks: long rows are cut")
 
 

@@ -91,7 +91,7 @@ def test_warp_kernels_compile(group, architecture):
 @pytest.mark.parametrize("value", wrappers.STORED_TYPES)
 def test_kernels_that_convert_what_is_stored_compile(value):
     converting = [group for group in simt.simt_groups() if simt.converts(group)]
-    assert len(converting) == 6
+    assert len(converting) == 7
     for group in converting:
         source = simt.simt_program("CUDA", group, value, "i4")
         assert compiler.compile_source(source, "sm_90", f"{group}__{value}")

@@ -1,4 +1,4 @@
-"""The four kernels of Huang et al. for sparse times dense, and how they deal out a matrix."""
+"""The four kernels of Huang et al. for sparse times dense, and how they split a matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wollemi.backends.gpu.products import choice as ml_choice
 from wollemi.backends.gpu.products import declarations as ml
 from wollemi.backends.gpu.products import spmm_kernels
 from wollemi.backends.gpu.products.csr import Adapter
-from wollemi.backends.gpu.products.spmm_kernels import csr_spmm_shares, deal_out
+from wollemi.backends.gpu.products.spmm_kernels import csr_spmm_nonzero_split, split_nonzeros
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
 
@@ -34,9 +34,9 @@ def wave(request: Any) -> LockstepExecutor:
 
 
 @pytest.fixture(autouse=True)
-def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spmm_kernels, "GROUP_SHARES", {0: 20})
-    monkeypatch.setattr(spmm_kernels, "WAVE_SHARES", {0: 70})
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spmm_kernels, "GROUP_CHUNKS", {0: 20})
+    monkeypatch.setattr(spmm_kernels, "WAVE_CHUNKS", {0: 70})
 
 
 @pytest.fixture
@@ -77,16 +77,16 @@ def test_what_is_infinite_stays_in_its_row(wave: Any, name: str) -> None:
     np.testing.assert_array_equal(wl.spmm(A, B, kernel=name), want)
 
 
-@pytest.mark.parametrize("share", [1, 3, 7, 100])
+@pytest.mark.parametrize("chunk", [1, 3, 7, 100])
 @pytest.mark.parametrize("lengths", [[3, 0, 7, 1, 0, 0, 4], [0, 0, 5], [20], [2, 2, 2, 2, 0]])
-def test_every_entry_is_added_to_its_row_once(lengths: list[int], share: int) -> None:
+def test_every_entry_is_added_to_its_row_once(lengths: list[int], chunk: int) -> None:
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     nnz, m = int(indptr[-1]), len(lengths)
-    made = deal_out(np, indptr, nnz, share)
+    made = split_nonzeros(np, indptr, nnz, chunk)
     stored, lines = np.full(m, -1.0), np.zeros(made.lines)
     values = 1.0 + np.arange(nnz)
-    for q, begin in enumerate(range(0, nnz, share)):
-        rows = made.row_of[begin : min(begin + share, nnz)]
+    for q, begin in enumerate(range(0, nnz, chunk)):
+        rows = made.row_of[begin : min(begin + chunk, nnz)]
         for row in np.unique(rows):
             total = values[begin : begin + rows.size][rows == row].sum()
             line = made.line_of[2 * q] if row == rows[0] else -1
@@ -106,14 +106,16 @@ def test_every_entry_is_added_to_its_row_once(lengths: list[int], share: int) ->
 
 @pytest.mark.parametrize("pair", [("f4", "i4"), ("f2", "i8"), ("f8", "i4"), ("c8", "i8")])
 @pytest.mark.parametrize("segments", [0, 1])
-def test_nvrtc_compiles_shares(pair: tuple[str, str], segments: int) -> None:
+def test_nvrtc_compiles_chunks(pair: tuple[str, str], segments: int) -> None:
     compile_source = nvrtc().compile_source
     for lanes, vectors, each in ((1, 1, 1), (8, 1, 0), (8, 4, 0)):
         if pair[0].startswith("c") and not each:
             continue
         constants = {"L": lanes, "V": vectors, "E": each, "A": ml.steps_ahead(lanes, vectors)}
         constants |= {"SEGMENTS": segments, "WHOLE": int(each == 0)}
-        assert compile_source(program("CUDA", csr_spmm_shares, *pair, 32, **constants), "sm_90")
+        assert compile_source(
+            program("CUDA", csr_spmm_nonzero_split, *pair, 32, **constants), "sm_90"
+        )
 
 
 @emulated

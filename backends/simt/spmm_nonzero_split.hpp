@@ -1,25 +1,25 @@
-// C = alpha A B + beta C where the matrix is dealt out in equal shares of entries, whatever rows
+// C = alpha A B + beta C where the nonzeros are split into chunks of equal size, whatever rows
 // they are of (Huang et al. 2021): no row is too long and none too short. row_of[e] is the row of
 // entry e, and row_of[nnz] is none.
 //
-// A share ends within a row, as a rule: sums of rows that are in several shares go to lines of
-// `partial`, first those of the share's first row, line line_of[2 q], then of its last one,
+// A chunk ends within a row, as a rule: sums of rows that are in several chunks go to lines of
+// `partial`, first those of the chunk's first row, line line_of[2 q], then of its last one,
 // line_of[2 q + 1] (-1: the row is here as a whole). They are added up afterwards, in their order.
 #pragma once
 #include "packs.hpp"
 
 namespace wl {
 
-// Where the sums of a row go that ends with entry e of a share.
+// Where the sums of a row go that ends with entry e of a chunk.
 template <int L, int V, int E, class T, class I>
-struct share_end {
-  const I *row_of, *line_of; // of this share
+struct chunk_end {
+  const I *row_of, *line_of; // of this chunk
   i64 k, C_ld, first;
   T* C;
   held_t<T>* lines;
   held_t<T> alpha, beta;
 
-  // `is_first` and `is_last`: whether it is the first row of the share, and the last one.
+  // `is_first` and `is_last`: whether it is the first row of the chunk, and the last one.
   WL_DEVICE void operator()(i64 e, bool is_first, bool is_last, const held_t<T>* sums) const {
     const I of_first = is_first ? line_of[0] : I(-1), of_last = is_last ? line_of[1] : I(-1);
     const I line = of_first >= 0 ? of_first : of_last;
@@ -38,32 +38,32 @@ struct share_end {
   }
 };
 
-// SEGMENTS = 0: each group of L lanes goes through a share, one entry after the other, and stores
-// a sum where a row ends. SEGMENTS = 1: a wave has a share; its groups multiply neighbouring
+// SEGMENTS = 0: each group of L lanes goes through a chunk, one entry after the other, and stores
+// a sum where a row ends. SEGMENTS = 1: a wave has a chunk; its groups multiply neighbouring
 // entries side by side, and what belongs to one row is added up by a scan over segments. As long
 // as no row ends, groups keep sums of their own, and there is nothing to scan.
 template <int L, int V, int E, int A, int SEGMENTS, int WHOLE, class T, class I>
-WL_DEVICE void csr_spmm_shares(const item& it, i64 nnz, i64 share, i64 k, i64 batch,
-                               const I* row_of, const I* line_of, const I* indices, const T* values,
-                               i64 values_step, const T* B, i64 B_ld, i64 B_step, T* C, i64 C_ld,
-                               i64 C_step, held_t<T> alpha, held_t<T> beta, i64 lines,
-                               u8* partial) {
+WL_DEVICE void csr_spmm_nonzero_split(const item& it, i64 nnz, i64 chunk, i64 k, i64 batch,
+                                      const I* row_of, const I* line_of, const I* indices,
+                                      const T* values, i64 values_step, const T* B, i64 B_ld,
+                                      i64 B_step, T* C, i64 C_ld, i64 C_step, held_t<T> alpha,
+                                      held_t<T> beta, i64 lines, u8* partial) {
   using S = held_t<T>;
-  constexpr int own = SEGMENTS ? WL_WARP : L, side = own / L, shares_each = WL_WARP / own,
+  constexpr int own = SEGMENTS ? WL_WARP : L, side = own / L, chunks_each = WL_WARP / own,
                 width = L * V * E;
   [[maybe_unused]] constexpr int turns = unrolled(L / A);
-  const i64 tiles = (k + width - 1) / width, shares = (nnz + share - 1) / share,
-            units = (shares + shares_each - 1) / shares_each;
+  const i64 tiles = (k + width - 1) / width, chunks = (nnz + chunk - 1) / chunk,
+            units = (chunks + chunks_each - 1) / chunks_each;
   const i64 u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
   if (u >= units * tiles * batch)
     return; // a whole wave
   const unit_of unit(u, units, tiles);
   const int lane = lane_of(it), l = lane % L, group = lane % own / L, mine = lane % own;
-  const i64 q = unit.i * shares_each + lane / own, first = unit.tile * width + l * E;
-  const i64 begin = q < shares ? q * share : nnz, end = begin + share < nnz ? begin + share : nnz;
+  const i64 q = unit.i * chunks_each + lane / own, first = unit.tile * width + l * E;
+  const i64 begin = q < chunks ? q * chunk : nnz, end = begin + chunk < nnz ? begin + chunk : nnz;
   const T* const of_B = B + unit.b * B_step + first;
   const T* const of_values = values + unit.b * values_step;
-  const share_end<L, V, E, T, I> finish{row_of,
+  const chunk_end<L, V, E, T, I> finish{row_of,
                                         line_of + 2 * q,
                                         k,
                                         C_ld,
@@ -74,7 +74,7 @@ WL_DEVICE void csr_spmm_shares(const item& it, i64 nnz, i64 share, i64 k, i64 ba
                                         beta};
   S sums[V * E] = {};
   bool is_first = true;
-  for (i64 p = 0; p < share; p += own) { // as many turns for every group of the wave
+  for (i64 p = 0; p < chunk; p += own) { // as many turns for every group of the wave
     const i64 e = begin + p + mine;
     const bool there = e < end;
     const i64 from = there ? e : end > 0 ? end - 1 : 0;
