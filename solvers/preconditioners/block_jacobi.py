@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from .block_storage import Blocks, stored_by_condition
 from .factors import row_of_entries
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...core.executor import Array, Executor
 
 #: Rows of a block at most: the inverse of a larger one costs more to apply than it saves.
@@ -94,9 +96,13 @@ class BlockJacobi(Preconditioner):
         self.storage = storage
         super().__init__(A, executor=executor)
 
+    #: Where the blocks' entries are; None after a move, until they are needed.
+    _gathers: Gathers | None
+
     def _setup(self, A: Matrix) -> None:
         S: Csr = A.asformat("csr").without_duplicates()
         self._starts = _blocks(A, S, self.size)
+        self._gathers = Gathers.of(S, self._starts)
         sizes = np.diff(self._starts)
         if sizes.size:
             self.notes.append(
@@ -106,7 +112,10 @@ class BlockJacobi(Preconditioner):
 
     def _refresh(self, A: Matrix) -> None:
         """Invert the blocks of the new values; where they are is kept."""
-        made, old = self._inverses(A.asformat("csr").without_duplicates()), self.inverse
+        S: Csr = A.asformat("csr").without_duplicates()
+        if self._gathers is None or not self._gathers.fits(S):
+            self._gathers = Gathers.of(S, self._starts)
+        made, old = self._inverses(S), self.inverse
         together = isinstance(made, Matrix) and isinstance(old, Matrix)
         if together and made.data.dtype == old.data.dtype:  # type: ignore[attr-defined]
             old.update_values(made.data)  # type: ignore[attr-defined]
@@ -114,7 +123,8 @@ class BlockJacobi(Preconditioner):
             self.inverse = made
 
     def _inverses(self, S: Csr) -> LinOp:
-        made, blocks = _inverted(S, self._starts, by_rows=self.storage is not None)
+        assert self._gathers is not None
+        made, blocks = _inverted(S, self._starts, self._gathers, by_rows=self.storage is not None)
         if self.storage is None or not isinstance(made, Csr):
             return made
         if not isinstance(self.storage, str) or self.storage != ADAPTIVE:
@@ -125,6 +135,14 @@ class BlockJacobi(Preconditioner):
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.inverse._apply(x, y, alpha, beta)
+
+    def _remade(self, change: Callable[[LinOp], LinOp]) -> BlockJacobi:
+        made = super()._remade(change)
+        made._gathers = None  # the positions are of the matrix that was, where it was
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_gathers": None}  # found again when values change
 
     @property
     def T(self) -> BlockJacobi:
@@ -196,8 +214,54 @@ def _joined(starts: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
 # ---- their inverses
 
 
+class Gather(NamedTuple):
+    """Blocks of one size: their numbers, and where their entries are in the matrix and in them."""
+
+    which: np.ndarray[Any, Any]
+    entries: Array
+    places: Array
+
+
+class Gathers(NamedTuple):
+    """Where the entries of all blocks are, by size, and the pattern that they were found in."""
+
+    indptr: Array
+    indices: Array
+    by_size: dict[int, Gather]
+
+    @classmethod
+    def of(cls, S: Csr, starts: np.ndarray[Any, Any]) -> Gathers:
+        """Find the positions of a matrix without duplicates, of blocks with these first rows."""
+        executor, xp = S.executor, S.executor.xp
+        sizes = np.diff(starts)
+        rows = row_of_entries(S)
+        block_of_row = executor.from_host(np.repeat(np.arange(sizes.size), sizes))
+        first = executor.from_host(starts)
+        inside = xp.flatnonzero(block_of_row[rows] == block_of_row[S.indices])
+        rows, columns = rows[inside], S.indices[inside]
+        blocks = block_of_row[rows]
+        found = {}
+        for size in np.unique(sizes).tolist():
+            which = np.flatnonzero(sizes == size)
+            place = executor.from_host(_places(which, sizes.size))
+            mine = place[blocks] >= 0
+            b = blocks[mine]
+            places = (place[b] * size + rows[mine] - first[b]) * size + columns[mine] - first[b]
+            found[size] = Gather(which, inside[mine], places)
+        return cls(S.indptr, S.indices, found)
+
+    def fits(self, S: Csr) -> bool:
+        """Return whether a matrix, on the same executor, has the pattern of these positions."""
+        xp = S.executor.xp
+        mine, others = (self.indptr, self.indices), (S.indptr, S.indices)
+        return all(
+            a is b or (a.shape == b.shape and bool(xp.all(a == b)))
+            for a, b in zip(mine, others, strict=True)
+        )
+
+
 def _inverted(
-    S: Csr, starts: np.ndarray[Any, Any], *, by_rows: bool
+    S: Csr, starts: np.ndarray[Any, Any], gathers: Gathers, *, by_rows: bool
 ) -> tuple[Matrix, dict[int, Blocks]]:
     """Return the inverses of the blocks as a matrix, and by size as dense arrays.
 
@@ -207,20 +271,10 @@ def _inverted(
     sizes = np.diff(starts)
     if not bool(xp.all(xp.isfinite(S.data))):
         raise InvalidMatrix("BlockJacobi: the matrix has NaN or Inf")
-    rows = row_of_entries(S)
-    block_of_row = executor.from_host(np.repeat(np.arange(sizes.size), sizes))
-    first = executor.from_host(starts)
-    inside = block_of_row[rows] == block_of_row[S.indices]
-    rows, columns, values = rows[inside], S.indices[inside], S.data[inside]
-    blocks = block_of_row[rows]
     made: dict[int, Blocks] = {}
-    for size in np.unique(sizes).tolist():
-        which = np.flatnonzero(sizes == size)
-        place = executor.from_host(_places(which, sizes.size))
-        mine = place[blocks] >= 0
+    for size, (which, entries, places) in gathers.by_size.items():
         dense = xp.zeros((which.size, size, size), dtype=S.dtype)
-        b = blocks[mine]
-        dense[place[b], rows[mine] - first[b], columns[mine] - first[b]] = values[mine]
+        dense.reshape(-1)[places] = S.data[entries]
         made[size] = Blocks(which, dense, _inverse(xp, executor, dense, starts[which]))
     if len(made) == 1 and sizes.size and not by_rows:
         size, (_, _, inverse) = next(iter(made.items()))

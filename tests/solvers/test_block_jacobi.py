@@ -118,6 +118,17 @@ def test_it_moves_pickles_and_follows_new_values(on, rng):
     np.testing.assert_allclose(M @ x, before / 2, rtol=1e-12)
 
 
+def test_another_pattern_and_another_home_are_followed(on, rng):
+    S, T = coupled(rng, [3, 3, 3]), coupled(rng, [3, 1, 2, 3])
+    A, B, x = wl.Csr(S, executor=on), wl.Csr(T, executor=on), rng.standard_normal(9)
+    M, moved = BlockJacobi(A, size=3), BlockJacobi(A, size=3).to("reference")
+    expected = of_blocks(T, [0, 3, 6, 9]) @ x
+    M.update(B)
+    np.testing.assert_allclose(M @ x, expected, rtol=1e-12)
+    moved.update(B.to("reference"))
+    np.testing.assert_allclose(moved @ x, expected, rtol=1e-12)
+
+
 def test_what_has_no_inverse_is_refused(on):
     singular = np.array([[2.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
     with pytest.raises(wl.errors.InvalidMatrix, match="block of 2 rows from row 1"):
