@@ -1,23 +1,11 @@
 // The entry of csr.fusedmm.
 #include "fusedmm.hpp"
 
-#include <stdexcept>
-
 #include "ml.hpp"
 
 namespace wl {
 
 namespace {
-
-Edge edge_called(const std::string& name) {
-  if (name == "identity")
-    return Edge::identity;
-  if (name == "sigmoid")
-    return Edge::sigmoid;
-  if (name == "softmax")
-    return Edge::softmax;
-  throw std::invalid_argument("csr.fusedmm: no edge function is called " + name);
-}
 
 struct fusedmm_entry {
   static constexpr const char* operation = "csr.fusedmm";
@@ -26,7 +14,7 @@ struct fusedmm_entry {
                                           "E", "alpha",  "edge", "plan"};
   static Object run(const Call& call) {
     const BatchReader read(call);
-    const Edge edge = edge_called(call.text(7));
+    const Edge edge = edge_called("csr.fusedmm", call.text(7));
     with_real_type(call, "C", call.array(2), [&](auto value) {
       with_pattern_type(call, 0, [&](auto index) {
         using S = decltype(value);

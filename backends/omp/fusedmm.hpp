@@ -8,12 +8,24 @@
 #pragma once
 
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "sddmm.hpp"
 
 namespace wl {
 
 enum class Edge { identity, sigmoid, softmax };
+
+inline Edge edge_called(const std::string& operation, const std::string& name) {
+  if (name == "identity")
+    return Edge::identity;
+  if (name == "sigmoid")
+    return Edge::sigmoid;
+  if (name == "softmax")
+    return Edge::softmax;
+  throw std::invalid_argument(operation + ": no edge function is called " + name);
+}
 
 // Products that are in flight: with 128 columns their rows of B fit in the first-level cache, so
 // that D is read from there if it is B.

@@ -91,6 +91,14 @@ public:
     return values<S>(at, count, Extent{entries});
   }
 
+  // Blocks, or nothing where the argument is None.
+  template <class S>
+  Batch<S> optional_blocks(int at, Extent& count, Extent rows, Extent columns) const {
+    if (call_.argument(at) == Py_None)
+      return {nullptr, 0, 0};
+    return blocks<S>(at, count, rows, columns);
+  }
+
 private:
   const Call& call_;
 
@@ -161,6 +169,11 @@ struct PatternArgument {
     if (!plan->is_of(m, nnz))
       call.fail(call.name(at), "was made for another pattern");
     return plan;
+  }
+
+  // Numbers of the same type, one for each entry, in the argument at `at`.
+  static const I* array(const Call& call, int at, i64 size) {
+    return array(call, Object::borrow(call.argument(at)), call.name(at), size);
   }
 
 private:

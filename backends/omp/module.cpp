@@ -24,6 +24,7 @@ void add_pattern_plan_entries(PyObject* module);
 void add_spmm_entries(PyObject* module);
 void add_sddmm_entries(PyObject* module);
 void add_fusedmm_entries(PyObject* module);
+void add_fusedmm_backward_entries(PyObject* module);
 
 const Context* context_of(PyObject* executor) {
   static const Name name("_context");
@@ -142,6 +143,7 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_spmm_entries(module.ptr());
   wl::add_sddmm_entries(module.ptr());
   wl::add_fusedmm_entries(module.ptr());
+  wl::add_fusedmm_backward_entries(module.ptr());
   wl::add_format_entries(module.ptr());
   wl::add_structure_entries(module.ptr());
 }

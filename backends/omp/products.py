@@ -39,6 +39,14 @@ def _numbers(array: Array | None) -> Array | None:
     return array if array is None or array.dtype.kind != "V" else array.view(np.uint16)
 
 
+def _partition_of(on: Executor, A: Any, partition: str, width: int = 0) -> Any:
+    """Return the native partition of a pattern, made once; None if the pattern has none."""
+    return A._pattern.get(
+        _PARTITION.of_size(partition, width),
+        lambda: native().pattern_plan(on, A, partition, width),
+    )
+
+
 class _ByRows(Algorithm):
     """Rows or parts of them are assigned to threads; how, a subclass says."""
 
@@ -53,10 +61,7 @@ class _ByRows(Algorithm):
         return self._partitioned(on, A, 0)
 
     def _partitioned(self, on: Executor, A: Any, width: int) -> Partitioned:
-        partition = A._pattern.get(
-            _PARTITION.of_size(self.partition, width),
-            lambda: native().pattern_plan(on, A, self.partition, width),
-        )
+        partition = _partition_of(on, A, self.partition, width)
         if partition is None:
             raise Unsuited("panels need sorted rows, none of them very long; sort it with A.sort()")
         return Partitioned(partition, self.lanes)
@@ -228,6 +233,16 @@ def register(kernel: KernelTable) -> None:
     @kernel(operations.csr_sddmm)
     def csr_sddmm(executor: Executor, A: Any, *arguments: Any) -> None:
         multiply(executor, "sddmm", A, *arguments)
+
+    @kernel(operations.csr_fusedmm_backward)
+    def csr_fusedmm_backward(executor: Executor, A: Any, *arguments: Any) -> None:
+        *arrays, alpha, edge = arguments
+        transposed, order = A.transposed_pattern()
+        partitions = (_partition_of(executor, pattern, "balanced") for pattern in (A, transposed))
+        numbers = map(_numbers, arrays)
+        native().fusedmm_backward(
+            executor, A, *numbers, alpha, edge, transposed, order, *partitions
+        )
 
     @kernel(operations.csr_fusedmm)
     def csr_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:

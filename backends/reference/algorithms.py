@@ -9,7 +9,7 @@ from ...core.algorithm import Algorithm, AlgorithmTable, Facts, Plan, facts_of, 
 from ...core.executor import Executor
 from ...core.operations import matrix, products
 from .matrix import csr_spmv
-from .products import fusedmm, sddmm, spmm
+from .products import fusedmm, fusedmm_backward, sddmm, spmm
 from .table import kernel
 
 
@@ -66,3 +66,6 @@ def csr_sddmm(executor: Executor, A: Any, *arguments: Any) -> None:
 def csr_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:
     """Let f of the sampled products weigh the rows of D."""
     multiply(executor, "fusedmm", A, *arguments)
+
+
+kernel(products.csr_fusedmm_backward)(fusedmm_backward)

@@ -108,3 +108,49 @@ def fusedmm(
         s = s * s.dtype.type(alpha) * (1 if values is None else wide(values[b]))
         f = weights(edge, A.shape[0], row, s)
         E[b] = row_sums(A.shape[0], row, f[:, None] * wide(D[b])[A.indices])
+
+
+def derivative(edge: str, rows: int, row: Array, f: Array, t: Array) -> Array:
+    """Return the derivative of an edge function, which gave ``f``, in the direction ``t``."""
+    if edge == "softmax":
+        return f * (t - row_sums(rows, row, f * t)[row])
+    return f * (1 - f) * t if edge == "sigmoid" else t
+
+
+def fusedmm_backward(
+    executor: Executor,
+    A: Any,
+    values: Array | None,
+    C: Array,
+    B: Array,
+    D: Array,
+    G: Array,
+    of_values: Array | None,
+    of_C: Array | None,
+    of_B: Array | None,
+    of_D: Array | None,
+    alpha: float,
+    edge: str,
+) -> None:
+    """Follow the chain rule from the last product back to the first one."""
+    (m, n), row, column = A.shape, majors(A.indptr), A.indices
+    by_column = np.argsort(column, kind="stable")
+
+    def column_sums(entries: Array) -> Array:
+        return row_sums(n, column[by_column], entries[by_column])
+
+    for b in range(C.shape[0]):
+        q = dots(A, row, C[b], B[b])
+        q = q * q.dtype.type(alpha)
+        factor = q.dtype.type(1) if values is None else wide(values[b])
+        f = weights(edge, m, row, q * factor)
+        of_s = derivative(edge, m, row, f, dots(A, row, G[b], D[b]))
+        of_dots = of_s * factor * q.dtype.type(alpha)
+        if of_values is not None:
+            of_values[b] = of_s * q
+        if of_C is not None:
+            of_C[b] = row_sums(m, row, of_dots[:, None] * wide(B[b])[column])
+        if of_B is not None:
+            of_B[b] = column_sums(of_dots[:, None] * wide(C[b])[row])
+        if of_D is not None:
+            of_D[b] = column_sums(f[:, None] * wide(G[b])[row])

@@ -41,6 +41,25 @@ def _fusedmm_cost(
     return Cost(moved, 2 * A.nnz * C.shape[0] * (C.shape[2] + D.shape[2]))
 
 
+def _backward_cost(
+    A: Any,
+    values: Any,
+    C: Any,
+    B: Any,
+    D: Any,
+    G: Any,
+    of_values: Any,
+    of_C: Any,
+    of_B: Any,
+    of_D: Any,
+    alpha: float,
+    edge: str,
+) -> Cost:
+    arrays = (values, C, B, D, G, of_values, of_C, of_B, of_D)
+    moved = 2 * _pattern_bytes(A) + sum(x.nbytes for x in arrays if x is not None)
+    return Cost(moved, 2 * A.nnz * C.shape[0] * (3 * C.shape[2] + 2 * D.shape[2]))
+
+
 csr_spmm = declare(
     "csr.spmm",
     "A: in Csr[m,n], values: in T[b,nnz], B: in T[b,n,k], C: inout T[b,m,k], alpha: T, beta: T, "
@@ -67,5 +86,16 @@ csr_fusedmm = declare(
     "E_i = sum_j f(alpha <C_i, B_j> values_ij) D_j over the pattern of A; f is identity, sigmoid, "
     "or softmax over the entries of the row; values may be None for 1",
     cost=_fusedmm_cost,
+    dtypes=REAL,
+)
+
+csr_fusedmm_backward = declare(
+    "csr.fusedmm_backward",
+    "A: in Csr[m,n], values: in T[b,nnz], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], "
+    "G: in T[b,m,p], of_values: out T[b,nnz], of_C: out T[b,m,k], of_B: out T[b,n,k], "
+    "of_D: out T[b,n,p], alpha: T, edge: str",
+    "of_X is the gradient of <G, E>, E of csr.fusedmm, for X = values, C, B, D; what is None is "
+    "not computed, and values may be None for 1",
+    cost=_backward_cost,
     dtypes=REAL,
 )

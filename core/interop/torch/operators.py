@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from ...executor import Array
-from ...formats import Csr
 from ...operations import products as operations
-from .memory import for_kernels, native_of
+from .blocks import run
+from .gradients import fusedmm_gradients, has_kernel
+from .memory import for_kernels
 from .patterns import matrix_of, transposed_of
 from .register import LIBRARY, define
 from .segments import (
@@ -30,46 +29,13 @@ from .segments import (
     softmax_derivative,
 )
 
-# ---- kernels on tensors of any leading axes
-
-
-def _run(operation: Any, A: Csr, tensors: list[tuple[Tensor | None, int]], *scalars: Any) -> None:
-    """Run a kernel on tensors, each with how many axes of it are not those of the batch."""
-    on = A.executor
-    if on.xp is np and all(t is None or t.dim() == axes for t, axes in tensors):
-        # NumPy adds an axis in a tenth of the time that PyTorch takes.
-        blocks = [
-            None if t is None else native_of(on, for_kernels(t, axes))[None] for t, axes in tensors
-        ]
-        on.run(operation, A, *blocks, *scalars)
-        return
-    for batch in _batches(tensors):
-        arrays: list[Array | None] = [
-            None if t is None else native_of(A.executor, for_kernels(t, axes))
-            for t, (_, axes) in zip(batch, tensors, strict=True)
-        ]
-        A.executor.run(operation, A, *arrays, *scalars)
-
-
-def _batches(tensors: list[tuple[Tensor | None, int]]) -> list[list[Tensor | None]]:
-    """Return the operands with one leading axis: in one piece where strides allow it."""
-    leading = next(t.dim() - axes for t, axes in tensors if t is not None)
-    if leading == 1:
-        return [[t for t, _ in tensors]]
-    if leading == 0:
-        return [[None if t is None else t[None] for t, _ in tensors]]
-    try:
-        return [[None if t is None else t.view(-1, *t.shape[-axes:]) for t, axes in tensors]]
-    except RuntimeError:  # blocks that are not at equal distances
-        count = next(t.shape[0] for t, _ in tensors if t is not None)
-        parts = ([(None if t is None else t[i], axes) for t, axes in tensors] for i in range(count))
-        return [batch for part in parts for batch in _batches(part)]
+# ---- kernels
 
 
 def _spmm_kernel(indptr: Tensor, indices: Tensor, values: Tensor, B: Tensor, kernel: str) -> Tensor:
     A = matrix_of(indptr, indices, B.shape[-2])
     out = _spmm_fake(indptr, indices, values, B, kernel)
-    _run(operations.csr_spmm, A, [(values, 1), (B, 2), (out, 2)], 1.0, 0.0, kernel)
+    run(operations.csr_spmm, A, [(values, 1), (B, 2), (out, 2)], 1.0, 0.0, kernel)
     return out
 
 
@@ -79,14 +45,14 @@ def _transposed_kernel(
     transposed, order = transposed_of(matrix_of(indptr, indices, columns))
     values = values.index_select(-1, order)
     out = _transposed_fake(indptr, indices, values, B, columns, kernel)
-    _run(operations.csr_spmm, transposed, [(values, 1), (B, 2), (out, 2)], 1.0, 0.0, kernel)
+    run(operations.csr_spmm, transposed, [(values, 1), (B, 2), (out, 2)], 1.0, 0.0, kernel)
     return out
 
 
 def _sddmm_kernel(indptr: Tensor, indices: Tensor, C: Tensor, B: Tensor, kernel: str) -> Tensor:
     A = matrix_of(indptr, indices, B.shape[-2])
     out = _sddmm_fake(indptr, indices, C, B, kernel)
-    _run(operations.csr_sddmm, A, [(None, 1), (C, 2), (B, 2), (out, 1)], 1.0, 0.0, kernel)
+    run(operations.csr_sddmm, A, [(None, 1), (C, 2), (B, 2), (out, 1)], 1.0, 0.0, kernel)
     return out
 
 
@@ -104,7 +70,7 @@ def _fusedmm_kernel(
     A = matrix_of(indptr, indices, B.shape[-2])
     out = _fusedmm_fake(indptr, indices, values, C, B, D, edge, alpha, kernel)
     operands = [(values, 1), (C, 2), (B, 2), (D, 2), (out, 2)]
-    _run(operations.csr_fusedmm, A, operands, alpha, edge, kernel)
+    run(operations.csr_fusedmm, A, operands, alpha, edge, kernel)
     return out
 
 
@@ -273,6 +239,8 @@ def _fusedmm_backward(
     inputs: Any, needs: Any, out: Tensor | None, gradient: Tensor
 ) -> tuple[Any, ...]:
     narrow = inputs[3].dtype
+    if has_kernel(gradient):
+        return fusedmm_gradients(inputs, needs, gradient)
     if narrow.itemsize < 4 and gradient.device.type == "cpu":
         # Scores, weights and their gradients in float32: rounded to 16 bits, they are what made
         # gradients 2 to 3 times less accurate than those of PyTorch's dense attention. The host's
@@ -373,7 +341,7 @@ def _spmm_into(
     A = matrix_of(indptr, indices, B.shape[-2])
     shared = out.untyped_storage()._cdata in {t.untyped_storage()._cdata for t in (values, B)}
     written = out.clone() if shared else for_kernels(out, 2)
-    _run(operations.csr_spmm, A, [(values, 1), (B, 2), (written, 2)], alpha, beta, kernel)
+    run(operations.csr_spmm, A, [(values, 1), (B, 2), (written, 2)], alpha, beta, kernel)
     if written is not out:
         out.copy_(written)
 

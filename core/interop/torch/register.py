@@ -136,24 +136,29 @@ def _saved(ctx: Any) -> tuple[list[Any], Tensor]:
 
 def _batching(op: Any) -> Callable[..., tuple[Tensor, int]]:
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Tensor, int]:
-        dense = []
-        for arg, dim in zip(args, in_dims, strict=True):
-            if not isinstance(arg, Tensor):
-                dense.append(arg)
-            elif not arg.is_floating_point():
-                if dim is not None:
-                    raise UnsupportedOperation(
-                        "vmap over patterns: the rows of a batch share one pattern; put graphs of "
-                        "different patterns on the diagonal of one"
-                    )
-                dense.append(arg)
-            elif dim is None:
-                dense.append(arg.expand(info.batch_size, *arg.shape))
-            else:
-                dense.append(arg.movedim(dim, 0))
-        return op(*dense), 0
+        return op(*with_leading_axis(info, in_dims, args)), 0
 
     return vmap
+
+
+def with_leading_axis(info: Any, in_dims: tuple[int | None, ...], args: Any) -> list[Any]:
+    """Return arguments under ``vmap`` with its axis in front of all floating-point tensors."""
+    dense = []
+    for arg, dim in zip(args, in_dims, strict=True):
+        if not isinstance(arg, Tensor):
+            dense.append(arg)
+        elif not arg.is_floating_point():
+            if dim is not None:
+                raise UnsupportedOperation(
+                    "vmap over patterns: the rows of a batch share one pattern; put graphs of "
+                    "different patterns on the diagonal of one"
+                )
+            dense.append(arg)
+        elif dim is None:
+            dense.append(arg.expand(info.batch_size, *arg.shape))
+        else:
+            dense.append(arg.movedim(dim, 0))
+    return dense
 
 
 def _lowering(op: Any, device: str) -> Callable[..., Tensor]:

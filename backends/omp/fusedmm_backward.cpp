@@ -1,0 +1,96 @@
+// The entry of csr.fusedmm_backward.
+#include "fusedmm_backward.hpp"
+
+#include "ml.hpp"
+
+namespace wl {
+
+namespace {
+
+// Numbers that are kept between calls; larger patterns take new memory, which is little beside what
+// is computed with it.
+constexpr i64 kKeptNumbers = i64(1) << 22;
+
+struct fusedmm_backward_entry {
+  static constexpr const char* operation = "csr.fusedmm_backward";
+  static constexpr const char* symbol = "fusedmm_backward";
+  static constexpr const char* names[] = {
+      "A",    "values", "C",     "B",    "D",          "G",     "of_values", "of_C",
+      "of_B", "of_D",   "alpha", "edge", "transposed", "order", "by_rows",   "by_columns"};
+  static Object run(const Call& call) {
+    const BatchReader read(call);
+    const Edge edge = edge_called("csr.fusedmm_backward", call.text(11));
+    with_real_type(call, "C", call.array(2), [&](auto value) {
+      with_pattern_type(call, 0, [&](auto index) {
+        using S = decltype(value);
+        using I = decltype(index);
+        using T = computed_t<S>;
+        const PatternArgument<I> A(call, 0), transposed(call, 12);
+        const auto by_rows = A.plan(call, 14), by_columns = transposed.plan(call, 15);
+        const i64 nnz = A.nnz;
+        const I* const order = PatternArgument<I>::array(call, 13, nnz);
+        Extent count, m{A.m}, n{A.n}, k, p;
+        const Batch<const S> C = read.blocks<const S>(2, count, m, k);
+        const Batch<const S> B = read.blocks<const S>(3, count, n, k);
+        const Batch<const S> D = read.blocks<const S>(4, count, n, p);
+        const Batch<const S> G = read.blocks<const S>(5, count, m, p);
+        const Batch<const S> values = read.optional_values<const S>(1, count, nnz);
+        const Batch<S> of_values = read.optional_values<S>(6, count, nnz);
+        const Batch<S> of_C = read.optional_blocks<S>(7, count, m, k);
+        const Batch<S> of_B = read.optional_blocks<S>(8, count, n, k);
+        const Batch<S> of_D = read.optional_blocks<S>(9, count, n, p);
+        const T alpha = call.scalar<T>(10);
+        const i64 blocks = count, inner = k, outer = p;
+        const i64 products = 3 * inner + 2 * outer;
+        call.submit(nnz * products * blocks, [=](int threads) {
+          Huge<T> fresh;
+          T* kept = nullptr;
+          if (2 * nnz > kKeptNumbers) {
+            fresh = Huge<T>(static_cast<std::size_t>(2 * nnz));
+            kept = fresh.data();
+          } else {
+            kept = workspace<T>(2, 2 * nnz);
+          }
+          const auto part = [](const auto& batch, i64 i) {
+            return batch.data ? batch[i] : decltype(batch[i]){nullptr, 0};
+          };
+          for (i64 i = 0; i < blocks; ++i) {
+            const FusedmmBackward<S, I> o{A.m,
+                                          A.n,
+                                          inner,
+                                          outer,
+                                          A.indptr,
+                                          A.indices,
+                                          transposed.indptr,
+                                          transposed.indices,
+                                          order,
+                                          part(values, i).data,
+                                          C[i],
+                                          B[i],
+                                          D[i],
+                                          G[i],
+                                          part(of_values, i).data,
+                                          part(of_C, i),
+                                          part(of_B, i),
+                                          part(of_D, i),
+                                          alpha,
+                                          edge,
+                                          by_rows.get(),
+                                          by_columns.get()};
+            FusedmmGradients<S, I>(o, kept, threads_for(nnz, products, threads)).run();
+          }
+        });
+      });
+    });
+    return none_object();
+  }
+};
+
+} // namespace
+
+void add_fusedmm_backward_entries(PyObject* module) {
+  static PyMethodDef methods[] = {method<fusedmm_backward_entry>(), {nullptr, nullptr, 0, nullptr}};
+  add_methods(module, methods);
+}
+
+} // namespace wl

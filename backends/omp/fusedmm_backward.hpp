@@ -1,0 +1,321 @@
+// The gradients of E_i = sum_j f(s_ij) D_j, s_ij = alpha <C_i, B_j> [values_ij], in two passes.
+//
+// The first goes by rows: the scores and the weights' gradients <G_i, D_j> of a row are sampled
+// together, f and its derivative are taken while they are in the first-level cache, and the row of
+// C's gradient is added up from rows of B that are there too. Two numbers an entry are stored for
+// the second pass, which goes by columns and adds up the gradients of B and D. So no thread writes
+// where another one does, and sums have one order.
+//
+// Sampling again in the second pass, as GPUs do (Dao 2023, FlashAttention-2), would cost two more
+// products of an entry; here two numbers are cheap, since blocks come one after the other and use
+// the same memory.
+#pragma once
+
+#include "fusedmm.hpp"
+
+namespace wl {
+
+template <class S, class I>
+struct FusedmmBackward {
+  using T = computed_t<S>;
+  i64 m, n, k, p;
+  const I *indptr, *indices;
+  const I *column_ptr, *rows, *order; // the transpose, and where its entries are
+  const S* values;                    // nullptr where only the pattern counts
+  mat<const S> C, B, D, G;
+  S* of_values; // gradients: nullptr where nobody asks
+  mat<S> of_C, of_B, of_D;
+  T alpha;
+  Edge edge;
+  const PatternPlan *by_rows, *by_columns;
+
+  bool derives_scores() const { return of_values || of_C.data || of_B.data; }
+};
+
+// What the softmax of a row and its derivative need of the whole row: the largest score, and the
+// sums of the exponentials relative to it and of these times the weights' gradients.
+template <class T>
+struct SoftmaxRow {
+  T largest, total, product;
+
+  T base() const { return largest == -std::numeric_limits<T>::infinity() ? T(0) : largest; }
+
+  // Of two parts of a row.
+  SoftmaxRow merged(const SoftmaxRow& other) const {
+    const T common = std::max(largest, other.largest);
+    const auto factor = [=](T from) {
+      return from == common ? T(1) : RowSum<T>::exp(from - common);
+    };
+    const T mine = factor(largest), its = factor(other.largest);
+    return {common, mine * total + its * other.total, mine * product + its * other.product};
+  }
+};
+
+// The entries of a row, or of a part of it, while they are worked on.
+template <class T>
+struct RowEntries {
+  i64 count;
+  T *dots, *s, *d; // <C_i, B_j>; scores, then weights; the weights' gradients, then the scores'
+
+  static i64 whole_registers(i64 count) {
+    constexpr i64 L = kLanesOf<T>;
+    return (count + L - 1) / L * L;
+  }
+
+  // Makes exponentials of the scores, and returns what comes to the row.
+  SoftmaxRow<T> exponentials() const {
+    constexpr int L = kLanesOf<T>;
+    T largest = s[0];
+    for (i64 e = 1; e < count; ++e)
+      largest = s[e] > largest ? s[e] : largest;
+    SoftmaxRow<T> row{largest, T(0), T(0)};
+    powers(row.base());
+    wide<T> total{}, product{};
+    i64 e = 0;
+    for (; e + L <= count; e += L) {
+      const wide<T> power = load<T>(s + e);
+      total += power;
+      product += power * load<T>(d + e);
+    }
+    row.total = sum_of<T, L>(total);
+    row.product = sum_of<T, L>(product);
+    for (; e < count; ++e) {
+      row.total += s[e];
+      row.product += s[e] * d[e];
+    }
+    return row;
+  }
+
+  // Lanes beyond the last entry are those of the row's own memory.
+  void powers(T base) const {
+    constexpr int L = kLanesOf<T>;
+    for (i64 e = 0; e < count; e += L)
+      save<T>(s + e, exp_of<T, L>(load<T>(s + e) - base));
+  }
+
+  void softmax_gradient(const SoftmaxRow<T>& row) const {
+    const T share = T(1) / row.total, mean = row.product * share;
+    for (i64 e = 0; e < count; ++e) {
+      s[e] *= share;
+      d[e] = s[e] * (d[e] - mean);
+    }
+  }
+
+  void sigmoid_gradient() const {
+    constexpr int L = kLanesOf<T>;
+    for (i64 e = 0; e < count; e += L) {
+      const wide<T> x = load<T>(s + e), zero{};
+      const wide<T> small = exp_of<T, L>(x < zero ? x : -x);
+      save<T>(s + e, (x < zero ? small : zero + T(1)) / (small + T(1)));
+    }
+    for (i64 e = 0; e < count; ++e)
+      d[e] = d[e] * s[e] * (T(1) - s[e]);
+  }
+};
+
+template <class T, class I>
+using AllDots = void (*)(const T* row, i64 registers, const Operand<T>& with, const I* indices,
+                         i64 count, T* sums);
+
+// One function for each number of registers: the products of C and B, and those of G and D, may
+// have different ones.
+template <class T, class I>
+AllDots<T, I> all_dots_of(i64 registers) {
+  AllDots<T, I> found = nullptr;
+  with_registers(registers, [&](auto held) {
+    found = [](const T* row, i64 registers, const Operand<T>& with, const I* indices, i64 count,
+               T* sums) {
+      HeldRow<T, decltype(held)::value>(row, registers).all_dots(with, indices, count, sums);
+    };
+  });
+  return found;
+}
+
+template <class S, class I>
+class FusedmmGradients {
+  using T = computed_t<S>;
+  static constexpr i64 L = kLanesOf<T>;
+  // Weights that are gathered at a time in the second pass.
+  static constexpr i64 kGathered = 256;
+
+  const FusedmmBackward<S, I>& o_;
+  const int threads_;
+  const Operand<T> C_, B_, D_, G_;
+  const i64 inner_, outer_; // registers of a row of C and B, of D and G
+  T *weights_, *scores_;    // of all entries: f(s), and alpha times the gradient of <C_i, B_j>
+
+public:
+  // `kept` has two numbers for each entry.
+  FusedmmGradients(const FusedmmBackward<S, I>& o, T* kept, int threads)
+      : o_(o), threads_(threads), C_(operand(o.C, o.m, o.k, 0)), B_(operand(o.B, o.n, o.k, 1)),
+        D_(operand(o.D, o.n, o.p, 3)), G_(operand(o.G, o.m, o.p, 6)), inner_((o.k + L - 1) / L),
+        outer_((o.p + L - 1) / L), weights_(kept), scores_(kept + o.by_rows->entries) {}
+
+  void run() {
+    go_by_rows();
+    if (o_.of_B.data || o_.of_D.data)
+      go_by_columns();
+  }
+
+private:
+  Operand<T> operand(const mat<const S>& from, i64 rows, i64 columns, int buffer) const {
+    return whole_registers<T>(from, rows, columns, o_.by_rows->entries, buffer, threads_);
+  }
+
+  void go_by_rows() {
+    const PatternPlan& plan = *o_.by_rows;
+    const auto inner_dots = all_dots_of<T, I>(inner_), outer_dots = all_dots_of<T, I>(outer_);
+    const i64 width = inner_ * L, pitch = width + std::max(L, i64(4));
+    // Of a part of a row that is cut: its sum of C's gradient, and what it knows of the softmax.
+    T* const slots = workspace<T>(4, plan.slots * pitch);
+    const auto known = [=](i64 slot) {
+      return reinterpret_cast<SoftmaxRow<T>*>(slots + slot * pitch + width);
+    };
+
+    const auto sample = [&](i64 row, i64 begin, i64 end) {
+      const i64 length = RowEntries<T>::whole_registers(end - begin);
+      T* const memory = workspace<T>(7, 3 * length);
+      const RowEntries<T> entries{end - begin, memory, memory + length, memory + 2 * length};
+      inner_dots(C_.row(row), inner_, B_, o_.indices + begin, entries.count, entries.dots);
+      if (o_.derives_scores())
+        outer_dots(G_.row(row), outer_, D_, o_.indices + begin, entries.count, entries.d);
+      else
+        std::fill_n(entries.d, entries.count, T(0));
+      for (i64 e = 0; e < entries.count; ++e)
+        entries.s[e] = o_.alpha * entries.dots[e];
+      if (o_.values)
+        for (i64 e = 0; e < entries.count; ++e)
+          entries.s[e] *= static_cast<T>(widen(o_.values[begin + e]));
+      std::fill_n(entries.s + entries.count, length - entries.count, T(0));
+      return entries;
+    };
+
+    const bool cut = plan.slots > 0 && o_.edge == Edge::softmax;
+    if (cut) {
+      plan.for_parts(threads_, [&](const Part& part) {
+        if (part.slot >= 0)
+          *known(part.slot) = sample(part.first, part.begin, part.end).exponentials();
+      });
+      for (const LongRow& row : plan.long_rows) {
+        SoftmaxRow<T> whole = *known(row.first_slot);
+        for (i64 slot = row.first_slot + 1; slot < row.last_slot; ++slot)
+          whole = whole.merged(*known(slot));
+        for (i64 slot = row.first_slot; slot < row.last_slot; ++slot)
+          *known(slot) = whole;
+      }
+    }
+
+    plan.for_parts(threads_, [&](const Part& part) {
+      T* const sum = part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, width);
+      plan.for_segments(
+          part, o_.indptr,
+          [&](i64 row, i64 begin, i64 end) {
+            if (begin == end) {
+              if (o_.of_C.data)
+                finish(nullptr, o_.k, &o_.of_C(row, 0));
+              return;
+            }
+            const RowEntries<T> entries = sample(row, begin, end);
+            derive(entries, part.slot >= 0 ? known(part.slot) : nullptr);
+            store(entries, begin);
+            if (!o_.of_C.data)
+              return;
+            std::fill_n(sum, width, T(0));
+            add_rows<8>(B_, o_.indices + begin, entries.d, entries.count, i64(0), width, sum);
+            if (part.slot < 0)
+              finish(sum, o_.k, &o_.of_C(row, 0));
+          },
+          [](i64, i64) {});
+    });
+    if (o_.of_C.data)
+      for (const LongRow& row : plan.long_rows)
+        finish_long(row, slots, pitch, o_.k, o_.of_C);
+  }
+
+  // Turns scores into weights and the gradients of the weights into those of the scores.
+  void derive(const RowEntries<T>& entries, const SoftmaxRow<T>* known) const {
+    if (o_.edge == Edge::sigmoid) {
+      entries.sigmoid_gradient();
+    } else if (o_.edge == Edge::softmax) {
+      if (known)
+        entries.powers(known->base());
+      entries.softmax_gradient(known ? *known : entries.exponentials());
+    }
+  }
+
+  // Leaves in `d` what rows of B are multiplied by.
+  void store(const RowEntries<T>& entries, i64 begin) const {
+    if (o_.of_D.data)
+      std::copy_n(entries.s, entries.count, weights_ + begin);
+    if (!o_.derives_scores())
+      return;
+    for (i64 e = 0; e < entries.count; ++e)
+      entries.d[e] *= o_.alpha;
+    if (o_.of_values)
+      for (i64 e = 0; e < entries.count; ++e)
+        narrow(entries.d[e] * entries.dots[e], o_.of_values[begin + e]);
+    if (o_.values)
+      for (i64 e = 0; e < entries.count; ++e)
+        entries.d[e] *= static_cast<T>(widen(o_.values[begin + e]));
+    if (o_.of_B.data)
+      std::copy_n(entries.d, entries.count, scores_ + begin);
+  }
+
+  void go_by_columns() {
+    const PatternPlan& plan = *o_.by_columns;
+    const i64 of_B = o_.of_B.data ? inner_ * L : 0, of_D = o_.of_D.data ? outer_ * L : 0;
+    const i64 pitch = of_B + of_D;
+    T* const slots = workspace<T>(4, plan.slots * pitch);
+    const auto add = [&](const Operand<T>& with, const T* of_entries, i64 begin, i64 end, i64 width,
+                         T* sum) {
+      for (i64 from = begin; from < end; from += kGathered) {
+        const i64 count = std::min(kGathered, end - from);
+        T gathered[kGathered];
+        for (i64 e = 0; e < count; ++e)
+          gathered[e] = of_entries[o_.order[from + e]];
+        add_rows<8>(with, o_.rows + from, gathered, count, i64(0), width, sum);
+      }
+    };
+    plan.for_parts(threads_, [&](const Part& part) {
+      T* const sum = part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, pitch);
+      plan.for_segments(
+          part, o_.column_ptr,
+          [&](i64 column, i64 begin, i64 end) {
+            std::fill_n(sum, pitch, T(0));
+            if (of_B)
+              add(C_, scores_, begin, end, of_B, sum);
+            if (of_D)
+              add(G_, weights_, begin, end, of_D, sum + of_B);
+            if (part.slot >= 0)
+              return;
+            if (of_B)
+              finish(sum, o_.k, &o_.of_B(column, 0));
+            if (of_D)
+              finish(sum + of_B, o_.p, &o_.of_D(column, 0));
+          },
+          [](i64, i64) {});
+    });
+    for (const LongRow& column : plan.long_rows) {
+      if (of_B)
+        finish_long(column, slots, pitch, o_.k, o_.of_B);
+      if (of_D)
+        finish_long(column, slots + of_B, pitch, o_.p, o_.of_D);
+    }
+  }
+
+  // Stores a sum; without one, zeros.
+  static void finish(const T* sum, i64 columns, S* to) {
+    for (i64 j = 0; j < columns; ++j)
+      narrow(sum ? sum[j] : T(0), to[j]);
+  }
+
+  static void finish_long(const LongRow& cut, T* slots, i64 pitch, i64 columns, const mat<S>& to) {
+    T* const sum = slots + cut.first_slot * pitch;
+    for (i64 slot = cut.first_slot + 1; slot < cut.last_slot; ++slot)
+      for (i64 j = 0; j < columns; ++j)
+        sum[j] += slots[slot * pitch + j];
+    finish(sum, columns, &to(cut.row, 0));
+  }
+};
+
+} // namespace wl
