@@ -89,31 +89,56 @@ struct RowSum {
   }
 };
 
-// sum += weights_e D[indices_e], R registers at a time.
+// sum += weights_e D[indices_e], R registers at a time, and few of them in as many independent sums
+// as hide the latency of an addition.
 template <int R, class T, class I>
 inline void add_rows(const Operand<T>& D, const I* indices, const T* weights, i64 count, i64 from,
                      i64 width, T* sum) {
   constexpr int L = kLanesOf<T>;
+  constexpr int U = R >= 4 ? 1 : R == 2 ? 2 : 4;
   for (; from + R * L <= width; from += R * L) {
-    wide<T> part[R];
+    wide<T> part[U][R] = {};
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
-      part[r] = load<T>(sum + from + r * L);
-    for (i64 e = 0; e < count; ++e) {
+      part[0][r] = load<T>(sum + from + r * L);
+    const auto add = [&](i64 e, wide<T>(&to)[R]) {
       const T* const d = D.row(indices[e]) + from;
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r)
-        part[r] += weights[e] * load<T>(d + r * L);
-    }
+        to[r] += weights[e] * load<T>(d + r * L);
+    };
+    i64 e = 0;
+    for (; e + U <= count; e += U)
+#pragma GCC unroll 4
+      for (int u = 0; u < U; ++u)
+        add(e + u, part[u]);
+    if constexpr (U > 1)
+      for (; e < count; ++e)
+        add(e, part[0]);
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
-      save<T>(sum + from + r * L, part[r]);
+    for (int r = 0; r < R; ++r) {
+      for (int u = 1; u < U; ++u)
+        part[0][r] += part[u][r];
+      save<T>(sum + from + r * L, part[0][r]);
+    }
   }
   if constexpr (R > 1)
     add_rows<R / 2>(D, indices, weights, count, from, width, sum);
 }
 
-// Turns the products of a chunk into weights.
+// The largest of `count` > 0 scores, behind which minus infinities fill a register.
+template <class T>
+inline T largest_score(const T* s, i64 count) {
+  constexpr int L = kLanesOf<T>;
+  wide<T> largest = load<T>(s);
+  for (i64 e = L; e < count; e += L) {
+    const wide<T> next = load<T>(s + e);
+    largest = next > largest ? next : largest;
+  }
+  return largest_of<T, L>(largest);
+}
+
+// Turns the products of a chunk into weights. Behind them minus infinities fill a register.
 template <class T>
 inline void weigh(Edge edge, i64 count, T* s, i64 width, const RowSum<T>& row) {
   constexpr int L = kLanesOf<T>;
@@ -124,15 +149,15 @@ inline void weigh(Edge edge, i64 count, T* s, i64 width, const RowSum<T>& row) {
       save<T>(s + e, (x < zero ? small : zero + T(1)) / (small + T(1)));
     }
   } else if (edge == Edge::softmax) {
-    T largest = s[0];
-    for (i64 e = 1; e < count; ++e)
-      largest = s[e] > largest ? s[e] : largest;
-    row.raise(width, largest);
+    row.raise(width, largest_score(s, count));
     const T base = row.base();
-    for (i64 e = 0; e < count; e += L)
-      save<T>(s + e, exp_of<T, L>(load<T>(s + e) - base));
-    for (i64 e = 0; e < count; ++e)
-      *row.total += s[e];
+    wide<T> total{};
+    for (i64 e = 0; e < count; e += L) {
+      const wide<T> power = exp_of<T, L>(load<T>(s + e) - base);
+      total += power;
+      save<T>(s + e, power);
+    }
+    *row.total += sum_of<T, L>(total);
   }
 }
 
@@ -182,7 +207,7 @@ void fusedmm(const Fusedmm<S, I>& o, int threads) {
               if (o.values)
                 for (i64 e = 0; e < count; ++e)
                   s[e] *= static_cast<T>(widen(o.values[from + e]));
-              std::fill_n(s + count, L, T(0));
+              std::fill_n(s + count, L, -std::numeric_limits<T>::infinity());
               weigh(o.edge, count, s, width, sum);
               add_rows<8>(D, o.indices + from, s, count, i64(0), width, sum.sum);
             }

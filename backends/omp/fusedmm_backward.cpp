@@ -44,13 +44,10 @@ struct fusedmm_backward_entry {
         const i64 products = 3 * inner + 2 * outer;
         call.submit(nnz * products * blocks, [=](int threads) {
           Huge<T> fresh;
-          T* kept = nullptr;
-          if (2 * nnz > kKeptNumbers) {
+          if (2 * nnz > kKeptNumbers)
             fresh = Huge<T>(static_cast<std::size_t>(2 * nnz));
-            kept = fresh.data();
-          } else {
-            kept = workspace<T>(2, 2 * nnz);
-          }
+          T* const numbers = fresh.size() > 0 ? fresh.data() : workspace<T>(2, 2 * nnz);
+          auto* const kept = reinterpret_cast<Kept<T>*>(numbers);
           const auto part = [](const auto& batch, i64 i) {
             return batch.data ? batch[i] : decltype(batch[i]){nullptr, 0};
           };

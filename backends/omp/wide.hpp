@@ -74,6 +74,19 @@ inline T sum_of(wide<T, L> v) {
   }
 }
 
+// The largest lane, halves first. Of lanes that are NaN it may be any.
+template <class T, int L>
+inline T largest_of(wide<T, L> v) {
+  if constexpr (L == 1) {
+    return v[0];
+  } else {
+    wide<T, L / 2> low, high;
+    std::memcpy(&low, &v, sizeof(low));
+    std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof(low), sizeof(high));
+    return largest_of<T, L / 2>(low > high ? low : high);
+  }
+}
+
 namespace detail {
 
 // Of two vectors that hold sums of 2 D lanes each, side by side: the lower D lanes of all of them,
