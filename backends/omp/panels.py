@@ -63,8 +63,8 @@ SDDMM_CACHED_BYTES = 1 << 19
 FUSEDMM_PIECE = 16
 FUSEDMM_PANEL_BYTES = (1 << 18, 1 << 19)
 #: 2026-11-23, two threads of a Zen 4, aligned operands, time with panels by time without, identity
-#: and softmax. n = 16384, 64 columns, 4 entries a piece 2.55, 3.25, 10 1.53, 1.84, 16 1.46, 1.47, 20
-#: 1.21, 1.20; n = 4096, 128 columns, 10 1.24, 1.60, 16 1.02, 1.07, 26 0.93, 0.95, 51 0.84, 0.85;
+#: and softmax. n = 16384, 64 columns, 4 entries a piece 2.55, 3.25, 10 1.53, 1.84, 16 1.46, 1.47,
+#: 20 1.21, 1.20; n = 4096, 128 columns, 10 1.24, 1.60, 16 1.02, 1.07, 26 0.93, 0.95, 51 0.84, 0.85;
 #: R-MAT, 2^14 rows, 16 columns, 9 1.4 (softmax). The Granite Rapids gained with 10 of 128 columns
 #: (0.61): that is the least, for both.
 FUSEDMM_LEAST_PIECE_BYTES = 5000
