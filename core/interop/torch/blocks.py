@@ -9,17 +9,14 @@ from torch import Tensor
 
 from ...executor import Array
 from ...formats import Csr
-from .memory import for_kernels, native_of
+from .memory import for_kernels, native_of, numpy_of
 
 
 def run(operation: Any, A: Csr, tensors: list[tuple[Tensor | None, int]], *scalars: Any) -> None:
     """Run a kernel on tensors, each with how many axes of it are not those of the batch."""
     on = A.executor
-    if on.xp is np and all(t is None or t.dim() == axes for t, axes in tensors):
-        # NumPy adds an axis in a tenth of the time that PyTorch takes.
-        blocks = [
-            None if t is None else native_of(on, for_kernels(t, axes))[None] for t, axes in tensors
-        ]
+    blocks = _without_axes(tensors) if on.xp is np else None
+    if blocks is not None:
         on.run(operation, A, *blocks, *scalars)
         return
     for batch in _batches(tensors):
@@ -28,6 +25,21 @@ def run(operation: Any, A: Csr, tensors: list[tuple[Tensor | None, int]], *scala
             for t, (_, axes) in zip(batch, tensors, strict=True)
         ]
         A.executor.run(operation, A, *arrays, *scalars)
+
+
+def _without_axes(tensors: list[tuple[Tensor | None, int]]) -> list[Array | None] | None:
+    """Return tensors of the host without leading axes as batches of one, or None."""
+    blocks: list[Array | None] = []
+    for t, axes in tensors:
+        if t is None:
+            blocks.append(None)
+        elif t.dim() == axes and t.is_cpu:
+            # NumPy adds an axis in a tenth of the time that PyTorch takes.
+            made = for_kernels(t, axes)
+            blocks.append(numpy_of(made.detach() if made.requires_grad else made)[None])
+        else:
+            return None
+    return blocks
 
 
 def _batches(tensors: list[tuple[Tensor | None, int]]) -> list[list[Tensor | None]]:

@@ -314,14 +314,15 @@ def _check_out(out: Tensor, written: Tensor, shape: tuple[int, ...], *operands: 
 
 
 def _one_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
-    dtype = tensors[0].dtype
+    dtype, equal = tensors[0].dtype, True
     for tensor in tensors[1:]:
-        dtype = torch.promote_types(dtype, tensor.dtype)
+        if tensor.dtype is not dtype:
+            dtype, equal = torch.promote_types(dtype, tensor.dtype), False
     if not dtype.is_floating_point:
         raise UnsupportedDtype(
             f"tensors of {dtype} have no gradients here; convert them to floats, or use wl.spmm"
         )
-    return tuple(tensor.to(dtype) for tensor in tensors)
+    return tensors if equal else tuple(tensor.to(dtype) for tensor in tensors)
 
 
 def one_batch(**tensors: tuple[Tensor, int]) -> tuple[Tensor, ...]:

@@ -51,7 +51,7 @@ def tensor_of(array: Array) -> Tensor:
     if not isinstance(array, np.ndarray):
         tensor: Tensor = torch.from_dlpack(array)
         return tensor
-    if array.dtype.name == "bfloat16":
+    if array.dtype.kind == "V":  # bfloat16; the name of a dtype takes microseconds
         return torch.from_numpy(array.view(np.uint16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 

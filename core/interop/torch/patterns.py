@@ -56,7 +56,8 @@ class _Known(NamedTuple):
 
     @property
     def lost(self) -> bool:
-        return any(storage.expired() for storage in self.storages)
+        indptr, indices = self.storages
+        return indptr.expired() or indices.expired()
 
 
 _known: dict[tuple[Any, ...], _Known] = {}
@@ -190,22 +191,27 @@ def _of_one_size(tensor: Tensor) -> Tensor:
 
 def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
     """Return the pattern of a matrix in tensors that share its memory."""
-    indptr = _faked(_indptr_of(id(A)))
+    if torch.compiler.is_compiling():
+        indptr, indices = _indptr_of(id(A)), _indices_of(id(A))
+    else:
+        indptr, indices = map(_faked, _tensors_of(A))
     if indptr.device.type != device.type:
         raise ExecutorMismatch(
             f"the pattern lives on {A.executor.name} and a tensor on {device}; move one of them"
         )
-    return Pattern(indptr, _faked(_indices_of(id(A))), A.shape)
+    return Pattern(indptr, indices, A.shape)
 
 
 def value_tensor(A: Csr) -> Tensor:
     """Return the values of a matrix in a tensor that shares their memory."""
-    return _faked(_data_of(id(A), A._values_version))
+    if torch.compiler.is_compiling():
+        return _data_of(id(A), A._values_version)
+    return _faked(tensor_of(A.data))
 
 
 def _faked(tensor: Tensor) -> Tensor:
     """Return a tensor as an active FakeTensorMode of the user's wants it."""
-    if torch.compiler.is_compiling():
+    if torch._C._len_torch_dispatch_stack() == 0:
         return tensor
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.utils._python_dispatch import _get_current_dispatch_mode
