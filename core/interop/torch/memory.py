@@ -91,6 +91,8 @@ def borrowed(executor: Executor, tensor: Tensor) -> Array:
 
 def for_kernels(tensor: Tensor, axes: int) -> Tensor:
     """Return a tensor whose last axis has neighbours, and whose rows of one element rise."""
+    if tensor.is_contiguous():
+        return tensor
     if tensor.shape[-1] > 1:
         return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
     if axes > 1 and tensor.shape[-2] > 1 and tensor.stride(-2) < 1:
