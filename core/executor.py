@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -188,6 +188,22 @@ class Executor(ABC):
         if self._observer is not None:
             return self._observer(self, operation, kernel, arguments)
         return self.perform(operation, kernel, *arguments)
+
+    def compile_ahead(  # noqa: B027 - most executors compile nothing at run time
+        self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
+    ) -> None:
+        """Begin to compile what will soon run, where kernels are compiled at run time.
+
+        The default does nothing. Who is about to run many operations one after the other names
+        them, so that they are compiled side by side.
+
+        Parameters
+        ----------
+        operations : iterable of str
+            Names of operations, ``"csr.transpose"``, and of groups of them, ``"coarsen"``.
+        dtype, index : dtype
+            Those of values and of indices.
+        """
 
     def product(self, A: Any, x: Array, out: Array | None) -> Array | None:
         """Return the product of a matrix by rows and a vector in a vector, or None.

@@ -230,8 +230,10 @@ class Attempts:
         return result
 
     def _iterated(self, attempt: Attempt) -> Result:
+        kind = SOLVERS[attempt.method]
+        self.A.executor.compile_ahead(kind.loop_runs(), self.A.dtype)
         with borrowed_solver(
-            SOLVERS[attempt.method], self.A, attempt.M, **attempt.options, **self._stop(attempt)
+            kind, self.A, attempt.M, **attempt.options, **self._stop(attempt)
         ) as solver:
             result = solver.solve(self.b, self._start(), **self.watching)
         self.notes += [note for note in result.notes if note not in self.notes]

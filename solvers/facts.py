@@ -29,6 +29,9 @@ BALANCE = (0.9, 1.001)
 #: balanced: 31 % of those of a grid of 17^3 points.
 ELLIPTIC = 0.5
 
+#: What finding the facts runs.
+FACTS_RUN = ("csr.diagonal", "facts", "coarsen.balanced")
+
 
 @dataclass(frozen=True)
 class Facts:

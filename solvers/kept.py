@@ -19,7 +19,7 @@ from ..core.errors import WollemiError
 from ..core.formats import Matrix
 from ..core.linop import LinOp
 from ..core.settings import Settings
-from .facts import Facts, find_facts
+from .facts import FACTS_RUN, Facts, find_facts
 from .krylov import KrylovSolver
 from .preconditioners import Jacobi, Preconditioner
 from .preconditioners.names import parsed
@@ -170,6 +170,7 @@ def kept_with(A: Matrix) -> Kept:
 
 def facts_of(A: Matrix) -> Facts:
     """Return the facts about a square matrix; found once for its values."""
+    A.executor.compile_ahead(FACTS_RUN, A.dtype)
     kept = kept_with(A)
     if kept.facts is None:
         kept.facts = find_facts(A)

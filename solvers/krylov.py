@@ -44,6 +44,9 @@ Callback = Callable[[Any], Any]
 #: Where M may stand, among the names of ``side``.
 SIDES = ("right", "left")
 
+#: What every loop runs beside the steps of its method.
+LOOPS_RUN = ("status", "vector.fill", "vector.norm", "vector.largest")
+
 
 class KrylovSolver(LinOp, metaclass=Configurable):
     """The base of iterative solvers.
@@ -94,6 +97,11 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     #: What a code that steps halt with says of this method, where it is not its usual meaning.
     MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({})
 
+    @classmethod
+    def loop_runs(cls) -> tuple[str, ...]:
+        """Return the operations, and groups of them, that a loop runs."""
+        return (cls.__name__.lower(), *LOOPS_RUN)
+
     def __init__(
         self,
         A: Any,
@@ -133,6 +141,7 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         self.shape = self.A.shape
         self.executor = self.A.executor
         self.dtype = common_dtype(*(op.dtype for op in (self.A, self.M) if op is not None))
+        self.executor.compile_ahead(self.loop_runs(), self.dtype)
         self._workspaces: dict[tuple[str, int], list[Workspace]] = {}
 
     def _precision_for(self, *dtypes: Any) -> np.dtype[Any]:

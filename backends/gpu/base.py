@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,7 @@ from ...core.iteration import Iteration
 from ...core.links import shape_of_slots
 from ...core.operation import Operation
 from ..unified.wrappers import SimtKernel
-from . import launch
+from . import ahead, launch
 from .arguments import CODES, flatten, value_code
 from .bandwidth import bandwidth
 from .device import GpuDevice
@@ -102,6 +102,7 @@ class GpuExecutor(Executor):
         self.ordinal = device
         self._mine = _PerThread()
         self._properties: dict[str, Any] | None = None
+        self._compiled_ahead: set[tuple[Any, ...]] = set()
 
     @property
     @abstractmethod
@@ -422,6 +423,15 @@ class GpuExecutor(Executor):
         function = self.simt_function(kernel, dtype, index, stored, constants)
         flat = flatten(kernel.parameters, arguments, dtype)
         self.launch(function, blocks, flat, kernel.block)
+
+    def compile_ahead(
+        self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
+    ) -> None:
+        """Begin to compile what will soon run, in threads; what was named before is left alone."""
+        named = (*operations, np.dtype(dtype), np.dtype(index))
+        if named not in self._compiled_ahead:
+            self._compiled_ahead.add(named)
+            self.device.compile_ahead(ahead.of_operations(self.device, *named))
 
     def simt_function(
         self,

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, ClassVar
 
-from ..simt import kernels as simt
+from ...core.operation import Operation
 from ..unified import wrappers
 from ..unified.wrappers import SimtKernel
 from . import launch
+from .compile_threads import CompileThreads
 from .function import Function
+
+#: The name of a kernel, and what returns the text of its program.
+Program = tuple[str, Callable[[], str]]
 
 
 class GpuDevice:
     """A GPU with its loaded programs.
 
-    A program is the text of a group of kernels for given dtypes; it is compiled (or found on disk)
-    when one of them is first launched.
+    A program is the text of a kernel for given dtypes (or of a few that belong together). It is
+    compiled, or found on disk, when the kernel is first launched, or before that in threads by
+    :meth:`compile_ahead`.
     """
 
     #: The dialect of the kernels' text.
@@ -48,6 +53,7 @@ class GpuDevice:
         self._shared: dict[int, int] = {}
         self._resident: dict[tuple[int, int], int] = {}
         self._lock = threading.Lock()
+        self._threads = CompileThreads()
 
     @property
     def architecture(self) -> str:
@@ -63,7 +69,11 @@ class GpuDevice:
         """Return whether CUDA's calls of this thread mean this device."""
         return bool(self._current() == self.ordinal)
 
-    def load(self, source: str, name: str) -> Any:
+    def compile(self, source: str, name: str) -> bytes:
+        """Compile a program, or find it on disk."""
+        raise NotImplementedError
+
+    def load(self, code: bytes) -> Any:
         """Return a program as a module, whose ``get_function`` gives what can be launched."""
         raise NotImplementedError
 
@@ -90,51 +100,55 @@ class GpuDevice:
             key = hashlib.sha256(source.encode()).hexdigest()
             module = self._modules.get(key)
             if module is None:
-                module = self._modules[key] = self.load(source, symbol)
+                code = self._threads.result(symbol) or self.compile(source, symbol)
+                module = self._modules[key] = self.load(code)
             return self._functions.setdefault(symbol, Function(module.get_function(symbol)))
 
-    def map_function(self, operation: Any, value: str, index: str) -> Any:
-        """Return the kernel of a map operation."""
-        return self.function(
-            wrappers.map_symbol(operation, value, index),
-            lambda: wrappers.map_program(
-                self.dialect, operation.group, value, index, warp=self.warp
-            ),
-        )
+    def compile_ahead(self, programs: Iterable[Program]) -> None:
+        """Begin to compile programs that will soon be needed, in threads."""
+        for symbol, text in programs:
+            if symbol not in self._functions:
+                self._threads.begin(symbol, partial(self._compiled, symbol, text))
 
-    def half_function(self, operation: Any, half: str, value: str, index: str) -> Any:
+    def _compiled(self, symbol: str, text: Callable[[], str]) -> bytes:
+        return self.compile(text(), symbol)
+
+    def map_program(self, operation: Operation, value: str, index: str) -> Program:
+        """Return the program of the kernel of a map operation."""
+        text = partial(
+            wrappers.map_program, self.dialect, [operation], value, index, warp=self.warp
+        )
+        return wrappers.map_symbol(operation, value, index), text
+
+    def map_function(self, operation: Operation, value: str, index: str) -> Any:
+        """Return the kernel of a map operation."""
+        return self.function(*self.map_program(operation, value, index))
+
+    def half_function(self, operation: Operation, half: str, value: str, index: str) -> Any:
         """Return the kernel of half of a map operation."""
         return self.function(
             wrappers.map_symbol(operation, value, index, half),
             lambda: wrappers.halves_program(self.dialect, operation, value, index, warp=self.warp),
         )
 
-    def simt_function(self, kernel: SimtKernel, value: str, index: str, **constants: int) -> Any:
-        """Return a kernel of ``backends/simt``.
+    def simt_program(self, kernel: SimtKernel, value: str, index: str, **constants: int) -> Program:
+        """Return the program of a kernel of ``backends/simt``."""
+        value = value if kernel.needs_value else "f4"  # one program for all dtypes
+        text = partial(self._simt_text, kernel, value, index, constants)
+        return kernel.symbol(value, index, **constants), text
 
-        What is made for constants that its declaration does not list is a program of its own.
-        """
+    def simt_function(self, kernel: SimtKernel, value: str, index: str, **constants: int) -> Any:
+        """Return a kernel of ``backends/simt``."""
         key = (kernel, value, index, *constants.items())
         found = self._variants.get(key)
         if found is None:
-            text = partial(self._simt_text, kernel, value, index, constants)
-            symbol = kernel.symbol(value, index, **constants)
-            found = self._variants[key] = self.function(symbol, text)
+            program = self.simt_program(kernel, value, index, **constants)
+            found = self._variants[key] = self.function(*program)
         return found
 
     def _simt_text(
         self, kernel: SimtKernel, value: str, index: str, constants: dict[str, int]
     ) -> str:
-        if constants in kernel.variants:
-            group = simt.group_of(kernel)
-            return simt.simt_program(
-                self.dialect,
-                group,
-                value,
-                index,
-                warp=self.warp,
-                defines=self.resident(kernel.resident),
-            )
         wrapper = wrappers.simt_wrapper(kernel, value, index, **constants)
         return wrappers.program(
             self.dialect,

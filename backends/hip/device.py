@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from ..gpu.device import GpuDevice
+from ..gpu.device import GpuDevice, Program
 from .compiler import cached_code
 
 
@@ -32,12 +33,19 @@ class HipDevice(GpuDevice):
         """The target."""
         return {"architecture": self.architecture}
 
-    def load(self, source: str, name: str) -> Any:
-        """Compile a program, or find it on disk, and return its module."""
+    def compile(self, source: str, name: str) -> bytes:
+        """Compile a program with HIPRTC, or find it on disk."""
+        return cached_code(source, self.architecture, name)
+
+    def compile_ahead(self, programs: Iterable[Program]) -> None:
+        """Do nothing: whether HIPRTC may run in several threads has not been tried."""
+
+    def load(self, code: bytes) -> Any:
+        """Return a program as a module."""
         from cupy.cuda.function import Module
 
         module = Module()
-        module.load(cached_code(source, self.architecture, name))
+        module.load(code)
         return _Functions(module)
 
 

@@ -6,9 +6,9 @@ Dimensions: ``m`` rows, ``n`` columns, ``k`` vectors, ``z`` entries, ``s`` vecto
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from ..unified.wrappers import SimtKernel, program, simt_wrapper
+from ..unified.wrappers import SimtKernel
 from . import plan_kernels
 
 _BLOCKS = "x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"
@@ -343,41 +343,3 @@ def simt_kernels() -> Iterator[SimtKernel]:
     for found in (*globals().values(), *vars(plan_kernels).values()):
         if isinstance(found, SimtKernel):
             yield found
-
-
-def simt_groups() -> list[tuple[str, int, bool]]:
-    """Return what makes a program: a file, a size of blocks, and whether indices have a dtype."""
-    return list(dict.fromkeys(group_of(kernel) for kernel in simt_kernels()))
-
-
-def converts(group: tuple[str, int, bool]) -> bool:
-    """Return whether a program has kernels for values that are stored in a dtype of their own."""
-    return any(kernel.converts for kernel in simt_kernels() if group_of(kernel) == group)
-
-
-def group_of(kernel: SimtKernel) -> tuple[str, int, bool]:
-    """Return the program that a kernel is in."""
-    return kernel.header, kernel.block, "{I}" in kernel.template
-
-
-def simt_program(
-    dialect: str,
-    group: tuple[str, int, bool],
-    value: str,
-    index: str = "i4",
-    *,
-    warp: int = 32,
-    defines: Mapping[str, object] | None = None,
-) -> str:
-    """Return the program of a group of kernels for these dtypes.
-
-    For values that are stored in a dtype of their own it has the kernels that convert them.
-    """
-    wrappers = [
-        simt_wrapper(kernel, value, index, **constants)
-        for kernel in simt_kernels()
-        if group_of(kernel) == group and (kernel.converts or "_" not in value)
-        for constants in kernel.variants
-        if constants.get("W", 1) <= warp  # type: ignore[operator]
-    ]
-    return program(dialect, [group[0]], wrappers, warp=warp, block=group[1], defines=defines)

@@ -28,7 +28,7 @@ This module needs the standard library alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -118,6 +118,12 @@ class SimtKernel:
     def converts(self) -> bool:
         """Whether it reads values that may be stored in a lower dtype than ``T``."""
         return any(parameter.kind == "S" for parameter in self.parameters)
+
+    @property
+    def needs_value(self) -> bool:
+        """Whether it depends on the dtype of values."""
+        kinds = {parameter.kind for parameter in self.parameters}
+        return "{T}" in self.template or not kinds.isdisjoint("TRSL")
 
     def symbol(self, value: str, index: str | None = None, **constants: object) -> str:
         """Return the name of the kernel for these dtypes and constants."""
@@ -337,11 +343,17 @@ def program(
 
 
 def map_program(
-    dialect: str, group: str, value: str, index: str = "i4", *, warp: int = 32, block: int = 256
+    dialect: str,
+    given: Sequence[Operation],
+    value: str,
+    index: str = "i4",
+    *,
+    warp: int = 32,
+    block: int = 256,
 ) -> str:
-    """Return the program with all map operations of a group for these dtypes."""
-    headers, functors = functors_of(maps_of(group))
-    wrappers = [map_wrapper(operation, value, index) for operation in maps_of(group)]
+    """Return the program with map operations for these dtypes."""
+    headers, functors = functors_of(given)
+    wrappers = [map_wrapper(operation, value, index) for operation in given]
     return program(
         dialect, ["map_simt.hpp", *headers], [functors, *wrappers], warp=warp, block=block
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from ....core.iteration import Cycles, Replay
 from ....core.program import Program
 from ....core.status import Status
-from ...gpu import launch
+from ...gpu import ahead, launch
 from ...gpu.arguments import CODES, address
 from ...gpu.base import Scratch
 from ...gpu.spmv import packed, selection
@@ -261,6 +261,7 @@ class Graph:
         self.scratch = Scratch()
         self.turns = Turns(executor, status)
         self.kernels = [self._kernel(step) for step in steps]
+        executor.device.compile_ahead(self._programs())
         with executor.preparing(self.scratch, dry=True):
             self._launch_all()
         # Where the status is final for this round: the condition is set beside what is left.
@@ -269,6 +270,14 @@ class Graph:
         )
         self._last = last
         self._graph = built(self, GraphBuilder(executor), self.add_to)
+
+    def _programs(self) -> Iterator[tuple[str, Callable[[], str]]]:
+        """Yield what is to be compiled."""
+        for step, kernel in zip(self.steps, self.kernels, strict=True):
+            if kernel is None:
+                yield from ahead.of_calls(self.executor.device, step.calls)
+            else:
+                yield kernel.symbol, lambda kernel=kernel: kernel.source  # type: ignore[misc]
 
     def _kernel(self, step: Step) -> fused.Kernel | None:
         """Return the kernel of a product and its operation on rows, if they can share one."""

@@ -34,12 +34,16 @@ class CudaDevice(GpuDevice):
         """Bound the registers of a work-item."""
         return {"WL_BLOCKS_EACH": blocks} if blocks else {}
 
-    def load(self, source: str, name: str) -> Any:
-        """Compile a program, or find it on disk."""
+    def compile(self, source: str, name: str) -> bytes:
+        """Compile a program with NVRTC, or find it on disk."""
+        return cached_cubin(source, self.architecture, name)
+
+    def load(self, code: bytes) -> Any:
+        """Return a program as a module."""
         from cupy.cuda.function import Module
 
         module = Module()
-        module.load(cached_cubin(source, self.architecture, name))
+        module.load(code)
         return module
 
     def holds_cluster(self, function: Any, blocks: int, block: int, shared: int = 0) -> bool:

@@ -10,7 +10,7 @@ from ....core.executor import Array
 from ....core.operations import matrix as operations
 from ....core.statistics import RowStatistics, lengths_in_numbers
 from ..arguments import row_distance
-from ..base import GpuExecutor
+from ..base import HOST_NUMBERS, GpuExecutor
 from ..prepared import Prepared
 from ..products.csr import Adapter
 from ..table import algorithms, kernel
@@ -250,6 +250,8 @@ def csr_plan(
 ) -> Plan:
     """Choose an algorithm by the rule, or by name, and make it ready."""
     if product == "spmv":
+        if A.shape[0] > HOST_NUMBERS:  # their plans are made here
+            executor.compile_ahead(["csr.plan"], A.dtype, A.indices.dtype)
         on = Matrix(executor, A)
         facts = Facts(on.known[0], columns, dtype, A.indices.dtype)
         return make_plan(executor.algorithms, on, A, product, facts, kernel)

@@ -22,6 +22,14 @@ JOINING = 3
 #: Divided by the bound of the spectrum: the factor of the smoothing step (Vanek, Mandel, Brezina).
 SMOOTHING = 4.0 / 3.0
 
+#: What aggregates and their interpolation are made by.
+RUNS = (
+    "coarsen.count_coupled", "coarsen.coupled", "coarsen.spread", "coarsen.decide", "coarsen.join",
+    "coarsen.open_keys", "coarsen.roots", "coarsen.label", "coarsen.unknowns",
+    "coarsen.count_basis", "coarsen.basis", "coarsen.orthonormalize", "rows.examine", "rows.scale",
+    "csr.transpose", "csr.matmul",
+)  # fmt: skip
+
 
 def node_matrix(A: Csr, size: int) -> Csr:
     """Return the Frobenius norms of the blocks of ``size`` unknowns; ``A`` itself for 1."""

@@ -36,9 +36,15 @@ MOST_LEVELS = 25
 #: iterations with it and 19 with 0.
 COUPLED = 0.08
 
-
 #: Entries of a row of the interpolation over two steps.
 AGGRESSIVE_WIDTH = 6
+
+#: What bounds of spectra, smoothers and the coarsest level run.
+CYCLES_RUN = (
+    "coarsen.radius", "coarsen.start", "coarsen.power", "values.largest", "vector.largest",
+    "smooth.begin", "smooth.go_on", "smooth.residual", "smooth.resume", "dense.spmv",
+    "csr.plan", "csr.spmv",
+)  # fmt: skip
 
 
 class Amg(Multigrid):
@@ -198,6 +204,8 @@ class Amg(Multigrid):
         by_aggregates = self.kind == "aggregation" or (
             self.kind == "auto" and (self._near_null is not None or size > 1)
         )
+        runs = aggregation.RUNS if by_aggregates else classical.RUNS
+        A.executor.compile_ahead((*runs, *CYCLES_RUN), A.dtype)
         near = self._near_null_space(A, size) if by_aggregates else None
         found: Parts = []
         shared = A.partition is not None

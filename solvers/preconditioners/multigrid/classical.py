@@ -22,6 +22,14 @@ ROUNDS = 4
 #: least, and in practice most.
 MOST_ROUNDS = 1_000
 
+#: What :func:`strong_part`, :func:`coarse_rows` and :func:`interpolation` run.
+RUNS = (
+    "coarsen.count_strong", "coarsen.strong", "coarsen.rank", "coarsen.select", "coarsen.reject",
+    "coarsen.chosen", "coarsen.count_nearest", "coarsen.nearest", "coarsen.count_weights",
+    "coarsen.weights", "coarsen.count_largest", "coarsen.largest", "rows.examine", "csr.transpose",
+    "csr.matmul",
+)  # fmt: skip
+
 
 def strong_part(A: Csr, theta: float) -> Csr:
     """Return the entries by which rows depend strongly on others.

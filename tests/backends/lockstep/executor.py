@@ -113,6 +113,9 @@ class LockstepDevice:
     def is_current(self) -> bool:
         return False
 
+    def compile_ahead(self, programs: Any) -> None:
+        """Nothing: programs are made beforehand."""
+
     def _launcher(self, library: Library, symbol: str) -> Callable[..., None]:
         def launch(
             blocks: tuple[int], block: tuple[int], arguments: Sequence[Any], shared: int = 0

@@ -4,10 +4,10 @@ import pytest
 
 from wollemi.backends.cuda.loop import loop
 from wollemi.backends.cuda.spmv import cached_columns
-from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 from wollemi.core.errors import KernelCompileError
 
+from ... import simt_programs as simt
 from ...needs import CUDA_TARGETS, nvrtc
 
 compiler = nvrtc()
@@ -19,13 +19,15 @@ VALUES = tuple(wrappers.VALUE_TYPES)
 @pytest.mark.parametrize("group", wrappers.map_groups())
 def test_map_operations_compile(group, architecture):
     for value in VALUES if architecture == "sm_90" else ("f8",):
-        source = wrappers.map_program("CUDA", group, value)
+        source = wrappers.map_program("CUDA", wrappers.maps_of(group), value)
         assert compiler.compile_source(source, architecture, f"{group}__{value}")
 
 
 @pytest.mark.parametrize("group", ["vector", "rows"])
 def test_map_operations_compile_with_wide_indices(group):
-    assert compiler.compile_source(wrappers.map_program("CUDA", group, "f8", "i8"), "sm_90")
+    assert compiler.compile_source(
+        wrappers.map_program("CUDA", wrappers.maps_of(group), "f8", "i8"), "sm_90"
+    )
 
 
 def test_a_compile_error_names_the_source_and_keeps_the_log():

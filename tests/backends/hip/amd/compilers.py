@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 
+from ... import simt_programs as simt
 from ...compiled import MADE, keeping_texts
 from .hiprtc import load
 
@@ -47,7 +47,10 @@ def width(target: str) -> int:
 def programs(value: str, index: str, warp: int) -> Iterator[tuple[str, str]]:
     """Yield the names and sources of all programs that an executor may ask for."""
     for group in wrappers.map_groups() if "_" not in value else ():
-        yield f"{group}-{value}", wrappers.map_program("HIP", group, value, index, warp=warp)
+        yield (
+            f"{group}-{value}",
+            wrappers.map_program("HIP", wrappers.maps_of(group), value, index, warp=warp),
+        )
     for header, block, indexed in simt.simt_groups():
         if "_" in value and not simt.converts((header, block, indexed)):
             continue

@@ -34,12 +34,8 @@ class PairedDevice(CudaDevice):
         self.warp = 64
         self.shared_bytes = 0  # as on AMD: no kernel that is NVIDIA's own
 
-    def load(self, source: str, name: str) -> Any:
-        from cupy.cuda.function import Module
-
-        module = Module()
-        module.load(cached_cubin(paired(source), self.architecture, name))
-        return module
+    def compile(self, source: str, name: str) -> bytes:
+        return cached_cubin(paired(source), self.architecture, name)
 
 
 @cache

@@ -1,0 +1,93 @@
+"""What is compiled before it is needed: operations by their names, and the calls of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.operation import OPERATIONS, Operation
+from ..simt import kernels as simt
+from ..simt import plan_kernels as plans
+from ..unified.wrappers import SimtKernel, has_functor
+from .arguments import CODES
+from .device import Program
+from .places import NO_INDICES, NO_VALUES, dtypes, places
+
+
+class Used(NamedTuple):
+    """A kernel of ``backends/simt`` that an operation launches."""
+
+    kernel: SimtKernel
+    #: Whether it is launched for indices of 64 bits whatever those of the matrix are.
+    wide: bool = False
+
+
+#: What operations that are no functors usually launch. What is left out here is compiled when it
+#: is launched.
+LAUNCHED: dict[str, tuple[Used, ...]] = {
+    "csr.plan": (
+        Used(plans.measure_rows),
+        Used(simt.examine_rows),
+        Used(plans.collect_patterns),
+        Used(plans.number_patterns),
+        Used(plans.write_patterns),
+        Used(simt.check_patterns),
+        Used(plans.order_windows),
+        Used(plans.lay_lanes),
+        Used(plans.measure_slices, wide=True),
+        Used(plans.equal_slices),
+        Used(simt.scan_totals, wide=True),
+        Used(simt.scan_join, wide=True),
+        Used(simt.scan_fill, wide=True),
+        Used(simt.sell_fill),
+    ),
+    "csr.spmv": (Used(simt.sell_packed), Used(simt.csr_adaptive), Used(simt.csr_subwarp)),
+    "csr.diagonal": (Used(simt.csr_diagonal),),
+    "csr.transpose": (
+        Used(simt.count_columns),
+        Used(simt.longest_row),
+        Used(simt.place_entries),
+        Used(simt.sort_places),
+    ),
+    "csr.matmul": (Used(simt.deal_rows), Used(simt.count_product), Used(simt.fill_product)),
+    "csr.matmul_values": (Used(simt.refill_product),),
+    "dense.spmv": (Used(simt.dense_rows),),
+    "gmres.start": (Used(simt.gmres_start),),
+    "gmres.project": (Used(simt.gmres_project),),
+    "gmres.subtract": (Used(simt.gmres_subtract),),
+    "gmres.rotate": (Used(simt.gmres_rotate),),
+    "gmres.append": (Used(simt.gmres_append),),
+    "gmres.solve": (Used(simt.gmres_solve),),
+    "gmres.combine": (Used(simt.gmres_combine),),
+}
+
+
+def of_operations(device: Any, *named: Any) -> Iterator[Program]:
+    """Yield the programs of operations, or groups of them, by their names, for two dtypes."""
+    *names, dtype, index = named
+    wanted = set(names)
+    for operation in OPERATIONS:
+        if operation.name in wanted or operation.group in wanted:
+            yield from _of_operation(device, operation, dtype, index)
+
+
+def _of_operation(device: Any, operation: Operation, dtype: Any, index: Any) -> Iterator[Program]:
+    if has_functor(operation):
+        at = places(operation)
+        value = NO_VALUES if at.values is None else dtype
+        of_indices = NO_INDICES if at.indices is None else index
+        yield device.map_program(operation, CODES[value], CODES[of_indices])
+    for kernel, wide in LAUNCHED.get(operation.name, ()):
+        of_indices = np.dtype(np.int64) if wide else index
+        for constants in kernel.variants:
+            yield device.simt_program(kernel, CODES[dtype], CODES[of_indices], **constants)
+
+
+def of_calls(device: Any, calls: Iterable[tuple[Operation, tuple[Any, ...]]]) -> Iterator[Program]:
+    """Yield the programs of calls of operations on arrays."""
+    for operation, arguments in calls:
+        if has_functor(operation):
+            value, index = dtypes(operation, arguments)
+            yield device.map_program(operation, CODES[value], CODES[index])

@@ -1,0 +1,90 @@
+"""Threads that compile programs before somebody waits for them."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+
+#: Threads at most: a solve has some hundred programs, and the longest takes a second.
+MOST = 12
+
+
+class CompileThreads:
+    """Compiles programs that will be needed, in threads, and gives them to who needs them.
+
+    Compilers at run time leave Python's lock while they work: two threads compiled 32 programs in
+    0.52 of the time of one.
+
+    Parameters
+    ----------
+    threads : int, optional
+        How many; by default one less than the processors of this process, at least 1.
+
+    Examples
+    --------
+    >>> from wollemi.backends.gpu.compile_threads import CompileThreads
+    >>> threads = CompileThreads()
+    >>> threads.begin("kernel", lambda: b"code")
+    >>> threads.result("kernel")
+    b'code'
+    >>> threads.result("another") is None
+    True
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+        self.most = threads or min(MOST, max(1, usable - 1))
+        self._begun: dict[str, Future[bytes]] = {}
+        self._waiting: SimpleQueue[tuple[Future[bytes], Callable[[], bytes]] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def begin(self, name: str, make: Callable[[], bytes]) -> None:
+        """Have a thread make a program some time; once for a name."""
+        with self._lock:
+            if name in self._begun or self._ended:
+                return
+            future = self._begun[name] = Future()
+            self._waiting.put((future, make))
+            if len(self._threads) < self.most:
+                # Not those of concurrent.futures: these would make all that waits at the exit.
+                thread = threading.Thread(target=self._work, name="wollemi-compile", daemon=True)
+                if not self._threads:
+                    atexit.register(self.end)
+                self._threads.append(thread)
+                thread.start()
+
+    def result(self, name: str) -> bytes | None:
+        """Return a program that a thread has made or is making; None if none has begun it."""
+        with self._lock:
+            future = self._begun.pop(name, None)
+        if future is None or future.cancel():
+            return None
+        return future.result()
+
+    def end(self) -> None:
+        """Begin no further program, and wait for those that are being made."""
+        with self._lock:
+            self._ended = True
+            begun, threads = [*self._begun.values()], [*self._threads]
+        for future in begun:
+            future.cancel()
+        for _ in threads:
+            self._waiting.put(None)
+        for thread in threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while (item := self._waiting.get()) is not None:
+            future, make = item
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(make())
+            except BaseException as error:  # whoever asks for the program gets it
+                future.set_exception(error)
