@@ -222,7 +222,9 @@ def _first_minutes(scale: int, iterations: int) -> list[Job]:
     rows, side = 2_000_000 // scale, round((1_000_000 / scale) ** (1 / 3))
     small = ("stencil5:32", f"stencil7:{side}")
     return [
-        Job("first", (f"two-sorts:{rows // 4},8,1", f"stencil7:{side}")),
+        # no method without a preconditioner solves with the first in any time
+        Job("first", (f"two-sorts:{rows // 4},8,1",), {"calls": ("product",)}),
+        Job("first", (f"stencil7:{side}",)),
         Job("spmv", ("stencil5:32", "stencil5:100")),
         Job("work", small, {"pieces": ("fixed",)}),
         Job("solve", ("stencil7:16", "stencil7:32"), {"methods": ("cg",)}),
@@ -401,7 +403,7 @@ def tasks_of(job: Job, seed: int = DRAWN) -> list[Task]:
     if job.operation == "work":
         return work.tasks(chosen(job), **job.options)
     if job.operation == "first":
-        return work.first_calls(chosen(job))
+        return work.first_calls(chosen(job), **job.options)
     if job.operation == "solve":
         return solve.tasks(chosen(job), **job.options)
     return ml.tasks(job.operation, chosen(job), **job.options)

@@ -303,10 +303,10 @@ def tasks(cases: Sequence[Case], *, pieces: Sequence[str], dtype: str = "float64
     ]
 
 
-def first_calls(cases: Sequence[Case]) -> list[Task]:
+def first_calls(cases: Sequence[Case], calls: Sequence[str] = first_call.CALLS) -> list[Task]:
     """Return the contests of first products and first solves; none is rehearsed."""
     return [
         Task(f"first/{what}", case, partial(FirstCall, what), rehearsed=1.0)
         for case in cases
-        for what in first_call.CALLS
+        for what in calls
     ]
