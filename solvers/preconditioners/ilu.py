@@ -16,6 +16,7 @@ from .base import Preconditioner, update_all
 from .factors import Factors, Widened, factorized, is_bounded, row_of_entries
 from .isai import inverted_triangle, pattern_of_inverse
 from .reordering import Reordering, checked_order
+from .sweeps import solve_by_sweeps
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -274,7 +275,7 @@ class Ilu(Preconditioner):
         """Apply the factors in their own order."""
         (n, k), executor, dtype = x.shape, self.executor, self.dtype
         run = executor.run
-        first, second, third, *_ = self._temporaries
+        first, *_ = self._temporaries
         if self.triangles is not None and alpha == 1 and beta == 0:
             self._substitute(x, y)
             return
@@ -288,17 +289,10 @@ class Ilu(Preconditioner):
                 self.inverses[1]._apply(t, y, alpha, beta)
                 return
             run(vector.scale_rows, self.left.data, x, t, 1.0, 0.0)
-            if self.applied[0] == "exact":
-                substitute(self.lower, self._ones, t, upper=False, factor=1.0)
-                run(vector.scale_rows, self.pivots.data, t, t, 1.0, 0.0)
-                substitute(self.upper, self._ones, t, upper=True, factor=1.0)
-                run(vector.scale_rows, self.right.data, t, y, alpha, beta)
-                return
-            with second.block(executor, n, k, dtype) as z, third.block(executor, n, k, dtype) as f:
-                half, free = self._swept(self.lower, t, z, f)
-                run(vector.scale_rows, self.pivots.data, half, t, 1.0, 0.0)
-                whole, free = self._swept(self.upper, t, free, half)
-                run(vector.scale_rows, self.right.data, whole, y, alpha, beta)
+            self._half(self.lower, t, upper=False)
+            run(vector.scale_rows, self.pivots.data, t, t, 1.0, 0.0)
+            self._half(self.upper, t, upper=True)
+            run(vector.scale_rows, self.right.data, t, y, alpha, beta)
 
     def _substitute(self, x: Array, y: Array) -> None:
         """Set ``y`` to the solution of both triangles, by what :meth:`_joined` made."""
@@ -308,14 +302,17 @@ class Ilu(Preconditioner):
         substitute(lower, first.data, y, upper=False, factor=1.0)
         substitute(upper, second.data, y, upper=True, factor=1.0)
 
-    def _swept(self, N: Csr, b: Array, a: Array, free: Array) -> tuple[Array, Array]:
-        """Solve ``(I - N) z = b`` by sweeps ``z = b + N z``; return z and the other array."""
-        z = b
-        for _ in range(self.applied[1]):
-            self.executor.run(vector.axpby, b, a, 1.0, 0.0)
-            N._apply(z, a, 1.0, 1.0)
-            z, a, free = a, free, a
-        return z, a
+    def _half(self, N: Csr, b: Array, *, upper: bool) -> None:
+        """Solve ``(I - N) z = b`` in ``b``, exactly or by sweeps ``z = b + N z``."""
+        if self.applied[0] == "exact":
+            substitute(N, self._ones, b, upper=upper, factor=1.0)
+            return
+        (n, k), (_, second, third, *_) = b.shape, self._temporaries
+        with (
+            second.block(self.executor, n, k, self.dtype) as z,
+            third.block(self.executor, n, k, self.dtype) as free,
+        ):
+            solve_by_sweeps(N, self.applied[1], b, z, free)
 
     # ---- moving
 
