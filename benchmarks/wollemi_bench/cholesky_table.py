@@ -16,8 +16,9 @@ import typer
 
 import wollemi as wl
 
+from .elliptic import SCALAR
 from .generators import SEED
-from .multigrid_table import RTOL, SYSTEMS
+from .multigrid_table import RTOL
 from .petsc import Taken, cg
 
 
@@ -60,10 +61,10 @@ def main(
     wl.solvers.Cg(wl.Csr(np.eye(4), executor=places[0]), M="ic").solve(np.ones(4))  # loads code
     print("| | PETSc: iterations, set-up, solve |", " | ".join(places), "|")
     print("| --- |", " | ".join(["---"] * (1 + len(places))), "|")
-    for name, (make, n) in SYSTEMS.items():
+    for name, system in SCALAR.items():
         if only and not any(word in name for word in only):
             continue
-        found = np.array(measured(make(max(n // scale, 8)), rounds, places))
+        found = np.array(measured(system.problem(scale).matrix, rounds, places))
         count, setup, solve = np.median(found[:, 0], axis=0)
         cells = [_cell(found[:, 0], found[:, i]) for i in range(1, found.shape[1])]
         theirs = f"{int(count)}, {1e3 * setup:.0f} ms, {1e3 * solve:.0f} ms"

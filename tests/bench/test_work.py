@@ -69,9 +69,27 @@ def test_pieces_are_asked_for_by_name_or_by_the_first_part_of_it():
 
 def test_multigrid_is_put_beside_jacobi_and_pyamg():
     pytest.importorskip("pyamg", reason="PyAMG is not installed; make test runs this where it is")
-    from wollemi_bench.multigrid_table import boxes, measured
+    from wollemi_bench.elliptic import Problem, boxes
+    from wollemi_bench.multigrid_table import measured
 
-    found = measured(boxes(12, 1e3), 1, "reference")
+    found = measured(Problem(boxes(12, 1e3)), "Cg", 1, "reference", hypre=False)
     assert found["Amg"]["iterations"] < found["Jacobi"]["iterations"]
     assert found["Amg, aggressive"]["complexity"] < found["Amg"]["complexity"]
     assert all(len(row["times"]) == 1 for row in found.values())
+
+
+def test_the_elliptic_systems_are_what_their_names_say():
+    from wollemi_bench.elliptic import SYSTEMS, beam
+
+    for name, system in SYSTEMS.items():
+        A = system.problem(4).matrix
+        assert A.shape[0] == A.shape[1], name
+        symmetric = abs(A - A.T).max() <= 1e-12 * abs(A).max()
+        assert symmetric == (system.solver == "Cg"), name
+        assert A.indices.dtype.itemsize == 4, name
+    body = beam(3)
+    assert body.modes is not None
+    assert body.modes.shape == (body.matrix.shape[0], 6)
+    # rows whose nodes touch no held one carry rigid motions without force
+    free = np.repeat(body.points[:, 0] > 1.5 / 3, 3)
+    assert abs(body.matrix @ body.modes)[free].max() < 1e-12
