@@ -64,9 +64,8 @@ LAUNCHED: dict[str, tuple[Used, ...]] = {
 }
 
 
-def of_operations(device: Any, *named: Any) -> Iterator[Program]:
-    """Yield the programs of operations, or groups of them, by their names, for two dtypes."""
-    *names, dtype, index = named
+def of_operations(device: Any, names: Iterable[str], dtype: Any, index: Any) -> Iterator[Program]:
+    """Yield the programs of operations, or groups of them, for values and indices of dtypes."""
     wanted = set(names)
     for operation in OPERATIONS:
         if operation.name in wanted or operation.group in wanted:

@@ -428,7 +428,7 @@ class GpuExecutor(Executor):
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
     ) -> None:
         """Begin to compile what will soon run, in threads; what was named before is left alone."""
-        named = (*operations, np.dtype(dtype), np.dtype(index))
+        named = (tuple(operations), np.dtype(dtype), np.dtype(index))
         if named not in self._compiled_ahead:
             self._compiled_ahead.add(named)
             self.device.compile_ahead(ahead.of_operations(self.device, *named))

@@ -83,7 +83,7 @@ class Programs:
 
 def test_operations_are_named_alone_or_by_groups():
     types = np.dtype(np.float64), np.dtype(np.int32)
-    found = [name for name, _ in ahead.of_operations(Programs(), "vector.norm", "gmres", *types)]
+    found = [name for name, _ in ahead.of_operations(Programs(), ("vector.norm", "gmres"), *types)]
     assert "vector_norm__f8_i4" in found
     assert {"gmres_project__f8_0", "gmres_solve__f8"} <= set(found)
     assert not any(name.startswith("vector_fill") for name in found)
