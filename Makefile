@@ -161,18 +161,26 @@ fuzz: $(STAMPS)/test
 			|| status=$$?; \
 	done; exit $$status
 
+$(STAMPS)/kernels: pyproject.toml | $(STAMPS)/build
+	$(PIP) install $$($(PY) -c 'import tomllib; \
+		settings = tomllib.load(open("pyproject.toml", "rb"))["tool"]["scikit-build"]["overrides"]; \
+		print(*(line for one in settings for line in one.get("build", {}).get("requires", ())))')
+	@touch $@
+
 # The wheel is built from the sdist, so a file missing there shows here; so does kernel text missing in the wheel.
 runtime_text := find unified simt cpu gpu cuda dpcpp -name '*.[ch]pp' -o -name '*.cu' | sort
 # pip unpacks an sdist into a folder of another name each time; a fixed one keeps what was compiled.
 SDIST := $(BUILD)/sdist
-# A wheel is for every processor, whatever the one here is.
+# A wheel is for every processor, whatever the one here is, and carries kernels that NVRTC compiles here, which
+# takes some ten minutes on two cores the first time: WHEEL_KERNELS= leaves them out.
 WHEEL_LEVELS ?= all
-wheel: $(STAMPS)/build
+WHEEL_KERNELS ?= sm_80;sm_90;sm_100
+wheel: $(STAMPS)/build $(if $(WHEEL_KERNELS),$(STAMPS)/kernels)
 	rm -rf dist $(BUILD)/wheel $(SDIST)
 	$(PY) -m build --no-isolation --sdist --outdir dist
 	$(PY) -m build --no-isolation --outdir dist benchmarks
 	mkdir -p $(SDIST) && tar -x -f dist/wollemi-*.tar.gz -C $(SDIST) --strip-components=1
-	$(PIP) wheel --no-build-isolation --no-deps --no-index --wheel-dir dist $(call cmake_option,WOLLEMI_WERROR=$(WERROR)) \
+	WOLLEMI_CUDA_KERNELS='$(WHEEL_KERNELS)' $(PIP) wheel --no-build-isolation --no-deps --no-index --wheel-dir dist $(call cmake_option,WOLLEMI_WERROR=$(WERROR)) \
 		$(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(WHEEL_LEVELS)') --config-settings=build-dir=$(abspath $(SDIST))/build/editable $(SDIST)
 	$(PIP) install $(call requirements,["project"]["dependencies"])
 	$(PIP) install --no-deps --target $(BUILD)/wheel dist/*.whl

@@ -2,6 +2,7 @@
 
 1. sdist and wheel are small enough, and hold no records and no tools of the build.
 2. The wheel links to libraries alone that every manylinux system has, so there is nothing to graft.
+   It carries the kernels of GPUs that CMakeLists.txt names, made of the text that it carries too.
 3. In a fresh environment, with no compiler to be found, it installs and solves a first system.
 4. A part of the tests passes against the installed wheel with the oldest and the newest NumPy and
    SciPy.
@@ -35,8 +36,20 @@ BUILD_REQUIREMENTS = (*SETTINGS["build-system"]["requires"], "cmake>=3.24", "nin
 #: Extras for who works on wollemi; the others are for users. The harness is published beside it.
 OF_DEVELOPERS = ("bench", "dev", "docs", "lint", "test")
 
-#: A wheel has three instruction levels; PyPI's limit is 100 MB, ours is that of a quick download.
-MEGABYTES = 20
+#: A wheel has three instruction levels, and kernels for three GPUs in 7 MB; PyPI's limit is 100 MB,
+#: ours is that of a quick download.
+MEGABYTES = 25
+
+#: What kernels are compiled for with a wheel: the names of the archives, and of the GPUs.
+KERNELS = {"sm_80": "sm_80", "sm_90a": "sm_90", "sm_100": "sm_100"}
+
+FIND_KERNELS = """
+import sys
+from wollemi.precompile.build import missing
+for name in sys.argv[1:]:
+    assert not missing(name), (name, missing(name))
+print("the archives have the kernels of", *sys.argv[1:])
+"""
 
 #: What auditwheel leaves to the system, of all that a module of C++ needs.
 SYSTEM_LIBRARIES = {"libstdc++", "libm", "libgcc_s", "libc", "libpthread", "ld-linux"}
@@ -96,6 +109,8 @@ def check_contents(wheel: Path, sdist: Path) -> None:
     levels = {found for name in names for found in re.findall(r"_native_(\w+)\.", name)}
     wanted = {"v2", "v3", "v4"} if "x86_64" in wheel.name else {"generic"}
     assert levels == wanted, f"the wheel has {levels} and needs {wanted}: make wheel"
+    kernels = {found for name in names for found in re.findall(r"cuda/kernels/(\w+)\.zip", name)}
+    assert kernels == set(KERNELS), f"the wheel has kernels for {kernels or 'no GPU'}: make wheel"
     with tarfile.open(sdist) as archive:
         assert not [name for name in archive.getnames() if "benchmarks/results" in name]
 
@@ -134,6 +149,8 @@ def check_first_solve(wheel: Path, folder: Path) -> None:
     python = environment(folder / "first", str(wheel))
     hidden = {**os.environ, "PATH": str(folder / "first/bin")}
     subprocess.run([python, "-P", "-c", FIRST_SOLVE], check=True, cwd=folder, env=hidden)
+    command = [python, "-P", "-c", FIND_KERNELS, *KERNELS.values()]
+    subprocess.run(command, check=True, cwd=folder, env=hidden)
     say(f"installed without a compiler, and solved: {time.perf_counter() - begin:.0f} s")
 
 

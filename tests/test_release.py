@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import wollemi as wl
+from wollemi.precompile.target import TARGETS, Target
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -106,3 +107,23 @@ def test_a_wheel_has_every_instruction_set_whatever_the_processor_here():
     recipe = makefile.partition("\nwheel: ")[2].partition("\n\n")[0]
     assert "WOLLEMI_NATIVE_LEVELS=$(WHEEL_LEVELS)" in recipe
     assert re.search(r"^WHEEL_LEVELS \?= all$", makefile, re.MULTILINE)
+
+
+def test_a_release_carries_kernels_for_the_gpus_that_can_be_described():
+    """The recipe here, that of cibuildwheel, the check and the build itself name the same."""
+    recipe = (ROOT / "Makefile").read_text()
+    (named,) = re.findall(r"^WHEEL_KERNELS \?= (.*)$", recipe, re.MULTILINE)
+    assert named.split(";") == list(TARGETS)
+    built = PROJECT["tool"]["cibuildwheel"]["environment"]
+    assert built == {"WOLLEMI_CUDA_KERNELS": named}
+    check = (ROOT / "packaging/release_check.py").read_text()
+    archives = {Target(name).architecture: name for name in TARGETS}
+    assert f"KERNELS = {archives}".replace("'", '"') in check
+
+
+def test_kernels_are_compiled_by_the_nvrtc_that_users_have():
+    settings = PROJECT["tool"]["scikit-build"]["overrides"]
+    (asked,) = [one["build"]["requires"] for one in settings if "build" in one]
+    extra = PROJECT["project"]["optional-dependencies"]["cuda"]
+    assert set(asked) <= {*extra, *PROJECT["project"]["dependencies"]}
+    assert {line for line in asked if "cuda" in line} == {x for x in extra if "cupy" not in x}

@@ -15,6 +15,7 @@ from ....core.status import Status
 from ...gpu import ahead, launch
 from ...gpu.arguments import CODES, address
 from ...gpu.base import Scratch
+from ...gpu.device import Program as DeviceProgram
 from ...gpu.spmv import packed, selection
 from ...gpu.tape import Step, is_contiguous, steps_of
 from ...unified.wrappers import sum_bytes
@@ -92,6 +93,11 @@ extern "C" __global__ void loop_limit(i64* counts, i64 limit, const int* all) {
   counts[2] = all && *all > 1 ? *all : 1;
 }
 """
+
+
+def loop_programs() -> list[DeviceProgram]:
+    """Return the kernels that count turns and set conditions, all with one text."""
+    return [(name, lambda: _LOOP_SOURCE) for name in ("loop_limit", "loop_begin", "loop_end")]
 
 
 def make_program(executor: CudaExecutor, program: Program, status: Status) -> Any:
@@ -390,11 +396,8 @@ class Turns:
         # Turns taken, the most there may be, and the columns that must be running for another.
         self._counts = executor.xp.zeros(3, np.int64)
         self._all = self._running if every_column else 0
-        names = ("loop_limit", "loop_begin", "loop_end")
-        device = executor.device
-        self._limit, self._begin, self._end = (
-            device.function(name, lambda: _LOOP_SOURCE) for name in names
-        )
+        functions = (executor.device.function(*program) for program in loop_programs())
+        self._limit, self._begin, self._end = functions
 
     def limit(self, turns: int) -> None:
         """Say how many turns there may be."""

@@ -1,4 +1,4 @@
-"""Kernel text to machine code: NVRTC, with what it made kept on disk.
+"""Kernel text to machine code: NVRTC, with what it made in the wheel and on disk.
 
 Nothing here needs a GPU or a driver, so that every source is compiled where there is none.
 """
@@ -10,6 +10,7 @@ from typing import Any
 
 from ....core.cache import CodeCache
 from ....core.errors import ExecutorUnavailable, KernelCompileError
+from .archive import shipped
 
 #: C++17 is what the other three compilers read too. Sums have a fixed order: no fast math.
 OPTIONS = ("-std=c++17", "--extra-device-vectorization")
@@ -89,9 +90,16 @@ CUBINS = CodeCache("cuda", ".cubin")
 
 
 def cached_cubin(source: str, architecture: str, name: str = "wollemi") -> bytes:
-    """Return the cubin of a source from the disk, compiling it if it is not there.
+    """Return the cubin of a source: from the wheel, from the disk, or else compiled.
 
-    It is found by a hash of everything that it depends on.
+    It is found by a hash of everything that it depends on. NVRTC is loaded if the wheel does not
+    have it.
     """
+    found = shipped(source, architecture, OPTIONS)
+    return kept_cubin(source, architecture, name) if found is None else found
+
+
+def kept_cubin(source: str, architecture: str, name: str = "wollemi") -> bytes:
+    """Return the cubin of a source from the disk, compiling it if it is not there."""
     key = "\0".join([source, architecture, *OPTIONS, repr(version())])
     return CUBINS.get(key, lambda: compile_source(source, architecture, name))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial as bound
 from typing import Any, ClassVar
 
 from ....core.algorithm import Facts
 from ....core.executor import Array
 from ...gpu.arguments import CODES, flatten
 from ...gpu.base import GpuExecutor
+from ...gpu.device import Program
 from ...gpu.spmv import packed
 from ...gpu.spmv.csr import Matrix, VectorAlgorithm
 from ...gpu.spmv.multiply import multiply_packed
@@ -35,9 +37,7 @@ def multiply_cached(
 ) -> None:
     """Multiply by a packed matrix whose columns are numbered by falling count."""
     device, value = executor.device, CODES[y.dtype]
-    function = device.function(
-        sell_cached.symbol(value), lambda: cached_program(value, device.warp)
-    )
+    function = device.function(*cached_product(value, device.warp))
     nbytes = state.cached * y.itemsize
     device.allow_shared(function, nbytes)
     arguments = (
@@ -46,6 +46,11 @@ def multiply_cached(
     )  # fmt: skip
     flat = flatten(sell_cached.parameters, arguments, y.dtype)
     executor.launch(function, device.multiprocessors, flat, sell_cached.block, nbytes)
+
+
+def cached_product(value: str, warp: int) -> Program:
+    """Return the name of the product with cached columns, and what returns its program."""
+    return sell_cached.symbol(value), bound(cached_program, value, warp)
 
 
 def cached_program(value: str, warp: int = 32) -> str:

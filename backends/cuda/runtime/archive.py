@@ -1,0 +1,158 @@
+"""Kernels that a wheel carries, compiled when it was built: an archive for each architecture.
+
+A cubin is found by a hash of all that it depends on: the text of its program, the architecture and
+the compiler's options. So an archive of another version of wollemi serves what has not changed
+since, and nothing else. Which NVRTC is installed makes no difference, and none has to be.
+
+An archive is a ZIP file. Its members are cubins one after the other, some forty together, because
+they have much in common: all of them take a third of what each alone would. The member
+``index.json`` tells where each one lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import lzma
+import threading
+import zipfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .availability import driver_version
+
+#: Where a wheel has its archives. A build without them has no such folder.
+FOLDER = Path(__file__).parents[1] / "kernels"
+
+#: Bytes of cubins of one member, not compressed: a lookup expands one, which takes 7 milliseconds.
+MEMBER = 1 << 20
+
+_INDEX = "index.json"
+
+#: The date of all members: an archive depends on what is in it alone.
+_DATE = (2000, 1, 1, 0, 0, 0)
+
+
+def key_of(source: str, architecture: str, options: Sequence[str]) -> str:
+    """Return what a cubin is found by.
+
+    Parameters
+    ----------
+    source : str
+        The whole text of the program.
+    architecture : str
+        What it is compiled for, ``sm_90a``.
+    options : sequence of str
+        The compiler's other options.
+
+    Examples
+    --------
+    >>> key_of("text", "sm_80", ["-std=c++17"]) == key_of("text", "sm_90a", ["-std=c++17"])
+    False
+    """
+    whole = "\0".join([source, architecture, *options])
+    return hashlib.sha256(whole.encode()).hexdigest()[:40]
+
+
+class Archive:
+    """The cubins of one architecture.
+
+    Parameters
+    ----------
+    path : Path
+        The file. It is read whole, so that it may be replaced while the process runs.
+
+    Attributes
+    ----------
+    cuda : int
+        The major version of the CUDA that compiled it, which a driver has to know.
+
+    Raises
+    ------
+    OSError, ValueError, KeyError, zipfile.BadZipFile
+        If there is no such file, or it is no archive.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = zipfile.ZipFile(io.BytesIO(path.read_bytes()))
+        index: dict[str, Any] = json.loads(self._file.read(_INDEX))
+        self.cuda = int(index["cuda"])
+        self._places: dict[str, list[int]] = index["places"]
+        self._members: dict[int, bytes] = {}
+        self._locks = [threading.Lock() for _ in self._file.namelist()]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def load(self, key: str) -> bytes | None:
+        """Return a cubin, or None if it is not here or the file is damaged."""
+        place = self._places.get(key)
+        if place is None:
+            return None
+        member, begin, end = place
+        try:
+            return self._member(member)[begin:end]
+        except (EOFError, KeyError, lzma.LZMAError, zipfile.BadZipFile):
+            return None
+
+    def _member(self, number: int) -> bytes:
+        """Return a member, which threads that want it at once expand once."""
+        with self._locks[number]:
+            if number not in self._members:
+                self._members[number] = self._file.read(str(number))
+            return self._members[number]
+
+
+def write(path: Path, cubins: Mapping[str, bytes], cuda: int) -> None:
+    """Write an archive.
+
+    Parameters
+    ----------
+    path : Path
+        The file; what is there is replaced.
+    cubins : mapping of str to bytes
+        By their keys. Neighbours share a member: what is used together should stand together.
+    cuda : int
+        The major version of the CUDA that compiled them.
+    """
+    members: list[list[bytes]] = [[]]
+    places: dict[str, list[int]] = {}
+    size = 0
+    for key, cubin in cubins.items():
+        if size + len(cubin) > MEMBER and members[-1]:
+            members.append([])
+            size = 0
+        places[key] = [len(members) - 1, size, size + len(cubin)]
+        members[-1].append(cubin)
+        size += len(cubin)
+    index = json.dumps({"cuda": cuda, "places": places}, separators=(",", ":"))
+    with zipfile.ZipFile(path, "w") as file:
+        for number, member in enumerate(members):
+            file.writestr(zipfile.ZipInfo(str(number), _DATE), b"".join(member), zipfile.ZIP_LZMA)
+        file.writestr(zipfile.ZipInfo(_INDEX, _DATE), index, zipfile.ZIP_DEFLATED)
+
+
+def shipped(source: str, architecture: str, options: Sequence[str]) -> bytes | None:
+    """Return the cubin of a program from this installation's archive, or None.
+
+    The driver has to know the CUDA that compiled it. Cubins are for the very architecture that is
+    asked for: a program for another one is compiled here.
+    """
+    archive = _of(FOLDER, architecture)
+    if archive is None:
+        return None
+    return archive.load(key_of(source, architecture, options))
+
+
+@cache
+def _of(folder: Path, architecture: str) -> Archive | None:
+    """Return the archive of an architecture, if there is one and the driver can load it."""
+    try:
+        archive = Archive(folder / f"{architecture}.zip")
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return None
+    driver = driver_version()
+    return archive if driver is None or driver // 1000 >= archive.cuda else None

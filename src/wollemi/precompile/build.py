@@ -1,0 +1,101 @@
+"""Compile the kernels that a wheel carries: ``python -m wollemi.precompile.build``.
+
+The build of a wheel runs this (``-C cmake.define.WOLLEMI_CUDA_KERNELS=sm_90``). What was compiled
+before is taken from the user's cache, so that wheels for several versions of Python take the time
+of one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from ..backends.cuda.runtime import archive
+from ..backends.cuda.runtime.compiler import OPTIONS, kept_cubin, version
+from .programs import DTYPES, programs
+from .target import TARGETS, Target
+
+
+def sources(target: Target, dtypes: Sequence[str] = DTYPES) -> dict[str, tuple[str, str]]:
+    """Return the name and the text of each program of a target, by what its cubin is found by."""
+    found: dict[str, tuple[str, str]] = {}
+    for dtype in dtypes:
+        for symbol, text in programs(target, dtype):
+            source = text()
+            key = archive.key_of(source, target.architecture, OPTIONS)
+            found.setdefault(key, (symbol, source))
+    return found
+
+
+def compiled(target: Target, dtypes: Sequence[str], threads: int) -> dict[str, bytes]:
+    """Return the cubins of all programs of a target, by what they are found by."""
+    given = sources(target, dtypes)
+
+    def compile_one(program: tuple[str, str]) -> bytes:
+        return kept_cubin(program[1], target.architecture, program[0])
+
+    with ThreadPoolExecutor(threads) as pool:
+        return dict(zip(given, pool.map(compile_one, given.values()), strict=True))
+
+
+def missing(name: str, folder: Path = archive.FOLDER) -> list[str]:
+    """Return the names of a target's programs that its archive does not have.
+
+    There are none if the archive was made of the kernels' text as it is.
+    """
+    target = Target(name)
+    there = archive.Archive(folder / f"{target.architecture}.zip")
+    return [symbol for key, (symbol, _) in sources(target).items() if there.load(key) is None]
+
+
+def build(name: str, folder: Path, dtypes: Sequence[str] = DTYPES) -> Path:
+    """Write the archive of a target and return its path.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`~wollemi.precompile.target.TARGETS`.
+    folder : Path
+        Where it goes; it is made if need be.
+    dtypes : sequence of str, optional
+        The dtypes of values.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If there is no NVRTC; says what to install.
+    """
+    began, target = time.perf_counter(), Target(name)
+    cubins = compiled(target, dtypes, len(os.sched_getaffinity(0)))
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{target.architecture}.zip"
+    archive.write(path, cubins, version()[0])
+    print(
+        f"{path.name}: {len(cubins)} kernels, {sum(map(len, cubins.values())) / 1e6:.1f} MB, "
+        f"{path.stat().st_size / 1e6:.2f} MB compressed, {time.perf_counter() - began:.0f} s",
+        flush=True,
+    )
+    return path
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Build the archives that are asked for."""
+    parser = argparse.ArgumentParser(description="Compile the kernels that a wheel carries.")
+    parser.add_argument("folder", type=Path, help="where the archives go")
+    parser.add_argument("targets", nargs="+", metavar="sm_NN", help=", ".join(TARGETS))
+    given = parser.parse_args(arguments)
+    if unknown := [name for name in given.targets if name not in TARGETS]:
+        sys.exit(
+            f"kernels can be compiled ahead for {', '.join(TARGETS)}, not {', '.join(unknown)}"
+        )
+    for name in given.targets:
+        build(name, given.folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Which programs a wheel carries: those of products with vectors, of plans and of solvers.
+
+What is not among them is compiled when it is first needed, as without a wheel's archive: products
+with many vectors, other dtypes, indices of 64 bits, and the one kernel of a small system, whose
+text depends on the system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..backends.cuda.loop.fused import Kernel, product_and_rows
+from ..backends.cuda.loop.loop import STREAM_BLOCK, loop_programs
+from ..backends.cuda.spmv.cached_columns import cached_product
+from ..backends.gpu import ahead, launch
+from ..backends.gpu.arguments import CODES
+from ..backends.gpu.device import Program
+from ..backends.gpu.spmv import packed
+from ..backends.gpu.tape import Step, steps_of
+from ..backends.gpu.thresholds import NVIDIA
+from ..backends.simt.kernels import LANES, sell_packed, simt_kernels
+from ..core.operation import OPERATIONS
+from ..core.program import Call
+from ..core.statistics import RowStatistics
+from ..solvers.registry import discover
+from .recording import loops
+from .target import Target
+
+#: The dtypes of values; indices are int32.
+DTYPES = ("float64", "float32")
+
+#: Widths of slices that products are compiled for: stencils in one, two and three dimensions.
+WIDTHS = (3, 5, 7, 9, 19, 27)
+
+INDEX = np.dtype(np.int32)
+
+
+def programs(target: Target, dtype: str) -> Iterator[Program]:
+    """Yield the programs for values of a dtype, what is used together side by side."""
+    discover()  # operations are declared where they are used
+    names = {operation.name for operation in OPERATIONS}
+    yield from ahead.of_operations(target, names, np.dtype(dtype), INDEX)
+    yield from _of_kernels(target, dtype)
+    yield from loop_programs()
+    yield cached_product(CODES[np.dtype(dtype)], target.warp)
+    for kernel in shared_kernels(target, dtype):
+        yield kernel.symbol, lambda kernel=kernel: kernel.source  # type: ignore[misc]
+
+
+def _of_kernels(target: Target, dtype: str) -> Iterator[Program]:
+    value = CODES[np.dtype(dtype)]
+    for kernel in simt_kernels():
+        variants: tuple[Any, ...] = kernel.variants
+        for constants in variants:
+            for index in ("i4",) if kernel.needs_value else ("i4", "i8"):
+                yield target.simt_program(kernel, value, index, **constants)
+    for width in WIDTHS:
+        for code in range(3):
+            yield target.simt_program(sell_packed, value, "i4", CODE=code, WIDTH=width)
+
+
+def shared_kernels(target: Target, dtype: str) -> list[Kernel]:
+    """Return the kernels of loops that a product and the operation after it share, each once."""
+    found: dict[str, Kernel] = {}
+    for step in distinct_steps(target, dtype):
+        for plan in plans():
+            kernel = _shared(target, step, plan)
+            found.setdefault(kernel.symbol, kernel)
+    return list(found.values())
+
+
+def distinct_steps(target: Target, dtype: str) -> list[Step]:
+    """Return the products of all loops that share a kernel, those of unlike text."""
+    found: dict[str, Step] = {}
+    stream = next(plans())
+    for program in loops(dtype):
+        for step in steps_of(program.expanded()):
+            if step.product is not None and step.rows is not None:
+                found.setdefault(_shared(target, step, stream).symbol, step)
+    return list(found.values())
+
+
+def plans() -> Iterator[Any]:
+    """Yield the plans of products that may share their kernel, as far as its text goes."""
+    yield SimpleNamespace(kernel="stream", state=None, statistics=None)
+    for lanes in LANES:
+        rows = NVIDIA.small_entries
+        statistics = RowStatistics(rows, rows, 2 * lanes * rows, 2.0 * lanes, 0.0, 2 * lanes, 0.0)
+        yield SimpleNamespace(kernel="subwarp", state=None, statistics=statistics)
+    for code in (packed.ABSOLUTE, packed.NEAR, packed.PATTERN):
+        for width in (0, *WIDTHS) if code == packed.PATTERN else (0,):
+            yield SimpleNamespace(kernel="sell", state=Layout(code, width), statistics=None)
+
+
+class Place:
+    """An array of which nothing is there but an address of its own, and a dtype."""
+
+    _addresses = count(1)
+
+    def __init__(self, dtype: Any = None) -> None:
+        self.dtype = dtype
+        self.data = SimpleNamespace(ptr=next(Place._addresses))
+
+
+class Layout(packed.Packed):
+    """A packed copy of which nothing is there but how it is laid out."""
+
+    def __init__(self, code: int, width: int) -> None:
+        self.code, self.width, self.lanes = code, width, 0
+        self.slice_ptr, self.codes, self.values, self.offsets = (Place() for _ in range(4))
+
+
+def _shared(target: Target, step: Step, plan: Any) -> Kernel:
+    assert step.product is not None
+    operation, (matrix, *others) = step.product
+    planned = SimpleNamespace(
+        plan=plan,
+        dtype=matrix.dtype,
+        storage_dtype=matrix.storage_dtype,
+        indptr=Place(INDEX),
+        indices=Place(INDEX),
+        data=Place(),
+    )
+    product = Call(operation, (planned, *others))
+    block = STREAM_BLOCK if plan.kernel == "stream" else launch.BLOCK
+    return product_and_rows(Step(product=product, rows=step.rows), warp=target.warp, block=block)

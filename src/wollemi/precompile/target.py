@@ -1,0 +1,49 @@
+"""A GPU that is described: its programs can be named and compiled where there is none."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..backends.cuda.runtime.device import CudaDevice
+
+
+class Facts(NamedTuple):
+    """What texts of programs depend on, of a GPU."""
+
+    capability: tuple[int, int]
+    multiprocessors: int
+    #: Shared memory that a block may have, in bytes.
+    shared_bytes: int
+
+
+#: The GPUs whose kernels a wheel may carry: A100, H100 and H200, B200.
+TARGETS = {
+    "sm_80": Facts((8, 0), 108, 163 << 10),
+    "sm_90": Facts((9, 0), 132, 227 << 10),
+    "sm_100": Facts((10, 0), 148, 227 << 10),
+}
+
+
+class Target(CudaDevice):
+    """A GPU that is described and not there: it names programs, and runs none.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`TARGETS`.
+
+    Examples
+    --------
+    >>> from wollemi.precompile.target import Target
+    >>> Target("sm_90").architecture
+    'sm_90a'
+    """
+
+    def __init__(self, name: str) -> None:  # not GpuDevice's, which asks CuPy
+        known = TARGETS[name]
+        major, minor = known.capability
+        self.name = name
+        self.facts = {"major": major, "minor": minor}
+        self.warp = 32
+        self.multiprocessors = known.multiprocessors
+        self.shared_bytes = known.shared_bytes
