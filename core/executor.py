@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -158,6 +159,13 @@ class Executor(ABC):
         The default knows no other library.
         """
         return None
+
+    def on_stream(self, address: int) -> AbstractContextManager[Any]:
+        """Return a context in which work goes to the stream with this handle, of a library's.
+
+        The default has no streams.
+        """
+        return nullcontext()
 
     def synchronize(self) -> None:  # noqa: B027  most executors have nothing to wait for
         """Wait for all work that was submitted."""

@@ -6,10 +6,11 @@ from .products.sddmm_tile import Tile, TileMma
 from .products.slab import Slab
 from .products.tensor import TensorCores
 from .products.tensor_tca import Tca, TcaTf32
+from .products.tile_attention import TileAttention, TilesOrRows
 from .spmv.cached_columns import CachedColumns
 from .table import algorithms
 
 algorithms.register("spmv", CachedColumns())
 algorithms.register("spmm", Slab(), DenseProduct(), TensorCores(), Tca(), TcaTf32())
 algorithms.register("sddmm", Tile(), TileMma())
-algorithms.register("fusedmm", TwoSteps(), StepsOrPass())
+algorithms.register("fusedmm", TileAttention(), TilesOrRows(), TwoSteps(), StepsOrPass())

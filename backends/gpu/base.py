@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -22,6 +22,7 @@ from ...core.links import shape_of_slots
 from ...core.operation import Operation
 from ..unified.wrappers import SimtKernel
 from . import ahead, launch
+from .adoption import adopted
 from .arguments import CODES, flatten, value_code
 from .bandwidth import bandwidth
 from .device import GpuDevice
@@ -218,6 +219,13 @@ class GpuExecutor(Executor):
         """Return the handle of CuPy's current stream."""
         return int(self.xp.cuda.get_current_stream().ptr)
 
+    def on_stream(self, address: int) -> AbstractContextManager[Any]:
+        """Return a context in which CuPy's current stream is that with this handle."""
+        if address == self.stream_address():
+            return nullcontext()
+        stream: AbstractContextManager[Any] = self.xp.cuda.ExternalStream(address, self.ordinal)
+        return stream
+
     def owns(self, array: object) -> bool:
         """Return whether ``array`` is a CuPy array on this device."""
         xp = self.xp
@@ -225,18 +233,7 @@ class GpuExecutor(Executor):
 
     def adopt(self, array: object) -> Array | None:
         """Return another library's array on this device as CuPy's, without a copy, or None."""
-        where = getattr(array, "__dlpack_device__", None)
-        if where is None:
-            return None
-        kind, ordinal = where()
-        if int(kind) not in self.dlpack_kinds or ordinal != self.ordinal:
-            return None
-        if hasattr(array, "detach"):  # a torch tensor that tracks gradients refuses to be shared
-            array = array.detach()
-        if hasattr(array, "resolve_conj"):
-            array = array.resolve_conj()
-        with self._here("adoption"):
-            return self.xp.from_dlpack(array)
+        return adopted(self, array)
 
     def synchronize(self) -> None:
         """Wait for everything that was submitted to the device."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import wollemi as wl
 from wollemi.core.operations import products as operations
 
-from .conftest import executor_names
+from .conftest import GPUS, executor_names
 from .dense_products import (
     added_up,
     dtype_called,
@@ -26,8 +26,14 @@ from .dense_products import (
 )
 
 EDGES = ("identity", "sigmoid", "softmax")
-NAMES = [name for name in ("reference", *executor_names()) if name[:3] in ("ref", "omp")]
-every_executor = pytest.mark.parametrize("name", NAMES)
+every_executor = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.gpu] * (name.partition(":")[0] in GPUS))
+        for name in ("reference", *executor_names())
+        if wl.executor(name).supports(operations.csr_fusedmm_backward)
+    ],
+)
 
 
 def operands(rng: np.random.Generator, A: wl.Csr, k: int, p: int, T: Any, b: int = 1) -> list[Any]:
@@ -52,8 +58,13 @@ def gradients(
         np.full(shape, np.nan).astype(C.dtype) if want else None
         for shape, want in zip(shapes, needs, strict=True)
     ]
-    A.executor.run(operations.csr_fusedmm_backward, A, values, *given, *out, alpha, edge)
-    return out
+    executor = A.executor
+    if isinstance(executor.from_host(C), np.ndarray):
+        executor.run(operations.csr_fusedmm_backward, A, values, *given, *out, alpha, edge)
+        return out
+    there = [None if x is None else executor.from_host(x) for x in (values, *given, *out)]
+    executor.run(operations.csr_fusedmm_backward, A, *there, alpha, edge)
+    return [None if x is None else np.asarray(executor.to_host(x)) for x in there[5:]]
 
 
 def in_float64(A: wl.Csr, given: list[Any], edge: str, values: Any, alpha: float) -> Any:

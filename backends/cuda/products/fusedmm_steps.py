@@ -14,17 +14,8 @@ from ....core.executor import Array
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter
-from ...gpu.products.algorithm import GpuAlgorithm
-from ...unified.wrappers import SimtKernel
+from ...gpu.products.gradients import FusedAlgorithm, by_edges
 from .sddmm_tile import Tile, TileMma, sorted_rows
-
-edge_rows = SimtKernel(
-    "edge_rows",
-    "edge.hpp",
-    "m: i64, nnz: i64, batch: i64, indptr: in I[l], samples: inout T[z]",
-    "{EDGE}, {T}, {I}",
-    variants=(),
-)
 
 #: Density from which two steps are faster though one pass would load rows once, ``D`` being ``B``,
 #: by the columns of ``C`` up to which it holds. 8192 x 8192, float32, 128 columns: one pass takes
@@ -33,7 +24,7 @@ edge_rows = SimtKernel(
 SAME_FROM_DENSITY = ((32, 0.18), (64, 0.10), (float("inf"), 0.08))
 
 
-class TwoSteps(GpuAlgorithm):
+class TwoSteps(FusedAlgorithm):
     """Tiles are sampled, f is applied where the samples are stored, and these are multiplied."""
 
     name: ClassVar[str] = "two-steps"
@@ -68,18 +59,9 @@ class TwoSteps(GpuAlgorithm):
     def run(self, on: Adapter, A: Any, state: str, *arguments: Any) -> None:
         """Sample, apply f, multiply."""
         values, C, B, D, E, alpha, edge = arguments
-        batch, m, _ = E.shape
-        samples: Array = on.executor.allocate((batch, A.nnz), C.dtype)
+        samples: Array = on.executor.allocate((E.shape[0], A.nnz), C.dtype)
         multiply(on, "sddmm", A, values, C, B, samples, alpha, 0.0, "auto")
-        if edge != "identity" and samples.size:
-            on.launch(
-                edge_rows,
-                m * batch * on.wave,
-                (m, A.nnz, batch, A.indptr, samples),
-                C.dtype,
-                A.indices.dtype,
-                EDGE=ml.EDGES[edge],
-            )
+        by_edges(on, ml.edge_rows, A, edge, samples)
         multiply(on, "spmm", A, samples, D, E, 1.0, 0.0, "auto")
 
 

@@ -28,6 +28,12 @@ WL_DEVICE int count_up(int* counter) { return atomicAdd(counter, 1); }
 WL_DEVICE void copy_16_bytes(u32 to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
+// The same where they are `there`; else zeros.
+WL_DEVICE void copy_16_bytes_if(bool there, u32 to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+               "r"(there ? 16 : 0)
+               : "memory");
+}
 WL_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Waits for all but the last groups of copies.
 template <int Groups>
@@ -42,6 +48,42 @@ WL_DEVICE void load_cores(u32 (&b)[4], u32 row) {
                : "r"(row)
                : "memory");
 }
+// The same, each core transposed.
+WL_DEVICE void load_cores_transposed(u32 (&b)[4], u32 row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+               : "r"(row)
+               : "memory");
+}
+
+// 2^x; of numbers below 2^-126 it makes 0.
+WL_DEVICE float power_of_2(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
+WL_DEVICE float log_2(float x) {
+  float logarithm;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(x));
+  return logarithm;
+}
+
+// Two numbers, rounded, in a word.
+template <class H>
+WL_DEVICE u32 narrow_both(float low, float high);
+template <>
+WL_DEVICE u32 narrow_both<half>(float low, float high) {
+  u32 word;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+}
+template <>
+WL_DEVICE u32 narrow_both<bfloat>(float low, float high) {
+  u32 word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+}
 
 // d (16 x 8) += a (16 x 16) b (16 x 8)
 template <class H>
@@ -49,10 +91,10 @@ WL_DEVICE void add_product(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1);
 #define WL_MMA(H, TYPE)                                                                            \
   template <>                                                                                      \
   WL_DEVICE void add_product<H>(float (&d)[4], const u32(&a)[4], u32 b0, u32 b1) {                 \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE                            \
-                 ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                  \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                  \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE                                     \
+        ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                     \
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                           \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                           \
   }
 WL_MMA(half, "f16")
 WL_MMA(bfloat, "bf16")

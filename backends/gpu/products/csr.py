@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ....core.algorithm import multiply
+from ....core.algorithm import Plan, multiply
 from ....core.dtypes import is_narrow
 from ....core.executor import Array
 from ....core.operations import products as operations
@@ -123,6 +124,21 @@ def csr_fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
     run(executor, "fusedmm", A, *arguments)
 
 
+@kernel(operations.csr_fusedmm_backward)
+def csr_fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+    """Let the algorithm that the forward product has compute the gradients."""
+    C = arguments[1]
+    plan = A.plan_for("fusedmm", C.shape[2], "auto", C.dtype)
+    algorithm = plan.algorithm
+    *arrays, alpha, edge = arguments
+    repeats = algorithm.repeats and algorithm.launches_gradients(A, plan.state, *arguments)
+
+    def compute(on: Adapter) -> None:
+        algorithm.gradients(on, A, plan.state, *arguments)
+
+    _again(executor, plan, arrays, (alpha, edge, "gradients"), compute, repeats=repeats)
+
+
 def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> None:
     """Compute a product, or repeat what was launched for one of the same layout.
 
@@ -144,16 +160,33 @@ def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> None:
         multiply(executor, product, A, *arguments)
         return
     plan = A.plan_for(product, of_rows.shape[2], name, of_rows.dtype)
+
+    def compute(on: Adapter) -> None:
+        plan.algorithm.run(on, A, plan.state, *arrays, one, other)
+
+    _again(executor, plan, arrays, (one, other), compute, repeats=plan.algorithm.repeats)
+
+
+def _again(
+    executor: GpuExecutor,
+    plan: Plan,
+    arrays: list[Any],
+    factors: tuple[Any, ...],
+    compute: Callable[[Adapter], None],
+    *,
+    repeats: bool,
+) -> None:
+    """Repeat the launches for arrays of this layout, or compute and note what is launched."""
     addresses = repeated.addresses_of(arrays)
-    layout = repeated.layout_of(arrays, addresses, (one, other))
+    layout = repeated.layout_of(arrays, addresses, factors)
     known = plan.prepared.get(layout)
     if known is not None:
         known(executor, addresses)
         return
     on = Adapter(executor)
-    spans = repeated.spans_of(arrays, addresses) if plan.algorithm.repeats else None
+    spans = repeated.spans_of(arrays, addresses) if repeats else None
     with executor.noting() as launches:
-        plan.algorithm.run(on, A, plan.state, *arrays, one, other)
+        compute(on)
     if spans is None or on.copies or len(on.scratched) > 1:
         return
     if len(plan.prepared) >= repeated.MOST_LAYOUTS:

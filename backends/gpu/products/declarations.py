@@ -16,7 +16,7 @@ from ...unified.wrappers import SimtKernel
 _LIST = "bounds: in I[l], target: in I[l], indices: in I[z], values: in T[z], values_step: i64"
 
 
-def _operand(name: str, intent: str = "in") -> str:
+def operand(name: str, intent: str = "in") -> str:
     """Return the declaration of ``b`` blocks whose rows and blocks are any distance apart."""
     return f"{name}: {intent} T[l], {name}_ld: i64, {name}_step: i64"
 
@@ -24,7 +24,7 @@ def _operand(name: str, intent: str = "in") -> str:
 csr_spmm = SimtKernel(
     "csr_spmm",
     "spmm.hpp",
-    f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('B')}, {_operand('C', 'inout')}, "
+    f"items: i64, k: i64, batch: i64, {_LIST}, {operand('B')}, {operand('C', 'inout')}, "
     "alpha: T, beta: T, lines: i64, partial: out u8[l]",
     "{L}, {V}, {E}, {A}, {WAVES}, {WHOLE}, {T}, {I}",
     variants=(),
@@ -46,13 +46,13 @@ spmm_join = SimtKernel(
     "spmm_join",
     "spmm.hpp",
     "cuts: i64, k: i64, batch: i64, rows: in I[l], first: in I[l], lines: i64, "
-    f"partial: in u8[l], {_operand('C', 'inout')}, alpha: T, beta: T",
+    f"partial: in u8[l], {operand('C', 'inout')}, alpha: T, beta: T",
     variants=(),
 )
 csr_sddmm = SimtKernel(
     "csr_sddmm",
     "sddmm.hpp",
-    f"items: i64, k: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
+    f"items: i64, k: i64, batch: i64, {_LIST}, {operand('C')}, {operand('B')}, "
     "sampled: inout T[z], sampled_step: i64, alpha: T, beta: T",
     "{L}, {V}, {E}, {A}, {WHOLE}, {T}, {I}",
     block=64,
@@ -62,8 +62,8 @@ csr_sddmm = SimtKernel(
 csr_fusedmm = SimtKernel(
     "csr_fusedmm",
     "fusedmm.hpp",
-    f"items: i64, k: i64, p: i64, batch: i64, {_LIST}, {_operand('C')}, {_operand('B')}, "
-    f"{_operand('D')}, {_operand('out', 'out')}, alpha: T, lines: i64, partial: out u8[l]",
+    f"items: i64, k: i64, p: i64, batch: i64, {_LIST}, {operand('C')}, {operand('B')}, "
+    f"{operand('D')}, {operand('out', 'out')}, alpha: T, lines: i64, partial: out u8[l]",
     "{L}, {VK}, {VP}, {E}, {A}, {EDGE}, {SAME}, {WHOLE}, {T}, {I}",
     block=64,
     variants=(),
@@ -73,7 +73,23 @@ fusedmm_join = SimtKernel(
     "fusedmm_join",
     "fusedmm.hpp",
     "cuts: i64, p: i64, batch: i64, rows: in I[l], first: in I[l], lines: i64, "
-    f"partial: in u8[l], {_operand('out', 'out')}",
+    f"partial: in u8[l], {operand('out', 'out')}",
+    "{EDGE}, {T}, {I}",
+    variants=(),
+)
+
+_STORED = "m: i64, nnz: i64, batch: i64, indptr: in I[l]"
+edge_rows = SimtKernel(
+    "edge_rows",
+    "edge.hpp",
+    f"{_STORED}, samples: inout T[z]",
+    "{EDGE}, {T}, {I}",
+    variants=(),
+)
+edge_gradients = SimtKernel(
+    "edge_gradients",
+    "edge.hpp",
+    f"{_STORED}, weights: in T[z], gradients: inout T[z]",
     "{EDGE}, {T}, {I}",
     variants=(),
 )
@@ -216,6 +232,8 @@ def samples(wave: int) -> Iterator[tuple[SimtKernel, dict[str, int]]]:
         for constants in fused:
             yield csr_fusedmm, {**constants, "EDGE": edge}
         yield fusedmm_join, {"EDGE": edge}
+        yield edge_rows, {"EDGE": edge}
+        yield edge_gradients, {"EDGE": edge}
     yield spmm_join, {}
 
 

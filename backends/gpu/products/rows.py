@@ -14,6 +14,7 @@ from . import declarations as ml
 from .adapter import Adapter
 from .algorithm import GpuAlgorithm
 from .dots import dot_constants, dot_kernel, known_of_rows
+from .gradients import FusedAlgorithm
 from .spmm_kernels import by_rows
 
 
@@ -101,7 +102,7 @@ class SddmmRowSegments(SddmmRowSplit):
         return ml_choice.SAMPLED_PIECE
 
 
-class FusedmmRowSplit(_Rows):
+class FusedmmRowSplit(_Rows, FusedAlgorithm):
     """A wave has a row; samples stay in registers."""
 
     name: ClassVar[str] = "row-split"

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ...executor import Array
 from ...formats import Csr
-from .memory import for_kernels, native_of, numpy_of
+from .memory import for_kernels, native_of, numpy_of, on_its_stream
 
 
 def run(operation: Any, A: Csr, tensors: list[tuple[Tensor | None, int]], *scalars: Any) -> None:
@@ -19,12 +19,13 @@ def run(operation: Any, A: Csr, tensors: list[tuple[Tensor | None, int]], *scala
     if blocks is not None:
         on.run(operation, A, *blocks, *scalars)
         return
-    for batch in _batches(tensors):
-        arrays: list[Array | None] = [
-            None if t is None else native_of(A.executor, for_kernels(t, axes))
-            for t, (_, axes) in zip(batch, tensors, strict=True)
-        ]
-        A.executor.run(operation, A, *arrays, *scalars)
+    with on_its_stream(on, tensors[1][0]):
+        for batch in _batches(tensors):
+            arrays: list[Array | None] = [
+                None if t is None else native_of(on, for_kernels(t, axes))
+                for t, (_, axes) in zip(batch, tensors, strict=True)
+            ]
+            on.run(operation, A, *arrays, *scalars)
 
 
 def _without_axes(tensors: list[tuple[Tensor | None, int]]) -> list[Array | None] | None:

@@ -17,7 +17,7 @@ from ...operations import products as operations
 from .blocks import run
 from .memory import executor_of
 from .patterns import matrix_of
-from .register import LIBRARY, with_leading_axis
+from .register import DEVICES, LIBRARY, with_leading_axis
 
 #: The arguments that have gradients: values, C, B, D.
 _DIFFERENTIABLE = slice(2, 6)
@@ -27,8 +27,7 @@ def has_kernel(gradient: Tensor) -> bool:
     """Return whether gradients that need no derivatives come from a kernel on this device."""
     if torch.is_grad_enabled() or forward_ad._current_level >= 0:
         return False
-    on_cpu = gradient.device.type == "cpu"
-    return on_cpu and executor_of(gradient.device).supports(operations.csr_fusedmm_backward)
+    return executor_of(gradient.device).supports(operations.csr_fusedmm_backward)
 
 
 def fusedmm_gradients(inputs: Any, needs: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
@@ -106,7 +105,8 @@ LIBRARY.define(
     "Tensor gradient, str edge, float alpha, bool[] needs) -> (Tensor, Tensor, Tensor, Tensor)",
     tags=(torch.Tag.pt2_compliant_tag,),
 )
-LIBRARY.impl("fusedmm_backward", _kernel, "CPU")
+for _device in DEVICES:
+    LIBRARY.impl("fusedmm_backward", _kernel, _device)
 torch.library.register_fake("wollemi::fusedmm_backward", _fake, lib=LIBRARY)
 torch.library.register_vmap("wollemi::fusedmm_backward", _vmap, lib=LIBRARY)
 fusedmm_backward = torch.ops.wollemi.fusedmm_backward.default

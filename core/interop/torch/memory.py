@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,16 @@ def native_of(executor: Executor, tensor: Tensor) -> Array:
             "move one of them"
         )
     return adopted
+
+
+def on_its_stream(executor: Executor, tensor: Tensor | None) -> AbstractContextManager[Any]:
+    """Return a context in which kernels go to the stream that is PyTorch's current one."""
+    if tensor is None or not tensor.is_cuda or executor.xp is np:
+        return _ANYWHERE
+    return executor.on_stream(torch.cuda.current_stream(tensor.device).cuda_stream)
+
+
+_ANYWHERE = nullcontext()
 
 
 def numpy_of(tensor: Tensor) -> np.ndarray[Any, Any]:

@@ -20,7 +20,7 @@ from .blocks import run
 from .gradients import fusedmm_gradients, has_kernel
 from .memory import for_kernels
 from .patterns import matrix_of, transposed_of
-from .register import LIBRARY, define
+from .register import DEVICES, LIBRARY, define
 from .segments import (
     segment_max,
     segment_softmax,
@@ -351,7 +351,7 @@ LIBRARY.define(
     "float alpha, float beta, str kernel) -> ()",
     tags=(torch.Tag.pt2_compliant_tag,),
 )
-for _device in ("CPU", "CUDA"):
+for _device in DEVICES:
     LIBRARY.impl("spmm_into", _spmm_into, _device)
 torch.library.register_fake("wollemi::spmm_into", lambda *_: None, lib=LIBRARY)
 spmm_into = torch.ops.wollemi.spmm_into.default

@@ -26,11 +26,11 @@ LIBRARY = Library("wollemi", "DEF")
 Operator = Callable[..., Tensor]
 
 #: Devices whose tensors a kernel takes; AMD's are "CUDA" to PyTorch.
-_DEVICES = ("CPU", "CUDA")
+DEVICES = ("CPU", "CUDA")
 
 #: What is left of a call below autograd where no mode and no transform waits for it.
 _KERNELS_ALONE = {
-    _C.DispatchKeySet(getattr(_C.DispatchKey, device)).raw_repr() for device in _DEVICES
+    _C.DispatchKeySet(getattr(_C.DispatchKey, device)).raw_repr() for device in DEVICES
 }
 
 
@@ -62,7 +62,7 @@ def define(
     """
     name = schema.partition("(")[0]
     LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
-    for device in _DEVICES:
+    for device in DEVICES:
         LIBRARY.impl(name, kernel, device)
     qualified = f"wollemi::{name}"
     torch.library.register_fake(qualified, fake, lib=LIBRARY)
@@ -70,7 +70,7 @@ def define(
     LIBRARY.impl(name, _differentiable(op, kernel, backward, jvp), "Autograd", with_keyset=True)
     torch.library.register_vmap(qualified, _batching(op), lib=LIBRARY)
     if autocast:
-        for device in _DEVICES:
+        for device in DEVICES:
             LIBRARY.impl(name, _lowering(op, device), f"Autocast{device}")
     found: Operator = op
     return found

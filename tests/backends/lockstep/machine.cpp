@@ -376,10 +376,17 @@ void wave_product(float* d, const unsigned* a, const unsigned* b, halves kind) {
   }
 }
 
-void load_cores(unsigned* b, unsigned row) {
+void load_cores(unsigned* b, unsigned row, bool transposed) {
   const int which = offer(&row, 1, SITE), lane = now.thread % 32;
-  for (int core = 0; core < 4; ++core)
-    std::memcpy(b + core, shared + taken(which, core * 8 + lane / 4)[0] + lane % 4 * 4, 4);
+  for (int core = 0; core < 4; ++core) {
+    if (!transposed)
+      std::memcpy(b + core, shared + taken(which, core * 8 + lane / 4)[0] + lane % 4 * 4, 4);
+    unsigned short two[2];
+    for (int i = 0; transposed && i < 2; ++i)
+      std::memcpy(two + i, shared + taken(which, core * 8 + lane % 4 * 2 + i)[0] + lane / 4 * 2, 2);
+    if (transposed)
+      std::memcpy(b + core, two, 4);
+  }
 }
 
 void ask_product(float* d, const unsigned* a, unsigned b, int columns, bool add, halves kind) {

@@ -12,6 +12,7 @@
 extern "C" {
 float fmaf(float, float, float) noexcept;
 float fmaxf(float, float) noexcept;
+float fabsf(float) noexcept;
 }
 
 struct int2 {
@@ -72,8 +73,8 @@ enum class halves { ieee, bfloat };
 
 // d (16 x 8) += a (16 x 16) b (16 x 8) of a wave, as mma.m16n8k16 deals them out.
 void wave_product(float* d, const unsigned* a, const unsigned* b, halves kind);
-// ldmatrix.x4: four cores of 8 x 8, of which each lane names a row.
-void load_cores(unsigned* b, unsigned row);
+// ldmatrix.x4: four cores of 8 x 8, of which each lane names a row; transposed with .trans.
+void load_cores(unsigned* b, unsigned row, bool transposed);
 // d (64 x columns) (+)= a (64 x 16) b of a warpgroup, carried out when it is waited for: until then
 // registers are read and written as places.
 void ask_product(float* d, const unsigned* a, unsigned b, int columns, bool add, halves kind);

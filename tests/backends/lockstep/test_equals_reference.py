@@ -22,7 +22,7 @@ from .executor import WIDTHS, LockstepExecutor
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
 # They need a program for each of many shapes; gpu/products/test_waves.py deals those out.
-ELSEWHERE = {ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm}
+ELSEWHERE = {ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.csr_fusedmm_backward}
 
 # One index dtype with each value dtype: half as many programs.
 INDEX = {"float32": "int32", "float64": "int64", "complex64": "int64", "complex128": "int32"}

@@ -25,7 +25,10 @@ from ...hip.amd.compilers import (
 )
 from ...needs import CUDA_TARGETS, nvrtc, swept, tool
 
-KERNELS = (ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.spmm_join, ml.fusedmm_join)
+KERNELS = (
+    *(ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.spmm_join, ml.fusedmm_join),
+    *(ml.edge_rows, ml.edge_gradients),
+)
 # Dtypes and widths of indices, a pair for each target: differences between targets are few.
 PAIRS = (("f4", "i4"), ("f2", "i8"), ("b2", "i4"), ("f8", "i8"))
 COMPLEX = (("c8", "i4"), ("c16", "i8"))

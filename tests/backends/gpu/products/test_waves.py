@@ -16,7 +16,8 @@ from wollemi.core.statistics import RowStatistics
 from ...lockstep.build import compiler
 from ...lockstep.executor import WIDTHS, LockstepExecutor
 from ...needs import package, tool
-from ...test_products import assert_near, dtype_called, matrix, numbers, wide
+from ...test_products import assert_near, dtype_called, eps, matrix, numbers, wide
+from ...test_products_backward import in_float64
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
@@ -162,6 +163,37 @@ def test_rows_that_are_cut_repeat_bit_for_bit(wave: Any, rng: Any) -> None:
     first = wave.to_host(wl.spmm(A, B, kernel="row-segments"))
     for _ in range(4):  # each launch takes another order of lanes, waves and blocks
         np.testing.assert_array_equal(first, wave.to_host(wl.spmm(A, B, kernel="row-segments")))
+
+
+@pytest.mark.pairs
+@pytest.mark.parametrize("use_values", [False, True])
+@pytest.mark.parametrize("edge", ["identity", "sigmoid", "softmax"])
+@pytest.mark.parametrize(("dtype", "index"), REAL)
+@pytest.mark.parametrize(("k", "p"), [(0, 4), (1, 1), (8, 64), (40, 3)])
+def test_gradients_of_fusedmm(
+    wave: Any, rng: Any, dtype: str, index: str, k: int, p: int, edge: str, use_values: bool
+) -> None:
+    T, A = dtype_called(dtype), pattern_of(dtype, index)
+    shapes = ((M, k), (N, k), (N, p), (M, p))
+    given = [numbers(rng, (BATCH, *shape), T) for shape in shapes]
+    values = numbers(rng, (BATCH, A.nnz), T) if use_values else None
+    units = (30 + k + p) * eps(np.dtype(np.float32) if T.itemsize < 4 else T)
+    for asked in (0b1111, 0b1000, 0b0110, 0b0001):
+        shapes_of_results = ((A.nnz,), *shapes[:3])
+        made = [
+            wave.from_host(np.full((BATCH, *shape), np.nan).astype(T)) if asked >> i & 1 else None
+            for i, shape in enumerate(shapes_of_results)
+        ]
+        arrays = [None if x is None else wave.from_host(x) for x in (values, *given)]
+        wave.run(operations.csr_fusedmm_backward, A.to(wave), *arrays, *made, 0.75, edge)
+        for b in range(BATCH):
+            block = [x[b : b + 1] for x in given]
+            weights = None if values is None else values[b : b + 1]
+            want, sizes = in_float64(A, block, edge, weights, 0.75)
+            for got, exact, size in zip(made, want, sizes, strict=True):
+                if got is not None:
+                    allowed = (units * A.nnz + 2 * eps(T)) * size + eps(T)
+                    assert (np.abs(wide(got[b]) - exact) <= allowed).all()
 
 
 @pytest.mark.parametrize("shift", [0, 1, 4])

@@ -26,11 +26,26 @@ WL_DEVICE bool any_of_block(bool mine) { return __syncthreads_or(mine); }
 WL_DEVICE int count_up(int* counter) { return (*counter)++; }
 
 WL_DEVICE void copy_16_bytes(u32 to, const void* from) { __builtin_memcpy(shared + to, from, 16); }
+WL_DEVICE void copy_16_bytes_if(bool there, u32 to, const void* from) {
+  if (there)
+    copy_16_bytes(to, from);
+  else
+    __builtin_memset(shared + to, 0, 16);
+}
 WL_DEVICE void commit_copies() {}
 template <int Groups>
 WL_DEVICE void wait_for_copies() {}
 
-WL_DEVICE void load_cores(u32 (&b)[4], u32 row) { lockstep::load_cores(b, row); }
+WL_DEVICE void load_cores(u32 (&b)[4], u32 row) { lockstep::load_cores(b, row, false); }
+WL_DEVICE void load_cores_transposed(u32 (&b)[4], u32 row) { lockstep::load_cores(b, row, true); }
+
+WL_DEVICE float power_of_2(float x) { return __builtin_exp2f(x); }
+WL_DEVICE float log_2(float x) { return __builtin_log2f(x); }
+
+template <class H>
+WL_DEVICE u32 narrow_both(float low, float high) {
+  return u32(narrowed<H>::of(high).bits) << 16 | narrowed<H>::of(low).bits;
+}
 
 template <class H>
 constexpr lockstep::halves kind_of =

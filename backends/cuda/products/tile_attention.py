@@ -1,0 +1,338 @@
+"""Attention of 16-bit numbers by dense tiles on tensor cores, for patterns that fill their tiles.
+
+A tile of 128 x 64 scores costs the same whatever is an entry of it, and a word of bits for each row
+says what is. Masks and windows of attention fill their tiles; from some 3 % on that is faster than
+gathering two rows for every entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ....core.algorithm import Facts, multiply
+from ....core.executor import Array
+from ...gpu.products import choice as ml_choice
+from ...gpu.products import declarations as ml
+from ...gpu.products.adapter import Adapter, Operand
+from ...gpu.products.gradients import FusedAlgorithm
+from ...unified.wrappers import SimtKernel
+from .sddmm_tile import launch
+from .tile_pattern import COLUMNS, ROWS, Tiles, filled, tiles_of, transposed_tiles_of
+
+_TILES = (
+    "order: in i32[l], starts: in i32[l], columns: in i32[l], masks: in i32[l], words: in u8[l]"
+)
+_SIZES = "m: i64, n: i64, k: i64, p: i64, batch: i64"
+_OPERANDS = ", ".join(ml.operand(name) for name in "CBD")
+
+tile_attention = SimtKernel(
+    "tile_attention",
+    "tile_attention.hpp",
+    f"{_SIZES}, panels: i64, {_TILES}, {_OPERANDS}, {ml.operand('out', 'out')}, alpha: T",
+    "{DIM}, {M}, {WHOLE}, {T}",
+    variants=(),
+)
+tile_row_gradients = SimtKernel(
+    "tile_row_gradients",
+    "tile_gradients.hpp",
+    f"{_SIZES}, panels: i64, {_TILES}, {_OPERANDS}, {ml.operand('G')}, log_totals: out R[l], "
+    f"means: out R[l], {ml.operand('of_C', 'out')}, alpha: T",
+    "{DIM}, {M}, {WIDE}, {STAGES}, {WHOLE}, {T}",
+    variants=(),
+)
+tile_column_gradients = SimtKernel(
+    "tile_column_gradients",
+    "tile_gradients.hpp",
+    f"{_SIZES}, padded: i64, {_TILES}, {_OPERANDS}, {ml.operand('G')}, log_totals: in R[l], "
+    f"means: in R[l], {ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, alpha: T",
+    "{DIM}, {M}, {WIDE}, {STAGES}, {WHOLE}, {T}",
+    variants=(),
+)
+
+#: Microseconds of a tile, by the columns that a kernel is made for, and if rows are not copied 16
+#: bytes at a time: of one block, which has its tiles one after the other, and of all that a device
+#: holds. H200, 4096 x 4096, 64 tiles a panel, one head and eight: 88 and 118 microseconds for 32
+#: columns, 106 and 146 for 64, 159 and 231 for 128; 129 for 4, not whole.
+IN_TURN = {32: 1.38, 64: 1.65, 128: 2.48}
+TOGETHER = {32: 0.0072, 64: 0.0089, 128: 0.0141}
+NOT_WHOLE = 1.5
+#: Microseconds of an entry by rows: 12, 19, 29 and 56 picoseconds for 16, 32, 64 and 128 columns.
+ENTRY, ENTRY_OF_COLUMN = 7e-6, 0.41e-6
+#: Microseconds of a launch.
+LAUNCH = 2.0
+#: Bytes of memory for each entry while tiles are made: five arrays of int64.
+BYTES_TO_PLAN = 40
+
+#: Columns of dense operands that there are kernels for.
+WIDTHS = (32, 64, 128)
+#: Bytes of a mask.
+MASK_BYTES = 8 * ROWS
+
+
+class Shape(NamedTuple):
+    """How a kernel is made for a number of columns.
+
+    Attributes
+    ----------
+    groups : int
+        Groups of 16 rows that a warp has; warps of a block share 128 rows.
+    wide : int
+        Columns of a tile that are computed at once.
+    stages : int
+        Tiles in shared memory.
+    resident : int
+        Blocks that a multiprocessor holds, which bounds registers.
+    """
+
+    groups: int
+    wide: int = COLUMNS
+    stages: int = 2
+    resident: int = 2
+
+
+#: Shapes for up to so many columns.
+FORWARD = {32: Shape(2), 64: Shape(2), 128: Shape(2)}
+BY_ROWS = {32: Shape(1), 64: Shape(1), 128: Shape(2, 32, 1)}
+BY_COLUMNS = {32: Shape(2, 32), 64: Shape(2, 32), 128: Shape(1, resident=1)}
+
+
+class Made(NamedTuple):
+    """A kernel for a shape and a width.
+
+    Attributes
+    ----------
+    kernel : SimtKernel
+        With as many warps in a block as share a panel of rows.
+    constants : dict
+        Of its template, without ``WHOLE``.
+    shared : int
+        Bytes of shared memory of a block.
+    """
+
+    kernel: SimtKernel
+    constants: dict[str, int]
+    shared: int
+
+
+@cache
+def made_for(kernel: SimtKernel, shape: Shape, width: int) -> Made:
+    """Return a kernel for rows of dense operands of so many numbers, one of :data:`WIDTHS`."""
+    of_row, groups = 2 * width, shape.groups
+    made = replace(kernel, block=256 // groups, resident=shape.resident)
+    constants = {"DIM": width, "M": groups}
+    panels, facts = 1, 0
+    if kernel is not tile_attention:
+        constants |= {"WIDE": shape.wide, "STAGES": shape.stages}
+        panels = 2
+    if kernel is tile_column_gradients:
+        facts = 8 * COLUMNS
+    stage = 2 * COLUMNS * of_row + MASK_BYTES + facts
+    return Made(made, constants, panels * ROWS * of_row + shape.stages * stage)
+
+
+class State(NamedTuple):
+    """What a plan keeps.
+
+    Attributes
+    ----------
+    tiles : Tiles
+        Of the pattern.
+    filled, most : int
+        How many there are, and how many the panel of most has.
+    rows : str
+        The algorithm for what tiles do not do: other edge functions, and values.
+    """
+
+    tiles: Tiles
+    filled: int
+    most: int
+    rows: str
+
+    def pays(self, entries: int, batch: int, k: int, columns: int, *, whole: bool) -> bool:
+        """Return whether tiles are faster than rows for a batch of so many blocks."""
+        width = width_of(k, columns)
+        tiles = max(self.most * IN_TURN[width], self.filled * batch * TOGETHER[width])
+        tiles *= 1 if whole else NOT_WHOLE
+        return LAUNCH + tiles < entries * batch * of_entry(max(k, columns))
+
+
+class TileAttention(FusedAlgorithm):
+    """Scores and sums of dense tiles on tensor cores; masks of bits say what is an entry."""
+
+    name: ClassVar[str] = "tile-mma"
+    source: ClassVar[str] = "Dao (2023)"
+    by_rule: ClassVar[bool] = False
+    repeats: ClassVar[bool] = True
+
+    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why tiles do not do here."""
+        device = on.executor.device
+        if device.capability < (8, 0):
+            return "it is made of words of compute capability 8.0"
+        if facts.dtype not in ("float16", "bfloat16"):
+            return f"tensor cores have no {facts.dtype}"
+        if not 0 < facts.columns <= WIDTHS[-1]:
+            return f"it takes 1 to {WIDTHS[-1]} columns of C and B"
+        need = made_for(tile_attention, FORWARD[WIDTHS[-1]], WIDTHS[-1]).shared
+        if device.shared_bytes < need:
+            return f"it needs {need} bytes of shared memory, and there are {device.shared_bytes}"
+        return None
+
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return None: how many tiles there are in a batch decides, see :class:`TilesOrRows`."""
+        return None
+
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> State:
+        """Return the tiles."""
+        rows = ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel
+        tiles = tiles_of(on.executor.xp, A)
+        longest = tiles.order[:1]
+        most = on.executor.to_host(tiles.starts[longest + 1] - tiles.starts[longest])
+        return State(tiles, int(tiles.columns.size), int(most[0]), rows)
+
+    def run(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
+        """Attend, 128 columns of ``D`` at a time."""
+        values, C, B, D, E, alpha, edge = arguments
+        if edge != "softmax" or values is not None:
+            multiply(on, "fusedmm", A, *arguments, state.rows)
+            return
+        (batch, m, k), (n, p) = C.shape, D.shape[1:]
+        operands = [_read(on, array) for array in (C, B, D)] + [on.operand(E)]
+        item = C.dtype.itemsize
+        for first in range(0, p, WIDTHS[-1]):
+            columns = min(p - first, WIDTHS[-1])
+            *sources, of_D, of_E = operands
+            of_D, of_E = (o._replace(address=o.address + first * item) for o in (of_D, of_E))
+            parts = (*sources, of_D, of_E)
+            width = width_of(k, columns)
+            made = made_for(tile_attention, FORWARD[width], width)
+            launch(
+                on, made.kernel, state.tiles.panels * batch,
+                (
+                    m, n, k, columns, batch, state.tiles.panels, *_flat(on, state.tiles),
+                    *sum(parts, ()), alpha,
+                ),
+                C.dtype, np.int32, shared=made.shared, **made.constants,
+                WHOLE=_whole(item, (k, columns), parts),
+            )  # fmt: skip
+
+    def gradients(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
+        """Compute the gradients of attention by rows, then by columns; others by steps."""
+        _, C, B, D, G, _, of_C, of_B, of_D, alpha, _ = arguments
+        if self.launches_gradients(A, state, *arguments):
+            self._gradients(on, A, state, (C, B, D, G), (of_C, of_B, of_D), alpha)
+        else:
+            super().gradients(on, A, state, *arguments)
+
+    def launches_gradients(self, A: Any, state: State, *arguments: Any) -> bool:
+        """Return whether tiles do: for softmax of up to 128 columns, without values."""
+        values, C, B, D, _, of_values, *_, edge = arguments
+        fits = D.shape[2] <= WIDTHS[-1] and all(x.size for x in (C, B, D))
+        return bool(fits and edge == "softmax" and values is None and of_values is None)
+
+    def _gradients(
+        self,
+        on: Adapter,
+        A: Any,
+        state: State,
+        given: tuple[Array, ...],
+        asked: tuple[Array | None, ...],
+        alpha: float,
+    ) -> None:
+        """Launch the kernel by rows, whose facts that by columns reads."""
+        C, _, D, _ = given
+        (batch, m, k), (n, p) = C.shape, D.shape[1:]
+        width, dtype = width_of(k, p), C.dtype
+        padded = state.tiles.panels * ROWS
+        logs = on.scratch(8 * batch * padded)
+        means = logs + 4 * batch * padded
+        sources = [_read(on, array) for array in given]
+        targets = [Operand(0, 0, 0) if x is None else on.operand(x) for x in asked]
+        whole = _whole(dtype.itemsize, (k, p), (*sources, *targets))
+        operands = sum(sources, ())
+        made = made_for(tile_row_gradients, BY_ROWS[width], width)
+        launch(
+            on, made.kernel, state.tiles.panels * batch,
+            (
+                m, n, k, p, batch, state.tiles.panels, *_flat(on, state.tiles), *operands, logs,
+                means, *targets[0], alpha,
+            ),
+            dtype, np.int32, shared=made.shared, **made.constants, WHOLE=whole,
+        )  # fmt: skip
+        if asked[1] is None and asked[2] is None:
+            return
+        turned = transposed_tiles_of(on.executor.xp, A)
+        made = made_for(tile_column_gradients, BY_COLUMNS[width], width)
+        launch(
+            on, made.kernel, turned.panels * batch,
+            (
+                m, n, k, p, batch, padded, *_flat(on, turned), *operands, logs, means, *targets[1],
+                *targets[2], alpha,
+            ),
+            dtype, np.int32, shared=made.shared, **made.constants, WHOLE=whole,
+        )  # fmt: skip
+
+
+class TilesOrRows(TileAttention):
+    """Tiles where a batch has so many that they are faster, else one pass by rows."""
+
+    name: ClassVar[str] = "tiles-or-rows"
+    source: ClassVar[str] = ""
+    by_rule: ClassVar[bool] = True
+
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why tiles are faster, or None."""
+        if A.nnz == 0 or A.nnz * BYTES_TO_PLAN > on.executor.free_memory():
+            return None
+        part = filled(on.executor.xp, A, on.executor.to_host)
+        of_tile = TOGETHER[width_of(facts.columns, 1)] * (NOT_WHOLE if facts.columns % 8 else 1)
+        if of_tile > part * ROWS * COLUMNS * of_entry(facts.columns):
+            return None
+        return f"{part:.0%} of the places of its tiles are entries"
+
+    def run(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
+        """Look at the batch."""
+        if self._pays(A, state, arguments[1], arguments[3]):
+            super().run(on, A, state, *arguments)
+        else:
+            multiply(on, "fusedmm", A, *arguments, state.rows)
+
+    def launches_gradients(self, A: Any, state: State, *arguments: Any) -> bool:
+        """Return whether tiles do, and are faster."""
+        pays = self._pays(A, state, arguments[1], arguments[3])
+        return pays and super().launches_gradients(A, state, *arguments)
+
+    @staticmethod
+    def _pays(A: Any, state: State, C: Array, D: Array) -> bool:
+        (batch, _, k), p = C.shape, D.shape[2]
+        whole = k % 8 == 0 and p % 8 == 0
+        return state.pays(A.nnz, batch, k, min(p, WIDTHS[-1]), whole=whole)
+
+
+def of_entry(columns: int) -> float:
+    """Return the microseconds of an entry by rows."""
+    return ENTRY + ENTRY_OF_COLUMN * columns
+
+
+def width_of(k: int, p: int) -> int:
+    """Return the columns that a kernel is made for."""
+    return next(width for width in WIDTHS if width >= max(k, p))
+
+
+def _read(on: Adapter, array: Array) -> Operand:
+    return on.read(array, np.dtype(np.int64))
+
+
+def _flat(on: Adapter, tiles: Tiles) -> tuple[Any, ...]:
+    return (*tiles[1:-1], on.address(tiles.words))
+
+
+def _whole(item: int, columns: tuple[int, ...], operands: Iterable[Operand]) -> int:
+    """Return whether all rows can be copied 16 bytes at a time."""
+    places = tuple(place for one in operands for place in one.places(item))
+    return int(ml.elements(item, columns, places) > 1)

@@ -1,0 +1,133 @@
+"""Patterns cut into tiles of 128 x 64 places, of which those without entries are left out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....core.algorithm import Unsuited
+from ....core.executor import Array
+from ....core.store import Key
+from ...gpu.products.sddmm_flat import rows_of
+from ...gpu.reductions import some
+
+#: Rows and columns of a tile. As in ``tile_rows.hpp``.
+ROWS, COLUMNS = 128, 64
+#: Panels of rows that are looked at to estimate how full tiles are.
+SAMPLED_PANELS = 32
+
+
+class Tiles(NamedTuple):
+    """The tiles of a pattern that have entries, by panels of 128 rows.
+
+    Attributes
+    ----------
+    panels : int
+        How many there are.
+    order : array, shape (panels,)
+        The panels, those of most tiles first, so that the last to begin end soon; int32.
+    starts : array, shape (panels + 1,)
+        The first tile of each panel, int32.
+    columns : array, shape (tiles,)
+        The number of each tile in its row of tiles, int32.
+    masks : array, shape (tiles,)
+        Which of the masks each tile has, int32.
+    words : array, shape (128 masks,)
+        For each row of a mask which of its 64 places are entries, uint64.
+    """
+
+    panels: int
+    order: Array
+    starts: Array
+    columns: Array
+    masks: Array
+    words: Array
+
+
+def make_tiles(xp: Any, rows: Array, columns: Array, shape: tuple[int, int]) -> Tiles:
+    """Return the tiles of entries.
+
+    Parameters
+    ----------
+    xp : module
+        NumPy, or what has its functions for the arrays of a device.
+    rows, columns : array, shape (nnz,)
+        Of the entries, in any order.
+    shape : tuple of int
+        Of the matrix.
+
+    Raises
+    ------
+    Unsuited
+        If an entry is stored twice: a mask can say that there is one, not how many.
+    """
+    panels, across = -(-shape[0] // ROWS), max(-(-shape[1] // COLUMNS), 1)
+    rows, columns = rows.astype(np.int64), columns.astype(np.int64)
+    place = (rows // ROWS * across + columns // COLUMNS) * ROWS + rows % ROWS
+    place = xp.sort(place * COLUMNS + columns % COLUMNS)
+    if place.size and some(place[1:] == place[:-1]):
+        raise Unsuited("an entry is stored twice")
+    bits = xp.left_shift(np.uint64(1), (place % COLUMNS).astype(np.uint64))
+    # Sums of powers of two that differ; what the sums before them overflow by cancels.
+    totals = xp.concatenate([xp.zeros(1, np.uint64), xp.cumsum(bits, dtype=np.uint64)])
+    begins, row_of_tile = _runs(xp, place // COLUMNS)
+    ends = xp.concatenate([begins[1:], xp.full(min(begins.size, 1), place.size, begins.dtype)])
+    firsts, tile = _runs(xp, row_of_tile // ROWS)
+    is_first = xp.zeros(row_of_tile.size, np.int64)
+    is_first[firsts] = 1
+    words = xp.zeros(int(tile.size) * ROWS, np.uint64)
+    number = xp.cumsum(is_first) - 1
+    words[number * ROWS + row_of_tile % ROWS] = totals[ends] - totals[begins]
+    starts = xp.searchsorted(tile, xp.arange(panels + 1) * across)
+    order = xp.argsort(starts[:-1] - starts[1:], kind="stable")
+    count = xp.arange(int(tile.size))
+    order, starts, columns, masks = (
+        x.astype(np.int32) for x in (order, starts, tile % across, count)
+    )
+    return Tiles(panels, order, starts, columns, masks, words)
+
+
+def _runs(xp: Any, rising: Array) -> tuple[Array, Array]:
+    """Return where runs of equal numbers begin, and the number of each."""
+    begins = xp.flatnonzero(rising[1:] != rising[:-1]) + 1
+    begins = xp.concatenate([xp.zeros(min(rising.size, 1), begins.dtype), begins])
+    return begins, rising[begins]
+
+
+TILES: Key[Tiles] = Key("tiles")
+TRANSPOSED_TILES: Key[Tiles] = Key("tiles of the transposed pattern")
+
+
+def tiles_of(xp: Any, A: Any) -> Tiles:
+    """Return the tiles of a matrix by compressed rows, made once for its pattern."""
+    return A._pattern.get(
+        TILES, lambda: make_tiles(xp, rows_of(xp, A.indptr, A.nnz), A.indices, A.shape)
+    )
+
+
+def transposed_tiles_of(xp: Any, A: Any) -> Tiles:
+    """Return the tiles of the transposed pattern, made once."""
+    return A._pattern.get(
+        TRANSPOSED_TILES,
+        lambda: make_tiles(xp, A.indices, rows_of(xp, A.indptr, A.nnz), A.shape[::-1]),
+    )
+
+
+def filled(xp: Any, A: Any, to_host: Any) -> float:
+    """Return which part of the places of its tiles are entries, from some panels of rows."""
+    panels = -(-A.shape[0] // ROWS)
+    across = max(-(-A.shape[1] // COLUMNS), 1)
+    step = max(panels // SAMPLED_PANELS, 1)
+    firsts = list(range(0, panels, step))
+    bounds = [
+        min(row, A.shape[0]) for panel in firsts for row in (panel * ROWS, panel * ROWS + ROWS)
+    ]
+    ends = [int(end) for end in to_host(A.indptr[xp.asarray(bounds)])]
+    tiles = [
+        number * across + A.indices[begin:end].astype(np.int64) // COLUMNS
+        for number, (begin, end) in enumerate(zip(ends[::2], ends[1::2], strict=True))
+    ]
+    entries = sum(ends[1::2]) - sum(ends[::2])
+    count = int(xp.unique(xp.concatenate(tiles)).size)
+    return entries / max(count * ROWS * COLUMNS, 1)

@@ -1,0 +1,277 @@
+// Tiles of 128 x 64 places of a sparse pattern, rows of dense operands in shared memory, and their
+// products on tensor cores: what attention by tiles and its gradients are made of.
+#pragma once
+#include "mma_instructions.hpp"
+
+namespace wl {
+
+constexpr int TILE_ROWS = 128, TILE_COLUMNS = 64;
+// A word of 64 bits for each row of a tile: which of its places are entries.
+constexpr int MASK_BYTES = TILE_ROWS * 8;
+constexpr float LOG2_E = 1.4426950408889634f;
+
+WL_DEVICE float lowest() { return float_of(0xff800000u); } // minus infinity
+
+WL_DEVICE bool is_finite(float v) { return (bits_of(v) & 0x7f800000u) != 0x7f800000u; }
+
+// The rows of one block of a dense operand.
+template <class T>
+struct rows_of {
+  const T* data;
+  i64 ld, count;
+  WL_DEVICE const T* row(i64 i) const { return data + i * ld; }
+};
+
+// Rows of up to DIM numbers in shared memory, padded with zeros, in chunks of 16 bytes. Chunks of
+// neighbouring rows change places, so that eight of one column lie in different banks.
+template <int DIM>
+WL_DEVICE int chunk_at(int row, int chunk) {
+  const int turn = DIM >= 64 ? row & 7 : row >> 1 & 3;
+  return row * (DIM * 2) + ((chunk ^ turn) << 4);
+}
+
+template <int DIM, int WHOLE, int THREADS>
+struct tile_rows {
+  WL_DEVICE static constexpr int size(int rows) { return rows * DIM * 2; }
+
+  // Copies ROWS rows from `first` on; rows and columns that there are not become zeros.
+  template <int ROWS, class T>
+  WL_DEVICE static void bring(int t, unsigned char* to, const rows_of<T>& from, i64 first,
+                              i64 columns) {
+    // A thread has one column of chunks, and rows so far apart that their chunks' turns are equal.
+    constexpr int chunks = DIM / 8, apart = THREADS / chunks;
+    static_assert(apart % 8 == 0, "chunks of a thread change places alike");
+    const int row = t / chunks, column = t % chunks * 8;
+    const i64 left = column < columns ? from.count - first - row : 0;
+    const T* place = from.row(first + row) + column;
+    unsigned char* const chunk = to + chunk_at<DIM>(row, t % chunks);
+    const u32 at = shared_offset(chunk);
+#pragma unroll
+    for (int i = 0; i * apart < ROWS; ++i) {
+      if (ROWS % apart != 0 && row + i * apart >= ROWS)
+        continue;
+      const bool there = i * apart < left;
+      if constexpr (WHOLE) {
+        copy_16_bytes_if(there, at + i * size(apart), there ? place : from.data);
+      } else {
+        pack<T, 8> numbers{};
+        for (int e = 0; e < 8; ++e)
+          if (there && column + e < columns)
+            numbers.at[e] = place[e];
+        *reinterpret_cast<pack<T, 8>*>(chunk + i * size(apart)) = numbers;
+      }
+      place += apart * from.ld;
+    }
+  }
+};
+
+// The tiles of a panel of 128 rows.
+struct tile_list {
+  i32 first, last;
+  const i32* columns; // the number of each tile in its row of tiles
+  const i32* masks;   // which mask each has
+  const u8* words;
+
+  // Copies the mask of a tile.
+  template <int THREADS>
+  WL_DEVICE void bring_words(int t, unsigned char* to, i32 u) const {
+    for (int i = t * 16; i < MASK_BYTES; i += THREADS * 16)
+      copy_16_bytes_if(true, shared_offset(to + i), words + i64(masks[u]) * MASK_BYTES + i);
+  }
+
+  // Calls `visit` with the column of each entry of a row.
+  template <class Visit>
+  WL_DEVICE void for_entries(int row, const Visit& visit) const {
+    for (i32 u = first; u < last; ++u) {
+      const u64 word = reinterpret_cast<const u64*>(words + i64(masks[u]) * MASK_BYTES)[row];
+      for (int c = 0; c < TILE_COLUMNS; ++c)
+        if (word >> c & 1)
+          visit(i64(columns[u]) * TILE_COLUMNS + c);
+    }
+  }
+};
+
+// The words of the rows that a lane has sums of: 8 apart, two for each 16 rows of its warp.
+template <int M>
+struct bits_of_rows {
+  u32 low[M][2], high[M][2];
+
+  WL_DEVICE bits_of_rows() : low{}, high{} {}
+  WL_DEVICE bits_of_rows(const unsigned char* words, int row, int lane) {
+#pragma unroll
+    for (int i = 0; i < M; ++i)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const u32* const both =
+            reinterpret_cast<const u32*>(words) + 2 * (row + 16 * i + 8 * h + lane / 4);
+        low[i][h] = both[0];
+        high[i][h] = both[1];
+      }
+  }
+  // Moves a lane's own columns to the front of the words; those of the upper half if `upper`.
+  WL_DEVICE bits_of_rows for_lane(int lane, bool upper = false) const {
+    bits_of_rows moved;
+#pragma unroll
+    for (int i = 0; i < M; ++i)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        moved.low[i][h] = (upper ? high[i][h] : low[i][h]) >> lane % 4 * 2;
+        moved.high[i][h] = high[i][h] >> lane % 4 * 2;
+      }
+    return moved;
+  }
+  // Whether number e of the pair of columns 8 j and 8 j + 1 of a lane is an entry.
+  WL_DEVICE bool has(int i, int h, int j, int e) const {
+    return ((j < 4 ? low[i][h] : high[i][h]) & 1u << (8 * (j % 4) + e)) != 0;
+  }
+  WL_DEVICE bool any(int i, int h) const { return (low[i][h] | high[i][h]) != 0; }
+  WL_DEVICE bool any() const {
+    u32 found = 0;
+#pragma unroll
+    for (int i = 0; i < M; ++i)
+      found |= low[i][0] | low[i][1] | high[i][0] | high[i][1];
+    return found != 0;
+  }
+  WL_DEVICE bool all() const {
+    u32 found = ~0u;
+#pragma unroll
+    for (int i = 0; i < M; ++i)
+      found &= low[i][0] & low[i][1] & high[i][0] & high[i][1];
+    return found == ~0u;
+  }
+  WL_DEVICE void add(const bits_of_rows& other) {
+#pragma unroll
+    for (int i = 0; i < M; ++i)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        low[i][h] |= other.low[i][h];
+        high[i][h] |= other.high[i][h];
+      }
+  }
+};
+
+// Powers of 2 that scores are multiplied by are not negative: signs are those of C. A factor of 0
+// would make NaN of what is no entry.
+struct score_scale {
+  float size;
+  u32 signs; // of two numbers of 16 bits
+  WL_DEVICE explicit score_scale(float alpha)
+      : size(fmaxf(fabsf(alpha) * LOG2_E, 1e-30f)), signs(alpha < 0 ? 0x80008000u : 0u) {}
+};
+
+// sums (16 M x 8 N) += rows of X from `row` on times rows of Y from `first` on; the signs of X are
+// changed by `signs`.
+template <int DIM, int M, int N, class T>
+WL_DEVICE void multiply_rows(float (&sums)[M][N][4], u32 X, int row, u32 Y, int first, int lane,
+                             u32 signs = 0) {
+#pragma unroll
+  for (int s = 0; s < DIM / 16; ++s) {
+    u32 x[M][4];
+#pragma unroll
+    for (int i = 0; i < M; ++i) {
+      load_cores(x[i], X + chunk_at<DIM>(row + 16 * i + lane % 16, 2 * s + lane / 16));
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        x[i][e] ^= signs;
+    }
+#pragma unroll
+    for (int j = 0; j < N; j += 2) {
+      u32 y[4];
+      load_cores(y,
+                 Y + chunk_at<DIM>(first + 8 * j + lane / 16 * 8 + lane % 8, 2 * s + lane / 8 % 2));
+#pragma unroll
+      for (int i = 0; i < M; ++i) {
+        add_product<T>(sums[i][j], x[i], y[0], y[1]);
+        add_product<T>(sums[i][j + 1], x[i], y[2], y[3]);
+      }
+    }
+  }
+}
+
+// sums (16 M x DIM) += weights (16 M x 8 N), rounded, times rows of Y from `first` on
+template <int DIM, int M, int N, class T>
+WL_DEVICE void add_weighted_rows(float (&sums)[M][DIM / 8][4], const float (&weights)[M][N][4],
+                                 u32 Y, int first, int lane) {
+#pragma unroll
+  for (int s = 0; s < N / 2; ++s) {
+    u32 x[M][4];
+#pragma unroll
+    for (int i = 0; i < M; ++i)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const float* const two = weights[i][2 * s + e / 2] + e % 2 * 2;
+        x[i][e] = narrow_both<T>(two[0], two[1]);
+      }
+#pragma unroll
+    for (int j = 0; j < DIM / 8; j += 2) {
+      u32 y[4];
+      load_cores_transposed(y, Y + chunk_at<DIM>(first + 16 * s + lane % 16, j + lane / 16));
+#pragma unroll
+      for (int i = 0; i < M; ++i) {
+        add_product<T>(sums[i][j], x[i], y[0], y[1]);
+        add_product<T>(sums[i][j + 1], x[i], y[2], y[3]);
+      }
+    }
+  }
+}
+
+// Multiplies one of the two rows that a lane has of 16; returns whether all are finite.
+template <int N>
+WL_DEVICE bool scale_row(float (&sums)[N][4], int h, float factor) {
+  bool finite = true;
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      sums[j][2 * h + e] *= factor;
+      finite = finite && is_finite(sums[j][2 * h + e]);
+    }
+  return finite;
+}
+
+// Stores sums as rows from `first` on, of which there are `rows` with `columns` numbers.
+template <int DIM, int M, int WHOLE, class T>
+WL_DEVICE void store_rows(const float (&sums)[M][DIM / 8][4], T* out, i64 ld, i64 first, i64 rows,
+                          i64 columns, int lane) {
+#pragma unroll
+  for (int i = 0; i < M; ++i)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const i64 row = first + 16 * i + 8 * h + lane / 4;
+      if (row >= rows)
+        continue;
+#pragma unroll
+      for (int j = 0; j < DIM / 8; ++j) {
+        const int column = 8 * j + lane % 4 * 2;
+        const float* const two = sums[i][j] + 2 * h;
+        T* const place = out + row * ld + column;
+        if constexpr (WHOLE) {
+          if (column < columns)
+            *reinterpret_cast<u32*>(place) = narrow_both<T>(two[0], two[1]);
+        } else {
+          for (int e = 0; e < 2; ++e)
+            if (column + e < columns)
+              place[e] = narrowed<T>::of(two[e]);
+        }
+      }
+    }
+}
+
+// A row of up to 32 N numbers, dealt out to the lanes of a warp.
+template <int N, class T>
+WL_DEVICE void load_by_lanes(int lane, const T* row, i64 columns, float (&numbers)[N]) {
+  for (int i = 0; i < N; ++i)
+    numbers[i] = lane + 32 * i < columns ? widen(row[lane + 32 * i]) : 0.0f;
+}
+
+// <numbers, row> in every lane
+template <int N, class T>
+WL_DEVICE float dot_by_lanes(const item& it, const float (&numbers)[N], const T* row, i64 columns) {
+  float other[N], sum = 0;
+  load_by_lanes(lane_of(it), row, columns, other);
+  for (int i = 0; i < N; ++i)
+    sum += numbers[i] * other[i];
+  return sum_of_lanes<32>(it, sum);
+}
+
+} // namespace wl

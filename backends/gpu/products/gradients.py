@@ -1,0 +1,109 @@
+"""The gradients of fusedmm: by what an algorithm has for them, else product by product."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....core.algorithm import multiply
+from ....core.dtypes import is_narrow
+from ....core.executor import Array
+from ...unified.wrappers import SimtKernel
+from . import declarations as ml
+from .adapter import Adapter
+from .algorithm import GpuAlgorithm
+
+
+class FusedAlgorithm(GpuAlgorithm):
+    """An algorithm for fusedmm, and for its gradients."""
+
+    def gradients(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+        """Compute what ``csr.fusedmm_backward`` is asked for.
+
+        Parameters
+        ----------
+        on : Adapter
+            The device.
+        A : Csr
+            The pattern.
+        state : object
+            Of the plan.
+        *arguments
+            Those of the operation after ``A``.
+        """
+        gradients_by_steps(on, A, *arguments)
+
+    def launches_gradients(self, A: Any, state: Any, *arguments: Any) -> bool:
+        """Return whether launches are all that :meth:`gradients` does for these arguments."""
+        return False
+
+
+def by_edges(on: Adapter, kernel: SimtKernel, A: Any, edge: str, *samples: Array) -> None:
+    """Launch a kernel that goes over the stored samples of each row; the last array changes."""
+    batch, entries = samples[-1].shape
+    if edge != "identity" and batch * entries:
+        rows = A.shape[0]
+        on.launch(
+            kernel,
+            rows * batch * on.wave,
+            (rows, entries, batch, A.indptr, *samples),
+            samples[-1].dtype,
+            A.indices.dtype,
+            EDGE=ml.EDGES[edge],
+        )
+
+
+def gradients_by_steps(
+    on: Adapter,
+    A: Any,
+    values: Array | None,
+    C: Array,
+    B: Array,
+    D: Array,
+    G: Array,
+    of_values: Array | None,
+    of_C: Array | None,
+    of_B: Array | None,
+    of_D: Array | None,
+    alpha: float,
+    edge: str,
+) -> None:
+    """Sample scores and gradients of weights, and multiply with them; 16 bits in float32.
+
+    Arrays of entries are stored: up to four of float32 or of the operands' dtype.
+    """
+    executor, xp = on.executor, on.executor.xp
+    asked = (of_values, of_C, of_B, of_D)
+    dtype = C.dtype
+    if is_narrow(dtype):
+        dtype = np.dtype(np.float32)
+        values, C, B, D, G = (None if x is None else x.astype(dtype) for x in (values, C, B, D, G))
+        of_values, of_C, of_B, of_D = (
+            None if x is None else executor.allocate(x.shape, dtype) for x in asked
+        )
+    sampled = C.shape[0], A.nnz
+    scores = executor.allocate(sampled, dtype)
+    multiply(on, "sddmm", A, None, C, B, scores, alpha, 0.0, "auto")
+    weights = scores * values if values is not None else executor.copy(scores)
+    by_edges(on, ml.edge_rows, A, edge, weights)
+    transposed, order = A.transposed_pattern()
+    if of_D is not None:
+        turned = xp.take(weights, order, axis=1)
+        multiply(on, "spmm", transposed, turned, G, of_D, 1.0, 0.0, "auto")
+    if not (of_values is None and of_C is None and of_B is None):
+        found = executor.allocate(sampled, dtype)
+        multiply(on, "sddmm", A, None, G, D, found, 1.0, 0.0, "auto")
+        by_edges(on, ml.edge_gradients, A, edge, weights, found)
+        if of_values is not None:
+            xp.multiply(found, scores, out=of_values)
+        if values is not None:
+            found = found * values
+        if of_C is not None:
+            multiply(on, "spmm", A, found, B, of_C, alpha, 0.0, "auto")
+        if of_B is not None:
+            turned = xp.take(found, order, axis=1)
+            multiply(on, "spmm", transposed, turned, C, of_B, alpha, 0.0, "auto")
+    for given, made in zip(asked, (of_values, of_C, of_B, of_D), strict=True):
+        if given is not None and made is not given:
+            given[...] = made

@@ -1,0 +1,392 @@
+"""Attention by tiles and its gradients: kernels by emulated tensor cores, and all on a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.backends.cuda.products import tile_attention as attention
+from wollemi.backends.cuda.products.sddmm_tile import source
+from wollemi.backends.cuda.products.tile_pattern import COLUMNS, ROWS, Tiles, filled, make_tiles
+from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.unified.wrappers import SimtKernel, program, simt_wrapper
+from wollemi.core.algorithm import Facts, Unsuited
+from wollemi.core.errors import InvalidArgument
+from wollemi.core.statistics import RowStatistics
+
+from ...lockstep.build import TEXT, Library, compiler
+from ...needs import CUDA_TARGETS, cuda, nvrtc, package, tool
+
+emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+
+# ---- tiles
+
+
+def random_mask(m: int, n: int, density: float = 0.3, seed: int = 3) -> Any:
+    rng = np.random.default_rng(seed)
+    mask = rng.random((m, n)) < density
+    mask[:, n // 2 :][m // 3 : m // 3 + 1] = False
+    mask[m // 2] = False
+    if m > 2 * ROWS and n > COLUMNS:
+        mask[:ROWS, :COLUMNS] = False
+    return mask
+
+
+def dense_of(tiles: Tiles, m: int, n: int) -> Any:
+    made = np.zeros((tiles.panels * ROWS, -(-n // COLUMNS) * COLUMNS), bool)
+    words = tiles.words.reshape(-1, ROWS)
+    for panel in range(tiles.panels):
+        for u in range(tiles.starts[panel], tiles.starts[panel + 1]):
+            bits = words[tiles.masks[u]][:, None] >> np.arange(
+                COLUMNS, dtype=np.uint64
+            ) & np.uint64(1)
+            column = tiles.columns[u] * COLUMNS
+            made[panel * ROWS : (panel + 1) * ROWS, column : column + COLUMNS] = bits
+    return made[:m, :n]
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (128, 64), (129, 65), (300, 200), (5, 1000)])
+def test_tiles_have_every_entry(m: int, n: int) -> None:
+    mask = random_mask(m, n)
+    rows, columns = np.nonzero(mask)
+    shuffled = np.random.default_rng(0).permutation(rows.size)
+    tiles = make_tiles(np, rows[shuffled], columns[shuffled], (m, n))
+    np.testing.assert_array_equal(dense_of(tiles, m, n), mask)
+    counts = np.diff(tiles.starts)[tiles.order]
+    assert np.all(counts[1:] <= counts[:-1])
+    assert sorted(tiles.order) == list(range(tiles.panels))
+
+
+def test_a_pattern_without_entries_has_no_tiles() -> None:
+    tiles = make_tiles(np, np.zeros(0, int), np.zeros(0, int), (300, 70))
+    assert tiles.panels == 3
+    assert not tiles.starts.any()
+    assert tiles.words.size == 0
+
+
+def test_entries_of_one_place_are_refused() -> None:
+    with pytest.raises(Unsuited, match="stored twice"):
+        make_tiles(np, np.array([1, 0, 1]), np.array([2, 2, 2]), (3, 3))
+
+
+@pytest.mark.parametrize("density", [0.02, 0.5])
+def test_how_full_tiles_are_is_estimated(density: float) -> None:
+    mask = np.random.default_rng(1).random((700, 512)) < density
+    rows, columns = np.nonzero(mask)
+    indptr = np.concatenate([[0], mask.sum(1).cumsum()])
+    A = wl.Csr((np.ones(rows.size), columns, indptr), shape=mask.shape, executor="reference")
+    assert filled(np, A, np.asarray) == pytest.approx(mask.mean() * 700 / 768, rel=0.01)
+
+
+# ---- kernels by emulated tensor cores
+
+
+class Operands(NamedTuple):
+    mask: Any
+    C: Any
+    B: Any
+    D: Any
+    G: Any
+
+
+def operands(m: int, n: int, k: int, p: int, batch: int = 2, mask: Any = None) -> Operands:
+    rng = np.random.default_rng(m + n + k)
+    made = [
+        rng.standard_normal((batch, rows, columns)).astype(np.float16)
+        for rows, columns in ((m, k), (n, k), (n, p), (m, p))
+    ]
+    return Operands(random_mask(m, n) if mask is None else mask, *made)
+
+
+class Expected(NamedTuple):
+    E: Any
+    of_C: Any
+    of_B: Any
+    of_D: Any
+
+
+def expected(given: Operands, alpha: float) -> Expected:
+    """Return the result and the gradients, in float64 and by entries."""
+    mask, *arrays = given
+    C, B, D, G = (x.astype(np.float64) for x in arrays)
+    with np.errstate(all="ignore"):
+        s = np.where(mask, alpha * C @ B.swapaxes(1, 2), -np.inf)
+        most = s.max(2, keepdims=True)
+        w = np.where(mask, np.exp(s - np.where(np.isneginf(most), 0, most)), 0)
+        w = np.where(mask, w / w.sum(2, keepdims=True), 0)
+
+        def times(weights: Any, X: Any, allowed: Any) -> Any:
+            terms = weights[..., None] * X[:, None]
+            return np.where(allowed[None, :, :, None], terms, 0).sum(2)
+
+        E = times(w, D, mask)
+        of_w = np.where(mask, G @ D.swapaxes(1, 2), 0)
+        of_s = np.where(mask, w * (of_w - (w * of_w).sum(2, keepdims=True)), 0)
+        turned = w.swapaxes(1, 2), of_s.swapaxes(1, 2)
+        of_D = times(turned[0], G, mask.T)
+        return Expected(E, alpha * times(of_s, B, mask), alpha * times(turned[1], C, mask.T), of_D)
+
+
+@cache
+def library(kernel: SimtKernel, **constants: int) -> Library:
+    wrapper = simt_wrapper(kernel, "f2", "i4", **constants)
+    text = program("LOCKSTEP", [kernel.header], [wrapper], block=kernel.block, folders=TEXT)
+    return Library(text, kernel.name)
+
+
+def run(kernel: SimtKernel, blocks: int, arguments: Any, schedule: int, **constants: int) -> None:
+    given: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, float):
+            given.append(ctypes.c_float(argument))
+        elif isinstance(argument, int):
+            given.append(ctypes.c_longlong(argument))
+        else:
+            given.append(ctypes.c_void_p(argument.ctypes.data))
+    symbol = kernel.symbol("f2", "i4", **constants)
+    library(kernel, **constants).run(symbol, blocks, *given, schedule=schedule)
+
+
+def place(array: Any) -> tuple[Any, int, int]:
+    item = array.itemsize
+    return array, array.strides[1] // item, array.strides[0] // item
+
+
+def tiled(mask: Any) -> tuple[Tiles, Tiles]:
+    rows, columns = np.nonzero(mask)
+    return (
+        make_tiles(np, rows, columns, mask.shape),
+        make_tiles(np, columns, rows, mask.shape[::-1]),
+    )
+
+
+def emulate(
+    given: Operands, alpha: float, *, width: int, whole: int, schedule: int = 0
+) -> Expected:
+    """Do what the launches of a GPU do."""
+    mask, C, B, D, G = given
+    (batch, m, k), (n, p) = C.shape, D.shape[1:]
+    tiles, turned = tiled(mask)
+    sizes = m, n, k, p, batch
+    E, of_C, of_B, of_D = (np.full_like(x, 7) for x in (G, C, B, D))
+    padded = tiles.panels * ROWS
+    logs, means = (np.full((batch, padded), np.nan, np.float32) for _ in range(2))
+    sources = (*place(C), *place(B), *place(D))
+
+    def launch(kernel: SimtKernel, shapes: Any, panels: int, *arguments: Any) -> None:
+        made = attention.made_for(kernel, shapes[width], width)
+        run(made.kernel, panels * batch, arguments, schedule, **made.constants, WHOLE=whole)
+
+    launch(
+        attention.tile_attention, attention.FORWARD, tiles.panels,
+        *sizes, tiles.panels, *tiles[1:], *sources, *place(E), alpha,
+    )  # fmt: skip
+    launch(
+        attention.tile_row_gradients, attention.BY_ROWS, tiles.panels,
+        *sizes, tiles.panels, *tiles[1:], *sources, *place(G), logs, means, *place(of_C), alpha,
+    )  # fmt: skip
+    launch(
+        attention.tile_column_gradients, attention.BY_COLUMNS, turned.panels,
+        *sizes, padded, *turned[1:], *sources, *place(G), logs, means, *place(of_B), *place(of_D),
+        alpha,
+    )  # fmt: skip
+    return Expected(E, of_C, of_B, of_D)
+
+
+def close(have: Expected, want: Expected, tolerance: float = 2e-3) -> None:
+    for name, mine, right in zip(Expected._fields, have, want, strict=True):
+        assert np.linalg.norm(mine - right) <= tolerance * np.linalg.norm(right), name
+
+
+@emulated
+@pytest.mark.parametrize(
+    ("m", "n", "k", "p", "width", "whole"),
+    [
+        (150, 200, 64, 64, 64, 1),
+        (300, 70, 24, 32, 32, 1),
+        (130, 129, 128, 72, 128, 1),
+        (140, 90, 5, 33, 64, 0),
+        (1, 1, 1, 1, 32, 0),
+    ],
+)
+def test_they_are_the_products_entry_by_entry(
+    m: int, n: int, k: int, p: int, width: int, whole: int
+) -> None:
+    given = operands(m, n, k, p)
+    alpha = -0.4 / k**0.5 if k > 20 else 0.7
+    close(emulate(given, alpha, width=width, whole=whole), expected(given, alpha))
+
+
+@emulated
+@pytest.mark.parametrize("schedule", [3, 9])
+def test_whole_tiles_and_growing_scores(schedule: int) -> None:
+    mask = np.ones((140, 200), bool)
+    mask[:, 64:128] = False
+    given = operands(140, 200, 32, 32, mask=mask)
+    given.B[:, 128:] *= 40  # later tiles have the largest scores
+    close(emulate(given, 0.3, width=32, whole=1, schedule=schedule), expected(given, 0.3))
+
+
+@emulated
+def test_infinities_and_nan_stay_in_their_rows_and_columns() -> None:
+    given = operands(135, 100, 16, 16, batch=1)
+    given.D[0, 3, 2] = np.inf
+    given.D[0, 70, 5] = np.nan
+    given.G[0, 9, 1] = -np.inf
+    given.B[0, 20] = np.nan
+    with np.errstate(all="ignore"):
+        want = expected(given, 0.5)
+        have = emulate(given, 0.5, width=32, whole=1)
+    for name, mine, right in zip(Expected._fields, have, want, strict=True):
+        np.testing.assert_array_equal(np.isnan(mine), np.isnan(right), err_msg=name)
+        np.testing.assert_allclose(mine, right, rtol=4e-3, atol=4e-3, err_msg=name)
+
+
+@emulated
+def test_rows_of_minus_infinities_are_not_numbers_and_some_of_them_count_for_nothing() -> None:
+    given = operands(128, 64, 8, 8, batch=1, mask=np.ones((128, 64), bool))
+    given.B[0, :10] = 0
+    given.B[0, :10, 0] = -np.inf
+    given.C[0, :, 0] = 1
+    given.mask[5, 10:] = False
+    have, want = emulate(given, 0.5, width=32, whole=1).E, expected(given, 0.5).E
+    assert np.isnan(have[0, 5]).all()
+    rest = np.arange(128) != 5
+    np.testing.assert_allclose(have[0, rest], want[0, rest], atol=2e-3)
+
+
+@pytest.mark.parametrize("architecture", CUDA_TARGETS)
+@pytest.mark.parametrize("value", ["f2", "b2"])
+def test_nvrtc_compiles_them(value: str, architecture: str) -> None:
+    compiler = nvrtc()
+    for whole, width in enumerate(attention.WIDTHS[:2]):
+        for kernel, shapes in (
+            (attention.tile_attention, attention.FORWARD),
+            (attention.tile_row_gradients, attention.BY_ROWS),
+            (attention.tile_column_gradients, attention.BY_COLUMNS),
+        ):
+            made = attention.made_for(kernel, shapes[width], width)
+            text = source(made.kernel, value, "i4", **made.constants, WHOLE=whole)
+            assert compiler.compile_source(text, architecture)
+
+
+def test_what_it_objects_to() -> None:
+    rows = RowStatistics(8, 8, 20, 2.5, 1.0, 4, 0.0)
+    device = SimpleNamespace(capability=(8, 6), shared_bytes=99 * 1024)
+    to = SimpleNamespace(executor=SimpleNamespace(device=device))
+
+    def objection(dtype: str, columns: int) -> str | None:
+        facts = Facts(rows, columns, dtype, np.dtype(np.int32))
+        return attention.TileAttention().objection(to, None, facts)
+
+    assert objection("float16", 128) is None
+    assert objection("bfloat16", 1) is None
+    assert "float32" in objection("float32", 64)
+    assert "128 columns" in objection("float16", 129)
+    device.capability = (7, 5)
+    assert "8.0" in objection("float16", 64)
+    device.capability, device.shared_bytes = (8, 0), 64 * 1024
+    assert "shared memory" in objection("float16", 64)
+
+
+def test_few_tiles_are_left_to_rows() -> None:
+    none = np.zeros(0, np.int32)
+    state = attention.State(Tiles(32, *[none] * 5), 2048, 64, "row-split")
+    entries = 503_000  # 3 %: measured, tiles and rows, 106 and 21, 146 and 136 microseconds
+    assert not state.pays(entries, 1, 64, 64, whole=True)
+    assert not state.pays(entries, 8, 16, 16, whole=True)  # 118 and 69
+    assert state.pays(entries, 8, 128, 128, whole=True)  # 231 and 242
+    assert state.pays(5 * entries, 8, 16, 16, whole=True)  # 120 and 247
+    assert state.pays(17 * entries, 1, 64, 64, whole=True)  # 106 and 241
+
+
+# ---- on a GPU
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Any:
+    return cuda()
+
+
+def csr(mask: Any, index: str, executor: Any) -> Any:
+    rows, columns = np.nonzero(mask)
+    indptr = np.concatenate([[0], mask.sum(1).cumsum()]).astype(index)
+    values = np.ones(rows.size, np.float16)
+    return wl.Csr((values, columns.astype(index), indptr), shape=mask.shape, executor=executor)
+
+
+def on_gpu(gpu: Any, given: Operands, alpha: float, index: str, dtype: Any) -> Expected:
+    A = csr(given.mask, index, gpu)
+    C, B, D, G = (gpu.from_host(x.astype(dtype)) for x in given[1:])
+    E = wl.fusedmm(A, C, B, D, edge="softmax", alpha=alpha, kernel="tile-mma")
+    made = [gpu.from_host(np.full(x.shape, 7).astype(dtype)) for x in given[1:4]]
+    plan = A.plan_for("fusedmm", C.shape[2], "tile-mma", C.dtype)
+    arguments = (None, C, B, D, G, None, *made, alpha, "softmax")
+    plan.algorithm.gradients(Adapter(gpu), A, plan.state, *arguments)
+    return Expected(*(np.asarray(gpu.to_host(x)).astype(np.float32) for x in (E, *made)))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize(
+    ("m", "n", "k", "p"),
+    [(1, 1, 1, 1), (300, 500, 64, 64), (1000, 333, 128, 128), (257, 700, 33, 100), (90, 70, 8, 24)],
+)
+def test_a_gpu_computes_the_same(
+    gpu: Any, m: int, n: int, k: int, p: int, index: str, dtype: str
+) -> None:
+    T = np.dtype(dtype) if dtype == "float16" else np.dtype(package("ml_dtypes").bfloat16)
+    given = operands(m, n, k, p)
+    rounded = given._replace(**{x: getattr(given, x).astype(T).astype(float) for x in "CBDG"})
+    have = on_gpu(gpu, given, 0.3, index, T)
+    close(have, expected(rounded, 0.3), 2e-3 if dtype == "float16" else 1e-2)
+    again = on_gpu(gpu, given, 0.3, index, T)
+    for one, other in zip(have, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.gpu
+def test_a_gpu_keeps_infinities_in_their_rows(gpu: Any) -> None:
+    given = operands(260, 300, 64, 64, batch=1)
+    given.D[0, 3, 2] = np.inf
+    given.G[0, 9, 1] = np.nan
+    with np.errstate(all="ignore"):
+        want = expected(given, 0.1)
+    for mine, right in zip(on_gpu(gpu, given, 0.1, "int32", "float16"), want, strict=True):
+        np.testing.assert_array_equal(np.isfinite(mine), np.isfinite(right))
+        np.testing.assert_allclose(mine, right, rtol=4e-3, atol=4e-3)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("edge", ["softmax", "sigmoid", None])
+@pytest.mark.parametrize("use_values", [False, True])
+def test_what_tiles_do_not_do_goes_by_rows(gpu: Any, edge: Any, use_values: bool) -> None:
+    given = operands(200, 150, 40, 200)
+    A = csr(given.mask, "int32", gpu)
+    operands_there = [gpu.from_host(x) for x in given[1:4]]
+    options = {"edge": edge, "alpha": 0.2, "use_values": use_values}
+    have = wl.fusedmm(A, *operands_there, **options, kernel="tile-mma")
+    want = wl.fusedmm(A.to("reference"), *given[1:4], **options)
+    have, want = (np.asarray(x, np.float32) for x in (gpu.to_host(have), want))
+    assert np.linalg.norm(have - want) <= 2e-3 * np.linalg.norm(want)
+
+
+@pytest.mark.gpu
+def test_the_rule_takes_tiles_that_are_full(gpu: Any) -> None:
+    for density, chosen in ((0.2, True), (0.005, False)):
+        A = csr(np.random.default_rng(2).random((2048, 2048)) < density, "int32", gpu)
+        plan = A.plan_for("fusedmm", 64, "auto", np.dtype(np.float16))
+        assert (plan.kernel == "tiles-or-rows") == chosen
+        assert A.plan_for("fusedmm", 64, "auto", np.dtype(np.float32)).kernel != "tiles-or-rows"
+    twice = wl.Csr((np.ones(4, np.float16), [0, 0, 0, 1], [0, 3, 4]), shape=(2, 2), executor=gpu)
+    assert twice.plan_for("fusedmm", 64, "auto", np.dtype(np.float16)).kernel != "tiles-or-rows"
+    with pytest.raises(InvalidArgument, match="stored twice"):
+        twice.plan_for("fusedmm", 64, "tile-mma", np.dtype(np.float16))
