@@ -159,23 +159,36 @@ WL_DEVICE S base_of(S largest) {
   return largest == -S(__builtin_huge_valf()) ? S(0) : largest;
 }
 
+// Where the entries of a row are: listed, or all places between two columns.
+template <class I>
+struct listed_entries {
+  const I *indptr, *indices;
+  WL_DEVICE i64 begin(i64 row) const { return indptr[row]; }
+  WL_DEVICE i64 end(i64 row) const { return indptr[row + 1]; }
+  WL_DEVICE i64 column(i64 e) const { return indices[e]; }
+};
+template <class I>
+struct interval_entries {
+  const I *first, *last;
+  WL_DEVICE i64 begin(i64 row) const { return first[row]; }
+  WL_DEVICE i64 end(i64 row) const { return last[row]; }
+  WL_DEVICE i64 column(i64 e) const { return e; }
+};
+
 // Softmax goes over the row once: what was added up is scaled down when a larger entry comes. A row
 // whose scores are all minus infinity is NaN.
-template <class T, class I>
-WL_DEVICE void fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr,
-                            const I* indices, const T* values, i64 values_step, const T* C,
-                            i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step, const T* D,
-                            i64 D_ld, i64 D_step, T* E, i64 E_ld, i64 E_step, held_t<T> alpha,
-                            i64 edge) {
+template <class T, class Entries>
+WL_DEVICE void fuse_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const Entries& entries,
+                         const T* values, i64 values_step, const batched<const T>& of_C,
+                         const batched<const T>& of_B, const batched<const T>& of_D,
+                         const batched<T>& of_E, held_t<T> alpha, i64 edge) {
   using S = held_t<T>;
-  const batched<const T> of_C{C, C_ld, C_step}, of_B{B, B_ld, B_step}, of_D{D, D_ld, D_step};
-  const batched<T> of_E{E, E_ld, E_step};
   for_rows(it, m, batch, [&](i64 b, i64 row) {
     for_strips<T>(p, [&](i64 first, auto columns) {
       constexpr int width = decltype(columns)::held;
       S held[width] = {}, total{}, largest = -__builtin_huge_valf();
-      for (i64 e = indptr[row]; e < indptr[row + 1]; ++e) {
-        S s = dot_of_wave<T>(it, k, of_C.row(b, row), of_B.row(b, indices[e])) * alpha;
+      for (i64 e = entries.begin(row); e < entries.end(row); ++e) {
+        S s = dot_of_wave<T>(it, k, of_C.row(b, row), of_B.row(b, entries.column(e))) * alpha;
         if (values)
           s *= widen(values[b * values_step + e]);
         S weight = weight_of(edge, s);
@@ -190,14 +203,35 @@ WL_DEVICE void fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, cons
           weight = sycl::exp(s - base_of(largest));
           total += weight;
         }
-        add_row(it, columns, weight, of_D.row(b, indices[e]) + first, held);
+        add_row(it, columns, weight, of_D.row(b, entries.column(e)) + first, held);
       }
-      const bool divide = edge == SOFTMAX && indptr[row] < indptr[row + 1];
+      const bool divide = edge == SOFTMAX && entries.begin(row) < entries.end(row);
       T* const target = of_E.row(b, row) + first;
       for (i64 c = lane_of(it), i = 0; c < columns; c += WL_WARP, ++i)
         target[c] = narrowed<T>::of(divide ? held[i] / total : held[i]);
     });
   });
+}
+
+template <class T, class I>
+WL_DEVICE void fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr,
+                            const I* indices, const T* values, i64 values_step, const T* C,
+                            i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step, const T* D,
+                            i64 D_ld, i64 D_step, T* E, i64 E_ld, i64 E_step, held_t<T> alpha,
+                            i64 edge) {
+  fuse_rows<T>(it, m, k, p, batch, listed_entries<I>{indptr, indices}, values, values_step,
+               {C, C_ld, C_step}, {B, B_ld, B_step}, {D, D_ld, D_step}, {E, E_ld, E_step}, alpha,
+               edge);
+}
+
+template <class T, class I>
+WL_DEVICE void mask_fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* first,
+                                 const I* last, const T* C, i64 C_ld, i64 C_step, const T* B,
+                                 i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step, T* E,
+                                 i64 E_ld, i64 E_step, held_t<T> alpha, i64 edge) {
+  fuse_rows<T>(it, m, k, p, batch, interval_entries<I>{first, last}, static_cast<const T*>(nullptr),
+               0, {C, C_ld, C_step}, {B, B_ld, B_step}, {D, D_ld, D_step}, {E, E_ld, E_step}, alpha,
+               edge);
 }
 
 } // namespace wl

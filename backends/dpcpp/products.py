@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.algorithm import Algorithm, Facts, multiply
 from ...core.errors import InvalidArgument
+from ...core.operations import masks
 from ...core.operations import products as operations
 from . import templates
 from .array import UsmArray
@@ -106,6 +107,39 @@ def fusedmm(
             ),
             E.dtype,
             A.indices.dtype,
+        )  # fmt: skip
+
+
+@kernel(masks.fusedmm)
+def mask_fusedmm(
+    executor: DpcppExecutor,
+    A: Any,
+    C: UsmArray,
+    B: UsmArray,
+    D: UsmArray,
+    E: UsmArray,
+    alpha: float,
+    edge: str,
+    kernel: str,
+) -> None:
+    """Let f of the products of each row's columns weigh the rows of D."""
+    if kernel not in ("auto", "row-split"):
+        raise InvalidArgument(
+            f"kernel: there is no {kernel!r} for masks on dpcpp; there are auto, row-split"
+        )
+    batch, m, k = C.shape
+    p = E.shape[2]
+    if E.size:
+        executor.launch(
+            templates.mask_fusedmm_rows,
+            templates.MASKED,
+            executor.row_grid(m * batch, A.nnz * batch * (k + p)),
+            (
+                m, k, p, batch, A.first, A.last, C, *_steps(C), B, *_steps(B), D, *_steps(D),
+                E, *_steps(E), alpha, EDGES[edge],
+            ),
+            E.dtype,
+            A.index_dtype,
         )  # fmt: skip
 
 

@@ -148,5 +148,12 @@ fusedmm_rows = SimtKernel(
     f"m: i64, k: i64, p: i64, {_PATTERN}, {_operands('C', 'B', 'D')}, "
     "E: out T[l], E_ld: i64, E_step: i64, alpha: T, edge: i64",
 )
+mask_fusedmm_rows = SimtKernel(
+    "mask_fusedmm_rows",
+    "ml.hpp",
+    "m: i64, k: i64, p: i64, batch: i64, first: in I[l], last: in I[l], "
+    f"{_operands('C', 'B', 'D')}, E: out T[l], E_ld: i64, E_step: i64, alpha: T, edge: i64",
+)
 SPMM = _family(spmm_rows)
 SAMPLED = _family(sddmm_rows, fusedmm_rows)
+MASKED = _family(mask_fusedmm_rows)

@@ -34,9 +34,9 @@ struct fusedmm_entry {
         call.submit(nnz * (inner + columns) * blocks, [=](int threads) {
           for (i64 i = 0; i < blocks; ++i) {
             const S* const given = values.data ? values[i].data : nullptr;
-            const Fusedmm<S, I> o{A.m,       A.n,   inner, columns,      A.indptr,
-                                  A.indices, given, C[i],  B[i],         D[i],
-                                  E[i],      alpha, edge,  same_operand, plan.get()};
+            const Fusedmm<S, Listed<I>> o{
+                A.m,  A.n,  inner, columns, {A.indptr, A.indices}, given,     C[i], B[i],
+                D[i], E[i], alpha, edge,    same_operand,          plan.get()};
             fusedmm(o, threads_for(nnz, inner + columns, threads));
           }
         });

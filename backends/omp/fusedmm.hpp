@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "entry_columns.hpp"
 #include "sddmm.hpp"
 
 namespace wl {
@@ -31,11 +32,11 @@ inline Edge edge_called(const std::string& operation, const std::string& name) {
 // that D is read from there if it is B.
 constexpr i64 kEdgeChunk = 32;
 
-template <class S, class I>
+template <class S, class Pattern>
 struct Fusedmm {
   using T = computed_t<S>;
   i64 m, n, k, p;
-  const I *indptr, *indices;
+  Pattern pattern;
   const S* values; // nullptr where only the pattern counts
   mat<const S> C, B, D;
   mat<S> E;
@@ -89,10 +90,10 @@ struct RowSum {
   }
 };
 
-// sum += weights_e D[indices_e], R registers at a time, and few of them in as many independent sums
+// sum += weights_e D[columns_e], R registers at a time, and few of them in as many independent sums
 // as hide the latency of an addition.
-template <int R, class T, class I>
-inline void add_rows(const Operand<T>& D, const I* indices, const T* weights, i64 count, i64 from,
+template <int R, class T, class Columns>
+inline void add_rows(const Operand<T>& D, Columns columns, const T* weights, i64 count, i64 from,
                      i64 width, T* sum) {
   constexpr int L = kLanesOf<T>;
   constexpr int U = R >= 4 ? 1 : R == 2 ? 2 : 4;
@@ -102,7 +103,7 @@ inline void add_rows(const Operand<T>& D, const I* indices, const T* weights, i6
     for (int r = 0; r < R; ++r)
       part[0][r] = load<T>(sum + from + r * L);
     const auto add = [&](i64 e, wide<T>(&to)[R]) {
-      const T* const d = D.row(indices[e]) + from;
+      const T* const d = D.row(columns[e]) + from;
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r)
         to[r] += weights[e] * load<T>(d + r * L);
@@ -123,7 +124,7 @@ inline void add_rows(const Operand<T>& D, const I* indices, const T* weights, i6
     }
   }
   if constexpr (R > 1)
-    add_rows<R / 2>(D, indices, weights, count, from, width, sum);
+    add_rows<R / 2>(D, columns, weights, count, from, width, sum);
 }
 
 // The largest of `count` > 0 scores, behind which minus infinities fill a register.
@@ -161,8 +162,8 @@ inline void weigh(Edge edge, i64 count, T* s, i64 width, const RowSum<T>& row) {
   }
 }
 
-template <class S, class I>
-void fusedmm(const Fusedmm<S, I>& o, int threads) {
+template <class S, class Pattern>
+void fusedmm(const Fusedmm<S, Pattern>& o, int threads) {
   using T = computed_t<S>;
   constexpr i64 L = kLanesOf<T>;
   const PatternPlan& plan = *o.plan;
@@ -178,7 +179,7 @@ void fusedmm(const Fusedmm<S, I>& o, int threads) {
     return RowSum<T>{row, row + width, row + width + 1};
   };
   const auto finish = [&](const RowSum<T>& row, i64 i) {
-    const bool divides = o.edge == Edge::softmax && o.indptr[i] < o.indptr[i + 1];
+    const bool divides = o.edge == Edge::softmax && o.pattern.ptr[i] < o.pattern.ptr[i + 1];
     const T factor = divides ? T(1) / *row.total : T(1);
     for (i64 j = 0; j < o.p; ++j)
       narrow(factor * row.sum[j], o.E(i, j));
@@ -194,14 +195,15 @@ void fusedmm(const Fusedmm<S, I>& o, int threads) {
       for (i64 i = 0; i < rows; ++i)
         at(sums, i).clear(width);
       plan.for_segments(
-          part, o.indptr,
+          part, o.pattern.ptr,
           [&](i64 row, i64 begin, i64 end) {
+            const auto columns = o.pattern.columns(row);
             const RowSum<T> sum = at(sums, gathers ? row - part.first : 0);
             const HeldRow<T, decltype(held)::value> c(C.row(row), registers);
             for (i64 from = begin; from < end; from += kEdgeChunk) {
               const i64 count = std::min(kEdgeChunk, end - from);
               alignas(64) T s[kEdgeChunk + L];
-              c.all_dots(B, o.indices + from, count, s);
+              c.all_dots(B, columns + from, count, s);
               for (i64 e = 0; e < count; ++e)
                 s[e] *= o.alpha;
               if (o.values)
@@ -209,7 +211,7 @@ void fusedmm(const Fusedmm<S, I>& o, int threads) {
                   s[e] *= static_cast<T>(widen(o.values[from + e]));
               std::fill_n(s + count, L, -std::numeric_limits<T>::infinity());
               weigh(o.edge, count, s, width, sum);
-              add_rows<8>(D, o.indices + from, s, count, i64(0), width, sum.sum);
+              add_rows<8>(D, columns + from, s, count, i64(0), width, sum.sum);
             }
             if (part.slot < 0 && !gathers) {
               finish(sum, row);
@@ -217,7 +219,7 @@ void fusedmm(const Fusedmm<S, I>& o, int threads) {
             }
           },
           [&](i64 row, i64 entry) {
-            prefetch_some(o.indices + entry);
+            o.pattern.prefetch(entry);
             prefetch_row(C.row(row), o.k);
           });
       if (gathers)

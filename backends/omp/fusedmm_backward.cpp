@@ -52,29 +52,26 @@ struct fusedmm_backward_entry {
             return batch.data ? batch[i] : decltype(batch[i]){nullptr, 0};
           };
           for (i64 i = 0; i < blocks; ++i) {
-            const FusedmmBackward<S, I> o{A.m,
-                                          A.n,
-                                          inner,
-                                          outer,
-                                          A.indptr,
-                                          A.indices,
-                                          transposed.indptr,
-                                          transposed.indices,
-                                          order,
-                                          part(values, i).data,
-                                          C[i],
-                                          B[i],
-                                          D[i],
-                                          G[i],
-                                          part(of_values, i).data,
-                                          part(of_C, i),
-                                          part(of_B, i),
-                                          part(of_D, i),
-                                          alpha,
-                                          edge,
-                                          by_rows.get(),
-                                          by_columns.get()};
-            FusedmmGradients<S, I>(o, kept, threads_for(nnz, products, threads)).run();
+            const FusedmmBackward<S, Listed<I>> o{A.m,
+                                                  A.n,
+                                                  inner,
+                                                  outer,
+                                                  {A.indptr, A.indices},
+                                                  part(values, i).data,
+                                                  C[i],
+                                                  B[i],
+                                                  D[i],
+                                                  G[i],
+                                                  part(of_values, i).data,
+                                                  part(of_C, i),
+                                                  part(of_B, i),
+                                                  part(of_D, i),
+                                                  alpha,
+                                                  edge};
+            const Turned<I> turned{transposed.indptr, transposed.indices, order, by_rows.get(),
+                                   by_columns.get()};
+            const int wanted = threads_for(nnz, products, threads);
+            FusedmmGradients<S, I>(o, turned, kept, wanted).run();
           }
         });
       });

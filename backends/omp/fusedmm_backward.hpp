@@ -15,19 +15,17 @@
 
 namespace wl {
 
-template <class S, class I>
+template <class S, class Pattern>
 struct FusedmmBackward {
   using T = computed_t<S>;
   i64 m, n, k, p;
-  const I *indptr, *indices;
-  const I *column_ptr, *rows, *order; // the transpose, and where its entries are
-  const S* values;                    // nullptr where only the pattern counts
+  Pattern pattern;
+  const S* values; // nullptr where only the pattern counts
   mat<const S> C, B, D, G;
   S* of_values; // gradients: nullptr where nobody asks
   mat<S> of_C, of_B, of_D;
   T alpha;
   Edge edge;
-  const PatternPlan *by_rows, *by_columns;
 
   bool derives_scores() const { return of_values || of_C.data || of_B.data; }
 };
@@ -114,127 +112,71 @@ struct Kept {
   T weight, score; // f(s), and alpha times the gradient of <C_i, B_j>
 };
 
-template <class T, class I>
-using AllDots = void (*)(const T* row, i64 registers, const Operand<T>& with, const I* indices,
+template <class T, class Columns>
+using AllDots = void (*)(const T* row, i64 registers, const Operand<T>& with, Columns columns,
                          i64 count, T* sums);
 
 // One function for each number of registers: the products of C and B, and those of G and D, may
 // have different ones.
-template <class T, class I>
-AllDots<T, I> all_dots_of(i64 registers) {
-  AllDots<T, I> found = nullptr;
+template <class T, class Columns>
+AllDots<T, Columns> all_dots_of(i64 registers) {
+  AllDots<T, Columns> found = nullptr;
   with_registers(registers, [&](auto held) {
-    found = [](const T* row, i64 registers, const Operand<T>& with, const I* indices, i64 count,
+    found = [](const T* row, i64 registers, const Operand<T>& with, Columns columns, i64 count,
                T* sums) {
-      HeldRow<T, decltype(held)::value>(row, registers).all_dots(with, indices, count, sums);
+      HeldRow<T, decltype(held)::value>(row, registers).all_dots(with, columns, count, sums);
     };
   });
   return found;
 }
 
-template <class S, class I>
-class FusedmmGradients {
+// What both passes work on, and what is done with the entries of a row, or of a part of it.
+template <class S, class Pattern>
+class RowGradients {
+protected:
   using T = computed_t<S>;
+  using Columns = decltype(Pattern().columns(0));
   static constexpr i64 L = kLanesOf<T>;
   // Weights that are gathered at a time in the second pass.
   static constexpr i64 kGathered = 256;
-  // Entries that it asks for what was kept of so far ahead: 0.95 of the time of R-MAT's graphs.
-  static constexpr i64 kAhead = 64;
 
-  const FusedmmBackward<S, I>& o_;
+  const FusedmmBackward<S, Pattern>& o_;
   const int threads_;
   const Operand<T> C_, B_, D_, G_;
   const i64 inner_, outer_; // registers of a row of C and B, of D and G
-  Kept<T>* const kept_;     // of all entries
+  const AllDots<T, Columns> inner_dots_, outer_dots_;
 
-public:
-  FusedmmGradients(const FusedmmBackward<S, I>& o, Kept<T>* kept, int threads)
+  RowGradients(const FusedmmBackward<S, Pattern>& o, int threads)
       : o_(o), threads_(threads), C_(operand(o.C, o.m, o.k, 0)), B_(operand(o.B, o.n, o.k, 1)),
         D_(operand(o.D, o.n, o.p, 3)), G_(operand(o.G, o.m, o.p, 6)), inner_((o.k + L - 1) / L),
-        outer_((o.p + L - 1) / L), kept_(kept) {}
+        outer_((o.p + L - 1) / L), inner_dots_(all_dots_of<T, Columns>(inner_)),
+        outer_dots_(all_dots_of<T, Columns>(outer_)) {}
 
-  void run() {
-    go_by_rows();
-    if (o_.of_B.data || o_.of_D.data)
-      go_by_columns();
-  }
-
-private:
   Operand<T> operand(const mat<const S>& from, i64 rows, i64 columns, int buffer) const {
-    return whole_registers<T>(from, rows, columns, o_.by_rows->entries, buffer, threads_);
+    return whole_registers<T>(from, rows, columns, o_.pattern.ptr[o_.m], buffer, threads_);
   }
 
-  void go_by_rows() {
-    const PatternPlan& plan = *o_.by_rows;
-    const auto inner_dots = all_dots_of<T, I>(inner_), outer_dots = all_dots_of<T, I>(outer_);
-    const i64 width = inner_ * L, pitch = width + std::max(L, i64(4));
-    // Of a part of a row that is cut: its sum of C's gradient, and what it knows of the softmax.
-    T* const slots = workspace<T>(4, plan.slots * pitch);
-    const auto known = [=](i64 slot) {
-      return reinterpret_cast<SoftmaxRow<T>*>(slots + slot * pitch + width);
-    };
-
-    const auto sample = [&](i64 row, i64 begin, i64 end) {
-      const i64 length = RowEntries<T>::whole_registers(end - begin);
-      T* const memory = workspace<T>(7, 3 * length);
-      const RowEntries<T> entries{end - begin, memory, memory + length, memory + 2 * length};
-      inner_dots(C_.row(row), inner_, B_, o_.indices + begin, entries.count, entries.dots);
-      if (o_.derives_scores())
-        outer_dots(G_.row(row), outer_, D_, o_.indices + begin, entries.count, entries.d);
-      else
-        std::fill_n(entries.d, entries.count, T(0));
-      for (i64 e = 0; e < entries.count; e += L)
-        save<T>(entries.s + e, o_.alpha * load<T>(entries.dots + e));
-      if (o_.values)
-        for (i64 e = 0; e < entries.count; ++e)
-          entries.s[e] *= static_cast<T>(widen(o_.values[begin + e]));
-      for (i64 e = entries.count; e < length; ++e) {
-        entries.s[e] = -std::numeric_limits<T>::infinity();
-        entries.d[e] = T(0);
-      }
-      return entries;
-    };
-
-    const bool cut = plan.slots > 0 && o_.edge == Edge::softmax;
-    if (cut) {
-      plan.for_parts(threads_, [&](const Part& part) {
-        if (part.slot >= 0)
-          *known(part.slot) = sample(part.first, part.begin, part.end).exponentials();
-      });
-      for (const LongRow& row : plan.long_rows) {
-        SoftmaxRow<T> whole = *known(row.first_slot);
-        for (i64 slot = row.first_slot + 1; slot < row.last_slot; ++slot)
-          whole = whole.merged(*known(slot));
-        for (i64 slot = row.first_slot; slot < row.last_slot; ++slot)
-          *known(slot) = whole;
-      }
+  // The scores of entries, and the gradients of their weights.
+  RowEntries<T> sample(i64 row, i64 begin, i64 end) const {
+    const i64 length = RowEntries<T>::whole_registers(end - begin);
+    T* const memory = workspace<T>(7, 3 * length);
+    const RowEntries<T> entries{end - begin, memory, memory + length, memory + 2 * length};
+    const Columns columns = o_.pattern.columns(row) + begin;
+    inner_dots_(C_.row(row), inner_, B_, columns, entries.count, entries.dots);
+    if (o_.derives_scores())
+      outer_dots_(G_.row(row), outer_, D_, columns, entries.count, entries.d);
+    else
+      std::fill_n(entries.d, entries.count, T(0));
+    for (i64 e = 0; e < entries.count; e += L)
+      save<T>(entries.s + e, o_.alpha * load<T>(entries.dots + e));
+    if (o_.values)
+      for (i64 e = 0; e < entries.count; ++e)
+        entries.s[e] *= static_cast<T>(widen(o_.values[begin + e]));
+    for (i64 e = entries.count; e < length; ++e) {
+      entries.s[e] = -std::numeric_limits<T>::infinity();
+      entries.d[e] = T(0);
     }
-
-    plan.for_parts(threads_, [&](const Part& part) {
-      T* const sum = part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, width);
-      plan.for_segments(
-          part, o_.indptr,
-          [&](i64 row, i64 begin, i64 end) {
-            if (begin == end) {
-              if (o_.of_C.data)
-                finish(nullptr, o_.k, &o_.of_C(row, 0));
-              return;
-            }
-            const RowEntries<T> entries = sample(row, begin, end);
-            derive(entries, part.slot >= 0 ? known(part.slot) : nullptr);
-            store(entries, begin);
-            if (!o_.of_C.data)
-              return;
-            std::fill_n(sum, width, T(0));
-            add_rows<8>(B_, o_.indices + begin, entries.d, entries.count, i64(0), width, sum);
-            if (part.slot < 0)
-              finish(sum, o_.k, &o_.of_C(row, 0));
-          },
-          [](i64, i64) {});
-    });
-    if (o_.of_C.data)
-      for (const LongRow& row : plan.long_rows)
-        finish_long(row, slots, pitch, o_.k, o_.of_C);
+    return entries;
   }
 
   // Turns scores into weights and the gradients of the weights into those of the scores.
@@ -248,8 +190,8 @@ private:
     }
   }
 
-  // Leaves in `d` what rows of B are multiplied by.
-  void store(const RowEntries<T>& entries, i64 begin) const {
+  // Leaves in `d` what rows of B are multiplied by, and in `kept` what the second pass needs.
+  void store(const RowEntries<T>& entries, i64 begin, Kept<T>* kept) const {
     for (i64 e = 0; e < entries.count; e += L)
       save<T>(entries.d + e, o_.alpha * load<T>(entries.d + e));
     if (o_.of_values)
@@ -260,31 +202,127 @@ private:
         entries.d[e] *= static_cast<T>(widen(o_.values[begin + e]));
     if (o_.of_B.data || o_.of_D.data)
       for (i64 e = 0; e < entries.count; ++e)
-        kept_[begin + e] = {entries.s[e], entries.d[e]};
+        kept[e] = {entries.s[e], entries.d[e]};
+  }
+
+  // Adds rows of B to `sum`, which is that of the gradient of C.
+  void add_of_row(i64 row, i64 begin, const RowEntries<T>& entries, T* sum) const {
+    const Columns columns = o_.pattern.columns(row) + begin;
+    std::fill_n(sum, inner_ * L, T(0));
+    add_rows<8>(B_, columns, entries.d, entries.count, i64(0), inner_ * L, sum);
+  }
+
+  // Stores a sum; without one, zeros.
+  static void finish(const T* sum, i64 columns, S* to) {
+    for (i64 j = 0; j < columns; ++j)
+      narrow(sum ? sum[j] : T(0), to[j]);
+  }
+};
+
+// The transpose of a pattern whose entries are listed, and where each of its entries is.
+template <class I>
+struct Turned {
+  const I *ptr, *rows, *order;
+  const PatternPlan *by_rows, *by_columns;
+};
+
+template <class S, class I>
+class FusedmmGradients : RowGradients<S, Listed<I>> {
+  using Base = RowGradients<S, Listed<I>>;
+  using Base::C_, Base::G_, Base::inner_, Base::kGathered, Base::L, Base::o_, Base::outer_,
+      Base::threads_;
+  using typename Base::T;
+  // Entries that the second pass asks for what was kept of so far ahead: 0.95 of the time of
+  // R-MAT's graphs.
+  static constexpr i64 kAhead = 64;
+
+  const Turned<I> turned_;
+  Kept<T>* const kept_; // of all entries
+
+public:
+  FusedmmGradients(const FusedmmBackward<S, Listed<I>>& o, const Turned<I>& turned, Kept<T>* kept,
+                   int threads)
+      : Base(o, threads), turned_(turned), kept_(kept) {}
+
+  void run() {
+    go_by_rows();
+    if (o_.of_B.data || o_.of_D.data)
+      go_by_columns();
+  }
+
+private:
+  void go_by_rows() {
+    const PatternPlan& plan = *turned_.by_rows;
+    const i64 width = inner_ * L, pitch = width + std::max(L, i64(4));
+    // Of a part of a row that is cut: its sum of C's gradient, and what it knows of the softmax.
+    T* const slots = workspace<T>(4, plan.slots * pitch);
+    const auto known = [=](i64 slot) {
+      return reinterpret_cast<SoftmaxRow<T>*>(slots + slot * pitch + width);
+    };
+    const bool cut = plan.slots > 0 && o_.edge == Edge::softmax;
+    if (cut) {
+      plan.for_parts(threads_, [&](const Part& part) {
+        if (part.slot >= 0)
+          *known(part.slot) = this->sample(part.first, part.begin, part.end).exponentials();
+      });
+      for (const LongRow& row : plan.long_rows) {
+        SoftmaxRow<T> whole = *known(row.first_slot);
+        for (i64 slot = row.first_slot + 1; slot < row.last_slot; ++slot)
+          whole = whole.merged(*known(slot));
+        for (i64 slot = row.first_slot; slot < row.last_slot; ++slot)
+          *known(slot) = whole;
+      }
+    }
+
+    plan.for_parts(threads_, [&](const Part& part) {
+      T* const sum = part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, width);
+      plan.for_segments(
+          part, o_.pattern.ptr,
+          [&](i64 row, i64 begin, i64 end) {
+            if (begin == end) {
+              if (o_.of_C.data)
+                this->finish(nullptr, o_.k, &o_.of_C(row, 0));
+              return;
+            }
+            const RowEntries<T> entries = this->sample(row, begin, end);
+            this->derive(entries, part.slot >= 0 ? known(part.slot) : nullptr);
+            this->store(entries, begin, kept_ + begin);
+            if (!o_.of_C.data)
+              return;
+            this->add_of_row(row, begin, entries, sum);
+            if (part.slot < 0)
+              this->finish(sum, o_.k, &o_.of_C(row, 0));
+          },
+          [](i64, i64) {});
+    });
+    if (o_.of_C.data)
+      for (const LongRow& row : plan.long_rows)
+        finish_long(row, slots, pitch, o_.k, o_.of_C);
   }
 
   void go_by_columns() {
-    const PatternPlan& plan = *o_.by_columns;
+    const PatternPlan& plan = *turned_.by_columns;
     const i64 of_B = o_.of_B.data ? inner_ * L : 0, of_D = o_.of_D.data ? outer_ * L : 0;
     const i64 pitch = of_B + of_D;
     T* const slots = workspace<T>(4, plan.slots * pitch);
     const auto add = [&](i64 begin, i64 count, T* sum) {
       T weights[kGathered], scores[kGathered];
       for (i64 e = 0; e < count; ++e) {
-        __builtin_prefetch(kept_ + o_.order[std::min(begin + e + kAhead, plan.entries - 1)]);
-        const Kept<T> kept = kept_[o_.order[begin + e]];
+        __builtin_prefetch(kept_ + turned_.order[std::min(begin + e + kAhead, plan.entries - 1)]);
+        const Kept<T> kept = kept_[turned_.order[begin + e]];
         weights[e] = kept.weight;
         scores[e] = kept.score;
       }
+      const I* const rows = turned_.rows + begin;
       if (of_B)
-        add_rows<8>(C_, o_.rows + begin, scores, count, i64(0), of_B, sum);
+        add_rows<8>(C_, rows, scores, count, i64(0), of_B, sum);
       if (of_D)
-        add_rows<8>(G_, o_.rows + begin, weights, count, i64(0), of_D, sum + of_B);
+        add_rows<8>(G_, rows, weights, count, i64(0), of_D, sum + of_B);
     };
     plan.for_parts(threads_, [&](const Part& part) {
       T* const sum = part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, pitch);
       plan.for_segments(
-          part, o_.column_ptr,
+          part, turned_.ptr,
           [&](i64 column, i64 begin, i64 end) {
             std::fill_n(sum, pitch, T(0));
             for (i64 from = begin; from < end; from += kGathered)
@@ -292,9 +330,9 @@ private:
             if (part.slot >= 0)
               return;
             if (of_B)
-              finish(sum, o_.k, &o_.of_B(column, 0));
+              this->finish(sum, o_.k, &o_.of_B(column, 0));
             if (of_D)
-              finish(sum + of_B, o_.p, &o_.of_D(column, 0));
+              this->finish(sum + of_B, o_.p, &o_.of_D(column, 0));
           },
           [](i64, i64) {});
     });
@@ -306,18 +344,12 @@ private:
     }
   }
 
-  // Stores a sum; without one, zeros.
-  static void finish(const T* sum, i64 columns, S* to) {
-    for (i64 j = 0; j < columns; ++j)
-      narrow(sum ? sum[j] : T(0), to[j]);
-  }
-
   static void finish_long(const LongRow& cut, T* slots, i64 pitch, i64 columns, const mat<S>& to) {
     T* const sum = slots + cut.first_slot * pitch;
     for (i64 slot = cut.first_slot + 1; slot < cut.last_slot; ++slot)
       for (i64 j = 0; j < columns; ++j)
         sum[j] += slots[slot * pitch + j];
-    finish(sum, columns, &to(cut.row, 0));
+    Base::finish(sum, columns, &to(cut.row, 0));
   }
 };
 

@@ -15,7 +15,7 @@ from ...core.operation import OPERATIONS, KernelTable, Operation
 from ...core.operations import matrix as operations
 from ...core.operations import structure
 from ..unified.functors import text_digest
-from . import products
+from . import masks, products
 from . import spmv as spmv  # registers its algorithms
 from .level import native
 from .steps import finish_in_blocks, run_in_blocks, visit_in_blocks
@@ -81,6 +81,7 @@ def step_kernel(operation: Operation) -> Function:
 
 
 products.register(kernel)
+masks.register(kernel)
 
 
 def _half(which: str, by_blocks: Function) -> Function:

@@ -144,6 +144,17 @@ private:
 // How Python holds the plan of a pattern.
 constexpr const char* kPlanCapsule = "wollemi.PatternPlan";
 
+// The plan at `at`, kept for as long as the work that is submitted.
+inline std::shared_ptr<const PatternPlan> plan_at(const Call& call, int at, i64 rows, i64 entries) {
+  void* const held = PyCapsule_GetPointer(call.argument(at), kPlanCapsule);
+  if (held == nullptr)
+    throw_python_error();
+  const auto plan = *static_cast<std::shared_ptr<const PatternPlan>*>(held);
+  if (!plan->is_of(rows, entries))
+    call.fail(call.name(at), "was made for another pattern");
+  return plan;
+}
+
 // The pattern of the matrix argument at `matrix`; the matrix keeps the arrays.
 template <class I>
 struct PatternArgument {
@@ -160,15 +171,8 @@ struct PatternArgument {
     indices = array(call, call.member(matrix, of_indices), "indices", nnz);
   }
 
-  // The plan at `at`, kept for as long as the work that is submitted.
   std::shared_ptr<const PatternPlan> plan(const Call& call, int at) const {
-    void* const held = PyCapsule_GetPointer(call.argument(at), kPlanCapsule);
-    if (held == nullptr)
-      throw_python_error();
-    const auto plan = *static_cast<std::shared_ptr<const PatternPlan>*>(held);
-    if (!plan->is_of(m, nnz))
-      call.fail(call.name(at), "was made for another pattern");
-    return plan;
+    return plan_at(call, at, m, nnz);
   }
 
   // Numbers of the same type, one for each entry, in the argument at `at`.

@@ -5,6 +5,18 @@ namespace wl {
 
 namespace {
 
+Object capsule_of(std::shared_ptr<const PatternPlan> plan) {
+  using Held = std::shared_ptr<const PatternPlan>;
+  auto held = std::make_unique<Held>(std::move(plan));
+  PyObject* const capsule = PyCapsule_New(held.get(), kPlanCapsule, [](PyObject* self) {
+    delete static_cast<Held*>(PyCapsule_GetPointer(self, kPlanCapsule));
+  });
+  if (capsule == nullptr)
+    throw_python_error();
+  held.release();
+  return Object::steal(capsule);
+}
+
 // The plan of a partition: "balanced", "even", or "panels" of some columns of a balanced one, with
 // their columns in 16 bits if they are "packed-panels". None if panels do not suit the matrix,
 // whose rows must be sorted and none of them long.
@@ -33,24 +45,25 @@ struct pattern_plan_entry {
       return made ? capsule_of(std::move(plan)) : none_object();
     });
   }
+};
 
-  static Object capsule_of(std::shared_ptr<const PatternPlan> plan) {
-    using Held = std::shared_ptr<const PatternPlan>;
-    auto held = std::make_unique<Held>(std::move(plan));
-    PyObject* const capsule = PyCapsule_New(held.get(), kPlanCapsule, [](PyObject* self) {
-      delete static_cast<Held*>(PyCapsule_GetPointer(self, kPlanCapsule));
-    });
-    if (capsule == nullptr)
-      throw_python_error();
-    held.release();
-    return Object::steal(capsule);
+// Equal shares of the entries of rows that begin where `ptr` says.
+struct mask_plan_entry {
+  static constexpr const char* operation = "mask.plan";
+  static constexpr const char* symbol = "mask_plan";
+  static constexpr const char* names[] = {"ptr"};
+  static Object run(const Call& call) {
+    Extent starts;
+    const i64* const ptr = call.contiguous<const i64>(0, starts);
+    return capsule_of(std::make_shared<PatternPlan>(balanced_plan(ptr, starts - 1)));
   }
 };
 
 } // namespace
 
 void add_pattern_plan_entries(PyObject* module) {
-  static PyMethodDef methods[] = {method<pattern_plan_entry>(), {nullptr, nullptr, 0, nullptr}};
+  static PyMethodDef methods[] = {
+      method<pattern_plan_entry>(), method<mask_plan_entry>(), {nullptr, nullptr, 0, nullptr}};
   add_methods(module, methods);
 }
 

@@ -25,6 +25,7 @@ void add_spmm_entries(PyObject* module);
 void add_sddmm_entries(PyObject* module);
 void add_fusedmm_entries(PyObject* module);
 void add_fusedmm_backward_entries(PyObject* module);
+void add_mask_product_entries(PyObject* module);
 
 const Context* context_of(PyObject* executor) {
   static const Name name("_context");
@@ -144,6 +145,7 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_sddmm_entries(module.ptr());
   wl::add_fusedmm_entries(module.ptr());
   wl::add_fusedmm_backward_entries(module.ptr());
+  wl::add_mask_product_entries(module.ptr());
   wl::add_format_entries(module.ptr());
   wl::add_structure_entries(module.ptr());
 }

@@ -34,7 +34,7 @@ class Partitioned(NamedTuple):
     lanes: str
 
 
-def _numbers(array: Array | None) -> Array | None:
+def numbers(array: Array | None) -> Array | None:
     """Return bfloat16 as numbers of 16 bits, as which entries know it: NumPy's C API does not."""
     return array if array is None or array.dtype.kind != "V" else array.view(np.uint16)
 
@@ -70,14 +70,14 @@ class _ByRows(Algorithm):
         """Call the native entry."""
         if self.product == "fusedmm":
             *arrays, alpha, edge = arguments
-            native().fusedmm(on, A, *map(_numbers, arrays), alpha, edge, state.partition)
+            native().fusedmm(on, A, *map(numbers, arrays), alpha, edge, state.partition)
             return
         *arrays, alpha, beta = arguments
-        numbers = map(_numbers, arrays)
+        given = map(numbers, arrays)
         if self.product == "spmm":
-            native().spmm(on, A, *numbers, alpha, beta, state.partition, state.lanes)
+            native().spmm(on, A, *given, alpha, beta, state.partition, state.lanes)
         else:
-            native().sddmm(on, A, *numbers, alpha, beta, state.partition)
+            native().sddmm(on, A, *given, alpha, beta, state.partition)
 
 
 class RowBlocks(_ByRows):
@@ -239,10 +239,8 @@ def register(kernel: KernelTable) -> None:
         *arrays, alpha, edge = arguments
         transposed, order = A.transposed_pattern()
         partitions = (_partition_of(executor, pattern, "balanced") for pattern in (A, transposed))
-        numbers = map(_numbers, arrays)
-        native().fusedmm_backward(
-            executor, A, *numbers, alpha, edge, transposed, order, *partitions
-        )
+        given = map(numbers, arrays)
+        native().fusedmm_backward(executor, A, *given, alpha, edge, transposed, order, *partitions)
 
     @kernel(operations.csr_fusedmm)
     def csr_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:

@@ -33,16 +33,16 @@ public:
       held_[r] = load<T>(row + r * kLanesOf<T>);
   }
 
-  // sums[g] = <row, B[indices[g]]>, g < G. A few products are each summed in several registers, so
+  // sums[g] = <row, B[columns[g]]>, g < G. A few products are each summed in several registers, so
   // that additions wait for nothing there either.
-  template <int G, class I>
-  [[gnu::always_inline]] void dots(const Operand<T>& B, const I* indices, T* sums) const {
+  template <int G, class Columns>
+  [[gnu::always_inline]] void dots(const Operand<T>& B, Columns columns, T* sums) const {
     constexpr int L = kLanesOf<T>;
     constexpr int U = G < 4 && R != 1 ? 4 / G : 1;
     wide<T> part[U][G] = {};
     const T* b[G];
     for (int g = 0; g < G; ++g)
-      b[g] = B.row(indices[g]);
+      b[g] = B.row(columns[g]);
     const auto add = [&](const wide<T>& c, i64 r, wide<T>(&to)[G]) {
 #pragma GCC unroll 8
       for (int g = 0; g < G; ++g)
@@ -69,19 +69,19 @@ public:
     save_sums<T, L, G>(sums, part[0]);
   }
 
-  template <class I>
-  void all_dots(const Operand<T>& B, const I* indices, i64 count, T* sums) const {
+  template <class Columns>
+  void all_dots(const Operand<T>& B, Columns columns, i64 count, T* sums) const {
     i64 e = 0;
     for (; e + kDots <= count; e += kDots)
-      dots<kDots>(B, indices + e, sums + e);
+      dots<kDots>(B, columns + e, sums + e);
     if (kDots > 4 && e + 4 <= count) {
-      dots<4>(B, indices + e, sums + e);
+      dots<4>(B, columns + e, sums + e);
       e += 4;
     }
     for (; e + 2 <= count; e += 2)
-      dots<2>(B, indices + e, sums + e);
+      dots<2>(B, columns + e, sums + e);
     if (e < count)
-      dots<1>(B, indices + e, sums + e);
+      dots<1>(B, columns + e, sums + e);
   }
 
 private:

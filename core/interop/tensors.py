@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..formats import Csr
+from ..formats.mask import Mask
 
 
 def is_tensor(operand: Any) -> bool:
@@ -35,11 +36,14 @@ def differentiable(A: Any, *operands: Any) -> Any:
     given = [o for o in operands if o is not None]
     if not given or not all(map(is_tensor, given)):
         return None
-    numbers = [*given, A.data] if isinstance(A, Csr) else given
+    ours = isinstance(A, (Csr, Mask))
+    numbers = [*given, A] if ours else given
     real = all("complex" not in str(o.dtype) for o in numbers)
     floating = any(o.dtype.is_floating_point for o in given)
-    together = not isinstance(A, Csr) or all(
-        (o.device.type == "cpu") == (A.executor.xp is np) for o in given
+    together = (
+        not ours
+        or (isinstance(A, Mask) and A._follows)
+        or all((o.device.type == "cpu") == (A.executor.xp is np) for o in given)
     )
     if (real and floating and together) or any(o.requires_grad for o in given):
         from . import torch

@@ -7,7 +7,10 @@ from typing import Any
 from ..errors import InvalidArgument
 from ..factors import real_number
 from ..formats import Csr
+from ..formats.mask import Mask
 from ..interop.tensors import differentiable, in_likeness, is_tensor
+from ..operands import executor_beside
+from ..operations import masks
 from ..operations import products as operations
 from .operands import Operand, Result, as_csr, blocks_of, common_type
 from .sddmm import pattern_values, require_equal_columns
@@ -37,6 +40,7 @@ def fusedmm(
     ----------
     A : sparse matrix, shape (m, n)
         A :class:`wollemi.Csr`; others are converted. An entry that is stored twice is two entries.
+        Or a mask of :mod:`wollemi.masks`, of whose entries no array is made.
     C : array, shape (m, k) or (b, m, k)
         Its rows meet rows of ``B`` (queries).
     B : array, shape (n, k) or (b, n, k)
@@ -55,6 +59,7 @@ def fusedmm(
         Overwritten and returned.
     kernel : str
         The name of an algorithm, or ``"auto"``; ``A.plan_for("fusedmm", k)`` tells what that chose.
+        With a mask ``"row-split"`` or ``"tile-mma"`` on GPUs.
 
     Returns
     -------
@@ -75,17 +80,22 @@ def fusedmm(
     array([[2.],
            [3.]])
     """
-    A = A if is_tensor(A) else as_csr(A)
+    if isinstance(A, Mask):
+        if not is_tensor(C):
+            A = A.beside(executor_beside(A.executor, C, B, D, out))
+    elif not is_tensor(A):
+        A = as_csr(A)
     tensors = differentiable(A, C, B, D) if out is None else None
     if tensors is not None:
         return tensors.fusedmm(
             A, C, B, D, edge=edge, alpha=alpha, use_values=use_values, kernel=kernel
         )
-    return _of_arrays(as_csr(A), C, B, D, edge, alpha, use_values, out, kernel)
+    matrix = A if isinstance(A, Mask) else as_csr(A)
+    return _of_arrays(matrix, C, B, D, edge, alpha, use_values, out, kernel)
 
 
 def _of_arrays(
-    A: Csr,
+    A: Csr | Mask,
     C: Any,
     B: Any,
     D: Any,
@@ -107,12 +117,15 @@ def _of_arrays(
         edge, alpha = "identity", alpha / max(queries.columns, 1) ** 0.5
     operands = (queries, keys, summed)
     blocks, batched = blocks_of(*operands)
-    held = [A.data] if use_values else []
+    held = [A.data] if use_values and isinstance(A, Csr) else []
     dtype = common_type("fusedmm", *(o.batch for o in operands), *held, real=True)
     arrays = [o.cast(executor, dtype, blocks) for o in operands]
     batch = (blocks, m, summed.columns)
     shape = batch if batched else batch[1:]
     result = Result(executor, out, shape, batch, dtype, 0.0, *arrays)
-    values = pattern_values(A, dtype, blocks) if use_values else None
-    executor.run(operations.csr_fusedmm, A, values, *arrays, result.array, alpha, edge, kernel)
+    if isinstance(A, Mask):
+        executor.run(masks.fusedmm, A, *arrays, result.array, alpha, edge, kernel)
+    else:
+        values = pattern_values(A, dtype, blocks) if use_values else None
+        executor.run(operations.csr_fusedmm, A, values, *arrays, result.array, alpha, edge, kernel)
     return in_likeness(result.give(queries.from_host), C, out)

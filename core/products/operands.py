@@ -16,13 +16,23 @@ from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch, UnsupportedD
 from ..executor import Array, Executor
 from ..formats import Coo, Csr, Matrix
 from ..formats.convert import rows_of
+from ..formats.mask import refuse_mask
 from ..operands import Target, as_batch, is_host, native
 
 
 def as_csr(A: Any) -> Csr:
-    """Return ``A`` by compressed rows; other libraries' matrices are taken as ``wl.Csr`` does."""
+    """Return ``A`` by compressed rows; other libraries' matrices are taken as ``wl.Csr`` does.
+
+    Raises
+    ------
+    UnsupportedOperation
+        If it is a mask, whose entries take the memory that it is there to save.
+    InvalidMatrix
+        If it is no sparse matrix.
+    """
     if isinstance(A, Csr):
         return A
+    refuse_mask(A)
     if isinstance(A, Coo):
         return rows_of(A)  # entries of one place stay apart: values= may name each
     if isinstance(A, Matrix):

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 from .core.deferred import deferred_names as _deferred_names
 
 if TYPE_CHECKING:
-    from . import distributed, graph, linalg, loggers, preconditioners, reorder, solvers, stop
+    from . import (
+        distributed,
+        graph,
+        linalg,
+        loggers,
+        masks,
+        preconditioners,
+        reorder,
+        solvers,
+        stop,
+    )
     from .core import errors, io
     from .core.distributed import distribute
     from .core.executor import Executor
@@ -96,6 +106,7 @@ __all__ = [
     "io",
     "linalg",
     "loggers",
+    "masks",
     "preconditioners",
     "profile",
     "read",
@@ -113,7 +124,7 @@ __all__ = [
 #: By module the names that are imported from it when they are first used. Type checkers and editors
 #: see those under `if TYPE_CHECKING`, which are the same.
 _SOURCES = {
-    "": "distributed graph linalg loggers preconditioners reorder solvers stop",
+    "": "distributed graph linalg loggers masks preconditioners reorder solvers stop",
     "core": "errors io",
     "core.distributed": "distribute",
     "core.executor": "Executor",

@@ -36,6 +36,7 @@ MODULES = (
     "wollemi.io",
     "wollemi.linalg",
     "wollemi.loggers",
+    "wollemi.masks",
     "wollemi.nn",
     "wollemi.preconditioners",
     "wollemi.reorder",

@@ -11,6 +11,7 @@ import numpy as np
 from wollemi.core.dtypes import real_dtype
 from wollemi.core.executor import Executor
 from wollemi.core.formats import Bsr, Csr, Matrix
+from wollemi.core.formats.mask import Mask
 from wollemi.core.operation import Operation, Parameter
 from wollemi.core.status import Status, Stop
 
@@ -114,6 +115,8 @@ class Call:
 
 def _changed(argument: Argument, change: Callable[[Any], Any]) -> Argument:
     value, kind = argument.value, argument.parameter.kind
+    if isinstance(value, Mask):
+        return argument
     if argument.parameter.is_matrix:
         return replace(argument, value=value._with_data(change(value.data)))
     if argument.parameter.is_status:
@@ -165,7 +168,7 @@ class _Maker:
             "s": STEPS,
             "b": BATCH,
         }
-        self.matrices: dict[str, Matrix] = {}
+        self.matrices: dict[str, Matrix | Mask] = {}
         for parameter in operation.parameters:
             if parameter.is_matrix:
                 made = self._matrix(parameter)
@@ -246,12 +249,14 @@ class _Maker:
             "history": rng.uniform(0.5, 1.5, (CAPACITY, k)).astype(self.real),
         }
 
-    def _matrix(self, parameter: Parameter) -> Matrix:
+    def _matrix(self, parameter: Parameter) -> Matrix | Mask:
         bound = [self.extents.get(d) for d in parameter.dims] if self.matrices else []
         pattern = self.pattern if not bound else self._random_pattern(parameter)
         assert pattern is not None
         if parameter.kind == "Bsr":
             return self._bsr(pattern)
+        if parameter.kind == "Mask":
+            return self._mask(pattern)
         csr = matrix(pattern, self.dtype, self.index, self.rng)
         if parameter.kind == "Sellp":
             size = SLICE_SIZES[self.variant % len(SLICE_SIZES)]
@@ -269,6 +274,15 @@ class _Maker:
             strict=True,
         )
         return Pattern("random", (shape[0], shape[1]), tuple(places))
+
+    def _mask(self, pattern: Pattern) -> Mask:
+        """Return a mask of the pattern's shape with about as many entries; some rows are empty."""
+        (m, n), rng = pattern.shape, self.rng
+        first = np.sort(rng.integers(0, n + 1, m))
+        reach = 2 * len(pattern.places) // max(m, 1) + 1
+        last = np.sort(np.minimum(first + rng.integers(-1, reach + 1, m), n).clip(0))
+        ends = (end.astype(self.index) for end in (first, last))
+        return Mask(*ends, n, executor=REFERENCE)
 
     def _bsr(self, pattern: Pattern) -> Bsr:
         r, c = BLOCK_SHAPES[self.variant % len(BLOCK_SHAPES)]

@@ -9,10 +9,13 @@ from torch import Tensor
 
 from ...executor import Array
 from ...formats import Csr
+from ...formats.mask import Mask
 from .memory import for_kernels, native_of, numpy_of, on_its_stream
 
 
-def run(operation: Any, A: Csr, tensors: list[tuple[Tensor | None, int]], *scalars: Any) -> None:
+def run(
+    operation: Any, A: Csr | Mask, tensors: list[tuple[Tensor | None, int]], *scalars: Any
+) -> None:
     """Run a kernel on tensors, each with how many axes of it are not those of the batch."""
     on = A.executor
     blocks = _without_axes(tensors) if on.xp is np else None

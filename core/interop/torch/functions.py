@@ -15,9 +15,11 @@ from torch import Tensor
 from ...errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...factors import real_number
 from ...formats import Csr
+from ...formats.mask import Mask, refuse_mask
 from ...products.fusedmm import EDGES
-from . import operators
+from . import masks, operators
 from .layouts import Sparse, eager_for_tensors, sparse_of
+from .memory import executor_of
 from .messages import EdgeFunction, check_options, weigh
 from .patterns import owned_pattern
 
@@ -197,8 +199,10 @@ def fusedmm(
 
     Parameters
     ----------
-    A : wollemi.Csr, sparse torch tensor or Pattern, shape (m, n)
-        The pattern, and with ``use_values`` the values unless ``values`` is given.
+    A : wollemi.Csr, sparse torch tensor, Pattern or mask, shape (m, n)
+        The pattern, and with ``use_values`` the values unless ``values`` is given. With a mask of
+        :mod:`wollemi.masks`, which has no entries, the arguments that are numbers of entries are
+        not taken, and ``edge`` is a name.
     C : Tensor, shape (m, k) or (..., m, k)
     B : Tensor, shape (n, k) or (..., n, k)
     D : Tensor, shape (n, p) or (..., n, p)
@@ -223,13 +227,16 @@ def fusedmm(
     Tensor, shape (m, p) or (..., m, p)
     """
     _check_tensor("C", C)
-    sparse = sparse_of(A, C.device)
     alpha = _factor(alpha, "fusedmm")
     edge = "identity" if edge is None else edge
     if not callable(edge) and edge not in EDGES:
         raise InvalidArgument(
             f"edge: expected None, one of {', '.join(EDGES)} or a function, got {edge!r}"
         )
+    if isinstance(A, Mask):
+        of_entries = (values, bias, softcap, dropout or None)
+        return _fusedmm_of_mask(A, C, B, D, edge, alpha, kernel, of_entries)
+    sparse = sparse_of(A, C.device)
     C, B, D = sparse.fold(C, 0), sparse.fold(B, 1), sparse.fold(D, 1)
     _check("C", C, sparse.pattern.shape[0])
     _check("B", B, sparse.pattern.shape[1], like=C)
@@ -248,6 +255,32 @@ def fusedmm(
         options = {"bias": added, "softcap": softcap, "dropout": dropout, "seed": seed}
         found = weigh(sparse.pattern, (C, B, D), weights, edge, alpha, kernel, **options)
     return sparse.unfold(found)
+
+
+def _fusedmm_of_mask(
+    A: Mask,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    edge: str | EdgeFunction,
+    alpha: float,
+    kernel: str,
+    of_entries: tuple[Any, ...],
+) -> Tensor:
+    if not isinstance(edge, str) or any(option is not None for option in of_entries):
+        refuse_mask(A)
+    (m, n), columns = A.shape, C.shape[-1]
+    _check("C", C, m)
+    _check("B", B, n, like=C)
+    _check("D", D, n)
+    if edge == "scaled":
+        edge, alpha = "identity", alpha / max(columns, 1) ** 0.5
+    if not torch.compiler.is_compiling():
+        A = A.beside(executor_of(C.device))
+    first, last = masks.mask_tensors(A, C.device)
+    C, B, D = one_batch(C=(C, 2), B=(B, 2), D=(D, 2))
+    C, B, D = _one_dtype(C, B, D)
+    return masks.fusedmm(first, last, C, B, D, str(edge), alpha, kernel)
 
 
 def _together(given: dict[str, tuple[Any, int]]) -> list[Any]:

@@ -12,6 +12,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from ...errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...formats import Csr
+from ...formats.mask import refuse_mask
 from .patterns import Pattern, pattern_tensors, value_tensor
 
 
@@ -102,9 +103,10 @@ def sparse_of(A: Any, device: torch.device) -> Sparse:
 
     Raises
     ------
-    InvalidArgument
+    InvalidArgument, UnsupportedOperation
         If it is something else.
     """
+    refuse_mask(A)
     if isinstance(A, Csr):
         pattern = pattern_tensors(A, device)
         return Sparse(Compressed(pattern), lambda: value_tensor(A), lambda values: values)

@@ -235,9 +235,10 @@ def _attention_backward(
     return None, None, d_values, d_C, d_B, d_D, None, None, None
 
 
-def _fusedmm_backward(
+def fusedmm_backward_of(
     inputs: Any, needs: Any, out: Tensor | None, gradient: Tensor
 ) -> tuple[Any, ...]:
+    """Return the gradient of each argument, None where there is none."""
     narrow = inputs[3].dtype
     if has_kernel(gradient):
         return fusedmm_gradients(inputs, needs, gradient)
@@ -245,7 +246,7 @@ def _fusedmm_backward(
         # Scores, weights and their gradients in float32: rounded to 16 bits, they are what made
         # gradients 2 to 3 times less accurate than those of PyTorch's dense attention. The host's
         # kernels widen their operands anyhow; those of GPUs are faster on 16 bits.
-        found = _fusedmm_backward(_widened(inputs), needs, None, gradient.float())
+        found = fusedmm_backward_of(_widened(inputs), needs, None, gradient.float())
         return tuple(None if x is None else x.to(narrow) for x in found)
     if inputs[6] == "softmax" and narrow.itemsize >= 4:
         return _attention_backward(inputs, needs, out, gradient)
@@ -268,7 +269,8 @@ def _fusedmm_backward(
     return None, None, d_values, d_C, d_B, d_D, None, None, None
 
 
-def _fusedmm_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+def fusedmm_jvp_of(inputs: Any, tangents: Any, out: Tensor) -> Any:
+    """Return the tangent of the result."""
     indptr, indices, values, C, B, D, edge, alpha, _ = inputs
     _, _, t_values, t_C, t_B, t_D, *_ = tangents
     pattern = (indptr, indices)
@@ -320,8 +322,8 @@ fusedmm = define(
     "str edge, float alpha, str kernel) -> Tensor",
     kernel=_fusedmm_kernel,
     fake=_fusedmm_fake,
-    backward=_fusedmm_backward,
-    jvp=_fusedmm_jvp,
+    backward=fusedmm_backward_of,
+    jvp=fusedmm_jvp_of,
 )
 
 

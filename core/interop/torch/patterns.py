@@ -69,7 +69,7 @@ def matrix_of(indptr: Tensor, indices: Tensor, columns: int) -> Csr:
 
     What was prepared for it is stored for as long as the tensors live and are not written into.
     """
-    key = (*_identity(indptr), *_identity(indices), columns)
+    key = (*identity(indptr), *identity(indices), columns)
     known = _known.get(key)
     if known is None or known.lost:
         known = _remember(key, executor_of(indptr.device), indptr, indices, columns, None)
@@ -85,7 +85,8 @@ def transposed_of(A: Csr) -> tuple[Csr, Tensor]:
     return transposed, A._pattern.get(_ORDER, lambda: tensor_of(order).long())
 
 
-def _identity(tensor: Tensor) -> tuple[int, ...]:
+def identity(tensor: Tensor) -> tuple[int, ...]:
+    """Return what says that a tensor has the memory and the content of another one."""
     version = 0 if tensor.is_inference() else tensor._version
     storage = tensor.untyped_storage()._cdata
     return storage, tensor.storage_offset(), tensor.shape[0], version
@@ -150,7 +151,7 @@ def _tensors_of(A: Csr) -> tuple[Tensor, Tensor]:
         modes = torch.utils._python_dispatch._disable_current_modes()
         with modes, torch._C._DisableFuncTorch():
             found = (tensor_of(A.indptr), tensor_of(A.indices))
-            key = (*_identity(found[0]), *_identity(found[1]), A.shape[1])
+            key = (*identity(found[0]), *identity(found[1]), A.shape[1])
             _remember(key, A.executor, *found, A.shape[1], A._pattern)
         _tensors[A] = found
     return found
@@ -163,26 +164,27 @@ def _tensors_of(A: Csr) -> tuple[Tensor, Tensor]:
 
 @torch.compiler.assume_constant_result
 def _indptr_of(identity: int) -> Tensor:
-    return _of_one_size(_tensors_of(_with_id(identity))[0])
+    return of_one_size(_tensors_of(with_id(identity))[0])
 
 
 @torch.compiler.assume_constant_result
 def _indices_of(identity: int) -> Tensor:
-    return _of_one_size(_tensors_of(_with_id(identity))[1])
+    return of_one_size(_tensors_of(with_id(identity))[1])
 
 
 @torch.compiler.assume_constant_result
 def _data_of(identity: int, version: int) -> Tensor:
-    return _of_one_size(tensor_of(_with_id(identity).data))
+    return of_one_size(tensor_of(with_id(identity).data))
 
 
-def _with_id(identity: int) -> Csr:
+def with_id(identity: int) -> Csr:
     """Return the matrix that ``id`` gave a number of, which somebody holds."""
     found: Csr = ctypes.cast(identity, ctypes.py_object).value
     return found
 
 
-def _of_one_size(tensor: Tensor) -> Tensor:
+def of_one_size(tensor: Tensor) -> Tensor:
+    """Return a tensor whose size the compiler takes for a constant."""
     # As torch._dynamo.mark_static does, which is of no effect while the compiler traces: with
     # dynamic=True the compiler would take the size of a constant for one that may change.
     tensor._dynamo_static_indices = {0}
@@ -194,7 +196,7 @@ def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
     if torch.compiler.is_compiling():
         indptr, indices = _indptr_of(id(A)), _indices_of(id(A))
     else:
-        indptr, indices = map(_faked, _tensors_of(A))
+        indptr, indices = map(faked, _tensors_of(A))
     if indptr.device.type != device.type:
         raise ExecutorMismatch(
             f"the pattern lives on {A.executor.name} and a tensor on {device}; move one of them"
@@ -206,10 +208,10 @@ def value_tensor(A: Csr) -> Tensor:
     """Return the values of a matrix in a tensor that shares their memory."""
     if torch.compiler.is_compiling():
         return _data_of(id(A), A._values_version)
-    return _faked(tensor_of(A.data))
+    return faked(tensor_of(A.data))
 
 
-def _faked(tensor: Tensor) -> Tensor:
+def faked(tensor: Tensor) -> Tensor:
     """Return a tensor as an active FakeTensorMode of the user's wants it."""
     if torch._C._len_torch_dispatch_stack() == 0:
         return tensor

@@ -1,0 +1,109 @@
+// The gradients of fusedmm for rows of consecutive columns.
+//
+// What the first pass leaves of an entry for the second one is as long as the entries. So the
+// passes go over a panel of rows at a time, whose entries fit in the second-level cache, and sums
+// of columns are held from one panel to the next. Each is added up row after row by one thread.
+#pragma once
+
+#include "fusedmm_backward.hpp"
+
+namespace wl {
+
+// Entries of a panel, unless one row has more: a megabyte of float32.
+constexpr i64 kMaskPanel = i64(1) << 17;
+// Columns that a thread takes at a time in the second pass: what was kept of neighbours shares
+// lines of the cache.
+constexpr i64 kMaskColumns = 16;
+
+// The first and the last row, and that behind it, of the columns of a mask.
+template <class I>
+struct ColumnEnds {
+  const I *first, *last;
+};
+
+template <class S, class I>
+class MaskGradients : RowGradients<S, Intervals<I>> {
+  using Base = RowGradients<S, Intervals<I>>;
+  using Base::C_, Base::G_, Base::inner_, Base::kGathered, Base::L, Base::o_, Base::outer_,
+      Base::threads_;
+  using typename Base::T;
+
+  const ColumnEnds<I> ends_;
+  Kept<T>* const kept_; // of a panel
+  const i64 of_B_, of_D_, pitch_;
+  T* const sums_; // of columns
+
+public:
+  MaskGradients(const FusedmmBackward<S, Intervals<I>>& o, const ColumnEnds<I>& ends, Kept<T>* kept,
+                int threads)
+      : Base(o, threads), ends_(ends), kept_(kept), of_B_(o.of_B.data ? inner_ * L : 0),
+        of_D_(o.of_D.data ? outer_ * L : 0), pitch_(of_B_ + of_D_),
+        sums_(workspace<T>(4, o.n * pitch_)) {}
+
+  void run() {
+    std::fill_n(sums_, o_.n * pitch_, T(0));
+    const i64* const ptr = o_.pattern.ptr;
+    for (i64 top = 0, bottom = 0; top < o_.m; top = bottom) {
+      do
+        ++bottom;
+      while (bottom < o_.m && ptr[bottom + 1] - ptr[top] <= kMaskPanel);
+      go_by_rows(top, bottom);
+      if (pitch_ > 0)
+        go_by_columns(top, bottom);
+    }
+    for (i64 j = 0; j < o_.n; ++j) {
+      if (o_.of_B.data)
+        this->finish(sums_ + j * pitch_, o_.k, &o_.of_B(j, 0));
+      if (o_.of_D.data)
+        this->finish(sums_ + j * pitch_ + of_B_, o_.p, &o_.of_D(j, 0));
+    }
+  }
+
+private:
+  void go_by_rows(i64 top, i64 bottom) const {
+    const i64* const ptr = o_.pattern.ptr;
+    const i64 mean = (ptr[bottom] - ptr[top]) / (bottom - top);
+    const i64 together = std::max(i64(1), kFewestPartEntries / (mean + kPartRowCost));
+    for_each_in_turn(bottom - top, together, threads_, [&](i64 at) {
+      const i64 row = top + at, begin = ptr[row], end = ptr[row + 1];
+      T* const sum = workspace<T>(5, inner_ * L);
+      if (begin < end) {
+        const RowEntries<T> entries = this->sample(row, begin, end);
+        this->derive(entries, nullptr);
+        this->store(entries, begin, kept_ + (begin - ptr[top]));
+        if (o_.of_C.data)
+          this->add_of_row(row, begin, entries, sum);
+      }
+      if (o_.of_C.data)
+        this->finish(begin < end ? sum : nullptr, o_.k, &o_.of_C(row, 0));
+    });
+  }
+
+  void go_by_columns(i64 top, i64 bottom) const {
+    const i64* const ptr = o_.pattern.ptr;
+    const I* const first = o_.pattern.first;
+    const i64 left = first[top];
+    const i64 right = first[bottom - 1] + ptr[bottom] - ptr[bottom - 1];
+    for_each_in_turn(right - left, kMaskColumns, threads_, [&](i64 at) {
+      const i64 column = left + at;
+      const i64 last = std::min(i64(ends_.last[column]), bottom);
+      T* const sum = sums_ + column * pitch_;
+      for (i64 row = std::max(i64(ends_.first[column]), top); row < last; row += kGathered) {
+        const i64 count = std::min(kGathered, last - row);
+        T weights[kGathered], scores[kGathered];
+        for (i64 e = 0; e < count; ++e) {
+          const i64 i = row + e;
+          const Kept<T> kept = kept_[ptr[i] - ptr[top] + column - first[i]];
+          weights[e] = kept.weight;
+          scores[e] = kept.score;
+        }
+        if (of_B_)
+          add_rows<8>(C_, Neighbours{row}, scores, count, i64(0), of_B_, sum);
+        if (of_D_)
+          add_rows<8>(G_, Neighbours{row}, weights, count, i64(0), of_D_, sum + of_B_);
+      }
+    });
+  }
+};
+
+} // namespace wl

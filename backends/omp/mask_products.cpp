@@ -1,0 +1,119 @@
+// The entries of mask.fusedmm and of its gradients.
+#include "mask_backward.hpp"
+#include "ml.hpp"
+
+namespace wl {
+
+namespace {
+
+// The arguments that say where entries are: where those of each row begin, and its first column.
+template <class I>
+struct MaskArgument {
+  Extent m;
+  i64 nnz;
+  Intervals<I> pattern;
+
+  explicit MaskArgument(const Call& call) {
+    Extent starts;
+    const i64* const ptr = call.contiguous<const i64>(0, starts);
+    m.value = starts - 1;
+    nnz = ptr[m];
+    pattern = {ptr, call.contiguous<const I>(1, m)};
+  }
+};
+
+struct mask_fusedmm_entry {
+  static constexpr const char* operation = "mask.fusedmm";
+  static constexpr const char* symbol = "mask_products";
+  static constexpr const char* names[] = {"ptr", "first", "C",    "B",   "D",
+                                          "E",   "alpha", "edge", "plan"};
+  static Object run(const Call& call) {
+    const BatchReader read(call);
+    const Edge edge = edge_called("mask.fusedmm", call.text(7));
+    with_real_type(call, "C", call.array(2), [&](auto value) {
+      with_index_type(call, "first", call.array(1), [&](auto index) {
+        using S = decltype(value);
+        using I = decltype(index);
+        const MaskArgument<I> A(call);
+        const auto plan = plan_at(call, 8, A.m, A.nnz);
+        Extent count, m = A.m, n, k, p;
+        const Batch<const S> C = read.blocks<const S>(2, count, m, k);
+        const Batch<const S> B = read.blocks<const S>(3, count, n, k);
+        const Batch<const S> D = read.blocks<const S>(4, count, n, p);
+        const Batch<S> E = read.blocks<S>(5, count, m, p);
+        const auto alpha = call.scalar<computed_t<S>>(6);
+        const bool same_operand = B.data == D.data && B.step == D.step && B.ld == D.ld && k == p;
+        const i64 blocks = count, rows = m, others = n, inner = k, outer = p, nnz = A.nnz;
+        const Intervals<I> pattern = A.pattern;
+        call.submit(nnz * (inner + outer) * blocks, [=](int threads) {
+          for (i64 i = 0; i < blocks; ++i) {
+            const Fusedmm<S, Intervals<I>> o{rows,    others, inner,        outer,     pattern,
+                                             nullptr, C[i],   B[i],         D[i],      E[i],
+                                             alpha,   edge,   same_operand, plan.get()};
+            fusedmm(o, threads_for(nnz, inner + outer, threads));
+          }
+        });
+      });
+    });
+    return none_object();
+  }
+};
+
+struct mask_backward_entry {
+  static constexpr const char* operation = "mask.fusedmm_backward";
+  static constexpr const char* symbol = "mask_gradients";
+  static constexpr const char* names[] = {
+      "ptr", "first", "column_first", "column_last", "C",     "B",   "D",
+      "G",   "of_C",  "of_B",         "of_D",        "alpha", "edge"};
+  static Object run(const Call& call) {
+    const BatchReader read(call);
+    const Edge edge = edge_called("mask.fusedmm_backward", call.text(12));
+    with_real_type(call, "C", call.array(4), [&](auto value) {
+      with_index_type(call, "first", call.array(1), [&](auto index) {
+        using S = decltype(value);
+        using I = decltype(index);
+        using T = computed_t<S>;
+        const MaskArgument<I> A(call);
+        Extent count, m = A.m, n, k, p;
+        const ColumnEnds<I> ends{call.contiguous<const I>(2, n), call.contiguous<const I>(3, n)};
+        const Batch<const S> C = read.blocks<const S>(4, count, m, k);
+        const Batch<const S> B = read.blocks<const S>(5, count, n, k);
+        const Batch<const S> D = read.blocks<const S>(6, count, n, p);
+        const Batch<const S> G = read.blocks<const S>(7, count, m, p);
+        const Batch<S> of_C = read.optional_blocks<S>(8, count, m, k);
+        const Batch<S> of_B = read.optional_blocks<S>(9, count, n, k);
+        const Batch<S> of_D = read.optional_blocks<S>(10, count, n, p);
+        const T alpha = call.scalar<T>(11);
+        const i64 blocks = count, rows = m, others = n, inner = k, outer = p, nnz = A.nnz;
+        const Intervals<I> pattern = A.pattern;
+        const i64 products = 3 * inner + 2 * outer;
+        call.submit(nnz * products * blocks, [=](int threads) {
+          i64 most = std::min(kMaskPanel, nnz);
+          for (i64 i = 0; i < rows; ++i)
+            most = std::max(most, pattern.ptr[i + 1] - pattern.ptr[i]);
+          auto* const kept = reinterpret_cast<Kept<T>*>(workspace<T>(2, 2 * most));
+          const auto part = [](const Batch<S>& batch, i64 i) {
+            return batch.data ? batch[i] : mat<S>{nullptr, 0};
+          };
+          for (i64 i = 0; i < blocks; ++i) {
+            const FusedmmBackward<S, Intervals<I>> o{
+                rows, others, inner,   outer,         pattern,       nullptr,       C[i],  B[i],
+                D[i], G[i],   nullptr, part(of_C, i), part(of_B, i), part(of_D, i), alpha, edge};
+            MaskGradients<S, I>(o, ends, kept, threads_for(nnz, products, threads)).run();
+          }
+        });
+      });
+    });
+    return none_object();
+  }
+};
+
+} // namespace
+
+void add_mask_product_entries(PyObject* module) {
+  static PyMethodDef methods[] = {
+      method<mask_fusedmm_entry>(), method<mask_backward_entry>(), {nullptr, nullptr, 0, nullptr}};
+  add_methods(module, methods);
+}
+
+} // namespace wl

@@ -1,0 +1,250 @@
+"""Attention with masks of intervals as an operator of PyTorch's: two tensors of a number a row.
+
+Derivatives of derivatives, and those in forward mode, are made of operators that work on entries:
+they list the entries of the mask, which takes the memory that everything else does without.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from ...errors import ExecutorMismatch, InvalidMatrix
+from ...formats.mask import Mask
+from ...operations import masks as operations
+from . import operators
+from .blocks import run
+from .memory import borrowed, executor_of, numpy_of, tensor_of
+from .patterns import faked, identity, of_one_size, with_id
+from .register import DEVICES, LIBRARY, define, with_leading_axis
+
+# ---- masks by the memory of their tensors
+
+
+class _Known:
+    """A mask that uses the memory of tensors, and whether that memory is still theirs."""
+
+    def __init__(self, mask: Mask, *tensors: Tensor) -> None:
+        self.mask = mask
+        self.storages = [StorageWeakRef(t.untyped_storage()) for t in tensors]
+
+    @property
+    def lost(self) -> bool:
+        return any(storage.expired() for storage in self.storages)
+
+
+_known: dict[tuple[Any, ...], _Known] = {}
+_tensors: weakref.WeakKeyDictionary[Mask, tuple[Tensor, Tensor]] = weakref.WeakKeyDictionary()
+
+
+def mask_of(first: Tensor, last: Tensor, columns: int) -> Mask:
+    """Return the mask of two tensors; it must not outlive them."""
+    key = (*identity(first), *identity(last), columns)
+    known = _known.get(key)
+    if known is None or known.lost:
+        for end in (first, last):
+            if end.dim() != 1 or end.is_floating_point() or not end.is_contiguous():
+                raise InvalidMatrix(
+                    f"first and last: expected contiguous tensors of integers, got {end.dtype} of "
+                    f"shape {tuple(end.shape)}"
+                )
+        where = executor_of(first.device)
+        # checked on the host, where what is computed with its ends comes from
+        begin, end = numpy_of(first.cpu()), numpy_of(last.cpu())
+        known = _remember(key, Mask(begin, end, columns, executor=where), first, last)
+    return known.mask
+
+
+def _remember(key: tuple[Any, ...], mask: Mask, first: Tensor, last: Tensor) -> _Known:
+    known = _Known(mask, first, last)
+    for lost in [key for key, other in list(_known.items()) if other.lost]:
+        _known.pop(lost, None)
+    _known[key] = known
+    return known
+
+
+def _tensors_of(mask: Any) -> tuple[Tensor, Tensor]:
+    found = _tensors.get(mask)
+    if found is None:
+        # A transform that is under way must not see how they are made.
+        modes = torch.utils._python_dispatch._disable_current_modes()
+        with modes, torch._C._DisableFuncTorch():
+            found = (tensor_of(mask.first), tensor_of(mask.last))
+            key = (*identity(found[0]), *identity(found[1]), mask.shape[1])
+            _remember(key, _twin(mask, *found), *found)
+        _tensors[mask] = found
+    return found
+
+
+def _twin(mask: Mask, first: Tensor, last: Tensor) -> Mask:
+    """Return a mask that uses the memory of tensors and keeps neither them nor ``mask`` alive."""
+    twin = Mask.__new__(Mask)
+    twin.__dict__.update(mask.__dict__)
+    ends = (borrowed(mask.executor, end) for end in (first, last))
+    twin.__dict__.update(zip(("first", "last"), ends, strict=True))
+    return twin
+
+
+@torch.compiler.assume_constant_result
+def _first_of(number: int) -> Tensor:
+    return of_one_size(_tensors_of(with_id(number))[0])
+
+
+@torch.compiler.assume_constant_result
+def _last_of(number: int) -> Tensor:
+    return of_one_size(_tensors_of(with_id(number))[1])
+
+
+def mask_tensors(mask: Mask, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the ends of a mask in tensors that share its memory.
+
+    Raises
+    ------
+    ExecutorMismatch
+        If the mask is elsewhere.
+    """
+    if torch.compiler.is_compiling():
+        first, last = _first_of(id(mask)), _last_of(id(mask))
+    else:
+        first, last = map(faked, _tensors_of(mask))
+    if first.device.type != device.type:
+        raise ExecutorMismatch(
+            f"the mask lives on {mask.executor.name} and a tensor on {device}; move one of them"
+        )
+    return first, last
+
+
+# ---- the operator
+
+
+def _kernel(
+    first: Tensor,
+    last: Tensor,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    edge: str,
+    alpha: float,
+    kernel: str,
+) -> Tensor:
+    A = mask_of(first, last, B.shape[-2])
+    out = _fake(first, last, C, B, D, edge, alpha, kernel)
+    run(operations.fusedmm, A, [(x, 2) for x in (C, B, D, out)], alpha, edge, kernel)
+    return out
+
+
+def _fake(
+    first: Tensor,
+    last: Tensor,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    edge: str,
+    alpha: float,
+    kernel: str,
+) -> Tensor:
+    return C.new_empty((*C.shape[:-1], D.shape[-1]))
+
+
+def _entries(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the entries of a mask by compressed rows."""
+    lengths = last.long() - first
+    indptr = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+    shifts = (first - indptr[:-1]).repeat_interleave(lengths)
+    return indptr, torch.arange(shifts.shape[0], device=first.device) + shifts
+
+
+def _by_entries(inputs: Any) -> tuple[Any, ...]:
+    first, last, *operands, edge, alpha, _ = inputs
+    return (*_entries(first, last), None, *operands, edge, alpha, "auto")
+
+
+def _backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    first, last, C, B, D, edge, alpha, kernel = inputs
+    wanted = list(needs[2:5])
+    alone = not (torch.is_grad_enabled() or forward_ad._current_level >= 0)
+    if alone and executor_of(gradient.device).supports(operations.fusedmm_backward):
+        found = _gradients(first, last, C, B, D, gradient, edge, alpha, kernel, wanted)
+    else:
+        needed = (False, False, False, *wanted, False, False, False)
+        listed = operators.fusedmm_backward_of(_by_entries(inputs), needed, out, gradient)
+        found = listed[3:6]
+    given = (x if want else None for x, want in zip(found, wanted, strict=True))
+    return None, None, *given, None, None, None
+
+
+def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+    listed = (None, None, None, *tangents[2:5], None, None, None)
+    return operators.fusedmm_jvp_of(_by_entries(inputs), listed, out)
+
+
+fusedmm = define(
+    "mask_fusedmm(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, str edge, float alpha, "
+    "str kernel) -> Tensor",
+    kernel=_kernel,
+    fake=_fake,
+    backward=_backward,
+    jvp=_jvp,
+)
+
+
+def _gradient_kernel(
+    first: Tensor,
+    last: Tensor,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    gradient: Tensor,
+    edge: str,
+    alpha: float,
+    kernel: str,
+    needs: list[bool],
+) -> tuple[Tensor, ...]:
+    A = mask_of(first, last, B.shape[-2])
+    found = _gradient_fake(first, last, C, B, D, gradient, edge, alpha, kernel, needs)
+    made = (x if want else None for x, want in zip(found, needs, strict=True))
+    operands = [(x, 2) for x in (C, B, D, gradient, *made)]
+    run(operations.fusedmm_backward, A, operands, alpha, edge, kernel)
+    return found
+
+
+def _gradient_fake(
+    first: Tensor,
+    last: Tensor,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    gradient: Tensor,
+    edge: str,
+    alpha: float,
+    kernel: str,
+    needs: list[bool],
+) -> tuple[Tensor, ...]:
+    # an operator returns no None
+    return tuple(
+        C.new_empty(x.shape if want else (0,)) for x, want in zip((C, B, D), needs, strict=True)
+    )
+
+
+def _vmap(
+    info: Any, in_dims: tuple[int | None, ...], *args: Any
+) -> tuple[tuple[Tensor, ...], tuple[int | None, ...]]:
+    found = _gradients(*with_leading_axis(info, in_dims, args))
+    return found, tuple(0 if want else None for want in args[-1])
+
+
+LIBRARY.define(
+    "mask_fusedmm_backward(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, "
+    "Tensor gradient, str edge, float alpha, str kernel, bool[] needs) -> (Tensor, Tensor, Tensor)",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+for _device in DEVICES:
+    LIBRARY.impl("mask_fusedmm_backward", _gradient_kernel, _device)
+torch.library.register_fake("wollemi::mask_fusedmm_backward", _gradient_fake, lib=LIBRARY)
+torch.library.register_vmap("wollemi::mask_fusedmm_backward", _vmap, lib=LIBRARY)
+_gradients = torch.ops.wollemi.mask_fusedmm_backward.default
