@@ -61,6 +61,16 @@ def symmetry(
     mismatch[:] = counted.sum(axis=0) + np.abs(surplus)
 
 
+@kernel(operations.mirrored)
+def mirrored(
+    executor: Executor, begin: Array, end: Array, indices: Array, values: Array, mismatch: Array
+) -> None:
+    """Look for the mirror images as for all entries of the matrix."""
+    indptr = np.append(begin, end[-1:])
+    disorder = np.zeros(1, np.int64)
+    symmetry(executor, values[:, None], indices, indptr, begin.size, disorder, mismatch)
+
+
 @kernel(operations.bounds)
 def bounds(executor: Executor, indices: Array, low: Array, high: Array) -> None:
     """Use NumPy's minimum and maximum."""

@@ -1,6 +1,7 @@
 // What is found out about a matrix before a system with it is solved. See
 // wollemi.core.operations.facts.
 #pragma once
+#include "search.hpp"
 #include "status.hpp"
 
 namespace wl {
@@ -44,6 +45,12 @@ struct symmetry_counts {
   }
 };
 
+template <class T>
+WL_DEVICE bool is_mirrored(T a, T b) {
+  const real_t<T> slack = 8 * epsilon<T>;
+  return magnitude(a - conj(b)) <= slack * (magnitude(a) + magnitude(b));
+}
+
 // An entry below the diagonal looks for its mirror image; those above are as many as those below
 // if none is left over. Zeros are as good as missing.
 template <class T, class I>
@@ -63,13 +70,13 @@ struct facts_symmetry {
     if (e + 1 < i64(indptr[row + 1]))
       found.disorder = i64(indices[e + 1]) <= at;
     if (at == row)
-      found.mismatch = !mirrored(value, value);
+      found.mismatch = !is_mirrored(value, value);
     else if (value != T(0)) {
       found.surplus = at > row ? 1 : -1;
       if (at < row) {
-        const i64 image = first_not_below(at, row);
-        found.mismatch = image == i64(indptr[at + 1]) || i64(indices[image]) != row ||
-                         !mirrored(value, data(image, c));
+        const I beyond = indptr[at + 1], image = not_below(indptr[at], beyond, indices, row);
+        found.mismatch =
+            image == beyond || i64(indices[image]) != row || !is_mirrored(value, data(image, c));
       }
     }
     return found;
@@ -91,20 +98,48 @@ private:
     }
     return row;
   }
-  WL_DEVICE i64 first_not_below(i64 of_row, i64 column) const {
-    i64 begin = indptr[of_row], end = indptr[of_row + 1];
-    while (begin < end) {
-      const i64 middle = begin + (end - begin) / 2;
-      if (i64(indices[middle]) < column)
-        begin = middle + 1;
-      else
-        end = middle;
-    }
-    return begin;
+};
+
+struct mirror_counts {
+  // Lower entries that differ from their mirror image, and upper entries less lower ones.
+  i64 mismatch, surplus;
+  WL_DEVICE mirror_counts& operator+=(mirror_counts o) {
+    return mismatch += o.mismatch, surplus += o.surplus, *this;
   }
-  WL_DEVICE static bool mirrored(T a, T b) {
-    const real_t<T> slack = 8 * epsilon<T>;
-    return magnitude(a - conj(b)) <= slack * (magnitude(a) + magnitude(b));
+};
+
+// The same question a row at a time: no entry looks for its row.
+template <class T, class I>
+struct facts_mirrored {
+  const I *begin, *end, *indices;
+  const T* values;
+  i64* mismatch;
+  using sum = mirror_counts;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    sum found{};
+    for (I e = begin[i]; e < end[i]; ++e) {
+      const i64 j = indices[e];
+      const T value = values[e];
+      if (j == i)
+        found.mismatch += !is_mirrored(value, value);
+      else if (value != T(0)) {
+        found.surplus += j > i ? 1 : -1;
+        found.mismatch += j < i && !has_image(value, begin[j], end[j], i);
+      }
+    }
+    return found;
+  }
+  WL_DEVICE void finish(i64, sum s) const {
+    *mismatch = s.mismatch + (s.surplus < 0 ? -s.surplus : s.surplus);
+  }
+
+private:
+  WL_DEVICE bool has_image(T value, I from, I beyond, i64 column) const {
+    const I place = not_below(from, beyond, indices, column);
+    return place < beyond && i64(indices[place]) == column && is_mirrored(value, values[place]);
   }
 };
 

@@ -1,21 +1,9 @@
 // Products of sparse matrices, a row at a time. See wollemi.core.operations.spgemm.
 #pragma once
 #include "coarsen_rows.hpp"
+#include "search.hpp"
 
 namespace wl {
-
-// The first entry of a sorted row whose column is not below a bound.
-template <class I>
-WL_DEVICE I not_below(I begin, I end, const I* indices, i64 bound) {
-  while (begin < end) {
-    const I middle = begin + (end - begin) / 2;
-    if (i64(indices[middle]) < bound)
-      begin = middle + 1;
-    else
-      end = middle;
-  }
-  return begin;
-}
 
 // Entries of a left row whose places in the right rows are kept, each with its next column.
 constexpr i64 kKeptRows = 1 << 5;

@@ -29,6 +29,15 @@ symmetry = declare(
     sums=("i64", "i64", "i64"),
 )
 
+mirrored = declare(
+    "facts.mirrored",
+    "begin: in I[m], end: in I[m], indices: in I[z], values: in T[z], mismatch: out i64[1]",
+    "what facts.symmetry counts as mismatch, a row at a time: for short rows, which are sorted and "
+    "without duplicates",
+    over=("m", "1"),
+    sums=("i64", "i64"),
+)
+
 bounds = declare(
     "facts.bounds",
     "indices: in I[m], low: out i64[1], high: out i64[1]",

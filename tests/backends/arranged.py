@@ -185,6 +185,23 @@ def _nearly_symmetric(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["indices"] = (j[::-1] if n % 5 == 0 else j).astype(index)
 
 
+def _nearly_symmetric_rows(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Make the rows of a matrix of which all entries have a mirror image, or most."""
+    m, index, dtype = extents["m"], values["indices"].dtype, values["values"].dtype
+    offsets = np.array([-7, -1, 0, 1, 7])
+    i, j = (a.ravel() for a in np.broadcast_arrays(*np.ogrid[:m, :5]))
+    i, j, offset = i, i + offsets[j], np.abs(offsets[j])
+    inside = (j >= 0) & (j < m)
+    i, j, offset = i[inside], j[inside], offset[inside]
+    drawn = numbers(np.random.default_rng(m), (m + 1, 8), dtype)
+    entries = drawn[np.minimum(i, j), offset]
+    entries = np.where(i > j, entries.conj(), np.where(i == j, entries.real, entries))
+    entries[: m % 3] *= 2  # of every third size all have one
+    ends = np.searchsorted(i, np.arange(m + 1)).astype(index)
+    values["begin"], values["end"] = ends[:-1], ends[1:]
+    values["indices"], values["values"] = j.astype(index), entries.astype(dtype)
+
+
 def _scan(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["lengths"] %= 5
     values["indptr"] = np.full(values["lengths"].size + 1, -77, values["lengths"].dtype)
@@ -276,6 +293,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "gmres.extend": _first_residual,
     "gmres.augment": _some_are_missing,
     "facts.symmetry": _nearly_symmetric,
+    "facts.mirrored": _nearly_symmetric_rows,
     "parilu.sweep": _a_pattern_with_its_diagonal,
     "triangular.factorize": _a_pattern_with_its_diagonal,
     "triangular.levels": _a_triangle,

@@ -85,6 +85,47 @@ def test_scalar_systems(on, rng, name):
         assert M.resident
 
 
+def recirculation(n: int, peclet: float) -> sp.csr_array:
+    """Return diffusion and a wind in closed loops on n x n points, by upwind differences."""
+    h = 1 / (n + 1)
+    x, y = np.meshgrid(*[np.arange(1, n + 1) * h] * 2, indexing="ij")
+    wind = (4 * x * (x - 1) * (1 - 2 * y), -4 * y * (y - 1) * (1 - 2 * x))
+    parts = []
+    for w, step in zip(wind, (n, 1), strict=True):
+        w = (peclet * h * w).ravel()
+        back, ahead = -1 - np.maximum(w, 0), -1 - np.maximum(-w, 0)
+        here = np.arange(n * n) // step % n
+        back_inside, ahead_inside = np.where(here > 0, back, 0), np.where(here < n - 1, ahead, 0)
+        diagonals = [back_inside[step:], -back - ahead, ahead_inside[: n * n - step]]
+        parts.append(sp.diags_array(diagonals, offsets=[-step, 0, step]))
+    return sp.csr_array(parts[0] + parts[1])
+
+
+@pytest.mark.parametrize("solver", ["Bicgstab", "Fgmres"])
+@pytest.mark.parametrize("peclet", [1.0, 1e2, 1e4])
+def test_recirculation_takes_few_iterations(on, rng, solver, peclet):
+    A = wl.Csr(recirculation(48, peclet), executor=on)
+    most = {"Bicgstab": 10, "Fgmres": 18}[solver]
+    for dtype in (None, "float32"):
+        M = Amg(A, dtype=dtype, coarse_rows=60)
+        result = getattr(wl.solvers, solver)(A, M, rtol=1e-8).solve(rng.standard_normal(48**2))
+        assert result.converged
+        assert result.iterations <= most
+
+
+def test_new_values_choose_the_interval_again(on):
+    pattern = recirculation(24, 1e3)
+    even = sp.csr_array((np.where(pattern.data > 0, 4.0, -1.0), pattern.indices, pattern.indptr))
+    A = wl.Csr(even, executor=on)
+    M = Amg(A, coarse_rows=60)
+    assert {level.before.M.lower for level in M.levels} == {0.2}
+    A.update_values(wl.Csr(pattern, executor=on).data)
+    M.update(A)
+    assert {level.before.M.lower for level in M.levels} == {0.4}
+    asked = Amg(A, smoother="chebyshev:lower=0.3", coarse_rows=60)
+    assert {level.before.M.lower for level in asked.levels} == {0.3}
+
+
 def test_two_steps_at_once_leave_out_a_level(on, rng):
     A = wl.Csr(diffusion(np.ones((14, 14, 14))), executor=on)
     b = rng.standard_normal(A.shape[0])

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.solvers.facts import Facts, find_facts
+from wollemi.solvers.facts import Facts, find_facts, is_hermitian_by_rows
 from wollemi.solvers.kept import facts_of
 
 from .conftest import DTYPES, convection, poisson
@@ -31,11 +31,13 @@ def test_one_entry_that_is_not_its_mirror_image_is_found(on, rng):
     S = sp.random_array((60, 60), density=0.1, rng=rng).tocsr()
     S = sp.csr_array(S + S.T + sp.eye_array(60))
     assert find_facts(wl.Csr(S, executor=on)).hermitian
+    assert is_hermitian_by_rows(wl.Csr(S, executor=on))
     for e in range(0, S.nnz, 7):
         changed = S.copy()
         i, j = S.tocoo().coords[0][e], S.indices[e]
         changed.data[e] *= 1 + 1e-12
         assert find_facts(wl.Csr(changed, executor=on)).hermitian == (i == j)
+        assert is_hermitian_by_rows(wl.Csr(changed, executor=on)) == (i == j)
 
 
 def test_complex_values_on_the_diagonal_are_not_hermitian(on):

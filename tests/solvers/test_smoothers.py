@@ -90,6 +90,13 @@ def test_bounds_of_the_spectrum(on):
     assert Chebyshev(A, largest="power").largest <= 2.0
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_interval_is_shorter_where_eigenvalues_may_be_complex(on, dtype):
+    assert Chebyshev(wl.Csr(poisson(6, dtype), executor=on)).lower == 0.2
+    assert Chebyshev(wl.Csr(convection(6, dtype), executor=on)).lower == 0.4
+    assert Chebyshev(wl.Csr(convection(6, dtype), executor=on), lower=0.1).lower == 0.1
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

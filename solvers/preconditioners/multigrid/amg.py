@@ -41,9 +41,9 @@ AGGRESSIVE_WIDTH = 6
 
 #: What bounds of spectra, smoothers and the coarsest level run.
 CYCLES_RUN = (
-    "coarsen.radius", "coarsen.start", "coarsen.power", "values.largest", "vector.largest",
-    "smooth.begin", "smooth.go_on", "smooth.residual", "smooth.resume", "dense.spmv",
-    "csr.plan", "csr.spmv",
+    "facts.mirrored", "coarsen.radius", "coarsen.start", "coarsen.power", "values.largest",
+    "vector.largest", "smooth.begin", "smooth.go_on", "smooth.residual", "smooth.resume",
+    "dense.spmv", "csr.plan", "csr.spmv",
 )  # fmt: skip
 
 
@@ -256,7 +256,7 @@ class Amg(Multigrid):
             block_size=size if near is not None else None,
             width=self.width,
             aggressive=max(self.aggressive - level, 0),
-            smoother=self.smoother,
+            smoother=self._settled,
             cycle=self.cycle,
             sweeps=self.sweeps,
             coarsest=self.coarse_solver,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,14 +16,14 @@ from ....core.formats.galerkin import Galerkin
 from ....core.lazy import Temporary
 from ....core.linop import LinOp
 from ....core.operations import facts, precision, vector
-from ...facts import find_facts
 from ..base import Preconditioner
+from ..chebyshev import has_real_spectrum
 from . import groups
 from .coarsest import coarsest_solver
 from .cycle import CYCLES, Walk
 from .levels import Level, checked_levels
 from .report import Report, report_of
-from .smoothers import smoothers_of
+from .smoothers import settled, smoothers_of
 
 if TYPE_CHECKING:
     from ....core.executor import Array, Executor
@@ -111,6 +112,8 @@ class Multigrid(Preconditioner):
     coarsest: LinOp
     #: What the matrices of levels are multiplied by.
     _unit: float
+    #: What ``smoother=`` says, with what was chosen for the matrix.
+    _settled: Any
     #: Makes the operators of coarser levels again; made by the first update.
     _products: list[Galerkin] | None
 
@@ -189,7 +192,6 @@ class Multigrid(Preconditioner):
     # ---- set-up
 
     def _setup(self, A: Matrix) -> None:
-        self._known_hermitian: bool | None = None
         self._products = None
         self._build(self._hierarchy(A))
 
@@ -206,6 +208,8 @@ class Multigrid(Preconditioner):
     def _build(self, matrices: Parts) -> None:
         """Make smoothers, the coarsest solver and the copies in the dtype of the levels."""
         A = matrices[0][0]
+        is_hermitian = cache(partial(has_real_spectrum, A))  # found when a smoother asks
+        self._settled = settled(self.smoother, is_hermitian)
         matrices = [matrices[0], *((without_zeros(B), P, R) for B, P, R in matrices[1:])]
         inner = self._inner_dtype(A.dtype)
         self._unit = self._unit_of([matrix for matrix, _, _ in matrices])
@@ -214,7 +218,7 @@ class Multigrid(Preconditioner):
         self.levels = []
         for matrix, P, R in matrices[:-1]:
             assert P is not None and R is not None
-            smoothers = smoothers_of(matrix, self.smoother, self._is_hermitian)
+            smoothers = smoothers_of(matrix, self._settled, is_hermitian)
             level = Level(matrix, P, R, *smoothers).remade(lambda part: part.astype(inner))
             if self.level_storage is not None:
                 level = level.stored(self.level_storage)
@@ -239,12 +243,6 @@ class Multigrid(Preconditioner):
         if not 0 < largest < np.inf:
             return 1.0
         return float(2.0 ** (FLOAT16_EXPONENT - np.frexp(largest)[1]))
-
-    def _is_hermitian(self) -> bool:
-        """Return whether the matrix is Hermitian; found when a smoother asks, then kept."""
-        if self._known_hermitian is None:
-            self._known_hermitian = find_facts(self._matrix).hermitian
-        return self._known_hermitian
 
     def _inner_dtype(self, outer: np.dtype[Any]) -> np.dtype[Any]:
         """Return the dtype of the levels: as real or complex as the matrix."""

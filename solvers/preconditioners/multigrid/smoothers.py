@@ -13,7 +13,7 @@ from ... import smoothing
 from ...spectrum import estimate
 from ..base import Preconditioner
 from ..block_jacobi import BlockJacobi
-from ..chebyshev import Chebyshev, run
+from ..chebyshev import LOWER, LOWER_OF_OTHERS, Chebyshev, run
 from ..jacobi import Jacobi
 from ..l1jacobi import L1Jacobi
 
@@ -101,6 +101,24 @@ def smoothers_of(
         return before, before
     adjoint = getattr(M, "H", None)
     return before, before if adjoint is None else Smoother(A, adjoint, before.weight)
+
+
+def settled(asked: Any, is_hermitian: Callable[[], bool]) -> Any:
+    """Return what is asked for, with Chebyshev's interval where nothing says it.
+
+    All levels have the one that suits the matrix of the finest: in coarser ones, which are products
+    of sums, mirror images differ by more than rounding.
+    """
+    from ..names import parsed  # which knows multigrid
+
+    if isinstance(asked, (tuple, list)):
+        return tuple(settled(one, is_hermitian) for one in asked)
+    settings = parsed(asked) if isinstance(asked, str) else asked
+    if not isinstance(settings, Settings) or settings.kind is not Chebyshev:
+        return asked
+    if settings.options.get("lower") is not None:
+        return settings
+    return settings.replace(lower=LOWER if is_hermitian() else LOWER_OF_OTHERS)
 
 
 def _made(asked: Any, A: Matrix) -> LinOp:
