@@ -129,6 +129,13 @@ def scale(
     result[e] = values[e] * dense[at]
 
 
+@kernel(operations.number)
+def number(executor: Executor, begin: Array, end: Array, row: Array) -> None:
+    """Set row_e = the row of entry e."""
+    rows, e = entries(begin, end)
+    row[e] = rows
+
+
 @kernel(operations.lengths)
 def lengths(executor: Executor, rows: Array, indptr: Array, lengths: Array, total: Array) -> None:
     """Set lengths_i = how many entries row rows_i has."""

@@ -162,6 +162,22 @@ struct rows_scale {
 };
 
 template <class I>
+struct rows_number {
+  const I *begin, *end;
+  I* row;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    for (I e = begin[i]; e < end[i]; ++e)
+      row[e] = I(i);
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class I>
 struct rows_lengths {
   const I *rows, *indptr;
   I* lengths;

@@ -76,6 +76,13 @@ scale = declare(
     over=ROWS,
 )
 
+number = declare(
+    "rows.number",
+    "begin: in I[m], end: in I[m], row: out I[z]",
+    "row_e = i for the entries e of row i",
+    over=ROWS,
+)
+
 lengths = declare(
     "rows.lengths",
     "rows: in I[m], indptr: in I[q], lengths: out I[m], total: out i64[1]",

@@ -247,14 +247,14 @@ class Ilu(Preconditioner):
         by_rows = self.executor.supports(triangular.factorize)
         if sweeps is None:
             sweeps = "exact" if by_rows else SWEEPS
-        self.sweeps = None if sweeps == "exact" else _count(sweeps, "sweeps")
+        self.sweeps = None if sweeps == "exact" else checked_count(sweeps, "sweeps")
         self.applied = checked_application(apply, by_rows)
         if not by_rows and self.sweeps is None:
             raise UnsupportedOperation(
                 f'{type(self).__name__}: sweeps="exact" makes factors row by row, which '
                 f"{self.executor.name} has no kernel for: use sweeps={SWEEPS}"
             )
-        self._temporaries = _temporaries()
+        self._temporaries = temporaries()
 
     # ---- applying
 
@@ -415,7 +415,8 @@ class Ic(Ilu):
     hermitian = True
 
 
-def _temporaries() -> tuple[Temporary, ...]:
+def temporaries() -> tuple[Temporary, ...]:
+    """Return the blocks that an application takes."""
     return tuple(Temporary() for _ in range(5))
 
 
@@ -434,10 +435,11 @@ def checked_application(apply: str | None, by_rows: bool) -> tuple[str, int]:
         raise InvalidArgument(f'apply: expected "exact", "sweeps:3" or "isai:1", got {apply!r}')
     if kind == "exact":
         return kind, 0
-    return kind, _count(count or (APPLIED_SWEEPS if kind == "sweeps" else 1), "apply")
+    return kind, checked_count(count or (APPLIED_SWEEPS if kind == "sweeps" else 1), "apply")
 
 
-def _count(value: Any, name: str) -> int:
+def checked_count(value: Any, name: str) -> int:
+    """Return a number of sweeps, or a power; raises InvalidArgument if it is none."""
     try:
         count = int(value)
     except (TypeError, ValueError):

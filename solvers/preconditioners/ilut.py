@@ -14,13 +14,18 @@ from ...core.formats.arithmetic import add
 from ...core.formats.triangular import host_of
 from ...core.operations import triangular
 from .factors import SHIFTS, Factors, fit, identity
-from .ilu import Ilu
+from .ilu import Ilu, checked_application, checked_count, temporaries
+from .parilut import ROUNDS, Found, by_sweeps
 from .reordering import Reordering
 
 if TYPE_CHECKING:
     from ...core.executor import Executor
 
 Host = np.ndarray[Any, Any]
+
+#: Sweeps that apply a triangle on devices. Those with fill need more than those of `Ilu`: on layers
+#: of contrast 1e6 three take 217 GMRES iterations, five 82, eight 39, exact solves 18.
+APPLIED_SWEEPS = 5
 
 
 class Ilut(Ilu):
@@ -34,9 +39,14 @@ class Ilut(Ilu):
         Entries smaller than ``drop`` times the norm of the matrix's row are dropped.
     fill : float
         The factors have at most about ``fill`` times as many entries as the matrix: a row keeps its
-        largest ones, as many in each half.
+        largest ones, as many in each half; with sweeps each half does.
     apply, match, order, executor
-        As for :class:`Ilu`.
+        As for :class:`Ilu`; ``"sweeps:5"`` is the default on devices.
+    sweeps : int or "exact", optional
+        How the factors are made: row by row on the host (``"exact"``, the default on ``reference``
+        and ``omp``), or on the executor by that many rounds in which the pattern grows, sweeps over
+        all entries make values, and the smallest entries are dropped (ParILUT; 5 by default on
+        devices).
 
     Raises
     ------
@@ -47,13 +57,21 @@ class Ilut(Ilu):
 
     Notes
     -----
-    The factors are made on the host, row by row, wherever the matrix is, and applied where it is.
-    New values may have other factors' pattern: solvers record their loops anew.
+    The factors are applied where the matrix is. New values may have other factors' pattern: solvers
+    record their loops anew.
+
+    With sweeps the same matrix has the same factors each time, and real ones have the same pattern
+    on all executors, bit for bit. Each factor keeps the largest of all its entries, ``fill`` times
+    those of its half of the matrix, pivots included; of entries of one size a hash of their places
+    decides. A round in which rows of thousands of entries would fill in too much adds none, as
+    ``M.notes`` says.
 
     References
     ----------
     Y. Saad, ILUT: a dual threshold incomplete LU factorization, Numer. Linear Algebra Appl. 1
-    (1994); Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 10.6.
+    (1994); Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 10.6; H. Anzt, E. Chow
+    and J. Dongarra, ParILUT: a new parallel threshold ILU factorization, SIAM J. Sci. Comput. 40
+    (2018), for the sweeps.
 
     Examples
     --------
@@ -72,6 +90,7 @@ class Ilut(Ilu):
         apply: str | None = None,
         match: bool = False,
         order: str | None = None,
+        sweeps: int | str | None = None,
         *,
         executor: Executor | str | None = None,
     ) -> None:
@@ -81,11 +100,21 @@ class Ilut(Ilu):
                 least = "0 or more" if above < 0 else "more than 0"
                 raise InvalidArgument(f"{name}: expected a finite number, {least}, got {value!r}")
         self.drop, self.fill = float(drop), float(fill)
-        super().__init__(A, apply=apply, match=match, order=order, executor=executor)
+        super().__init__(A, sweeps=sweeps, apply=apply, match=match, order=order, executor=executor)
 
     def _setup(self, A: Matrix) -> None:
         self._choose(*self._asked)
         self._make(A, None)
+
+    def _choose(self, sweeps: int | str | None, apply: str | None) -> None:
+        by_rows = self.executor.supports(triangular.threshold)
+        if sweeps is None:
+            sweeps = "exact" if by_rows else ROUNDS
+        self.sweeps = None if sweeps == "exact" else checked_count(sweeps, "sweeps")
+        if apply is None and not by_rows:
+            apply = f"sweeps:{APPLIED_SWEEPS}"
+        self.applied = checked_application(apply, by_rows)
+        self._temporaries = temporaries()
 
     def _refresh(self, A: Matrix) -> None:
         """Make the factors again; a matching and an order are kept."""
@@ -99,19 +128,25 @@ class Ilut(Ilu):
         if reordering is not None:
             S = reordering.matrix(S)
         who = type(self).__name__
-        found = _by_thresholds(S, self.drop, self.fill, self.hermitian, who)
+        if reordering is not None:
+            self.notes += reordering.notes
+        if self.sweeps is None:
+            found = _by_thresholds(S, self.drop, self.fill, self.hermitian, who)
+            made = ["made on the host"]
+        else:
+            swept = by_sweeps(S, self.drop, self.fill, self.sweeps, self.hermitian, who)
+            found, made = swept.factors, _said(swept, self.sweeps)
         self._take(found)
         self.inverses = self._inverted() if self.applied[0] == "isai" else None
         self.triangles = None
         self._prepare()
         name = who.lower()
-        if reordering is not None:
-            self.notes += reordering.notes
         entries = self.lower.nnz + self.upper.nnz + S.shape[0]
         self.notes.append(
             f"{name}: {entries} entries in the factors, {entries / max(S.nnz, 1):.1f} times those "
-            "of the matrix, made on the host"
+            f"of the matrix, {made[0]}"
         )
+        self.notes += [f"{name}: {more}" for more in made[1:]]
         if found.shift:
             self.notes.append(
                 f"{name}: pivots were too small: {found.shift:g} times the diagonal was added"
@@ -125,8 +160,8 @@ class Ict(Ilut):
     ----------
     A : matrix, shape (n, n)
         Hermitian positive definite.
-    drop, fill, apply, order, executor
-        As for :class:`Ilut`.
+    drop, fill, apply, order, sweeps, executor
+        As for :class:`Ilut`; sweeps read the part above the diagonal (ParICT).
 
     Raises
     ------
@@ -153,6 +188,25 @@ class Ict(Ilut):
     """
 
     hermitian = True
+
+
+def _said(found: Found, rounds: int) -> list[str]:
+    """Return how factors came about."""
+    said = [
+        f"made by {rounds} rounds of sweeps, of which the last dropped {found.dropped} of "
+        f"{found.candidates} entries beside the pivots"
+    ]
+    if found.widest:
+        said.append(
+            f"the pattern did not grow in rounds of up to {found.widest} products of entries, "
+            'which are too many: with sweeps="exact" it grows row by row'
+        )
+    if found.factors.change > 0.1:
+        said.append(
+            f"the last sweep changed the factors by {found.factors.change:.0%}: they are far from "
+            "those that elimination gives"
+        )
+    return said
 
 
 def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, who: str) -> Factors:

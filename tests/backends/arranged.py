@@ -11,6 +11,7 @@ from wollemi.core.operation import OPERATIONS
 from wollemi.core.registry import executor as executor_by_name
 
 from .graphs import ARRANGE_GRAPHS
+from .triangles import ARRANGE_TRIANGLES
 
 REFERENCE = executor_by_name("reference")
 
@@ -226,6 +227,8 @@ def _rows(values: dict[str, Any], extents: dict[str, int]) -> None:
             ends = np.cumsum([0] + [c.size for c in columns]).astype(index)
             values[f"{other}begin"], values[f"{other}end"] = ends[:-1], ends[1:]
             _entries(values, other, np.concatenate([*columns, []]).astype(index), dtype, rng)
+    if "row" in values:
+        values["row"] = np.full(int(values["end"].max(initial=0)), -77, index)
     if "dense" in values:
         values |= {"row_step": WIDTH, "column_step": 1, "dense": numbers(rng, (m * WIDTH,), dtype)}
         values["result"] = np.full_like(values["values"], np.nan)
@@ -276,11 +279,13 @@ def _room_for_rows(values: dict[str, Any]) -> None:
 # What a signature cannot say of an operation's inputs.
 ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     **ARRANGE_GRAPHS,
+    **ARRANGE_TRIANGLES,
     **{
         f"rows.{name}": _rows
         for name in ("examine", "count_nonzeros", "total", "largest", "smallest", "diagonal")
     },
-    **{f"rows.{name}": _rows for name in ("scale", "drop_zeros", "count_products", "multiply")},
+    **{f"rows.{name}": _rows for name in ("scale", "drop_zeros", "number")},
+    **{f"rows.{name}": _rows for name in ("count_products", "multiply")},
     "rows.count_union": _rows,
     "rows.add": _rows,
     "rows.lengths": _taken_rows,

@@ -2,8 +2,8 @@
 
 # {"backend": {"operation": "why"}}
 _BY_ROWS = (
-    "goes from row to row, which is work for one thread: devices make factors by parilu.sweep, and "
-    "levels and matchings are found on the host"
+    "goes from row to row, which is work for one thread: devices make factors by parilu.sweep and "
+    "parilut.sweep, and levels and matchings are found on the host"
 )
 _ON_HOSTS = dict.fromkeys(
     (

@@ -1,0 +1,248 @@
+"""Incomplete factors whose pattern is found by sweeps: terms are listed, and NumPy adds them up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import is_complex, real_dtype
+from ...core.executor import Array, Executor
+from ...core.operations import parilut as operations
+from .coarsen import hashed
+from .rows import entries
+from .table import kernel
+
+#: The key of NaN, by the bytes of a real number.
+NAN = {4: 0x7FC00000, 8: 0x7FF8000000000000}
+
+
+def sizes(values: Array) -> Array:
+    """Return moduli, every operation rounded: NumPy's own differ in the last bit by platform."""
+    if not is_complex(values.dtype):
+        return np.abs(values)
+    x, y = np.abs(values.real), np.abs(values.imag)
+    big, small = np.maximum(x, y), np.minimum(x, y)
+    with np.errstate(all="ignore"):
+        q = small / big
+        made = big * np.sqrt(big.dtype.type(1) + q * q)
+    return np.where((big == 0) | np.isinf(big) | np.isnan(big), big, made)
+
+
+def keys(values: Array) -> Array:
+    """Return whole numbers in the order of sizes."""
+    size = sizes(values)
+    width = real_dtype(values.dtype).itemsize
+    bits = np.ascontiguousarray(size).view(f"i{width}").astype(np.int64)
+    return np.where(np.isnan(size), NAN[width], bits)
+
+
+def hashed_places(row: Array, column: Array) -> Array:
+    """Return a number of 32 bits for each place."""
+    return hashed(hashed(row) + column.astype(np.int64))
+
+
+def product(a: Array, b: Array) -> Array:
+    """Return products whose parts are rounded before they are added."""
+    if not is_complex(a.dtype):
+        return a * b
+    made = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+    made.real = a.real * b.real - a.imag * b.imag
+    made.imag = a.real * b.imag + a.imag * b.real
+    return made
+
+
+def _below(begin: Array, end: Array, indices: Array) -> tuple[Array, Array, Array]:
+    """Return rows and columns of the entries below the diagonal, and where they are."""
+    row, e = entries(begin, end)
+    below = indices[e] < row
+    return row[below], indices[e][below].astype(np.int64), e[below]
+
+
+def _candidates(patterns: list[tuple[Array, Array, Array]]) -> tuple[Array, Array, list[Array]]:
+    """Return rows, columns, and for each pattern where the entry is, -1 where it has none."""
+    found = [_below(*pattern) for pattern in patterns]
+    width = 1 + max((int(column.max(initial=-1)) for _, column, _ in found), default=0)
+    numbers = [row * max(width, 1) + column for row, column, _ in found]
+    every = np.unique(np.concatenate(numbers))
+    places = []
+    for number, (_, _, e) in zip(numbers, found, strict=True):
+        place = np.full(every.size, -1, np.int64)
+        place[np.searchsorted(every, number)] = e
+        places.append(place)
+    return every // max(width, 1), every % max(width, 1), places
+
+
+@kernel(operations.count_candidates)
+def count_candidates(executor: Executor, *given: Array) -> None:
+    """Count the columns below the diagonal that rows of one of three matrices have."""
+    *patterns, lengths, total = given
+    row, _, _ = _candidates([tuple(patterns[at : at + 3]) for at in (0, 3, 6)])
+    lengths[:] = np.bincount(row, minlength=lengths.size)
+    total[0] = lengths.sum(dtype=np.int64)
+
+
+@kernel(operations.candidates)
+def candidates(executor: Executor, *given: Array) -> None:
+    """Take the value of the first matrix, or that of the second less that of the third."""
+    *matrices, target, new_indices, new_values = given
+    parts: list[Any] = [tuple(matrices[at : at + 4]) for at in (0, 4, 8)]
+    row, column, places = _candidates([part[:3] for part in parts])
+    x, a, p = (_at(part[3], place) for part, place in zip(parts, places, strict=True))
+    first = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=parts[0][0].size))])
+    to = target[row] + np.arange(row.size) - first[row]
+    new_indices[to] = column
+    new_values[to] = np.where(places[0] >= 0, x, np.where(places[2] >= 0, a - p, a))
+
+
+def _at(values: Array, place: Array) -> Array:
+    if not values.size:
+        return np.zeros(place.size, values.dtype)
+    return np.where(place >= 0, values[place], values.dtype.type(0))
+
+
+def _less_products(
+    value: Array,
+    rows: tuple[Array, Array, Array, Array],
+    others: tuple[Array, Array, Array, Array],
+    inverse: Array,
+    conjugated: int,
+) -> Array:
+    """Subtract the products of the entries that two rows share, by columns, from each value."""
+    begin, end, indices, x = rows
+    of_x, e = entries(begin, end)
+    of_y, f = entries(*others[:2])
+    width = max(inverse.size, 1)
+    mine = of_x.astype(np.int64) * width + indices[e]
+    other = of_y.astype(np.int64) * width + others[2][f]
+    shared, here, there = np.intersect1d(mine, other, assume_unique=True, return_indices=True)
+    b = others[3][f[there]]
+    terms = product(x[e[here]], b.conj() if conjugated else b)
+    terms = product(terms, inverse[shared % width])
+    value = value.copy()
+    np.subtract.at(value, shared // width, terms)
+    return value
+
+
+@kernel(operations.sweep)
+def sweep(
+    executor: Executor,
+    rows: Array,
+    indices: Array,
+    indptr: Array,
+    x: Array,
+    other_indptr: Array,
+    other_indices: Array,
+    other: Array,
+    inverse: Array,
+    a_indptr: Array,
+    a_indices: Array,
+    a: Array,
+    conjugated: int,
+    next: Array,
+) -> None:
+    """Let the entries before each one meet the row of its column."""
+    j = indices.astype(np.int64)
+    width = max(inverse.size, 1)
+    of_a, e = entries(a_indptr[:-1], a_indptr[1:])
+    known = of_a.astype(np.int64) * width + a_indices[e]
+    wanted = rows.astype(np.int64) * width + j
+    at = np.minimum(np.searchsorted(known, wanted), max(known.size - 1, 0))
+    value = np.zeros(rows.size, x.dtype)
+    if known.size:
+        value = np.where(known[at] == wanted, a[e[at]], value)
+    before = indptr[rows], np.arange(rows.size), indices, x
+    column = other_indptr[j], other_indptr[j + 1], other_indices, other
+    with np.errstate(all="ignore"):
+        next[:] = _less_products(value, before, column, inverse, conjugated)
+
+
+@kernel(operations.pivots)
+def pivots(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    other_begin: Array,
+    other_end: Array,
+    other_indices: Array,
+    other: Array,
+    a: Array,
+    inverse: Array,
+    conjugated: int,
+    d: Array,
+    next: Array,
+) -> None:
+    """Let each row meet the other one."""
+    rows, others = (
+        (begin, end, indices, values),
+        (other_begin, other_end, other_indices, other),
+    )
+    with np.errstate(all="ignore"):
+        d[:] = _less_products(a, rows, others, inverse, conjugated)
+        next[:] = 1 / d
+
+
+@kernel(operations.narrow)
+def narrow(
+    executor: Executor,
+    rows: Array,
+    indices: Array,
+    values: Array,
+    tie: Array,
+    shift: int,
+    rank: int,
+    low: Array,
+    reached: Array,
+    above: Array,
+) -> None:
+    """Find the largest of eight bounds that enough keys reach."""
+    key = keys(values)
+    if tie[0] >= 0:
+        key = np.where(key == tie[0], hashed_places(rows, indices), -1)
+    steps = np.arange(1, 2**operations.BITS, dtype=np.int64) << shift
+    counts = np.count_nonzero(key[:, None] - low[0] >= steps, axis=0)
+    digit = int(np.count_nonzero(counts >= rank))
+    low[0] += digit << shift
+    if digit > 0:
+        reached[0] = counts[digit - 1]
+    if digit < steps.size:
+        above[0] = counts[digit]
+
+
+def _large(
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    least: Array,
+    of_column: int,
+    low: Array,
+    tie: Array,
+) -> tuple[Array, Array]:
+    """Return the rows of the entries that stay, and where these are."""
+    row, e = entries(begin, end)
+    value, column = values[e], indices[e]
+    key = keys(value)
+    large = (key > low[0]) | ((key == low[0]) & (hashed_places(row, column) >= tie[0]))
+    keep = large & (value != 0) & ~(sizes(value) < least[column if of_column else row])
+    return row[keep], e[keep]
+
+
+@kernel(operations.count_large)
+def count_large(executor: Executor, *given: Any) -> None:
+    """Count the entries of each row that stay."""
+    *matrix, lengths, total = given
+    lengths[:] = np.bincount(_large(*matrix)[0], minlength=lengths.size)
+    total[0] = lengths.sum(dtype=np.int64)
+
+
+@kernel(operations.large)
+def large(executor: Executor, *given: Any) -> None:
+    """Copy the entries that stay."""
+    *matrix, target, new_indices, new_values = given
+    row, e = _large(*matrix)
+    first = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=target.size - 1))])
+    to = target[row] + np.arange(row.size) - first[row]
+    new_indices[to], new_values[to] = matrix[2][e], matrix[3][e]
