@@ -1,5 +1,6 @@
 """The algorithms that only NVIDIA's GPUs run, in the order in which the rule asks them."""
 
+from .products import mask_tiles as mask_tiles  # registers its kernels
 from .products.dense import DenseProduct
 from .products.fusedmm_steps import StepsOrPass, TwoSteps
 from .products.sddmm_tile import Tile, TileMma

@@ -65,16 +65,43 @@ struct weighted {
   }
 };
 
+// Where the entries of rows are: a list of pieces of rows and of their columns.
+template <class I>
+struct listed_rows {
+  static constexpr bool CUT = true;
+  const I *bounds, *target, *indices;
+
+  WL_DEVICE I begin(i64 i) const { return bounds[i]; }
+  WL_DEVICE I end(i64 i) const { return bounds[i + 1]; }
+  // A piece of a cut row is a negative target; behind the list are the rows of these.
+  WL_DEVICE I goes_to(i64 i) const { return target ? target[i] : I(i); }
+  WL_DEVICE I row_of(i64 items, I goes_to) const { return target[items - 1 - goes_to]; }
+  WL_DEVICE I column(I e) const { return read_once(indices + e); }
+};
+
+// All places between two columns of each row: entry e is in column e.
+template <class I>
+struct interval_rows {
+  static constexpr bool CUT = false;
+  const I *first, *last;
+
+  WL_DEVICE I begin(i64 i) const { return first[i]; }
+  WL_DEVICE I end(i64 i) const { return last[i]; }
+  WL_DEVICE I goes_to(i64 i) const { return I(i); }
+  WL_DEVICE I row_of(i64, I goes_to) const { return goes_to; }
+  WL_DEVICE I column(I e) const { return e; }
+};
+
 // L lanes have VK vectors of rows of C and B and VP of rows of D; A entries of each group are asked
 // for at once. Entries of a list are as in csr_spmm. D_IS_B says that D is B and one tile: then its
 // rows are loaded once. WHOLE says that k is just as long as the lanes hold, and p a multiple of
 // that. A line of `partial` is the largest score, the sum of powers, and p sums.
-template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class T, class I>
-WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, const I* bounds,
-                           const I* target, const I* indices, const T* values, i64 values_step,
-                           const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
-                           const T* D, i64 D_ld, i64 D_step, T* out, i64 out_ld, i64 out_step,
-                           held_t<T> alpha, i64 lines, u8* partial) {
+template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class T, class I,
+          class Rows>
+WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64 p, i64 batch,
+                         const T* values, i64 values_step, const T* C, i64 C_ld, i64 C_step,
+                         const T* B, i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step, T* out,
+                         i64 out_ld, i64 out_step, held_t<T> alpha, i64 lines, u8* partial) {
   using S = held_t<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, ahead = L < A ? L : A;
   constexpr int width = L * VK * E, tile_width = L * VP * E;
@@ -86,10 +113,10 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
   const batch_of<L, I> me(it);
   for (i64 u = it.block() * waves + wave_of(it); u < units; u += it.blocks() * waves) {
     const unit_of unit(u, WHOLE == ALONE ? u + 1 : items, tiles);
-    const I begin = bounds[unit.i], end = bounds[unit.i + 1];
-    const I goes_to = target ? target[unit.i] : I(unit.i);
-    // A piece of a cut row is a negative target; behind the list are the rows of these.
-    const I of_row = goes_to < 0 ? target[items - 1 - goes_to] : goes_to;
+    const I begin = rows.begin(unit.i), end = rows.end(unit.i);
+    const I goes_to = rows.goes_to(unit.i);
+    const bool cut = Rows::CUT && goes_to < 0;
+    const I of_row = cut ? rows.row_of(items, goes_to) : goes_to;
     const T* const of_C = row_at(C + unit.b * C_step, of_row, C_row);
     const T* const of_B = B + unit.b * B_step;
     const i64 c0 = unit.tile * tile_width + me.l * E;
@@ -103,7 +130,7 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
       const auto ask = [&] { // for what the batch at q needs
         if (count > 0) {
           const I e = me.own(q, count);
-          column = read_once(indices + e);
+          column = rows.column(e);
           if (values)
             value = widen(read_once(of_values + e));
         }
@@ -199,10 +226,10 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
       total.powers += other;
     }
     // A row without entries is zeros, whatever f.
-    const S share = EDGE == SOFTMAX && begin < end && goes_to >= 0 ? S(1) / total.powers : S(1);
+    const S share = EDGE == SOFTMAX && begin < end && !cut ? S(1) / total.powers : S(1);
     S* const line =
         reinterpret_cast<S*>(partial) + (unit.b * lines - 1 - goes_to) * (p + 2); // if negative
-    if (goes_to < 0 && unit.tile == 0 && lane_of(it) == 0) {
+    if (cut && unit.tile == 0 && lane_of(it) == 0) {
       line[0] = total.largest;
       line[1] = total.powers;
     }
@@ -211,7 +238,7 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
       const i64 c = c0 + v * L * E;
       if (me.group != 0 || c >= p)
         continue;
-      if (goes_to < 0)
+      if (cut)
         for (int e = 0; e < E; ++e)
           line[2 + c + e] = total.sums[v * E + e];
       else
@@ -219,6 +246,28 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
                          S(0));
     }
   }
+}
+
+template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class T, class I>
+WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, const I* bounds,
+                           const I* target, const I* indices, const T* values, i64 values_step,
+                           const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
+                           const T* D, i64 D_ld, i64 D_step, T* out, i64 out_ld, i64 out_step,
+                           held_t<T> alpha, i64 lines, u8* partial) {
+  fuse_rows<L, VK, VP, E, A, EDGE, D_IS_B, WHOLE, T, I>(
+      it, listed_rows<I>{bounds, target, indices}, items, k, p, batch, values, values_step, C, C_ld,
+      C_step, B, B_ld, B_step, D, D_ld, D_step, out, out_ld, out_step, alpha, lines, partial);
+}
+
+template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class T, class I>
+WL_DEVICE void mask_fusedmm(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* first,
+                            const I* last, const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld,
+                            i64 B_step, const T* D, i64 D_ld, i64 D_step, T* out, i64 out_ld,
+                            i64 out_step, held_t<T> alpha) {
+  fuse_rows<L, VK, VP, E, A, EDGE, D_IS_B, WHOLE, T, I>(
+      it, interval_rows<I>{first, last}, m, k, p, batch, static_cast<const T*>(nullptr), 0, C, C_ld,
+      C_step, B, B_ld, B_step, D, D_ld, D_step, out, out_ld, out_step, alpha, 0,
+      static_cast<u8*>(nullptr));
 }
 
 // Adds up the pieces of cut rows in their order, as spmm_join.

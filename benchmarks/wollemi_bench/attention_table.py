@@ -2,9 +2,10 @@
 
 ``fusedmm`` with softmax on tensors of 16 bits, forward and with its gradients, beside
 FlexAttention, compiled with a mask of blocks, and ``scaled_dot_product_attention`` with a dense
-mask. All work on the same tensors, by turns. A turn is a replay of a graph of calls, so that what a
-call costs the host is left out; ``--eager`` times calls back to back. The table is Markdown:
-microseconds, forward / forward and backward, and errors against float32.
+mask. Windows are a pattern of entries and, beside it, a mask of ``wl.masks``. All work on the same
+tensors, by turns. A turn is a replay of a graph of calls, so that what a call costs the host is
+left out; ``--eager`` times calls back to back. The table is Markdown: microseconds, forward /
+forward and backward, and errors against float32: of the mask where there is one.
 """
 
 from __future__ import annotations
@@ -16,17 +17,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+import wollemi as wl
+
 from .training import random, window
 
 
 class Attention(NamedTuple):
-    """A pattern, heads of so many columns, and the pattern as a rule where it has one."""
+    """A pattern, heads of so many columns, and the pattern as a rule and as a mask if it is one."""
 
     name: str
     pattern: Callable[[], sp.csr_array]
     heads: int
     columns: int
     rule: Callable[[Any, Any], Any] | None = None
+    mask: Callable[[], Any] | None = None
 
 
 def blocks(tokens: int, size: int, share: float) -> sp.csr_array:
@@ -50,12 +54,14 @@ CASES = (
         lambda: window(4096, 256),
         *(16, 64),
         lambda i, j: (i >= j) & (i - j < 256),
+        lambda: wl.masks.sliding_window(4096, 256),
     ),
     Attention(
         "causal window 512 of 16384",
         lambda: window(16384, 512),
         *(8, 128),
         lambda i, j: (i >= j) & (i - j < 512),
+        lambda: wl.masks.sliding_window(16384, 512),
     ),
     Attention("random 5 % of 4096", lambda: random(4096, 0.05), 16, 64),
     Attention("random 1 % of 4096", lambda: random(4096, 0.01), 16, 64),
@@ -81,6 +87,9 @@ def _contenders(case: Attention, S: Any, operands: list[Any]) -> dict[str, Calla
     pattern = Pattern(indptr, indices, S.shape)
     rule = case.rule
     found = {"wollemi": lambda: fusedmm(pattern, q, k, v, edge="softmax", alpha=alpha)}
+    if case.mask is not None:
+        intervals = case.mask().to("cuda")
+        found["mask"] = lambda: fusedmm(intervals, q, k, v, edge="softmax", alpha=alpha)
     if tokens <= MOST_DENSE:
         mask = torch.from_numpy(S.toarray() != 0).cuda()
         rule = rule or (lambda i, j: mask[i, j])
@@ -186,16 +195,17 @@ def _row(case: Attention, rounds: int, dtype: str, *, eager: bool) -> str:
         parts = (np.percentile(times[name, which], (50, 25, 75)) for which in (0, 1))
         return " / ".join(f"{m:.0f} ({low:.0f} to {high:.0f})" for m, low, high in parts)
 
-    errors = _errors(case, S, operands, gradient, contenders["wollemi"])
+    ours = contenders.get("mask", contenders["wollemi"])
+    errors = _errors(case, S, operands, gradient, ours)
     shown = ", ".join(f"{error:.1e}" for error in errors)
-    cells = " | ".join(cell(name) for name in ("wollemi", "flex", "dense"))
+    cells = " | ".join(cell(name) for name in ("wollemi", "mask", "flex", "dense"))
     return f"| {case.name} | {case.heads} of {case.columns} | {cells} | {shown} |"
 
 
 def main(rounds: int = 9, dtype: str = "float16", only: str = "", eager: bool = False) -> None:
     """Print the table: medians and quartiles."""
-    print("| attention | heads | wollemi | FlexAttention | dense | errors |")
-    print("|---|---|---|---|---|---|")
+    print("| attention | heads | wollemi | the same, a mask | FlexAttention | dense | errors |")
+    print("|---|---|---|---|---|---|---|")
     for case in CASES:
         if only in case.name:
             print(_row(case, rounds, dtype, eager=eager), flush=True)

@@ -15,12 +15,9 @@ _ON_HOSTS = dict.fromkeys(
     ),
     _BY_ROWS,
 )
-_WITHOUT_MASKS = dict.fromkeys(
-    ("mask.fusedmm", "mask.fusedmm_backward"), "A.tocsr() has the entries that its kernels want"
-)
 KNOWN_GAPS: dict[str, dict[str, str]] = {
-    "cuda": {**_ON_HOSTS, **_WITHOUT_MASKS},
-    "hip": {**_ON_HOSTS, **_WITHOUT_MASKS},
+    "cuda": _ON_HOSTS,
+    "hip": _ON_HOSTS,
     "dpcpp": {
         **_ON_HOSTS,
         "csr.fusedmm_backward": "its gradients are those of csr.sddmm and csr.spmm there",

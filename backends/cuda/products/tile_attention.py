@@ -7,7 +7,7 @@ gathering two rows for every entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
@@ -153,12 +153,10 @@ class State(NamedTuple):
     most: int
     rows: str
 
-    def pays(self, entries: int, batch: int, k: int, columns: int, *, whole: bool) -> bool:
-        """Return whether tiles are faster than rows for a batch of so many blocks."""
-        width = width_of(k, columns)
-        tiles = max(self.most * IN_TURN[width], self.filled * batch * TOGETHER[width])
-        tiles *= 1 if whole else NOT_WHOLE
-        return LAUNCH + tiles < entries * batch * of_entry(max(k, columns))
+    def pays(self, entries: int, C: Array, D: Array) -> bool:
+        """Return whether tiles are faster than rows for a batch."""
+        batch, _, k = C.shape
+        return pays(self.filled, self.most, entries, batch, k, D.shape[2])
 
 
 class TileAttention(FusedAlgorithm):
@@ -171,17 +169,7 @@ class TileAttention(FusedAlgorithm):
 
     def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why tiles do not do here."""
-        device = on.executor.device
-        if device.capability < (8, 0):
-            return "it is made of words of compute capability 8.0"
-        if facts.dtype not in ("float16", "bfloat16"):
-            return f"tensor cores have no {facts.dtype}"
-        if not 0 < facts.columns <= WIDTHS[-1]:
-            return f"it takes 1 to {WIDTHS[-1]} columns of C and B"
-        need = made_for(tile_attention, FORWARD[WIDTHS[-1]], WIDTHS[-1]).shared
-        if device.shared_bytes < need:
-            return f"it needs {need} bytes of shared memory, and there are {device.shared_bytes}"
-        return None
+        return obstacle(on, facts.dtype, facts.columns)
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return None: how many tiles there are in a batch decides, see :class:`TilesOrRows`."""
@@ -201,31 +189,17 @@ class TileAttention(FusedAlgorithm):
         if edge != "softmax" or values is not None:
             multiply(on, "fusedmm", A, *arguments, state.rows)
             return
-        (batch, m, k), (n, p) = C.shape, D.shape[1:]
-        operands = [_read(on, array) for array in (C, B, D)] + [on.operand(E)]
-        item = C.dtype.itemsize
-        for first in range(0, p, WIDTHS[-1]):
-            columns = min(p - first, WIDTHS[-1])
-            *sources, of_D, of_E = operands
-            of_D, of_E = (o._replace(address=o.address + first * item) for o in (of_D, of_E))
-            parts = (*sources, of_D, of_E)
-            width = width_of(k, columns)
-            made = made_for(tile_attention, FORWARD[width], width)
-            launch(
-                on, made.kernel, state.tiles.panels * batch,
-                (
-                    m, n, k, columns, batch, state.tiles.panels, *_flat(on, state.tiles),
-                    *sum(parts, ()), alpha,
-                ),
-                C.dtype, np.int32, shared=made.shared, **made.constants,
-                WHOLE=_whole(item, (k, columns), parts),
-            )  # fmt: skip
+        attend(on, state.tiles, C, B, D, E, alpha)
 
     def gradients(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
         """Compute the gradients of attention by rows, then by columns; others by steps."""
         _, C, B, D, G, _, of_C, of_B, of_D, alpha, _ = arguments
         if self.launches_gradients(A, state, *arguments):
-            self._gradients(on, A, state, (C, B, D, G), (of_C, of_B, of_D), alpha)
+
+            def turned() -> Tiles:
+                return transposed_tiles_of(on.executor.xp, A)
+
+            gradients_of_attention(on, state.tiles, turned, (C, B, D, G), (of_C, of_B, of_D), alpha)
         else:
             super().gradients(on, A, state, *arguments)
 
@@ -234,48 +208,6 @@ class TileAttention(FusedAlgorithm):
         values, C, B, D, _, of_values, *_, edge = arguments
         fits = D.shape[2] <= WIDTHS[-1] and all(x.size for x in (C, B, D))
         return bool(fits and edge == "softmax" and values is None and of_values is None)
-
-    def _gradients(
-        self,
-        on: Adapter,
-        A: Any,
-        state: State,
-        given: tuple[Array, ...],
-        asked: tuple[Array | None, ...],
-        alpha: float,
-    ) -> None:
-        """Launch the kernel by rows, whose facts that by columns reads."""
-        C, _, D, _ = given
-        (batch, m, k), (n, p) = C.shape, D.shape[1:]
-        width, dtype = width_of(k, p), C.dtype
-        padded = state.tiles.panels * ROWS
-        logs = on.scratch(8 * batch * padded)
-        means = logs + 4 * batch * padded
-        sources = [_read(on, array) for array in given]
-        targets = [Operand(0, 0, 0) if x is None else on.operand(x) for x in asked]
-        whole = _whole(dtype.itemsize, (k, p), (*sources, *targets))
-        operands = sum(sources, ())
-        made = made_for(tile_row_gradients, BY_ROWS[width], width)
-        launch(
-            on, made.kernel, state.tiles.panels * batch,
-            (
-                m, n, k, p, batch, state.tiles.panels, *_flat(on, state.tiles), *operands, logs,
-                means, *targets[0], alpha,
-            ),
-            dtype, np.int32, shared=made.shared, **made.constants, WHOLE=whole,
-        )  # fmt: skip
-        if asked[1] is None and asked[2] is None:
-            return
-        turned = transposed_tiles_of(on.executor.xp, A)
-        made = made_for(tile_column_gradients, BY_COLUMNS[width], width)
-        launch(
-            on, made.kernel, turned.panels * batch,
-            (
-                m, n, k, p, batch, padded, *_flat(on, turned), *operands, logs, means, *targets[1],
-                *targets[2], alpha,
-            ),
-            dtype, np.int32, shared=made.shared, **made.constants, WHOLE=whole,
-        )  # fmt: skip
 
 
 class TilesOrRows(TileAttention):
@@ -297,21 +229,111 @@ class TilesOrRows(TileAttention):
 
     def run(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
         """Look at the batch."""
-        if self._pays(A, state, arguments[1], arguments[3]):
+        if state.pays(A.nnz, arguments[1], arguments[3]):
             super().run(on, A, state, *arguments)
         else:
             multiply(on, "fusedmm", A, *arguments, state.rows)
 
     def launches_gradients(self, A: Any, state: State, *arguments: Any) -> bool:
         """Return whether tiles do, and are faster."""
-        pays = self._pays(A, state, arguments[1], arguments[3])
-        return pays and super().launches_gradients(A, state, *arguments)
+        faster = state.pays(A.nnz, arguments[1], arguments[3])
+        return faster and super().launches_gradients(A, state, *arguments)
 
-    @staticmethod
-    def _pays(A: Any, state: State, C: Array, D: Array) -> bool:
-        (batch, _, k), p = C.shape, D.shape[2]
-        whole = k % 8 == 0 and p % 8 == 0
-        return state.pays(A.nnz, batch, k, min(p, WIDTHS[-1]), whole=whole)
+
+def attend(on: Adapter, tiles: Tiles, C: Array, B: Array, D: Array, E: Array, alpha: float) -> None:
+    """Launch the kernel of softmax, for 128 columns of ``D`` at a time."""
+    (batch, m, k), (n, p) = C.shape, D.shape[1:]
+    operands = [_read(on, array) for array in (C, B, D)] + [on.operand(E)]
+    item = C.dtype.itemsize
+    for first in range(0, p, WIDTHS[-1]):
+        columns = min(p - first, WIDTHS[-1])
+        *sources, of_D, of_E = operands
+        of_D, of_E = (o._replace(address=o.address + first * item) for o in (of_D, of_E))
+        parts = (*sources, of_D, of_E)
+        width = width_of(k, columns)
+        made = made_for(tile_attention, FORWARD[width], width)
+        launch(
+            on, made.kernel, tiles.panels * batch,
+            (m, n, k, columns, batch, tiles.panels, *_flat(on, tiles), *sum(parts, ()), alpha),
+            C.dtype, np.int32, shared=made.shared, **made.constants,
+            WHOLE=_whole(item, (k, columns), parts),
+        )  # fmt: skip
+
+
+def gradients_of_attention(
+    on: Adapter,
+    tiles: Tiles,
+    transposed: Callable[[], Tiles],
+    given: tuple[Array, ...],
+    asked: tuple[Array | None, ...],
+    alpha: float,
+) -> None:
+    """Launch the kernel by rows, whose facts that by columns reads."""
+    C, _, D, _ = given
+    (batch, m, k), (n, p) = C.shape, D.shape[1:]
+    width, dtype = width_of(k, p), C.dtype
+    padded = tiles.panels * ROWS
+    logs = on.scratch(8 * batch * padded)
+    means = logs + 4 * batch * padded
+    sources = [_read(on, array) for array in given]
+    targets = [Operand(0, 0, 0) if x is None else on.operand(x) for x in asked]
+    whole = _whole(dtype.itemsize, (k, p), (*sources, *targets))
+    operands = sum(sources, ())
+    made = made_for(tile_row_gradients, BY_ROWS[width], width)
+    launch(
+        on, made.kernel, tiles.panels * batch,
+        (
+            m, n, k, p, batch, tiles.panels, *_flat(on, tiles), *operands, logs, means,
+            *targets[0], alpha,
+        ),
+        dtype, np.int32, shared=made.shared, **made.constants, WHOLE=whole,
+    )  # fmt: skip
+    if asked[1] is None and asked[2] is None:
+        return
+    turned = transposed()
+    made = made_for(tile_column_gradients, BY_COLUMNS[width], width)
+    launch(
+        on, made.kernel, turned.panels * batch,
+        (
+            m, n, k, p, batch, padded, *_flat(on, turned), *operands, logs, means, *targets[1],
+            *targets[2], alpha,
+        ),
+        dtype, np.int32, shared=made.shared, **made.constants, WHOLE=whole,
+    )  # fmt: skip
+
+
+def pays(filled: int, most: int, entries: int, batch: int, k: int, p: int) -> bool:
+    """Return whether tiles are faster than rows.
+
+    Parameters
+    ----------
+    filled, most : int
+        How many tiles there are, and how many the panel of most has.
+    entries : int
+        Of one block of the batch.
+    batch, k, p : int
+        Blocks, and columns of ``C`` and of ``D``.
+    """
+    columns = min(p, WIDTHS[-1])
+    width = width_of(k, columns)
+    tiles = max(most * IN_TURN[width], filled * batch * TOGETHER[width])
+    tiles *= 1 if k % 8 == 0 and p % 8 == 0 else NOT_WHOLE
+    return LAUNCH + tiles < entries * batch * of_entry(max(k, columns))
+
+
+def obstacle(on: Adapter, dtype: str, columns: int) -> str | None:
+    """Return why tiles do not do on a device, for operands of a dtype and so many columns."""
+    device = on.executor.device
+    if device.capability < (8, 0):
+        return "it is made of words of compute capability 8.0"
+    if dtype not in ("float16", "bfloat16"):
+        return f"tensor cores have no {dtype}"
+    if not 0 < columns <= WIDTHS[-1]:
+        return f"it takes 1 to {WIDTHS[-1]} columns of C and B"
+    need = made_for(tile_attention, FORWARD[WIDTHS[-1]], WIDTHS[-1]).shared
+    if device.shared_bytes < need:
+        return f"it needs {need} bytes of shared memory, and there are {device.shared_bytes}"
+    return None
 
 
 def of_entry(columns: int) -> float:

@@ -14,8 +14,13 @@ from ...gpu.reductions import some
 
 #: Rows and columns of a tile. As in ``tile_rows.hpp``.
 ROWS, COLUMNS = 128, 64
+#: Tiles with gaps whose masks are made at once: memory of 0.2 MB.
+TILES_AT_ONCE = 64
 #: Panels of rows that are looked at to estimate how full tiles are.
 SAMPLED_PANELS = 32
+
+
+HostArray = np.ndarray[Any, Any]
 
 
 class Tiles(NamedTuple):
@@ -93,6 +98,73 @@ def _runs(xp: Any, rising: Array) -> tuple[Array, Array]:
     begins = xp.flatnonzero(rising[1:] != rising[:-1]) + 1
     begins = xp.concatenate([xp.zeros(min(rising.size, 1), begins.dtype), begins])
     return begins, rising[begins]
+
+
+def make_interval_tiles(first: HostArray, last: HostArray, columns: int) -> Tiles:
+    """Return the tiles of a mask, on the host: nothing is as long as the entries.
+
+    Tiles without a gap have one mask, and so have those that are alike: those on a diagonal, and
+    those along the edge of a window.
+
+    Parameters
+    ----------
+    first, last : array of int, shape (m,)
+        Row ``i`` has the columns ``first[i] <= j < last[i]``; neither falls.
+    columns : int
+        How many there are.
+    """
+    m = first.size
+    panels = -(-m // ROWS)
+    rows = np.flatnonzero(first < last)
+    low, high = first[rows] // COLUMNS, (last[rows] - 1) // COLUMNS
+    of_row = rows // ROWS
+    # A row brings the tiles behind those of the row before, unless that is of another panel.
+    begins = low.astype(np.int64)
+    follows = np.flatnonzero(of_row[1:] == of_row[:-1]) + 1
+    begins[follows] = np.maximum(low[follows], high[follows - 1] + 1)
+    counts = np.maximum(high - begins + 1, 0)
+    panel = np.repeat(of_row, counts)
+    tile = np.arange(panel.size) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
+    # Which have a gap: of the rows of a panel the last one begins last, the first one ends first.
+    top = np.arange(panels) * ROWS
+    bottom = np.minimum(top + ROWS, m) - 1
+    latest = np.where(top + ROWS <= m, first[bottom] if m else 0, columns + COLUMNS)
+    whole = (latest[panel] <= tile * COLUMNS) & (last[top][panel] >= (tile + 1) * COLUMNS)
+    words, masks = _interval_masks(first, last, panel[~whole], tile[~whole])
+    numbers = np.zeros(tile.size, np.int32)
+    numbers[~whole] = masks + 1
+    full = np.full(ROWS, ~np.uint64(0))
+    starts = np.searchsorted(panel, np.arange(panels + 1)).astype(np.int32)
+    order = np.argsort(starts[:-1] - starts[1:], kind="stable").astype(np.int32)
+    words = np.concatenate([full, words.reshape(-1)])
+    return Tiles(panels, order, starts, tile.astype(np.int32), numbers, words)
+
+
+def _interval_masks(
+    first: HostArray, last: HostArray, panel: HostArray, tile: HostArray
+) -> tuple[HostArray, HostArray]:
+    """Return masks, each once, and which one each tile has; some tiles at a time."""
+    found: dict[bytes, int] = {}
+    words: list[HostArray] = []
+    numbers = np.zeros(panel.size, np.int64)
+    for begin in range(0, panel.size, TILES_AT_ONCE):
+        some = slice(begin, begin + TILES_AT_ONCE)
+        row = panel[some, None] * ROWS + np.arange(ROWS)
+        there, row = row < first.size, np.minimum(row, first.size - 1)
+        left = tile[some, None] * COLUMNS
+        low, high = (np.clip(end[row] - left, 0, COLUMNS) for end in (first, last))
+        made = _bits_below(np.where(there, high, 0)) & ~_bits_below(low)
+        for number, mask in enumerate(made, begin):
+            numbers[number] = found.setdefault(mask.tobytes(), len(words))
+            if numbers[number] == len(words):
+                words.append(mask)
+    return np.array(words, np.uint64).reshape(-1, ROWS), numbers
+
+
+def _bits_below(count: HostArray) -> HostArray:
+    """Return words whose lowest bits are set: none to all 64."""
+    some = np.uint64(COLUMNS) - np.clip(count, 1, COLUMNS).astype(np.uint64)
+    return np.where(count > 0, ~np.uint64(0) >> some, np.uint64(0))
 
 
 TILES: Key[Tiles] = Key("tiles")

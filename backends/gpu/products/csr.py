@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ....core.algorithm import Plan, multiply
+from ....core.algorithm import multiply
 from ....core.dtypes import is_narrow
 from ....core.executor import Array
 from ....core.operations import products as operations
@@ -136,7 +136,7 @@ def csr_fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None
     def compute(on: Adapter) -> None:
         algorithm.gradients(on, A, plan.state, *arguments)
 
-    _again(executor, plan, arrays, (alpha, edge, "gradients"), compute, repeats=repeats)
+    again(executor, plan, arrays, (alpha, edge, "gradients"), compute, repeats=repeats)
 
 
 def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> None:
@@ -164,12 +164,18 @@ def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> None:
     def compute(on: Adapter) -> None:
         plan.algorithm.run(on, A, plan.state, *arrays, one, other)
 
-    _again(executor, plan, arrays, (one, other), compute, repeats=plan.algorithm.repeats)
+    again(executor, plan, arrays, (one, other), compute, repeats=plan.algorithm.repeats)
 
 
-def _again(
+class Prepares(Protocol):
+    """What stores launches by the layout of their operands: a plan."""
+
+    prepared: dict[Any, Any]
+
+
+def again(
     executor: GpuExecutor,
-    plan: Plan,
+    plan: Prepares,
     arrays: list[Any],
     factors: tuple[Any, ...],
     compute: Callable[[Adapter], None],

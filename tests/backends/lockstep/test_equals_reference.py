@@ -9,6 +9,7 @@ import pytest
 
 from wollemi.core.algorithm import Plan
 from wollemi.core.operation import Operation
+from wollemi.core.operations import masks
 from wollemi.core.operations import products as ml
 
 from ..awkward import Block, Pattern
@@ -21,8 +22,12 @@ from .executor import WIDTHS, LockstepExecutor
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
-# They need a program for each of many shapes; gpu/products/test_waves.py deals those out.
-ELSEWHERE = {ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.csr_fusedmm_backward}
+# They need a program for each of many shapes, which gpu/products/test_waves.py deals out, and
+# test_mask_waves.py.
+ELSEWHERE = {
+    *(ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.csr_fusedmm_backward),
+    *(masks.fusedmm, masks.fusedmm_backward),
+}
 
 # One index dtype with each value dtype: half as many programs.
 INDEX = {"float32": "int32", "float64": "int64", "complex64": "int64", "complex128": "int32"}

@@ -1,0 +1,100 @@
+"""Attention of 16-bit numbers with masks of intervals, by dense tiles on tensor cores.
+
+The kernels are those of other patterns that fill their tiles. What they need of a mask is some
+masks of bits, which tiles share, and two numbers for each tile of 8192 places.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ....core.executor import Array
+from ....core.operations import masks as operations
+from ....core.store import Key
+from ...gpu.base import GpuExecutor
+from ...gpu.products.adapter import Adapter
+from ...gpu.products.masks import MaskAlgorithm, MaskRows, backward, forward
+from ..table import kernel
+from .tile_attention import WIDTHS, attend, gradients_of_attention, obstacle, pays
+from .tile_pattern import Tiles, make_interval_tiles
+
+
+class _Made(NamedTuple):
+    """The tiles of a mask on a device, how many there are, and how many a panel has at most."""
+
+    tiles: Tiles
+    filled: int
+    most: int
+
+
+_MADE: Key[_Made] = Key("tiles of a mask")
+
+
+def _tiles_of(on: Adapter, A: Any) -> _Made:
+    """Return what is made once for a mask."""
+
+    def make() -> _Made:
+        executor = on.executor
+        first, last = (np.asarray(executor.to_host(end)) for end in (A.first, A.last))
+        tiles = make_interval_tiles(first, last, A.shape[1])
+        most = int(np.diff(tiles.starts).max(initial=0))
+        there = (executor.from_host(array) for array in tiles[1:])
+        return _Made(Tiles(tiles.panels, *there), int(tiles.columns.size), most)
+
+    made: _Made = A._pattern.get(_MADE, make)
+    return made
+
+
+class MaskTiles(MaskAlgorithm):
+    """Scores and sums of dense tiles; masks of bits say what is in the interval of a row."""
+
+    name: ClassVar[str] = "tile-mma"
+
+    def objection(self, on: Adapter, A: Any, C: Array, D: Array, edge: str) -> str | None:
+        """Return why tiles do not do here."""
+        if edge != "softmax":
+            return f"it computes softmax, not {edge}"
+        return obstacle(on, C.dtype.name, C.shape[2])
+
+    def suits(self, on: Adapter, A: Any, C: Array, D: Array, edge: str) -> bool:
+        """Return whether they do, and are faster than rows."""
+        if self.objection(on, A, C, D, edge) or A.nnz == 0:
+            return False
+        _, filled, most = _tiles_of(on, A)
+        batch, _, k = C.shape
+        return pays(filled, most, A.nnz, batch, k, D.shape[2])
+
+    def run(self, on: Adapter, A: Any, *arguments: Any) -> None:
+        """Attend, 128 columns of ``D`` at a time."""
+        C, B, D, E, alpha, _ = arguments
+        attend(on, _tiles_of(on, A).tiles, C, B, D, E, alpha)
+
+    def gradients(self, on: Adapter, A: Any, *arguments: Any) -> None:
+        """Compute the gradients by rows, then by columns; of more than 128 columns by rows."""
+        C, B, D, G, of_C, of_B, of_D, alpha, _ = arguments
+        if D.shape[2] > WIDTHS[-1] or not all(x.size for x in (C, B, D)):
+            MaskRows().gradients(on, A, *arguments)
+            return
+        tiles = _tiles_of(on, A).tiles
+        asked = (of_C, of_B, of_D)
+        gradients_of_attention(
+            on, tiles, lambda: _tiles_of(on, A.T).tiles, (C, B, D, G), asked, alpha
+        )
+
+
+#: In the order in which the rule asks.
+ALGORITHMS: tuple[MaskAlgorithm, ...] = (MaskTiles(), MaskRows())
+
+
+@kernel(operations.fusedmm)
+def fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+    """Let f of the products of each row's columns weigh the rows of D."""
+    forward(executor, ALGORITHMS, A, *arguments)
+
+
+@kernel(operations.fusedmm_backward)
+def fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+    """Compute the gradients that are asked for."""
+    backward(executor, ALGORITHMS, A, *arguments)

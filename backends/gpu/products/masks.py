@@ -1,0 +1,296 @@
+"""Patterns of one interval of columns in each row: fusedmm and its gradients by rows.
+
+Nothing is stored for entries. The gradients are computed by a kernel by rows, which leaves three
+numbers of each row of a softmax, and by one by columns, which goes over the transposed mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ....core.errors import InvalidArgument
+from ....core.executor import Array
+from ....core.operations import masks as operations
+from ....core.store import Key
+from ...unified.wrappers import SimtKernel
+from ..base import GpuExecutor
+from ..table import kernel
+from . import csr
+from . import declarations as ml
+from .adapter import Adapter, Operand
+from .dots import dot_kernel, known_of_rows
+
+_ENDS = "first: in I[l], last: in I[l]"
+_DENSE = ", ".join(ml.operand(name) for name in "CBD")
+_SHAPE = "{L}, {VK}, {VP}, {E}"
+
+mask_fusedmm = SimtKernel(
+    "mask_fusedmm",
+    "fusedmm.hpp",
+    f"m: i64, k: i64, p: i64, batch: i64, {_ENDS}, {_DENSE}, {ml.operand('out', 'out')}, alpha: T",
+    f"{_SHAPE}, {{A}}, {{EDGE}}, {{SAME}}, {{WHOLE}}, {{T}}, {{I}}",
+    block=64,
+    variants=(),
+    resident=16,
+)
+mask_row_gradients = SimtKernel(
+    "mask_row_gradients",
+    "mask_gradients.hpp",
+    f"m: i64, k: i64, p: i64, batch: i64, {_ENDS}, {_DENSE}, {ml.operand('G')}, "
+    f"known: out u8[l], {ml.operand('of_C', 'out')}, alpha: T",
+    f"{_SHAPE}, {{EDGE}}, {{T}}, {{I}}",
+    block=64,
+    variants=(),
+)
+mask_column_gradients = SimtKernel(
+    "mask_column_gradients",
+    "mask_gradients.hpp",
+    f"m: i64, n: i64, k: i64, p: i64, batch: i64, {_ENDS}, {_DENSE}, {ml.operand('G')}, "
+    f"known: in u8[l], {ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, alpha: T",
+    f"{_SHAPE}, {{EDGE}}, {{T}}, {{I}}",
+    block=64,
+    variants=(),
+)
+
+
+def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
+    """Yield kernels with constants that every kind of code occurs in, for compilers to see."""
+    shapes = (
+        {"L": 16, "VK": 2, "VP": 2, "E": 0},
+        {"L": 4, "VK": 1, "VP": 4, "E": 1},
+    )
+    for edge in ml.EDGES.values():
+        for shape in shapes:
+            whole = 2 if shape["E"] == 0 else 0
+            same = {"EDGE": edge, "SAME": int(whole > 0), "WHOLE": whole}
+            yield mask_fusedmm, {**shape, "A": 2 if whole else 1, **same}
+            yield mask_row_gradients, {**shape, "EDGE": edge}
+            yield mask_column_gradients, {**shape, "EDGE": edge}
+
+
+#: Numbers of a row that the kernel by rows leaves for that by columns.
+FACTS = 3
+
+
+class MaskAlgorithm:
+    """A way to compute fusedmm with a mask, and its gradients, by launches alone."""
+
+    name: ClassVar[str]
+
+    def suits(self, on: Adapter, A: Any, C: Array, D: Array, edge: str) -> bool:
+        """Return whether the rule takes it."""
+        raise NotImplementedError
+
+    def objection(self, on: Adapter, A: Any, C: Array, D: Array, edge: str) -> str | None:
+        """Return why it cannot run, or None."""
+        return None
+
+    def run(self, on: Adapter, A: Any, *arguments: Any) -> None:
+        """Compute the product."""
+        raise NotImplementedError
+
+    def gradients(self, on: Adapter, A: Any, *arguments: Any) -> None:
+        """Compute the gradients that are asked for."""
+        raise NotImplementedError
+
+
+class MaskRows(MaskAlgorithm):
+    """A wave has a row; samples stay in registers."""
+
+    name: ClassVar[str] = "row-split"
+
+    def suits(self, on: Adapter, A: Any, C: Array, D: Array, edge: str) -> bool:
+        """Return True: it does for every mask."""
+        return True
+
+    def run(self, on: Adapter, A: Any, *arguments: Any) -> None:
+        """Give waves rows; where D is B its rows are loaded once."""
+        C, B, D, E, alpha, edge = arguments
+        batch, m, p = E.shape
+        k, dtype, index = int(C.shape[2]), C.dtype, A.index_dtype
+        of_C, of_B, of_D = (on.read(array, index) for array in (C, B, D))
+        of_E = on.operand(E)
+        shape = _Lanes.of(dtype, k, p, same=of_B == of_D and k == p, dense=(of_C, of_B, of_D, of_E))
+        width = shape.lanes * shape.of_p * shape.each
+        tiles = -(-p // width)
+        whole = k == shape.lanes * shape.of_k * shape.each and p % width == 0
+        known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
+        if known == 2 and of_D.rows != p:
+            known = 1
+        on.launch(
+            dot_kernel(mask_fusedmm, dtype, known),
+            m * tiles * batch * on.wave,
+            (m, k, p, batch, A.first, A.last, *of_C, *of_B, *of_D, *of_E, alpha),
+            dtype,
+            index,
+            **shape.constants,
+            A=ml.dots_ahead(shape.lanes, max(shape.of_k, shape.of_p)),
+            EDGE=ml.EDGES[edge],
+            SAME=int(shape.same and tiles == 1),
+            WHOLE=known,
+        )
+
+    def gradients(self, on: Adapter, A: Any, *arguments: Any) -> None:
+        """Launch the kernel by rows, whose facts that by columns reads."""
+        C, B, D, G, of_C, of_B, of_D, alpha, edge = arguments
+        (batch, m, k), (n, p) = C.shape, D.shape[1:]
+        dtype, index = C.dtype, A.index_dtype
+        sources = [on.read(array, np.dtype(np.int64)) for array in (C, B, D, G)]
+        targets = [Operand(0, 0, 0) if x is None else on.operand(x) for x in (of_C, of_B, of_D)]
+        shape = _Lanes.of(dtype, k, p, same=False, dense=(*sources, *targets))
+        constants = {**shape.constants, "EDGE": ml.EDGES[edge]}
+        item = max(dtype.itemsize, 4)
+        facts = on.scratch(FACTS * item * m * batch)
+        operands = sum(sources, ())
+        by_columns = of_B is not None or of_D is not None
+        if m * batch and (of_C is not None or (by_columns and edge == "softmax")):
+            tiles = shape.tiles(k, 0) if of_C is not None else 1
+            on.launch(
+                mask_row_gradients,
+                m * tiles * batch * on.wave,
+                (m, k, p, batch, A.first, A.last, *operands, facts, *targets[0], alpha),
+                dtype,
+                index,
+                **constants,
+            )
+        if n * batch and by_columns:
+            turned = A.T
+            on.launch(
+                mask_column_gradients,
+                n * shape.tiles(k, p) * batch * on.wave,
+                (
+                    m, n, k, p, batch, turned.first, turned.last, *operands, facts, *targets[1],
+                    *targets[2], alpha,
+                ),
+                dtype,
+                index,
+                **constants,
+            )  # fmt: skip
+
+
+class _Lanes(NamedTuple):
+    """How lanes share rows of dense operands."""
+
+    lanes: int
+    of_k: int
+    of_p: int
+    each: int
+    same: bool
+
+    @classmethod
+    def of(
+        cls, dtype: np.dtype[Any], k: int, p: int, *, same: bool, dense: tuple[Operand, ...]
+    ) -> _Lanes:
+        """Return what suits rows of ``k`` and of ``p`` columns."""
+        places = tuple(place for o in dense for place in o.places(dtype.itemsize))
+        each = ml.elements(dtype.itemsize, (k, p), places)
+        return cls(*ml.fused_shape(-(-k // each), -(-p // each), same=same), each, same)
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """Those of the kernels' templates."""
+        return {"L": self.lanes, "VK": self.of_k, "VP": self.of_p, "E": self.each}
+
+    def tiles(self, k: int, p: int) -> int:
+        """Return how many tiles rows of so many columns have."""
+        of_k, of_p = (self.lanes * vectors * self.each for vectors in (self.of_k, self.of_p))
+        return max(-(-k // of_k), -(-p // of_p), 1)
+
+
+class _Repeats:
+    """What was launched for a mask, by the layout of its operands; as a plan has it."""
+
+    def __init__(self) -> None:
+        self.prepared: dict[Any, Any] = {}
+
+
+_REPEATS: Key[_Repeats] = Key("launches for a mask")
+
+#: In the order in which the rule asks; the last one suits every mask.
+ALGORITHMS: tuple[MaskAlgorithm, ...] = (MaskRows(),)
+
+
+def chosen(
+    algorithms: tuple[MaskAlgorithm, ...],
+    on: Adapter,
+    A: Any,
+    C: Array,
+    D: Array,
+    edge: str,
+    name: str,
+) -> MaskAlgorithm:
+    """Return the algorithm of that name, or with ``"auto"`` what the rule takes.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is none of that name, or it cannot run here.
+    """
+    if edge not in ml.EDGES:
+        raise InvalidArgument(f"no edge function is called {edge!r}; there are: {list(ml.EDGES)}")
+    if name == "auto":
+        return next(found for found in algorithms if found.suits(on, A, C, D, edge))
+    for found in algorithms:
+        if found.name == name:
+            objection = found.objection(on, A, C, D, edge)
+            if objection is not None:
+                raise InvalidArgument(f"kernel: {name!r} does not run here: {objection}")
+            return found
+    names = ", ".join(("auto", *(found.name for found in algorithms)))
+    raise InvalidArgument(
+        f"kernel: there is no {name!r} for masks on {on.executor.backend}; there are {names}"
+    )
+
+
+def forward(
+    executor: GpuExecutor,
+    algorithms: tuple[MaskAlgorithm, ...],
+    A: Any,
+    *arguments: Any,
+) -> None:
+    """Run what the rule takes of some algorithms, or what is named."""
+    *arrays, alpha, edge, name = arguments
+    C, _, D, E = arrays
+    on = csr.Adapter(executor)
+    algorithm = chosen(algorithms, on, A, C, D, edge, name)
+    if E.size == 0:
+        return
+
+    def compute(on: Adapter) -> None:
+        algorithm.run(on, A, *arrays, alpha, edge)
+
+    factors = (alpha, edge, algorithm.name)
+    csr.again(executor, A._pattern.get(_REPEATS, _Repeats), arrays, factors, compute, repeats=True)
+
+
+def backward(
+    executor: GpuExecutor,
+    algorithms: tuple[MaskAlgorithm, ...],
+    A: Any,
+    *arguments: Any,
+) -> None:
+    """Do the same for the gradients."""
+    *arrays, alpha, edge, name = arguments
+    C, _, D, *_ = arrays
+    algorithm = chosen(algorithms, csr.Adapter(executor), A, C, D, edge, name)
+
+    def compute(on: Adapter) -> None:
+        algorithm.gradients(on, A, *arrays, alpha, edge)
+
+    factors = (alpha, edge, algorithm.name, "gradients")
+    csr.again(executor, A._pattern.get(_REPEATS, _Repeats), arrays, factors, compute, repeats=True)
+
+
+@kernel(operations.fusedmm)
+def fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+    """Let f of the products of each row's columns weigh the rows of D."""
+    forward(executor, ALGORITHMS, A, *arguments)
+
+
+@kernel(operations.fusedmm_backward)
+def fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+    """Compute the gradients that are asked for."""
+    backward(executor, ALGORITHMS, A, *arguments)
