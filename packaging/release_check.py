@@ -36,7 +36,7 @@ BUILD_REQUIREMENTS = (*SETTINGS["build-system"]["requires"], "cmake>=3.24", "nin
 #: Extras for who works on wollemi; the others are for users. The harness is published beside it.
 OF_DEVELOPERS = ("bench", "dev", "docs", "lint", "test")
 
-#: A wheel has three instruction levels, and kernels for three GPUs in 7 MB; PyPI's limit is 100 MB,
+#: A wheel has three instruction levels, and kernels for three GPUs in 10 MB; PyPI's limit is 100,
 #: ours is that of a quick download.
 MEGABYTES = 25
 

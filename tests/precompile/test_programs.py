@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from functools import cache
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from wollemi import Csr, solve
 from wollemi.backends.cuda.loop import fused, loop
+from wollemi.backends.cuda.loop.schedule import phases_of
 from wollemi.backends.cuda.runtime import archive, compiler
 from wollemi.backends.cuda.runtime.device import CudaDevice
 from wollemi.backends.gpu import ahead
@@ -25,6 +25,7 @@ from wollemi.precompile.programs import DTYPES, programs
 from ..backends.lockstep.build import compiler as host_compiler
 from ..backends.lockstep.executor import LockstepExecutor
 from ..backends.needs import nvrtc, tool
+from .known import known
 
 #: What the driver says of an H200, as far as anybody asks.
 H200 = {
@@ -47,12 +48,6 @@ def h200(monkeypatch: pytest.MonkeyPatch) -> CudaDevice:
     made.cuda = SimpleNamespace(runtime=runtime, Device=lambda ordinal: ordinal)
     monkeypatch.setitem(sys.modules, "cupy", made)
     return CudaDevice(0)
-
-
-@cache
-def known(dtype: str) -> dict[str, str]:
-    """Return the texts of the kernels that a wheel has for an H200, by name."""
-    return {symbol: text() for symbol, text in programs(target.Target("sm_90"), dtype)}
 
 
 def test_a_described_device_is_the_one_that_is_there(h200):
@@ -114,6 +109,29 @@ def test_loops_on_plans_of_a_gpu_are_made_of_kernels_of_the_wheel(h200, method, 
     solve(A, np.ones(A.shape[0]), method=method, M=M, maxiter=2, rtol=1e-12)
     asked = dict(kernels_of(executor, h200))
     assert any(name.startswith("shared_") for name in asked)
+    assert asked.items() <= known("float64").items()
+
+
+@tool(host_compiler() is not None, "no C++ compiler: install g++, or set CXX")
+@pytest.mark.parametrize(
+    ("method", "M"), [("cg", "jacobi"), ("cg", None), ("bicgstab", "jacobi"), ("gmres", "jacobi")]
+)
+def test_small_stencils_are_solved_by_kernels_of_the_wheel(h200, monkeypatch, method, M):
+    executor = Recorder()
+    A = Csr._from_arrays(executor, *recording.square(executor, "float64"))  # type: ignore[arg-type]
+    solve(A, np.ones(A.shape[0]), method=method, M=M, maxiter=2, rtol=1e-12)
+    asked: dict[str, str] = {}
+    monkeypatch.setattr(
+        h200, "function", lambda symbol, text: asked.update({symbol: text()}), raising=False
+    )
+    monkeypatch.setattr(h200, "allow_shared", lambda function, nbytes: None)
+    monkeypatch.setattr(h200, "holds_cluster", lambda *given: True)
+    program = executor.programs[0]
+    phases = phases_of(steps_of(program))
+    status = next(given for parameter, given in program.arguments() if parameter.is_status)
+    there: Any = SimpleNamespace(device=h200, xp=executor.xp)
+    loop.PersistentKernel(there, phases, status)
+    assert len(asked) == 1
     assert asked.items() <= known("float64").items()
 
 

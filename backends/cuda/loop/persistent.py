@@ -175,7 +175,8 @@ class _Text:
     def _stores(self, where: Barrier) -> str:
         """Return the stores of own rows before a barrier."""
         text = ""
-        for vector in sorted(self.plan.stored.get(where, ())):
+        stored = self.plan.stored.get(where, set())
+        for vector in (w for w in self.names if w in stored):  # whatever the addresses are
             name = self.names[vector]
             if vector in self.plan.double_buffered:
                 text += f"{{ auto* const o = g{name}; g{name} = o{name}; o{name} = o; }}\n"
@@ -304,7 +305,10 @@ class _Text:
         waves = shape.block // self.warp
         small.append(memory.array(self.real, size * waves, itemsize, "small_parts"))
         small.append(memory.array(self.real, size * shape.cluster, itemsize, "small_heard"))
-        small.append(f"mailboxes + {mailboxes_of_sums(shape)}")
+        of_sums = arguments.plain(
+            "wl::i64", mailboxes_of_sums(shape)
+        )  # not in the text: it grows with n
+        small.append(f"mailboxes + {of_sums}")
         each = shape.rows * shape.block
         stored = stored_type(value_code(a.hessenberg.dtype, a.basis.dtype))
         kept = memory.array(stored, shape.basis * each, a.basis.dtype.itemsize, "kept_vectors")

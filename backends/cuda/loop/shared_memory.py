@@ -98,7 +98,10 @@ def live_in(plan: Plan) -> set[int]:
 
 
 def in_shared(plan: Plan, kinds: dict[int, str], kind: str) -> list[int]:
-    """Return the vectors that may be in shared memory, the least used first."""
+    """Return the vectors that may be in shared memory, the least used first.
+
+    Those that are used as often come in the order of ``kinds``: texts must not depend on addresses.
+    """
     used: dict[int, int] = {}
     for phase in plan.phases:
         for where in (*phase.reads, *phase.writes):
@@ -108,7 +111,9 @@ def in_shared(plan: Plan, kinds: dict[int, str], kind: str) -> list[int]:
         address(a) for phase in plan.phases for p, a in row_arrays(phase.rows) if len(p.dims) == 1
     }
     found = live_in(plan) - fixed - flat
-    return sorted((w for w in found if kinds[w] == kind), key=lambda w: (used.get(w, 0), w))
+    return sorted(
+        (w for w in kinds if w in found and kinds[w] == kind), key=lambda w: used.get(w, 0)
+    )
 
 
 def mailboxes_of_sums(shape: Shape) -> int:

@@ -1,8 +1,8 @@
-"""Which programs a wheel carries: those of products with vectors, of plans and of solvers.
+"""Which programs a wheel carries: those of products, of plans, of solvers and of attention.
 
 What is not among them is compiled when it is first needed, as without a wheel's archive: products
-with many vectors, other dtypes, indices of 64 bits, and the one kernel of a small system, whose
-text depends on the system.
+with numbers of columns that are no powers of two, other dtypes, indices of 64 bits, and most of the
+kernels that solve a small system alone, whose text depends on the method and on the longest row.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ from ..core.operation import OPERATIONS
 from ..core.program import Call
 from ..core.statistics import RowStatistics
 from ..solvers.registry import discover
+from .one_kernel import one_kernels
+from .products import attention_programs, product_programs
 from .recording import loops
 from .target import Target
 
 #: The dtypes of values; indices are int32.
 DTYPES = ("float64", "float32")
 
-#: Widths of slices that products are compiled for: stencils in one, two and three dimensions.
+#: Widths of slices that loops are compiled for: stencils in one, two and three dimensions.
 WIDTHS = (3, 5, 7, 9, 19, 27)
 
 INDEX = np.dtype(np.int32)
@@ -48,8 +50,14 @@ def programs(target: Target, dtype: str) -> Iterator[Program]:
     yield from _of_kernels(target, dtype)
     yield from loop_programs()
     yield cached_product(CODES[np.dtype(dtype)], target.warp)
-    for kernel in shared_kernels(target, dtype):
+    kernels = shared_kernels(target, dtype)
+    if dtype == DTYPES[0]:
+        kernels += one_kernels(target, dtype)
+    for kernel in kernels:
         yield kernel.symbol, lambda kernel=kernel: kernel.source  # type: ignore[misc]
+    yield from product_programs(target, dtype)
+    if dtype == DTYPES[0]:
+        yield from attention_programs()
 
 
 def _of_kernels(target: Target, dtype: str) -> Iterator[Program]:
@@ -59,7 +67,7 @@ def _of_kernels(target: Target, dtype: str) -> Iterator[Program]:
         for constants in variants:
             for index in ("i4",) if kernel.needs_value else ("i4", "i8"):
                 yield target.simt_program(kernel, value, index, **constants)
-    for width in WIDTHS:
+    for width in range(1, target.known_width + 1):
         for code in range(3):
             yield target.simt_program(sell_packed, value, "i4", CODE=code, WIDTH=width)
 
@@ -78,8 +86,8 @@ def distinct_steps(target: Target, dtype: str) -> list[Step]:
     """Return the products of all loops that share a kernel, those of unlike text."""
     found: dict[str, Step] = {}
     stream = next(plans())
-    for program in loops(dtype):
-        for step in steps_of(program.expanded()):
+    for loop in loops(dtype):
+        for step in steps_of(loop.program.expanded()):
             if step.product is not None and step.rows is not None:
                 found.setdefault(_shared(target, step, stream).symbol, step)
     return list(found.values())

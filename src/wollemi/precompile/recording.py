@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -70,8 +70,16 @@ class Recorder(ReferenceExecutor):
         super().drive(iteration, min(limit, 1))
 
 
-def loops(dtype: DTypeLike) -> Iterator[Program]:
-    """Yield the programs of the iterations of all solvers, for one vector."""
+class Loop(NamedTuple):
+    """The program of an iteration: the method's name in lower case, and the preconditioner's."""
+
+    method: str
+    M: str | None
+    program: Program
+
+
+def loops(dtype: DTypeLike) -> Iterator[Loop]:
+    """Yield the iterations of all solvers, for one vector."""
     executor = Recorder()
     A = Csr._from_arrays(executor, *square(executor, dtype))
     b = np.ones(A.shape[0], dtype)
@@ -79,8 +87,9 @@ def loops(dtype: DTypeLike) -> Iterator[Program]:
         if kind.BY_HOST:
             continue
         for M in PRECONDITIONERS:
+            executor.programs.clear()
             kind(A, M, maxiter=2, **SETTINGS.get(name, {})).solve(b)
-    yield from executor.programs
+            yield from (Loop(name, M, program) for program in executor.programs)
 
 
 def square(executor: Recorder, dtype: DTypeLike) -> tuple[Any, ...]:

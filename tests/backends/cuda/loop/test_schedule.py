@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from wollemi.backends.cuda.loop import loop, persistent, schedule, shared_memory
+from wollemi.backends.cuda.loop import persistent, schedule, shapes, shared_memory
 from wollemi.backends.cuda.runtime.compiler import compile_source
 from wollemi.backends.gpu import tape
 from wollemi.backends.gpu.spmv import packed
@@ -18,6 +20,7 @@ from wollemi.core.program import Call
 from ...needs import nvrtc
 from ...recorded import IN_ONE_KERNEL, argument, in_dtypes, recorded, recorded_solver
 from ...test_own_step import SteepestDescent
+from . import fake_cuda
 from .fake_cuda import FakeArray, fake_csr, vectors
 
 nvrtc()
@@ -131,7 +134,7 @@ DEVICE = SimpleNamespace(capability=(9, 0), multiprocessors=132, shared_bytes=23
 
 def shapes_of(calls: Sequence[Call], rows: int) -> list[shared_memory.Shape]:
     plan = planned(calls)
-    return [loop.with_shared(DEVICE, plan, s) for s in loop.shapes(DEVICE, plan.phases, rows)]
+    return [shapes.with_shared(DEVICE, plan, s) for s in shapes.shapes(DEVICE, plan.phases, rows)]
 
 
 def test_a_small_system_is_tried_on_a_cluster_first():
@@ -154,7 +157,7 @@ def test_what_is_kept_fits_shared_memory(name, jacobi, n):
     calls = recorded(name, rows=n, jacobi=jacobi)
     for shape in shapes_of(calls, n):
         made = text(calls, shape)
-        assert made.shared + loop.STATIC_SHARED <= DEVICE.shared_bytes
+        assert made.shared + shapes.STATIC_SHARED <= DEVICE.shared_bytes
 
 
 def test_the_basis_of_gmres_comes_before_its_matrix():
@@ -226,6 +229,25 @@ def test_shared_memory_holds_more_vectors_of_a_lower_precision():
         for basis in (None, "float32", "float16")
     }
     assert 2 * shapes[None] <= shapes["float32"] <= shapes["float16"] == 31
+
+
+@pytest.mark.parametrize("name", ["Cg", "Bicgstab", "Cgs", "Gmres"])
+@pytest.mark.parametrize("jacobi", [False, True])
+def test_a_text_does_not_depend_on_addresses(monkeypatch, name, jacobi):
+    """Or it would be compiled anew in each process, and in no wheel."""
+    shape = replace(SHAPES["cluster"], vectors=2)
+    rising = text(recorded(name, jacobi=jacobi, **restart(name)), shape).kernel
+    monkeypatch.setattr(fake_cuda, "_ADDRESSES", count(1 << 50, -(1 << 20)))
+    falling = text(recorded(name, jacobi=jacobi, **restart(name)), shape).kernel
+    assert (rising.symbol, rising.source) == (falling.symbol, falling.source)
+
+
+def test_a_text_does_not_depend_on_the_blocks_of_a_grid():
+    texts = {
+        text(recorded("Gmres", restart=30), replace(SHAPES["grid"], blocks=blocks)).kernel.source
+        for blocks in (118, 132)
+    }
+    assert len(texts) == 1
 
 
 def fake_packed(code: int, width: int) -> packed.Packed:

@@ -1,0 +1,99 @@
+"""The kernels that solve small systems alone: the usual methods on stencils that fit shared memory.
+
+The text of such a kernel depends on the method, on how many rows a work-item has, and on the
+longest row of a matrix that is kept in shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..backends.cuda.loop import shapes
+from ..backends.cuda.loop.fused import Kernel
+from ..backends.cuda.loop.persistent import persistent_kernel
+from ..backends.cuda.loop.schedule import all_vectors, phases_of, plan
+from ..backends.gpu.arguments import CODES
+from ..backends.gpu.tape import address, steps_of
+from ..core.operations.matrix import csr_spmv
+from ..core.program import Call, Program
+from ..solvers.choose import ROWS_FOR_MULTIGRID
+from .recording import loops
+from .target import Target
+
+#: Methods with their preconditioners: those that ``wl.solve`` tries first where one kernel fits.
+METHODS = {("cg", "jacobi"), ("cg", None), ("bicgstab", "jacobi"), ("gmres", "jacobi")}
+
+#: Entries of the longest row: stencils in one, two and three dimensions.
+LONGEST = (3, 5, 7, 9)
+
+
+def one_kernels(target: Target, dtype: str) -> list[Kernel]:
+    """Return the kernels of small systems for values of a dtype, each once."""
+    found: dict[str, Kernel] = {}
+    for recorded in loops(dtype):
+        if (recorded.method, recorded.M) not in METHODS:
+            continue
+        for longest in LONGEST:
+            program = with_rows_of(recorded.program, longest)
+            for rows in sizes(target):
+                kernel = kernel_of(target, program, rows)
+                if kernel is not None:
+                    found.setdefault(kernel.symbol, kernel)
+    return list(found.values())
+
+
+def sizes(target: Target) -> Iterator[int]:
+    """Yield a number of rows for each shape of the kernels of systems up to some size.
+
+    It is that from which on ``wl.solve`` takes multigrid, whose loops are graphs.
+    """
+    block = shapes.SMALL_BLOCK
+    while block <= shapes.CLUSTER_BLOCK:
+        yield block * shapes.CLUSTER
+        block *= 2
+    yield shapes.CLUSTER_BLOCK * shapes.CLUSTER * shapes.CLUSTER_ROWS
+    yield shapes.SMALL_BLOCK * target.multiprocessors
+    rows = 0
+    while rows < ROWS_FOR_MULTIGRID["device"]:
+        rows += shapes.LARGE_BLOCK * target.multiprocessors
+        yield rows
+
+
+def with_rows_of(program: Program, longest: int) -> Program:
+    """Return a program whose products are those of matrices with so many entries in a row."""
+    matrices: dict[int, Any] = {}
+
+    def changed(call: Call) -> Call:
+        if call.operation is not csr_spmv:
+            return call
+        matrix, *others = call.arguments
+        names = ("dtype", "storage_dtype", "indptr", "indices", "data")
+        planned = SimpleNamespace(
+            plan=SimpleNamespace(
+                kernel="stream", state=None, statistics=SimpleNamespace(longest=longest)
+            ),
+            **{name: getattr(matrix, name) for name in names},
+        )
+        return Call(csr_spmv, (matrices.setdefault(id(matrix), planned), *others))
+
+    return Program(program.executor, [changed(call) for call in program])
+
+
+def kernel_of(target: Target, program: Program, rows: int) -> Kernel | None:
+    """Return the kernel for a system of so many rows; None if its matrix is not kept close."""
+    phases = phases_of(steps_of(program))
+    assert phases is not None
+    bare = next(shapes.shapes(target, phases, rows))
+    planned = plan(phases, rematerialize=shapes.rematerializes(bare, rows))
+    shape = shapes.with_shared(target, planned, bare)
+    if not shape.matrices:
+        return None
+    vectors = {address(vector): vector for phase in phases for vector in all_vectors(phase)}
+    buffers = {where: np.zeros_like(vectors[where]) for where in planned.double_buffered}
+    value = CODES[next(iter(vectors.values())).dtype]
+    status = next(given for parameter, given in program.arguments() if parameter.is_status)
+    return persistent_kernel(planned, status, value, shape, buffers, warp=target.warp).kernel

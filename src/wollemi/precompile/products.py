@@ -1,0 +1,154 @@
+"""The kernels of products of sparse and dense matrices, and of attention, that are asked for most.
+
+What such a kernel is made for follows from the columns of the dense operands, from how they lie in
+memory and from the lengths of rows. So the algorithms run here as they do on a GPU, on a described
+device that notes which programs it is asked for and launches nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..backends.cuda.products import tile_attention as attention
+from ..backends.cuda.products.sddmm_tile import source
+from ..backends.gpu.arguments import CODES
+from ..backends.gpu.device import Program
+from ..backends.gpu.products import declarations as ml
+from ..backends.gpu.products.csr import Adapter
+from ..backends.gpu.table import algorithms
+from ..backends.gpu.thresholds import NVIDIA
+from ..core.algorithm import Algorithm, Facts
+from ..core.formats import Csr
+from ..core.statistics import row_statistics
+from .recording import NativeArray, Recorder
+from .target import Target
+
+#: Columns of dense operands: right-hand sides that are solved together, features, heads.
+COLUMNS = (2, 4, 8, 16, 32, 64, 128, 256)
+
+#: Algorithms that the rule chooses for other than single or nearly dense rows.
+ALGORITHMS = {
+    "spmm": ("rb-sr", "eb-sr", "eb-pr", "row-split", "row-segments"),
+    "sddmm": ("flat", "row-split", "row-segments"),
+    "fusedmm": ("row-split", "row-segments"),
+}
+
+#: Dtypes of attention by tiles, as kernels call them.
+SIXTEEN_BITS = ("f2", "b2")
+
+INDEX = np.dtype(np.int32)
+
+
+def product_programs(target: Target, dtype: str) -> Iterator[Program]:
+    """Yield the programs of products with dense matrices for values of a dtype."""
+    device = Noting(target)
+    on = Adapter(described(device))
+    chosen = [
+        (p, algorithm) for p, algorithm in algorithms if algorithm.name in ALGORITHMS.get(p, ())
+    ]
+    for A in matrices(dtype):
+        statistics = row_statistics(A.executor, A.indptr, A.shape[1])
+        for columns in COLUMNS:
+            for product, algorithm in chosen:
+                _run(on, product, algorithm, A, Facts(statistics, columns, dtype, INDEX))
+    value = CODES[np.dtype(dtype)]
+    for kernel in (ml.edge_rows, ml.edge_gradients):
+        for edge in ("sigmoid", "softmax"):
+            device.simt_function(kernel, value, CODES[INDEX], EDGE=ml.EDGES[edge])
+    yield from device.noted.items()
+
+
+def attention_programs() -> Iterator[Program]:
+    """Yield the programs of attention by tiles and of its gradients."""
+    kinds = (
+        (attention.tile_attention, attention.FORWARD),
+        (attention.tile_row_gradients, attention.BY_ROWS),
+        (attention.tile_column_gradients, attention.BY_COLUMNS),
+    )
+    for value in SIXTEEN_BITS:
+        for kernel, shapes in kinds:
+            for width in attention.WIDTHS:
+                made = attention.made_for(kernel, shapes[width], width)
+                constants = {**made.constants, "WHOLE": 1}
+
+                def text(
+                    kernel: Any = made.kernel, value: str = value, given: Any = constants
+                ) -> str:
+                    return source(kernel, value, CODES[INDEX], **given)
+
+                yield made.kernel.symbol(value, CODES[INDEX], **constants), text
+
+
+class Noting(Target):
+    """A described GPU that notes the programs that it is asked for.
+
+    Attributes
+    ----------
+    noted : dict
+        What returns their texts, by name.
+    """
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target.name)
+        self._variants = {}
+        self.noted: dict[str, Callable[[], str]] = {}
+
+    def function(self, symbol: str, text: Callable[[], str]) -> Any:
+        """Note a program; there is nothing to launch."""
+        self.noted.setdefault(symbol, text)
+        return symbol
+
+
+def described(device: Noting) -> Any:
+    """Return an executor of a described device, as far as products ask one: it computes nothing."""
+    there = np.zeros(1)
+    return SimpleNamespace(
+        device=device,
+        xp=np,
+        thresholds=NVIDIA,
+        scratch=lambda nbytes: (there.ctypes.data, there.ctypes.data),
+        planned=lambda size, make, *arrays, **options: _native(make(np, *arrays, **options)),
+        launch=lambda *given: None,
+    )
+
+
+def _native(made: Any) -> Any:
+    """Return NumPy's arrays, alone or in a tuple with names, as those that tell their address."""
+    if isinstance(made, tuple):
+        return type(made)(*map(_native, made))
+    return made.view(NativeArray) if isinstance(made, np.ndarray) else made
+
+
+def matrices(dtype: str) -> Iterator[Csr]:
+    """Yield two matrices: few rows, and as many as fill a GPU, with one that has to be cut."""
+    executor = Recorder()
+    for rows in (64, 20_000):
+        lengths = np.full(rows, 8)
+        lengths[0] = min(rows, 4_000)
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(INDEX)
+        indices = np.concatenate([np.arange(count) for count in lengths]).astype(INDEX)
+        arrays = (np.ones(indices.size, dtype), indices, indptr)
+        yield Csr._from_arrays(executor, (rows, rows), *map(executor.from_host, arrays))
+
+
+def _run(on: Adapter, product: str, algorithm: Algorithm, A: Csr, facts: Facts) -> None:
+    state = algorithm.prepare(on, A, facts)
+
+    def dense() -> Any:
+        return A.executor.allocate((1, A.shape[0], facts.columns), facts.dtype)
+
+    if product == "spmm":
+        algorithm.run(on, A, state, A.data[None], dense(), dense(), 1.0, 0.0)
+        return
+    C, B, D = dense(), dense(), dense()
+    if product == "sddmm":
+        sampled = A.executor.allocate((1, A.nnz), facts.dtype)
+        algorithm.run(on, A, state, None, C, B, sampled, 1.0, 0.0)
+        return
+    for edge in ml.EDGES:
+        for sources in (B, D):
+            algorithm.run(on, A, state, None, C, B, sources, dense(), 1.0, edge)
