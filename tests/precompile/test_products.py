@@ -10,7 +10,7 @@ import pytest
 
 from wollemi import Csr, solve
 from wollemi.backends.cuda.products import tile_attention
-from wollemi.backends.cuda.products.tile_attention import WIDTHS, TileAttention
+from wollemi.backends.cuda.products.tile_attention import WIDTHS
 from wollemi.backends.cuda.products.tile_pattern import make_tiles
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.operations import products as operations
@@ -94,18 +94,18 @@ def test_a_first_call_launches_kernels_of_the_wheel(call: Callable[[Csr, Any], A
 def test_attention_by_tiles_launches_kernels_of_the_wheel(
     columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tile_attention, "transposed_tiles_of", lambda xp, A: tiles)
     device = products.Noting(target.Target("sm_90"))
     monkeypatch.setattr(device, "allow_shared", lambda function, nbytes: None, raising=False)
     on = Adapter(products.described(device))
     rows, n = np.nonzero(np.tri(256, dtype=bool))
     made = make_tiles(np, rows, n, (256, 256))
     tiles = type(made)(*(x.view(NativeArray) if isinstance(x, np.ndarray) else x for x in made))
-    state = tile_attention.State(tiles, tiles.columns.size, 4, "row-split")
     arrays = [np.zeros((2, 256, columns), np.float16).view(NativeArray) for _ in range(8)]
     C, B, D, E, G, *gradients = arrays
-    TileAttention().run(on, None, state, None, C, B, D, E, 1.0, "softmax")
-    TileAttention()._gradients(on, None, state, (C, B, D, G), tuple(gradients), 1.0)
+    tile_attention.attend(on, tiles, C, B, D, E, 1.0)
+    tile_attention.gradients_of_attention(
+        on, tiles, lambda: tiles, (C, B, D, G), tuple(gradients), 1.0
+    )
     asked = {symbol: text() for symbol, text in device.noted.items()}
     assert len(asked) == 3
     assert asked.items() <= known("float64").items()
