@@ -2,6 +2,7 @@
 
 from .products import mask_tiles as mask_tiles  # registers its kernels
 from .products.dense import DenseProduct
+from .products.dense_sampled import SampledDense
 from .products.fusedmm_steps import StepsOrPass, TwoSteps
 from .products.sddmm_tile import Tile, TileMma
 from .products.slab import Slab
@@ -13,5 +14,5 @@ from .table import algorithms
 
 algorithms.register("spmv", CachedColumns())
 algorithms.register("spmm", Slab(), DenseProduct(), TensorCores(), Tca(), TcaTf32())
-algorithms.register("sddmm", Tile(), TileMma())
+algorithms.register("sddmm", SampledDense(), Tile(), TileMma())
 algorithms.register("fusedmm", TileAttention(), TilesOrRows(), TwoSteps(), StepsOrPass())

@@ -1,20 +1,123 @@
 // C = alpha A B + beta C by the dense product: A with its zeros, and what the zeros do wrong put
 // right. Where B has an infinity or a NaN, a zero makes NaN of it, and the sparse product does not
-// touch it.
+// touch it. S = alpha <C_i, B_j> A_ij + beta S by the dense product, of which some places are read.
 #pragma once
 #include "packs.hpp"
 
 namespace wl {
 
+// Writes a dense matrix, zeros and entries at once. A block has `rows` rows, or one of the `parts`
+// of a row, `width` columns of it; TEAM lanes have a row together. Everything is put in its place
+// in shared memory, BYTES of it, and goes from there to neighbouring places in vectors. `dense`
+// begins at a multiple of a vector's bytes.
+template <int BYTES, int TEAM, class T, class I>
+WL_DEVICE void dense_fill(const item& it, i64 m, i64 n, i64 rows, i64 parts, i64 width,
+                          const I* indptr, const I* indices, const T* values, T* dense) {
+  constexpr int E = 16 / int(sizeof(T)), ahead = 4, teams = WL_BLOCK / TEAM;
+  using P = pack<T, E>;
+  WL_SHARED(P, kept, BYTES / 16);
+  const u32 block = u32(it.block()), each = u32(parts), group = block / each;
+  const i64 first = group * rows, last = first + rows < m ? first + rows : m,
+            left = (block - group * each) * width, right = left + width < n ? left + width : n,
+            begin = first * n + left;
+  if (first >= m || left >= right)
+    return; // a whole block
+  const int count = int((last - first - 1) * n + (right - left)), shift = int(begin % E),
+            vectors = (shift + count + E - 1) / E;
+  for (int v = it.thread(); v < vectors; v += WL_BLOCK)
+    kept[v] = P{};
+  it.barrier();
+  const int lane = it.thread() % TEAM;
+  for (i64 row = first + it.thread() / TEAM; row < last; row += teams) {
+    const int origin = int(shift + (row - first) * n - left);
+    const i64 end = indptr[row + 1];
+    for (i64 e = indptr[row] + lane; e < end; e += ahead * TEAM) {
+      I columns[ahead];
+      T numbers[ahead];
+#pragma unroll
+      for (int a = 0; a < ahead; ++a) {
+        const i64 mine = e + a * TEAM, own = mine < end ? mine : end - 1;
+        columns[a] = read_once(indices + own);
+        numbers[a] = read_once(values + own);
+      }
+#pragma unroll
+      for (int a = 0; a < ahead; ++a)
+        if (e + a * TEAM < end && columns[a] >= left && columns[a] < right) {
+          const u32 at = u32(origin + int(columns[a]));
+          kept[at / E].at[at % E] = numbers[a];
+        }
+    }
+  }
+  it.barrier();
+  T* const target = dense + (begin - shift);
+  for (int v = it.thread(); v < vectors; v += WL_BLOCK) {
+    const int at = v * E;
+    const P whole = kept[v];
+    if (at >= shift && at + E <= shift + count) {
+      *reinterpret_cast<P*>(target + at) = whole;
+      continue;
+    }
+    for (int e = 0; e < E; ++e)
+      if (at + e >= shift && at + e < shift + count)
+        target[at + e] = whole.at[e];
+  }
+}
+
 // Puts entries in their places among zeros: a wave has a row.
 template <class T, class I>
-WL_DEVICE void dense_fill(const item& it, i64 m, i64 n, const I* indptr, const I* indices,
-                          const T* values, T* dense) {
+WL_DEVICE void dense_scatter(const item& it, i64 m, i64 n, const I* indptr, const I* indices,
+                             const T* values, T* dense) {
   const i64 row = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
   if (row >= m)
     return;
   for (i64 e = indptr[row] + lane_of(it); e < indptr[row + 1]; e += WL_WARP)
     dense[row * n + indices[e]] = values[e];
+}
+
+// S = alpha P_ij A_ij + beta S where P = C B^T is there, rows `top` and on of it: a wave has a
+// piece of a row, a piece that comes later first, as the caches still have what was multiplied
+// last. PLAIN = 1: P is alpha C B^T in T already, and is all that S is to be; else it is what sums
+// are held in, so that S is rounded once.
+template <int PLAIN, class T, class I>
+WL_DEVICE void dense_sample(const item& it, i64 first, i64 items, i64 top, i64 ld, const I* bounds,
+                            const I* target, const I* indices, const T* values, const u8* product,
+                            T* sampled, held_t<T> alpha, held_t<T> beta) {
+  using S = held_t<T>;
+  constexpr int ahead = 4;
+  const i64 u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
+  if (u >= items)
+    return; // a whole wave
+  const i64 i = first + items - 1 - u, end = bounds[i + 1], row = (target[i] - top) * ld;
+  for (i64 p = bounds[i] + lane_of(it); p < end; p += ahead * WL_WARP) {
+    i64 places[ahead];
+#pragma unroll
+    for (int a = 0; a < ahead; ++a) {
+      const i64 e = p + a * WL_WARP;
+      places[a] = row + read_once(indices + (e < end ? e : end - 1));
+    }
+    if constexpr (PLAIN) {
+      T numbers[ahead];
+#pragma unroll
+      for (int a = 0; a < ahead; ++a)
+        numbers[a] = reinterpret_cast<const T*>(product)[places[a]];
+#pragma unroll
+      for (int a = 0; a < ahead; ++a)
+        if (p + a * WL_WARP < end)
+          sampled[p + a * WL_WARP] = numbers[a];
+    } else {
+      S numbers[ahead];
+#pragma unroll
+      for (int a = 0; a < ahead; ++a)
+        numbers[a] = reinterpret_cast<const S*>(product)[places[a]];
+#pragma unroll
+      for (int a = 0; a < ahead; ++a) {
+        const i64 e = p + a * WL_WARP;
+        if (e < end)
+          store_narrowed(sampled[e], values ? numbers[a] * widen(values[e]) : numbers[a], alpha,
+                         beta);
+      }
+    }
+  }
 }
 
 // What a number that is added to others may be.

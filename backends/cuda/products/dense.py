@@ -5,22 +5,18 @@ numbers it reads a whole matrix in less time than rows of ``B`` take for a few e
 and nothing that knows the zeros is as fast (``benchmarks/results/ml-h200.md``).
 
 The dense copy of the values is kept with the matrix, and made again when they change; for values
-that are not the matrix's own it is made for every call. Infinities and NaN of ``B`` stay where the
-sparse product has them: see ``dense.hpp``. Products of float32 are in float32, never in TF32.
+that are not the matrix's own it is made for every call, zeros and entries in one pass. Infinities
+and NaN of ``B`` stay where the sparse product has them: see ``dense.hpp``. Products of float32 are
+in float32, never in TF32.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
-from contextlib import suppress
-from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ....core.algorithm import Facts, Unsuited
-from ....core.errors import DeviceError
 from ....core.executor import Array
 from ....core.store import Key
 from ...gpu.arguments import CODES, flatten
@@ -31,6 +27,7 @@ from ...gpu.reductions import every, some
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 from . import tensor_choice
+from .dense_library import is_captured, is_taken, multiply, reserve, taken
 
 if TYPE_CHECKING:
     from ...gpu.products.adapter import Adapter
@@ -40,7 +37,14 @@ _PATTERN = "indptr: in I[l], indices: in I[z], values: in T[z]"
 dense_fill = SimtKernel(
     "dense_fill",
     "dense.hpp",
-    f"m: i64, n: i64, {_PATTERN}, dense: out T[l]",
+    f"m: i64, n: i64, rows: i64, parts: i64, width: i64, {_PATTERN}, dense: out T[l]",
+    "{BYTES}, {TEAM}, {T}, {I}",
+    variants=(),
+)
+dense_scatter = SimtKernel(
+    "dense_scatter",
+    "dense.hpp",
+    f"m: i64, n: i64, {_PATTERN}, dense: inout T[l]",
     "{T}, {I}",
     variants=(),
 )
@@ -72,8 +76,13 @@ MARGIN = 1.05
 LEAST_COLUMNS = 17
 #: The part of the free memory that a copy may take.
 MEMORY = 0.25
-#: Elements from row to row of an operand: cuBLAS counts them in 32 bits.
-LARGEST_DISTANCE = 2**31 - 1
+
+#: Bytes of shared memory that a block which fills rows may have, and of a vector.
+FILLED_BYTES, VECTOR = (8192, 16384, 24576, 32768), 16
+#: Bytes that the waves of a block fill together where they have a row each.
+SHORT_ROWS = 16384
+#: Parts of a row at most: each of them looks at all of the row's entries.
+MOST_PARTS = 4
 
 
 class DenseProduct(GpuAlgorithm):
@@ -120,22 +129,21 @@ class DenseProduct(GpuAlgorithm):
         values, B, C, alpha, beta = arguments
         executor, (batch, m, k), n = on.executor, C.shape, A.shape[1]
         held = np.dtype(np.float64 if C.dtype.itemsize == 8 else np.float32)
-        if not _is_taken(B[0]):
-            B = executor.copy(B)
         weights: Any = on.weights(values)[0]
         one = batch == 1 or values.strides[0] == 0
         dense = _dense_of(on, A, weights[0]) if one else None
         for b in range(batch):
-            block = dense if dense is not None else _filled(on, A, weights[b], None)
+            block = dense if dense is not None else _filled(on, A, weights[b])
             mine = weights[0] if one else weights[b]
-            in_place = beta == 0 and _is_taken(C[b])
-            product = C[b] if in_place else executor.allocate((m, k), held)
+            in_place = beta == 0 and is_taken(C[b])
+            product = C[b] if in_place else reserve(executor, A, "product", (m, k), held)
             if n:
-                multiply(executor, block, B[b], product, alpha if in_place else 1.0)
+                right = taken(executor, A, "right", B[b])
+                multiply(executor, block, right, product, alpha if in_place else 1.0)
             else:
                 product.fill(0)
             of_B, of_C = on.operand(B[b][None]), on.operand(C[b][None])
-            self._launch(
+            launch(
                 on,
                 dense_mend,
                 m * -(-k // on.wave) * on.wave,
@@ -147,26 +155,6 @@ class DenseProduct(GpuAlgorithm):
                 A.indices.dtype,
                 IN_PLACE=int(in_place),
             )  # fmt: skip
-
-    @staticmethod
-    def _launch(
-        on: Adapter,
-        kernel: SimtKernel,
-        items: int,
-        arguments: tuple[Any, ...],
-        dtype: Any,
-        index: Any,
-        **constants: int,
-    ) -> None:
-        value, code = ml.value_code(dtype), CODES[np.dtype(index)]
-        symbol = kernel.symbol(value, code, **constants)
-        executor = on.executor
-        function = executor.device.function(
-            symbol, lambda: text_of(kernel, value, code, **constants)
-        )
-        held = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
-        flat = flatten(kernel.parameters, arguments, held)
-        executor.launch(function, -(-items // kernel.block), flat, kernel.block)
 
 
 class _Copy:
@@ -187,27 +175,112 @@ _TWICE: Key[bool] = Key("places twice")
 def _dense_of(on: Adapter, A: Any, values: Array) -> Array:
     """Return the dense matrix of the values, kept if they are the matrix's own."""
     if values.dtype != A.dtype or on.address(values) != on.address(A.data):
-        return _filled(on, A, values, None)
+        return _filled(on, A, values)
     stored = A._copies.get(_DENSE, _Copy)
-    if stored.dense is None:
-        stored.dense = _filled(on, A, values, None)
-    return stored.dense
+    if stored.dense is not None:
+        return stored.dense
+    made = _filled(on, A, values)
+    if not is_captured():  # else it is filled when the graph is launched, not now
+        stored.dense = made
+    return made
 
 
-def _filled(on: Adapter, A: Any, values: Array, into: Array | None) -> Array:
+def launch(
+    on: Adapter,
+    kernel: SimtKernel,
+    items: int,
+    arguments: tuple[Any, ...],
+    dtype: Any,
+    index: Any,
+    **constants: int,
+) -> None:
+    """Launch a kernel of ``dense.hpp`` on so many work-items."""
+    value, code = ml.value_code(dtype), CODES[np.dtype(index)]
+    symbol = kernel.symbol(value, code, **constants)
+    executor = on.executor
+    function = executor.device.function(symbol, lambda: text_of(kernel, value, code, **constants))
+    held = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    flat = flatten(kernel.parameters, arguments, held)
+    executor.launch(function, -(-items // kernel.block), flat, kernel.block)
+
+
+def _filled(on: Adapter, A: Any, values: Array) -> Array:
+    """Return a new dense matrix of such values."""
     m, n = A.shape
-    dense = on.executor.allocate((m, n), values.dtype) if into is None else into
-    dense.view(np.uint8).fill(0)
-    if A.nnz:
-        DenseProduct._launch(
-            on,
-            dense_fill,
-            m * on.wave,
-            (m, n, A.indptr, A.indices, values, dense),
-            values.dtype,
-            A.indices.dtype,
-        )
+    dense = reserve(on.executor, A, "dense", (m, n), values.dtype)
+    if not m * n:
+        return dense
+    of_matrix, kinds = (A.indptr, A.indices, values, dense), (values.dtype, A.indices.dtype)
+    shape = filling(m, n, values.dtype.itemsize, on.wave)
+    if shape is None:
+        dense.view(np.uint8).fill(0)
+        launch(on, dense_scatter, m * on.wave, (m, n, *of_matrix), *kinds)
+        return dense
+    blocks = -(-m // shape.rows) * shape.parts
+    launch(
+        on,
+        dense_fill,
+        blocks * dense_fill.block,
+        (m, n, shape.rows, shape.parts, shape.width, *of_matrix),
+        *kinds,
+        BYTES=shape.nbytes,
+        TEAM=shape.team,
+    )
     return dense
+
+
+class Filling(NamedTuple):
+    """How blocks share the rows of a dense matrix that they fill.
+
+    Attributes
+    ----------
+    rows, parts : int
+        Rows of a block, or blocks of a row.
+    width : int
+        Columns of a part.
+    team : int
+        Lanes that have a row together.
+    nbytes : int
+        Shared memory of a block.
+    """
+
+    rows: int
+    parts: int
+    width: int
+    team: int
+    nbytes: int
+
+
+def filling(m: int, n: int, itemsize: int, wave: int) -> Filling | None:
+    """Return how rows of a dense matrix are filled in one pass, or None where they are too wide.
+
+    Examples
+    --------
+    >>> filling(11008, 4096, 2, 32)
+    Filling(rows=1, parts=1, width=4096, team=256, nbytes=8192)
+    >>> filling(4096, 28672, 2, 32)
+    Filling(rows=1, parts=2, width=14336, team=256, nbytes=32768)
+    >>> filling(100_000, 64, 4, 32)
+    Filling(rows=32, parts=1, width=64, team=32, nbytes=8192)
+    """
+    row, teams = n * itemsize, dense_fill.block // wave
+    if teams * row <= SHORT_ROWS:
+        rows = teams * max(1, FILLED_BYTES[0] // (teams * row))
+        rows = min(rows, max(teams, -(-m // teams) * teams))
+        return Filling(rows, 1, n, wave, _memory(rows * row))
+    # Where rows are no multiple of a vector, one begins within a vector.
+    most = FILLED_BYTES[-1] - VECTOR
+    parts = -(-row // (most if row % VECTOR else FILLED_BYTES[-1]))
+    if parts > MOST_PARTS:
+        return None
+    each = VECTOR // itemsize
+    width = n if parts == 1 else -(-n // (parts * each)) * each
+    return Filling(1, parts, width, dense_fill.block, _memory(width * itemsize, row % VECTOR))
+
+
+def _memory(nbytes: int, within: int = 0) -> int:
+    need = nbytes + (VECTOR if within else 0)
+    return next(size for size in FILLED_BYTES if size >= need)
 
 
 def _has_duplicates(xp: Any, A: Any) -> bool:
@@ -224,75 +297,6 @@ def _finds_duplicates(xp: Any, A: Any) -> bool:
         place = xp.sort(place)
         step = place[1:] - place[:-1]
     return some(step == 0)
-
-
-def _is_taken(block: Array) -> bool:
-    """Return whether cuBLAS takes a block: rows that do not overlap, at a distance it can count."""
-    own = block.shape[1] * block.itemsize
-    apart = block.shape[0] < 2 or block.strides[0] >= own
-    return bool(apart and _distance(block) <= LARGEST_DISTANCE)
-
-
-def multiply(executor: Any, A: Array, B: Array, C: Array, alpha: float) -> None:
-    """C = alpha A B by cuBLAS, which sees the transposes: C^T = B^T A^T. Sums are never narrower.
-
-    Parameters
-    ----------
-    executor : GpuExecutor
-        Whose stream is current.
-    A, B, C : array
-        By rows; rows of B and C any distance apart.
-    alpha : float
-        The factor.
-    """
-    from cupy.cuda import cublas, device, get_current_stream, runtime
-
-    m, n = A.shape
-    kinds = {"float16": runtime.CUDA_R_16F, "bfloat16": runtime.CUDA_R_16BF}
-    kinds |= {"float32": runtime.CUDA_R_32F, "float64": runtime.CUDA_R_64F}
-    double = A.dtype.itemsize == 8
-    held = np.float64 if double else np.float32
-    factor, nothing = np.array(alpha, held), np.array(0, held)
-    handle, none = device.get_cublas_handle(), cublas.CUBLAS_OP_N
-    arguments = (
-        handle, none, none, C.shape[1], m, n, factor.ctypes.data, B.data.ptr,
-        kinds[B.dtype.name], _distance(B), A.data.ptr, kinds[A.dtype.name], n,
-        nothing.ctypes.data, C.data.ptr, kinds[C.dtype.name], _distance(C),
-        cublas.CUBLAS_COMPUTE_64F if double else cublas.CUBLAS_COMPUTE_32F,
-        cublas.CUBLAS_GEMM_DEFAULT,
-    )  # fmt: skip
-    stream = get_current_stream().ptr
-    if runtime.streamIsCapturing(stream):
-        _multiply_captured(executor, stream, arguments)
-    else:
-        cublas.gemmEx(*arguments)
-
-
-def _multiply_captured(executor: Any, stream: int, arguments: tuple[Any, ...]) -> None:
-    """Call the library that CuPy has loaded: CuPy itself refuses to while a graph is captured."""
-    P, N = ctypes.c_void_p, ctypes.c_int
-    kinds = (P, N, N, N, N, N, P, P, N, N, P, N, N, P, P, N, N, N, N)
-    given = [kind(argument) for kind, argument in zip(kinds, arguments, strict=True)]
-    library = _cublas()
-    status = library.cublasSetStream_v2(given[0], P(stream)) or library.cublasGemmEx(*given)
-    if status:
-        raise DeviceError(f"{executor.name}: cublasGemmEx failed with status {status}")
-
-
-@cache
-def _cublas() -> ctypes.CDLL:
-    for version in (13, 12, 11):
-        with suppress(OSError):
-            return ctypes.CDLL(f"libcublas.so.{version}", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
-    raise DeviceError(
-        "the dense product cannot be captured: CuPy's libcublas was not found among the loaded "
-        'libraries; ask for another kernel, such as kernel="row-split"'
-    )
-
-
-def _distance(block: Array) -> int:
-    rows, columns = block.shape
-    return int(block.strides[0] // block.itemsize) if rows > 1 else max(int(columns), 1)
 
 
 def text_of(kernel: SimtKernel, value: str, index: str, **constants: int) -> str:

@@ -9,37 +9,32 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.backends.cuda.products import dense
-from wollemi.backends.cuda.products.dense import DenseProduct, dense_fill, dense_mend, text_of
+from wollemi.backends.cuda.products import dense, dense_library
+from wollemi.backends.cuda.products.dense import (
+    DenseProduct,
+    dense_fill,
+    dense_mend,
+    dense_scatter,
+    filling,
+    text_of,
+)
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.algorithm import Facts, Unsuited
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.statistics import RowStatistics
 
-from ...lockstep.build import Library, compiler
+from ...lockstep.build import compiler
 from ...lockstep.executor import LockstepExecutor
 from ...needs import cuda, nvrtc, tool
 from ...test_products import assert_near, dtype_called, numbers, wide
+from .library_waves import waves
 
 emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
 
 @pytest.fixture
 def wave(monkeypatch: pytest.MonkeyPatch) -> LockstepExecutor:
-    """Return emulated waves that have kernels of this module, and NumPy for a library."""
-    executor = LockstepExecutor(32)
-
-    def function(symbol: str, text: Any) -> Any:
-        source = text().replace("#define WL_CUDA 1", "#define WL_LOCKSTEP 1")
-        return executor.device._launcher(Library(source, symbol), symbol)
-
-    def multiply(executor: Any, A: Any, B: Any, C: Any, alpha: float) -> None:
-        with np.errstate(invalid="ignore", over="ignore"):
-            C[...] = (alpha * (wide(A) @ wide(B))).astype(C.dtype)
-
-    monkeypatch.setattr(executor.device, "function", function, raising=False)
-    monkeypatch.setattr(dense, "multiply", multiply)
-    return executor
+    return waves(monkeypatch, dense)
 
 
 def run(executor: Any, A: wl.Csr, values: Any, B: Any, C: Any, alpha: float, beta: float) -> Any:
@@ -104,6 +99,76 @@ def test_the_copy_of_the_values_is_made_once_and_again_when_they_change(wave: An
     product.run(to, A, None, A.data[None], B, C, 1.0, 0.0)
     want = A.to("reference").to_scipy() @ np.array(B[0])
     np.testing.assert_allclose(np.array(C[0]), want, rtol=1e-4, atol=1e-5)
+
+
+@emulated
+@pytest.mark.parametrize(
+    ("dtype", "index"),
+    [("float16", "int32"), ("bfloat16", "int64"), ("float32", "int64"), ("float64", "int32")],
+)
+@pytest.mark.parametrize(
+    ("m", "n", "sort"),
+    [
+        (1, 1, True),
+        (70, 3, True),
+        (9, 37, False),
+        (3, 3001, False),
+        (2, 17000, True),
+        (1, 60001, True),
+    ],
+)
+def test_zeros_and_entries_are_written_in_one_pass(
+    wave: Any, m: int, n: int, sort: bool, dtype: str, index: str
+) -> None:
+    rng, T = np.random.default_rng(8), dtype_called(dtype)
+    want = np.where(rng.random((m, n)) < 0.4, rng.uniform(1, 2, (m, n)), 0).astype(T)
+    want[m // 2] = 0
+    S = sp.csr_array(wide(want))
+    order = np.arange(S.nnz)
+    if not sort:
+        row = np.repeat(np.arange(m), np.diff(S.indptr))
+        order = np.lexsort((rng.random(S.nnz), row))
+    parts = (wide(S.data)[order].astype(T), S.indices[order].astype(index), S.indptr.astype(index))
+    A = wl.Csr(parts, shape=S.shape, executor=wave)
+    got = dense._filled(Adapter(wave), A, A.data)
+    np.testing.assert_array_equal(wide(got), wide(want))
+
+
+def test_rows_of_any_width_have_a_way_to_be_filled() -> None:
+    for itemsize in (2, 4, 8):
+        for n in (1, 5, 511, 512, 513, 4096, 11008, 14336, 16377, 28672, 65504, 65536):
+            shape = filling(100, n, itemsize, 32)
+            if n * itemsize > 4 * 32752:
+                assert shape is None or n * itemsize <= 4 * 32768
+                continue
+            assert shape is not None
+            assert shape.width * shape.parts >= n > shape.width * (shape.parts - 1)
+            # the first of its elements may be anywhere in a vector
+            spare = 0 if shape.rows > 1 or n * itemsize % 16 == 0 else 16 - itemsize
+            assert shape.rows * shape.width * itemsize + spare <= shape.nbytes
+            assert shape.parts == 1 or shape.width * itemsize % 16 == 0
+
+
+def test_memory_of_a_captured_graph_stays_with_the_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = LockstepExecutor(32)
+    A = wl.Csr(np.eye(3), executor=executor)
+    kind = np.dtype(np.float32)
+    monkeypatch.setattr(executor, "stream_address", lambda: 7)
+
+    def reserve(use: str) -> Any:
+        return dense_library.reserve(executor, A, use, (2, 2), kind)
+
+    monkeypatch.setattr(dense_library, "is_captured", lambda: False)
+    assert reserve("one") is not reserve("one")
+    monkeypatch.setattr(dense_library, "is_captured", lambda: True)
+    first = reserve("one")
+    assert reserve("one") is first
+    assert reserve("other") is not first
+    turned = np.ones((3, 2), kind)[::-1]
+    assert dense_library.taken(executor, A, "one", turned) is not first
+    assert dense_library.taken(executor, A, "one", turned[::-1]) is not None
+    monkeypatch.setattr(executor, "stream_address", lambda: 8)
+    assert reserve("one") is not first
 
 
 class Hopper(Adapter):
@@ -173,7 +238,10 @@ def test_nvrtc_compiles_it() -> None:
     compile_source = nvrtc().compile_source
     for value, index in (("f2", "i4"), ("b2", "i8"), ("f4", "i4"), ("f8", "i8")):
         for target in ("sm_80", "sm_90", "sm_100"):
-            assert compile_source(text_of(dense_fill, value, index), target)
+            assert compile_source(text_of(dense_scatter, value, index), target)
+            for team in (32, 256):
+                text = text_of(dense_fill, value, index, BYTES=8192, TEAM=team)
+                assert compile_source(text, target)
             for in_place in (0, 1):
                 assert compile_source(text_of(dense_mend, value, index, IN_PLACE=in_place), target)
 

@@ -1,0 +1,248 @@
+"""Sampled products by the dense product, of which the places of the pattern are read.
+
+Where entries are not very few and rows of ``C`` and ``B`` are long, the fastest kernel for numbers
+of 16 bits is that of the vendor's library, though it computes what is not asked for: from some 3 %
+of the places on with 512 columns. The dense product goes to scratch memory, a panel of rows at a
+time; a second kernel reads the entries out of it.
+
+Samples are rounded once. If they are ``alpha C B^T`` alone, the library rounds its sums to them,
+and the panel has numbers of 16 bits; with values or ``beta`` it has what sums are held in. An entry
+depends on its row of ``C`` and its row of ``B`` alone, so infinities and NaN need no care.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ....core.algorithm import Facts
+from ...gpu.products import choice as ml_choice
+from ...gpu.products.algorithm import GpuAlgorithm
+from ...unified.wrappers import SimtKernel
+from .dense import CHOSEN, DENSE_FLOPS, DENSE_RATE, DTYPES, LAUNCH, MEMORY, launch
+from .dense_library import multiply, reserve, taken
+from .sddmm_tile import TILE, Tile, TileMma, sorted_rows
+
+if TYPE_CHECKING:
+    from ...gpu.products.adapter import Adapter
+
+dense_sample = SimtKernel(
+    "dense_sample",
+    "dense.hpp",
+    "first: i64, items: i64, top: i64, ld: i64, bounds: in I[l], target: in I[l], "
+    "indices: in I[z], values: in T[z], product: in u8[l], sampled: inout T[z], alpha: T, beta: T",
+    "{PLAIN}, {T}, {I}",
+    variants=(),
+)
+
+#: Bytes of a panel at most. Panels that stay in the second-level cache save its traffic with the
+#: memory, and cost a launch of two kernels each, the first of which fills the device once at most.
+PANEL_BYTES = 256 << 20
+#: Rows of a panel are a multiple of this where there are several: of the library's tiles.
+PANEL_ROWS = 256
+#: Entries of a row that a wave samples.
+PIECE = 256
+#: Elements by which rows of a panel begin, and of which rows of operands should have a multiple:
+#: tensor cores are fed 16 bytes at a time.
+EACH = 8
+#: By how much it has to be faster.
+MARGIN = 1.3
+#: Bytes of a sector of memory: what is loaded where a place of it is read.
+SECTOR = 32
+
+# Of 16-bit numbers on an H200.
+#: Seconds for an entry by rows, and besides that for every column. 8192 x 8192, 30 %, 64, 128 and
+#: 256 columns: 256, 478 and 944 microseconds; 11008 x 4096, 20 %, 512 columns: 911.
+OF_ENTRY, OF_COLUMN = 1.0e-12, 1.82e-13
+#: Seconds for a tile of 128 x 128, and besides that for every column, and for an entry beyond a
+#: part of the places. 8192 x 8192, 2 / 10 / 30 %: 64 columns 43 / 53 / 108, 256 columns 71 / 80 /
+#: 118.
+OF_TILE, OF_TILE_COLUMN, OF_TILE_ENTRY, TILE_ENTRIES = 8.3e-9, 3.6e-11, 2.9e-12, 0.05
+
+
+class Panels(NamedTuple):
+    """Panels of rows, and what waves sample of them.
+
+    Attributes
+    ----------
+    rows : int
+        Of a panel.
+    pieces : Pieces
+        What waves work through.
+    first : list of int
+        The first piece of each panel, and the end.
+    """
+
+    rows: int
+    pieces: ml_choice.Pieces
+    first: list[int]
+
+
+class SampledDense(GpuAlgorithm):
+    """The dense product, panel by panel of rows, of which the entries are read."""
+
+    name: ClassVar[str] = "dense"
+    tiles: ClassVar[tuple[Tile, ...]] = (Tile(), TileMma())
+
+    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why it cannot run here."""
+        if facts.dtype not in DTYPES:
+            return f"it is for {', '.join(DTYPES)}, not {facts.dtype}"
+        rows, columns = facts.statistics.rows, facts.statistics.columns
+        if max(rows, columns, facts.columns) >= 2**31 - EACH:
+            return "the library counts rows and columns in 32 bits"
+        return None
+
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return that it is faster, if it should be with values too."""
+        if facts.dtype not in CHOSEN or facts.columns % EACH or not facts.columns:
+            return None
+        executor, statistics = on.executor, facts.statistics
+        if executor.device.capability < (8, 0):  # whose tensor cores have not been timed
+            return None
+        tiled = any(
+            not tile.objection(on, A, facts)
+            and tile.reason(on, A, facts)
+            and sorted_rows(executor.xp, A)
+            for tile in self.tiles
+        )
+        sparse, dense = sparse_seconds(facts, tiled=tiled), dense_seconds(facts, 4)
+        if dense * MARGIN > sparse:
+            return None
+        if min(PANEL_ROWS, statistics.rows) * statistics.columns * 4 > most_bytes(executor):
+            return None
+        return (
+            f"with {facts.density:.1%} of the entries the dense product should take "
+            f"{dense * 1e6:.0f} microseconds and the sampled one {sparse * 1e6:.0f}"
+        )
+
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Panels:
+        """Return panels that there is memory for, of sums as they are held."""
+        m, n = A.shape
+        line = distance_in_panel(n) * max(facts.itemsize, 4)
+        rows = rows_of_panel(m, most_bytes(on.executor) // line)
+        pieces = on.pieces(A, PIECE, sampled=True)
+        if rows >= m:
+            return Panels(rows, pieces, [0, pieces.items])
+        xp = on.executor.xp
+        tops = xp.arange(0, m, rows).astype(A.indices.dtype)
+        first = on.executor.to_host(xp.searchsorted(pieces.target[: pieces.items], tops))
+        return Panels(rows, pieces, [*first.tolist(), pieces.items])
+
+    def run(self, on: Adapter, A: Any, state: Panels, *arguments: Any) -> None:
+        """Multiply and sample, panel by panel of each block."""
+        values, C, B, S, alpha, beta = arguments
+        executor, dtype, item = on.executor, C.dtype, C.dtype.itemsize
+        (batch, m, k), n = C.shape, A.shape[1]
+        rows, pieces, first = state
+        # alpha = 0 has the library look at no operand, and an infinity times 0 is none.
+        plain = values is None and beta == 0 and alpha != 0
+        held = dtype if plain or item >= 4 else np.dtype(np.float32)
+        panel = reserve(executor, A, "panel", (min(rows, m), distance_in_panel(n)), held)
+        weights, step = on.weights(values)
+        for b in range(batch):
+            left, right = C[b], B[b]
+            if k:
+                left, right = (
+                    taken(executor, A, use, x) for use, x in (("left", left), ("right", right))
+                )
+            mine = 0 if weights is None else on.address(weights) + b * step * item
+            for p, begin in enumerate(first[:-1]):
+                items, top = first[p + 1] - begin, p * rows
+                if not items:
+                    continue
+                product = panel[: min(rows, m - top), :n]
+                if k:
+                    factor = alpha if plain else 1.0
+                    of_C = left[top : top + rows]
+                    multiply(executor, of_C, right, product, factor, transposed=True)
+                else:
+                    panel.view(np.uint8).fill(0)
+                launch(
+                    on,
+                    dense_sample,
+                    items * on.wave,
+                    (
+                        begin, items, top, panel.shape[1], pieces.bounds, pieces.target, A.indices,
+                        mine, on.address(panel), on.address(S) + b * int(S.strides[0]), alpha, beta,
+                    ),
+                    dtype,
+                    A.indices.dtype,
+                    PLAIN=int(plain),
+                )  # fmt: skip
+
+
+def most_bytes(executor: Any) -> int:
+    """Return how many bytes a panel may have."""
+    return min(PANEL_BYTES, int(MEMORY * executor.free_memory()))
+
+
+def distance_in_panel(columns: int) -> int:
+    """Return the elements from row to row of a panel."""
+    return max(-(-columns // EACH) * EACH, EACH)
+
+
+def rows_of_panel(m: int, most: int) -> int:
+    """Return the rows of panels of nearly the same size, of at most so many rows.
+
+    Examples
+    --------
+    >>> rows_of_panel(11008, 16384), rows_of_panel(32768, 8192), rows_of_panel(11008, 5000)
+    (11008, 8192, 3840)
+    """
+    if most >= m:
+        return max(m, 1)
+    rows = -(-m // -(-m // max(most, 1)))
+    whole = -(-rows // PANEL_ROWS) * PANEL_ROWS
+    return whole if whole <= most else rows
+
+
+def dense_seconds(facts: Facts, itemsize: int) -> float:
+    """Return how long the dense product and its sampling should take.
+
+    The library is bound by its operations, or by the memory that it reads and writes. Of the panel,
+    sectors are loaded that have an entry, or several; indices, and samples, come besides.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of the pattern, the columns and the dtype.
+    itemsize : int
+        Bytes of a number of the panel.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> weights = RowStatistics(11008, 4096, 9_017_754, 819.2, 25.6, 920, 0.0)
+    >>> facts = Facts(weights, 512, "float16", np.dtype(np.int32))
+    >>> [round(dense_seconds(facts, itemsize) * 1e6) for itemsize in (2, 4)]
+    [103, 119]
+    """
+    s, k, item = facts.statistics, facts.columns, facts.itemsize
+    places = s.rows * s.columns
+    panels = -(-places * max(item, 4) // PANEL_BYTES)
+    moved = (s.rows + s.columns) * k * item + places * itemsize
+    product = max(2 * places * k / DENSE_FLOPS, moved / DENSE_RATE)
+    touched = 1 - (1 - min(facts.density, 1.0)) ** (SECTOR // itemsize)
+    read = touched * places * itemsize + s.nnz * (facts.index_dtype.itemsize + 2 * item)
+    return 2 * LAUNCH * panels + product + read / DENSE_RATE
+
+
+def sparse_seconds(facts: Facts, *, tiled: bool) -> float:
+    """Return how long dot products of 16-bit rows should take, entry by entry or by tiles.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> weights = RowStatistics(8192, 8192, 6_710_886, 819.2, 27.0, 930, 0.0)
+    >>> facts = Facts(weights, 256, "float16", np.dtype(np.int32))
+    >>> [round(sparse_seconds(facts, tiled=tiled) * 1e6) for tiled in (False, True)]
+    [321, 83]
+    """
+    s, k = facts.statistics, facts.columns
+    if not tiled:
+        return LAUNCH + s.nnz * (OF_ENTRY + OF_COLUMN * k)
+    tiles = -(-s.rows // TILE) * -(-s.columns // TILE)
+    many = max(0.0, s.nnz - TILE_ENTRIES * s.rows * s.columns)
+    return LAUNCH + tiles * (OF_TILE + OF_TILE_COLUMN * k) + many * OF_TILE_ENTRY
