@@ -73,6 +73,106 @@ def _candidates(patterns: list[tuple[Array, Array, Array]]) -> tuple[Array, Arra
     return every // max(width, 1), every % max(width, 1), places
 
 
+def _diagonal(row: Array, column: Array, values: Array, rows: int) -> Array:
+    """Return the entries of the diagonal, 0 where there is none."""
+    d = np.zeros(rows, values.dtype)
+    own = row == column
+    d[row[own]] = values[own]
+    return d
+
+
+@kernel(operations.scaling)
+def scaling(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    scale: Array,
+    phase: Array,
+    bad: Array,
+) -> None:
+    """Divide by the roots of the sizes on the diagonal."""
+    row, e = entries(begin, end)
+    d = _diagonal(row, indices[e], values[e], begin.size)
+    size = sizes(d)
+    usable = size > 0
+    scale[:], phase[:] = 1, 1
+    scale[usable] = size.dtype.type(1) / np.sqrt(size[usable])
+    phase[usable] = _over(d[usable], size[usable])
+    bad[0] = np.count_nonzero(~np.isfinite(values[e]))
+
+
+def _over(a: Array, b: Array) -> Array:
+    """Return quotients of numbers and real ones, part by part."""
+    if not is_complex(a.dtype):
+        return a / b
+    made = np.empty_like(a)
+    made.real, made.imag = a.real / b, a.imag / b
+    return made
+
+
+@kernel(operations.measure)
+def measure(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    drop: float,
+    d: Array,
+    least: Array,
+) -> None:
+    """Add up the squares of each row in its order."""
+    row, e = entries(begin, end)
+    d[:] = _diagonal(row, indices[e], values[e], begin.size)
+    size, squares = sizes(values[e]), np.zeros_like(least)
+    np.add.at(squares, row, size * size)
+    least[:] = least.dtype.type(drop) * np.sqrt(squares)
+
+
+@kernel(operations.shifted)
+def shifted(
+    executor: Executor, d: Array, phase: Array, shift: float, a: Array, inverse: Array
+) -> None:
+    """Add a multiple of the phases."""
+    a[:] = d + product(np.full(d.size, shift, d.dtype), phase)
+    with np.errstate(all="ignore"):
+        inverse[:] = 1 / a
+
+
+@kernel(operations.scale_columns)
+def scale_columns(
+    executor: Executor,
+    indices: Array,
+    values: Array,
+    d: Array,
+    sign: float,
+    conjugated: int,
+    result: Array,
+) -> None:
+    """Multiply each entry by the number of its column."""
+    made = values.dtype.type(sign) * product(values, d[indices])
+    result[:] = made.conj() if conjugated else made
+
+
+@kernel(operations.unfit)
+def unfit(
+    executor: Executor, values: Array, smallest: float, largest: float, of_real: int, count: Array
+) -> None:
+    """Count what is not between two bounds."""
+    size = sizes(values)
+    within = (size < largest) & ((values.real if of_real else size) > smallest)
+    count[0] = np.count_nonzero(~within)
+
+
+@kernel(operations.moved)
+def moved(executor: Executor, values: Array, before: Array, limit: float, count: Array) -> None:
+    """Count what is not near."""
+    with np.errstate(all="ignore"):
+        count[0] = np.count_nonzero(~(sizes(values - before) <= limit))
+
+
 @kernel(operations.count_candidates)
 def count_candidates(executor: Executor, *given: Array) -> None:
     """Count the columns below the diagonal that rows of one of three matrices have."""
@@ -181,6 +281,8 @@ def pivots(
     )
     with np.errstate(all="ignore"):
         d[:] = _less_products(a, rows, others, inverse, conjugated)
+        if conjugated:
+            d[:] = d.real
         next[:] = 1 / d
 
 

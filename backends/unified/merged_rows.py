@@ -15,17 +15,30 @@ from ...core.dtypes import index_dtype
 from ...core.executor import Array, Executor
 from ...core.operation import Operation
 from ...core.operations import rows, scan, spgemm
+from ...core.store import Key
 
 #: Entries of the longest row of either factor up to which rows of a product are merged: every
 #: column of the product looks at all rows that meet, so the work grows with the square of the
 #: length.
 LONGEST = 96
 
+_LENGTH: Key[int] = Key("length of the longest row")
+
 
 def can_multiply(A: Any, B: Any) -> bool:
     """Return whether rows of B can be merged, and are few and short enough that it pays."""
-    longest = max(A.row_statistics.longest, B.row_statistics.longest)
-    return longest <= LONGEST and B.has_canonical_format
+    return max(map(_longest, (A, B))) <= LONGEST and B.has_canonical_format
+
+
+def _longest(A: Any) -> int:
+    """Return the length of the longest row, which is found where the matrix is."""
+    return A._pattern.get(_LENGTH, lambda: _found_length(A))
+
+
+def _found_length(A: Any) -> int:
+    found = A.executor.allocate((1,), np.int64)
+    A.executor.run(rows.longest, *_bounds(A), found)
+    return int(A.executor.to_host(found)[0])
 
 
 def product(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array] | None:

@@ -30,6 +30,129 @@ WL_DEVICE i64 key_of(double size) {
 
 WL_DEVICE i64 hashed_place(i64 row, i64 column) { return hashed(hashed(row) + column); }
 
+template <class T, class I>
+struct parilut_scaling {
+  const I *begin, *end, *indices;
+  const T* values;
+  T *scale, *phase;
+  i64* bad;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    T d(0);
+    i64 found = 0;
+    for (I e = begin[i]; e < end[i]; ++e) {
+      found += !finite(values[e]);
+      if (i64(indices[e]) == i)
+        d = values[e];
+    }
+    const real_t<T> size = rounded_size(d);
+    const bool usable = size > real_t<T>(0);
+    scale[i] = usable ? T(real_t<T>(1) / square_root(size)) : T(1);
+    phase[i] = usable ? d / size : T(1);
+    return found;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *bad = s; }
+};
+
+template <class T, class I>
+struct parilut_measure {
+  const I *begin, *end, *indices;
+  const T* values;
+  real_t<T> drop;
+  T* d;
+  real_t<T>* least;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    T own(0);
+    real_t<T> squares(0);
+    for (I e = begin[i]; e < end[i]; ++e) {
+      const real_t<T> size = rounded_size(values[e]);
+      squares += rounded_product(size, size);
+      if (i64(indices[e]) == i)
+        own = values[e];
+    }
+    d[i] = own;
+    least[i] = drop * square_root(squares);
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T>
+struct parilut_shifted {
+  const T *d, *phase;
+  real_t<T> shift;
+  T *a, *inverse;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    const T value = d[i] + rounded_product(T(shift), phase[i]);
+    a[i] = value;
+    inverse[i] = T(1) / value;
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct parilut_scale_columns {
+  const I* indices;
+  const T *values, *d;
+  real_t<T> sign;
+  i64 conjugated;
+  T* result;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 e, i64, const column_state&) const {
+    const T value = rounded_product(T(sign), rounded_product(values[e], d[indices[e]]));
+    result[e] = conjugated ? conj(value) : value;
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T>
+struct parilut_unfit {
+  const T* values;
+  real_t<T> smallest, largest;
+  i64 of_real;
+  i64* count;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 e, i64, const column_state&) const {
+    const real_t<T> size = rounded_size(values[e]);
+    return !(size < largest) || !((of_real ? real(values[e]) : size) > smallest);
+  }
+  WL_DEVICE void finish(i64, sum s) const { *count = s; }
+};
+
+template <class T>
+struct parilut_moved {
+  const T *values, *before;
+  real_t<T> limit;
+  i64* count;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 e, i64, const column_state&) const {
+    return !(rounded_size(values[e] - before[e]) <= limit);
+  }
+  WL_DEVICE void finish(i64, sum s) const { *count = s; }
+};
+
 // Calls use(column, x, has, a, has, p, has) for the columns below `row` of three sorted rows, in
 // their order: the entries x, a and p are in this column if the rows have it.
 template <class I, class Use>
@@ -155,8 +278,8 @@ struct parilut_pivots {
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const T value = less_products(a[i], begin[i], end[i], indices, values, other_begin[i],
                                   other_end[i], other_indices, other, inverse, conjugated != 0);
-    d[i] = value;
-    next[i] = T(1) / value;
+    d[i] = conjugated ? T(real(value)) : value;
+    next[i] = T(1) / d[i];
     return {};
   }
   WL_DEVICE void finish(i64, sum) const {}

@@ -161,6 +161,27 @@ struct rows_scale {
   WL_DEVICE void finish(i64, sum) const {}
 };
 
+struct longest_row {
+  i64 length; // zeroed memory stands for no row
+  WL_DEVICE longest_row& operator+=(longest_row o) {
+    return length = length < o.length ? o.length : length, *this;
+  }
+};
+
+template <class I>
+struct rows_longest {
+  const I *begin, *end;
+  i64* longest;
+  using sum = longest_row;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return {i64(end[i]) - i64(begin[i])};
+  }
+  WL_DEVICE void finish(i64, sum s) const { *longest = s.length; }
+};
+
 template <class I>
 struct rows_number {
   const I *begin, *end;

@@ -25,6 +25,55 @@ _VALUES = (
 )
 _NEW = "target: in I[p], new_indices: out I[r], new_values: out T[r]"
 
+_MATRIX = f"{_ROW}, values: in T[z]"
+
+scaling = declare(
+    "parilut.scaling",
+    f"{_MATRIX}, scale: out T[m], phase: out T[m], bad: out i64[1]",
+    "scale_i = 1 / sqrt(|a_ii|) and phase_i = a_ii / |a_ii|, 1 where that is 0; bad = how many "
+    "entries are not finite",
+    over=ROWS,
+    sums=("i64",),
+)
+
+measure = declare(
+    "parilut.measure",
+    f"{_MATRIX}, drop: R, d: out T[m], least: out R[m]",
+    "d_i = a_ii, 0 where there is none, least_i = drop times the Euclidean norm of row i",
+    over=ROWS,
+)
+
+shifted = declare(
+    "parilut.shifted",
+    "d: in T[m], phase: in T[m], shift: R, a: out T[m], inverse: out T[m]",
+    "a_i = d_i + shift phase_i, inverse_i = 1 / a_i",
+    over=ROWS,
+)
+
+scale_columns = declare(
+    "parilut.scale_columns",
+    "indices: in I[e], values: in T[e], d: in T[n], sign: R, conjugated: i64, result: out T[e]",
+    "result_e = sign x_e d_j for the entry e of column j, or its conjugate",
+    over=("e", "1"),
+)
+
+unfit = declare(
+    "parilut.unfit",
+    "values: in T[e], smallest: R, largest: R, of_real: i64, count: out i64[1]",
+    "count = how many values are not below largest in size, or not above smallest, or if of_real "
+    "their real parts are not; NaN is neither",
+    over=("e", "1"),
+    sums=("i64",),
+)
+
+moved = declare(
+    "parilut.moved",
+    "values: in T[e], before: in T[e], limit: R, count: out i64[1]",
+    "count = how many values are not within limit of those before",
+    over=("e", "1"),
+    sums=("i64",),
+)
+
 count_candidates = declare(
     "parilut.count_candidates",
     f"{_PATTERNS}lengths: out I[m], total: out i64[1]",
@@ -58,7 +107,7 @@ pivots = declare(
     "other_end: in I[m], other_indices: in I[y], other: in T[y], a: in T[m], inverse: in T[m], "
     "conjugated: i64, d: out T[m], next: out T[m]",
     "d_i = a_i - sum_k x_ik y_ik inverse_k and next_i = 1 / d_i; rows are sorted, y is other, or "
-    "its conjugate",
+    "its conjugate, and then d_i is real",
     over=ROWS,
 )
 

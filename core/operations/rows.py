@@ -76,6 +76,14 @@ scale = declare(
     over=ROWS,
 )
 
+longest = declare(
+    "rows.longest",
+    "begin: in I[m], end: in I[m], longest: out i64[1]",
+    "longest = how many entries the longest row has",
+    over=ROWS,
+    sums=("i64",),
+)
+
 number = declare(
     "rows.number",
     "begin: in I[m], end: in I[m], row: out I[z]",

@@ -18,13 +18,13 @@ import numpy as np
 from ...core.dtypes import real_dtype
 from ...core.errors import InvalidMatrix
 from ...core.formats import Csr, Diagonal
-from ...core.formats.arithmetic import add, matmul
+from ...core.formats.arithmetic import matmul
 from ...core.formats.rowwise import filled, known_canonical, row_bounds, with_index_dtype
 from ...core.operations import parilut, rows
-from .factors import SHIFTS, Factors, fit, identity
+from .factors import LARGEST_FACTOR, SHIFTS, SMALLEST_PIVOT, Factors
 
 if TYPE_CHECKING:
-    from ...core.executor import Array
+    from ...core.executor import Array, Executor
 
 #: Rounds of growing and dropping.
 ROUNDS = 5
@@ -38,6 +38,9 @@ SWEEPS = 2
 #: both factors fill in everything.
 FEW_TERMS = 1 << 22
 TERMS = 256
+
+#: An entry that the last sweep changed by more has not converged: the scaled diagonal is 1.
+FAR = 0.1
 
 #: A number above the bits of any size: with it nothing is large.
 ABOVE_ALL = (1 << 63) - 1
@@ -53,6 +56,8 @@ class Found(NamedTuple):
         Entries that the factors had before the last round dropped some.
     dropped : int
         How many it dropped.
+    moved : int
+        How many the last sweep changed by more than ``FAR``.
     widest : int
         Products that the entries of a round had that were too many to be made; 0 if there was
         none.
@@ -61,6 +66,7 @@ class Found(NamedTuple):
     factors: Factors
     candidates: int
     dropped: int
+    moved: int
     widest: int
 
 
@@ -112,42 +118,32 @@ def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, wh
     InvalidMatrix
         If no shift gives pivots that can be divided by.
     """
-    xp = S.executor.xp
-    if not bool(xp.all(xp.isfinite(S.data))):
+    executor, n = S.executor, S.shape[0]
+    scale, phase, d = (executor.allocate((n,), S.dtype) for _ in range(3))
+    bad = executor.allocate((1,), np.int64)
+    given = (*row_bounds(S), S.indices)
+    executor.run(parilut.scaling, *given, S.data, scale, phase, bad)
+    if int(executor.to_host(bad)[0]):
         raise InvalidMatrix(f"{who}: the matrix has NaN or Inf")
-    S = known_canonical(add(S, identity(S), 1.0, 0.0))
-    d = _diagonal(S)
-    size = xp.abs(d)
-    missing = ~(size > 0)
-    size = xp.where(missing, xp.ones_like(size), size)
-    scale = (1.0 / xp.sqrt(size)).astype(real_dtype(S.dtype)).astype(S.dtype)
-    phase = xp.where(missing, xp.ones_like(d), d / size).astype(S.dtype)
     S = _scaled(_scaled(S, scale, 1, 0), scale, 0, 1)
-    d = _diagonal(S)
-    halves = _halves(S, drop, fill, hermitian)
+    least = executor.allocate((n,), real_dtype(S.dtype))
+    executor.run(parilut.measure, *given, S.data, drop, d, least)
+    halves = _halves(S, least, fill, hermitian)
     for shift in SHIFTS:
         for half in halves:
             half.set(half.A)
-        a = d + (shift * phase).astype(S.dtype) if shift else d
-        pivots, widest = _made(halves, a, rounds, hermitian)
-        every = [half.X.data for half in halves] + [pivots]
-        if all(fit(xp, v, pivots, hermitian) for v in every):
+        made = _made(halves, (d, phase), shift, rounds, hermitian)
+        if _is_fit(halves, made.pivots, hermitian):
             grown = sum(half.grown for half in halves)
             kept = sum(half.X.nnz for half in halves)
-            change = _change(halves, pivots)
-            factors = _factors(halves, pivots, scale, hermitian, shift, change)
-            return Found(factors, grown, grown - kept, widest)
+            moved = sum(_moved(half) for half in halves)
+            factors = _factors(halves, made.inverse, scale, hermitian, shift)
+            return Found(factors, grown, grown - kept, moved, made.widest)
     what = "positive " if hermitian else ""
     raise InvalidMatrix(
         f"{who}: no {what}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
         'use sweeps="exact", another preconditioner or a direct solver'
     )
-
-
-def _diagonal(S: Csr) -> Array:
-    d = S.executor.allocate((S.shape[0],), S.dtype)
-    S.executor.run(rows.diagonal, *row_bounds(S), S.indices, S.data, 0, d)
-    return d
 
 
 def _scaled(S: Csr, factors: Array, by_row: int, by_column: int) -> Csr:
@@ -163,13 +159,9 @@ def _row_of_entries(S: Csr) -> Array:
     return row
 
 
-def _halves(S: Csr, drop: float, fill: float, hermitian: bool) -> list[_Half]:
+def _halves(S: Csr, least: Array, fill: float, hermitian: bool) -> list[_Half]:
     """Return the parts below the diagonal of a matrix and of its transpose, or of this alone."""
-    executor, n = S.executor, S.shape[0]
-    squares = executor.allocate((n,), S.dtype)
-    executor.run(rows.total, *row_bounds(S), S.data * S.data.conj(), squares)
-    least = (drop * executor.xp.sqrt(executor.xp.real(squares))).astype(real_dtype(S.dtype))
-    made = []
+    n, made = S.shape[0], []
     for of_column in (1,) if hermitian else (0, 1):
         whole = known_canonical(S.transpose()) if of_column else S
         A = _merged(_without_entries(S), whole, _without_entries(S))
@@ -198,30 +190,79 @@ def _merged(X: Csr, A: Csr, P: Csr) -> Csr:
     return known_canonical(made)
 
 
-def _made(halves: list[_Half], a: Array, rounds: int, hermitian: bool) -> tuple[Array, int]:
-    """Let the halves become the factors, and return pivots, and products that were too many."""
-    xp, widest = halves[0].A.executor.xp, 0
-    with np.errstate(all="ignore"):
-        pivots, inverse = a, 1.0 / a
-        for _ in range(rounds):
-            if not bool(xp.all(xp.isfinite(inverse))):
-                break
-            widest = max(widest, _grow(halves, inverse, hermitian))
-            pivots, inverse = _swept(halves, a, pivots, inverse, hermitian)
-            for half in halves:
-                half.grown = half.X.nnz
-                half.set(_largest(half))
-            pivots, inverse = _swept(halves, a, pivots, inverse, hermitian)
-    return pivots, widest
+class _Made(NamedTuple):
+    """The pivots of factors, one over them, and products that were too many to be made."""
+
+    pivots: Array
+    inverse: Array
+    widest: int
+
+
+def _made(
+    halves: list[_Half],
+    diagonal: tuple[Array, Array],
+    shift: float,
+    rounds: int,
+    hermitian: bool,
+) -> _Made:
+    """Let the halves become the factors of the matrix with a multiple of its diagonal added."""
+    executor, widest = halves[0].A.executor, 0
+    a, inverse = (executor.allocate(diagonal[0].shape, diagonal[0].dtype) for _ in range(2))
+    executor.run(parilut.shifted, *diagonal, shift, a, inverse)
+    pivots = a
+    for _ in range(rounds):
+        if _unfit(executor, inverse):
+            break
+        widest = max(widest, _grow(halves, inverse, hermitian))
+        pivots, inverse = _swept(halves, a, inverse, hermitian)
+        for half in halves:
+            half.grown = half.X.nnz
+            half.set(_largest(half))
+        pivots, inverse = _swept(halves, a, inverse, hermitian)
+    return _Made(pivots, inverse, widest)
+
+
+def _unfit(
+    executor: Executor,
+    values: Array,
+    smallest: float = -1.0,
+    largest: float = np.inf,
+    of_real: bool = False,
+) -> int:
+    """Return how many values are not between two bounds in size; the lower may be of real parts."""
+    count = executor.allocate((1,), np.int64)
+    executor.run(parilut.unfit, values, smallest, largest, int(of_real), count)
+    return int(executor.to_host(count)[0])
+
+
+def _is_fit(halves: list[_Half], pivots: Array, hermitian: bool) -> bool:
+    """Return whether factors are bounded, and their pivots can be divided by."""
+    executor = halves[0].A.executor
+    bad = _unfit(executor, pivots, SMALLEST_PIVOT, LARGEST_FACTOR, hermitian)
+    return not bad and not any(_unfit(executor, h.X.data, -1.0, LARGEST_FACTOR) for h in halves)
+
+
+def _moved(half: _Half) -> int:
+    """Return how many entries the last sweep changed by more than ``FAR``."""
+    executor = half.X.executor
+    count = executor.allocate((1,), np.int64)
+    executor.run(parilut.moved, half.X.data, half.before, FAR, count)
+    return int(executor.to_host(count)[0])
+
+
+def _times_columns(X: Csr, d: Array, sign: float, conjugated: bool) -> Csr:
+    """Return a matrix whose columns are multiplied by numbers, or its conjugate."""
+    data = X.executor.allocate((X.nnz,), X.dtype)
+    given = (X.indices, X.data, d, sign, int(conjugated))
+    X.executor.run(parilut.scale_columns, *given, data)
+    return X._with_data(data)
 
 
 def _grow(halves: list[_Half], inverse: Array, hermitian: bool) -> int:
     """Let the patterns grow by what one elimination fills in; return products if too many."""
     grown = []
     for half, other in zip(halves, halves[::-1], strict=True):
-        X, Y = half.X, _scaled(other.X, inverse, 0, 1).transpose()
-        if hermitian:
-            Y = Y.conj()
+        X, Y = half.X, _times_columns(other.X, inverse, 1.0, hermitian).transpose()
         executor = X.executor
         lengths = executor.allocate((X.nnz,), X.index_dtype)
         total = executor.allocate((1,), np.int64)
@@ -237,9 +278,7 @@ def _grow(halves: list[_Half], inverse: Array, hermitian: bool) -> int:
     return 0
 
 
-def _swept(
-    halves: list[_Half], a: Array, pivots: Array, inverse: Array, hermitian: bool
-) -> tuple[Array, Array]:
+def _swept(halves: list[_Half], a: Array, inverse: Array, hermitian: bool) -> tuple[Array, Array]:
     """Make values of all entries by sweeps; return the pivots, and one over them."""
     executor = halves[0].A.executor
     for _ in range(SWEEPS):
@@ -260,18 +299,6 @@ def _swept(
         for half, data in zip(halves, made, strict=True):
             half.before, half.X = half.X.data, half.X._with_data(data)
     return pivots, inverse
-
-
-def _change(halves: list[_Half], pivots: Array) -> float:
-    """Return what the last sweep changed, relative to the factors."""
-    xp = halves[0].A.executor.xp
-
-    def squares(x: Array) -> float:
-        return float(xp.sum(xp.square(xp.abs(x))))
-
-    moved = sum(squares(half.X.data - half.before) for half in halves)
-    whole = sum(squares(half.X.data) for half in halves) + squares(pivots)
-    return float(np.sqrt(moved / whole)) if whole else 0.0
 
 
 def _largest(half: _Half) -> Csr:
@@ -306,25 +333,16 @@ def _narrowed(half: _Half, tie: Array, rank: int, bits: int) -> tuple[Array, int
 
 
 def _factors(
-    halves: list[_Half],
-    pivots: Array,
-    scale: Array,
-    hermitian: bool,
-    shift: float,
-    change: float,
+    halves: list[_Half], inverse: Array, scale: Array, hermitian: bool, shift: float
 ) -> Factors:
-    executor, shape, xp = halves[0].A.executor, halves[0].A.shape, halves[0].A.executor.xp
-    inverse = 1.0 / pivots
-    if hermitian:
-        inverse = xp.real(inverse).astype(pivots.dtype)
-    made = [_scaled(half.X, -inverse, 0, 1) for half in halves]
-    upper = made[-1].transpose()
-    lower = made[-1].conj() if hermitian else made[0]
+    executor, shape = halves[0].A.executor, halves[0].A.shape
+    upper = _times_columns(halves[-1].X, inverse, -1.0, False).transpose()
+    lower = _times_columns(halves[0].X, inverse, -1.0, hermitian)
     return Factors(
         lower,
         upper,
         Diagonal._from_arrays(executor, shape, inverse),
         Diagonal._from_arrays(executor, shape, scale),
         shift,
-        change,
+        0.0,
     )

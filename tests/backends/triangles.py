@@ -107,6 +107,40 @@ def _narrow(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["reached"], values["above"] = np.array([-1]), np.array([-2])
 
 
+def _square(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put a matrix of sorted rows there, with entries that are not finite if they are counted."""
+    m, rng = extents["m"], np.random.default_rng(extents["m"])
+    row, column, pointers = _pattern(m, rng, values["begin"].dtype, below=False)
+    values |= {"begin": pointers[:-1], "end": pointers[1:], "indices": column}
+    made = _numbers(rng, row.size, values["values"].dtype)
+    if "bad" in values:
+        made[row != column] = np.where(np.arange(np.sum(row != column)) % 5 == 1, np.nan, 1)
+    values["values"] = made
+
+
+def _columns(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Let every entry have a column that there is."""
+    values["conjugated"] %= 2
+    if not values["d"].size:
+        for name in ("indices", "values", "result"):
+            values[name] = values[name][:0]
+
+
+def _fitness(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put numbers there, some of which are out of bounds or none."""
+    rng, name = np.random.default_rng(extents["n"]), "values"
+    size = 3 * extents["n"]
+    made = _numbers(rng, size, values[name].dtype)
+    made[::4], made[1::5], made[2::7] = np.nan, np.inf, 0
+    values[name] = made
+    if "before" in values:
+        with np.errstate(invalid="ignore"):
+            values["before"] = (made * (1 + (np.arange(size) % 3) / 8)).astype(made.dtype)
+        values["limit"] = 0.1
+    else:
+        values |= {"smallest": 0.6, "largest": 1.3, "of_real": values["of_real"] % 2}
+
+
 def _large(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Let some entries be too small, or smaller than what their row or column allows.
 
@@ -132,6 +166,11 @@ ARRANGE_TRIANGLES: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] =
     parilut.candidates.name: _rows,
     parilut.pivots.name: _rows,
     parilut.sweep.name: _sweep,
+    parilut.scaling.name: _square,
+    parilut.measure.name: _square,
+    parilut.scale_columns.name: _columns,
+    parilut.unfit.name: _fitness,
+    parilut.moved.name: _fitness,
     parilut.narrow.name: _narrow,
     parilut.count_large.name: _large,
     parilut.large.name: _large,
