@@ -39,6 +39,9 @@ DTYPES = ("float64", "float32")
 #: Widths of slices that loops are compiled for: stencils in one, two and three dimensions.
 WIDTHS = (3, 5, 7, 9, 19, 27)
 
+#: Entries of rows that multigrid interpolates with: no pattern, but few and often as many.
+OF_INTERPOLATION = 4
+
 INDEX = np.dtype(np.int32)
 
 
@@ -101,7 +104,7 @@ def plans() -> Iterator[Any]:
         statistics = RowStatistics(rows, rows, 2 * lanes * rows, 2.0 * lanes, 0.0, 2 * lanes, 0.0)
         yield SimpleNamespace(kernel="subwarp", state=None, statistics=statistics)
     for code in (packed.ABSOLUTE, packed.NEAR, packed.PATTERN):
-        for width in (0, *WIDTHS) if code == packed.PATTERN else (0,):
+        for width in (0, *WIDTHS) if code == packed.PATTERN else (0, OF_INTERPOLATION):
             yield SimpleNamespace(kernel="sell", state=Layout(code, width), statistics=None)
 
 
