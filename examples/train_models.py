@@ -178,14 +178,12 @@ class Transformer(nn.Module):
 
 
 def transformer(steps: int) -> dict[str, tuple[Losses, float]]:
-    position = torch.arange(LENGTH)
-    distance = position[:, None] - position
-    document = position // 24  # three documents in one sequence
-    mask = (distance >= 0) & (distance < WINDOW) & (document[:, None] == document)
+    documents = wl.masks.documents([24, 24, LENGTH - 48])  # three in one sequence
+    mask = wl.masks.sliding_window(LENGTH, WINDOW) & documents
     x = torch.randn(4, LENGTH, WIDTH).double()
     y = x.cumsum(1)[..., :CLASSES].argmax(-1).flatten()
     ours = Transformer(SparseAttention(WIDTH, HEADS, mask)).double()
-    theirs = Transformer(DenseAttention(mask)).double()
+    theirs = Transformer(DenseAttention(torch.from_numpy(mask.to_dense()) > 0)).double()
     state = {k: v for k, v in ours.state_dict().items() if k in theirs.state_dict()}
     theirs.load_state_dict(state)
     return {"torch": trained(theirs, (x,), y, steps), "wollemi": trained(ours, (x,), y, steps)}

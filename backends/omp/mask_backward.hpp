@@ -41,7 +41,6 @@ public:
         sums_(workspace<T>(4, o.n * pitch_)) {}
 
   void run() {
-    std::fill_n(sums_, o_.n * pitch_, T(0));
     const i64* const ptr = o_.pattern.ptr;
     for (i64 top = 0, bottom = 0; top < o_.m; top = bottom) {
       do
@@ -51,26 +50,36 @@ public:
       if (pitch_ > 0)
         go_by_columns(top, bottom);
     }
-    for (i64 j = 0; j < o_.n; ++j) {
-      if (o_.of_B.data)
-        this->finish(sums_ + j * pitch_, o_.k, &o_.of_B(j, 0));
-      if (o_.of_D.data)
-        this->finish(sums_ + j * pitch_ + of_B_, o_.p, &o_.of_D(j, 0));
-    }
+    for (i64 column = 0; column < o_.n; ++column)
+      if (ends_.first[column] >= ends_.last[column])
+        store(column, nullptr);
   }
 
 private:
+  // Rows or columns of so many entries together that make a turn worth its time.
+  static i64 together(i64 entries, i64 count, i64 fewest) {
+    const i64 mean = entries / std::max(count, i64(1));
+    return std::max(fewest, kFewestPartEntries / (mean + kPartRowCost));
+  }
+
+  // The gradients of a column; zeros without a sum.
+  void store(i64 column, const T* sum) const {
+    if (of_B_)
+      this->finish(sum, o_.k, &o_.of_B(column, 0));
+    if (of_D_)
+      this->finish(sum ? sum + of_B_ : nullptr, o_.p, &o_.of_D(column, 0));
+  }
+
   void go_by_rows(i64 top, i64 bottom) const {
     const i64* const ptr = o_.pattern.ptr;
-    const i64 mean = (ptr[bottom] - ptr[top]) / (bottom - top);
-    const i64 together = std::max(i64(1), kFewestPartEntries / (mean + kPartRowCost));
-    for_each_in_turn(bottom - top, together, threads_, [&](i64 at) {
+    const i64 rows = bottom - top, entries = ptr[bottom] - ptr[top];
+    for_each_in_turn(rows, together(entries, rows, 1), threads_, [&](i64 at) {
       const i64 row = top + at, begin = ptr[row], end = ptr[row + 1];
       T* const sum = workspace<T>(5, inner_ * L);
       if (begin < end) {
         const RowEntries<T> entries = this->sample(row, begin, end);
         this->derive(entries, nullptr);
-        this->store(entries, begin, kept_ + (begin - ptr[top]));
+        Base::store(entries, begin, kept_ + (begin - ptr[top]));
         if (o_.of_C.data)
           this->add_of_row(row, begin, entries, sum);
       }
@@ -83,12 +92,15 @@ private:
     const i64* const ptr = o_.pattern.ptr;
     const I* const first = o_.pattern.first;
     const i64 left = first[top];
-    const i64 right = first[bottom - 1] + ptr[bottom] - ptr[bottom - 1];
-    for_each_in_turn(right - left, kMaskColumns, threads_, [&](i64 at) {
-      const i64 column = left + at;
-      const i64 last = std::min(i64(ends_.last[column]), bottom);
+    const i64 columns = first[bottom - 1] + ptr[bottom] - ptr[bottom - 1] - left;
+    const i64 share = together(ptr[bottom] - ptr[top], columns, kMaskColumns);
+    for_each_in_turn(columns, share, threads_, [&](i64 at) {
+      const i64 column = left + at, begin = ends_.first[column], end = ends_.last[column];
+      const i64 last = std::min(end, bottom);
       T* const sum = sums_ + column * pitch_;
-      for (i64 row = std::max(i64(ends_.first[column]), top); row < last; row += kGathered) {
+      if (begin >= top)
+        std::fill_n(sum, pitch_, T(0));
+      for (i64 row = std::max(begin, top); row < last; row += kGathered) {
         const i64 count = std::min(kGathered, last - row);
         T weights[kGathered], scores[kGathered];
         for (i64 e = 0; e < count; ++e) {
@@ -102,6 +114,8 @@ private:
         if (of_D_)
           add_rows<8>(G_, Neighbours{row}, weights, count, i64(0), of_D_, sum + of_B_);
       }
+      if (begin < end && end <= bottom)
+        store(column, sum);
     });
   }
 };

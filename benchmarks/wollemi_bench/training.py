@@ -1,8 +1,8 @@
 """Attention in training, by one operation and by three: ``python -m wollemi_bench.training``.
 
 Forward and backward on tensors of PyTorch's: ``fusedmm`` with softmax beside ``sddmm``,
-``edge_softmax`` and ``spmm``, whose weights are stored. Each runs once a round, in turns. The table
-is Markdown.
+``edge_softmax`` and ``spmm``, whose weights are stored, and beside ``fusedmm`` with a mask of
+``wl.masks`` where the pattern is one. Each runs once a round, in turns. The table is Markdown.
 """
 
 from __future__ import annotations
@@ -14,16 +14,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+import wollemi as wl
+
 from .generators import rmat
 
 
 class Attention(NamedTuple):
-    """A pattern, and heads of so many columns."""
+    """A pattern, heads of so many columns, and the mask that has the pattern if there is one."""
 
     name: str
     pattern: Callable[[], sp.csr_array]
     heads: int
     columns: int
+    mask: Callable[[], Any] | None = None
+
+
+def _of_mask(name: str, mask: Callable[[], Any]) -> Attention:
+    """Return attention with a mask, four heads of 64 columns."""
+    return Attention(name, lambda: mask().to_scipy(), 4, 64, mask)
 
 
 def window(tokens: int, width: int) -> sp.csr_array:
@@ -58,9 +66,11 @@ def graph(scale: int, edges: int) -> sp.csr_array:
 
 
 CASES = (
-    Attention("window 128 of 2048", lambda: window(2048, 128), 4, 64),
-    Attention("window 64 of 8192", lambda: window(8192, 64), 4, 64),
-    Attention("window 256 of 4096", lambda: window(4096, 256), 4, 64),
+    _of_mask("window 128 of 2048", lambda: wl.masks.sliding_window(2048, 128)),
+    _of_mask("window 64 of 8192", lambda: wl.masks.sliding_window(8192, 64)),
+    _of_mask("window 256 of 4096", lambda: wl.masks.sliding_window(4096, 256)),
+    _of_mask("causal, 2048", lambda: wl.masks.causal(2048)),
+    _of_mask("causal, 8 documents of 512", lambda: wl.masks.documents([512] * 8, causal=True)),
     Attention("random 5 % of 2048", lambda: random(2048, 0.05), 4, 64),
     Attention("R-MAT, 2^14 nodes, 300,000 edges", lambda: graph(14, 300_000), 4, 16),
     Attention("R-MAT, 2^16 nodes, 1,000,000 edges", lambda: graph(16, 1_000_000), 1, 64),
@@ -71,7 +81,6 @@ def _calls(case: Attention, dtype: str) -> dict[str, Callable[[], float]]:
     """Return what takes a step and returns its seconds, by name."""
     import torch
 
-    import wollemi as wl
     from wollemi.interop.torch import Pattern, fusedmm, sddmm, spmm
 
     S = case.pattern()
@@ -103,12 +112,17 @@ def _calls(case: Attention, dtype: str) -> dict[str, Callable[[], float]]:
 
         return step
 
-    return {"fusedmm": timed(one), "steps": timed(three)}
+    calls = {"fusedmm": timed(one), "steps": timed(three)}
+    if case.mask is not None:
+        mask = case.mask()
+        calls["mask"] = timed(lambda: fusedmm(mask, q, k, v, edge="softmax", alpha=alpha))
+    return calls
 
 
 def main(rounds: int = 11, dtype: str = "float32", only: str = "") -> None:
-    """Print the table: medians, and of the ratio of each round the median and the range."""
-    print("| attention | heads | fusedmm, ms | three steps, ms | ratio |\n|---|---|---:|---:|---|")
+    """Print the table: medians, and of the ratios of each round the median and the range."""
+    print("| attention | heads | fusedmm, ms | three steps, ms | ratio | a mask, ms | ratio |")
+    print("|---|---|---:|---:|---|---:|---|")
     for case in CASES:
         if only not in case.name:
             continue
@@ -119,14 +133,19 @@ def main(rounds: int = 11, dtype: str = "float32", only: str = "") -> None:
                 taken = calls[name]() * 1e3
                 if turn >= 2:  # the first ones make plans and transposes
                     times[name].append(taken)
-        ours, theirs = (np.array(times[name]) for name in ("fusedmm", "steps"))
-        ratio = theirs / ours
-        print(
-            f"| {case.name} | {case.heads} of {case.columns} | {np.median(ours):.1f} "
-            f"| {np.median(theirs):.1f} | {np.median(ratio):.2f} "
-            f"({ratio.min():.2f} to {ratio.max():.2f}) |",
-            flush=True,
-        )
+        ours = np.array(times["fusedmm"])
+        cells = [case.name, f"{case.heads} of {case.columns}", f"{np.median(ours):.1f}"]
+        for name in ("steps", "mask"):
+            others = np.array(times.get(name, []))
+            cells += _compared(others, ours) if others.size else ["", ""]
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def _compared(times: Any, ours: Any) -> list[str]:
+    """Return the median of times, and their ratio to those of ``fusedmm``."""
+    ratio = times / ours
+    spread = f"{np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
+    return [f"{np.median(times):.1f}", spread]
 
 
 if __name__ == "__main__":

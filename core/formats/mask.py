@@ -91,6 +91,17 @@ class Mask(Assembled):
         self._take(where, shape, asked_dtype(dtype, stored_dtype), begin, end)
         self._follows = homeless(executor, first)
 
+    if not TYPE_CHECKING:  # which would take every name for one that there is
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of what matrices have, and work on entries with, where to find it."""
+            from .csr import Csr
+
+            message = f"'Mask' object has no attribute {name!r}"
+            if name in Csr.arrays or (not name.startswith("_") and hasattr(Csr, name)):
+                message += f"; it works on entries, which A.tocsr().{name} has"
+            raise AttributeError(message, name=name, obj=self)
+
     def _take(
         self,
         where: Executor,

@@ -54,11 +54,15 @@ def modules() -> dict[str, Any]:
             nn.SparseAttention(8, 2, causal).double(),
             (torch.randn(2, 6, 8).double(),),
         ),
+        "mask": (
+            nn.SparseAttention(8, 2, wl.masks.causal(6)).double(),
+            (torch.randn(2, 6, 8).double(),),
+        ),
     }
 
 
 @pytest.mark.parametrize(
-    "name", ["SparseLinear", "GraphConv", "GraphAttention", "dot", "SparseAttention"]
+    "name", ["SparseLinear", "GraphConv", "GraphAttention", "dot", "SparseAttention", "mask"]
 )
 def test_modules_are_stored_copied_and_trained(name: str) -> None:
     module, operands = modules()[name]
@@ -173,6 +177,19 @@ def test_attention_with_a_mask() -> None:
     )
     want = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     close(layer(x), layer.project_out(want.transpose(1, 2).flatten(2)))
+
+
+def test_attention_with_a_mask_of_intervals() -> None:
+    mask = wl.masks.sliding_window(6, 3) & wl.masks.documents([4, 2])
+    layer, x = nn.SparseAttention(8, 2, mask).double(), torch.randn(3, 6, 8).double()
+    listed = nn.SparseAttention(8, 2, mask.tocsr()).double()
+    assert layer.nnz == listed.nnz == mask.nnz
+    assert {"first", "last"} <= set(layer.state_dict())
+    listed.load_state_dict({**listed.state_dict(), **dict(layer.named_parameters())})
+    close(layer(x), listed(x))
+    other = nn.SparseAttention(8, 2, wl.masks.causal(6)).double()
+    other.load_state_dict(layer.state_dict())  # the mask, too
+    close(other(x), layer(x))
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import InvalidArgument, ShapeMismatch
-from . import operators
+from ...formats.mask import Mask
+from . import masks, operators
 from .functions import fusedmm
 from .graphs import edge_softmax, gsddmm, gspmm
 from .layouts import sparse_of
@@ -277,19 +278,36 @@ class SparseAttention(_OfPattern):
     embed_dim : int
         Features of a position; a multiple of ``heads``.
     heads : int
-    pattern : wollemi.Csr, Pattern, tensor (sparse or a dense mask), shape (length, length)
-        Row ``i`` has the positions that position ``i`` attends to.
+    pattern : wollemi.Csr, Pattern, tensor (sparse or a dense mask), or mask, shape (length, length)
+        Row ``i`` has the positions that position ``i`` attends to. Of a mask of
+        :mod:`wollemi.masks` the buffers are its ends, ``first`` and ``last``.
     bias : bool
         Of the projections.
     """
 
+    first: Tensor
+    last: Tensor
+
     def __init__(self, embed_dim: int, heads: int, pattern: Any, *, bias: bool = True) -> None:
-        super().__init__(pattern)
+        if isinstance(pattern, Mask):
+            nn.Module.__init__(self)
+            self.shape = pattern.shape
+            ends = masks.mask_tensors(pattern.to("omp"), torch.device("cpu"))
+            for name, end in zip(("first", "last"), ends, strict=True):
+                self.register_buffer(name, end.clone())
+        else:
+            super().__init__(pattern)
+        self._is_mask = isinstance(pattern, Mask)
         if embed_dim % heads:
             raise InvalidArgument(f"embed_dim: expected a multiple of {heads}, got {embed_dim}")
         self.heads = heads
         self.project_in = nn.Linear(embed_dim, 3 * embed_dim, bias=bias)
         self.project_out = nn.Linear(embed_dim, embed_dim, bias=bias)
+
+    @property
+    def nnz(self) -> int:
+        """How many pairs of positions meet."""
+        return int((self.last.long() - self.first).sum()) if self._is_mask else super().nnz
 
     def forward(self, x: Tensor) -> Tensor:
         """Return as many features for each position of ``x``, shape (..., length, embed_dim)."""
@@ -297,5 +315,9 @@ class SparseAttention(_OfPattern):
             part.unflatten(-1, (self.heads, -1)).transpose(-2, -3)
             for part in self.project_in(x).chunk(3, -1)
         )
-        made = fusedmm(self.pattern, q, k, v, edge="softmax", alpha=q.shape[-1] ** -0.5)
+        alpha = q.shape[-1] ** -0.5
+        if self._is_mask:
+            made = masks.fusedmm(self.first, self.last, q, k, v, "softmax", alpha, "auto")
+        else:
+            made = fusedmm(self.pattern, q, k, v, edge="softmax", alpha=alpha)
         return self.project_out(made.transpose(-2, -3).flatten(-2))

@@ -171,6 +171,13 @@ def test_what_is_wrong_is_said(make: Any, error: type[Exception], message: str) 
         make()
 
 
+@pytest.mark.parametrize("name", ["indices", "sum", "permute"])
+def test_what_works_on_entries_is_with_the_matrix(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"A\.tocsr\(\)\.{name}"):
+        getattr(causal(3), name)
+    assert not hasattr(causal(3), "nothing")
+
+
 def test_others_may_not_be_intersected() -> None:
     with pytest.raises(TypeError):
         causal(3) & np.ones((3, 3))
