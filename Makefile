@@ -172,7 +172,7 @@ runtime_text := find unified simt cpu gpu cuda dpcpp -name '*.[ch]pp' -o -name '
 # pip unpacks an sdist into a folder of another name each time; a fixed one keeps what was compiled.
 SDIST := $(BUILD)/sdist
 # A wheel is for every processor, whatever the one here is, and carries kernels that NVRTC compiles here, which
-# takes some twenty minutes on two cores the first time: WHEEL_KERNELS= leaves them out.
+# takes some fifteen minutes on two cores the first time: WHEEL_KERNELS= leaves them out.
 WHEEL_LEVELS ?= all
 WHEEL_KERNELS ?= sm_80;sm_90;sm_100
 wheel: $(STAMPS)/build $(if $(WHEEL_KERNELS),$(STAMPS)/kernels)
