@@ -1,4 +1,6 @@
 // The entries of the operations on structure; they return new arrays.
+#include <optional>
+
 #include "merged_rows.hpp"
 #include "structure.hpp"
 
@@ -10,11 +12,14 @@ namespace {
 template <class T, class I, class Terms>
 Object summed(const Call& call, const Terms& terms) {
   const NewArray<I> indptr(terms.m + 1);
-  RowSums<T, I, Terms> sums(terms, call.context().threads());
-  const i64 nnz = call.compute([&](int) { return sums.count(indptr.data); });
+  std::optional<RowSums<T, I, Terms>> sums;
+  const i64 nnz = call.compute([&](int threads) {
+    sums.emplace(terms, threads);
+    return sums->count(indptr.data);
+  });
   const NewArray<I> indices(nnz);
   const NewArray<T> data(nnz);
-  call.compute([&](int) { sums.fill(indptr.data, indices.data, data.data); });
+  call.compute([&](int) { sums->fill(indptr.data, indices.data, data.data); });
   return tuple_of(indptr, indices, data);
 }
 

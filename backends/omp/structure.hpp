@@ -114,9 +114,9 @@ struct ProductTerms {
 template <class T, class I>
 void product_values(const ProductTerms<T, I>& terms, const CsrArrays<T, I>& C, T* data,
                     int threads) {
-  i64 work = 0;
-  for (i64 row = 0; row < terms.m; ++row)
-    work += terms.work(row) + 1;
+  const Huge<i64> counted(terms.m + 1);
+  terms_before(terms, threads, counted.data());
+  const i64 work = counted.data()[terms.m];
   const int parts = work < kSerialElements ? 1 : threads;
   const std::vector<I> bounds = balanced_rows(C.indptr, static_cast<I>(C.m), parts);
   const i64 piece = rows_of_a_piece(terms.m, work);

@@ -4,6 +4,7 @@
 #include "aggregates.hpp"
 #include "balanced.hpp"
 #include "coarsen_rows.hpp"
+#include "largest.hpp"
 
 namespace wl {
 
@@ -364,79 +365,6 @@ struct coarsen_weights {
     return {};
   }
   WL_DEVICE void finish(i64, sum) const {}
-};
-
-template <class T, class I>
-struct coarsen_count_largest {
-  const I *begin, *end;
-  const T* values;
-  i64 width;
-  I* lengths;
-  i64* total;
-  using sum = i64;
-  using column_state = taking_part;
-
-  WL_DEVICE column_state column(i64) const { return {true}; }
-  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    const i64 length = end[i] - begin[i];
-    return lengths[i] = I(length < width ? length : width);
-  }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
-};
-
-template <class T, class I>
-struct coarsen_largest {
-  const I *begin, *end, *indices;
-  const T* values;
-  i64 width;
-  const I* target;
-  I* new_indices;
-  T* new_values;
-  using sum = none;
-  using column_state = taking_part;
-
-  WL_DEVICE column_state column(i64) const { return {true}; }
-  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    const I first = begin[i], beyond = end[i];
-    T factor(1);
-    // The last entry that is kept, by size, then by place; all come before it at first.
-    real_t<T> least(-1);
-    I last = beyond;
-    if (beyond - first > width) {
-      for (i64 round = 0; round < width; ++round) {
-        real_t<T> best(-1);
-        I at = beyond;
-        for (I e = first; e < beyond; ++e) {
-          const real_t<T> s = size_of(values[e]);
-          if ((round == 0 || s < least || (s == least && e > last)) && s > best)
-            best = s, at = e;
-        }
-        least = best, last = at;
-      }
-      T whole(0), part(0);
-      for (I e = first; e < beyond; ++e) {
-        whole += values[e];
-        if (is_kept(e, least, last))
-          part += values[e];
-      }
-      if (size_of(part) > real_t<T>(1e-3) * size_of(whole))
-        factor = whole / part;
-    }
-    I to = target[i];
-    for (I e = first; e < beyond; ++e)
-      if (is_kept(e, least, last)) {
-        new_indices[to] = indices[e];
-        new_values[to++] = values[e] * factor;
-      }
-    return {};
-  }
-  WL_DEVICE void finish(i64, sum) const {}
-
-private:
-  WL_DEVICE bool is_kept(I e, real_t<T> least, I last) const {
-    const real_t<T> s = size_of(values[e]);
-    return s > least || (s == least && e <= last);
-  }
 };
 
 } // namespace wl
