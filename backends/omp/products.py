@@ -14,7 +14,7 @@ import numpy as np
 from ...core.algorithm import Algorithm, Facts, Unsuited, multiply
 from ...core.dtypes import is_narrow
 from ...core.executor import Array, Executor
-from ...core.operation import KernelTable
+from ...core.operation import KernelTable, Operation
 from ...core.operations import products as operations
 from ...core.store import Key
 from . import panels
@@ -245,3 +245,16 @@ def register(kernel: KernelTable) -> None:
     @kernel(operations.csr_fusedmm)
     def csr_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:
         multiply(executor, "fusedmm", A, *arguments)
+
+    def rowwise(operation: Operation) -> None:
+        entry = operation.name.removeprefix("csr.")
+
+        @kernel(operation)
+        def run(executor: Executor, A: Any, *arrays: Array) -> None:
+            partition = _partition_of(executor, A, "even")
+            getattr(native(), entry)(executor, A, *map(numbers, arrays), partition)
+
+    rowwise(operations.csr_softmax)
+    rowwise(operations.csr_softmax_backward)
+    rowwise(operations.csr_spmm_max)
+    rowwise(operations.csr_spmm_where_equal)

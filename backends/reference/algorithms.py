@@ -9,7 +9,16 @@ from ...core.algorithm import Algorithm, AlgorithmTable, Facts, Plan, facts_of, 
 from ...core.executor import Executor
 from ...core.operations import matrix, products
 from .matrix import csr_spmv
-from .products import fusedmm, fusedmm_backward, sddmm, spmm
+from .products import (
+    fusedmm,
+    fusedmm_backward,
+    sddmm,
+    softmax,
+    softmax_backward,
+    spmm,
+    spmm_max,
+    spmm_where_equal,
+)
 from .table import kernel
 
 
@@ -69,3 +78,7 @@ def csr_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:
 
 
 kernel(products.csr_fusedmm_backward)(fusedmm_backward)
+kernel(products.csr_softmax)(softmax)
+kernel(products.csr_softmax_backward)(softmax_backward)
+kernel(products.csr_spmm_max)(spmm_max)
+kernel(products.csr_spmm_where_equal)(spmm_where_equal)

@@ -154,3 +154,36 @@ def fusedmm_backward(
             of_B[b] = column_sums(of_dots[:, None] * wide(C[b])[row])
         if of_D is not None:
             of_D[b] = column_sums(f[:, None] * wide(G[b])[row])
+
+
+def softmax(executor: Executor, A: Any, S: Array) -> None:
+    """Make weights of the scores of each row."""
+    row = majors(A.indptr)
+    for b in range(S.shape[0]):
+        S[b] = weights("softmax", A.shape[0], row, wide(S[b]))
+
+
+def softmax_backward(executor: Executor, A: Any, P: Array, G: Array) -> None:
+    """Make gradients of scores of those of weights."""
+    row = majors(A.indptr)
+    for b in range(G.shape[0]):
+        G[b] = derivative("softmax", A.shape[0], row, wide(P[b]), wide(G[b]))
+
+
+def spmm_max(executor: Executor, A: Any, B: Array, C: Array) -> None:
+    """Take the largest of the rows of B that a row of A names; NaN is larger than all."""
+    row = majors(A.indptr)
+    empty = np.diff(A.indptr) == 0
+    for b in range(C.shape[0]):
+        found = np.full(C[b].shape, -np.inf, wide(C[b]).dtype)
+        np.maximum.at(found, row, wide(B[b])[A.indices])
+        found[empty] = 0
+        C[b] = found
+
+
+def spmm_where_equal(executor: Executor, A: Any, X: Array, Y: Array, G: Array, Z: Array) -> None:
+    """Add up what is beside the numbers that are those of the row."""
+    row = majors(A.indptr)
+    for b in range(Z.shape[0]):
+        equal = wide(X[b])[row] == wide(Y[b])[A.indices]
+        Z[b] = row_sums(A.shape[0], row, np.where(equal, wide(G[b])[A.indices], 0))

@@ -1,71 +1,132 @@
 // What lies between the two products, applied to samples where they are stored.
 #pragma once
 #include "fusedmm.hpp"
+#include "row_groups.hpp"
 
 namespace wl {
 
-// A wave has a row. Softmax goes over it three times: for the largest, for the sum of powers, and
-// to divide by that.
-template <int EDGE, class T, class I>
-WL_DEVICE void edge_rows(const item& it, i64 m, i64 nnz, i64 batch, const I* indptr, T* samples) {
+// Blocks of a batch that a group goes through side by side, so that their loads are under way
+// together.
+constexpr int SIDE_BY_SIDE = 4;
+
+// Samples of a row in `count` blocks of a batch, nnz apart.
+template <class T, class At = T*>
+struct samples_of_row {
   using S = held_t<T>;
-  constexpr int waves = WL_BLOCK / WL_WARP;
-  const int lane = lane_of(it);
-  for (i64 u = it.block() * waves + wave_of(it); u < m * batch; u += it.blocks() * waves) {
-    const unit_of unit(u, m, 1);
-    T* const of_block = samples + unit.b * nnz;
-    const i64 begin = indptr[unit.i] + lane, end = indptr[unit.i + 1];
-    if constexpr (EDGE == SIGMOID) {
-      for (i64 e = begin; e < end; e += WL_WARP)
-        of_block[e] = narrowed<T>::of(sigmoid(widen(of_block[e])));
-    } else if constexpr (EDGE == SOFTMAX) {
-      S largest = lowest<S>(), powers{};
-      for (i64 e = begin; e < end; e += WL_WARP) {
-        const S s = widen(of_block[e]);
-        largest = s > largest ? s : largest;
-      }
-      for (int d = 1; d < WL_WARP; d *= 2) {
-        const S other = shuffle_xor(it, largest, d);
-        largest = other > largest ? other : largest;
-      }
-      for (i64 e = begin; e < end; e += WL_WARP) {
-        const S power = power_from(S(widen(of_block[e])), largest);
-        powers += power;
-        of_block[e] = narrowed<T>::of(power);
-      }
-      const S share = S(1) / sum_of_lanes<WL_WARP>(it, powers);
-      for (i64 e = begin; e < end; e += WL_WARP)
-        of_block[e] = narrowed<T>::of(widen(of_block[e]) * share);
-    }
+  At at;
+  i64 nnz, begin, end;
+  int count;
+
+  WL_DEVICE S read(int n, i64 e, S otherwise) const {
+    return n < count && e < end ? S(widen(at[n * nnz + e])) : otherwise;
   }
+  WL_DEVICE void write(int n, i64 e, S value) const {
+    if (n < count && e < end)
+      at[n * nnz + e] = narrowed<T>::of(value);
+  }
+};
+
+// Softmax. Samples of a row that is not longer than the group stay in registers; of a longer one
+// they are read for the largest, for the sum of powers, and to divide by that.
+template <class Group, class T>
+WL_DEVICE void softmax_of_row(const Group& group, const samples_of_row<T>& row) {
+  using S = held_t<T>;
+  constexpr int N = SIDE_BY_SIDE;
+  S largest[N], powers[N] = {}, mine[N];
+#pragma unroll
+  for (int n = 0; n < N; ++n)
+    largest[n] = mine[n] = row.read(n, row.begin + group.rank(), lowest<S>());
+  for (i64 e = row.begin + group.rank() + group.size; e < row.end; e += group.size)
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      const S s = row.read(n, e, lowest<S>());
+      largest[n] = s > largest[n] ? s : largest[n];
+    }
+  group.reduce(largest, larger<S>());
+#pragma unroll
+  for (int n = 0; n < N; ++n) {
+    mine[n] = row.begin + group.rank() < row.end ? power_from(mine[n], largest[n]) : S{};
+    powers[n] = mine[n];
+  }
+  for (i64 e = row.begin + group.rank() + group.size; e < row.end; e += group.size)
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+      powers[n] += power_from(row.read(n, e, lowest<S>()), largest[n]);
+  group.reduce(powers, adding<S>());
+#pragma unroll
+  for (int n = 0; n < N; ++n)
+    row.write(n, row.begin + group.rank(), mine[n] / powers[n]);
+  for (i64 e = row.begin + group.rank() + group.size; e < row.end; e += group.size)
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+      row.write(n, e, power_from(row.read(n, e, lowest<S>()), largest[n]) / powers[n]);
 }
 
-// Gradients of weights to those of scores, where they are stored; a wave has a row.
+// Applies an edge function to samples.
+template <int EDGE, class T>
+struct edge_of_rows {
+  i64 nnz, batch;
+  T* samples;
+
+  template <class Group>
+  WL_DEVICE void operator()(const Group& group, i64, i64 part, i64 begin, i64 end) const {
+    using S = held_t<T>;
+    constexpr int N = SIDE_BY_SIDE;
+    const i64 left = batch - part * N;
+    const samples_of_row<T> row{samples + part * N * nnz, nnz, begin, end,
+                                left < N ? int(left) : N};
+    if constexpr (EDGE == SOFTMAX) {
+      softmax_of_row(group, row);
+    } else if constexpr (EDGE == SIGMOID) {
+      for (i64 e = begin + group.rank(); e < end; e += group.size)
+#pragma unroll
+        for (int n = 0; n < N; ++n)
+          row.write(n, e, sigmoid(row.read(n, e, S{})));
+    }
+  }
+};
+template <int EDGE, class T, class I>
+WL_DEVICE void edge_rows(const item& it, i64 m, i64 nnz, i64 batch, const I* indptr, T* samples) {
+  for_each_row<8 * WL_WARP>(it, m, (batch + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, indptr,
+                            edge_of_rows<EDGE, T>{nnz, batch, samples});
+}
+
+// Gradients of weights to those of scores, where they are stored.
+template <int EDGE, class T>
+struct edge_gradients_of_rows {
+  i64 nnz, batch;
+  const T* weights;
+  T* gradients;
+
+  template <class Group>
+  WL_DEVICE void operator()(const Group& group, i64, i64 part, i64 begin, i64 end) const {
+    using S = held_t<T>;
+    constexpr int N = SIDE_BY_SIDE;
+    const i64 left = batch - part * N, at = part * N * nnz;
+    const int count = left < N ? int(left) : N;
+    const samples_of_row<T, const T*> of_weights{weights + at, nnz, begin, end, count};
+    const samples_of_row<T> row{gradients + at, nnz, begin, end, count};
+    S mean[N] = {};
+    if constexpr (EDGE == SOFTMAX) {
+      for (i64 e = begin + group.rank(); e < end; e += group.size)
+#pragma unroll
+        for (int n = 0; n < N; ++n)
+          mean[n] += of_weights.read(n, e, S{}) * row.read(n, e, S{});
+      group.reduce(mean, adding<S>());
+    }
+    for (i64 e = begin + group.rank(); e < end; e += group.size)
+#pragma unroll
+      for (int n = 0; n < N; ++n) {
+        const S weight = of_weights.read(n, e, S{}), g = row.read(n, e, S{});
+        row.write(n, e, (g - mean[n]) * (EDGE == SIGMOID ? weight * (S(1) - weight) : weight));
+      }
+  }
+};
 template <int EDGE, class T, class I>
 WL_DEVICE void edge_gradients(const item& it, i64 m, i64 nnz, i64 batch, const I* indptr,
                               const T* weights, T* gradients) {
-  using S = held_t<T>;
-  constexpr int waves = WL_BLOCK / WL_WARP;
-  const int lane = lane_of(it);
-  for (i64 u = it.block() * waves + wave_of(it); u < m * batch; u += it.blocks() * waves) {
-    const unit_of unit(u, m, 1);
-    const T* const of_weights = weights + unit.b * nnz;
-    T* const of_block = gradients + unit.b * nnz;
-    const i64 begin = indptr[unit.i] + lane, end = indptr[unit.i + 1];
-    if constexpr (EDGE == SIGMOID) {
-      for (i64 e = begin; e < end; e += WL_WARP) {
-        const S weight = widen(of_weights[e]);
-        of_block[e] = narrowed<T>::of(widen(of_block[e]) * weight * (S(1) - weight));
-      }
-    } else if constexpr (EDGE == SOFTMAX) {
-      S mean{};
-      for (i64 e = begin; e < end; e += WL_WARP)
-        mean += S(widen(of_weights[e])) * S(widen(of_block[e]));
-      mean = sum_of_lanes<WL_WARP>(it, mean);
-      for (i64 e = begin; e < end; e += WL_WARP)
-        of_block[e] = narrowed<T>::of(widen(of_weights[e]) * (widen(of_block[e]) - mean));
-    }
-  }
+  for_each_row<8 * WL_WARP>(it, m, (batch + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, indptr,
+                            edge_gradients_of_rows<EDGE, T>{nnz, batch, weights, gradients});
 }
 
 } // namespace wl

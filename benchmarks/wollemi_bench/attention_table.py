@@ -106,7 +106,7 @@ def _contenders(case: Attention, S: Any, operands: list[Any]) -> dict[str, Calla
     return found
 
 
-def _timed(call: Callable[[], None], *, eager: bool) -> Callable[[], float]:
+def timed(call: Callable[[], Any], *, eager: bool) -> Callable[[], float]:
     """Return what runs some calls and returns the microseconds of one."""
     import torch
 
@@ -180,7 +180,7 @@ def _row(case: Attention, rounds: int, dtype: str, *, eager: bool) -> str:
             forward()
 
     measured = {
-        (name, which): _timed(partial(how, forward), eager=eager)
+        (name, which): timed(partial(how, forward), eager=eager)
         for name, forward in contenders.items()
         for which, how in enumerate((without, backward))
     }

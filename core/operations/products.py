@@ -60,6 +60,23 @@ def _backward_cost(
     return Cost(moved, 2 * A.nnz * C.shape[0] * (3 * C.shape[2] + 2 * D.shape[2]))
 
 
+def _softmax_cost(A: Any, S: Any) -> Cost:
+    return Cost(int(A.indptr.nbytes) + 2 * S.nbytes, 4 * S.size)
+
+
+def _softmax_backward_cost(A: Any, P: Any, G: Any) -> Cost:
+    return Cost(int(A.indptr.nbytes) + 3 * G.nbytes, 4 * G.size)
+
+
+def _max_cost(A: Any, B: Any, C: Any) -> Cost:
+    return Cost(_pattern_bytes(A) + B.nbytes + C.nbytes, A.nnz * B.shape[0] * B.shape[2])
+
+
+def _equal_cost(A: Any, X: Any, Y: Any, G: Any, Z: Any) -> Cost:
+    moved = _pattern_bytes(A) + sum(x.nbytes for x in (X, Y, G, Z))
+    return Cost(moved, 2 * A.nnz * G.shape[0] * G.shape[2])
+
+
 csr_spmm = declare(
     "csr.spmm",
     "A: in Csr[m,n], values: in T[b,nnz], B: in T[b,n,k], C: inout T[b,m,k], alpha: T, beta: T, "
@@ -97,5 +114,38 @@ csr_fusedmm_backward = declare(
     "of_X is the gradient of <G, E>, E of csr.fusedmm, for X = values, C, B, D; what is None is "
     "not computed, and values may be None for 1",
     cost=_backward_cost,
+    dtypes=REAL,
+)
+
+csr_softmax = declare(
+    "csr.softmax",
+    "A: in Csr[m,n], S: inout T[b,nnz]",
+    "S becomes its softmax over the entries of each row of A",
+    cost=_softmax_cost,
+    dtypes=REAL,
+)
+
+csr_softmax_backward = declare(
+    "csr.softmax_backward",
+    "A: in Csr[m,n], P: in T[b,nnz], G: inout T[b,nnz]",
+    "G becomes P (G - the sum of P G over the entries of the row): the gradient of csr.softmax, "
+    "whose result is P",
+    cost=_softmax_backward_cost,
+    dtypes=REAL,
+)
+
+csr_spmm_max = declare(
+    "csr.spmm_max",
+    "A: in Csr[m,n], B: in T[b,n,k], C: out T[b,m,k]",
+    "C_i = the largest B_j over the entries j of row i, element by element; 0 where there are none",
+    cost=_max_cost,
+    dtypes=REAL,
+)
+
+csr_spmm_where_equal = declare(
+    "csr.spmm_where_equal",
+    "A: in Csr[m,n], X: in T[b,m,k], Y: in T[b,n,k], G: in T[b,n,k], Z: out T[b,m,k]",
+    "Z_i = the sum of G_j over the entries j of row i, of those elements whose Y_j is X_i",
+    cost=_equal_cost,
     dtypes=REAL,
 )

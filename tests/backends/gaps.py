@@ -20,6 +20,10 @@ KNOWN_GAPS: dict[str, dict[str, str]] = {
     "hip": _ON_HOSTS,
     "dpcpp": {
         **_ON_HOSTS,
+        **dict.fromkeys(
+            ("csr.softmax", "csr.softmax_backward", "csr.spmm_max", "csr.spmm_where_equal"),
+            "they serve tensors of PyTorch, none of which live there",
+        ),
         "csr.fusedmm_backward": "its gradients are those of csr.sddmm and csr.spmm there",
         "mask.fusedmm_backward": "gradients are asked for by PyTorch, whose tensors are elsewhere",
     },

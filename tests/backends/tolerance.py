@@ -21,7 +21,10 @@ from .calls import REFERENCE, Call
 
 UNITS = 10
 # Take a matrix, and put a function between its sums.
-NOT_LINEAR = {"csr.fusedmm", "csr.fusedmm_backward", "mask.fusedmm", "mask.fusedmm_backward"}
+NOT_LINEAR = {
+    *("csr.fusedmm", "csr.fusedmm_backward", "mask.fusedmm", "mask.fusedmm_backward"),
+    *("csr.softmax", "csr.softmax_backward"),
+}
 # Subtract numbers that may be equal whatever the inputs are: those of two entries in one place.
 SUBTRACT_EQUALS = {"csr.fusedmm_backward", "mask.fusedmm_backward"}
 # Take the arrays of a matrix instead, and add up its values.

@@ -14,7 +14,8 @@ from ....core.executor import Array
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter
-from ...gpu.products.gradients import FusedAlgorithm, by_edges
+from ...gpu.products.gradients import FusedAlgorithm
+from ...gpu.products.rowwise import by_edges
 from .sddmm_tile import Tile, TileMma, sorted_rows
 
 #: Density from which two steps are faster though one pass would load rows once, ``D`` being ``B``,

@@ -29,6 +29,7 @@ from .rows import (
     SpmmRowSegments,
     SpmmRowSplit,
 )
+from .rowwise import by_columns, by_edges
 from .sddmm_flat import Flat
 from .sddmm_named import Entry, SmL2
 from .spmm_kernels import EntriesInTurn, EntriesReduced, RowsInTurn, RowsReduced, RowTeam
@@ -137,6 +138,30 @@ def csr_fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None
         algorithm.gradients(on, A, plan.state, *arguments)
 
     again(executor, plan, arrays, (alpha, edge, "gradients"), compute, repeats=repeats)
+
+
+@kernel(operations.csr_softmax)
+def csr_softmax(executor: GpuExecutor, A: Any, S: Array) -> None:
+    """Make weights of the scores of each row."""
+    by_edges(Adapter(executor), ml.edge_rows, A, "softmax", S)
+
+
+@kernel(operations.csr_softmax_backward)
+def csr_softmax_backward(executor: GpuExecutor, A: Any, P: Array, G: Array) -> None:
+    """Make gradients of scores of those of weights."""
+    by_edges(Adapter(executor), ml.edge_gradients, A, "softmax", P, G)
+
+
+@kernel(operations.csr_spmm_max)
+def csr_spmm_max(executor: GpuExecutor, A: Any, B: Array, C: Array) -> None:
+    """Take the largest of the rows that a row names."""
+    by_columns(Adapter(executor), ml.csr_spmm_max, A, B, C)
+
+
+@kernel(operations.csr_spmm_where_equal)
+def csr_spmm_where_equal(executor: GpuExecutor, A: Any, *operands: Array) -> None:
+    """Add up what is beside the numbers that are those of the row."""
+    by_columns(Adapter(executor), ml.csr_spmm_where_equal, A, *operands)
 
 
 def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> None:

@@ -94,6 +94,22 @@ edge_gradients = SimtKernel(
     variants=(),
 )
 
+_BY_ROWS = "m: i64, k: i64, batch: i64, indptr: in I[l], indices: in I[z]"
+csr_spmm_max = SimtKernel(
+    "csr_spmm_max",
+    "spmm_max.hpp",
+    f"{_BY_ROWS}, {operand('B')}, {operand('C', 'out')}",
+    "{L}, {V}, {E}, {WHOLE}, {T}, {I}",
+    variants=(),
+)
+csr_spmm_where_equal = SimtKernel(
+    "csr_spmm_where_equal",
+    "spmm_max.hpp",
+    f"{_BY_ROWS}, {operand('X')}, {operand('Y')}, {operand('G')}, {operand('Z', 'out')}",
+    "{L}, {V}, {E}, {WHOLE}, {T}, {I}",
+    variants=(),
+)
+
 #: Edge functions as the kernels' text numbers them.
 EDGES = {"identity": 0, "sigmoid": 1, "softmax": 2}
 
@@ -235,6 +251,10 @@ def samples(wave: int) -> Iterator[tuple[SimtKernel, dict[str, int]]]:
         yield edge_rows, {"EDGE": edge}
         yield edge_gradients, {"EDGE": edge}
     yield spmm_join, {}
+    for lanes, vectors, each, whole in ((1, 1, 1, 0), (8, 1, 0, 1), (32, 2, 0, 0)):
+        shape = {"L": lanes, "V": vectors, "E": each, "WHOLE": whole}
+        yield csr_spmm_max, shape
+        yield csr_spmm_where_equal, shape
 
 
 def sample_variants(kernel: SimtKernel, value: str, constants: dict[str, int]) -> dict[str, int]:

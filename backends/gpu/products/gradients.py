@@ -9,10 +9,10 @@ import numpy as np
 from ....core.algorithm import multiply
 from ....core.dtypes import is_narrow
 from ....core.executor import Array
-from ...unified.wrappers import SimtKernel
 from . import declarations as ml
 from .adapter import Adapter
 from .algorithm import GpuAlgorithm
+from .rowwise import by_edges
 
 
 class FusedAlgorithm(GpuAlgorithm):
@@ -37,21 +37,6 @@ class FusedAlgorithm(GpuAlgorithm):
     def launches_gradients(self, A: Any, state: Any, *arguments: Any) -> bool:
         """Return whether launches are all that :meth:`gradients` does for these arguments."""
         return False
-
-
-def by_edges(on: Adapter, kernel: SimtKernel, A: Any, edge: str, *samples: Array) -> None:
-    """Launch a kernel that goes over the stored samples of each row; the last array changes."""
-    batch, entries = samples[-1].shape
-    if edge != "identity" and batch * entries:
-        rows = A.shape[0]
-        on.launch(
-            kernel,
-            rows * batch * on.wave,
-            (rows, entries, batch, A.indptr, *samples),
-            samples[-1].dtype,
-            A.indices.dtype,
-            EDGE=ml.EDGES[edge],
-        )
 
 
 def gradients_by_steps(

@@ -22,7 +22,7 @@ def run(
     if blocks is not None:
         on.run(operation, A, *blocks, *scalars)
         return
-    with on_its_stream(on, tensors[1][0]):
+    with on_its_stream(on, next(t for t, _ in tensors if t is not None)):
         for batch in _batches(tensors):
             arrays: list[Array | None] = [
                 None if t is None else native_of(on, for_kernels(t, axes))

@@ -16,6 +16,7 @@ from ...errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...formats import Csr
 from ...products.graphs import Graph
 from . import operators
+from .extremes import spmm_max
 from .layouts import compress, sparse_of
 from .patterns import Pattern
 from .segments import segment_max, segment_softmax, segment_spread, segment_sum
@@ -59,7 +60,7 @@ def batch(graphs: list[Graph]) -> Graph:
     """
     if not graphs:
         raise InvalidArgument("graphs: expected at least one, got an empty list")
-    patterns = [_pattern(g)[0] for g in graphs]
+    patterns = [pattern_of(g)[0] for g in graphs]
     rows = columns = edges = 0
     indptr, indices, order, inverse = [patterns[0].indptr[:1]], [], [], []
     for graph, pattern in zip(graphs, patterns, strict=True):
@@ -76,7 +77,8 @@ def batch(graphs: list[Graph]) -> Graph:
 # ---- features: nodes and edges come first for users, and last for segments
 
 
-def _pattern(graph: Any) -> tuple[Pattern, Tensor | None, Tensor | None]:
+def pattern_of(graph: Any) -> tuple[Pattern, Tensor | None, Tensor | None]:
+    """Return the pattern of what stands for a graph, the order of its edges, and the inverse."""
     if isinstance(graph, Graph):
         if isinstance(graph.pattern, Csr):
             raise InvalidArgument(
@@ -86,6 +88,10 @@ def _pattern(graph: Any) -> tuple[Pattern, Tensor | None, Tensor | None]:
         return graph
     sparse = sparse_of(graph, graph.device if isinstance(graph, Tensor) else torch.device("cpu"))
     return sparse.pattern, sparse.compressed.order, sparse.compressed.inverse
+
+
+def _places(pattern: Pattern) -> tuple[Tensor, Tensor]:
+    return pattern.indptr, pattern.indices
 
 
 def _check(what: str, given: Any, count: int) -> None:
@@ -122,7 +128,7 @@ def _of_entries(x: Tensor, where: str, pattern: Pattern, order: Tensor | None, n
         return x.index_select(0, pattern.indices)
     if where == "v":
         _check(name, x, pattern.shape[0])
-        return segment_spread(pattern.indptr, _last(x), pattern.nnz).movedim(-1, 0)
+        return segment_spread(*_places(pattern), _last(x), pattern.shape[1]).movedim(-1, 0)
     raise InvalidArgument(f"target: expected 'u' (sources), 'v' (targets) or 'e', got {where!r}")
 
 
@@ -150,9 +156,10 @@ def edge_softmax(graph: Any, scores: Tensor) -> Tensor:
     >>> wl.graph.edge_softmax(graph, torch.zeros(3))
     tensor([0.5000, 1.0000, 0.5000])
     """
-    pattern, order, inverse = _pattern(graph)
+    pattern, order, inverse = pattern_of(graph)
     _check("scores", scores, pattern.nnz)
-    found = segment_softmax(pattern.indptr, _last(_in_order(scores, order))).movedim(-1, 0)
+    scores = _last(_in_order(scores, order))
+    found = segment_softmax(*_places(pattern), scores, pattern.shape[1]).movedim(-1, 0)
     return _in_order(found, inverse)
 
 
@@ -186,7 +193,7 @@ def gsddmm(
     InvalidArgument, ShapeMismatch
         If there is no such operation, or features are not those of all nodes or edges.
     """
-    pattern, order, inverse = _pattern(graph)
+    pattern, order, inverse = pattern_of(graph)
     if op in ("copy_lhs", "copy_rhs"):
         x, where = (lhs_data, lhs_target) if op == "copy_lhs" else (rhs_data, rhs_target)
         return _in_order(_of_entries(x, where, pattern, order, op), inverse)
@@ -255,12 +262,14 @@ def gspmm(
         raise InvalidArgument(
             f"reduce_op: expected one of {', '.join(REDUCTIONS)}, got {reduce_op!r}"
         )
-    pattern, order, _ = _pattern(graph)
+    pattern, order, _ = pattern_of(graph)
     if op != "copy_rhs":
         _check("lhs_data", lhs_data, pattern.shape[1])
     if op != "copy_lhs":
         _check("rhs_data", rhs_data, pattern.nnz)
     if reduce_op in ("max", "min"):
+        if op == "copy_lhs":
+            return _extremes_of_sources(pattern, lhs_data, reduce_op)
         messages = _messages(pattern, order, op, lhs_data, rhs_data)
         return _extremes(pattern, messages, reduce_op)
     total = _summed(pattern, order, op, lhs_data, rhs_data)
@@ -279,9 +288,20 @@ def _messages(pattern: Pattern, order: Any, op: str, lhs: Any, rhs: Any) -> Tens
     return _BINARY[op](*_aligned(sources, _in_order(rhs, order)))
 
 
+def _extremes_of_sources(pattern: Pattern, x: Any, reduce_op: str) -> Tensor:
+    """Return the largest or smallest features of sources, without an array of messages."""
+    flat = x.reshape(x.shape[0], -1)
+    if reduce_op == "max":
+        found = spmm_max(*_places(pattern), flat)
+    else:
+        found = 0 - spmm_max(*_places(pattern), -flat)
+    return found.reshape(-1, *x.shape[1:])
+
+
 def _extremes(pattern: Pattern, messages: Tensor, reduce_op: str) -> Tensor:
     sign = 1 if reduce_op == "max" else -1
-    found = sign * segment_max(pattern.indptr, _last(sign * messages)).movedim(-1, 0)
+    of_rows = segment_max(*_places(pattern), _last(sign * messages), pattern.shape[1])
+    found = sign * of_rows.movedim(-1, 0)
     empty = pattern.indptr.diff() == 0
     return found.masked_fill(empty.reshape(-1, *(1,) * (found.dim() - 1)), 0)
 
@@ -305,7 +325,7 @@ def _summed(pattern: Pattern, order: Any, op: str, lhs: Any, rhs: Any) -> Tensor
 
 
 def _added_up(pattern: Pattern, messages: Tensor) -> Tensor:
-    return segment_sum(pattern.indptr, _last(messages)).movedim(-1, 0)
+    return segment_sum(*_places(pattern), _last(messages), pattern.shape[1]).movedim(-1, 0)
 
 
 def _weighed(pattern: Pattern, weights: Tensor, features: Tensor) -> Tensor:

@@ -36,12 +36,13 @@ class Entries:
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
+        self._places = pattern.indptr, pattern.indices
 
     @property
     def rows(self) -> Tensor:
         """The row of each entry."""
         counts = torch.arange(self.pattern.shape[0], device=self.pattern.indices.device)
-        return segment_spread(self.pattern.indptr, counts.double(), self.pattern.nnz).long()
+        return self.of_rows(counts.double()).long()
 
     @property
     def columns(self) -> Tensor:
@@ -50,7 +51,7 @@ class Entries:
 
     def of_rows(self, x: Tensor) -> Tensor:
         """Return a number of each row, shape (..., m), for each of its entries."""
-        return segment_spread(self.pattern.indptr, x, self.pattern.nnz)
+        return segment_spread(*self._places, x, self.pattern.shape[1])
 
     def of_columns(self, x: Tensor) -> Tensor:
         """Return a number of each column, shape (..., n), for each of its entries."""
@@ -58,11 +59,11 @@ class Entries:
 
     def softmax(self, s: Tensor) -> Tensor:
         """Return the softmax over the entries of each row, shape (..., nnz)."""
-        return segment_softmax(self.pattern.indptr, s)
+        return segment_softmax(*self._places, s, self.pattern.shape[1])
 
     def sum(self, s: Tensor) -> Tensor:
         """Return the sum over the entries of each row, shape (..., m)."""
-        return segment_sum(self.pattern.indptr, s)
+        return segment_sum(*self._places, s, self.pattern.shape[1])
 
 
 EdgeFunction = Callable[[Tensor, Entries], Tensor]
@@ -100,7 +101,7 @@ def weigh(
                 f"{tuple(s.shape)}, got {told}"
             )
     else:
-        p = operators.edge_weights(pattern.indptr, edge, s)
+        p = operators.edge_weights(pattern, edge, s)
     if dropout:
         p = p * kept(p, dropout, seed)
     return operators.spmm(pattern.indptr, pattern.indices, p.to(D.dtype), D, kernel)

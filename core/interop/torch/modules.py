@@ -16,9 +16,10 @@ from ...errors import InvalidArgument, ShapeMismatch
 from ...formats.mask import Mask
 from . import masks, operators
 from .functions import fusedmm
-from .graphs import edge_softmax, gsddmm, gspmm
+from .graphs import gspmm, pattern_of
 from .layouts import sparse_of
 from .patterns import Pattern
+from .segments import segment_softmax
 
 
 class _OfPattern(nn.Module):
@@ -257,13 +258,28 @@ class GraphAttention(nn.Module):
             made = fusedmm(graph.pattern, q, k, v, edge="softmax", alpha=self._width() ** -0.5)
             made = made.transpose(0, 1)
         else:
-            h = h[:, 0]
-            ends = ((h * a).sum(-1) for a in (self.of_source, self.of_target))
-            s = gsddmm(graph, "add", *ends)
-            weights = edge_softmax(graph, nn.functional.leaky_relu(s, self.negative_slope))
-            made = gspmm(graph, "mul", "sum", h, weights[..., None])
+            made = self._additive(pattern_of(graph)[0], x, h[:, 0])
         made = made.flatten(1)
         return made if self.bias is None else made + self.bias
+
+    def _additive(self, pattern: Pattern, x: Tensor, h: Tensor) -> Tensor:
+        """Return sums weighed by scores that are sums of two numbers, shape (nodes, heads, width).
+
+        Arrays of entries are in the order of the pattern. The numbers at both ends, a . W h, are
+        products with the rows a W, of which there are few. Their sums are dot products of length 2,
+        whose gradients are products of matrices.
+        """
+        of_heads = self.project.weight.unflatten(0, (self.heads, -1))
+        ends = (self.of_source, self.of_target)
+        rows = torch.cat([(a[..., None] * of_heads).sum(1) for a in ends])
+        source, target = nn.functional.linear(x, rows).T.chunk(2)
+        ones = torch.ones_like(source)
+        left, right = torch.stack([target, ones], -1), torch.stack([ones, source], -1)
+        places = pattern.indptr, pattern.indices
+        s = operators.sddmm(*places, left, right, "auto")
+        s = nn.functional.leaky_relu(s, self.negative_slope)
+        weights = segment_softmax(*places, s, pattern.shape[1])
+        return operators.spmm(*places, weights, h.transpose(0, 1), "auto").transpose(0, 1)
 
     def _width(self) -> int:
         parts = 1 if self.scores == "additive" else 3

@@ -19,7 +19,7 @@ from ...operations import products as operations
 from .blocks import run
 from .gradients import fusedmm_gradients, has_kernel
 from .memory import for_kernels
-from .patterns import matrix_of, transposed_of
+from .patterns import Pattern, matrix_of, transposed_of
 from .register import DEVICES, LIBRARY, define
 from .segments import (
     segment_max,
@@ -163,18 +163,22 @@ def _sddmm_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
     )
 
 
-def edge_weights(indptr: Tensor, edge: str, s: Tensor) -> Tensor:
+def edge_weights(pattern: Pattern, edge: str, s: Tensor) -> Tensor:
     """Return f(s) for the entries of each row."""
     if edge == "sigmoid":
         return torch.sigmoid(s)
-    return segment_softmax(indptr, s) if edge == "softmax" else s
+    if edge == "softmax":
+        return segment_softmax(pattern.indptr, pattern.indices, s, pattern.shape[1])
+    return s
 
 
-def _edge_derivative(indptr: Tensor, edge: str, p: Tensor, t: Tensor) -> Tensor:
+def _edge_derivative(pattern: Pattern, edge: str, p: Tensor, t: Tensor) -> Tensor:
     """Return the derivative of the edge function with result ``p``, applied to ``t``: symmetric."""
     if edge == "sigmoid":
         return t * p * (1 - p)
-    return softmax_derivative(indptr, p, t) if edge == "softmax" else t
+    if edge == "softmax":
+        return softmax_derivative(pattern.indptr, pattern.indices, p, t, pattern.shape[1])
+    return t
 
 
 def _widened(inputs: Any) -> list[Any]:
@@ -187,7 +191,7 @@ def _less_by_rows(indptr: Tensor, indices: Tensor, C: Tensor, B: Tensor, rows: T
     if C.is_cpu:
         # One more column fills no register, and its operands are copied into padded ones: half as
         # much again for 64 columns. A pass over the entries takes a tenth.
-        spread = segment_spread(indptr, rows[..., 0], indices.shape[0])
+        spread = segment_spread(indptr, indices, rows[..., 0], B.shape[-2])
         dots = sddmm(indptr, indices, C, B, "auto")
         return dots - spread if torch.is_grad_enabled() else dots.sub_(spread)
     left = torch.cat([C, -rows], -1)
@@ -215,10 +219,10 @@ def _attention_backward(
     over = not torch.is_grad_enabled()
     s = dots if values is None else dots * values
     # A constant: weights are the same whatever is subtracted from all scores of a row.
-    largest = segment_max(indptr, s.detach())
-    spread = segment_spread(indptr, largest, indices.shape[0])
+    largest = segment_max(*pattern, s.detach(), n)
+    spread = segment_spread(*pattern, largest, n)
     powers = s.sub_(spread).exp_() if over else torch.exp(s - spread)
-    totals = segment_sum(indptr, powers)[..., None]
+    totals = segment_sum(*pattern, powers, n)[..., None]
     totals = torch.where(totals > 0, totals, 1)  # rows without entries
     shares = gradient / totals
     d_D = spmm_transposed(*pattern, powers, shares, n, "auto") if of_D else None
@@ -253,15 +257,16 @@ def fusedmm_backward_of(
     indptr, indices, values, C, B, D, edge, alpha, _ = inputs
     _, _, of_values, of_C, of_B, of_D, *_ = needs
     pattern, n = (indptr, indices), B.shape[-2]
+    of_rows = Pattern(indptr, indices, (C.shape[-2], n))
     # What the forward pass did not keep is sampled again: s, then p = f(s).
     dots = sddmm(*pattern, C, B, "auto")
     s = alpha * dots if values is None else alpha * dots * values
-    p = edge_weights(indptr, edge, s)
+    p = edge_weights(of_rows, edge, s)
     d_D = spmm_transposed(*pattern, p, gradient, n, "auto") if of_D else None
     if not (of_values or of_C or of_B):
         return (None,) * 5 + (d_D, None, None, None)
     d_p = sddmm(*pattern, gradient, D, "auto")
-    d_s = _edge_derivative(indptr, edge, p, d_p)
+    d_s = _edge_derivative(of_rows, edge, p, d_p)
     d_values = alpha * d_s * dots if of_values else None
     d_dot = alpha * d_s if values is None else alpha * d_s * values
     d_C = spmm(*pattern, d_dot, B, "auto") if of_C else None
@@ -274,6 +279,7 @@ def fusedmm_jvp_of(inputs: Any, tangents: Any, out: Tensor) -> Any:
     indptr, indices, values, C, B, D, edge, alpha, _ = inputs
     _, _, t_values, t_C, t_B, t_D, *_ = tangents
     pattern = (indptr, indices)
+    of_rows = Pattern(indptr, indices, (C.shape[-2], B.shape[-2]))
     dots = sddmm(*pattern, C, B, "auto")
     t_dots = _sddmm_jvp((*pattern, C, B, "auto"), (None, None, t_C, t_B, None), dots)
     if values is None:
@@ -284,8 +290,8 @@ def fusedmm_jvp_of(inputs: Any, tangents: Any, out: Tensor) -> Any:
             None if t_dots is None else alpha * t_dots * values,
             None if t_values is None else alpha * dots * t_values,
         )
-    p = edge_weights(indptr, edge, s)
-    t_p = None if t_s is None else _edge_derivative(indptr, edge, p, t_s)
+    p = edge_weights(of_rows, edge, s)
+    t_p = None if t_s is None else _edge_derivative(of_rows, edge, p, t_s)
     return _sum(
         None if t_p is None else spmm(*pattern, t_p, D, "auto"),
         None if t_D is None else spmm(*pattern, p, t_D, "auto"),

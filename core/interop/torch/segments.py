@@ -1,6 +1,8 @@
 """Sums over the entries of each row, values of rows for each entry, and the softmax of rows.
 
-A segment is a row of a pattern: ``indptr[i]:indptr[i + 1]`` of the last axis.
+A segment is a row of a pattern: ``indptr[i]:indptr[i + 1]`` of the last axis. Operators take the
+whole pattern, ``indptr, indices, ..., columns``, because that is how what is prepared for it is
+found again.
 """
 
 from __future__ import annotations
@@ -11,119 +13,174 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...operations import products as operations
+from .blocks import run
+from .patterns import matrix_of
 from .register import Operator, define
 
 
-def _reduced(indptr: Tensor, x: Tensor, how: str) -> Tensor:
-    """Return a reduction of each segment, 16-bit numbers in float32."""
-    flat = _wide(x).reshape(-1, x.shape[-1]) if x.dim() != 2 else _wide(x)
-    offsets = indptr.long().expand(flat.shape[0], -1).contiguous()
-    found = torch.segment_reduce(flat.contiguous(), how, offsets=offsets, axis=1)
-    return found.reshape(*x.shape[:-1], indptr.shape[0] - 1)
-
-
-def _wide(x: Tensor) -> Tensor:
-    return x.float() if x.dtype.itemsize < 4 else x
-
-
-def _spread_kernel(indptr: Tensor, r: Tensor, entries: int) -> Tensor:
+def _spread_kernel(indptr: Tensor, indices: Tensor, r: Tensor, columns: int) -> Tensor:
     if r.device.type == "cpu":  # 25 times faster than a selection by the row of each entry
         counts = np.diff(indptr.detach().numpy())
         # NumPy has no bfloat16; only its bits are moved.
         bits = r.detach().view(torch.int16) if r.dtype is torch.bfloat16 else r.detach()
         return torch.from_numpy(np.repeat(bits.numpy(), counts, axis=-1)).view(r.dtype)
-    rows = torch.repeat_interleave(indptr.long().diff(), output_size=entries)
+    rows = torch.repeat_interleave(indptr.long().diff(), output_size=indices.shape[0])
     return r.index_select(-1, rows)
 
 
-def _sum_kernel(indptr: Tensor, x: Tensor) -> Tensor:
-    return _reduced(indptr, x, "sum").to(x.dtype)
+def _sum_kernel(indptr: Tensor, indices: Tensor, x: Tensor, columns: int) -> Tensor:
+    out = _sum_fake(indptr, indices, x, columns)[..., None]
+    ones = x.new_ones(1).expand(*x.shape[:-1], columns, 1)
+    A = matrix_of(indptr, indices, columns)
+    run(operations.csr_spmm, A, [(x, 1), (ones, 2), (out, 2)], 1.0, 0.0, "auto")
+    return out[..., 0]
 
 
-def _softmax_kernel(indptr: Tensor, s: Tensor) -> Tensor:
-    entries = s.shape[-1]
-    largest = _reduced(indptr, s, "max")
-    powers = torch.exp(_wide(s) - _spread_kernel(indptr, largest, entries))
-    sums = _spread_kernel(indptr, _reduced(indptr, powers, "sum"), entries)
-    return (powers / sums).to(s.dtype)
+def _max_kernel(indptr: Tensor, indices: Tensor, x: Tensor, columns: int) -> Tensor:
+    wide = x.float() if x.dtype.itemsize < 4 else x
+    flat = wide.reshape(-1, x.shape[-1])
+    offsets = indptr.long().expand(flat.shape[0], -1).contiguous()
+    found = torch.segment_reduce(flat.contiguous(), "max", offsets=offsets, axis=1)
+    return found.reshape(*x.shape[:-1], indptr.shape[0] - 1).to(x.dtype)
 
 
-def _sum_fake(indptr: Tensor, x: Tensor) -> Tensor:
+def _softmax_kernel(indptr: Tensor, indices: Tensor, s: Tensor, columns: int) -> Tensor:
+    out = s.clone(memory_format=torch.contiguous_format)
+    run(operations.csr_softmax, matrix_of(indptr, indices, columns), [(out, 1)])
+    return out
+
+
+def _softmax_backward_kernel(
+    indptr: Tensor, indices: Tensor, p: Tensor, g: Tensor, columns: int
+) -> Tensor:
+    out = g.clone(memory_format=torch.contiguous_format)
+    A = matrix_of(indptr, indices, columns)
+    run(operations.csr_softmax_backward, A, [(p, 1), (out, 1)])
+    return out
+
+
+def _sum_fake(indptr: Tensor, indices: Tensor, x: Tensor, columns: int) -> Tensor:
     return x.new_empty((*x.shape[:-1], indptr.shape[0] - 1))
 
 
-def _spread_fake(indptr: Tensor, r: Tensor, entries: int) -> Tensor:
-    return r.new_empty((*r.shape[:-1], entries))
+def _spread_fake(indptr: Tensor, indices: Tensor, r: Tensor, columns: int) -> Tensor:
+    return r.new_empty((*r.shape[:-1], indices.shape[0]))
+
+
+def _like(indptr: Tensor, indices: Tensor, *values: Any) -> Tensor:
+    return torch.empty_like(values[-2], memory_format=torch.contiguous_format)
 
 
 def _sum_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
-    indptr, x = inputs
-    return None, segment_spread(indptr, gradient, x.shape[-1])
+    indptr, indices, _, columns = inputs
+    return None, None, segment_spread(indptr, indices, gradient, columns), None
 
 
 def _spread_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
-    return None, segment_sum(inputs[0], gradient), None
-
-
-def softmax_derivative(indptr: Tensor, p: Tensor, t: Tensor) -> Tensor:
-    """Return the derivative of the softmax with result ``p``, applied to ``t``: symmetric."""
-    return p * (t - segment_spread(indptr, segment_sum(indptr, p * t), p.shape[-1]))
+    indptr, indices, _, columns = inputs
+    return None, None, segment_sum(indptr, indices, gradient, columns), None
 
 
 def _softmax_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
-    return None, softmax_derivative(inputs[0], out, gradient)
+    indptr, indices, _, columns = inputs
+    return None, None, softmax_derivative(indptr, indices, out, gradient, columns), None
 
 
-def _max_kernel(indptr: Tensor, x: Tensor) -> Tensor:
-    return _reduced(indptr, x, "max").to(x.dtype)
+def _derivative_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    """Return the gradients of ``p (g - <p, g>)`` of each row, for p and g."""
+    indptr, indices, p, g, columns = inputs
+    of_g = softmax_derivative(indptr, indices, p, gradient, columns) if needs[3] else None
+    of_p = _of_weights(indptr, indices, p, g, gradient, columns) if needs[2] else None
+    return None, None, of_p, of_g, None
 
 
-def _shares(indptr: Tensor, x: Tensor, largest: Tensor) -> Tensor:
+def _of_weights(
+    indptr: Tensor, indices: Tensor, p: Tensor, g: Tensor, t: Tensor, columns: int
+) -> Tensor:
+    means, sums = (
+        segment_spread(indptr, indices, segment_sum(indptr, indices, p * x, columns), columns)
+        for x in (g, t)
+    )
+    return t * (g - means) - g * sums
+
+
+def _derivative_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+    indptr, indices, p, g, columns = inputs
+    _, _, t_p, t_g, _ = tangents
+    parts = []
+    if t_g is not None:
+        parts.append(softmax_derivative(indptr, indices, p, t_g, columns))
+    if t_p is not None:
+        means, sums = (
+            segment_spread(indptr, indices, segment_sum(indptr, indices, x * g, columns), columns)
+            for x in (p, t_p)
+        )
+        parts.append(t_p * (g - means) - p * sums)
+    return sum(parts[1:], start=parts[0]) if parts else None
+
+
+def _shares(indptr: Tensor, indices: Tensor, x: Tensor, largest: Tensor, columns: int) -> Tensor:
     """Return how much of its segment's maximum each number is: equal ones share it."""
-    entries = x.shape[-1]
-    equal = (x == segment_spread(indptr, largest, entries)).to(x.dtype)
-    return equal / segment_spread(indptr, segment_sum(indptr, equal), entries).clamp(min=1)
+    pattern = indptr, indices
+    equal = (x == segment_spread(*pattern, largest, columns)).to(x.dtype)
+    sums = segment_sum(*pattern, equal, columns)
+    return equal / segment_spread(*pattern, sums, columns).clamp(min=1)
 
 
 def _max_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
-    indptr, x = inputs
-    return None, _shares(indptr, x, out) * segment_spread(indptr, gradient, x.shape[-1])
+    indptr, indices, x, columns = inputs
+    spread = segment_spread(indptr, indices, gradient, columns)
+    return None, None, _shares(indptr, indices, x, out, columns) * spread, None
 
 
 def _max_jvp(inputs: Any, tangents: Any, out: Tensor) -> Tensor:
-    indptr, x = inputs
-    return segment_sum(indptr, _shares(indptr, x, out) * tangents[1])
+    indptr, indices, x, columns = inputs
+    shares = _shares(indptr, indices, x, out, columns)
+    return segment_sum(indptr, indices, shares * tangents[2], columns)
 
+
+_PATTERN = "Tensor indptr, Tensor indices"
 
 segment_sum: Operator = define(
-    "segment_sum(Tensor indptr, Tensor x) -> Tensor",
+    f"segment_sum({_PATTERN}, Tensor x, SymInt columns) -> Tensor",
     kernel=_sum_kernel,
     fake=_sum_fake,
     backward=_sum_backward,
-    jvp=lambda inputs, tangents, out: segment_sum(inputs[0], tangents[1]),
+    jvp=lambda inputs, t, out: segment_sum(*inputs[:2], t[2], inputs[3]),
     autocast=False,
 )
 
 segment_spread: Operator = define(
-    "segment_spread(Tensor indptr, Tensor r, SymInt entries) -> Tensor",
+    f"segment_spread({_PATTERN}, Tensor r, SymInt columns) -> Tensor",
     kernel=_spread_kernel,
     fake=_spread_fake,
     backward=_spread_backward,
-    jvp=lambda inputs, tangents, out: segment_spread(inputs[0], tangents[1], inputs[2]),
+    jvp=lambda inputs, t, out: segment_spread(*inputs[:2], t[2], inputs[3]),
     autocast=False,
 )
 
 segment_softmax: Operator = define(
-    "segment_softmax(Tensor indptr, Tensor s) -> Tensor",
+    f"segment_softmax({_PATTERN}, Tensor s, SymInt columns) -> Tensor",
     kernel=_softmax_kernel,
-    fake=lambda indptr, s: torch.empty_like(s, memory_format=torch.contiguous_format),
+    fake=_like,
     backward=_softmax_backward,
-    jvp=lambda inputs, tangents, out: softmax_derivative(inputs[0], out, tangents[1]),
+    jvp=lambda inputs, t, out: softmax_derivative(*inputs[:2], out, t[2], inputs[3]),
+    autocast=False,
+)
+
+#: The derivative of the softmax with result ``p``, applied to ``g``: symmetric.
+softmax_derivative: Operator = define(
+    f"segment_softmax_backward({_PATTERN}, Tensor p, Tensor g, SymInt columns) -> Tensor",
+    kernel=_softmax_backward_kernel,
+    fake=_like,
+    backward=_derivative_backward,
+    jvp=_derivative_jvp,
     autocast=False,
 )
 
 segment_max: Operator = define(
-    "segment_max(Tensor indptr, Tensor x) -> Tensor",
+    f"segment_max({_PATTERN}, Tensor x, SymInt columns) -> Tensor",
     kernel=_max_kernel,
     fake=_sum_fake,
     backward=_max_backward,

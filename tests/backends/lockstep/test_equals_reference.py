@@ -27,6 +27,7 @@ pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set 
 ELSEWHERE = {
     *(ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.csr_fusedmm_backward),
     *(masks.fusedmm, masks.fusedmm_backward),
+    *(ml.csr_softmax, ml.csr_softmax_backward, ml.csr_spmm_max, ml.csr_spmm_where_equal),
 }
 
 # One index dtype with each value dtype: half as many programs.

@@ -28,7 +28,7 @@ from ...needs import CUDA_TARGETS, nvrtc, swept, tool
 
 KERNELS = (
     *(ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.spmm_join, ml.fusedmm_join),
-    *(ml.edge_rows, ml.edge_gradients),
+    *(ml.edge_rows, ml.edge_gradients, ml.csr_spmm_max, ml.csr_spmm_where_equal),
     *(masks.mask_fusedmm, masks.mask_row_gradients, masks.mask_column_gradients),
 )
 # Dtypes and widths of indices, a pair for each target: differences between targets are few.

@@ -1,0 +1,96 @@
+// Functions of all that is in a row: softmax of samples and its gradient, the largest rows of a
+// dense matrix, and sums over those that are equal to something. Threads have whole rows.
+#pragma once
+
+#include "fusedmm.hpp"
+
+namespace wl {
+
+// The samples of a row as they are computed with, and minus infinities or zeros that fill a
+// register.
+template <class S>
+computed_t<S>* held_samples(const S* from, i64 count, int which, computed_t<S> behind) {
+  using T = computed_t<S>;
+  constexpr i64 L = kLanesOf<T>;
+  const i64 padded = (count + L - 1) / L * L;
+  T* const held = workspace<T>(which, padded);
+  for (i64 e = 0; e < count; ++e)
+    held[e] = widen(from[e]);
+  std::fill(held + count, held + padded, behind);
+  return held;
+}
+
+template <class S>
+void softmax_of_row(S* samples, i64 count) {
+  using T = computed_t<S>;
+  constexpr int L = kLanesOf<T>;
+  if (count == 0)
+    return;
+  constexpr T nothing = -std::numeric_limits<T>::infinity();
+  T* const s = held_samples(samples, count, 5, nothing);
+  const T largest = largest_score(s, count), base = largest == nothing ? T(0) : largest;
+  wide<T> total{};
+  for (i64 e = 0; e < count; e += L) {
+    const wide<T> power = exp_of<T, L>(load<T>(s + e) - base);
+    total += power;
+    save<T>(s + e, power);
+  }
+  const T share = T(1) / sum_of<T, L>(total);
+  for (i64 e = 0; e < count; ++e)
+    narrow(share * s[e], samples[e]);
+}
+
+// Gradients of weights become those of scores.
+template <class S>
+void softmax_gradient_of_row(const S* weights, S* gradients, i64 count) {
+  using T = computed_t<S>;
+  constexpr int L = kLanesOf<T>;
+  T* const p = held_samples(weights, count, 5, T(0));
+  T* const g = held_samples(gradients, count, 7, T(0));
+  wide<T> product{};
+  for (i64 e = 0; e < count; e += L)
+    product += load<T>(p + e) * load<T>(g + e);
+  const T mean = sum_of<T, L>(product);
+  for (i64 e = 0; e < count; ++e)
+    narrow(p[e] * (g[e] - mean), gradients[e]);
+}
+
+// A row of C becomes the largest of the rows of B that are named; NaN is larger than all.
+template <class S, class I>
+void largest_of_rows(const I* indices, i64 count, mat<const S> B, i64 k, S* row) {
+  using T = computed_t<S>;
+  T* const most = workspace<T>(5, k);
+  std::fill(most, most + k, count > 0 ? -std::numeric_limits<T>::infinity() : T(0));
+  for (i64 e = 0; e < count; ++e) {
+    const S* const b = B.data + i64(indices[e]) * B.ld;
+    for (i64 j = 0; j < k; ++j) {
+      const T value = widen(b[j]);
+      most[j] = value > most[j] || value != value ? value : most[j];
+    }
+  }
+  for (i64 j = 0; j < k; ++j)
+    narrow(most[j], row[j]);
+}
+
+// A row of Z becomes the sum of the elements of the rows of G whose Y is x.
+template <class S, class I>
+void sum_where_equal(const I* indices, i64 count, const S* x, mat<const S> Y, mat<const S> G, i64 k,
+                     S* row) {
+  using T = computed_t<S>;
+  T* const sum = workspace<T>(5, k);
+  T* const own = workspace<T>(7, k);
+  for (i64 j = 0; j < k; ++j) {
+    sum[j] = T(0);
+    own[j] = widen(x[j]);
+  }
+  for (i64 e = 0; e < count; ++e) {
+    const S* const y = Y.data + i64(indices[e]) * Y.ld;
+    const S* const g = G.data + i64(indices[e]) * G.ld;
+    for (i64 j = 0; j < k; ++j)
+      sum[j] += T(widen(y[j])) == own[j] ? T(widen(g[j])) : T(0);
+  }
+  for (i64 j = 0; j < k; ++j)
+    narrow(sum[j], row[j]);
+}
+
+} // namespace wl

@@ -1,0 +1,98 @@
+"""The largest features among neighbours, as operators of PyTorch: no message is stored.
+
+The gradient goes to the neighbours that have the largest feature, in equal shares. It, and the
+derivative in forward mode, are sums over those neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from ...operations import products as operations
+from .blocks import run
+from .patterns import matrix_of, transposed_of
+from .register import Operator, define
+
+
+def _max_kernel(indptr: Tensor, indices: Tensor, B: Tensor) -> Tensor:
+    out = _max_fake(indptr, indices, B)
+    A = matrix_of(indptr, indices, B.shape[-2])
+    run(operations.csr_spmm_max, A, [(B, 2), (out, 2)])
+    return out
+
+
+def _max_fake(indptr: Tensor, indices: Tensor, B: Tensor) -> Tensor:
+    return B.new_empty((*B.shape[:-2], indptr.shape[0] - 1, B.shape[-1]))
+
+
+def _equal_kernel(
+    indptr: Tensor, indices: Tensor, X: Tensor, Y: Tensor, G: Tensor, transposed: bool
+) -> Tensor:
+    A = matrix_of(indptr, indices, (X if transposed else Y).shape[-2])
+    out = _equal_fake(indptr, indices, X, Y, G, transposed)
+    if transposed:
+        A, _ = transposed_of(A)
+    run(operations.csr_spmm_where_equal, A, [(X, 2), (Y, 2), (G, 2), (out, 2)])
+    return out
+
+
+def _equal_fake(
+    indptr: Tensor, indices: Tensor, X: Tensor, Y: Tensor, G: Tensor, transposed: bool
+) -> Tensor:
+    return X.new_empty(X.shape)
+
+
+def _counts(inputs: Any, out: Tensor) -> Tensor:
+    """Return how many neighbours have each largest feature."""
+    indptr, indices, B = inputs
+    ones = B.detach().new_ones(1).expand(B.shape)
+    found = spmm_where_equal(indptr, indices, out.detach(), B.detach(), ones, False)
+    return found.clamp(min=1)
+
+
+def _max_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    indptr, indices, B = inputs
+    shares = gradient / _counts(inputs, out)
+    of_B = spmm_where_equal(indptr, indices, B.detach(), out.detach(), shares, True)
+    return None, None, of_B
+
+
+def _max_jvp(inputs: Any, tangents: Any, out: Tensor) -> Tensor:
+    indptr, indices, B = inputs
+    sums = spmm_where_equal(indptr, indices, out.detach(), B.detach(), tangents[2], False)
+    return sums / _counts(inputs, out)
+
+
+def _equal_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    indptr, indices, X, Y, _, transposed = inputs
+    of_G = spmm_where_equal(indptr, indices, Y, X, gradient, not transposed) if needs[4] else None
+    return None, None, None, None, of_G, None  # almost everywhere X and Y have none
+
+
+def _equal_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+    indptr, indices, X, Y, _, transposed = inputs
+    if tangents[4] is None:
+        return None
+    return spmm_where_equal(indptr, indices, X, Y, tangents[4], transposed)
+
+
+spmm_max: Operator = define(
+    "spmm_max(Tensor indptr, Tensor indices, Tensor B) -> Tensor",
+    kernel=_max_kernel,
+    fake=_max_fake,
+    backward=_max_backward,
+    jvp=_max_jvp,
+    autocast=False,
+)
+
+spmm_where_equal: Operator = define(
+    "spmm_where_equal(Tensor indptr, Tensor indices, Tensor X, Tensor Y, Tensor G, "
+    "bool transposed) -> Tensor",
+    kernel=_equal_kernel,
+    fake=_equal_fake,
+    backward=_equal_backward,
+    jvp=_equal_jvp,
+    autocast=False,
+)
