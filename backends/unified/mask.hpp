@@ -6,6 +6,7 @@ namespace wl {
 
 template <class T, class I>
 struct mask_sums {
+  static constexpr I kPart = 64;
   const I *first, *last;
   mat<const T> x;
   mat<T> y;
@@ -15,9 +16,15 @@ struct mask_sums {
 
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
+    // Sums of parts: one running sum of a row of thousands of columns rounds as often as it adds.
     T found(0);
-    for (I j = first[i]; j < last[i]; ++j)
-      found += x(j, c);
+    for (I j = first[i]; j < last[i];) {
+      const I stop = last[i] - j > kPart ? I(j + kPart) : last[i];
+      T part(0);
+      for (; j < stop; ++j)
+        part += x(j, c);
+      found += part;
+    }
     store(y(i, c), found, alpha, beta);
     return {};
   }
