@@ -9,20 +9,20 @@ namespace wl {
 // together.
 constexpr int SIDE_BY_SIDE = 4;
 
-// Samples of a row in `count` blocks of a batch, nnz apart.
+// Samples of a row in `count` blocks of a batch, which are `apart` elements apart.
 template <class T, class At = T*>
 struct samples_of_row {
   using S = held_t<T>;
   At at;
-  i64 nnz, begin, end;
+  i64 apart, begin, end;
   int count;
 
   WL_DEVICE S read(int n, i64 e, S otherwise) const {
-    return n < count && e < end ? S(widen(at[n * nnz + e])) : otherwise;
+    return n < count && e < end ? S(widen(at[n * apart + e])) : otherwise;
   }
   WL_DEVICE void write(int n, i64 e, S value) const {
     if (n < count && e < end)
-      at[n * nnz + e] = narrowed<T>::of(value);
+      at[n * apart + e] = narrowed<T>::of(value);
   }
 };
 
@@ -65,15 +65,16 @@ WL_DEVICE void softmax_of_row(const Group& group, const samples_of_row<T>& row) 
 // Applies an edge function to samples.
 template <int EDGE, class T>
 struct edge_of_rows {
-  i64 nnz, batch;
+  i64 batch;
   T* samples;
+  i64 apart;
 
   template <class Group>
   WL_DEVICE void operator()(const Group& group, i64, i64 part, i64 begin, i64 end) const {
     using S = held_t<T>;
     constexpr int N = SIDE_BY_SIDE;
     const i64 left = batch - part * N;
-    const samples_of_row<T> row{samples + part * N * nnz, nnz, begin, end,
+    const samples_of_row<T> row{samples + part * N * apart, apart, begin, end,
                                 left < N ? int(left) : N};
     if constexpr (EDGE == SOFTMAX) {
       softmax_of_row(group, row);
@@ -86,26 +87,30 @@ struct edge_of_rows {
   }
 };
 template <int EDGE, class T, class I>
-WL_DEVICE void edge_rows(const item& it, i64 m, i64 nnz, i64 batch, const I* indptr, T* samples) {
+WL_DEVICE void edge_rows(const item& it, i64 m, i64 batch, const I* indptr, T* samples, i64 apart) {
   for_each_row<8 * WL_WARP>(it, m, (batch + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, indptr,
-                            edge_of_rows<EDGE, T>{nnz, batch, samples});
+                            edge_of_rows<EDGE, T>{batch, samples, apart});
 }
 
 // Gradients of weights to those of scores, where they are stored.
 template <int EDGE, class T>
 struct edge_gradients_of_rows {
-  i64 nnz, batch;
+  i64 batch;
   const T* weights;
+  i64 weights_apart;
   T* gradients;
+  i64 gradients_apart;
 
   template <class Group>
   WL_DEVICE void operator()(const Group& group, i64, i64 part, i64 begin, i64 end) const {
     using S = held_t<T>;
     constexpr int N = SIDE_BY_SIDE;
-    const i64 left = batch - part * N, at = part * N * nnz;
+    const i64 first = part * N, left = batch - first;
     const int count = left < N ? int(left) : N;
-    const samples_of_row<T, const T*> of_weights{weights + at, nnz, begin, end, count};
-    const samples_of_row<T> row{gradients + at, nnz, begin, end, count};
+    const samples_of_row<T, const T*> of_weights{weights + first * weights_apart, weights_apart,
+                                                 begin, end, count};
+    const samples_of_row<T> row{gradients + first * gradients_apart, gradients_apart, begin, end,
+                                count};
     S mean[N] = {};
     if constexpr (EDGE == SOFTMAX) {
       for (i64 e = begin + group.rank(); e < end; e += group.size)
@@ -123,10 +128,11 @@ struct edge_gradients_of_rows {
   }
 };
 template <int EDGE, class T, class I>
-WL_DEVICE void edge_gradients(const item& it, i64 m, i64 nnz, i64 batch, const I* indptr,
-                              const T* weights, T* gradients) {
-  for_each_row<8 * WL_WARP>(it, m, (batch + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, indptr,
-                            edge_gradients_of_rows<EDGE, T>{nnz, batch, weights, gradients});
+WL_DEVICE void edge_gradients(const item& it, i64 m, i64 batch, const I* indptr, const T* weights,
+                              i64 weights_apart, T* gradients, i64 gradients_apart) {
+  for_each_row<8 * WL_WARP>(
+      it, m, (batch + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, indptr,
+      edge_gradients_of_rows<EDGE, T>{batch, weights, weights_apart, gradients, gradients_apart});
 }
 
 } // namespace wl

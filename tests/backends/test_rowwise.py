@@ -120,6 +120,20 @@ def test_sums_where_equal(on: Any, dtype: str, index: str, k: int) -> None:
     assert (np.abs(have - want) <= (1500 * eps(width) + eps(T)) * size).all()
 
 
+def test_samples_of_blocks_may_be_any_distance_apart(on: Any) -> None:
+    A, rng = pattern("int32"), np.random.default_rng(4)
+    P, G = (rng.standard_normal((BATCH, A.nnz + gap)) for gap in (3, 1))
+    p, g = on.from_host(P), on.from_host(G)
+    on.run(operations.csr_softmax, A.to(on), p[:, : A.nnz])
+    on.run(operations.csr_softmax_backward, A.to(on), p[:, : A.nnz], g[:, : A.nnz])
+    want = run(REFERENCE, operations.csr_softmax, A, P[:, : A.nnz])
+    of_G = run(REFERENCE, operations.csr_softmax_backward, A, want, G[:, : A.nnz])
+    for have, inside, before in ((p, want, P), (g, of_G, G)):
+        found = np.asarray(on.to_host(have))
+        np.testing.assert_allclose(found[:, : A.nnz], inside, rtol=1e-12, atol=1e-13)
+        np.testing.assert_array_equal(found[:, A.nnz :], before[:, A.nnz :])
+
+
 def test_operands_may_be_strided(on: Any) -> None:
     A, rng = pattern("int32"), np.random.default_rng(2)
     B = rng.standard_normal((N, 2, 6)).astype(np.float32)

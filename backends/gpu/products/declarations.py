@@ -78,18 +78,18 @@ fusedmm_join = SimtKernel(
     variants=(),
 )
 
-_STORED = "m: i64, nnz: i64, batch: i64, indptr: in I[l]"
+_STORED = "m: i64, batch: i64, indptr: in I[l]"
 edge_rows = SimtKernel(
     "edge_rows",
     "edge.hpp",
-    f"{_STORED}, samples: inout T[z]",
+    f"{_STORED}, samples: inout T[z], apart: i64",
     "{EDGE}, {T}, {I}",
     variants=(),
 )
 edge_gradients = SimtKernel(
     "edge_gradients",
     "edge.hpp",
-    f"{_STORED}, weights: in T[z], gradients: inout T[z]",
+    f"{_STORED}, weights: in T[z], weights_apart: i64, gradients: inout T[z], gradients_apart: i64",
     "{EDGE}, {T}, {I}",
     variants=(),
 )

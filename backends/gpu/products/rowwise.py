@@ -16,14 +16,17 @@ MOST_LANES, MOST_VECTORS = 32, 2
 
 
 def by_edges(on: Adapter, kernel: SimtKernel, A: Any, edge: str, *samples: Array) -> None:
-    """Launch a kernel that goes over the stored samples of each row; the last array changes."""
+    """Launch a kernel that goes over the stored samples of each row; the last array changes.
+
+    Samples of a block are neighbours; blocks may be any distance apart.
+    """
     batch, entries = samples[-1].shape
     if edge != "identity" and batch * entries:
         rows = A.shape[0]
         on.launch(
             kernel,
             rows * -(-batch // SIDE_BY_SIDE) * on.wave,
-            (rows, entries, batch, A.indptr, *samples),
+            (rows, batch, A.indptr, *sum((on.weights(s) for s in samples), ())),
             samples[-1].dtype,
             A.indices.dtype,
             EDGE=ml.EDGES[edge],

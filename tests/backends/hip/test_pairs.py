@@ -20,8 +20,7 @@ from ..calls import make
 from ..equality import assert_equals_reference, cases
 from ..lockstep.test_equals_reference import INDEX
 from ..needs import cuda, nvrtc
-from ..test_big import MAPS, ONE, THREE
-from ..test_big import ROWS as MANY
+from ..test_big import MAPS, ONE, ROWS_OF_MAPS, THREE
 from .amd.compilers import programs
 from .pairs.executor import LARGEST_BLOCK, PairedExecutor, paired
 from .test_loop import DRIVES, assert_takes_the_references_iterations
@@ -67,7 +66,7 @@ def test_pairs_equal_the_reference(
 def test_pairs_add_up_many_rows(
     pairs: PairedExecutor, rng: np.random.Generator, operation: Operation, block: Block
 ) -> None:
-    call = make(operation, block, MANY, None, "float64", "int64", rng)
+    call = make(operation, block, ROWS_OF_MAPS, None, "float64", "int64", rng)
     assert_equals_reference(call, pairs, rng)
 
 
