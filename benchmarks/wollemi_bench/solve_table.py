@@ -50,6 +50,7 @@ class Row:
     limited: Result
     free: Result
     superlu: Result | None
+    twins: int
 
     @property
     def best(self) -> Single | None:
@@ -90,7 +91,17 @@ def measured(name: str, A: Any, b: Any) -> Row:
     # without a limit a large system that nobody solves would take hours
     small = A.shape[0] ** 2 * A.dtype.itemsize <= DIRECT_BYTES
     free = wl.solve(A, b, rtol=RTOL) if small and not limited.converged else limited
-    return Row(name, A.shape[0], A.nnz, singles, limited, free, factorized(A, b) if small else None)
+    superlu = factorized(A, b) if small else None
+    return Row(name, A.shape[0], A.nnz, singles, limited, free, superlu, equal_rows(A))
+
+
+def equal_rows(A: Any) -> int:
+    """Return how many rows are equal to an earlier one: where there are any, A is singular."""
+    S = A.to_scipy().tocsr()
+    S.sum_duplicates()
+    bounds = zip(S.indptr[:-1], S.indptr[1:], strict=True)
+    rows = {(S.indices[a:b].tobytes(), S.data[a:b].tobytes()) for a, b in bounds}
+    return int(A.shape[0]) - len(rows)
 
 
 def factorized(A: Any, b: Any) -> Result | None:
@@ -131,6 +142,8 @@ def _cost(iterations: int, seconds: float) -> str:
 
 
 def _lu(row: Row) -> str:
+    if row.superlu is None and row.twins:
+        return f"singular: {row.twins} equal rows"
     if row.superlu is None:
         return "none" if row.unknowns**2 * 8 <= DIRECT_BYTES else "not tried"
     time_taken = f"{row.superlu.seconds * 1e3:.3g}"
@@ -160,7 +173,8 @@ time of `wl.solve` is that of all its attempts.
   of {len(rows)} cases it does at least as well as the best method.
 - Without a limit on the iterations the direct solver has its turn: {free} are solved.
 - The last column is the time of SciPy's SuperLU: analysis, factors, solve and refinement; "none"
-  where it finds the matrix singular, "not tried" where its factors could be too large.
+  where it finds the matrix singular, "not tried" where its factors could be too large, and how many
+  rows are equal to others where that makes the matrix singular.
 
 {table(rows)}
 
