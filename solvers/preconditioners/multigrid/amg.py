@@ -71,8 +71,9 @@ class Amg(Multigrid):
     block_size : int, optional
         Unknowns of a node, which follow one another; those of a ``Bsr`` by default, else 1, or 2 or
         3 with the rigid body modes of two or three dimensions.
-    width : int
-        Entries of a row of the interpolation at most, for ``"classical"``; 0 keeps all.
+    width : int, optional
+        Entries of a row of the interpolation at most, for ``"classical"``; 0 keeps all. By default
+        4, and 6 where rows of the matrix have 18 entries or more on average.
     aggressive : int
         So many of the finest levels are made by two steps at once, for ``"classical"``: the level
         between is left out, and six entries of a row of the product of both interpolations are
@@ -147,7 +148,7 @@ class Amg(Multigrid):
         near_null: Any = None,
         *,
         block_size: int | None = None,
-        width: int = 4,
+        width: int | None = None,
         aggressive: int = 0,
         smoother: Any = "chebyshev",
         cycle: str = "V",
@@ -172,7 +173,8 @@ class Amg(Multigrid):
                     f"{name}: expected an integer of at least {least}, got {value!r}"
                 )
         self.kind, self.theta, self.block_size = kind, theta, block_size
-        self.width, self.coarse_rows = int(width), int(coarse_rows)
+        self.width = None if width is None else int(width)
+        self.coarse_rows = int(coarse_rows)
         self.aggressive = int(aggressive)
         self._near_null = near_null
         super().__init__(
@@ -186,6 +188,9 @@ class Amg(Multigrid):
         )
 
     # ---- set-up
+
+    #: Entries of a row of the interpolation at most, on every level.
+    _width: int
 
     #: Gathers a matrix and makes its further levels, where a group shares the first ones.
     _gathering: Callable[[Any], LinOp]
@@ -207,6 +212,7 @@ class Amg(Multigrid):
         runs = aggregation.RUNS if by_aggregates else classical.RUNS
         A.executor.compile_ahead((*runs, *CYCLES_RUN), A.dtype)
         near = self._near_null_space(A, size) if by_aggregates else None
+        self._width = classical.interpolation_width(A) if self.width is None else self.width
         found: Parts = []
         shared = A.partition is not None
         matrix: Any = A if shared else A.asformat("csr").without_duplicates()
@@ -254,7 +260,7 @@ class Amg(Multigrid):
             theta=theta,
             near_null=None if near is None else A.gather(near),
             block_size=size if near is not None else None,
-            width=self.width,
+            width=self._width,
             aggressive=max(self.aggressive - level, 0),
             smoother=self._settled,
             cycle=self.cycle,
@@ -275,7 +281,7 @@ class Amg(Multigrid):
             S = classical.strong_part(A, 0.25 if self.theta is None else self.theta)
             state, number, count = classical.coarse_rows(S)
         with self._timed("interpolation"):
-            return classical.interpolation(A, S, state, number, count, self.width)
+            return classical.interpolation(A, S, state, number, count, self._width)
 
     def _two_steps(self, A: Csr, P: Csr) -> Csr:
         """Return the interpolation from the coarse rows of the coarse rows."""
@@ -287,7 +293,7 @@ class Amg(Multigrid):
         if not 0 < further.shape[1] <= SLOWEST * P.shape[1]:
             return P
         with self._timed("interpolation"):
-            width = max(self.width, AGGRESSIVE_WIDTH) if self.width else 0
+            width = max(self._width, AGGRESSIVE_WIDTH) if self._width else 0
             return classical.truncated(matmul(P, further), width)
 
     def _by_aggregates(self, A: Csr, near: Array, size: int, level: int) -> tuple[Csr, Array]:

@@ -13,6 +13,12 @@ from ....core.operations import coarsen, scan
 
 if TYPE_CHECKING:
     from ....core.executor import Array
+    from ....core.formats import Matrix
+
+#: Entries of a row of the interpolation that are kept, and where rows of the matrix have so many
+#: entries on average.
+WIDTH, WIDTH_OF_LONG_ROWS = 4, 6
+LONG_ROWS = 18
 
 #: Rounds between two looks at how many rows are undecided: a look makes a device wait. Few
 #: hierarchies need more than eight rounds.
@@ -116,6 +122,16 @@ def interpolation(A: Csr, S: Csr, state: Array, number: Array, count: int, width
     )
     weights = filled(A, A.shape, coarsen.count_weights, coarsen.weights, *pattern_of_both)
     return truncated(matmul(weights, near), width)
+
+
+def interpolation_width(A: Matrix) -> int:
+    """Return how many entries of a row of the interpolations are kept, on every level.
+
+    Where rows are long, few of them become coarse ones: then two entries more save a quarter of
+    the iterations and add a few hundredths of the matrix's entries to the levels. Where rows are
+    short, they would add a third (``benchmarks/results/multigrid-omp-2-threads.md``).
+    """
+    return WIDTH_OF_LONG_ROWS if A.nnz >= LONG_ROWS * A.shape[0] else WIDTH
 
 
 def truncated(P: Csr, width: int) -> Csr:
