@@ -1,8 +1,10 @@
-"""Products of sparse matrices whose rows fit into shared memory: groups of lanes with hash tables.
+"""Products of sparse matrices on GPUs, a row at a time.
 
 A symbolic phase counts the columns of each row, a numeric one adds up values at their sorted
-columns. Rows are assigned to groups of 8, 32 and 128 lanes by their size first. Sums are in the
-order of the left row: results do not depend on how rows were assigned.
+columns. Rows are assigned by their size first: those that fit into shared memory to groups of 8, 32
+and 128 lanes with hash tables, long ones to blocks (``long_rows``). Sums are in the order of the
+left row: results do not depend on how rows were assigned. There is no memory but that of the result
+and of lists of rows.
 
 Y. Nagasaka, A. Nukada, S. Matsuoka, High-performance and memory-saving sparse general matrix-matrix
 multiplication for NVIDIA Pascal GPU, ICPP 2017, for groups by row size and tables in shared memory.
@@ -11,104 +13,141 @@ multiplication for NVIDIA Pascal GPU, ICPP 2017, for groups by row size and tabl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.dtypes import VALUE_DTYPES, index_dtype
 from ...core.executor import Array
+from ...core.formats.csr import Csr
 from ...core.operations import scan
 from ...core.store import Key
 from ..simt import kernels as simt
-from . import launch
+from . import launch, long_rows
 from .base import GpuExecutor
+from .long_rows import LongRows
 
-#: Columns that a row of the product may have.
+#: Columns that a row of the product may have for a group of lanes.
 LONGEST = simt.PRODUCT_LANES[-1] * simt.PRODUCT_CELLS
 
-#: Products of a row that groups of 8 and of 32 lanes count at most: their tables cannot be full.
-COUNTED = tuple(lanes * simt.PRODUCT_CELLS for lanes in simt.PRODUCT_LANES[:2])
+#: Products of a row that groups of each size count at most: their tables cannot be full. Rows of
+#: more are long, and those of more than the last number have several blocks: that is 512 steps of a
+#: block (an estimate; ``wollemi bench suite structure`` measures it).
+COUNTED = (*(lanes * simt.PRODUCT_CELLS for lanes in simt.PRODUCT_LANES), 1 << 17)
 #: Columns of a row that they fill in at most. The values of R (A P) at 128^3 took 1.07 milliseconds
 #: up to full tables, 1.21 up to 5/8 of them and 1.92 up to 5/16 (H200, 23 November).
-FILLED = tuple(limit * 7 // 8 for limit in COUNTED)
+FILLED = (*(limit * 7 // 8 for limit in COUNTED[:2]), LONGEST, 1 << 14)
+
+#: How many lists of rows there are: for each size of groups, of long rows, and of giant ones.
+LISTS = len(COUNTED) + 1
+
+#: Where the numbers are that the host reads: rows by products and by columns, the longest row of
+#: the right factor and of the product.
+BY_PRODUCTS, BY_COLUMNS, LENGTH, COLUMNS = 0, LISTS, 2 * LISTS, 2 * LISTS + 1
+NUMBERS = COLUMNS + 1
+
+
+class Dealt(NamedTuple):
+    """Rows of a product, by who has them.
+
+    Parameters
+    ----------
+    counts : list of int
+        How many rows each list has.
+    lists : list of Array or None
+        Which rows; None for all of them in their order.
+    """
+
+    counts: list[int]
+    lists: list[Array | None]
+
+    def groups(self) -> Iterator[tuple[int, int, Array | None]]:
+        """Yield lanes, how many rows they take, and which."""
+        for lanes, count, rows in zip(simt.PRODUCT_LANES, self.counts, self.lists, strict=False):
+            if count:
+                yield lanes, count, rows
+
+    def long(self, columns: int) -> list[LongRows]:
+        """Return the rows, of at most so many columns, that blocks have for themselves."""
+        first = len(simt.PRODUCT_LANES)
+        return [
+            long_rows.shared(self.counts[at], self.lists[at], columns, giant=at > first)
+            for at in range(first, LISTS)
+            if self.counts[at]
+        ]
+
 
 _LONGEST: Key[int] = Key("longest row of a right factor")
-_GROUPS: Key[tuple[list[int], Array, int]] = Key("groups of lanes for new values of a product")
-
-#: Where the numbers are that the host reads: rows by products, columns without a cell, rows by
-#: columns, the longest row.
-BY_PRODUCTS, FULL, BY_COLUMNS, LENGTH, NUMBERS = 0, 3, 4, 7, 8
+_DEALT: Key[tuple[Dealt, int]] = Key("rows by who computes new values of a product")
 
 
 def can_multiply(A: Any, B: Any) -> bool:
-    """Return whether the groups can compute a product, as far as is known before it is counted."""
+    """Return whether a product can be computed here: the rows of ``B`` are sorted."""
     return A.data.dtype in map(np.dtype, VALUE_DTYPES) and B.has_canonical_format
 
 
-def multiplied(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array] | None:
-    """Return indptr, indices and data of a product; None if a row of it is too long."""
+def multiplied(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
+    """Return indptr, indices and data of a product.
+
+    Indices are wider than those of the factors if these cannot count the entries.
+    """
     m, dtype, value = A.shape[0], A.indices.dtype, A.data.dtype
     numbers = executor.xp.zeros(NUMBERS, np.int32)
-    rows = executor.allocate((len(simt.PRODUCT_LANES) * m,), dtype)
-    known = _LONGEST in B._pattern
-    if not known:
+    rows = executor.allocate((LISTS * m,), dtype)
+    if _LONGEST not in B._pattern:
         find_longest(executor, B.indptr, numbers[LENGTH:])
+    mean = -(-B.nnz // max(B.shape[0], 1))
     pattern = (A.indptr, A.indices, B.indptr)
-    _deal(executor, m, pattern, COUNTED, rows, numbers[BY_PRODUCTS:], value, 0)
+    _deal(executor, m, pattern, (*COUNTED, mean), rows, numbers[BY_PRODUCTS:], value, 0)
     found = executor.to_host(numbers)
     longest = B._pattern.get(_LONGEST, lambda: int(found[LENGTH]))
-    if index_dtype(A.nnz * longest, dtype) != dtype:
-        return None
+    dealt = _dealt(found[BY_PRODUCTS:], rows, m)
     lengths = executor.allocate((m,), dtype)
-    for lanes, count, chosen in _groups(found[BY_PRODUCTS:], rows, m):
-        _launch(
-            executor,
-            simt.count_product,
-            lanes,
-            (count, spread(lanes, longest), chosen, A.indptr, A.indices, B.indptr, B.indices),
-            (lengths, numbers[FULL:]),
-            value,
-        )
-    indptr = executor.allocate((m + 1,), dtype)
-    executor.run(scan.pointers, lengths, indptr)
-    _deal(executor, m, (indptr, None, None), FILLED, rows, numbers[BY_COLUMNS:], value, 1)
+    for lanes, count, chosen in dealt.groups():
+        listed = (count, spread(lanes, longest), chosen)
+        given = (*listed, A.indptr, A.indices, B.indptr, B.indices)
+        _launch(executor, simt.count_product, lanes, given, (lengths,), value)
+    long = dealt.long(B.shape[1])
+    before = [long_rows.count(executor, one, A, B, lengths) for one in long]
+
+    indptr = _pointers(executor, lengths, min(A.nnz * longest, m * B.shape[1]))
+    if indptr is None:
+        return multiplied(executor, _widened(A), _widened(B))
+    if long:
+        find_longest(executor, indptr, numbers[COLUMNS:])
+        rows = executor.allocate(rows.shape, dtype)  # those of long rows are still needed
+    _deal(executor, m, (indptr, None, None), (*FILLED, 0), rows, numbers[BY_COLUMNS:], value, 1)
     found, last = executor.to_host_together(numbers, indptr[m:])
-    if found[FULL]:
-        return None
-    entries = int(last[0])
-    indices, data = (executor.allocate((entries,), d) for d in (dtype, value))
-    for lanes, count, chosen in _groups(found[BY_COLUMNS:], rows, m):
-        _launch(
-            executor,
-            simt.fill_product,
-            lanes,
-            (count, spread(lanes, longest), chosen, *_entries(A), *_entries(B), indptr),
-            (indices, data),
-            value,
-        )
+    indices, data = (executor.allocate((int(last[0]),), d) for d in (dtype, value))
+    columns, most = int(found[COLUMNS]), FILLED[2]
+    for one, shares in zip(long, before, strict=True):
+        if columns > most:
+            long_rows.place(executor, one, shares, A, B, indptr, most, indices)
+    dealt = _dealt(found[BY_COLUMNS:], rows, m)
+    for lanes, count, chosen in dealt.groups():
+        listed = (count, spread(lanes, longest), chosen)
+        terms = (*listed, *_entries(A), *_entries(B), indptr)
+        _launch(executor, simt.fill_product, lanes, terms, (indices, data), value)
+    for one in dealt.long(columns):
+        long_rows.add_up(executor, one, A, B, indptr, indices, data)
     return indptr, indices, data
 
 
-def new_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> Array | None:
-    """Return the values of the product with the pattern of ``C``; None if a row is too long.
+def new_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> Array:
+    """Return the values of the product with the pattern of ``C``.
 
     What is found of the patterns is stored with them: later calls launch kernels alone.
     """
-    m, value = C.shape[0], C.data.dtype
+    value = C.data.dtype
     longest = B._pattern.get(_LONGEST, lambda: _longest(executor, B))
-    counts, rows, columns = C._pattern.get(_GROUPS, lambda: _assigned(executor, C))
-    if columns > LONGEST:
-        return None
+    dealt, columns = C._pattern.get(_DEALT, lambda: _dealt_rows(executor, C))
     data = executor.allocate((C.nnz,), value)
-    for lanes, count, chosen in _groups(counts, rows, m):
-        _launch(
-            executor,
-            simt.refill_product,
-            lanes,
-            (count, spread(lanes, longest), chosen, *_entries(A), *_entries(B), C.indptr),
-            (C.indices, data),
-            value,
-        )
+    for lanes, count, chosen in dealt.groups():
+        listed = (count, spread(lanes, longest), chosen)
+        terms = (*listed, *_entries(A), *_entries(B), C.indptr)
+        _launch(executor, simt.refill_product, lanes, terms, (C.indices, data), value)
+    for one in dealt.long(columns):
+        long_rows.add_up(executor, one, A, B, C.indptr, C.indices, data)
     return data
 
 
@@ -131,17 +170,39 @@ def _longest(executor: GpuExecutor, matrix: Any) -> int:
     return int(executor.to_host(found)[0])
 
 
-def _assigned(executor: GpuExecutor, C: Any) -> tuple[list[int], Array, int]:
-    """Return how many rows of a product each size of groups takes, which ones, and the longest."""
+def _pointers(executor: GpuExecutor, lengths: Array, most: int) -> Array | None:
+    """Return where rows begin that have ``most`` entries together, or fewer.
+
+    None if their dtype cannot count them.
+    """
+    dtype = lengths.dtype
+    indptr = executor.allocate((int(lengths.size) + 1,), index_dtype(most, dtype))
+    executor.run(scan.pointers, lengths, indptr)
+    if indptr.dtype == dtype:
+        return indptr
+    entries = int(executor.to_host(indptr[-1:])[0])
+    return indptr.astype(dtype) if index_dtype(entries, dtype) == dtype else None
+
+
+def _widened(matrix: Any) -> Csr:
+    """Return a matrix with indices of 64 bits, of which it is known that rows are sorted."""
+    wide = (array.astype(np.int64) for array in (matrix.indices, matrix.indptr))
+    return Csr._from_arrays(matrix.executor, matrix.shape, matrix.data, *wide)
+
+
+def _dealt_rows(executor: GpuExecutor, C: Any) -> tuple[Dealt, int]:
+    """Return the rows of a known product by who has them, and its longest row."""
     m, dtype = C.shape[0], C.indptr.dtype
     numbers = executor.xp.zeros(NUMBERS, np.int32)
-    rows = executor.allocate((len(simt.PRODUCT_LANES) * m,), dtype)
-    find_longest(executor, C.indptr, numbers[LENGTH:])
-    pattern = (C.indptr, None, None)
-    _deal(executor, m, pattern, FILLED, rows, numbers[BY_COLUMNS:], C.data.dtype, 1)
+    rows = executor.allocate((LISTS * m,), dtype)
+    find_longest(executor, C.indptr, numbers[COLUMNS:])
+    pattern, value = (C.indptr, None, None), C.data.dtype
+    _deal(executor, m, pattern, (*FILLED, 0), rows, numbers[BY_COLUMNS:], value, 1)
     found = executor.to_host(numbers)
-    counts = [int(count) for count in found[BY_COLUMNS:LENGTH]]
-    return counts, rows, int(found[LENGTH])
+    dealt = _dealt(found[BY_COLUMNS:], rows, m)
+    # Copies, so that what is stored has no more than m rows in all.
+    kept = [None if one is None else executor.copy(one) for one in dealt.lists]
+    return Dealt(dealt.counts, kept), int(found[COLUMNS])
 
 
 def _deal(
@@ -160,12 +221,13 @@ def _deal(
     executor.launch_simt(simt.deal_rows, blocks, given, value, index, BY_LENGTH=by_length)
 
 
-def _groups(counts: Any, rows: Array, m: int) -> Iterator[tuple[int, int, Array | None]]:
-    """Yield lanes, how many rows they take, and which: None for all rows in their order."""
-    for at, lanes in enumerate(simt.PRODUCT_LANES):
-        count = int(counts[at])
-        if count:
-            yield lanes, count, None if count == m else rows[at * m : at * m + count]
+def _dealt(found: Any, rows: Array, m: int) -> Dealt:
+    counts = [int(count) for count in found[:LISTS]]
+    lists = [
+        None if count in (0, m) else rows[at * m : at * m + count]
+        for at, count in enumerate(counts)
+    ]
+    return Dealt(counts, lists)
 
 
 def _launch(

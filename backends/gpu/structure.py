@@ -1,9 +1,8 @@
 """Work on the structure of matrices: sorts of short rows, and CuPy's stable sorts of long ones.
 
-Products are those of ``sparse_products`` if their rows fit into shared memory; else short rows are
-merged, and others expanded, sorted and added up in this order. So they repeat bit for bit and have
-no limit of dtype or index width; cuSPARSE, through CuPy, has neither int64 indices nor a fixed
-order.
+Products are those of ``sparse_products``. Where rows of the right factor are not sorted, all terms
+are expanded, sorted and added up in this order instead. So they repeat bit for bit and have no
+limit of dtype or index width; cuSPARSE, through CuPy, has neither int64 indices nor a fixed order.
 """
 
 from __future__ import annotations
@@ -188,13 +187,10 @@ def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, A
 
 @kernel(operations.csr_matmul)
 def csr_matmul(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
-    """Give each row a group of lanes; if one is too long, merge rows or expand and sort terms."""
+    """Give each row a group of lanes or a block; expand and sort terms if B is not sorted."""
     if sparse_products.can_multiply(A, B):
-        made = sparse_products.multiplied(executor, A, B)
-        if made is not None:
-            return made
-    made = merged_rows.product(executor, A, B) if merged_rows.can_multiply(A, B) else None
-    return expanded(executor, A, B) if made is None else made
+        return sparse_products.multiplied(executor, A, B)
+    return expanded(executor, A, B)
 
 
 def expanded(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
@@ -223,10 +219,7 @@ def csr_matmul_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> tuple[Ar
     """Add the terms up at their places, which are looked for in the rows of C."""
     if not (B.has_canonical_format and C.has_canonical_format):
         return (expanded(executor, A, B)[2],)
-    found = sparse_products.new_values(executor, A, B, C)
-    if found is not None:
-        return (found,)
-    return (merged_rows.new_values(executor, A, B, C),)
+    return (sparse_products.new_values(executor, A, B, C),)
 
 
 def chunks(before: np.ndarray[Any, Any], most: int = EXPANDED) -> list[tuple[int, int]]:

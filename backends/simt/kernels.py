@@ -185,7 +185,7 @@ deal_rows = SimtKernel(
     "deal_rows",
     "sparse_products.hpp",
     "m: i64, indptr: in I[l], indices: in I[l], other_indptr: in I[l], few: i64, many: i64, "
-    "rows: out I[l], counts: inout i32[l]",
+    "most: i64, giant: i64, mean: i64, rows: out I[l], counts: inout i32[l]",
     "{BY_LENGTH}, {I}",
     block=128,
     variants=({"BY_LENGTH": 0}, {"BY_LENGTH": 1}),
@@ -200,8 +200,7 @@ longest_row = SimtKernel(
 count_product = SimtKernel(
     "count_product",
     "sparse_products.hpp",
-    f"{_LISTED}, other_indptr: in I[l], other_indices: in I[l], lengths: out I[l], "
-    "full: inout i32[l]",
+    f"{_LISTED}, other_indptr: in I[l], other_indices: in I[l], lengths: out I[l]",
     "{LANES}, {I}",
     block=128,
     variants=_GROUPS,
@@ -221,6 +220,39 @@ refill_product = SimtKernel(
     "{LANES}, {T}, {I}",
     block=128,
     variants=_GROUPS,
+)
+
+_SHARES = "count: i64, shares: i64"
+_PATTERNS = (
+    "rows: in I[l], indptr: in I[l], indices: in I[l], "
+    "other_indptr: in I[l], other_indices: in I[l]"
+)
+count_long = SimtKernel(
+    "count_long",
+    "long_rows.hpp",
+    f"{_SHARES}, columns: i64, width: i64, {_PATTERNS}, found: out I[l]",
+    "{I}",
+)
+join_shares = SimtKernel(
+    "join_shares",
+    "long_rows.hpp",
+    f"{_SHARES}, rows: in I[l], found: inout I[l], lengths: out I[l]",
+    "{I}",
+)
+place_long = SimtKernel(
+    "place_long",
+    "long_rows.hpp",
+    f"{_SHARES}, columns: i64, width: i64, {_PATTERNS}, found: in I[l], target: in I[l], "
+    "most: i64, new_indices: out I[l]",
+    "{I}",
+)
+refill_long = SimtKernel(
+    "refill_long",
+    "long_rows.hpp",
+    f"{_SHARES}, most: i64, rows: in I[l], indptr: in I[l], indices: in I[l], values: in T[l], "
+    "other_indptr: in I[l], other_indices: in I[l], other_values: in T[l], target: in I[l], "
+    "places: in I[l], new_values: out T[l]",
+    resident=6,
 )
 
 count_columns = SimtKernel(

@@ -6,7 +6,7 @@
 namespace wl {
 
 // Stores `desired` in a cell if that holds `expected`; returns what it held. `add_to_cell` adds,
-// and returns what was there before.
+// and returns what was there before. `or_to_cell` sets bits, `least_in_cell` keeps the smaller one.
 #if defined(WL_LOCKSTEP)
 template <class I>
 I exchange_if(I* cell, I expected, I desired) {
@@ -20,6 +20,8 @@ inline i32 add_to_cell(i32* cell, i32 by) {
   *cell += by;
   return before;
 }
+inline void or_to_cell(u32* cell, u32 bits) { *cell |= bits; }
+inline void least_in_cell(i32* cell, i32 value) { *cell = value < *cell ? value : *cell; }
 #elif defined(WL_SYCL)
 template <class I>
 using cell_of = sycl::atomic_ref<I, sycl::memory_order::relaxed, sycl::memory_scope::work_group,
@@ -30,6 +32,8 @@ WL_DEVICE I exchange_if(I* cell, I expected, I desired) {
   return expected;
 }
 WL_DEVICE i32 add_to_cell(i32* cell, i32 by) { return cell_of<i32>(*cell).fetch_add(by); }
+WL_DEVICE void or_to_cell(u32* cell, u32 bits) { cell_of<u32>(*cell).fetch_or(bits); }
+WL_DEVICE void least_in_cell(i32* cell, i32 value) { cell_of<i32>(*cell).fetch_min(value); }
 #else
 WL_DEVICE i32 exchange_if(i32* cell, i32 expected, i32 desired) {
   return atomicCAS(cell, expected, desired);
@@ -38,6 +42,8 @@ WL_DEVICE i64 exchange_if(i64* cell, i64 expected, i64 desired) {
   return i64(atomicCAS(reinterpret_cast<u64*>(cell), u64(expected), u64(desired)));
 }
 WL_DEVICE i32 add_to_cell(i32* cell, i32 by) { return atomicAdd(cell, by); }
+WL_DEVICE void or_to_cell(u32* cell, u32 bits) { atomicOr(cell, bits); }
+WL_DEVICE void least_in_cell(i32* cell, i32 value) { atomicMin(cell, value); }
 #endif
 
 // Groups of LANES neighbouring work-items: a part of a wave, or the whole block.

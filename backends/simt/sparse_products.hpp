@@ -6,6 +6,7 @@
 // added: the same bits as those of unified/spgemm.hpp. `spread` is LANES, or at least as long as
 // the longest row of the right matrix.
 #pragma once
+#include "bits.hpp"
 #include "coarsen_rows.hpp"
 #include "shared_atomics.hpp"
 #include "spgemm.hpp"
@@ -16,8 +17,12 @@ namespace wl {
 template <int LANES>
 constexpr int cells_of = 8 * LANES;
 
-// How many sizes of groups there are.
-constexpr int kSizes = 3;
+// How many lists of rows there are: one for each size of groups, that of long rows, and that of
+// rows which several blocks share.
+constexpr int kSizes = 5;
+
+// Entries of a left row up to which its products are counted, by one lane.
+constexpr int kCounted = 1024;
 
 template <class A, class B, bool FIRST = (sizeof(A) >= sizeof(B))>
 struct larger_of {
@@ -28,24 +33,21 @@ struct larger_of<A, B, false> {
   using type = B;
 };
 
-enum class put : int { full, known, added };
-
-// Puts a column into a table whose free cells are -1.
+// Puts a column into a table whose free cells are -1, and of which there are enough. Returns
+// whether it was not there before.
 template <int CELLS, class I>
-WL_DEVICE put put_column(I* table, I column) {
-  u32 at = (u32(column) * 0x9E3779B1u) >> 12;
-  for (int tries = 0; tries < CELLS; ++tries, ++at) {
+WL_DEVICE bool put_column(I* table, I column) {
+  for (u32 at = (u32(column) * 0x9E3779B1u) >> 12;; ++at) {
     I* const cell = table + (at & u32(CELLS - 1));
     I held = *cell;
     if (held == I(-1)) {
       held = exchange_if(cell, I(-1), column);
       if (held == I(-1))
-        return put::added;
+        return true;
     }
     if (held == column)
-      return put::known;
+      return false;
   }
-  return put::full;
 }
 
 // Calls use(column) for all columns that a left row names, each lane for its own, in no order.
@@ -59,20 +61,16 @@ WL_DEVICE void for_named(int lane, int spread, I begin, I end, const I* indices,
   }
 }
 
-// How many bits are 1.
-WL_DEVICE int ones_in(u64 bits) {
-  bits -= bits >> 1 & 0x5555555555555555ull;
-  bits = (bits & 0x3333333333333333ull) + (bits >> 2 & 0x3333333333333333ull);
-  bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0full;
-  return int(bits * 0x0101010101010101ull >> 56);
-}
-
-// Assigns rows to the groups that take them: a list of rows for each size of groups, one after the
-// other as long as there are rows, and in counts how long each list is. A row has no more columns
-// than products; BY_LENGTH says that the columns are counted already.
+// Assigns rows to those that take them, by how many columns they have at most: `few`, `many` and
+// `most` in groups of lanes, more in a block each, and more than `giant` in several. There is a
+// list of rows for each, one after the other as long as there are rows, and in counts how long each
+// list is. A row has no more columns than products; BY_LENGTH says that the columns are counted
+// already. The products of a long left row are not counted: its right rows have `mean` entries on
+// average.
 template <int BY_LENGTH, class I>
 WL_DEVICE void deal_rows(const item& it, i64 m, const I* indptr, const I* indices,
-                         const I* other_indptr, i64 few, i64 many, I* rows, i32* counts) {
+                         const I* other_indptr, i64 few, i64 many, i64 most, i64 giant, i64 mean,
+                         I* rows, i32* counts) {
   constexpr int waves = WL_BLOCK / WL_WARP;
   WL_SHARED(i32, of_wave, waves * kSizes);
   WL_SHARED(i32, first, kSizes);
@@ -84,12 +82,20 @@ WL_DEVICE void deal_rows(const item& it, i64 m, const I* indptr, const I* indice
       size = i64(indptr[row + 1] - indptr[row]);
       if constexpr (!BY_LENGTH) {
         const I begin = indptr[row], end = indptr[row + 1];
-        size = 0;
-        for (I e = begin; e < end; ++e)
+        const bool is_long = size > kCounted;
+        size = is_long ? size * mean : 0;
+        if (is_long && size <= most)
+          size = most + 1;
+        for (I e = begin; !is_long && e < end; ++e)
           size += i64(other_indptr[indices[e] + 1] - other_indptr[indices[e]]);
       }
     }
-    const int mine = row >= m ? -1 : size <= few ? 0 : size <= many ? 1 : 2;
+    const int mine = row >= m        ? -1
+                     : size <= few   ? 0
+                     : size <= many  ? 1
+                     : size <= most  ? 2
+                     : size <= giant ? 3
+                                     : 4;
     int before = 0;
     for (int s = 0; s < kSizes; ++s) {
       const u64 votes = ballot(mine == s);
@@ -115,12 +121,11 @@ WL_DEVICE void deal_rows(const item& it, i64 m, const I* indptr, const I* indice
   }
 }
 
-// lengths[row] = how many columns the row of the product has. full[0] counts the columns for which
-// there was no cell.
+// lengths[row] = how many columns the row of the product has: no more than the table has cells.
 template <int LANES, class I>
 WL_DEVICE void count_product(const item& it, i64 count, i64 spread, const I* rows, const I* indptr,
                              const I* indices, const I* other_indptr, const I* other_indices,
-                             I* lengths, i32* full) {
+                             I* lengths) {
   using group = lane_group<LANES>;
   constexpr int cells = cells_of<LANES>;
   WL_SHARED(I, tables, group::per_block * cells);
@@ -137,12 +142,7 @@ WL_DEVICE void count_product(const item& it, i64 count, i64 spread, const I* row
     i32 found = 0;
     if (inside)
       for_named<LANES>(lane, int(spread), indptr[row], indptr[row + 1], indices, other_indptr,
-                       other_indices, [&](I column) {
-                         const put done = put_column<cells>(table, column);
-                         found += done == put::added;
-                         if (done == put::full)
-                           fetch_add(full, 1);
-                       });
+                       other_indices, [&](I column) { found += put_column<cells>(table, column); });
     found = group::sum(it, found);
     if (inside && lane == 0)
       lengths[row] = I(found);
@@ -216,7 +216,7 @@ WL_DEVICE void fill_product(const item& it, i64 count, i64 spread, const I* rows
     group::barrier(it);
     for_named<LANES>(lane, int(spread), begin, end, indices, other_indptr, other_indices,
                      [&](I column) {
-                       if (put_column<cells>(table, column) == put::added)
+                       if (put_column<cells>(table, column))
                          list[add_to_cell(listed, 1)] = column;
                      });
     group::barrier(it);

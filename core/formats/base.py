@@ -16,9 +16,9 @@ from ..linop import FACTS, LinOp
 from ..registry import executor as executor_by_name
 from .display import Displayed
 from .entries import EntryMethods
+from .given import as_source, same_memory
 from .given import checked_shape as checked_shape  # known by this place outside, too
 from .given import place as place
-from .given import same_memory
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -341,9 +341,8 @@ class Matrix(EntryMethods, Displayed, LinOp):
         self._tell_sharers()
 
     def _as_stored(self, values: Array) -> Array:
-        """Return new values as this matrix stores them; NumPy copies them correctly later."""
-        host = self.executor.xp is np
-        return values.astype(self.dtype, copy=False) if host else values.astype(self.dtype)
+        """Return new values as this matrix stores them."""
+        return as_source(self.executor, values, self.data)
 
     def _tell_sharers(self) -> None:
         """Let all matrices that hold this array of values know that it has new ones."""

@@ -24,6 +24,31 @@ def same_memory(a: Array, b: Array) -> bool:
     return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
 
 
+def as_source(executor: Executor, values: Array, target: Array) -> Array:
+    """Return native values in the dtype of ``target``, from where they can be copied to it.
+
+    NumPy copies within an array in the right order. A device copies all elements at the same time,
+    and so needs a copy first if both may share memory.
+    """
+    on_host = executor.xp is np
+    copy = not on_host and values.size > 0 and _may_overlap(executor, values, target)
+    return values.astype(target.dtype, copy=copy)
+
+
+def _may_overlap(executor: Executor, a: Array, b: Array) -> bool:
+    """Return whether two native arrays may share memory, by where they begin and end."""
+    (begin, end), (other_begin, other_end) = (_extent(executor, array) for array in (a, b))
+    return begin < other_end and other_begin < end
+
+
+def _extent(executor: Executor, array: Array) -> tuple[int, int]:
+    begin = end = executor.address(array)
+    for length, stride in zip(array.shape, array.strides, strict=True):
+        begin += min(0, stride * (length - 1))
+        end += max(0, stride * (length - 1))
+    return begin, end + int(array.itemsize)
+
+
 def place(executor: Executor | str | None, *arrays: Any) -> Executor:
     """Return where a matrix made of ``arrays`` lives: as asked, or where the arrays are.
 

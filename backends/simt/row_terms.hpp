@@ -1,0 +1,115 @@
+// The terms of a row of a product of sparse matrices, dealt out evenly to a block: a step takes as
+// many terms as the block has work-items, whether they are of one right row or of hundreds.
+//
+// Terms are numbered in the order of the left row. What comes before the terms of each of its
+// entries is summed up, and a work-item finds the entry of its term by bisection.
+#pragma once
+#include "search.hpp"
+#include "shared_atomics.hpp"
+
+namespace wl {
+
+// Entries of a left row that a work-item and a block look at together: loads of several entries are
+// under way at once.
+constexpr int kEntriesEach = 2;
+constexpr int kEntries = kEntriesEach * WL_BLOCK;
+
+// The end of all columns.
+constexpr i64 kNoColumn = 0x7fffffffffffffffLL;
+
+// Shared memory of kEntries each: how many terms come before those of an entry, and where its right
+// row would begin if term 0 were in it.
+template <class I>
+struct term_list {
+  i32* before;
+  I* start;
+};
+
+// The sum of what the work-items before this one have, and that of all. Everybody has left earlier
+// uses of shared memory when somebody comes back from here.
+struct partial_sum {
+  i32 before, all;
+};
+WL_DEVICE partial_sum sums_before(const item& it, i32 mine) {
+  constexpr int waves = WL_BLOCK / WL_WARP;
+  WL_SHARED(i32, of_wave, waves);
+  const int lane = lane_of(it), wave = wave_of(it);
+  i32 sum = mine;
+  for (int by = 1; by < WL_WARP; by *= 2) {
+    const i32 other = shuffle_up(it, sum, by);
+    sum += lane >= by ? other : 0;
+  }
+  it.barrier();
+  if (lane == WL_WARP - 1)
+    of_wave[wave] = sum;
+  it.barrier();
+  partial_sum found{sum - mine, 0};
+  for (int w = 0; w < waves; ++w) {
+    found.before += w < wave ? of_wave[w] : 0;
+    found.all += of_wave[w];
+  }
+  return found;
+}
+
+// The smallest of several columns, as a sum.
+struct least_column {
+  i64 value;
+  WL_DEVICE least_column& operator+=(least_column o) {
+    return value = o.value < value ? o.value : value, *this;
+  }
+};
+
+// Calls use(active, e, f) for the terms of the left row begin <= e < end whose columns are at least
+// `low` and below `high`: e is the entry of the left row, f that of the right one. All work-items
+// call it together, those without a term with active = false. Returns the least column from `high`
+// on that the work-item saw, or kNoColumn.
+template <class I, class Use>
+WL_DEVICE i64 for_terms(const item& it, term_list<I> list, I begin, I end, const I* indices,
+                        const I* other_indptr, const I* other_indices, i64 low, i64 high,
+                        Use&& use) {
+  i64 next = kNoColumn;
+  for (i64 base = begin; base < i64(end); base += kEntries) {
+    const int listed = i64(end) - base < kEntries ? int(i64(end) - base) : kEntries;
+    const int slot = it.thread() * kEntriesEach;
+    I from[kEntriesEach], beyond[kEntriesEach];
+    for (int j = 0; j < kEntriesEach; ++j) {
+      const I row = slot + j < listed ? indices[base + slot + j] : I(0);
+      from[j] = slot + j < listed ? other_indptr[row] : I(0);
+      beyond[j] = slot + j < listed ? other_indptr[row + 1] : I(0);
+    }
+    i32 mine = 0;
+    for (int j = 0; j < kEntriesEach; ++j) {
+      if (low > 0 && from[j] < beyond[j] && i64(other_indices[from[j]]) < low)
+        from[j] = not_below(from[j] + 1, beyond[j], other_indices, low);
+      if (high < kNoColumn && from[j] < beyond[j] && i64(other_indices[beyond[j] - 1]) >= high) {
+        beyond[j] = not_below(from[j], beyond[j] - 1, other_indices, high);
+        const i64 column = other_indices[beyond[j]];
+        next = column < next ? column : next;
+      }
+      mine += i32(beyond[j] - from[j]);
+    }
+    const partial_sum terms = sums_before(it, mine);
+    i32 before = terms.before;
+    for (int j = 0; j < kEntriesEach; ++j) {
+      list.before[slot + j] = before;
+      list.start[slot + j] = from[j] - I(before);
+      before += i32(beyond[j] - from[j]);
+    }
+    it.barrier();
+    for (i32 first = 0; first < terms.all; first += WL_BLOCK) {
+      const i32 term = first + it.thread();
+      const bool active = term < terms.all;
+      // The last entry whose terms do not begin after this one: those without terms come before.
+      int entry = 0;
+      for (int count = active ? listed : 1; count > 1;) {
+        const int half = count / 2;
+        entry += list.before[entry + half] <= term ? half : 0;
+        count -= half;
+      }
+      use(active, base + entry, active ? list.start[entry] + I(term) : I(0));
+    }
+  }
+  return next;
+}
+
+} // namespace wl
