@@ -45,6 +45,13 @@ class Executor(ABC):
     #: Rows of such a level up to which one operation computes a run of them nevertheless.
     joined_rows: int = 0
 
+    def triangle_lanes(self, indptr: Array, indices: Array, upper: int) -> tuple[Array, ...] | None:
+        """Return how threads of this executor share a triangle, or None if they do better not.
+
+        These are the first arguments of the operation ``triangular.lanes``.
+        """
+        return None
+
     # ---- identity
 
     @property

@@ -144,6 +144,15 @@ class OmpExecutor(Executor):
         made: Array | None = native().csr_product(self, A, x, out)
         return made
 
+    def triangle_lanes(self, indptr: Array, indices: Array, upper: int) -> tuple[Array, ...] | None:
+        """Return blocks of rows that threads compute one after the other, each in its lane.
+
+        None if there is one thread, or if the estimated time of all schedules that were tried is
+        not clearly less than that of one thread.
+        """
+        found: tuple[Array, ...] | None = native().plan_lanes(self, indptr, indices, upper)
+        return found
+
     def call_links(self, function: Callable[[Array], None], array: Array) -> None:
         """Make a total; on a tape it is a call of Python."""
         if native().recording():

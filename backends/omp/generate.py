@@ -46,6 +46,9 @@ CTYPES = {
     "i64": "i64",
 }
 
+#: Extents whose product is an integer for arrays that fit into memory.
+MOST_FACTORS = 4
+
 NOTE = (
     "// Made by backends/omp/generate.py from the declarations of operations; changes are lost.\n"
 )
@@ -108,6 +111,16 @@ def strides(operation: Operation) -> list[str]:
     ]
 
 
+def amount(names: list[str]) -> str:
+    """Return a measure of the work: the product of the extents.
+
+    That of many extents, of which some may be 0, would leave the range of integers.
+    """
+    if len(names) <= MOST_FACTORS:
+        return " * ".join(names)
+    return "i64(std::min(1e18, " + " * ".join(f"(1. + i64({name}))" for name in names) + "))"
+
+
 def entry(operation: Operation) -> str:
     """Return the entry of one operation and, where a group adds its sums up, of its halves."""
     symbol = operation.symbol
@@ -123,7 +136,7 @@ def entry(operation: Operation) -> str:
         submit = [f"call.submit({rows} * {columns}, {launch});"]
     else:
         members += [f"i64({name})" for name in extents(operation)]
-        submit = [f"call.submit({' * '.join(extents(operation))}, body);"]
+        submit = [f"call.submit({amount(extents(operation))}, body);"]
     inner = [
         declared(operation),
         f"const {body} body{{",

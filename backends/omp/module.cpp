@@ -20,6 +20,7 @@ void add_csr_entries(PyObject* module);
 void add_format_entries(PyObject* module);
 void add_structure_entries(PyObject* module);
 
+void add_lane_plan_entries(PyObject* module);
 void add_pattern_plan_entries(PyObject* module);
 void add_spmm_entries(PyObject* module);
 void add_sddmm_entries(PyObject* module);
@@ -141,6 +142,7 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_tape(module);
   wl::add_generated_entries(module.ptr());
   wl::add_csr_entries(module.ptr());
+  wl::add_lane_plan_entries(module.ptr());
   wl::add_pattern_plan_entries(module.ptr());
   wl::add_spmm_entries(module.ptr());
   wl::add_sddmm_entries(module.ptr());

@@ -8,9 +8,7 @@
 #include <thread>
 #include <utility>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "waiting.hpp"
 
 namespace wl {
 
@@ -34,14 +32,6 @@ constexpr int kFirstLooks = 32, kLooks = 16;
 
 // A sleeping caller looks for Ctrl-C now and then.
 constexpr std::chrono::milliseconds kBetweenLooks(50);
-
-inline void pause() {
-#if defined(__x86_64__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 // The first looks, before a clock is worth reading; returns whether it is done.
 template <class Done>

@@ -7,6 +7,7 @@
 
 #include "../unified/triangular.hpp"
 #include "interruption.hpp"
+#include "lanes.hpp"
 #include "parallel.hpp"
 
 namespace wl {
@@ -156,19 +157,19 @@ struct triangular_levels {
 // more than it saves on levels of fewer (7 points on 64^3 cells have 8000, 27 points 19000).
 constexpr i64 kSharedLevel = 12288;
 
+// Rows of a triangle, each computed after those that it needs.
 template <class T, class I>
-struct triangular_substitute {
-  const I *rows, *bounds, *indptr, *indices;
+struct TriangleRows {
+  const I *indptr, *indices;
   const T *data, *inverse;
   T factor;
-  i64 upper;
   mat<T> x;
-  i64 m, b, p, e, n, k;
+  i64 n, k;
 
   // The row before is often the last entry, and what it left is still on its way: everything else
   // is added up first, so that a row waits for one multiplication and addition.
   template <bool Upper>
-  void row(i64 i) const {
+  void compute(i64 i) const {
     const i64 begin = indptr[i], end = indptr[i + 1];
     const i64 near = Upper ? begin : end - 1;
     const bool waits = begin < end && (Upper ? indices[near] > i : indices[near] < i);
@@ -184,14 +185,30 @@ struct triangular_substitute {
     }
   }
 
+  // The rows begin, ..., end - 1 of those in their order. A function of its own gives the same bits
+  // wherever it is called from.
+  template <bool Upper>
+  [[gnu::noinline]] void compute(i64 begin, i64 end) const {
+    for (i64 step = begin; step < end; ++step)
+      compute<Upper>(Upper ? n - 1 - step : step);
+  }
+};
+
+template <class T, class I>
+struct triangular_substitute {
+  const I *rows, *bounds, *indptr, *indices;
+  const T *data, *inverse;
+  T factor;
+  i64 upper;
+  mat<T> x;
+  i64 m, b, p, e, n, k;
+
   template <bool Upper>
   void substitute(int threads) const {
+    const TriangleRows<T, I> all{indptr, indices, data, inverse, factor, x, n, k};
     // Rows in their own order have what they need in cache; by levels they have not.
-    if (m == n && (threads < 2 || (m + e) * k < kSharedLevel * (b - 1))) {
-      for (i64 step = 0; step < n; ++step)
-        row<Upper>(Upper ? n - 1 - step : step);
-      return;
-    }
+    if (m == n && (threads < 2 || (m + e) * k < kSharedLevel * (b - 1)))
+      return all.template compute<Upper>(0, n);
     for (i64 l = 0; l + 1 < b; ++l) {
       const i64 begin = bounds[l], count = bounds[l + 1] - begin;
       const i64 work = count * k * (n + e) / n;
@@ -201,7 +218,7 @@ struct triangular_substitute {
         const i64 first = next_run<Upper>(begin, begin + share.begin, begin + count);
         const i64 last = next_run<Upper>(begin, begin + share.end, begin + count);
         for (i64 t = first; t < last; ++t)
-          row<Upper>(rows[t]);
+          all.template compute<Upper>(rows[t]);
       };
       if (parts == 1)
         part(0);
@@ -223,6 +240,33 @@ struct triangular_substitute {
       substitute<true>(threads);
     else
       substitute<false>(threads);
+  }
+};
+
+template <class T, class I>
+struct triangular_lanes {
+  const I *starts, *begin, *end, *waits, *of, *needed, *indptr, *indices;
+  const T *data, *inverse;
+  T factor;
+  i64 upper;
+  mat<T> x;
+  i64 l, b, a, w, p, e, n, k;
+
+  void operator()(int threads) const {
+    const TriangleRows<T, I> all{indptr, indices, data, inverse, factor, x, n, k};
+    if (upper)
+      substitute<true>(all, threads);
+    else
+      substitute<false>(all, threads);
+  }
+
+  template <bool Upper>
+  void substitute(const TriangleRows<T, I>& all, int threads) const {
+    // On crowded cores a thread that others wait for is put aside for longer than all rows take.
+    if (threads < 2 || crowding().is_on())
+      return all.template compute<Upper>(0, n);
+    for_lanes(Lanes<I>{starts, begin, waits, of, needed, l - 1},
+              [&](i64 block) { all.template compute<Upper>(begin[block], end[block]); });
   }
 };
 

@@ -23,6 +23,7 @@ from . import (
     spgemm,
     steps,
     structure,
+    triangular,
     values,
     vector,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "spgemm",
     "steps",
     "structure",
+    "triangular",
     "values",
     "vector",
 ]

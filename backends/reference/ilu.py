@@ -1,139 +1,204 @@
-"""Incomplete factors, by rows and by sweeps, and substitution with triangular matrices."""
+"""Incomplete factors on a known pattern: entries are listed with their rows, and NumPy does it."""
 
 from __future__ import annotations
-
-import heapq
-from typing import Any
 
 import numpy as np
 
 from ...core.executor import Array, Executor
-from ...core.operations import parilu, triangular
-from .sums import squares
+from ...core.operations import ilu as operations
+from .rows import entries
 from .table import kernel
 
 
-@kernel(parilu.sweep)
-def sweep(
+@kernel(operations.locate)
+def locate(
     executor: Executor,
-    indptr: Array,
+    begin: Array,
+    end: Array,
     indices: Array,
-    rows: Array,
-    columns: Array,
-    entries: Array,
     diagonal: Array,
-    a: Array,
-    v: Array,
-    next: Array,
-    change: Array,
-) -> None:
-    """Compute every entry of the factors from those of the sweep before."""
-    for e in range(indices.size):
-        i, j = rows[e], indices[e]
-        row = slice(indptr[i], indptr[i + 1])
-        column = entries[columns[j] : columns[j + 1]]
-        common, left, below = np.intersect1d(indices[row], rows[column], return_indices=True)
-        inside = common < min(i, j)
-        value = a[e].copy()
-        for x, y in zip(left[inside], below[inside], strict=True):
-            value -= v[indptr[i] + x] * v[column[y]]
-        next[e] = value / v[diagonal[j]] if i > j else value
-    change[:] = np.sqrt(squares(next - v))
-
-
-@kernel(triangular.factorize)
-def factorize(executor: Executor, indptr: Array, indices: Array, diagonal: Array, v: Array) -> None:
-    """Eliminate row by row, and drop what falls outside of the pattern."""
-    for i in range(diagonal.size):
-        row = slice(indptr[i], indptr[i + 1])
-        for q in range(indptr[i], diagonal[i]):
-            above = indices[q]
-            v[q] /= v[diagonal[above]]
-            rest = slice(diagonal[above] + 1, indptr[above + 1])
-            _, here, there = np.intersect1d(indices[row], indices[rest], return_indices=True)
-            v[indptr[i] + here] -= v[q] * v[rest][there]
-
-
-@kernel(triangular.levels)
-def levels(executor: Executor, indptr: Array, indices: Array, upper: int, level: Array) -> None:
-    """Give every row the level after the last one that it needs."""
-    order = range(level.size)
-    for i in reversed(order) if upper else order:
-        row = indices[indptr[i] : indptr[i + 1]]
-        level[i] = np.max(level[_needed(row, i, upper)] + 1, initial=0)
-
-
-@kernel(triangular.level)
-def level(
-    executor: Executor,
-    rows: Array,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    inverse: Array,
-    factor: complex,
-    upper: int,
-    x: Array,
-) -> None:
-    """Compute rows of which none needs another one."""
-    for i in rows:
-        entries = slice(indptr[i], indptr[i + 1])
-        row = indices[entries]
-        part = (row > i) if upper else (row < i)
-        x[i] = inverse[i] * (x[i] + factor * (data[entries][part] @ x[row[part]]))
-
-
-@kernel(triangular.substitute)
-def substitute(executor: Executor, rows: Array, bounds: Array, *arguments: Any) -> None:
-    """Compute one row after the other."""
-    level(executor, rows, *arguments)
-
-
-@kernel(triangular.threshold)
-def threshold(
-    executor: Executor,
-    indptr: Array,
-    indices: Array,
-    a: Array,
-    drop: float,
-    fill: int,
-    lower_length: Array,
-    lower_indices: Array,
+    below: Array,
+    above: Array,
+    missing: Array,
     lower: Array,
-    upper_length: Array,
-    upper_indices: Array,
     upper: Array,
 ) -> None:
-    """Eliminate row by row; drop what is small, and all but the largest entries."""
-    for i in range(lower_length.size):
-        entries = slice(indptr[i], indptr[i + 1])
-        row = dict(zip(indices[entries].tolist(), a[entries], strict=True))
-        smallest = lower.real.dtype.type(drop) * np.sqrt(squares(a[entries].reshape(-1, 1))[0])
-        left = sorted(j for j in row if j < i)
-        while left:
-            k = heapq.heappop(left)
-            first = k * (fill + 1)
-            row[k] = row[k] / upper[first]
-            if abs(row[k]) < smallest:
-                del row[k]
-                continue
-            for q in range(first + 1, first + upper_length[k]):
-                j = int(upper_indices[q])
-                if j not in row:
-                    row[j] = upper.dtype.type(0)
-                    if j < i:
-                        heapq.heappush(left, j)
-                row[j] -= row[k] * upper[q]
-        halves = (lower_indices, lower, i * fill), (upper_indices, upper, i * (fill + 1) + 1)
-        upper_indices[i * (fill + 1)], upper[i * (fill + 1)] = i, row.get(i, 0)
-        for (to_indices, to, at), below in zip(halves, (True, False), strict=True):
-            half = {j: value for j, value in row.items() if (j < i if below else j > i)}
-            large = [j for j, value in half.items() if not abs(value) < smallest and value != 0]
-            kept = sorted(sorted(large, key=lambda j: (-abs(half[j]), j))[:fill])
-            to_indices[at : at + len(kept)] = kept
-            to[at : at + len(kept)] = [half[j] for j in kept]
-            (lower_length if below else upper_length)[i] = len(kept) + (not below)
+    """Count the entries on either side of the diagonal."""
+    row, e = entries(begin, end)
+    column = indices[e]
+    below[:] = np.bincount(row[column < row], minlength=begin.size)
+    above[:] = np.bincount(row[column > row], minlength=begin.size)
+    diagonal[:] = begin + below
+    missing[0] = begin.size - np.unique(row[column == row]).size
+    lower[0], upper[0] = below.sum(dtype=np.int64), above.sum(dtype=np.int64)
 
 
-def _needed(row: Array, i: int, upper: int) -> Array:
-    return row[row > i] if upper else row[row < i]
+@kernel(operations.part)
+def part(
+    executor: Executor,
+    first: Array,
+    length: Array,
+    indices: Array,
+    target: Array,
+    new_indices: Array,
+) -> None:
+    """Copy a run of entries of each row."""
+    _, e = entries(first, first + length)
+    _, to = entries(target[:-1], target[:-1] + length)
+    new_indices[to] = indices[e]
+
+
+@kernel(operations.scale)
+def scale(
+    executor: Executor,
+    a_begin: Array,
+    a_end: Array,
+    a_indices: Array,
+    a: Array,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    scale: Array,
+    phase: Array,
+    shift: float,
+    v: Array,
+    outside: Array,
+) -> None:
+    """Look for the entries of the matrix in the pattern."""
+    (of_a, f), (row, e) = entries(a_begin, a_end), entries(begin, end)
+    i, j = row, indices[e].astype(np.int64)
+    width = 1 + max(int(j.max(initial=-1)), int(a_indices.max(initial=-1)))
+    pattern, given = i * width + j, of_a * width + a_indices[f]
+    at = np.searchsorted(pattern, given)
+    inside = at < pattern.size
+    inside[inside] = pattern[at[inside]] == given[inside]
+    value = np.zeros(pattern.size, v.dtype)
+    value[at[inside]] = a[f[inside]]
+    value = value * scale[i] * scale[j]
+    own = i == j
+    value[own] += v.dtype.type(shift) * phase[i[own]]
+    v[e] = value
+    outside[0] = np.count_nonzero(~inside)
+
+
+@kernel(operations.guess)
+def guess(
+    executor: Executor, rows: Array, indices: Array, diagonal: Array, a: Array, v: Array
+) -> None:
+    """Divide what is below the diagonal by the diagonal entry of its column."""
+    below = rows > indices
+    v[:] = a
+    v[below] = a[below] / a[diagonal[indices[below]]]
+
+
+@kernel(operations.unfit)
+def unfit(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    diagonal: Array,
+    v: Array,
+    smallest: float,
+    largest: float,
+    of_real: int,
+    count: Array,
+) -> None:
+    """Count what is not between two bounds."""
+    pivots = v[diagonal]
+    above = (pivots.real if of_real else np.abs(pivots)) > smallest
+    bounded = np.abs(v[entries(begin, end)[1]]) < largest
+    count[0] = np.count_nonzero(~above) + np.count_nonzero(~bounded)
+
+
+@kernel(operations.upper)
+def upper(
+    executor: Executor,
+    diagonal: Array,
+    end: Array,
+    v: Array,
+    target: Array,
+    of_real: int,
+    upper: Array,
+    inverse: Array,
+) -> None:
+    """Divide what is above the diagonal by the pivot of its row."""
+    row, e = entries(diagonal + 1, end)
+    _, to = entries(target[:-1], target[1:])
+    factor = 1 / v[diagonal]
+    inverse[:] = factor.real if of_real else factor
+    upper[to] = -v[e] * factor[row]
+
+
+@kernel(operations.lower)
+def lower(
+    executor: Executor, begin: Array, diagonal: Array, v: Array, target: Array, lower: Array
+) -> None:
+    """Take what is below the diagonal."""
+    _, to = entries(target[:-1], target[1:])
+    lower[to] = -v[entries(begin, diagonal)[1]]
+
+
+@kernel(operations.adjoint)
+def adjoint(executor: Executor, places: Array, upper: Array, lower: Array) -> None:
+    """Take conjugates in another order."""
+    lower[:] = upper[places].conj()
+
+
+def _lost(made: Array, given: Array) -> int:
+    return int(np.count_nonzero(~np.isfinite(made) | ((made == 0) != (given == 0))))
+
+
+@kernel(operations.join)
+def join(
+    executor: Executor,
+    lower_begin: Array,
+    lower_end: Array,
+    lower_indices: Array,
+    lower: Array,
+    upper_begin: Array,
+    upper_end: Array,
+    upper_indices: Array,
+    upper: Array,
+    inverse: Array,
+    left: Array,
+    right: Array,
+    below: Array,
+    above: Array,
+    first: Array,
+    lost: Array,
+) -> None:
+    """Divide the triangles by pivots and scaling."""
+    row, e = entries(lower_begin, lower_end)
+    _, f = entries(upper_begin, upper_end)
+    first[:] = inverse * left
+    below[e] = lower[e] / (inverse[lower_indices[e]] * left[row])
+    above[f] = upper[f] / right[upper_indices[f]]
+    lost[0] = _lost(first, inverse) + _lost(below[e], lower[e]) + _lost(above[f], upper[f])
+
+
+@kernel(operations.rescale)
+def rescale(
+    executor: Executor,
+    lower_begin: Array,
+    lower_end: Array,
+    lower_indices: Array,
+    lower: Array,
+    upper_begin: Array,
+    upper_end: Array,
+    upper_indices: Array,
+    upper: Array,
+    inverse: Array,
+    left: Array,
+    right: Array,
+    below: Array,
+    above: Array,
+    between: Array,
+    lost: Array,
+) -> None:
+    """Move the scaling from both sides in between the triangles."""
+    row, e = entries(lower_begin, lower_end)
+    i, f = entries(upper_begin, upper_end)
+    between[:] = left * inverse * right
+    below[e] = lower[e] * (left[lower_indices[e]] / left[row])
+    above[f] = upper[f] * (right[i] / right[upper_indices[f]])
+    lost[0] = _lost(between, inverse) + _lost(below[e], lower[e]) + _lost(above[f], upper[f])

@@ -41,6 +41,12 @@ def scale_rows(
     store(y, d[:, None] * x, alpha, beta)
 
 
+@kernel(operations.scaled_sum)
+def scaled_sum(executor: Executor, d: Array, x: Array, y: Array) -> None:
+    """Set y_i = d_i (x_i + y_i)."""
+    y[...] = d[:, None] * (x + y)
+
+
 @kernel(operations.gather)
 def gather(
     executor: Executor, index: Array, x: Array, y: Array, alpha: complex, beta: complex

@@ -51,6 +51,22 @@ struct vector_scale_rows {
   WL_DEVICE void finish(i64, sum) const {}
 };
 
+template <class T>
+struct vector_scaled_sum {
+  const T* d;
+  mat<const T> x;
+  mat<T> y;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
+    y(i, c) = d[i] * (x(i, c) + y(i, c));
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
 template <class T, class I>
 struct vector_gather {
   const I* index;

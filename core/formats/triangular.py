@@ -52,6 +52,28 @@ def segments(A: Csr, *, upper: bool) -> tuple[Segment, ...]:
 _SEGMENTS: Key[tuple[Segment, ...]] = Key("levels of a triangle")
 
 
+def lanes(A: Csr, *, upper: bool) -> tuple[Array, ...] | None:
+    """Return how the threads of A's executor share a triangle, or None if levels are better.
+
+    It depends on the pattern and on the number of threads, is found once and stored with the
+    pattern.
+    """
+
+    def make() -> tuple[Array, ...] | None:
+        return A.executor.triangle_lanes(A.indptr, A.indices, int(upper))
+
+    return A._pattern.get(_LANES.of_size(upper, A.executor.name), make)
+
+
+_LANES: Key[tuple[Any, ...] | None] = Key("lanes of a triangle")
+
+
+def prepare_substitution(A: Csr, *, upper: bool) -> None:
+    """Find lanes or levels of a triangle now, which a substitution that is recorded could not."""
+    if lanes(A, upper=upper) is None:
+        segments(A, upper=upper)
+
+
 def host_of(executor: Executor, operation: Operation) -> Executor:
     """Return an executor of the host that has an operation: the given one if it is such a one."""
     if executor.supports(operation):
@@ -148,6 +170,10 @@ def substitute(A: Csr, inverse: Array, x: Array, *, upper: bool, factor: complex
         The right-hand sides, and then the solution.
     """
     run, arrays = A.executor.run, (A.indptr, A.indices, A.data)
+    shared = lanes(A, upper=upper)
+    if shared is not None:
+        run(triangular.lanes, *shared, *arrays, inverse, factor, int(upper), x)
+        return
     for rows, bounds in segments(A, upper=upper):
         if bounds is None:
             run(triangular.level, rows, *arrays, inverse, factor, int(upper), x)
@@ -247,8 +273,9 @@ class SolvesTriangles:
 
         Notes
         -----
-        Rows of one level need none of each other and are computed side by side. The levels are
-        found on the host when they are first needed, and stored with the pattern.
+        Rows of one level need none of each other and are computed side by side. On ``omp`` threads
+        follow one another through blocks of rows where that is estimated to be faster. Levels and
+        blocks are found on the host when they are first needed, and stored with the pattern.
 
         Examples
         --------

@@ -38,6 +38,15 @@ substitute = declare(
     flops=lambda e: 2 * e["e"] * e["k"],
 )
 
+lanes = declare(
+    "triangular.lanes",
+    "starts: in I[l], begin: in I[b], end: in I[b], waits: in I[a], of: in I[w], needed: in I[w], "
+    f"{_ROWS}, x: inout T[n,k]",
+    f"{_SUM}for all i, in blocks of rows begin to end, counted from the last one if upper; blocks "
+    "of a lane (from starts[l] on) follow one another, each after the first needed of lane of",
+    flops=lambda e: 2 * e["e"] * e["k"],
+)
+
 threshold = declare(
     "triangular.threshold",
     "indptr: in I[p], indices: in I[e], a: in T[e], drop: R, fill: i64, lower_length: out I[n], "

@@ -27,6 +27,14 @@ scale_rows = declare(
     over=ROWS,
 )
 
+scaled_sum = declare(
+    "vector.scaled_sum",
+    "d: in T[n], x: in T[n,k], y: inout T[n,k]",
+    "y_i = d_i (x_i + y_i)",
+    flops=lambda e: 2 * e["n"] * e["k"],
+    over=ROWS,
+)
+
 gather = declare(
     "vector.gather",
     "index: in I[m], x: in T[n,k], y: inout T[m,k], alpha: T, beta: T",

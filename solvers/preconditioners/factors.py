@@ -7,18 +7,20 @@ where it cannot.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...core.dtypes import is_complex, real_dtype
+from ...core.dtypes import real_dtype
 from ...core.errors import InvalidMatrix
 from ...core.formats import Csr, Diagonal
-from ...core.formats.arithmetic import add, matmul
-from ...core.operations import parilu, triangular
+from ...core.formats.rowwise import row_bounds, with_index_dtype
+from ...core.operations import ilu, parilu, parilut, triangular, vector
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
+    from ...core.operation import Operation
+    from .factor_pattern import FactorPattern
 
 #: What is added to a scaled diagonal if a pivot is too small, not finite, or (for Cholesky's
 #: factors) not positive: the first of these with which all pivots are fit.
@@ -29,22 +31,6 @@ SMALLEST_PIVOT = 1e-8
 
 #: Factors of the scaled matrix that are larger than this have diverged.
 LARGEST_FACTOR = 1e12
-
-
-class Pattern(NamedTuple):
-    """A sorted pattern with a full diagonal, as the sweeps take it.
-
-    ``columns[j]:columns[j + 1]`` are the places in ``entries`` where the positions of column
-    ``j`` stand, by rows; ``diagonal`` has the positions of the diagonal entries. Without sweeps
-    ``columns`` and ``entries`` are empty.
-    """
-
-    indptr: Array
-    indices: Array
-    rows: Array
-    columns: Array
-    entries: Array
-    diagonal: Array
 
 
 class Factors(NamedTuple):
@@ -70,57 +56,35 @@ class Factors(NamedTuple):
     change: float
 
 
-class Widened:
-    """The pattern of the factors of a level, and where the entries of the matrix are in it.
+class Elimination(NamedTuple):
+    """What elimination on a pattern made of the values of a matrix.
 
-    Parameters
+    Attributes
     ----------
-    A : Csr
-        Rows sorted, without duplicates.
-    level : int
-        Level 0 adds the diagonal; level 1 what one elimination fills in.
-    by_rows : bool
-        Whether factors are made row by row, which needs no columns.
+    v : array, shape (nnz,)
+        Both factors in one array: the unit lower one below the diagonal, the pivots on it, and
+        ``D U`` above it.
+    scale : array, shape (n,)
+        The scaling ``S^-1``.
+    shift, change : float
+        As of :class:`Factors`.
     """
 
-    def __init__(self, A: Csr, level: int, by_rows: bool) -> None:
-        xp, n = A.executor.xp, A.shape[0]
-        rows = row_of_entries(A)
-        self.entries = A.nnz
-        #: Where the entries of the matrix are; None if its pattern is that of the factors.
-        self.places: Array | None = None
-        self.matrix = A
-        if level or int(xp.flatnonzero(rows == A.indices).shape[0]) != n:
-            # numbers of entries, from 1: where they are 0 afterwards, a zero was added
-            numbers = xp.arange(1, A.nnz + 1, dtype=np.float64)
-            S = add(A._with_data(numbers), identity(A), 1.0, 0.0)
-            for _ in range(level):
-                fill = matmul(_part(S, below=True), _part(S, below=False))
-                S = add(S, fill, 1.0, 0.0)
-            found = xp.real(S.data).astype(np.int64)
-            self.places = xp.flatnonzero(found > 0)
-            self.order = found[self.places] - 1
-            self.matrix, rows = S, row_of_entries(S)
-        self.pattern = pattern_of(self.matrix, rows, by_rows)
-        self._halves: dict[bool, Half] = {}
+    v: Array
+    scale: Array
+    shift: float
+    change: float
 
-    def half(self, *, upper: bool) -> Half:
-        """Return a strict triangle, which is found when it is first asked for."""
-        if upper not in self._halves:
-            self._halves[upper] = _half(self.matrix, self.pattern, upper)
-        return self._halves[upper]
 
-    def of(self, A: Csr) -> Csr:
-        """Return a matrix of the pattern that this was made of, with zeros where it has none."""
-        if self.places is None:
-            return self.matrix._with_data(A.data)
-        data = A.executor.zeros((self.matrix.nnz,), A.dtype)
-        data[self.places] = A.data[self.order]
-        return self.matrix._with_data(data)
+class Factorization:
+    """The pattern that new values of a matrix are factorized on, and what the present ones gave.
 
-    def fits(self, A: Csr) -> bool:
-        """Return whether a matrix has as many entries as the one that this was made of."""
-        return self.entries == A.nnz
+    All that share the arrays of a preconditioner share this: an update that fails writes the
+    arrays again.
+    """
+
+    def __init__(self, pattern: FactorPattern, made: Elimination) -> None:
+        self.pattern, self.made = pattern, made
 
 
 def identity(A: Csr) -> Csr:
@@ -149,55 +113,21 @@ def kept(A: Csr, keep: Array, data: Array) -> Csr:
     return Csr._from_arrays(A.executor, A.shape, data[keep], A.indices[keep], indptr)
 
 
-def _part(A: Csr, below: bool) -> Csr:
-    rows = row_of_entries(A)
-    keep = A.indices < rows if below else A.indices > rows
-    return kept(A, keep, A.executor.xp.ones(A.nnz, dtype=A.dtype))
-
-
-class Half(NamedTuple):
-    """The pattern of a strict triangle, and the positions of its entries in the whole."""
-
-    pattern: Csr
-    places: Array
-
-
-def _half(A: Csr, pattern: Pattern, upper: bool) -> Half:
-    xp, begin = A.executor.xp, A.indptr[:-1]
-    before = pattern.diagonal - begin  # rows are sorted
-    counts = A.indptr[1:] - begin - before - 1 if upper else before
-    indptr = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(counts, dtype=np.int64)])
-    places = xp.flatnonzero(A.indices > pattern.rows if upper else A.indices < pattern.rows)
-    arrays = A.data[places], A.indices[places], indptr.astype(A.index_dtype)
-    return Half(Csr._from_arrays(A.executor, A.shape, *arrays), places)
-
-
-def pattern_of(A: Csr, rows: Array, by_rows: bool) -> Pattern:
-    """Return the pattern of a sorted matrix with a full diagonal."""
-    xp = A.executor.xp
-    diagonal = xp.flatnonzero(rows == A.indices).astype(A.index_dtype)
-    if by_rows:
-        none = xp.zeros(0, dtype=A.index_dtype)
-        return Pattern(A.indptr, A.indices, rows, none, none, diagonal)
-    transposed, order = A.transposed_pattern()
-    return Pattern(
-        A.indptr, A.indices, rows, transposed.indptr, order.astype(A.index_dtype), diagonal
-    )
-
-
-def factorized(S: Csr, widened: Widened, sweeps: int | None, hermitian: bool, who: str) -> Factors:
-    """Return the factors of a matrix on its own pattern.
+def eliminated(
+    A: Csr, pattern: FactorPattern, sweeps: int | None, hermitian: bool, who: str
+) -> Elimination | None:
+    """Return the factors of a matrix on a pattern; None if it has entries that the pattern has not.
 
     Parameters
     ----------
-    S : Csr
-        From :meth:`Widened.of`.
-    widened : Widened
-        Its pattern.
+    A : Csr
+        Rows sorted, without duplicates.
+    pattern : FactorPattern
+        With a :class:`~.factor_pattern.Sweep` if there are sweeps.
     sweeps : int or None
         Sweeps over all entries; None makes the factors row by row.
     hermitian : bool
-        Whether ``L`` is to be the adjoint of ``U``, and the pivots positive.
+        Whether the pivots are to be positive.
     who : str
         Whom to name in errors.
 
@@ -206,23 +136,27 @@ def factorized(S: Csr, widened: Widened, sweeps: int | None, hermitian: bool, wh
     InvalidMatrix
         If no shift gives pivots that can be divided by.
     """
-    xp, pattern = S.executor.xp, widened.pattern
-    d = S.data[pattern.diagonal]
-    size = xp.abs(d)
-    missing = ~(size > 0)
-    if not bool(xp.all(xp.isfinite(S.data))):
+    executor, n = A.executor, A.shape[0]
+    scale, phase = (executor.allocate((n,), A.dtype) for _ in range(2))
+    bad, outside, unfit = (executor.allocate((1,), np.int64) for _ in range(3))
+    A = with_index_dtype(A, pattern.indices.dtype)
+    given = (*row_bounds(A), A.indices, A.data)
+    executor.run(parilut.scaling, *given, scale, phase, bad)
+    if int(executor.to_host(bad)[0]):
         raise InvalidMatrix(f"{who}: the matrix has NaN or Inf")
-    scale = (1.0 / xp.sqrt(xp.where(missing, 1.0, size))).astype(real_dtype(S.dtype))
-    phase = xp.where(missing, 1.0, d / xp.where(missing, 1.0, size)).astype(S.dtype)
+    a = executor.allocate((pattern.nnz,), A.dtype)
+    limits = (SMALLEST_PIVOT, LARGEST_FACTOR, int(hermitian))
     for shift in SHIFTS:
-        a = S.data * scale[pattern.rows]
-        a *= scale[pattern.indices]
-        if shift:
-            a[pattern.diagonal] = a[pattern.diagonal] + shift * phase
-        v, change = _made(S.executor, pattern, a, sweeps)
-        pivots = v[pattern.diagonal]
-        if fit(xp, v, pivots, hermitian):
-            return _split(S, widened, v, pivots, scale, hermitian, shift, change)
+        taken = (*given, *pattern.bounds, pattern.indices, scale, phase, shift)
+        executor.run(ilu.scale, *taken, a, outside)
+        v, sizes = _made(executor, pattern, a, sweeps)
+        executor.run(ilu.unfit, *pattern.bounds, pattern.diagonal, v, *limits, unfit)
+        left_out, bad_ones, *known = executor.to_host_together(outside, unfit, *sizes)
+        if int(left_out[0]):
+            return None
+        if not int(bad_ones[0]):
+            change, norm = (float(size[0]) for size in known) if known else (0.0, 0.0)
+            return Elimination(v, scale, shift, change / norm if norm else 0.0)
     what = "positive " if hermitian else ""
     raise InvalidMatrix(
         f"{who}: no {what}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
@@ -230,77 +164,65 @@ def factorized(S: Csr, widened: Widened, sweeps: int | None, hermitian: bool, wh
     )
 
 
-def fit(xp: Any, v: Array, pivots: Array, hermitian: bool) -> bool:
-    """Return whether factors are bounded, and their pivots can be divided by."""
-    if not is_bounded(xp, v, LARGEST_FACTOR):
-        return False
-    if hermitian:
-        return bool(xp.all(xp.real(pivots) > SMALLEST_PIVOT))
-    return bool(xp.all(xp.abs(pivots) > SMALLEST_PIVOT))
-
-
-def is_bounded(xp: Any, v: Array, limit: float) -> bool:
-    """Return whether all moduli are below a limit; NaN is not."""
-    if not v.shape[0]:
-        return True
-    if is_complex(v.dtype):
-        return bool(xp.all(xp.abs(v) < limit))
-    return bool(v.max() < limit) and bool(v.min() > -limit)
-
-
 def _made(
-    executor: Executor, pattern: Pattern, a: Array, sweeps: int | None
-) -> tuple[Array, float]:
-    """Return the factors in one array, it may be ``a``, and what the last sweep changed."""
-    with np.errstate(all="ignore"):
-        if sweeps is None:
-            executor.run(triangular.factorize, pattern.indptr, pattern.indices, pattern.diagonal, a)
-            return a, 0.0
-        xp = executor.xp
-        pivots = a[pattern.diagonal]
-        below = pattern.rows > pattern.indices
-        one = xp.ones(1, dtype=a.dtype)
-        v = (a / xp.where(below, pivots[pattern.indices], one)).reshape(-1, 1)
-        a, following = a.reshape(-1, 1), v.copy()
-        change = executor.zeros((1,), real_dtype(a.dtype))
-        for _ in range(sweeps):
-            executor.run(parilu.sweep, *pattern, a, v, following, change)
-            v, following = following, v
-        norm = float(xp.linalg.norm(v.reshape(-1)))
-        return v.reshape(-1), float(executor.to_host(change)[0]) / norm if norm else 0.0
+    executor: Executor, pattern: FactorPattern, a: Array, sweeps: int | None
+) -> tuple[Array, tuple[Array, ...]]:
+    """Return the factors, in ``a`` if row by row; of sweeps, the last change and the norm."""
+    if sweeps is None:
+        executor.run(triangular.factorize, pattern.indptr, pattern.indices, pattern.diagonal, a)
+        return a, ()
+    assert pattern.sweep is not None
+    rows, nnz = pattern.sweep.rows, a.shape[0]
+    v, following = (executor.allocate((nnz, 1), a.dtype) for _ in range(2))
+    change, norm = (executor.zeros((1,), real_dtype(a.dtype)) for _ in range(2))
+    executor.run(ilu.guess, rows, pattern.indices, pattern.diagonal, a, v.reshape(-1))
+    for _ in range(sweeps):
+        executor.run(parilu.sweep, *pattern.sweep, a.reshape(-1, 1), v, following, change)
+        v, following = following, v
+    executor.run(vector.norm, v, norm)
+    return v.reshape(-1), (change, norm)
 
 
-def _split(
-    S: Csr,
-    widened: Widened,
-    v: Array,
-    pivots: Array,
-    scale: Array,
-    hermitian: bool,
-    shift: float,
-    change: float,
-) -> Factors:
-    xp = S.executor.xp
-    above = widened.half(upper=True)
-    inverse = 1.0 / pivots
-    rows = widened.pattern.rows[above.places]
-    upper = above.pattern._with_data(-v[above.places] * inverse[rows])
+def write_triangles(
+    made: Elimination, pattern: FactorPattern, lower: Csr, upper: Csr, pivots: Diagonal
+) -> None:
+    """Write what elimination made to the triangles and the pivots of a preconditioner.
+
+    Of Hermitian ones ``U = D V`` with unit ``V``, and ``L = V^H``: from the upper part alone, as
+    sweeps leave the two parts different.
+    """
+    run, hermitian = upper.executor.run, pattern.mirror is not None
+    begin, end = pattern.bounds
+    above = (pattern.diagonal, end, made.v, upper.indptr, int(hermitian))
+    run(ilu.upper, *above, upper.data, pivots.data)
     if hermitian:
-        # U = D V with unit V, and L = V^H: from the upper part alone, as the sweeps leave the two
-        # parts different
-        inverse = xp.real(inverse).astype(S.dtype)
-        lower: Csr = upper.transpose()
-        if is_complex(S.dtype):
-            lower = lower._with_data(lower.data.conj())
+        run(ilu.adjoint, pattern.mirror, upper.data, lower.data)
     else:
-        below = widened.half(upper=False)
-        lower = below.pattern._with_data(-v[below.places])
-    executor, shape = S.executor, S.shape
-    return Factors(
-        lower,
-        upper,
-        Diagonal._from_arrays(executor, shape, inverse),
-        Diagonal._from_arrays(executor, shape, scale.astype(S.dtype)),
-        shift,
-        change,
-    )
+        run(ilu.lower, begin, pattern.diagonal, made.v, lower.indptr, lower.data)
+
+
+def write_scaled(
+    operation: Operation,
+    parts: tuple[Csr, Csr, Diagonal, Diagonal, Diagonal],
+    below: Csr,
+    above: Csr,
+    diagonal: Diagonal,
+) -> int:
+    """Write triangles with pivots and scaling in them; return how many numbers lost their range.
+
+    Parameters
+    ----------
+    operation : Operation
+        ``ilu.join`` for substitution, ``ilu.rescale`` for sweeps.
+    parts : tuple
+        The triangles, the pivots, and what scales from the left and the right.
+    below, above, diagonal : Csr, Csr, Diagonal
+        What is written.
+    """
+    lower, upper, *diagonals = parts
+    executor = lower.executor
+    lost = executor.allocate((1,), np.int64)
+    halves = [(*row_bounds(half), half.indices, half.data) for half in (lower, upper)]
+    given = (*halves[0], *halves[1], *(d.data for d in diagonals))
+    executor.run(operation, *given, below.data, above.data, diagonal.data, lost)
+    return int(executor.to_host(lost)[0])

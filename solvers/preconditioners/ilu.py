@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.formats import Csr, Diagonal, Matrix
-from ...core.formats.triangular import segments, substitute
-from ...core.lazy import Temporary
-from ...core.operations import triangular, vector
-from .base import Preconditioner, update_all
-from .factors import Factors, Widened, factorized, is_bounded, row_of_entries
+from ...core.formats.triangular import prepare_substitution, substitute
+from ...core.operations import ilu, triangular, vector
+from .application import checked_application, checked_count, temporaries
+from .base import Preconditioner
+from .factor_pattern import FactorPattern
+from .factors import (
+    Elimination,
+    Factorization,
+    Factors,
+    eliminated,
+    row_of_entries,
+    write_scaled,
+    write_triangles,
+)
 from .isai import inverted_triangle, pattern_of_inverse
 from .reordering import Reordering, checked_order
 from .sweeps import solve_by_sweeps
@@ -24,9 +31,6 @@ if TYPE_CHECKING:
 
 #: Sweeps that make the factors where rows are not gone through one by one.
 SWEEPS = 3
-
-#: Sweeps that apply a triangle there.
-APPLIED_SWEEPS = 3
 
 
 class Ilu(Preconditioner):
@@ -100,10 +104,11 @@ class Ilu(Preconditioner):
     reordering: Reordering | None = None
     #: For ``apply="isai"``: the approximate inverses with pivots and scaling in them.
     inverses: tuple[Csr, Csr] | None = None
-    #: For ``apply="exact"``: both triangles, and the diagonals that take the place of pivots and
-    #: scaling when they are substituted with.
-    triangles: tuple[Csr, Csr, Diagonal, Diagonal] | None = None
-    _widened: Widened | None = None
+    #: Both triangles with pivots and scaling in them, and the diagonals that are left: for
+    #: ``apply="exact"`` those that rows are divided by, for sweeps what is between the triangles.
+    triangles: tuple[Any, ...] | None = None
+    #: What new values are factorized with.
+    _factorization: Factorization | None = None
 
     def __init__(
         self,
@@ -130,49 +135,76 @@ class Ilu(Preconditioner):
         S: Csr = A.asformat("csr").without_duplicates()
         if self.match or self.order is not None:
             self.reordering = Reordering(S, self.match, self.order)
-            S = self.reordering.matrix(S)
-        self._widened = Widened(S, self.level, self.sweeps is None)
-        self._take(self._factorized(S))
+        self._make(S if self.reordering is None else self.reordering.matrix(S))
+
+    def _make(self, S: Csr) -> None:
+        """Make all parts anew."""
+        pattern = FactorPattern(S, self.level, self.sweeps is None, self.hermitian)
+        made = self._eliminated(S, pattern)
+        assert made is not None
+        executor, n = S.executor, S.shape[0]
+        lower, upper = pattern.triangles(S.dtype)
+        pivots, left, right = (
+            Diagonal._from_arrays(executor, S.shape, executor.allocate((n,), S.dtype))
+            for _ in range(3)
+        )
+        self.lower, self.upper = lower, upper
+        self.pivots, self.left, self.right = pivots, left, right
+        self._factorization = Factorization(pattern, made)
+        self._write(made, pattern)
         self.inverses = self._inverted() if self.applied[0] == "isai" else None
+        self.triangles = None
         self._prepare()
+        self._note(pattern.nnz, made)
 
     def _refresh(self, A: Matrix) -> None:
-        """Factorize again; the places of entries and the order of sweeps are kept."""
+        """Factorize again, into the arrays that there are; all that the pattern says is kept."""
         S: Csr = A.asformat("csr").without_duplicates()
         if self.reordering is not None:
             S = self.reordering.matrix(S)
-        if self._widened is None or not self._widened.fits(S):
-            self._widened = Widened(S, self.level, self.sweeps is None)
-        before = {name: getattr(self, name) for name in self.parts}
-        inverses, triangles = self.inverses, self.triangles
-        ones = self.__dict__.get("_ones")
-        self._take(self._factorized(S))
-        self.triangles = None
-        alike = all(getattr(self, name).nnz == part.nnz for name, part in before.items())
-        if alike:
-            self.lower, self.upper = (
-                before[name]._with_data(getattr(self, name).data) for name in ("lower", "upper")
-            )
-        self._prepare()
-        if not alike or (self.triangles is None) != (triangles is None):
-            self.inverses = self._inverted() if inverses else None
-            return  # another pattern: recorded loops of solvers are made again
-        self.inverses = self._inverted(inverses) if inverses else None
-        replaced = [(part, getattr(self, name)) for name, part in before.items()]
-        replaced += list(zip(inverses or (), self.inverses or (), strict=True))
-        replaced += list(zip(triangles or (), self.triangles or (), strict=True))
-        update_all(replaced)  # the recorded loops of solvers go on with these arrays
-        self.__dict__.update(before, inverses=inverses, triangles=triangles)
-        if ones is not None:
-            self._ones = ones  # the loops read it, too
+        kept = self._factorization
+        fits = kept is not None and kept.pattern.fits(S)
+        made = self._eliminated(S, kept.pattern) if kept is not None and fits else None
+        if kept is None or made is None:
+            self._make(S)  # another pattern: recorded loops of solvers are made again
+            return
+        try:
+            self._overwrite(made, kept.pattern)
+        except BaseException:  # an interruption too: half of the new values are of no use
+            self._overwrite(kept.made, kept.pattern)
+            raise
+        kept.made = made
+        self._note(kept.pattern.nnz, made)
 
-    def _factorized(self, S: Csr) -> Factors:
-        assert self._widened is not None
-        widened = self._widened.of(S)
-        who = type(self).__name__
-        found = factorized(widened, self._widened, self.sweeps, self.hermitian, who)
-        self._note(widened, found)
-        return found
+    def _eliminated(self, S: Csr, pattern: FactorPattern) -> Elimination | None:
+        return eliminated(S, pattern, self.sweeps, self.hermitian, type(self).__name__)
+
+    def _overwrite(self, made: Elimination, pattern: FactorPattern) -> None:
+        """Give all arrays new values: the recorded loops of solvers go on with these."""
+        self._write(made, pattern)
+        triangles = self.triangles
+        if triangles is not None and self._join(triangles):
+            triangles = None
+        elif self.triangles is None and self.applied[0] != "isai":
+            triangles = self._joined()
+        if self.inverses is not None:
+            new = self._inverted(self.inverses)
+            for part, other in zip(self.inverses, new, strict=True):
+                part.update_values(other.data)
+        for part in (*self._operators(), *(self.triangles or ())):
+            part._tell_sharers()
+        self.triangles = triangles
+
+    def _write(self, made: Elimination, pattern: FactorPattern) -> None:
+        write_triangles(made, pattern, self.lower, self.upper, self.pivots)
+        scale = made.scale.reshape(-1, 1)
+        for part, side in ((self.left, "left"), (self.right, "right")):
+            into = part.data.reshape(-1, 1)
+            if self.reordering is None:
+                self.executor.run(vector.axpby, scale, into, 1.0, 0.0)
+            else:
+                given = getattr(self.reordering, side)
+                self.executor.run(vector.scale_rows, given, scale, into, 1.0, 0.0)
 
     def _take(self, found: Factors) -> None:
         self.lower, self.upper, self.pivots, self.left = found[:4]
@@ -196,50 +228,48 @@ class Ilu(Preconditioner):
         return made[0], made[1]
 
     def _prepare(self) -> None:
-        """Find levels, which an application that is being recorded could not do."""
+        """Find levels and scale triangles, which an application being recorded could not do."""
+        if self.applied[0] == "isai":
+            return
         if self.applied[0] == "exact":
-            segments(self.lower, upper=False)
-            segments(self.upper, upper=True)
+            prepare_substitution(self.lower, upper=False)
+            prepare_substitution(self.upper, upper=True)
             self._ones = self.executor.xp.ones(self.lower.shape[0], dtype=self.dtype)
-            if self.triangles is None:
-                self.triangles = self._joined()
+        if self.triangles is None:
+            self.triangles = self._joined()
 
-    def _joined(self) -> tuple[Csr, Csr, Diagonal, Diagonal] | None:
-        """Return the triangles with pivots and scaling in them, which saves three products.
+    def _joined(self) -> tuple[Any, ...] | None:
+        """Return the triangles with pivots and scaling in them, which saves passes over vectors.
 
         None if a number would leave the range of the dtype.
         """
-        left, right, pivots = (d.data for d in (self.left, self.right, self.pivots))
-        lower, upper, xp = self.lower, self.upper, self.executor.xp
-        rows = row_of_entries(lower)
-        with np.errstate(all="ignore"):
-            first = pivots * left
-            below = lower.data / (pivots[lower.indices] * left[rows])
-            above = upper.data / right[upper.indices]
-        for made, given in ((first, pivots), (below, lower.data), (above, upper.data)):
-            lost = int(xp.count_nonzero(made)) != int(xp.count_nonzero(given))
-            if lost or not is_bounded(xp, made, np.inf):
-                return None
-        return (
-            lower._with_data(below),
-            upper._with_data(above),
-            self.pivots._with_data(first),
-            self.right._with_data(right),
+        triangles: tuple[Any, ...] = tuple(
+            part._with_data(self.executor.allocate(part.data.shape, self.dtype))
+            for part in (self.lower, self.upper, self.pivots)
         )
+        if self.applied[0] == "exact":
+            triangles = *triangles, self.right._with_data(self.right.data)
+        return None if self._join(triangles) else triangles
 
-    def _note(self, S: Csr, found: Factors) -> None:
+    def _join(self, triangles: tuple[Any, ...]) -> int:
+        """Write the triangles; return how many numbers left the range of the dtype."""
+        parts = (self.lower, self.upper, self.pivots, self.left, self.right)
+        operation = ilu.join if self.applied[0] == "exact" else ilu.rescale
+        return write_scaled(operation, parts, *triangles[:3])
+
+    def _note(self, entries: int, made: Elimination) -> None:
         name = type(self).__name__.lower()
         if self.reordering is not None:
             self.notes += self.reordering.notes
-        made = "row by row" if self.sweeps is None else f"by sweeps, {self.sweeps} of them"
-        self.notes.append(f"{name}({self.level}): {S.nnz} entries, made {made}")
-        if found.shift:
+        how = "row by row" if self.sweeps is None else f"by sweeps, {self.sweeps} of them"
+        self.notes.append(f"{name}({self.level}): {entries} entries, made {how}")
+        if made.shift:
             self.notes.append(
-                f"{name}: pivots were too small: {found.shift:g} times the diagonal was added"
+                f"{name}: pivots were too small: {made.shift:g} times the diagonal was added"
             )
-        if found.change > 0.1:
+        if made.change > 0.1:
             self.notes.append(
-                f"{name}: the last sweep changed the factors by {found.change:.0%}: they are far "
+                f"{name}: the last sweep changed the factors by {made.change:.0%}: they are far "
                 "from those that elimination gives"
             )
 
@@ -277,11 +307,11 @@ class Ilu(Preconditioner):
         run = executor.run
         first, *_ = self._temporaries
         if self.triangles is not None and alpha == 1 and beta == 0:
-            self._substitute(x, y)
+            self._solve_triangles(x, y)
             return
         with first.block(executor, n, k, dtype) as t:
             if self.triangles is not None:
-                self._substitute(x, t)
+                self._solve_triangles(x, t)
                 run(vector.axpby, t, y, alpha, beta)
                 return
             if self.inverses is not None:
@@ -289,30 +319,34 @@ class Ilu(Preconditioner):
                 self.inverses[1]._apply(t, y, alpha, beta)
                 return
             run(vector.scale_rows, self.left.data, x, t, 1.0, 0.0)
-            self._half(self.lower, t, upper=False)
-            run(vector.scale_rows, self.pivots.data, t, t, 1.0, 0.0)
-            self._half(self.upper, t, upper=True)
+            if self.applied[0] == "exact":
+                substitute(self.lower, self._ones, t, upper=False, factor=1.0)
+                run(vector.scale_rows, self.pivots.data, t, t, 1.0, 0.0)
+                substitute(self.upper, self._ones, t, upper=True, factor=1.0)
+            else:
+                self._sweep(self.lower, self.upper, self.pivots, t, t)
             run(vector.scale_rows, self.right.data, t, y, alpha, beta)
 
-    def _substitute(self, x: Array, y: Array) -> None:
+    def _solve_triangles(self, x: Array, y: Array) -> None:
         """Set ``y`` to the solution of both triangles, by what :meth:`_joined` made."""
         assert self.triangles is not None
-        lower, upper, first, second = self.triangles
-        self.executor.run(vector.axpby, x, y, 1.0, 0.0)
-        substitute(lower, first.data, y, upper=False, factor=1.0)
-        substitute(upper, second.data, y, upper=True, factor=1.0)
-
-    def _half(self, N: Csr, b: Array, *, upper: bool) -> None:
-        """Solve ``(I - N) z = b`` in ``b``, exactly or by sweeps ``z = b + N z``."""
-        if self.applied[0] == "exact":
-            substitute(N, self._ones, b, upper=upper, factor=1.0)
+        lower, upper, *diagonals = self.triangles
+        if self.applied[0] != "exact":
+            self._sweep(lower, upper, diagonals[0], x, y)
             return
-        (n, k), (_, second, third, *_) = b.shape, self._temporaries
+        self.executor.run(vector.axpby, x, y, 1.0, 0.0)
+        substitute(lower, diagonals[0].data, y, upper=False, factor=1.0)
+        substitute(upper, diagonals[1].data, y, upper=True, factor=1.0)
+
+    def _sweep(self, lower: Csr, upper: Csr, between: Diagonal, x: Array, y: Array) -> None:
+        """Solve both unit triangles by sweeps, with a diagonal between them; ``y`` may be ``x``."""
+        (n, k), (_, second, third, *_) = x.shape, self._temporaries
         with (
             second.block(self.executor, n, k, self.dtype) as z,
             third.block(self.executor, n, k, self.dtype) as free,
         ):
-            solve_by_sweeps(N, self.applied[1], b, z, free)
+            solve_by_sweeps(lower, self.applied[1], x, z, free, between.data)
+            solve_by_sweeps(upper, self.applied[1], z, y, free)
 
     # ---- moving
 
@@ -321,8 +355,7 @@ class Ilu(Preconditioner):
         if made.triangles is not None:
             alike = made.executor == self.executor and made.dtype == self.dtype
             # a private copy shares the arrays, which new values overwrite
-            parts = tuple(change(part) for part in made.triangles) if alike else None
-            made.triangles = parts  # type: ignore[assignment]
+            made.triangles = tuple(map(change, made.triangles)) if alike else None
         made._prepare()
         return made
 
@@ -331,10 +364,10 @@ class Ilu(Preconditioner):
         made = super()._remade(change)
         if self.inverses is not None:
             made.inverses = tuple(change(part) for part in self.inverses)  # type: ignore[assignment]
-        if made.executor != self.executor:
-            made._widened = None
-            if self.reordering is not None:
-                made.reordering = self.reordering.to(made.executor)
+        if made.executor != self.executor or made.dtype != self.dtype:
+            made._factorization = None
+        if made.executor != self.executor and self.reordering is not None:
+            made.reordering = self.reordering.to(made.executor)
         if made.reordering is not None and made.dtype != self.dtype:
             made.reordering = made.reordering.astype(made.dtype)
         made._choose(*self._asked)
@@ -343,7 +376,7 @@ class Ilu(Preconditioner):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**self.__dict__, "_widened": None}  # found again when values change
+        state = {**self.__dict__, "_factorization": None}  # found again when values change
         state.pop("_ones", None)
         state["triangles"] = None
         return state
@@ -370,7 +403,7 @@ class Ilu(Preconditioner):
             made.inverses = made.inverses[::-1]
         if made.reordering is not None:
             made.reordering = made.reordering.transposed()
-        made._widened = made.triangles = None
+        made._factorization = made.triangles = None
         made._prepare()
         return made
 
@@ -413,37 +446,3 @@ class Ic(Ilu):
     """
 
     hermitian = True
-
-
-def temporaries() -> tuple[Temporary, ...]:
-    """Return the blocks that an application takes."""
-    return tuple(Temporary() for _ in range(5))
-
-
-def checked_application(apply: str | None, by_rows: bool) -> tuple[str, int]:
-    """Return how triangles are applied, and the number of sweeps or the power.
-
-    Raises
-    ------
-    InvalidArgument
-        If that is not a way.
-    """
-    if apply is None:
-        apply = "exact" if by_rows else f"sweeps:{APPLIED_SWEEPS}"
-    kind, _, count = str(apply).partition(":")
-    if kind not in ("exact", "sweeps", "isai") or (kind == "exact" and count):
-        raise InvalidArgument(f'apply: expected "exact", "sweeps:3" or "isai:1", got {apply!r}')
-    if kind == "exact":
-        return kind, 0
-    return kind, checked_count(count or (APPLIED_SWEEPS if kind == "sweeps" else 1), "apply")
-
-
-def checked_count(value: Any, name: str) -> int:
-    """Return a number of sweeps, or a power; raises InvalidArgument if it is none."""
-    try:
-        count = int(value)
-    except (TypeError, ValueError):
-        count = 0
-    if count < 1 or (isinstance(value, float) and value % 1):
-        raise InvalidArgument(f"{name}: expected an integer of at least 1, got {value!r}")
-    return count

@@ -13,8 +13,9 @@ from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.arithmetic import add
 from ...core.formats.triangular import host_of
 from ...core.operations import triangular
-from .factors import SHIFTS, Factors, fit, identity
-from .ilu import Ilu, checked_application, checked_count, temporaries
+from .application import checked_application, checked_count, temporaries
+from .factors import LARGEST_FACTOR, SHIFTS, SMALLEST_PIVOT, Factors, identity
+from .ilu import Ilu
 from .parilut import FAR, ROUNDS, Found, by_sweeps
 from .reordering import Reordering
 
@@ -107,7 +108,7 @@ class Ilut(Ilu):
 
     def _setup(self, A: Matrix) -> None:
         self._choose(*self._asked)
-        self._make(A, None)
+        self._search(A, None)
 
     def _choose(self, sweeps: int | str | None, apply: str | None) -> None:
         by_rows = self.executor.supports(triangular.threshold)
@@ -121,9 +122,10 @@ class Ilut(Ilu):
 
     def _refresh(self, A: Matrix) -> None:
         """Make the factors again; a matching and an order are kept."""
-        self._make(A, self.reordering)
+        self._search(A, self.reordering)
 
-    def _make(self, A: Matrix, reordering: Reordering | None) -> None:
+    def _search(self, A: Matrix, reordering: Reordering | None) -> None:
+        """Make factors whose pattern is found by the size of entries."""
         S: Csr = A.asformat("csr").without_duplicates()
         if reordering is None and (self.match or self.order is not None):
             reordering = Reordering(S, self.match, self.order)
@@ -238,13 +240,19 @@ def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, who: str) 
         a[own] += (shift * phase).astype(S.dtype)
         halves, pivots = _eliminated(S, indptr, indices, a, drop, width)
         every = np.concatenate([*(values for _, _, values in halves), pivots])
-        if fit(np, every, pivots, hermitian):
+        if _is_fit(every, pivots, hermitian):
             return _factors(S, halves, pivots, scale, hermitian, shift)
     what = "positive " if hermitian else ""
     raise InvalidMatrix(
         f"{who}: no {what}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
         "use another preconditioner or a direct solver"
     )
+
+
+def _is_fit(values: Host, pivots: Host, hermitian: bool) -> bool:
+    """Return whether factors are bounded, and their pivots can be divided by."""
+    sizes = np.real(pivots) if hermitian else np.abs(pivots)
+    return bool(np.all(np.abs(values) < LARGEST_FACTOR) and np.all(sizes > SMALLEST_PIVOT))
 
 
 def _eliminated(

@@ -10,6 +10,8 @@ from ...core.dtypes import real_dtype
 from ...core.errors import InvalidArgument
 from ...core.formats import Csr
 from ...core.formats.permuting import permuted
+from ...core.formats.rowwise import known_canonical, row_bounds
+from ...core.operations import rows as row_operations
 from ...core.operations import vector
 from ...core.reorder import ORDERS, matching
 
@@ -45,8 +47,12 @@ class Reordering:
     left: Array
     right: Array
 
+    #: Whether a scaling may be another one than ones.
+    scales = True
+
     def __init__(self, S: Csr, match: bool, order: str | None) -> None:
         self.executor, n = S.executor, S.shape[0]
+        self.scales = match
         dtype, real = S.index_dtype, real_dtype(S.dtype)
         rows = columns = np.arange(n, dtype=dtype)
         left, right = np.ones(n, real), np.ones(n, real)
@@ -76,20 +82,25 @@ class Reordering:
         )
         self.left = place(left[rows].astype(S.dtype))
         self.right = place(right[columns].astype(S.dtype))
-        self._places: tuple[Csr, Array, Array] | None = None
+        self._places: tuple[Csr, Array] | None = None
 
     def _host(self, array: Array) -> np.ndarray[Any, Any]:
         return np.asarray(self.executor.to_host(array))
 
     def matrix(self, S: Csr) -> Csr:
         """Return ``B`` for a matrix of the pattern that this was made of."""
+        run = self.executor.run
         if self._places is None or self._places[0].nnz != S.nnz:
             made, places = permuted(S, self.rows, self.columns)
-            entries = self.executor.xp.arange(made.nnz, dtype=made.index_dtype)
-            row = self.executor.xp.searchsorted(made.indptr[1:], entries, side="right")
-            self._places = made, places, row
-        made, places, row = self._places
-        return made._with_data(S.data[places] * self.left[row] * self.right[made.indices])
+            self._places = known_canonical(made), places.astype(S.index_dtype)
+        made, places = self._places
+        data = self.executor.allocate((S.nnz,), S.dtype)
+        run(vector.gather, places, S.data.reshape(-1, 1), data.reshape(-1, 1), 1.0, 0.0)
+        if self.scales:
+            given = (*row_bounds(made), made.indices, data)
+            run(row_operations.scale, *given, self.left, 1, 0, data)
+            run(row_operations.scale, *given, self.right, 0, 1, data)
+        return made._with_data(data)
 
     def into(self, x: Array, t: Array) -> None:
         """Set ``t = P x``, the order of the rows."""

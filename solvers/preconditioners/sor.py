@@ -10,7 +10,7 @@ import numpy as np
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.permuting import permuted
-from ...core.formats.triangular import host_of, segments, substitute
+from ...core.formats.triangular import host_of, prepare_substitution, segments, substitute
 from ...core.lazy import Temporary
 from ...core.operations import ordering, triangular, vector
 from .base import Preconditioner, update_all
@@ -135,7 +135,7 @@ class Sor(Preconditioner):
 
     def _prepare(self) -> None:
         """Find levels, which an application that is being recorded could not do."""
-        segments(self.matrix, upper=self.backward)
+        prepare_substitution(self.matrix, upper=self.backward)
         self._temporary = Temporary()
 
     # ---- applying
@@ -250,7 +250,7 @@ class Ssor(Sor):
 
     def _prepare(self) -> None:
         super()._prepare()
-        segments(self.matrix, upper=not self.backward)
+        prepare_substitution(self.matrix, upper=not self.backward)
         xp = self.executor.xp
         # with omega / d for the inverse, (2 - omega) / omega d is (2 - omega) divided by it
         self._weights = (xp.ones(self.shape[0], dtype=self.dtype) * (2.0 - self.omega)).astype(

@@ -11,6 +11,7 @@ from wollemi.core.operation import OPERATIONS
 from wollemi.core.registry import executor as executor_by_name
 
 from .graphs import ARRANGE_GRAPHS
+from .incomplete import ARRANGE_INCOMPLETE
 from .triangles import ARRANGE_TRIANGLES
 
 REFERENCE = executor_by_name("reference")
@@ -107,10 +108,27 @@ def _a_triangle(values: dict[str, Any], extents: dict[str, int]) -> None:
     REFERENCE.run(OPERATIONS["triangular.levels"], *arrays, level)
     rows = np.argsort(level, kind="stable").astype(index)
     bounds = np.searchsorted(level[rows], np.arange(level.max(initial=-1) + 2)).astype(index)
-    if "bounds" in values:
+    if "starts" in values:
+        values |= _two_lanes(n, index)
+    elif "bounds" in values:
         values |= {"rows": rows, "bounds": bounds}
     else:
         values["rows"] = rows[level[rows] == min(1, level.max(initial=0))]
+
+
+def _two_lanes(n: int, index: Any) -> dict[str, Any]:
+    """Return lanes of every other row, each of which waits for the row before."""
+    even, odd = np.arange(0, n, 2), np.arange(1, n, 2)
+    begin, needed = np.concatenate([even, odd]), np.concatenate([even // 2, odd // 2 + 1])
+    made = {
+        "starts": [0, even.size, n],
+        "begin": begin,
+        "end": begin + 1,
+        "waits": np.arange(n + 1),
+        "of": np.repeat([1, 0], [even.size, odd.size]),
+        "needed": needed,
+    }
+    return {name: np.asarray(array).astype(index) for name, array in made.items()}
 
 
 def _an_inverse_on_a_pattern(values: dict[str, Any], extents: dict[str, int]) -> None:
@@ -279,6 +297,7 @@ def _room_for_rows(values: dict[str, Any]) -> None:
 # What a signature cannot say of an operation's inputs.
 ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     **ARRANGE_GRAPHS,
+    **ARRANGE_INCOMPLETE,
     **ARRANGE_TRIANGLES,
     **{
         f"rows.{name}": _rows
@@ -304,6 +323,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "triangular.levels": _a_triangle,
     "triangular.level": _a_triangle,
     "triangular.substitute": _a_triangle,
+    "triangular.lanes": _a_triangle,
     "triangular.threshold": _factors_by_thresholds,
     "isai.triangle": _an_inverse_on_a_pattern,
     "isai.general": _an_inverse_on_a_pattern,

@@ -5,16 +5,19 @@ _BY_ROWS = (
     "goes from row to row, which is work for one thread: devices make factors by parilu.sweep and "
     "parilut.sweep, and levels and matchings are found on the host"
 )
-_ON_HOSTS = dict.fromkeys(
-    (
-        "triangular.factorize",
-        "triangular.levels",
-        "triangular.threshold",
-        "ordering.matching",
-        "ordering.colors",
+_ON_HOSTS = {
+    **dict.fromkeys(
+        (
+            "triangular.factorize",
+            "triangular.levels",
+            "triangular.threshold",
+            "ordering.matching",
+            "ordering.colors",
+        ),
+        _BY_ROWS,
     ),
-    _BY_ROWS,
-)
+    "triangular.lanes": "its blocks of rows are work for threads of a host: devices compute levels",
+}
 KNOWN_GAPS: dict[str, dict[str, str]] = {
     "cuda": _ON_HOSTS,
     "hip": _ON_HOSTS,

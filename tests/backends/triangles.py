@@ -24,7 +24,7 @@ def _pattern(m: int, rng: Any, index: Any, below: bool) -> tuple[Any, Any, Any]:
     return row.astype(index), column.astype(index), pointers
 
 
-def _numbers(rng: Any, size: int, dtype: Any) -> Any:
+def numbers_of(rng: Any, size: int, dtype: Any) -> Any:
     """Return numbers between 1/2 and 3/2 in size."""
     made = rng.uniform(0.5, 1.5, size)
     if np.dtype(dtype).kind == "c":
@@ -50,10 +50,10 @@ def _rows(values: dict[str, Any], extents: dict[str, int]) -> None:
         values[f"{name}indices"] = column
         of_entries = "other" if name == "other_" else f"{name}values"
         if of_entries in values:
-            values[of_entries] = _numbers(rng, row.size, dtype)
+            values[of_entries] = numbers_of(rng, row.size, dtype)
     for name in ("a", "inverse"):
         if name in values:
-            values[name] = _numbers(rng, m, dtype) * (8 if name == "a" else 1)
+            values[name] = numbers_of(rng, m, dtype) * (8 if name == "a" else 1)
     if "conjugated" in values:
         values["conjugated"] %= 2
         for name in ("d", "next"):
@@ -83,8 +83,8 @@ def _sweep(values: dict[str, Any], extents: dict[str, int]) -> None:
     _, values["other_indices"], values["other_indptr"] = _pattern(n, rng, index, below=True)
     _, values["a_indices"], values["a_indptr"] = _pattern(n, rng, index, below=False)
     for name, pattern in (("x", "indices"), ("other", "other_indices"), ("a", "a_indices")):
-        values[name] = _numbers(rng, values[pattern].size, dtype)
-    values["inverse"] = _numbers(rng, n, dtype)
+        values[name] = numbers_of(rng, values[pattern].size, dtype)
+    values["inverse"] = numbers_of(rng, n, dtype)
     values["next"] = np.full(values["x"].size, np.nan, dtype)
     values["conjugated"] %= 2
 
@@ -94,7 +94,7 @@ def _narrow(values: dict[str, Any], extents: dict[str, int]) -> None:
     n, rng = extents["n"], np.random.default_rng(extents["n"])
     index, dtype = values["indices"].dtype, values["values"].dtype
     values["rows"], values["indices"], _ = _pattern(n, rng, index, below=True)
-    made = _numbers(rng, values["rows"].size, dtype)
+    made = numbers_of(rng, values["rows"].size, dtype)
     made[1::2] = 1
     made[::7] = np.nan
     made[3::7] = 0
@@ -112,7 +112,7 @@ def _square(values: dict[str, Any], extents: dict[str, int]) -> None:
     m, rng = extents["m"], np.random.default_rng(extents["m"])
     row, column, pointers = _pattern(m, rng, values["begin"].dtype, below=False)
     values |= {"begin": pointers[:-1], "end": pointers[1:], "indices": column}
-    made = _numbers(rng, row.size, values["values"].dtype)
+    made = numbers_of(rng, row.size, values["values"].dtype)
     if "bad" in values:
         made[row != column] = np.where(np.arange(np.sum(row != column)) % 5 == 1, np.nan, 1)
     values["values"] = made
@@ -130,7 +130,7 @@ def _fitness(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Put numbers there, some of which are out of bounds or none."""
     rng, name = np.random.default_rng(extents["n"]), "values"
     size = 3 * extents["n"]
-    made = _numbers(rng, size, values[name].dtype)
+    made = numbers_of(rng, size, values[name].dtype)
     made[::4], made[1::5], made[2::7] = np.nan, np.inf, 0
     values[name] = made
     if "before" in values:
@@ -150,7 +150,7 @@ def _large(values: dict[str, Any], extents: dict[str, int]) -> None:
     index, dtype = values["begin"].dtype, values["values"].dtype
     row, column, pointers = _pattern(m, rng, index, below=True)
     values |= {"begin": pointers[:-1], "end": pointers[1:], "indices": column}
-    made = _numbers(rng, row.size, dtype)
+    made = numbers_of(rng, row.size, dtype)
     made[::5] = 0
     if "target" not in values:
         made[1::4], made[2::9] = 1, np.nan

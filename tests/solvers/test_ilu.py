@@ -223,38 +223,129 @@ def test_orders_are_checked():
         Ic(wl.Csr(np.eye(2)), match=True)
 
 
-def test_new_values_take_no_work_on_the_pattern(on, monkeypatch):
-    S = convection(6)
+@pytest.mark.parametrize("kind", [Ilu, Ic])
+@pytest.mark.parametrize("apply", ["exact", "sweeps:3", "isai:1"])
+@pytest.mark.parametrize("level", [0, 1])
+def test_new_values_take_no_work_on_the_pattern(on, rng, monkeypatch, kind, apply, level):
+    one_dtype_on_sycl(on, "float64")
+    S = (poisson if kind is Ic else convection)(6)
     A = wl.Csr(S.copy(), executor=on)
-    M = Ilu(A, level=1)
+    M = kind(A, level=level, apply=apply)
+    arrays = [M.lower.data, M.upper.data, M.pivots.data, *(t.data for t in M.triangles or ())]
+    x = rng.standard_normal(36)
+    before = M @ x
 
     def refuse(*arguments):
         raise AssertionError("the pattern was worked on")
 
-    monkeypatch.setattr("wollemi.solvers.preconditioners.factors.add", refuse)
-    monkeypatch.setattr("wollemi.solvers.preconditioners.factors.matmul", refuse)
+    monkeypatch.setattr("wollemi.solvers.preconditioners.ilu.FactorPattern", refuse)
     A.update_values(2.0 * S.data)
     M.update()
+    np.testing.assert_allclose(M @ x, before / 2, rtol=1e-12)
+    after = [M.lower.data, M.upper.data, M.pivots.data, *(t.data for t in M.triangles or ())]
+    assert all(a is b for a, b in zip(after, arrays, strict=True))
 
 
-def test_an_update_that_fails_in_its_middle_changes_nothing(on, rng, monkeypatch):
+@pytest.mark.parametrize("apply", ["exact", "sweeps:3", "isai:1"])
+def test_an_update_that_fails_in_its_middle_changes_nothing(on, rng, monkeypatch, apply):
+    one_dtype_on_sycl(on, "float64")
     S = convection(6)
     A = wl.Csr(S.copy(), executor=on)
-    M = Ilu(A)
+    M = Ilu(A, apply=apply)
     x = rng.standard_normal(36)
-    before = M @ x
-    whole = type(M.upper).update_values
+    before, notes = M @ x, list(M.notes)
+    whole, failures = type(M.upper)._tell_sharers, [MemoryError]
 
-    def fail(part, data):
-        if part is M.upper and not np.array_equal(on.to_host(data), upper):
-            raise MemoryError
-        whole(part, data)
+    def fail(part):
+        if part is M.upper and failures:
+            raise failures.pop()
+        whole(part)
 
-    upper = np.array(on.to_host(M.upper.data))
     A.update_values(3.0 * S.data + 1.0)
-    monkeypatch.setattr(type(M.upper), "update_values", fail)
+    monkeypatch.setattr(type(M.upper), "_tell_sharers", fail)
     with pytest.raises(MemoryError):
         M.update()
+    np.testing.assert_array_equal(M @ x, before)
+    assert M.notes == notes
+    M.update()
+    np.testing.assert_array_equal(M @ x, Ilu(A, apply=apply) @ x)
+
+
+def test_an_update_that_finds_no_pivots_changes_nothing(on, rng):
+    S = poisson(6)
+    A = wl.Csr(S.copy(), executor=on)
+    M = Ic(A)
+    x = rng.standard_normal(36)
+    before, notes = M @ x, list(M.notes)
+    for values, message in ((-S.data, "no positive pivots"), (np.nan * S.data, "NaN or Inf")):
+        A.update_values(values)
+        with pytest.raises(wl.errors.InvalidMatrix, match=message):
+            M.update()
+        np.testing.assert_array_equal(M @ x, before)
+        assert M.notes == notes
+    A.update_values(S.data)
+    M.update()
+    np.testing.assert_array_equal(M @ x, before)
+
+
+def test_shifts_come_and_go_with_the_values(on):
+    S = poisson(6)
+    A = wl.Csr(S.copy(), executor=on)
+    M = Ic(A)
+    A.update_values((S - 3.0 * sp.eye_array(36)).tocsr().data)
+    M.update()
+    assert any("was added" in note for note in M.notes)
+    A.update_values(S.data)
+    M.update()
+    assert not any("was added" in note for note in M.notes)
+
+
+def test_another_pattern_of_as_many_entries_is_worked_on_anew(on, rng):
+    S = poisson(6)
+    other = S.tolil()
+    other[0, 1] = other[1, 0] = 0
+    other[0, 20] = other[20, 0] = -1
+    other = sp.csr_array(other.tocsr())
+    other.eliminate_zeros()
+    assert other.nnz == S.nnz
+    M = Ic(wl.Csr(S, executor=on))
+    M.update(wl.Csr(other, executor=on))
+    x = rng.standard_normal(36)
+    np.testing.assert_array_equal(M @ x, Ic(wl.Csr(other, executor=on)) @ x)
+
+
+def test_moved_and_converted_ones_follow_new_values(on, rng):
+    one_dtype_on_sycl(on, "float64")
+    S = convection(6)
+    A, x = wl.Csr(S, executor=on), rng.standard_normal(36)
+    twice = wl.Csr(2.0 * S, executor=on)
+    M = Ilu(A, sweeps=3, apply="sweeps:3")
+    before = M @ x
+    moved = pickle.loads(pickle.dumps(M)).to("reference")
+    for made in (M.astype("complex128"), pickle.loads(pickle.dumps(M)), moved):
+        made.update(twice.to(made.executor))
+        made.update(twice.to(made.executor))
+        np.testing.assert_allclose(made @ x, before / 2, rtol=1e-12)
+    np.testing.assert_array_equal(M @ x, before)
+    M.T.update(twice.transpose())
+    np.testing.assert_array_equal(M @ x, before)
+
+
+def test_triangles_that_leave_the_range_are_given_up_and_found_again(on, rng):
+    one_dtype_on_sycl(on, "float64")
+    S = convection(5)
+    A, x = wl.Csr(S.copy(), executor=on), rng.standard_normal(25)
+    M = Ilu(A, sweeps=3, apply="exact")
+    before = M @ x
+    rows = np.repeat(np.arange(25), np.diff(S.indptr))
+    diagonal = np.where(rows % 2, 1e200, 1e-200)
+    A.update_values(np.where(rows == S.indices, diagonal, 1e-230))
+    M.update()
+    assert M.triangles is None
+    assert np.all(np.isfinite(M @ x))
+    A.update_values(S.data)
+    M.update()
+    assert M.triangles is not None
     np.testing.assert_array_equal(M @ x, before)
 
 

@@ -4,7 +4,9 @@
 #include <random>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
+#include "lanes.hpp"
 #include "parallel.hpp"
 
 namespace wl {
@@ -53,6 +55,45 @@ void share_one(std::mt19937& random, int parts, i64 count) {
   }
 }
 
+// Every block is done once, after those that it needs, and sees what they wrote.
+void follow_in_lanes(std::mt19937& random, int lanes, int count) {
+  struct Block {
+    int step;
+    std::vector<int> needs; // steps
+  };
+  std::vector<std::vector<Block>> blocks(lanes);
+  std::vector<int> lane(count), place(count);
+  for (int step = 0; step < count; ++step) {
+    lane[step] = static_cast<int>(random() % lanes);
+    place[step] = static_cast<int>(blocks[lane[step]].size());
+    blocks[lane[step]].push_back({step, {}});
+    for (int tries = 0; step > 0 && tries < 2; ++tries)
+      blocks[lane[step]].back().needs.push_back(step - 1 - static_cast<int>(random() % step % 9));
+  }
+  std::vector<int> starts{0}, begin, waits{0}, of, needed;
+  std::vector<const Block*> all;
+  for (const std::vector<Block>& own : blocks) {
+    for (const Block& block : own) {
+      for (const int need : block.needs)
+        of.push_back(lane[need]), needed.push_back(place[need] + 1);
+      waits.push_back(static_cast<int>(of.size()));
+      begin.push_back(block.step);
+      all.push_back(&block);
+    }
+    starts.push_back(static_cast<int>(all.size()));
+  }
+  std::vector<int> times(count, 0);
+  const Lanes<int> shared{starts.data(), begin.data(),  waits.data(),
+                          of.data(),     needed.data(), lanes};
+  for_lanes(shared, [&](i64 b) {
+    for (const int need : all[b]->needs)
+      expect(times[need] == 1);
+    ++times[all[b]->step];
+  });
+  for (const int done : times)
+    expect(done == 1);
+}
+
 void share_all(int seed, double seconds) {
   std::mt19937 random(seed);
   const i64 end = now_in_ns() + static_cast<i64>(seconds * 1e9);
@@ -63,6 +104,7 @@ void share_all(int seed, double seconds) {
     std::atomic<i64> near{0}, in_turn{0};
     for_each_near(count, parts, [&](i64 i) { near += i; });
     for_each_in_turn(count, 7, parts, [&](i64 i) { in_turn += i; });
+    follow_in_lanes(random, parts, static_cast<int>(count % 300));
     expect(near == count * (count - 1) / 2 && in_turn == near);
     if (random() % 64 == 0) // until workers sleep
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 600));

@@ -1,0 +1,163 @@
+// Threads that follow one another through blocks of rows, each of which needs earlier blocks.
+//
+// Every block belongs to a lane, and the blocks of a lane are done one after the other. Lanes are
+// computed side by side, usually one by each thread: before a block, its thread waits until the
+// blocks of other lanes that it needs are done. There is no meeting of all threads.
+//
+// Nobody depends on a thread that the system has not woken: lanes whose threads have not come are
+// computed by those that have, and whoever waits for long takes blocks of any lane that are ready.
+// The first block that is not done is always ready. One thread alone does all blocks in their
+// order, as if there were no lanes.
+#pragma once
+
+#include <atomic>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "parallel.hpp"
+#include "waiting.hpp"
+
+namespace wl {
+
+// Blocks lane by lane: those of lane l are starts[l], ..., starts[l + 1] - 1. Block b comes before
+// those of larger begin, and waits for the first needed[w] blocks of lane of[w],
+// waits[b] <= w < waits[b + 1].
+template <class I>
+struct Lanes {
+  const I *starts, *begin, *waits, *of, *needed;
+  i64 count;
+};
+
+// How long a thread waits for another one that is about to go on before it takes a block of its
+// lane: blocks that change threads move their part of x between caches.
+constexpr i64 kBeforeHelp = 5'000;
+
+template <class I, class Body>
+class LaneRun {
+public:
+  LaneRun(const Lanes<I>& lanes, const Body& body) : lanes_(lanes), body_(body), at_(lanes.count) {}
+
+  // Does the blocks of a lane, and others that nobody else would do.
+  void attend(int own) {
+    at_[own].is_attended.store(true, std::memory_order_relaxed);
+    Seen seen(lanes_.count, 0);
+    bool all_attended = false; // then it need not be asked again
+    while (!interrupted()) {
+      const int lane = all_attended ? own : next_lane(own, seen, all_attended);
+      if (done(own, seen) == blocks(own))
+        return;
+      if (!advance(lane, seen) && (lane == own || !advance(own, seen)))
+        wait(own, seen);
+    }
+  }
+
+private:
+  // How many blocks of a lane somebody has taken, and how many are done: in lines of the cache of
+  // their own, because other threads look at the second number again and again.
+  struct Place {
+    alignas(64) std::atomic<i64> taken{0};
+    std::atomic<bool> is_attended{false};
+    alignas(64) std::atomic<i64> done{0};
+  };
+
+  // How many blocks of each lane a thread knows to be done. One that follows far behind need not
+  // fetch the number from another core before each block.
+  using Seen = std::vector<i64>;
+
+  const Lanes<I> lanes_;
+  const Body& body_;
+  std::vector<Place> at_;
+
+  i64 blocks(int lane) const { return lanes_.starts[lane + 1] - lanes_.starts[lane]; }
+
+  i64 done(int lane, Seen& seen) const {
+    return seen[lane] = at_[lane].done.load(std::memory_order_acquire);
+  }
+
+  bool is_ready(i64 block, Seen& seen) const {
+    for (i64 w = lanes_.waits[block]; w < lanes_.waits[block + 1]; ++w) {
+      const auto lane = static_cast<int>(lanes_.of[w]);
+      if (seen[lane] < lanes_.needed[w] && done(lane, seen) < lanes_.needed[w])
+        return false;
+    }
+    return true;
+  }
+
+  // Does the next block of a lane if it is ready and nobody is at it.
+  bool advance(int lane, Seen& seen) {
+    i64 next = done(lane, seen);
+    if (next == blocks(lane) || at_[lane].taken.load(std::memory_order_relaxed) != next)
+      return false;
+    const i64 block = lanes_.starts[lane] + next;
+    if (!is_ready(block, seen) ||
+        !at_[lane].taken.compare_exchange_strong(next, next + 1, std::memory_order_relaxed))
+      return false;
+    body_(block);
+    at_[lane].done.store(next + 1, std::memory_order_release);
+    return true;
+  }
+
+  // Of a thread's own lane and those that nobody attends the one whose next block comes first.
+  int next_lane(int own, Seen& seen, bool& all_attended) const {
+    int found = own;
+    i64 first = next_of(own, seen);
+    all_attended = true;
+    for (int lane = 0; lane < lanes_.count; ++lane)
+      if (!at_[lane].is_attended.load(std::memory_order_relaxed)) {
+        all_attended = false;
+        if (const i64 next = next_of(lane, seen); next < first)
+          found = lane, first = next;
+      }
+    return found;
+  }
+
+  i64 next_of(int lane, Seen& seen) const {
+    const i64 next = done(lane, seen);
+    return next == blocks(lane) ? std::numeric_limits<i64>::max()
+                                : static_cast<i64>(lanes_.begin[lanes_.starts[lane] + next]);
+  }
+
+  bool help(int own, Seen& seen) {
+    for (int lane = 0; lane < lanes_.count; ++lane)
+      if (lane != own && advance(lane, seen))
+        return true;
+    return false;
+  }
+
+  // Until the next block of the lane is ready, or another one was done in the meantime.
+  void wait(int own, Seen& seen) {
+    constexpr int kFirstLooks = 32, kLooks = 16; // before the clock is read
+    const auto may_go_on = [&] {
+      const i64 next = done(own, seen);
+      return next == blocks(own) || (at_[own].taken.load(std::memory_order_relaxed) == next &&
+                                     is_ready(lanes_.starts[own] + next, seen));
+    };
+    for (int look = 0; look < kFirstLooks; ++look, pause())
+      if (may_go_on())
+        return;
+    const i64 began = now_in_ns();
+    for (i64 last = began; !interrupted();) {
+      for (int look = 0; look < kLooks; ++look, pause())
+        if (may_go_on())
+          return;
+      const i64 now = now_in_ns();
+      if (now - last > kPutAside)
+        crowding().seen(now);
+      last = now;
+      if (now - began > kBeforeHelp && help(own, seen))
+        return;
+      if (crowding().is_on())
+        std::this_thread::yield();
+    }
+  }
+};
+
+// Calls body(block) for all blocks, each after those that it needs.
+template <class I, class Body>
+void for_lanes(const Lanes<I>& lanes, const Body& body) {
+  LaneRun<I, Body> run(lanes, body);
+  for_parts(static_cast<int>(lanes.count), [&](int lane) { run.attend(lane); });
+}
+
+} // namespace wl

@@ -1,0 +1,45 @@
+"""How triangles are applied: the options, as users write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.errors import InvalidArgument
+from ...core.lazy import Temporary
+
+#: Sweeps that apply a triangle where rows are not gone through one by one.
+SWEEPS = 3
+
+
+def temporaries() -> tuple[Temporary, ...]:
+    """Return the blocks that an application takes."""
+    return tuple(Temporary() for _ in range(5))
+
+
+def checked_application(apply: str | None, by_rows: bool) -> tuple[str, int]:
+    """Return how triangles are applied, and the number of sweeps or the power.
+
+    Raises
+    ------
+    InvalidArgument
+        If that is not a way.
+    """
+    if apply is None:
+        apply = "exact" if by_rows else f"sweeps:{SWEEPS}"
+    kind, _, count = str(apply).partition(":")
+    if kind not in ("exact", "sweeps", "isai") or (kind == "exact" and count):
+        raise InvalidArgument(f'apply: expected "exact", "sweeps:3" or "isai:1", got {apply!r}')
+    if kind == "exact":
+        return kind, 0
+    return kind, checked_count(count or (SWEEPS if kind == "sweeps" else 1), "apply")
+
+
+def checked_count(value: Any, name: str) -> int:
+    """Return a number of sweeps, or a power; raises InvalidArgument if it is none."""
+    try:
+        count = int(value)
+    except (TypeError, ValueError):
+        count = 0
+    if count < 1 or (isinstance(value, float) and value % 1):
+        raise InvalidArgument(f"{name}: expected an integer of at least 1, got {value!r}")
+    return count

@@ -1,0 +1,160 @@
+"""The pattern of incomplete factors: the diagonal, both triangles, and how sweeps go over it.
+
+It is made of operations where the matrix lives, once for all values; the host learns numbers of
+entries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...core.formats import Csr
+from ...core.formats.arithmetic import add, matmul
+from ...core.formats.rowwise import known_canonical, row_bounds
+from ...core.operations import ilu, rows, scan
+from .factors import identity
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+
+
+class Sweep(NamedTuple):
+    """A sorted pattern with a full diagonal, as ``parilu.sweep`` takes it.
+
+    ``columns[j]:columns[j + 1]`` are the places in ``entries`` where the positions of column
+    ``j`` stand, by rows; ``diagonal`` has the positions of the diagonal entries.
+    """
+
+    indptr: Array
+    indices: Array
+    rows: Array
+    columns: Array
+    entries: Array
+    diagonal: Array
+
+
+class FactorPattern:
+    """The pattern of the factors of a level.
+
+    Parameters
+    ----------
+    A : Csr, shape (n, n)
+        Rows sorted, without duplicates.
+    level : int
+        Level 0 adds the diagonal; level 1 what one elimination fills in.
+    by_rows : bool
+        Whether factors are made row by row, which needs no columns.
+    hermitian : bool
+        Whether the lower factor is the adjoint of the upper one, and has its pattern.
+
+    Attributes
+    ----------
+    indptr, indices : array
+        The pattern.
+    diagonal : array, shape (n,)
+        The positions of its diagonal entries.
+    lower, upper : Csr
+        The strict triangles; their values are any.
+    mirror : array or None
+        Of Hermitian ones: where an entry of the lower triangle is in the upper one.
+    sweep : Sweep or None
+        What sweeps go over, if factors are not made row by row.
+    """
+
+    def __init__(self, A: Csr, level: int, by_rows: bool, hermitian: bool) -> None:
+        #: Of the matrix that the pattern was made of.
+        self.entries = A.nnz
+        found = _located(A)
+        if level or found.missing:
+            A = _widened(A, level)
+            found = _located(A)
+        self.indptr, self.indices, self.diagonal = A.indptr, A.indices, found.diagonal
+        self.upper = _triangle(A, found, upper=True)
+        self.mirror: Array | None = None
+        if hermitian:
+            transposed, order = self.upper.transposed_pattern()
+            self.mirror = order.astype(A.index_dtype)
+            arrays = transposed.indices, transposed.indices, transposed.indptr
+            self.lower = known_canonical(Csr._from_arrays(A.executor, A.shape, *arrays))
+        else:
+            self.lower = _triangle(A, found, upper=False)
+        self.sweep = None if by_rows else _sweep(A, self.diagonal)
+
+    @property
+    def nnz(self) -> int:
+        """How many entries the factors have in one array."""
+        return int(self.indices.shape[0])
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Where the entries of each row begin and end."""
+        return self.indptr[:-1], self.indptr[1:]
+
+    def fits(self, A: Csr) -> bool:
+        """Return whether a matrix has as many entries as the one that this was made of."""
+        return self.entries == A.nnz
+
+    def triangles(self, dtype: Any) -> tuple[Csr, Csr]:
+        """Return a lower and an upper triangle whose values nobody has written yet."""
+        lower, upper = (
+            part._with_data(part.executor.allocate((part.nnz,), dtype))
+            for part in (self.lower, self.upper)
+        )
+        return lower, upper
+
+
+class _Located(NamedTuple):
+    """The diagonal of a matrix, and how many entries each row has on either side of it."""
+
+    diagonal: Array
+    below: Array
+    above: Array
+    missing: int
+    lower: int
+    upper: int
+
+
+def _located(A: Csr) -> _Located:
+    executor, n, index = A.executor, A.shape[0], A.index_dtype
+    diagonal, below, above = (executor.allocate((n,), index) for _ in range(3))
+    totals = [executor.allocate((1,), np.int64) for _ in range(3)]
+    executor.run(ilu.locate, *row_bounds(A), A.indices, diagonal, below, above, *totals)
+    missing, lower, upper = (int(total[0]) for total in executor.to_host_together(*totals))
+    return _Located(diagonal, below, above, missing, lower, upper)
+
+
+def _triangle(A: Csr, found: _Located, *, upper: bool) -> Csr:
+    """Return a strict triangle; its values are any."""
+    executor, n, index = A.executor, A.shape[0], A.index_dtype
+    first, length, count = found.diagonal + 1, found.above, found.upper
+    if not upper:
+        first, length, count = A.indptr[:-1], found.below, found.lower
+    indptr, indices = executor.allocate((n + 1,), index), executor.allocate((count,), index)
+    executor.run(scan.pointers, length, indptr)
+    executor.run(ilu.part, first, length, A.indices, indptr, indices)
+    # columns stand in for values, which take no memory so
+    return known_canonical(Csr._from_arrays(executor, A.shape, indices, indices, indptr))
+
+
+def _widened(A: Csr, level: int) -> Csr:
+    """Return a matrix with the entries of the factors of a level; its values are any."""
+    S = add(_with_ones(A, A.dtype), identity(A))  # positive numbers: nothing cancels
+    for _ in range(level):
+        found = _located(S)
+        lower, upper = (_triangle(S, found, upper=upper) for upper in (False, True))
+        S = add(S, matmul(_with_ones(lower, A.dtype), _with_ones(upper, A.dtype)))
+    return S
+
+
+def _with_ones(A: Csr, dtype: Any) -> Csr:
+    return A._with_data(A.executor.xp.ones(A.nnz, dtype=dtype))
+
+
+def _sweep(A: Csr, diagonal: Array) -> Sweep:
+    index = A.index_dtype
+    row = A.executor.allocate((A.nnz,), index)
+    A.executor.run(rows.number, *row_bounds(A), row)
+    transposed, order = A.transposed_pattern()
+    return Sweep(A.indptr, A.indices, row, transposed.indptr, order.astype(index), diagonal)
