@@ -5,6 +5,9 @@
   two values of two parameters still meet in a test that stays.
 - Where each operation and dtype is a program that takes a second to compile, the dtypes and widths
   of indices that other programs of the same text stand for.
+- On such an executor, most tests of what knows no backend (solvers, formats, files): a file has one
+  test there, and one for each solver that it names. What these compute is tested on the other
+  executors, and each operation that they call is compared with the reference in tests/backends.
 """
 
 from __future__ import annotations
@@ -22,6 +25,12 @@ from wollemi.core.operation import Operation
 
 #: Where a program is compiled for each operation and dtype, which takes a second or more.
 COMPILED_BY_PROGRAM = ("dpcpp", "lockstep")
+
+#: The fixtures that are executors.
+EXECUTORS = ("executor", "on")
+
+#: Where tests of a backend are; others are of what knows none.
+OF_BACKENDS = "tests/backends/"
 
 #: The dtypes in which hand-written operations are compiled there; see :func:`dtypes_compiled`.
 DTYPES_COMPILED = ("float64", "complex64")
@@ -54,10 +63,15 @@ def _number(operation: Operation) -> int:
 
 def rare_among(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """Return the tests to be left."""
-    left, paired = set(), defaultdict(list)
+    left, paired, met = set(), defaultdict(list), set()
     for item in items:
         if is_rare(item):
             left.add(item)
+        elif knows_no_backend(item) and _is_compiled_by_program(item):
+            first = what_it_meets(item)
+            if first is None or first in met:
+                left.add(item)
+            met.add(first)
         elif item.get_closest_marker("pairs") is not None:
             paired[item.nodeid.partition("[")[0]].append(item)
     for group in paired.values():
@@ -79,6 +93,25 @@ def is_rare(item: pytest.Item) -> bool:
         return False
     dtypes, index = dtypes_compiled(operation), index_compiled(operation)
     return given.get("dtype", dtypes[0]) not in dtypes or given.get("index", index) != index
+
+
+def knows_no_backend(item: pytest.Item) -> bool:
+    """Return whether a test is of solvers, formats, or what else runs on any executor."""
+    return not item.nodeid.startswith(OF_BACKENDS)
+
+
+def what_it_meets(item: pytest.Item) -> tuple[str, str] | None:
+    """Return the file and the solver that a test is of; None in a dtype that no solver has there."""
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    if given.get("dtype", "float64") != "float64":
+        return None
+    return item.nodeid.partition("::")[0], str(given.get("name", given.get("solver", "")))
+
+
+def _is_compiled_by_program(item: pytest.Item) -> bool:
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    names = (str(given[fixture]) for fixture in EXECUTORS if fixture in given)
+    return any(name.partition(":")[0] in COMPILED_BY_PROGRAM for name in names)
 
 
 def without_new_pairs(items: list[Any]) -> list[Any]:
