@@ -5,9 +5,11 @@
   two values of two parameters still meet in a test that stays.
 - Where each operation and dtype is a program that takes a second to compile, the dtypes and widths
   of indices that other programs of the same text stand for.
+- On such an executor, of tests that have a program for each group of operations, or for each of
+  them, those of all operations of a group but one; each is compared with the reference there.
 - On such an executor, most tests of what knows no backend (solvers, formats, files): a file has one
-  test there, and one for each solver that it names. What these compute is tested on the other
-  executors, and each operation that they call is compared with the reference in tests/backends.
+  test there. What these compute is tested on the other executors, solvers are driven there in
+  tests/backends, and each operation that they call is compared with the reference.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ EXECUTORS = ("executor", "on")
 #: Where tests of a backend are; others are of what knows none.
 OF_BACKENDS = "tests/backends/"
 
+#: The file whose tests are of all operations, everywhere.
+OF_ALL = "tests/backends/test_equals_reference.py"
+
 #: The dtypes in which hand-written operations are compiled there; see :func:`dtypes_compiled`.
 DTYPES_COMPILED = ("float64", "complex64")
 
@@ -44,8 +49,8 @@ INDEX_DTYPES = ("int32", "int64")
 def dtypes_compiled(operation: Operation) -> tuple[str, ...]:
     """Return the dtypes in which an operation is compiled: others have the same text by one rule.
 
-    A step is compiled in one dtype, most of them in the one that solvers are tested in. ``omp``
-    runs every operation in each dtype.
+    A step is compiled in one dtype, most of them in the one that solvers are tested in; those of a
+    group are one program. ``omp`` runs every operation in each dtype.
     """
     if operation.step is None:
         return DTYPES_COMPILED
@@ -53,12 +58,12 @@ def dtypes_compiled(operation: Operation) -> tuple[str, ...]:
 
 
 def index_compiled(operation: Operation) -> str:
-    """Return the dtype of indices in which an operation is compiled: one half of them has each."""
+    """Return the dtype of indices in which an operation is compiled: half the groups have each."""
     return INDEX_DTYPES[_number(operation) % 2]
 
 
 def _number(operation: Operation) -> int:
-    return zlib.crc32(operation.name.encode())
+    return zlib.crc32(operation.group.encode())
 
 
 def rare_among(items: Iterable[pytest.Item]) -> set[pytest.Item]:
@@ -67,7 +72,7 @@ def rare_among(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     for item in items:
         if is_rare(item):
             left.add(item)
-        elif knows_no_backend(item) and _is_compiled_by_program(item):
+        elif _is_compiled_by_program(item) and OF_ALL not in item.nodeid:
             first = what_it_meets(item)
             if first is None or first in met:
                 left.add(item)
@@ -95,17 +100,17 @@ def is_rare(item: pytest.Item) -> bool:
     return given.get("dtype", dtypes[0]) not in dtypes or given.get("index", index) != index
 
 
-def knows_no_backend(item: pytest.Item) -> bool:
-    """Return whether a test is of solvers, formats, or what else runs on any executor."""
-    return not item.nodeid.startswith(OF_BACKENDS)
-
-
-def what_it_meets(item: pytest.Item) -> tuple[str, str] | None:
-    """Return the file and the solver that a test is of; None in a dtype that no solver has there."""
+def what_it_meets(item: pytest.Item) -> tuple[str, ...] | None:
+    """Return what a test is the only one of; None in a dtype that solvers skip."""
     given = getattr(getattr(item, "callspec", None), "params", {})
+    if item.nodeid.startswith(OF_BACKENDS):
+        operation = given.get("operation")
+        if isinstance(operation, Operation) and operation.is_map:
+            return item.nodeid.partition("[")[0], operation.group
+        return (item.nodeid,)
     if given.get("dtype", "float64") != "float64":
         return None
-    return item.nodeid.partition("::")[0], str(given.get("name", given.get("solver", "")))
+    return (item.nodeid.partition("::")[0],)
 
 
 def _is_compiled_by_program(item: pytest.Item) -> bool:

@@ -14,6 +14,7 @@ from ...core.executor import Array, Executor
 from ...core.operation import OPERATIONS, KernelTable, Operation
 from ...core.operations import matrix as operations
 from ...core.operations import structure
+from ...core.store import Key
 from ..unified.functors import text_digest
 from . import masks, products
 from . import spmv as spmv  # registers its algorithms
@@ -110,12 +111,20 @@ def csr_plan(
 
 @kernel(operations.csc_spmv)
 def csc_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-    """Multiply by rows, with a copy that the matrix keeps.
-
-    Scattering columns into y would need a y per thread and reads and writes them all: with the
-    copy a product costs what it costs in CSR.
-    """
+    """Multiply by rows, with a copy that the matrix keeps: then a product costs what CSR's does."""
     native().csr_spmv(executor, A.by_rows, x, y, alpha, beta)
+
+
+_COLUMN_PARTS: Key[Any] = Key("parts of a product by columns")
+
+
+@kernel(operations.csr_spmv_transposed)
+def csr_spmv_transposed(
+    executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Add the rows to y in parts that follow from the pattern: see by_columns.hpp."""
+    parts = A._pattern.get(_COLUMN_PARTS, lambda: native().column_parts(executor, A))
+    native().csr_by_columns(executor, A, x, y, alpha, beta, parts)
 
 
 @kernel(structure.csr_sum_duplicates)

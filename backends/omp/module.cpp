@@ -17,6 +17,7 @@ namespace wl {
 
 void add_generated_entries(PyObject* module);
 void add_csr_entries(PyObject* module);
+void add_by_columns_entries(PyObject* module);
 void add_format_entries(PyObject* module);
 void add_structure_entries(PyObject* module);
 
@@ -143,6 +144,7 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_generated_entries(module.ptr());
   wl::add_csr_entries(module.ptr());
   wl::add_lane_plan_entries(module.ptr());
+  wl::add_by_columns_entries(module.ptr());
   wl::add_pattern_plan_entries(module.ptr());
   wl::add_spmm_entries(module.ptr());
   wl::add_sddmm_entries(module.ptr());

@@ -54,6 +54,14 @@ def csc_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, bet
     apply(A.shape, A.indices, majors(A.indptr), A.data, x, y, alpha, beta)
 
 
+@kernel(operations.csr_spmv_transposed)
+def csr_spmv_transposed(
+    executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Entry ``e`` of row ``i`` is in row ``indices[e]`` and column ``i`` of the transpose."""
+    apply(A.shape[::-1], A.indices, majors(A.indptr), A.data, x, y, alpha, beta)
+
+
 @kernel(operations.coo_spmv)
 def coo_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
     """Entry ``e`` is at ``(row[e], col[e])``."""

@@ -10,7 +10,7 @@ from ..operations import structure
 from . import device_arrays, validate
 from .base import Matrix
 from .given import checked_shape, converted, homeless, own, place
-from .transposed import rows_of_transpose
+from .transposed import columns_to_multiply, rows_of_transpose
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -31,7 +31,9 @@ class Csc(Matrix):
     Notes
     -----
     Products with vectors run on rows: they are computed with :attr:`by_rows`, a copy that is made
-    when first needed and kept.
+    when first needed and kept. On CPUs the first products that users ask for are computed by
+    columns instead, until the copy pays; their last bits may be others. Who wants equal bits from
+    the first product on asks for :attr:`by_rows` before.
 
     Examples
     --------
@@ -121,13 +123,24 @@ class Csc(Matrix):
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.csc_spmv, self, x, y, alpha, beta)
 
+    def _multiply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        columns = columns_to_multiply(self, x.shape[1])
+        if columns is None:
+            self._apply(x, y, alpha, beta)
+        else:
+            self.executor.run(operations.csr_spmv_transposed, columns, x, y, alpha, beta)
+
     def _columns(self) -> Csr:
         """Return the transpose as a new object: changing it in place changes no other matrix."""
         from .csr import Csr
 
-        return Csr._from_arrays(
+        made = Csr._from_arrays(
             self.executor, self.shape[::-1], self.data, self.indices, self.indptr
         )
+        source = self._transpose_of
+        if source is not None and source.indices is self.indices:
+            made._pattern = source._pattern
+        return made
 
     @property
     def T(self) -> Csr:

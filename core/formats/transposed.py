@@ -1,19 +1,34 @@
-"""The transpose of a matrix by compressed rows, stored with the matrix.
+"""Products with the transpose of a matrix by compressed rows: by its rows, or by columns.
 
-A product with ``A.T`` goes by the rows of the transpose. To make them takes as long as several
-products, so they are made once: where each entry goes is stored with the pattern, the values with
-the matrix.
+By the rows of the transpose a product takes as long as one with the matrix. To make the rows takes
+as long as several products, so they are made once: where each entry goes is stored with the
+pattern, the values with the matrix. A product by columns (``csr.spmv_transposed``) needs no rows
+and takes longer.
+
+Nobody knows how many products will be asked for. Users' products go by columns until that has cost
+about what the rows cost; then the rows are made. This is the rule for who must rent or buy without
+knowing for how long (Karlin et al. (1988), "Competitive snoopy caching"), with one price for all
+patterns. It counts products and reads no clock: which product is computed how, and so its last
+bits, is the same in every run. Solvers' loops go by rows from the first product on.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..operations.matrix import csr_spmv_transposed
+from ..program import recording
 from ..store import Key
 
 if TYPE_CHECKING:
     from ..executor import Array
+    from .csc import Csc
     from .csr import Csr
+
+#: How many vectors are multiplied by columns before the rows of the transpose are made. Making them
+#: took what 6 to 68 products by columns take more than products by rows, depending on the pattern
+#: (two threads, 2026-11). This is the geometric mean.
+VECTORS_BY_COLUMNS = 20
 
 
 class TransposedRows:
@@ -36,7 +51,18 @@ class TransposedRows:
         self.rows.update_values(A.data[self.order])
 
 
+class Account:
+    """How many vectors were multiplied by columns."""
+
+    def __init__(self) -> None:
+        self.vectors = 0
+
+    def update_values(self, A: Any) -> None:
+        """Do nothing: what was paid for products stays paid."""
+
+
 _ROWS: Key[TransposedRows] = Key("rows of the transpose")
+_ACCOUNT: Key[Account] = Key("products by columns")
 
 
 def has_rows_of_transpose(A: Csr, data: Array) -> bool:
@@ -54,3 +80,25 @@ def rows_of_transpose(A: Csr, data: Array) -> tuple[Csr, Array]:
         return stored.rows, stored.order
     pattern, order = A.transposed_pattern()
     return pattern._with_data(data[order]), order
+
+
+def columns_to_multiply(A: Csc, vectors: int) -> Csr | None:
+    """Return the transpose of ``A`` if a product is to go by its rows, which are columns of ``A``.
+
+    None says that the product is to go by the rows of ``A``, because they are there, or because
+    with this product they begin to pay.
+    """
+    if A._by_rows is not None or not A.executor.supports(csr_spmv_transposed):
+        return None
+    if recording() is not None:  # to be run again and again
+        return None
+    source = A._transpose_of
+    if source is None or source.indices is not A.indices or source.data is not A.data:
+        source = A.T
+    elif _ROWS in source._copies:
+        return None
+    account = source._copies.get(_ACCOUNT, Account)
+    if account.vectors + vectors > VECTORS_BY_COLUMNS:
+        return None
+    account.vectors += vectors
+    return source

@@ -27,6 +27,13 @@ sellp_spmv = _spmv("sellp", "Sellp")
 bsr_spmv = _spmv("bsr", "Bsr")
 dense_spmv = _spmv("dense", "Dense")
 
+csr_spmv_transposed = declare(
+    "csr.spmv_transposed",
+    "A: in Csr[m,n], x: in T[m,k], y: inout T[n,k], alpha: T, beta: T",
+    "y = alpha A^T x + beta y, where the rows of A^T are not made; beta = 0 does not read y",
+    cost=_apply_cost,
+)
+
 csr_plan = declare(
     "csr.plan",
     "A: in Csr<S>[m,n], product: str, columns: int, kernel: str, dtype: str",

@@ -73,6 +73,14 @@ def test_spmv_scales_and_adds(executor, format):
     np.testing.assert_array_equal(y, columns([401, -2, 83]))
 
 
+def test_spmv_with_the_transpose(executor):
+    A, y = by_hand(executor)["csr"], unset(3, 1)
+    executor.run(operations.csr_spmv_transposed, A, X, y, 1.0, 0.0)
+    np.testing.assert_array_equal(y, columns([301, 400, 2]))
+    executor.run(operations.csr_spmv_transposed, A, X, y, 2.0, -1.0)
+    np.testing.assert_array_equal(y, columns([301, 400, 2]))
+
+
 @pytest.mark.parametrize("format", OPERATION)
 def test_spmv_of_several_columns(executor, format):
     x, y = np.hstack([X, -X, 0 * X]), unset(3, 3)

@@ -1,4 +1,7 @@
-"""The rows of a transpose are made once, stored with the matrix, and follow its values."""
+"""Products with a transpose: by columns at first, then by its rows.
+
+The rows are made once, when they pay, are stored with the matrix and follow its values.
+"""
 
 import gc
 import weakref
@@ -8,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core.formats.transposed import VECTORS_BY_COLUMNS
 
 S = sp.random_array((30, 20), density=0.2, rng=np.random.default_rng(0), format="csr")
 X, Y = np.arange(1.0, 31.0), np.arange(1.0, 21.0)
@@ -24,25 +28,77 @@ def A(request):
     return wl.Csr(S, executor=request.param)
 
 
+def many(product):
+    return [product() for _ in range(VECTORS_BY_COLUMNS + 1)]
+
+
 @pytest.mark.parametrize("product", [lambda A: A.T @ X, lambda A: X @ A, lambda A: A.H @ X])
-def test_a_matrix_is_transposed_for_its_first_product_alone(A, product):
-    assert transpositions(lambda: product(A)) == (A.executor.backend == "omp")
+def test_a_matrix_is_transposed_once_and_only_for_many_products(A, product):
+    few = VECTORS_BY_COLUMNS
+    assert transpositions(lambda: [product(A) for _ in range(few)]) == 0
+    np.testing.assert_allclose(product(A), S.T @ X)
+    A = A.copy()
+    assert transpositions(lambda: [product(A) for _ in range(few + 1)]) == (
+        A.executor.backend == "omp"
+    )
     assert transpositions(lambda: [product(A) for _ in range(3)]) == 0
     np.testing.assert_allclose(product(A), S.T @ X)
 
 
+def test_a_block_counts_as_its_columns():
+    A = wl.Csr(S, executor="omp")
+    block = np.ones((30, VECTORS_BY_COLUMNS - 1))
+    assert transpositions(lambda: A.T @ block) == 0
+    assert transpositions(lambda: A.T @ X) == 0
+    assert transpositions(lambda: A.T @ X) == 1
+    wide = np.ones((30, VECTORS_BY_COLUMNS + 1))
+    assert transpositions(lambda: wl.Csr(S, executor="omp").T @ wide) == 1
+
+
+def test_a_matrix_by_columns_is_multiplied_by_them_at_first():
+    C = wl.Csc(S.T.tocsc(), executor="omp")
+    assert transpositions(lambda: [C @ X for _ in range(VECTORS_BY_COLUMNS)]) == 0
+    assert transpositions(lambda: [C @ X for _ in range(3)]) == 1
+    np.testing.assert_allclose(C @ X, S.T @ X)
+
+
+def test_the_loops_of_solvers_go_by_rows_from_the_beginning():
+    A = wl.Csr(np.eye(20) + 0.1 * S.toarray()[:20, :20], executor="omp")
+    assert transpositions(lambda: wl.solvers.Bicg(A).solve(Y)) == 1
+    assert transpositions(lambda: A.T @ Y) == 0
+    assert transpositions(lambda: wl.solvers.Lsqr(wl.Csr(S, executor="omp")).solve(X)) == 1
+
+
+def test_who_makes_the_rows_before_has_the_same_bits_in_all_products():
+    A = wl.Csr(S, executor="omp")
+    rows = A.T.by_rows
+    assert transpositions(lambda: A.T @ X) == 0
+    for made in many(lambda: A.T @ X):
+        np.testing.assert_array_equal(made, rows @ X)
+
+
+def test_products_by_columns_do_not_read_what_they_overwrite(A):
+    out = np.full(20, np.nan)
+    A.T.apply(X, out, alpha=-2.0)
+    np.testing.assert_allclose(out, -2 * (S.T @ X))
+    A.T.apply(X, out, alpha=3.0, beta=0.5)
+    np.testing.assert_allclose(out, 2 * (S.T @ X))
+
+
 def test_matrices_of_one_pattern_share_the_pattern_of_the_transpose(A):
-    _ = A.T @ X
+    many(lambda: A.T @ X)
     B = A * 2.0
-    assert transpositions(lambda: B.T @ X) == 0
+    assert transpositions(lambda: many(lambda: B.T @ X)) == 0
     np.testing.assert_allclose(B.T @ X, 2 * (S.T @ X))
 
 
 def test_a_complex_transpose_is_conjugated_without_another_transposition():
     Z = wl.Csr(S + 1j * S, executor="omp")
-    _ = Z.T @ X
-    assert transpositions(lambda: Z.H @ X) == 0
-    np.testing.assert_allclose(Z.H @ X, (S + 1j * S).conj().T @ X)
+    many(lambda: Z.T @ X)
+    H = Z.H
+    assert transpositions(lambda: many(lambda: H @ X)) == 0
+    for product in (lambda: H @ X, lambda: Z.H @ X):
+        np.testing.assert_allclose(product(), (S + 1j * S).conj().T @ X)
 
 
 CHANGES = {
@@ -54,10 +110,12 @@ CHANGES = {
 }
 
 
+@pytest.mark.parametrize("times", [1, VECTORS_BY_COLUMNS + 1])
 @pytest.mark.parametrize("change", CHANGES)
-def test_new_values_reach_the_stored_rows(A, change):
+def test_new_values_reach_the_stored_rows(A, change, times):
     T = A.T
-    _ = T @ X
+    for _ in range(times):
+        T @ X
     CHANGES[change](A, T)
     for transpose in (T, A.T, A.T.T.T):
         np.testing.assert_allclose(transpose @ X, 3 * (S.T @ X))
@@ -105,11 +163,15 @@ def test_a_transpose_that_was_changed_in_place_is_not_returned_again():
     np.testing.assert_array_equal(C.T.to_dense(), [[2, 5]])
 
 
+def by_columns_and_rows(A):
+    return many(lambda: A.T @ X)
+
+
 def test_nothing_waits_for_the_garbage_collector():
     gc.disable()
     try:
         A = wl.Csr(S, executor="omp")
-        _ = A.T @ X, X @ A, A.T.T @ Y
+        _ = by_columns_and_rows(A), X @ A, A.T.T @ Y
         gone = weakref.ref(A)
         del A
         assert gone() is None
@@ -122,7 +184,7 @@ def test_matrices_with_stored_rows_are_copied_and_pickled(A):
     import pickle
 
     T = A.T
-    _ = T @ X
+    many(lambda: T @ X)
     for made in (pickle.loads(pickle.dumps(T)), copy.copy(T), T.copy()):
         np.testing.assert_allclose(made @ X, S.T @ X)
         made.update_values(2 * made.data)

@@ -17,7 +17,7 @@ from wollemi.backends.gpu.spmv import packed
 from wollemi.core.operations import matrix, vector
 from wollemi.core.program import Call
 
-from ...needs import nvrtc
+from ...needs import nvrtc, swept
 from ...recorded import IN_ONE_KERNEL, argument, in_dtypes, recorded, recorded_solver
 from ...test_own_step import SteepestDescent
 from . import fake_cuda
@@ -187,7 +187,9 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize(("name", "jacobi", "dtype"), in_dtypes(IN_ONE_KERNEL))
+@pytest.mark.parametrize(
+    ("name", "jacobi", "dtype"), swept(in_dtypes(IN_ONE_KERNEL), in_dtypes(IN_ONE_KERNEL)[::2])
+)
 def test_an_iteration_compiles_as_one_kernel(name, jacobi, dtype):
     made = text(recorded(name, dtype=dtype, jacobi=jacobi), SHAPES["grid with matrices"]).kernel
     assert compile_source(made.source, "sm_90", made.symbol)

@@ -1,0 +1,258 @@
+// Products with the transpose of a CSR matrix by its columns: y = alpha A^T x + beta y without the
+// rows of the transpose.
+//
+// Parts of the rows add to y side by side. The columns that a part touches are in a window. Those
+// beyond the windows of the parts before it are added to y itself, the others to sums of its own,
+// which are added to y in the order of the parts. Parts follow from the pattern alone, so that a
+// result has the same bits with any number of threads.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "columns.hpp"
+#include "csr_arrays.hpp"
+#include "operand.hpp"
+#include "row_cuts.hpp"
+#include "spmv_operands.hpp"
+
+namespace wl {
+
+// The most parts. A power of two: fewer are made of neighbours.
+constexpr int kMostColumnParts = 16;
+
+// Sums of parts for each entry of the matrix up to which there are more parts. They are cleared and
+// added up: of eight random entries a row 1, 2, 4, 8 and 16 parts (0, 0.1, 0.4, 0.9 and 1.9) took
+// 1.6, 1.7, 1.9, 2.1 and 2.6 ms at least, two threads of a busy Xeon (2026-11).
+constexpr double kSumsPerEntry = 0.45;
+
+// Bytes of sums up to which columns of a block advance together, and up to which memory is kept.
+constexpr i64 kSumsTogether = i64(1) << 25;
+
+// Entries [from.entry, to.entry) in rows from from.row on.
+struct ColumnPart {
+  row_cut from, to;
+  i64 scaled;          // columns [scaled, end) are in no window of the parts before
+  i64 begin, own, end; // columns [begin, own) have sums in the part, [own, end) are added to y
+  i64 sums;            // where its sums begin
+};
+
+struct ColumnParts {
+  std::vector<ColumnPart> parts;
+  i64 sums = 0; // of all parts, for each column of x
+};
+
+namespace detail {
+
+struct Touched {
+  i64 begin = std::numeric_limits<i64>::max(), end = 0;
+};
+
+// The parts that `together` neighbouring pieces make.
+inline ColumnParts joined_parts(const std::vector<row_cut>& cuts,
+                                const std::vector<Touched>& touched, std::size_t together) {
+  ColumnParts made;
+  i64 done = 0; // columns before it are in windows, or in gaps between them
+  for (std::size_t piece = 0; piece < touched.size(); piece += together) {
+    Touched window;
+    for (std::size_t i = piece; i < piece + together; ++i) {
+      window.begin = std::min(window.begin, touched[i].begin);
+      window.end = std::max(window.end, touched[i].end);
+    }
+    if (window.begin >= window.end)
+      window = {done, done};
+    const i64 own = std::min(std::max(done, window.begin), window.end);
+    made.parts.push_back(
+        {cuts[piece], cuts[piece + together], done, window.begin, own, window.end, made.sums});
+    made.sums += own - window.begin;
+    done = std::max(done, window.end);
+  }
+  return made;
+}
+
+} // namespace detail
+
+// As many parts as pay. Reads the columns of all entries.
+template <class I>
+ColumnParts column_parts(i64 m, const I* indptr, const I* indices, int threads) {
+  const i64 nnz = indptr[m];
+  const int pieces = nnz < kSerialElements ? 1 : kMostColumnParts;
+  const std::vector<row_cut> cuts = balanced_cuts(indptr, static_cast<I>(m), pieces);
+  std::vector<detail::Touched> touched(pieces);
+  for_each_near(pieces, pieces == 1 ? 1 : threads, [&](i64 piece) {
+    I first = std::numeric_limits<I>::max(), last = -1;
+    in_pieces(cuts[piece].entry, cuts[piece + 1].entry, kPieceOfWork, [&](i64 begin, i64 end) {
+      for (i64 e = begin; e < end; ++e) {
+        first = std::min(first, indices[e]);
+        last = std::max(last, indices[e]);
+      }
+    });
+    touched[piece] = {first, i64(last) + 1};
+  });
+  for (int parts = pieces;; parts /= 2) {
+    ColumnParts made = detail::joined_parts(cuts, touched, pieces / parts);
+    if (parts == 1 || static_cast<double>(made.sums) <= kSumsPerEntry * static_cast<double>(nnz))
+      return made;
+  }
+}
+
+namespace detail {
+
+// Where the sums of columns are: all of a part's, or those before `own` apart from the others.
+template <class T>
+struct OneTarget {
+  T* data;
+  i64 begin, ld;
+  T* operator()(i64 column) const { return data + (column - begin) * ld; }
+};
+
+template <class T>
+struct TwoTargets {
+  OneTarget<T> before, from_own;
+  i64 own;
+  T* operator()(i64 column) const { return column < own ? before(column) : from_own(column); }
+};
+
+template <class T>
+inline T product_of(T a, T b) {
+  T made(0);
+  multiply_add(made, a, b);
+  return made;
+}
+
+// Adds alpha x_i a_ij to column j of the target, in the order of the entries. A function of its
+// own, so that its pointers have registers.
+template <class T, class I, class Target>
+WL_NOINLINE void add_entries(const CsrArrays<T, I>& A, const SpmvOperands<T>& o,
+                             const ColumnPart& part, Target target) {
+  const I *const indptr = A.indptr, *const indices = A.indices;
+  const T* const data = A.data;
+  const T alpha = o.alpha;
+  const mat<const T> x = o.x;
+  const i64 k = o.k, pause = kPieceOfWork / std::max<i64>(k, 1), last = part.to.entry;
+  i64 begin = part.from.entry, look = begin + pause;
+  for (i64 row = part.from.row; begin < last; ++row) {
+    if (begin > look) {
+      if (interrupted())
+        return;
+      look = begin + pause;
+    }
+    const i64 end = std::min<i64>(indptr[row + 1], last);
+    if (k == 1) {
+      const T value = product_of(alpha, x(row, 0));
+      for (i64 e = begin; e < end; ++e)
+        multiply_add(*target(indices[e]), data[e], value);
+    } else {
+      for_column_tiles(k, [&](auto columns, i64 first) {
+        constexpr int W = decltype(columns)::value;
+        T values[W];
+        for (int w = 0; w < W; ++w)
+          values[w] = product_of(alpha, x(row, first + w));
+        for (i64 e = begin; e < end; ++e) {
+          T* const sums = target(indices[e]) + first;
+          const T entry = data[e];
+          WL_SIMD
+          for (int w = 0; w < W; ++w)
+            multiply_add(sums[w], entry, values[w]);
+        }
+      });
+    }
+    begin = end;
+  }
+}
+
+// y = beta y for rows [begin, end), where beta = 0 does not read y.
+template <class T>
+void scale_rows(mat<T> y, i64 k, T beta, i64 begin, i64 end) {
+  if (beta == T(1) || begin >= end)
+    return;
+  if (beta == T(0) && y.ld == k) {
+    std::fill(y.data + begin * k, y.data + end * k, T(0));
+    return;
+  }
+  for (i64 i = begin; i < end; ++i)
+    for (i64 c = 0; c < k; ++c)
+      y(i, c) = beta == T(0) ? T(0) : product_of(beta, y(i, c));
+}
+
+// Adds rows [begin, end) of sums, which are those from `first` on, to y.
+template <class T>
+void add_rows(mat<T> y, i64 k, const T* sums, i64 first, i64 begin, i64 end) {
+  if (begin >= end)
+    return;
+  const T* const from = sums + (begin - first) * k;
+  if (y.ld == k) {
+    T* const to = y.data + begin * k;
+    WL_INDEPENDENT
+    for (i64 i = 0; i < (end - begin) * k; ++i)
+      to[i] += from[i];
+    return;
+  }
+  for (i64 i = begin; i < end; ++i)
+    for (i64 c = 0; c < k; ++c)
+      y(i, c) += from[(i - begin) * k + c];
+}
+
+// What a part adds, to y and to its sums.
+template <class T, class I>
+void add_part(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, const ColumnPart& part, T* sums) {
+  const OneTarget<T> y{o.y.data, 0, o.y.ld}, own{sums, part.begin, o.k};
+  std::fill_n(sums, (part.own - part.begin) * o.k, T(0));
+  if (part.own == part.begin)
+    add_entries(A, o, part, y);
+  else if (part.own == part.end)
+    add_entries(A, o, part, own);
+  else
+    add_entries(A, o, part, TwoTargets<T>{own, y, part.own});
+}
+
+// The product for columns of x that advance together.
+template <class T, class I>
+void add_columns(const CsrArrays<T, I>& A, const ColumnParts& of, const SpmvOperands<T>& o, T* sums,
+                 int threads) {
+  const i64 parts = static_cast<i64>(of.parts.size());
+  if (parts == 1) // y may be far longer than the part has entries
+    for_parts(A.n * o.k < kSerialElements ? 1 : threads, [&](int share) {
+      const Share rows(A.n, share, A.n * o.k < kSerialElements ? 1 : threads);
+      scale_rows(o.y, o.k, o.beta, rows.begin, rows.end);
+    });
+  const bool serial = A.nnz() * o.k < kSerialEntries;
+  for_each_near(parts, serial ? 1 : threads, [&](i64 at) {
+    const ColumnPart& part = of.parts[at];
+    if (parts > 1)
+      scale_rows(o.y, o.k, o.beta, part.scaled, at + 1 == parts ? A.n : part.end);
+    add_part(A, o, part, sums + part.sums * o.k);
+  });
+  const int shares = of.sums * o.k < kSerialElements ? 1 : threads;
+  if (of.sums > 0)
+    for_parts(shares, [&](int share) {
+      const Share columns(A.n, share, shares);
+      for (const ColumnPart& part : of.parts)
+        add_rows(o.y, o.k, sums + part.sums * o.k, part.begin, std::max(part.begin, columns.begin),
+                 std::min(part.own, columns.end));
+    });
+}
+
+} // namespace detail
+
+// y = alpha A^T x + beta y; x has A.m rows and y has A.n.
+template <class T, class I>
+void multiply_by_columns(const CsrArrays<T, I>& A, const ColumnParts& of, const SpmvOperands<T>& o,
+                         int threads) {
+  const i64 bytes = std::max<i64>(of.sums * sizeof(T), 1);
+  const i64 together = std::min(std::max<i64>(kSumsTogether / bytes, 1), i64(WIDEST_TILE));
+  const i64 count = of.sums * std::min(together, o.k);
+  const bool is_kept = count * i64(sizeof(T)) <= kSumsTogether;
+  const Huge<T> large(is_kept ? 0 : count);
+  T* const sums = is_kept ? workspace<T>(0, count) : large.data();
+  for (i64 first = 0; first < o.k; first += together) {
+    const SpmvOperands<T> some{{o.x.data + first, o.x.ld},
+                               {o.y.data + first, o.y.ld},
+                               std::min(together, o.k - first),
+                               o.alpha,
+                               o.beta};
+    detail::add_columns(A, of, some, sums, threads);
+  }
+}
+
+} // namespace wl
