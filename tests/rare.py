@@ -70,13 +70,11 @@ def rare_among(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """Return the tests to be left."""
     left, paired, met = set(), defaultdict(list), set()
     for item in items:
-        if is_rare(item):
+        of_many = of_which_one_is_enough(item)
+        if is_rare(item) or of_many in met:
             left.add(item)
-        elif _is_compiled_by_program(item) and OF_ALL not in item.nodeid:
-            first = what_it_meets(item)
-            if first is None or first in met:
-                left.add(item)
-            met.add(first)
+        elif of_many is not None:
+            met.add(of_many)
         elif item.get_closest_marker("pairs") is not None:
             paired[item.nodeid.partition("[")[0]].append(item)
     for group in paired.values():
@@ -90,7 +88,9 @@ def is_rare(item: pytest.Item) -> bool:
         return True
     if not any(name in item.nodeid for name in COMPILED_BY_PROGRAM):
         return False
-    given = getattr(getattr(item, "callspec", None), "params", {})
+    given = _given(item)
+    if _runs_programs(item) and not item.nodeid.startswith(OF_BACKENDS):
+        return bool(given.get("dtype", "float64") != "float64")  # solvers skip others there
     if given.get("pair", PAIRS_OF_STORED[0]) not in PAIRS_OF_STORED:
         return True
     operation = given.get("operation")
@@ -100,23 +100,27 @@ def is_rare(item: pytest.Item) -> bool:
     return given.get("dtype", dtypes[0]) not in dtypes or given.get("index", index) != index
 
 
-def what_it_meets(item: pytest.Item) -> tuple[str, ...] | None:
-    """Return what a test is the only one of; None in a dtype that solvers skip."""
-    given = getattr(getattr(item, "callspec", None), "params", {})
-    if item.nodeid.startswith(OF_BACKENDS):
-        operation = given.get("operation")
-        if isinstance(operation, Operation) and operation.is_map:
-            return item.nodeid.partition("[")[0], operation.group
-        return (item.nodeid,)
-    if given.get("dtype", "float64") != "float64":
+def of_which_one_is_enough(item: pytest.Item) -> tuple[str, ...] | None:
+    """Return what names the tests of which one is run where programs are compiled; or None."""
+    if not _runs_programs(item):
         return None
-    return (item.nodeid.partition("::")[0],)
+    file = item.nodeid.partition("::")[0]
+    if not file.startswith(OF_BACKENDS):
+        return (file,)
+    operation = _given(item).get("operation")
+    if file == OF_ALL or not isinstance(operation, Operation) or not operation.is_map:
+        return None
+    return item.nodeid.partition("[")[0], operation.group
 
 
-def _is_compiled_by_program(item: pytest.Item) -> bool:
-    given = getattr(getattr(item, "callspec", None), "params", {})
+def _runs_programs(item: pytest.Item) -> bool:
+    given = _given(item)
     names = (str(given[fixture]) for fixture in EXECUTORS if fixture in given)
     return any(name.partition(":")[0] in COMPILED_BY_PROGRAM for name in names)
+
+
+def _given(item: pytest.Item) -> dict[str, Any]:
+    return getattr(getattr(item, "callspec", None), "params", {})
 
 
 def without_new_pairs(items: list[Any]) -> list[Any]:

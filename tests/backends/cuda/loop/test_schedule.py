@@ -187,8 +187,11 @@ SHAPES = {
 }
 
 
+SOLVES_IN_DTYPES = in_dtypes(IN_ONE_KERNEL)
+
+
 @pytest.mark.parametrize(
-    ("name", "jacobi", "dtype"), swept(in_dtypes(IN_ONE_KERNEL), in_dtypes(IN_ONE_KERNEL)[::2])
+    ("name", "jacobi", "dtype"), swept(SOLVES_IN_DTYPES, SOLVES_IN_DTYPES[::2])
 )
 def test_an_iteration_compiles_as_one_kernel(name, jacobi, dtype):
     made = text(recorded(name, dtype=dtype, jacobi=jacobi), SHAPES["grid with matrices"]).kernel

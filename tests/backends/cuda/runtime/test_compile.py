@@ -15,27 +15,26 @@ compiler = nvrtc()
 VALUES = tuple(wrappers.VALUE_TYPES)
 
 
-def of_groups():
-    """Return groups in dtypes: one in each by turns, the others are rare; other GPUs have one."""
-    return [
-        pytest.param(
-            group,
-            value,
-            architecture,
-            id=f"{group}-{value}-{architecture}",
-            marks=() if architecture == "sm_90" and at % len(VALUES) == v else pytest.mark.rare,
-        )
-        for at, group in enumerate(wrappers.map_groups())
-        for architecture in CUDA_TARGETS
-        for v, value in enumerate(VALUES)
-        if architecture == "sm_90" or value == "f8"
-    ]
+GROUPS = list(wrappers.map_groups())
+IN_ALL_DTYPES = [(group, value) for group in GROUPS for value in VALUES]
+IN_ONE_BY_TURNS = [(group, VALUES[at % len(VALUES)]) for at, group in enumerate(GROUPS)]
 
 
-@pytest.mark.parametrize(("group", "value", "architecture"), of_groups())
-def test_map_operations_compile(group, value, architecture):
+def assert_maps_compile(group, value, architecture):
     source = wrappers.map_program("CUDA", wrappers.maps_of(group), value)
     assert compiler.compile_source(source, architecture, f"{group}__{value}")
+
+
+@pytest.mark.parametrize(("group", "value"), swept(IN_ALL_DTYPES, IN_ONE_BY_TURNS))
+def test_map_operations_compile(group, value):
+    assert_maps_compile(group, value, "sm_90")
+
+
+@pytest.mark.rare
+@pytest.mark.parametrize("architecture", CUDA_TARGETS)
+@pytest.mark.parametrize("group", GROUPS)
+def test_map_operations_compile_for_each_architecture(group, architecture):
+    assert_maps_compile(group, "f8", architecture)
 
 
 @pytest.mark.parametrize("group", ["vector", "rows"])
