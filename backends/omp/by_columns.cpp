@@ -1,5 +1,6 @@
 // csr.spmv_transposed: products with the transpose without its rows.
 #include "by_columns.hpp"
+#include "capsule.hpp"
 #include "csr_arrays.hpp"
 #include "ml.hpp"
 
@@ -11,24 +12,6 @@ namespace {
 constexpr const char* kCapsule = "wollemi.ColumnParts";
 using Held = std::shared_ptr<const ColumnParts>;
 
-Object capsule_of(ColumnParts parts) {
-  auto held = std::make_unique<Held>(std::make_shared<const ColumnParts>(std::move(parts)));
-  PyObject* const capsule = PyCapsule_New(held.get(), kCapsule, [](PyObject* self) {
-    delete static_cast<Held*>(PyCapsule_GetPointer(self, kCapsule));
-  });
-  if (capsule == nullptr)
-    throw_python_error();
-  held.release();
-  return Object::steal(capsule);
-}
-
-const Held& parts_in(PyObject* capsule) {
-  void* const held = PyCapsule_GetPointer(capsule, kCapsule);
-  if (held == nullptr)
-    throw_python_error();
-  return *static_cast<const Held*>(held);
-}
-
 // The parts of a pattern, made once for it.
 struct column_parts_entry {
   static constexpr const char* operation = "csr.spmv_transposed";
@@ -38,8 +21,10 @@ struct column_parts_entry {
     return with_pattern_type(call, 0, [&](auto index) {
       using I = decltype(index);
       const PatternArgument<I> A(call, 0);
-      return capsule_of(call.at_once(
-          [&](int threads) { return column_parts(A.m, A.indptr, A.indices, threads); }));
+      ColumnParts parts = call.at_once(
+          [&](int threads) { return column_parts(A.m, A.indptr, A.indices, threads); });
+      return capsule_of<const ColumnParts>(kCapsule,
+                                           std::make_shared<ColumnParts>(std::move(parts)));
     });
   }
 };
@@ -50,7 +35,8 @@ struct csr_by_columns_entry {
   static constexpr const char* names[] = {"A", "x", "y", "alpha", "beta", "parts"};
   static Object run(const Call& call) {
     const CsrArgument argument(call, 0);
-    argument.with_arrays([&](const auto& A) { apply(call, A, parts_in(call.argument(5))); });
+    const Held& parts = held_in<const ColumnParts>(kCapsule, call.argument(5));
+    argument.with_arrays([&](const auto& A) { apply(call, A, parts); });
     return none_object();
   }
 

@@ -14,6 +14,7 @@
 #include "csr_arrays.hpp"
 #include "operand.hpp"
 #include "row_cuts.hpp"
+#include "scaling.hpp"
 #include "spmv_operands.hpp"
 
 namespace wl {
@@ -161,20 +162,6 @@ WL_NOINLINE void add_entries(const CsrArrays<T, I>& A, const SpmvOperands<T>& o,
   }
 }
 
-// y = beta y for rows [begin, end), where beta = 0 does not read y.
-template <class T>
-void scale_rows(mat<T> y, i64 k, T beta, i64 begin, i64 end) {
-  if (beta == T(1) || begin >= end)
-    return;
-  if (beta == T(0) && y.ld == k) {
-    std::fill(y.data + begin * k, y.data + end * k, T(0));
-    return;
-  }
-  for (i64 i = begin; i < end; ++i)
-    for (i64 c = 0; c < k; ++c)
-      y(i, c) = beta == T(0) ? T(0) : product_of(beta, y(i, c));
-}
-
 // Adds rows [begin, end) of sums, which are those from `first` on, to y.
 template <class T>
 void add_rows(mat<T> y, i64 k, const T* sums, i64 first, i64 begin, i64 end) {
@@ -211,11 +198,13 @@ template <class T, class I>
 void add_columns(const CsrArrays<T, I>& A, const ColumnParts& of, const SpmvOperands<T>& o, T* sums,
                  int threads) {
   const i64 parts = static_cast<i64>(of.parts.size());
-  if (parts == 1) // y may be far longer than the part has entries
-    for_parts(A.n * o.k < kSerialElements ? 1 : threads, [&](int share) {
-      const Share rows(A.n, share, A.n * o.k < kSerialElements ? 1 : threads);
+  if (parts == 1) { // y may be far longer than the part has entries
+    const int shares = A.n * o.k < kSerialElements ? 1 : threads;
+    for_parts(shares, [&](int share) {
+      const Share rows(A.n, share, shares);
       scale_rows(o.y, o.k, o.beta, rows.begin, rows.end);
     });
+  }
   const bool serial = A.nnz() * o.k < kSerialEntries;
   for_each_near(parts, serial ? 1 : threads, [&](i64 at) {
     const ColumnPart& part = of.parts[at];

@@ -3,6 +3,7 @@
 
 #include "columns.hpp"
 #include "parallel.hpp"
+#include "scaling.hpp"
 #include "spmv_operands.hpp"
 
 namespace wl {
@@ -55,16 +56,6 @@ void coo_part(const CooArrays<T, I>& A, const SpmvOperands<T>& o, i64 begin, i64
 
 } // namespace detail
 
-// y = beta y where beta = 0 does not read y.
-template <class T>
-void scale_result(const SpmvOperands<T>& o, i64 begin, i64 end) {
-  if (o.beta == T(1))
-    return;
-  for (i64 i = begin; i < end; ++i)
-    for (i64 c = 0; c < o.k; ++c)
-      o.y(i, c) = o.beta == T(0) ? T(0) : o.beta * o.y(i, c);
-}
-
 template <class T, class I>
 void coo_spmv(const CooArrays<T, I>& A, const SpmvOperands<T>& o, int threads) {
   const int parts = A.nnz * o.k < kSerialEntries ? 1 : threads;
@@ -75,7 +66,7 @@ void coo_spmv(const CooArrays<T, I>& A, const SpmvOperands<T>& o, int threads) {
   };
   for_parts(parts, [&](int part) {
     const Share rows(A.m, part, parts);
-    scale_result(o, rows.begin, rows.end);
+    scale_rows(o.y, o.k, o.beta, rows.begin, rows.end);
   });
   for_parts(parts, [&](int part) {
     const Share share(A.nnz, part, parts);

@@ -1,4 +1,5 @@
 // csr.spmv, what it keeps between products, and csr.diagonal.
+#include "capsule.hpp"
 #include "csr_entry.hpp"
 #include "parallel.hpp"
 
@@ -12,24 +13,11 @@ constexpr const char* kCapsule = "wollemi.CsrState";
 } // namespace
 
 Object capsule_of(std::shared_ptr<CsrState> state) {
-  if (!state)
-    return none_object();
-  auto* const held = new std::shared_ptr<CsrState>(std::move(state));
-  PyObject* const capsule = PyCapsule_New(held, kCapsule, [](PyObject* self) {
-    delete static_cast<std::shared_ptr<CsrState>*>(PyCapsule_GetPointer(self, kCapsule));
-  });
-  if (capsule == nullptr) {
-    delete held;
-    throw_python_error();
-  }
-  return Object::steal(capsule);
+  return state ? capsule_of(kCapsule, std::move(state)) : none_object();
 }
 
 const std::shared_ptr<CsrState>& state_in(const Object& capsule) {
-  void* const held = PyCapsule_GetPointer(capsule.get(), kCapsule);
-  if (held == nullptr)
-    throw_python_error();
-  return *static_cast<std::shared_ptr<CsrState>*>(held);
+  return held_in<CsrState>(kCapsule, capsule.get());
 }
 
 namespace {

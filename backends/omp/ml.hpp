@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "call.hpp"
+#include "capsule.hpp"
 #include "half.hpp"
 #include "pattern_plan.hpp"
 
@@ -146,10 +147,7 @@ constexpr const char* kPlanCapsule = "wollemi.PatternPlan";
 
 // The plan at `at`, kept for as long as the work that is submitted.
 inline std::shared_ptr<const PatternPlan> plan_at(const Call& call, int at, i64 rows, i64 entries) {
-  void* const held = PyCapsule_GetPointer(call.argument(at), kPlanCapsule);
-  if (held == nullptr)
-    throw_python_error();
-  const auto plan = *static_cast<std::shared_ptr<const PatternPlan>*>(held);
+  const auto plan = held_in<const PatternPlan>(kPlanCapsule, call.argument(at));
   if (!plan->is_of(rows, entries))
     call.fail(call.name(at), "was made for another pattern");
   return plan;

@@ -5,16 +5,9 @@ namespace wl {
 
 namespace {
 
-Object capsule_of(std::shared_ptr<const PatternPlan> plan) {
-  using Held = std::shared_ptr<const PatternPlan>;
-  auto held = std::make_unique<Held>(std::move(plan));
-  PyObject* const capsule = PyCapsule_New(held.get(), kPlanCapsule, [](PyObject* self) {
-    delete static_cast<Held*>(PyCapsule_GetPointer(self, kPlanCapsule));
-  });
-  if (capsule == nullptr)
-    throw_python_error();
-  held.release();
-  return Object::steal(capsule);
+Object plan_object(PatternPlan plan) {
+  return capsule_of<const PatternPlan>(kPlanCapsule,
+                                       std::make_shared<PatternPlan>(std::move(plan)));
 }
 
 // The plan of a partition: "balanced", "even", or "panels" of some columns of a balanced one, with
@@ -30,19 +23,19 @@ struct pattern_plan_entry {
     return with_pattern_type(call, 0, [&](auto index) {
       using I = decltype(index);
       const PatternArgument<I> A(call, 0);
-      auto plan = std::make_shared<PatternPlan>();
+      PatternPlan plan;
       const bool made = call.compute([&](int) {
         if (partition == "even")
-          *plan = even_plan(A.indptr, A.m);
+          plan = even_plan(A.indptr, A.m);
         else if (partition == "balanced")
-          *plan = balanced_plan(A.indptr, A.m);
+          plan = balanced_plan(A.indptr, A.m);
         else {
-          *plan = balanced_plan(A.indptr, A.m, panel_part_entries(A.nnz, A.n));
-          return add_panels(*plan, A.indptr, A.indices, A.n, width, partition == "packed-panels");
+          plan = balanced_plan(A.indptr, A.m, panel_part_entries(A.nnz, A.n));
+          return add_panels(plan, A.indptr, A.indices, A.n, width, partition == "packed-panels");
         }
         return true;
       });
-      return made ? capsule_of(std::move(plan)) : none_object();
+      return made ? plan_object(std::move(plan)) : none_object();
     });
   }
 };
@@ -55,7 +48,7 @@ struct mask_plan_entry {
   static Object run(const Call& call) {
     Extent starts;
     const i64* const ptr = call.contiguous<const i64>(0, starts);
-    return capsule_of(std::make_shared<PatternPlan>(balanced_plan(ptr, starts - 1)));
+    return plan_object(balanced_plan(ptr, starts - 1));
   }
 };
 
