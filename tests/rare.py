@@ -7,6 +7,8 @@
   of indices that other programs of the same text stand for.
 - On such an executor, of tests that have a program for each group of operations, or for each of
   them, those of all operations of a group but one; each is compared with the reference there.
+- On such an executor, of a test that is marked ``one_where_compiled``, all combinations of its
+  parameters but one: each of them needs programs of its own.
 - On such an executor, most tests of what knows no backend (solvers, formats, files): a file has one
   test there. What these compute is tested on the other executors, solvers are driven there in
   tests/backends, and each operation that they call is compared with the reference.
@@ -37,7 +39,7 @@ OF_BACKENDS = "tests/backends/"
 #: The file whose tests are of all operations, everywhere.
 OF_ALL = "tests/backends/test_equals_reference.py"
 
-#: The dtypes in which hand-written operations are compiled there; see :func:`dtypes_compiled`.
+#: The dtypes in which operations are compiled there; see :func:`dtypes_compiled`.
 DTYPES_COMPILED = ("float64", "complex64")
 
 #: The same of values that are stored in a lower precision than the computed one.
@@ -49,11 +51,9 @@ INDEX_DTYPES = ("int32", "int64")
 def dtypes_compiled(operation: Operation) -> tuple[str, ...]:
     """Return the dtypes in which an operation is compiled: others have the same text by one rule.
 
-    A step is compiled in one dtype, most of them in the one that solvers are tested in; those of a
-    group are one program. ``omp`` runs every operation in each dtype.
+    A group is one program, and a fourth of them have complex numbers; the others have the dtype
+    that solvers are tested in. ``omp`` runs every operation in each dtype.
     """
-    if operation.step is None:
-        return DTYPES_COMPILED
     return DTYPES_COMPILED[_number(operation) % 4 == 0 :][:1]
 
 
@@ -108,6 +108,8 @@ def of_which_one_is_enough(item: pytest.Item) -> tuple[str, ...] | None:
     if not file.startswith(OF_BACKENDS):
         return (file,)
     operation = _given(item).get("operation")
+    if item.get_closest_marker("one_where_compiled") is not None:
+        return (item.nodeid.partition("[")[0],)
     if file == OF_ALL or not isinstance(operation, Operation) or not operation.is_map:
         return None
     return item.nodeid.partition("[")[0], operation.group

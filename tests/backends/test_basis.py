@@ -21,6 +21,7 @@ def test_every_step_reads_and_writes_what_is_stored(
     basis.compare(executor, pair, rng)
 
 
+@pytest.mark.one_where_compiled
 @pytest.mark.parametrize("columns", [1, 3])
 @pytest.mark.parametrize(
     ("dtype", "stored"),

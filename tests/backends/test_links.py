@@ -86,6 +86,7 @@ def test_two_halves_are_the_whole(
             np.testing.assert_array_equal(have, want, err_msg=name)
 
 
+@pytest.mark.one_where_compiled
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])
 def test_the_total_stands_between_the_halves(member: wl.Executor, dtype: str, rng: Any) -> None:
     from wollemi.core.operations import vector
@@ -103,6 +104,7 @@ def test_the_total_stands_between_the_halves(member: wl.Executor, dtype: str, rn
     np.testing.assert_allclose(member.to_host(native[3]), np.abs(x).max(axis=0), rtol=1e-6)
 
 
+@pytest.mark.one_where_compiled
 @pytest.mark.parametrize("name", ["Cg", "Fcg", "Bicgstab", "Cgs", "Gmres"])
 def test_a_member_solves_its_part_of_the_system_of_all(
     member: wl.Executor, name: str, rng: Any

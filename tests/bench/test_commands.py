@@ -17,7 +17,7 @@ from wollemi_bench.worker import Runners
 
 from ..backends.needs import package
 
-QUICK = ("--batches", "3", "--budget", "0.2", "--one-process", "--against", "scipy")
+QUICK = ("--batches", "3", "--budget", "0.05", "--one-process", "--against", "scipy")
 
 
 def run(*words: object) -> int:

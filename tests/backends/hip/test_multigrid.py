@@ -16,6 +16,7 @@ from ..needs import tool
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("width", [32, 64])
 @pytest.mark.parametrize("smoother", ["chebyshev", "l1jacobi", "jacobi"])
 @pytest.mark.parametrize("cycle", ["V", "W", "F"])
@@ -27,6 +28,7 @@ def test_a_cycle_is_that_of_the_reference(cycle: str, smoother: str, width: int)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])
 @pytest.mark.parametrize("cycle", ["V", "W", "F", "K"])
 @pytest.mark.parametrize("captures", [False, True], ids=["launches", "graphs"])

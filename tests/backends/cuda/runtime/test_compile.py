@@ -99,13 +99,18 @@ def test_every_sum_fits_the_scratch_that_launchers_reserve():
 @pytest.mark.parametrize("group", simt.simt_groups(), ids=lambda group: f"{group[0]}-{group[1]}")
 @pytest.mark.parametrize("architecture", CUDA_TARGETS)
 def test_warp_kernels_compile(group, architecture):
-    pairs = (("f8", "i4"), ("c16", "i8")) if architecture == "sm_90" else (("f8", "i4"),)
-    for value, index in pairs:
-        source = simt.simt_program("CUDA", group, value, index)
-        assert compiler.compile_source(source, architecture, f"{group}__{value}_{index}")
+    source = simt.simt_program("CUDA", group, "f8", "i4")
+    assert compiler.compile_source(source, architecture, f"{group}__f8_i4")
 
 
-@pytest.mark.parametrize("value", wrappers.STORED_TYPES)
+@pytest.mark.rare
+@pytest.mark.parametrize("group", simt.simt_groups(), ids=lambda group: f"{group[0]}-{group[1]}")
+def test_warp_kernels_of_complex_numbers_compile(group):
+    source = simt.simt_program("CUDA", group, "c16", "i8")
+    assert compiler.compile_source(source, "sm_90", f"{group}__c16_i8")
+
+
+@pytest.mark.parametrize("value", swept(wrappers.STORED_TYPES, wrappers.STORED_TYPES[::2]))
 def test_kernels_that_convert_what_is_stored_compile(value):
     converting = [group for group in simt.simt_groups() if simt.converts(group)]
     assert len(converting) == 7

@@ -24,7 +24,7 @@ from ...hip.amd.compilers import (
     has_hiprtc,
     width,
 )
-from ...needs import CUDA_TARGETS, nvrtc, swept, tool
+from ...needs import nvrtc, swept, tool
 
 KERNELS = (
     *(ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.spmm_join, ml.fusedmm_join),
@@ -50,12 +50,21 @@ def programs(dialect: str, warp: int, pair: tuple[str, str]) -> Iterator[tuple[s
         yield name, program(dialect, kernel, *pair, warp, **constants)
 
 
-@pytest.mark.parametrize("architecture", CUDA_TARGETS)
-def test_nvrtc_compiles_every_kind(architecture: str) -> None:
+def assert_nvrtc_compiles(architecture: str, pair: tuple[str, str]) -> None:
     compiler = nvrtc()
-    for pair in PAIRS if architecture == "sm_90" else PAIRS[:1]:
-        for name, source in programs("CUDA", 32, pair):
-            assert compiler.compile_source(source, architecture, name)
+    for name, source in programs("CUDA", 32, pair):
+        assert compiler.compile_source(source, architecture, name)
+
+
+@pytest.mark.parametrize(("value", "index"), swept(PAIRS, PAIRS[:2]))
+def test_nvrtc_compiles_every_kind(value: str, index: str) -> None:
+    assert_nvrtc_compiles("sm_90", (value, index))
+
+
+@pytest.mark.rare
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_100"])
+def test_nvrtc_compiles_every_kind_for_other_architectures(architecture: str) -> None:
+    assert_nvrtc_compiles(architecture, PAIRS[0])
 
 
 def test_nvrtc_compiles_products_of_complex_numbers() -> None:
@@ -83,6 +92,7 @@ def test_hiprtc_compiles_every_kind(tmp_path: Path, target: str) -> None:
         assert facts[".vgpr_spill_count"] == 0
 
 
+@pytest.mark.rare
 @tool(has_clang(), WITHOUT_CLANG)
 @pytest.mark.parametrize("target", OF_CLANG)
 def test_clang_compiles_every_kind_for_newer_targets(target: str) -> None:

@@ -47,6 +47,12 @@ __device__ __forceinline__ unsigned long long __ballot(int vote) {
 __device__ __forceinline__ int atomicAdd(int* place, int value) {
   return __hip_atomic_fetch_add(place, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
+__device__ __forceinline__ unsigned atomicOr(unsigned* place, unsigned bits) {
+  return __hip_atomic_fetch_or(place, bits, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+__device__ __forceinline__ int atomicMin(int* place, int value) {
+  return __hip_atomic_fetch_min(place, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
 template <class V>
 __device__ __forceinline__ V atomicCAS(V* place, V expected, V desired) {
   __hip_atomic_compare_exchange_strong(place, &expected, desired, __ATOMIC_RELAXED,
