@@ -10,6 +10,12 @@ constexpr int USUAL_SLICE = 32;
 // Rows whose sums are held together at the most; wider slices go row by row.
 constexpr int MOST_ROWS = PADDED_ROWS < USUAL_SLICE ? USUAL_SLICE : PADDED_ROWS;
 
+// Entries between those that are multiplied and those that are prefetched. A million in slices of
+// 32 rows take 0.8 ms with it and 1.5 without, two threads of a Zen 4 (2026-11); where all is in
+// the cache 0.127 and 0.120. Rows of ELL, whose next entries are pages away, take 1.7 times as long
+// if these are prefetched.
+constexpr i64 PADDED_AHEAD = 512;
+
 // sums[r] = sum of data[j stride + r] x[indices[j stride + r]] over j < width, of `rows` rows; of
 // ROWS if that is not 0. An index is made valid before x is read, and what was read for padding is
 // dropped.
@@ -21,6 +27,11 @@ inline void padded_sums(i64 rows, i64 width, i64 stride, const T* data, const I*
   for (i64 r = 0; r < count; ++r)
     part[r] = T(0);
   for (i64 j = 0; j < width; ++j, data += stride, indices += stride) {
+    if constexpr (ROWS == USUAL_SLICE)
+      for (i64 r = 0; r < ROWS; r += 8) {
+        prefetch_eight(data + PADDED_AHEAD + r);
+        prefetch_eight(indices + PADDED_AHEAD + r);
+      }
     WL_VECTORIZED
     for (i64 r = 0; r < count; ++r) {
       const I column = indices[r];

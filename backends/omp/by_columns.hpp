@@ -36,6 +36,7 @@ struct ColumnPart {
   i64 scaled;          // columns [scaled, end) are in no window of the parts before
   i64 begin, own, end; // columns [begin, own) have sums in the part, [own, end) are added to y
   i64 sums;            // where its sums begin
+  row_cut added;       // entries from here on are all added to y
 };
 
 struct ColumnParts {
@@ -47,6 +48,7 @@ namespace detail {
 
 struct Touched {
   i64 begin = std::numeric_limits<i64>::max(), end = 0;
+  bool sorted = true; // whether columns rise in each row
 };
 
 // The parts that `together` neighbouring pieces make.
@@ -61,14 +63,28 @@ inline ColumnParts joined_parts(const std::vector<row_cut>& cuts,
       window.end = std::max(window.end, touched[i].end);
     }
     if (window.begin >= window.end)
-      window = {done, done};
+      window = {done, done, true};
     const i64 own = std::min(std::max(done, window.begin), window.end);
-    made.parts.push_back(
-        {cuts[piece], cuts[piece + together], done, window.begin, own, window.end, made.sums});
+    const row_cut &from = cuts[piece], &to = cuts[piece + together];
+    made.parts.push_back({from, to, done, window.begin, own, window.end, made.sums, to});
     made.sums += own - window.begin;
     done = std::max(done, window.end);
   }
   return made;
+}
+
+// Where the entries of a part begin whose columns, which rise in each row, are all added to y.
+template <class I>
+row_cut all_added_from(const I* indptr, const I* indices, const ColumnPart& part) {
+  row_cut from = part.to;
+  while (from.entry > part.from.entry) {
+    const i64 row = indptr[from.row] < from.entry ? from.row : from.row - 1;
+    const i64 first = std::max<i64>(indptr[row], part.from.entry);
+    if (first < from.entry && indices[first] < part.own)
+      return from;
+    from = {static_cast<decltype(from.row)>(row), first};
+  }
+  return from;
 }
 
 } // namespace detail
@@ -82,18 +98,34 @@ ColumnParts column_parts(i64 m, const I* indptr, const I* indices, int threads) 
   std::vector<detail::Touched> touched(pieces);
   for_each_near(pieces, pieces == 1 ? 1 : threads, [&](i64 piece) {
     I first = std::numeric_limits<I>::max(), last = -1;
-    in_pieces(cuts[piece].entry, cuts[piece + 1].entry, kPieceOfWork, [&](i64 begin, i64 end) {
+    const i64 from = cuts[piece].entry, to = cuts[piece + 1].entry;
+    i64 falls = 0; // within rows, and between one and the next
+    in_pieces(from, to, kPieceOfWork, [&](i64 begin, i64 end) {
       for (i64 e = begin; e < end; ++e) {
         first = std::min(first, indices[e]);
         last = std::max(last, indices[e]);
+        falls += e > from && indices[e] < indices[e - 1];
       }
     });
-    touched[piece] = {first, i64(last) + 1};
+    for (i64 row = cuts[piece].row + 1; row < m && indptr[row] < to; ++row) {
+      const i64 e = indptr[row];
+      falls -= e > from && indptr[row + 1] > e && indices[e] < indices[e - 1];
+    }
+    touched[piece] = {first, i64(last) + 1, falls == 0};
   });
+  const bool sorted = std::all_of(touched.begin(), touched.end(),
+                                  [](const detail::Touched& one) { return one.sorted; });
   for (int parts = pieces;; parts /= 2) {
     ColumnParts made = detail::joined_parts(cuts, touched, pieces / parts);
-    if (parts == 1 || static_cast<double>(made.sums) <= kSumsPerEntry * static_cast<double>(nnz))
-      return made;
+    if (parts > 1 && static_cast<double>(made.sums) > kSumsPerEntry * static_cast<double>(nnz))
+      continue;
+    if (sorted)
+      for_each_near(parts, parts == 1 ? 1 : threads, [&](i64 at) {
+        ColumnPart& part = made.parts[at];
+        if (part.begin < part.own && part.own < part.end)
+          part.added = detail::all_added_from(indptr, indices, part);
+      });
+    return made;
   }
 }
 
@@ -124,15 +156,15 @@ inline T product_of(T a, T b) {
 // Adds alpha x_i a_ij to column j of the target, in the order of the entries. A function of its
 // own, so that its pointers have registers.
 template <class T, class I, class Target>
-WL_NOINLINE void add_entries(const CsrArrays<T, I>& A, const SpmvOperands<T>& o,
-                             const ColumnPart& part, Target target) {
+WL_NOINLINE void add_entries(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, row_cut from,
+                             row_cut to, Target target) {
   const I *const indptr = A.indptr, *const indices = A.indices;
   const T* const data = A.data;
   const T alpha = o.alpha;
   const mat<const T> x = o.x;
-  const i64 k = o.k, pause = kPieceOfWork / std::max<i64>(k, 1), last = part.to.entry;
-  i64 begin = part.from.entry, look = begin + pause;
-  for (i64 row = part.from.row; begin < last; ++row) {
+  const i64 k = o.k, pause = kPieceOfWork / std::max<i64>(k, 1), last = to.entry;
+  i64 begin = from.entry, look = begin + pause;
+  for (i64 row = from.row; begin < last; ++row) {
     if (begin > look) {
       if (interrupted())
         return;
@@ -186,11 +218,13 @@ void add_part(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, const ColumnPa
   const OneTarget<T> y{o.y.data, 0, o.y.ld}, own{sums, part.begin, o.k};
   std::fill_n(sums, (part.own - part.begin) * o.k, T(0));
   if (part.own == part.begin)
-    add_entries(A, o, part, y);
+    add_entries(A, o, part.from, part.to, y);
   else if (part.own == part.end)
-    add_entries(A, o, part, own);
-  else
-    add_entries(A, o, part, TwoTargets<T>{own, y, part.own});
+    add_entries(A, o, part.from, part.to, own);
+  else {
+    add_entries(A, o, part.from, part.added, TwoTargets<T>{own, y, part.own});
+    add_entries(A, o, part.added, part.to, y);
+  }
 }
 
 // The product for columns of x that advance together.
