@@ -19,6 +19,7 @@ from numpy.typing import DTypeLike
 
 from . import dlpack
 from .place import Place, contiguous_strides, host_address
+from .pool import Block
 
 
 class UsmArray(NDArrayOperatorsMixin):
@@ -67,7 +68,7 @@ class UsmArray(NDArrayOperatorsMixin):
         """Return an uninitialized C-contiguous array."""
         dtype = np.dtype(dtype)
         memory = place.allocate(math.prod(shape) * dtype.itemsize)
-        return cls(place, memory, int(memory._pointer), tuple(map(int, shape)), dtype)
+        return cls(place, memory, memory.address, tuple(map(int, shape)), dtype)
 
     @classmethod
     def of(cls, place: Place, array: Any) -> UsmArray:
@@ -108,6 +109,7 @@ class UsmArray(NDArrayOperatorsMixin):
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         """What dpctl and dpnp make an array of without a copy."""
         item = self.dtype.itemsize
+        self._lend()
         return {
             "data": (self.pointer, False),
             "shape": self.shape,
@@ -158,6 +160,7 @@ class UsmArray(NDArrayOperatorsMixin):
                 + (" without a copy" if wanted == (dlpack.CPU, 0) else "")
             )
         shared = self.copy() if copy else self
+        shared._lend()
         self.place.wait()
         versioned = max_version is not None and max_version[0] >= dlpack.VERSION[0]
         return dlpack.capsule(shared, here, versioned, bool(copy))
@@ -169,6 +172,11 @@ class UsmArray(NDArrayOperatorsMixin):
 
     def __repr__(self) -> str:
         return f"UsmArray({self.asnumpy()!r}, {self.place.device.filter_string})"
+
+    def _lend(self) -> None:
+        """Let the memory not be used again by others of ours: another library will know it."""
+        if isinstance(self.memory, Block):
+            self.memory.lend()
 
     def _is_contiguous(self) -> bool:
         wanted = contiguous_strides(self.shape, self.dtype.itemsize)

@@ -210,6 +210,10 @@ class DpcppExecutor(Executor):
         """Wait for all work that was submitted."""
         self.place.wait()
 
+    def release_idle_memory(self) -> None:
+        """Free the memory that is kept for later arrays."""
+        self.place.release_idle_memory()
+
     # ---- work
 
     def drive(self, iteration: Iteration, limit: int) -> None:
@@ -299,11 +303,14 @@ class DpcppExecutor(Executor):
         """Return the same for rows of a pattern, each of which a wave has."""
         return self.grid(work) if self.one_item_groups else self.grid(rows * self.facts.wave)
 
-    def map_grid(self, rows: int, columns: int) -> tuple[int, int]:
-        """Return the same for a functor, whose work-groups lie side by side over many columns."""
+    def map_grid(self, rows: int, columns: int, in_lanes: bool = True) -> tuple[int, int]:
+        """Return the same for a functor, whose work-groups lie side by side over many columns.
+
+        On a CPU a work-group is a vector register of elements, or one without ``in_lanes``.
+        """
         f = self.facts
         if self.one_item_groups:
-            return self.grid(rows * columns)[0], f.map_block
+            return self.grid(rows * columns)[0], f.map_block if in_lanes else 1
         width = min(columns, f.block)
         across = -(-columns // width)
         wanted = -(-rows // (f.block // width * ELEMENTS_PER_ITEM))

@@ -104,7 +104,7 @@ class Launcher:
         memory = self._scratch.get(size)
         if memory is None:
             memory = self._scratch[size] = self._place.allocate(size)
-        return int(memory._pointer)
+        return memory.address
 
     @property
     def counter(self) -> int:
@@ -112,6 +112,6 @@ class Launcher:
         if self._counter is None:
             memory = self._place.allocate(64)
             zeros = (ctypes.c_char * 64)()
-            self._place.copy(int(memory._pointer), ctypes.addressof(zeros), 64)
+            self._place.copy(memory.address, ctypes.addressof(zeros), 64)
             self._counter = memory
-        return int(self._counter._pointer)
+        return int(self._counter.address)

@@ -12,7 +12,7 @@ from ...core.operation import OPERATIONS, Operation
 from ..unified.wrappers import has_functor, sum_bytes
 from .arguments import Flatten, flattener
 from .devices import CPU_LANES
-from .programs import Kernel, index_code, value_code
+from .programs import Kernel, index_code, takes_lanes, value_code
 from .table import kernel
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def _launcher(operation: Operation) -> Callable[..., None]:
         code: [flattener(p, code) for p in parameters] for code in ("f4", "f8", "c8", "c16")
     }
     int32, of_sum = np.dtype(np.int32), sum_bytes(operation)
+    in_lanes = takes_lanes(operation.group)
 
     def launch(executor: DpcppExecutor, half: str, slots: tuple[Any, ...], *arguments: Any) -> None:
         rows, columns = shape_of(arguments)
@@ -48,7 +49,7 @@ def _launcher(operation: Operation) -> Callable[..., None]:
         for flatten, argument in zip(flatteners[value], arguments, strict=True):
             flatten(flat, argument)
         flat += [array.pointer for array in slots]
-        blocks, block = executor.map_grid(rows, columns)
+        blocks, block = executor.map_grid(rows, columns, in_lanes or bool(half))
         launcher = executor.launcher
         flat.append(launcher.scratch(blocks * max(columns, CPU_LANES) * of_sum))
         flat.append(launcher.counter)

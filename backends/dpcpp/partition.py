@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .place import host_address
+from .shim import shim
 
 Indices = np.ndarray[Any, np.dtype[Any]]
 
@@ -13,16 +17,6 @@ ROW_COST = 2
 
 #: A longer row may be shared by several parts.
 CUT_ROW = 4096
-
-#: Rows that repeat their neighbour's offsets, on average of a run: below, reading the table and
-#: ending the loops costs what the indices did (measured for the omp backend).
-MIN_ROWS_PER_RUN = 4
-
-#: The table of offsets must stay in half of a first-level cache.
-MAX_OFFSETS = 2048
-
-#: So many rows are looked at first: most matrices without structure show it there.
-FIRST_ROWS = 4096
 
 
 def cuts(indptr: Indices, parts: int) -> tuple[Indices, Indices]:
@@ -67,48 +61,24 @@ class Patterns(NamedTuple):
 
 
 def find_patterns(indptr: Indices, indices: Indices) -> Patterns | None:
-    """Return the patterns of a matrix; None where they would not pay: short runs, many patterns."""
-    rows = indptr.size - 1
-    if rows == 0 or max(rows, int(indices.max(initial=0))) > np.iinfo(np.int32).max:
+    """Return the patterns of a matrix; None where they would not pay: short runs, many patterns.
+
+    Both arrays are C-contiguous and of one dtype, int32 or int64. ``backends/cpu`` has the search.
+    """
+    rows, most = indptr.size - 1, np.iinfo(np.int32).max
+    if rows == 0 or rows > most:
         return None
-    if rows > 2 * FIRST_ROWS:
-        head = indptr[: FIRST_ROWS + 1]
-        if _run_starts(head, indices[: head[-1]]).size * MIN_ROWS_PER_RUN > FIRST_ROWS:
-            return None
-    starts = _run_starts(indptr, indices)
-    if starts.size * MIN_ROWS_PER_RUN > rows:
+    if indices.dtype.itemsize > 4 and int(indices.max(initial=0)) > most:
         return None
-    known: dict[bytes, int] = {}
-    pattern_ptr = [0]
-    offsets: list[Indices] = []
-    run_pattern = np.empty(starts.size, np.int32)
-    for run, row in enumerate(starts.tolist()):
-        of_row = (indices[indptr[row] : indptr[row + 1]] - row).astype(np.int32)
-        key = of_row.tobytes()
-        number = known.setdefault(key, len(known))
-        if number == len(offsets):
-            offsets.append(of_row)
-            pattern_ptr.append(pattern_ptr[-1] + of_row.size)
-            if pattern_ptr[-1] > MAX_OFFSETS:
-                return None
-        run_pattern[run] = number
-    return Patterns(
-        np.append(starts[1:], rows).astype(np.int32),
-        run_pattern,
-        np.array(pattern_ptr, np.int32),
-        np.concatenate(offsets) if offsets else np.empty(0, np.int32),
+    library = shim()
+    found = library.wl_patterns_new(
+        rows, host_address(indptr), host_address(indices), indices.dtype.itemsize
     )
-
-
-def _run_starts(indptr: Indices, indices: Indices) -> Indices:
-    """Return the rows that do not have their predecessor's offsets, shifted by one."""
-    lengths = np.diff(indptr)
-    differs = np.empty(lengths.size, bool)
-    differs[0] = True
-    differs[1:] = lengths[1:] != lengths[:-1]
-    # entry e of a row against entry e of the row before, where both are of one length
-    row = np.repeat(np.arange(lengths.size), lengths)
-    entry = np.flatnonzero(~differs[row])
-    moved = indices[entry] != indices[entry - lengths[row[entry]]] + 1
-    differs[row[entry[moved]]] = True
-    return np.flatnonzero(differs)
+    if not found:
+        return None
+    sizes = (ctypes.c_int64 * 3)()
+    library.wl_patterns_sizes(found, sizes)
+    runs, patterns, offsets = sizes
+    arrays = np.empty(2 * runs + patterns + offsets, np.int32)
+    library.wl_patterns_take(found, host_address(arrays))
+    return Patterns(*np.split(arrays, np.cumsum([runs, runs, patterns])))

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...core.errors import DeviceError, OutOfDeviceMemory
 from . import runtime
+from .pool import Block, Pool
 from .shim import capsule, check, last_error, shim
 
 #: Allocations from this size on, on a CPU, ask for pages of 2 MB: vectors and matrices are read up
@@ -19,6 +20,9 @@ from .shim import capsule, check, last_error, shim
 HUGE_BYTES = 4 << 20
 _HUGE_PAGE = 2 << 20
 _MADV_HUGEPAGE = 14
+
+#: What is kept for later arrays at most, as a part of the device's memory.
+_KEPT_PART = 8
 
 #: What dpctl calls a capsule with a queue.
 _QUEUE = b"SyclQueueRef"
@@ -52,17 +56,26 @@ class Place:
         self._memory = dpctl.memory.MemoryUSMDevice
         self._host_memory = dpctl.memory.MemoryUSMHost
         self._local = threading.local()
+        self._pool = Pool(self._new_memory, int(device.global_mem_size) // _KEPT_PART)
 
-    def allocate(self, nbytes: int) -> Any:
-        """Return a dpctl memory object of at least ``nbytes``; SYCL has none of 0 bytes.
+    def allocate(self, nbytes: int) -> Block:
+        """Return a block of at least ``nbytes``.
 
         Raises
         ------
         OutOfDeviceMemory
             If the device has no room for it.
         """
+        return self._pool.allocate(nbytes)
+
+    def release_idle_memory(self) -> None:
+        """Free the memory that is kept for later arrays."""
+        self._pool.release()
+
+    def _new_memory(self, nbytes: int) -> Any:
+        """Return a dpctl memory object of at least ``nbytes``."""
         huge = self.is_host and nbytes >= HUGE_BYTES
-        size = -(-nbytes // _HUGE_PAGE) * _HUGE_PAGE if huge else max(nbytes, 1)
+        size = -(-nbytes // _HUGE_PAGE) * _HUGE_PAGE if huge else nbytes
         try:
             # 64 bytes: a cache line, and the widest vector of any CPU
             memory = self._memory(size, alignment=_HUGE_PAGE if huge else 64, queue=self.queue)

@@ -11,6 +11,7 @@ import platform
 import re
 import struct
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,6 +86,16 @@ def index_code(dtype: DTypeLike) -> str:
     return INDEX_CODES[np.dtype(dtype)]
 
 
+@cache
+def takes_lanes(group: str) -> bool:
+    """Return whether neighbouring elements are to be vector registers on a CPU.
+
+    What goes through the entries of a row is not: each lane would wait for the longest row. In a
+    group of such operations a work-item has rows of its own.
+    """
+    return any(one.over is not None and one.over[1] != "1" for one in wrappers.maps_of(group))
+
+
 class Programs:
     """The compiled programs of one device.
 
@@ -113,7 +124,8 @@ class Programs:
             operations = wrappers.maps_of(group)
             headers, steps = wrappers.functors_of(operations)
             texts = [steps, *(wrapper(one, value, index) for one in operations)]
-            self._compile(f"{group} for {value}", [launcher, *headers], texts)
+            lanes = self.facts.map_block if not on_cpu or takes_lanes(group) else 1
+            self._compile(f"{group} for {value}", [launcher, *headers], texts, lanes)
             found = self._kernels[name]
         return found
 
@@ -128,7 +140,7 @@ class Programs:
             headers, steps = wrappers.functors_of([operation])
             texts = [steps, *(wrapper(operation, value, index, h) for h in wrappers.HALVES)]
             what = f"the halves of {operation.name} for {value}"
-            self._compile(what, [launcher, "halves.hpp", *headers], texts)
+            self._compile(what, [launcher, "halves.hpp", *headers], texts, self.facts.map_block)
         return self._kernels[name]
 
     def of_template(
@@ -176,10 +188,14 @@ class Programs:
             ]
         )
 
-    def _compile(self, what: str, headers: list[str], wrapper_texts: Iterable[str]) -> None:
+    def _compile(
+        self, what: str, headers: list[str], wrapper_texts: Iterable[str], block: int | None = None
+    ) -> None:
         entries = list(wrapper_texts)
-        in_lanes = not set(headers).isdisjoint(IN_LANES)
-        text = self.text(headers, entries, CPU_LANES if in_lanes else self.facts.block)
+        if block is None:
+            in_lanes = not set(headers).isdisjoint(IN_LANES)
+            block = CPU_LANES if in_lanes else self.facts.block
+        text = self.text(headers, entries, block)
         program = build_program(
             self.place.address, text, OPTIONS, f"the kernels of {what} on {self.facts.name}"
         )

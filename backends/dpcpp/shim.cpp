@@ -3,6 +3,7 @@
 //
 // Built on the user's machine by shim.py, with any C++17 compiler and the SYCL headers. Of Python
 // it knows a few functions of the stable interface, so one build serves all versions of it.
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include <string>
 #include <sycl/sycl.hpp>
 #include <vector>
+
+#include "find_patterns.hpp"
 
 extern "C" {
 int Py_IsInitialized();
@@ -298,6 +301,41 @@ int wl_gather(void* at, char* to, const void* const* pieces, const std::size_t* 
 
 int wl_wait(void* at) {
   return guarded([&] { place_at(at).wait(); });
+}
+
+// The patterns of the rows of a matrix, whose arrays are of the host. They come with indices as wide
+// as the matrix's and are copied with 32 bits.
+struct found_patterns {
+  std::vector<std::int32_t> run_end, run_pattern, pattern_ptr, offsets;
+};
+
+// Null if they would not pay.
+void* wl_patterns_new(std::int64_t rows, const void* indptr, const void* indices, int bytes) {
+  const auto find = [&](auto index) -> found_patterns* {
+    using I = decltype(index);
+    wl::RowPatterns<I> p;
+    if (!wl::pack_patterns(static_cast<I>(rows), static_cast<const I*>(indptr),
+                           static_cast<const I*>(indices), p))
+      return nullptr;
+    return new found_patterns{{p.run_end.begin(), p.run_end.end()},
+                              std::move(p.run_pattern),
+                              std::move(p.pattern_ptr),
+                              {p.offsets.begin(), p.offsets.end()}};
+  };
+  return bytes == 4 ? find(std::int32_t()) : find(std::int64_t());
+}
+
+void wl_patterns_sizes(const found_patterns* p, std::int64_t* sizes) {
+  sizes[0] = static_cast<std::int64_t>(p->run_end.size());
+  sizes[1] = static_cast<std::int64_t>(p->pattern_ptr.size());
+  sizes[2] = static_cast<std::int64_t>(p->offsets.size());
+}
+
+// Copies the arrays, one after the other, and forgets them.
+void wl_patterns_take(found_patterns* p, std::int32_t* to) {
+  for (const auto* array : {&p->run_end, &p->run_pattern, &p->pattern_ptr, &p->offsets})
+    to = std::copy(array->begin(), array->end(), to);
+  delete p;
 }
 
 // What DLPack asks of a producer; see dlpack.py for the structures. This is not Python because it

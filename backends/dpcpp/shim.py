@@ -24,6 +24,9 @@ from . import program_cache, runtime
 
 SOURCE = Path(__file__).with_name("shim.cpp")
 
+#: What it includes of ours.
+HEADER = Path(__file__).parent.parent / "cpu" / "find_patterns.hpp"
+
 _OUT_OF_MEMORY = 2
 
 _SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
@@ -65,6 +68,12 @@ _SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
             ctypes.POINTER(ctypes.c_size_t), ctypes.c_int,
         ],
     ),
+    "wl_patterns_new": (
+        ctypes.c_void_p,
+        [ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int],
+    ),
+    "wl_patterns_sizes": (None, [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)]),
+    "wl_patterns_take": (None, [ctypes.c_void_p, ctypes.c_void_p]),
     "wl_dlpack_delete": (None, [ctypes.c_void_p]),
     "wl_dlpack_delete_versioned": (None, [ctypes.c_void_p]),
     "wl_dlpack_unused": (None, [ctypes.c_void_p]),
@@ -88,8 +97,8 @@ def shim() -> ctypes.CDLL:
     library, include = runtime.library().resolve(), runtime.headers()
     facts = library.stat()
     key = (
-        f"{SOURCE.read_text(encoding='utf-8')}{platform.machine()}{library}{facts.st_size} "
-        f"{facts.st_mtime_ns}"
+        f"{SOURCE.read_text(encoding='utf-8')}{HEADER.read_text(encoding='utf-8')}"
+        f"{platform.machine()}{library}{facts.st_size} {facts.st_mtime_ns}"
     )
     try:
         loaded = LIBRARIES.load_library(key, lambda folder: _build(library, include, folder))
@@ -121,7 +130,7 @@ def _build(library: Path, include: Path, folder: Path) -> Path:
     compiler, made = find_compiler(), folder / "shim.so"
     command = [
         compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-w", str(SOURCE), f"-I{include}",
-        str(library), f"-Wl,-rpath,{library.parent}", "-o", str(made),
+        f"-I{HEADER.parent}", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(made),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

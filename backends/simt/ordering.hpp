@@ -41,8 +41,8 @@ WL_DEVICE void radix_move(const item& it, i64 n, i64 parts, i64 shift, i64 digit
 template <class I>
 WL_DEVICE void ordered_bounds(const item& it, i64 n, i64 buckets, const I* keys, const I* order,
                               I* indptr) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 b = it.block() * WL_BLOCK + it.thread(); b <= buckets; b += step) {
+  const own_elements own(it, buckets + 1);
+  for (i64 b = own.begin; b < own.end; b += own.step) {
     i64 low = 0, high = n;
     while (low < high) {
       const i64 middle = (low + high) / 2;
@@ -58,8 +58,8 @@ WL_DEVICE void ordered_bounds(const item& it, i64 n, i64 buckets, const I* keys,
 // row[e] = the row of entry e.
 template <class I>
 WL_DEVICE void entry_rows(const item& it, i64 m, const I* indptr, I* row) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step)
+  const own_elements own(it, m);
+  for (i64 i = own.begin; i < own.end; i += own.step)
     for (I e = indptr[i]; e < indptr[i + 1]; ++e)
       row[e] = I(i);
 }
@@ -67,8 +67,8 @@ WL_DEVICE void entry_rows(const item& it, i64 m, const I* indptr, I* row) {
 // How many places each sorted row has.
 template <class I>
 WL_DEVICE void count_places(const item& it, i64 m, const I* indptr, const I* indices, I* lengths) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
+  const own_elements own(it, m);
+  for (i64 i = own.begin; i < own.end; i += own.step) {
     I count = 0;
     for (I e = indptr[i]; e < indptr[i + 1]; ++e)
       count += e == indptr[i] || indices[e] != indices[e - 1];
@@ -80,8 +80,8 @@ WL_DEVICE void count_places(const item& it, i64 m, const I* indptr, const I* ind
 template <class T, class I>
 WL_DEVICE void reorder_entries(const item& it, i64 n, const I* order, const I* indices,
                                const T* data, I* new_indices, T* new_data) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n; i += step) {
+  const own_elements own(it, n);
+  for (i64 i = own.begin; i < own.end; i += own.step) {
     new_indices[i] = indices[order[i]];
     new_data[i] = data[order[i]];
   }
@@ -91,8 +91,8 @@ WL_DEVICE void reorder_entries(const item& it, i64 n, const I* order, const I* i
 template <class T, class I>
 WL_DEVICE void merge_places(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
                             const I* target, I* new_indices, T* new_data) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
+  const own_elements own(it, m);
+  for (i64 i = own.begin; i < own.end; i += own.step) {
     i64 to = i64(target[i]) - 1;
     for (I e = indptr[i]; e < indptr[i + 1]; ++e) {
       if (e == indptr[i] || indices[e] != indices[e - 1]) {

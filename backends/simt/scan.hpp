@@ -9,6 +9,19 @@ WL_DEVICE i64 part_begin(i64 m, i64 part, i64 parts) {
   return m / parts * part + (part < m % parts ? part : m % parts);
 }
 
+// The elements of a work-item. Neighbours of a work-group read neighbouring elements; where a
+// work-group is one work-item, on CPUs, it has a share of neighbours, so that no two cores write to
+// one cache line.
+struct own_elements {
+  static constexpr bool is_alone = WL_BLOCK == 1;
+  i64 begin, end, step;
+  WL_DEVICE own_elements(const item& it, i64 n)
+      : begin(is_alone ? part_begin(n, it.block(), it.blocks())
+                       : it.block() * WL_BLOCK + it.thread()),
+        end(is_alone ? part_begin(n, it.block() + 1, it.blocks()) : n),
+        step(is_alone ? 1 : it.blocks() * WL_BLOCK) {}
+};
+
 // totals[p] = the sum of part p.
 template <class I>
 WL_DEVICE void scan_totals(const item& it, i64 m, i64 parts, const I* lengths, I* totals) {

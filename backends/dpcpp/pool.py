@@ -1,0 +1,126 @@
+"""Memory of a device that is kept for later arrays.
+
+SYCL frees memory after all work that was submitted, and hands out pages that were never touched:
+both take longer than most kernels. The queue is in order, so the next owner of a block needs to
+wait for nothing: its work comes after that of the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Any
+
+from ...core.errors import OutOfDeviceMemory
+
+#: No block has fewer bytes.
+LEAST_BYTES = 256
+
+#: A block is larger than what was asked for by an eighth at most.
+_PARTS_OF_A_POWER = 8
+
+
+class Block:
+    """A block of memory, which goes back to its pool when nobody knows it any more.
+
+    Parameters
+    ----------
+    pool : Pool
+        Takes it back.
+    memory : object
+        A memory object of dpctl's.
+    nbytes : int
+        Its size.
+
+    Attributes
+    ----------
+    address : int
+        Of the first byte.
+    """
+
+    __slots__ = ("__weakref__", "_memory", "_nbytes", "_pool", "address")
+
+    def __init__(self, pool: Pool, memory: Any, nbytes: int) -> None:
+        self._pool: Pool | None = pool
+        self._memory, self._nbytes = memory, nbytes
+        self.address = int(memory._pointer)
+
+    def lend(self) -> None:
+        """Have it freed in the end: another library may still work with it, on its own queue."""
+        self._pool = None
+
+    def __del__(self) -> None:
+        pool = getattr(self, "_pool", None)
+        if pool is not None:
+            pool.take_back(self._memory, self._nbytes)
+
+
+class Pool:
+    """Blocks of memory by size.
+
+    Parameters
+    ----------
+    make : callable
+        Returns a memory object of so many bytes, or raises ``OutOfDeviceMemory``.
+    most : int
+        Bytes that are kept at most.
+    """
+
+    def __init__(self, make: Callable[[int], Any], most: int) -> None:
+        self._make, self._most = make, most
+        self._idle: dict[int, list[Any]] = {}
+        self._kept = 0
+        # Reentrant: the garbage collector may give a block back in the middle of an allocation.
+        self._lock = RLock()
+
+    @property
+    def kept(self) -> int:
+        """Bytes that no array has."""
+        return self._kept
+
+    def allocate(self, nbytes: int) -> Block:
+        """Return a block of at least so many bytes.
+
+        Raises
+        ------
+        OutOfDeviceMemory
+            If there is no room even without what is kept.
+        """
+        size = block_bytes(nbytes)
+        with self._lock:
+            blocks = self._idle.get(size)
+            if blocks:
+                self._kept -= size
+                return Block(self, blocks.pop(), size)
+        try:
+            memory = self._make(size)
+        except OutOfDeviceMemory:
+            if not self.release():
+                raise
+            memory = self._make(size)
+        return Block(self, memory, size)
+
+    def take_back(self, memory: Any, nbytes: int) -> None:
+        """Keep a block that nobody knows any more, or free it if it is too large to be kept."""
+        if nbytes > self._most:
+            return
+        with self._lock:
+            if self._kept + nbytes > self._most:
+                self.release()  # sizes that are no longer asked for would stay for ever
+            self._idle.setdefault(nbytes, []).append(memory)
+            self._kept += nbytes
+
+    def release(self) -> int:
+        """Free what is kept, and return how many bytes these were."""
+        with self._lock:
+            released, self._kept = self._kept, 0
+            self._idle.clear()
+        return released
+
+
+def block_bytes(nbytes: int) -> int:
+    """Return the size of the block for so many bytes: one of eight between two powers of two."""
+    if nbytes <= LEAST_BYTES:
+        return LEAST_BYTES
+    step = (1 << ((nbytes - 1).bit_length() - 1)) // _PARTS_OF_A_POWER
+    return -(-nbytes // step) * step
