@@ -39,22 +39,19 @@ OF_BACKENDS = "tests/backends/"
 #: The file whose tests are of all operations, everywhere.
 OF_ALL = "tests/backends/test_equals_reference.py"
 
-#: The dtypes in which operations are compiled there; see :func:`dtypes_compiled`.
-DTYPES_COMPILED = ("float64", "complex64")
-
 #: The same of values that are stored in a lower precision than the computed one.
 PAIRS_OF_STORED = (("float64", "float32"), ("float32", "bfloat16"))
 
 INDEX_DTYPES = ("int32", "int64")
 
 
-def dtypes_compiled(operation: Operation) -> tuple[str, ...]:
-    """Return the dtypes in which an operation is compiled: others have the same text by one rule.
+def dtype_compiled(operation: Operation) -> str:
+    """Return the dtype in which an operation is compiled: others have the same text by one rule.
 
     A group is one program, and a fourth of them have complex numbers; the others have the dtype
     that solvers are tested in. ``omp`` runs every operation in each dtype.
     """
-    return DTYPES_COMPILED[_number(operation) % 4 == 0 :][:1]
+    return "complex64" if _number(operation) % 4 == 0 else "float64"
 
 
 def index_compiled(operation: Operation) -> str:
@@ -96,8 +93,8 @@ def is_rare(item: pytest.Item) -> bool:
     operation = given.get("operation")
     if not isinstance(operation, Operation) or not operation.is_map:
         return False
-    dtypes, index = dtypes_compiled(operation), index_compiled(operation)
-    return given.get("dtype", dtypes[0]) not in dtypes or given.get("index", index) != index
+    dtype, index = dtype_compiled(operation), index_compiled(operation)
+    return given.get("dtype", dtype) != dtype or given.get("index", index) != index
 
 
 def of_which_one_is_enough(item: pytest.Item) -> tuple[str, ...] | None:

@@ -109,7 +109,7 @@ class UsmArray(NDArrayOperatorsMixin):
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         """What dpctl and dpnp make an array of without a copy."""
         item = self.dtype.itemsize
-        self._lend()
+        self._export_memory()
         return {
             "data": (self.pointer, False),
             "shape": self.shape,
@@ -160,7 +160,7 @@ class UsmArray(NDArrayOperatorsMixin):
                 + (" without a copy" if wanted == (dlpack.CPU, 0) else "")
             )
         shared = self.copy() if copy else self
-        shared._lend()
+        shared._export_memory()
         self.place.wait()
         versioned = max_version is not None and max_version[0] >= dlpack.VERSION[0]
         return dlpack.capsule(shared, here, versioned, bool(copy))
@@ -173,10 +173,10 @@ class UsmArray(NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         return f"UsmArray({self.asnumpy()!r}, {self.place.device.filter_string})"
 
-    def _lend(self) -> None:
-        """Let the memory not be used again by others of ours: another library will know it."""
+    def _export_memory(self) -> None:
+        """Keep the memory out of the pool for good: another library will refer to it."""
         if isinstance(self.memory, Block):
-            self.memory.lend()
+            self.memory.export()
 
     def _is_contiguous(self) -> bool:
         wanted = contiguous_strides(self.shape, self.dtype.itemsize)

@@ -306,11 +306,11 @@ class DpcppExecutor(Executor):
     def map_grid(self, rows: int, columns: int, in_lanes: bool = True) -> tuple[int, int]:
         """Return the same for a functor, whose work-groups lie side by side over many columns.
 
-        On a CPU a work-group is a vector register of elements, or one without ``in_lanes``.
+        On a CPU a work-group fills a vector register, or is one work-item without ``in_lanes``.
         """
         f = self.facts
         if self.one_item_groups:
-            return self.grid(rows * columns)[0], f.map_block if in_lanes else 1
+            return self.grid(rows * columns)[0], f.map_block if in_lanes else f.block
         width = min(columns, f.block)
         across = -(-columns // width)
         wanted = -(-rows // (f.block // width * ELEMENTS_PER_ITEM))

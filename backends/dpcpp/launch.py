@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .place import Place, host_address
+from .pool import Block
 from .programs import Kernel
 from .shim import check, shim
 
@@ -71,8 +72,8 @@ class Launcher:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._launch = shim().wl_launch
-        self._scratch: dict[int, Any] = {}
-        self._counter: Any = None
+        self._scratch: dict[int, Block] = {}
+        self._counter: Block | None = None
         self._local = threading.local()
         self._waits = bool(os.environ.get(WAIT))
 
@@ -114,4 +115,4 @@ class Launcher:
             zeros = (ctypes.c_char * 64)()
             self._place.copy(memory.address, ctypes.addressof(zeros), 64)
             self._counter = memory
-        return int(self._counter.address)
+        return self._counter.address

@@ -49,7 +49,7 @@ def _launcher(operation: Operation) -> Callable[..., None]:
         for flatten, argument in zip(flatteners[value], arguments, strict=True):
             flatten(flat, argument)
         flat += [array.pointer for array in slots]
-        blocks, block = executor.map_grid(rows, columns, in_lanes or bool(half))
+        blocks, block = executor.map_grid(rows, columns, in_lanes)
         launcher = executor.launcher
         flat.append(launcher.scratch(blocks * max(columns, CPU_LANES) * of_sum))
         flat.append(launcher.counter)

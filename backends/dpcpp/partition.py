@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .place import host_address
-from .shim import shim
+from .shim import check, shim
 
 Indices = np.ndarray[Any, np.dtype[Any]]
 
@@ -70,10 +70,9 @@ def find_patterns(indptr: Indices, indices: Indices) -> Patterns | None:
         return None
     if indices.dtype.itemsize > 4 and int(indices.max(initial=0)) > most:
         return None
-    library = shim()
-    found = library.wl_patterns_new(
-        rows, host_address(indptr), host_address(indices), indices.dtype.itemsize
-    )
+    library, found = shim(), ctypes.c_void_p()
+    given = host_address(indptr), host_address(indices), indices.dtype.itemsize
+    check(library.wl_patterns_new(rows, *given, found), "the search for row patterns failed")
     if not found:
         return None
     sizes = (ctypes.c_int64 * 3)()

@@ -16,12 +16,12 @@ from ...core.errors import OutOfDeviceMemory
 #: No block has fewer bytes.
 LEAST_BYTES = 256
 
-#: A block is larger than what was asked for by an eighth at most.
-_PARTS_OF_A_POWER = 8
+#: Size classes between two powers of two: a block is an eighth larger than asked for at most.
+_CLASSES_PER_DOUBLING = 8
 
 
 class Block:
-    """A block of memory, which goes back to its pool when nobody knows it any more.
+    """A block of memory, which goes back to its pool when no object refers to it any more.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Block:
         self._memory, self._nbytes = memory, nbytes
         self.address = int(memory._pointer)
 
-    def lend(self) -> None:
+    def export(self) -> None:
         """Have it freed in the end: another library may still work with it, on its own queue."""
         self._pool = None
 
@@ -56,7 +56,7 @@ class Block:
 
 
 class Pool:
-    """Blocks of memory by size.
+    """Blocks of memory that no array has, by size class.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Pool:
 
     @property
     def kept(self) -> int:
-        """Bytes that no array has."""
+        """Bytes that are kept."""
         return self._kept
 
     def allocate(self, nbytes: int) -> Block:
@@ -86,7 +86,7 @@ class Pool:
         OutOfDeviceMemory
             If there is no room even without what is kept.
         """
-        size = block_bytes(nbytes)
+        size = size_class(nbytes)
         with self._lock:
             blocks = self._idle.get(size)
             if blocks:
@@ -101,12 +101,12 @@ class Pool:
         return Block(self, memory, size)
 
     def take_back(self, memory: Any, nbytes: int) -> None:
-        """Keep a block that nobody knows any more, or free it if it is too large to be kept."""
+        """Keep memory of a size class, or free it if it is too large to be kept."""
         if nbytes > self._most:
             return
         with self._lock:
             if self._kept + nbytes > self._most:
-                self.release()  # sizes that are no longer asked for would stay for ever
+                self.release()  # size classes that are no longer asked for would stay for ever
             self._idle.setdefault(nbytes, []).append(memory)
             self._kept += nbytes
 
@@ -118,9 +118,9 @@ class Pool:
         return released
 
 
-def block_bytes(nbytes: int) -> int:
-    """Return the size of the block for so many bytes: one of eight between two powers of two."""
+def size_class(nbytes: int) -> int:
+    """Return the bytes of the block for so many: powers of two and seven sizes between them."""
     if nbytes <= LEAST_BYTES:
         return LEAST_BYTES
-    step = (1 << ((nbytes - 1).bit_length() - 1)) // _PARTS_OF_A_POWER
+    step = (1 << ((nbytes - 1).bit_length() - 1)) // _CLASSES_PER_DOUBLING
     return -(-nbytes // step) * step

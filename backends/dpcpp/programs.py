@@ -10,7 +10,7 @@ from __future__ import annotations
 import platform
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -88,10 +88,10 @@ def index_code(dtype: DTypeLike) -> str:
 
 @cache
 def takes_lanes(group: str) -> bool:
-    """Return whether neighbouring elements are to be vector registers on a CPU.
+    """Return whether a work-group of a group's operations fills a vector register on a CPU.
 
-    What goes through the entries of a row is not: each lane would wait for the longest row. In a
-    group of such operations a work-item has rows of its own.
+    Where all of them go through the entries of rows it is one work-item: lanes would wait for the
+    longest row.
     """
     return any(one.over is not None and one.over[1] != "1" for one in wrappers.maps_of(group))
 
@@ -116,16 +116,8 @@ class Programs:
         name = wrappers.map_symbol(operation, value, index)
         found = self._kernels.get(name)
         if found is None:
-            self._require(value)
-            on_cpu = self.facts.wave == 1
-            launcher = "map_cpu.hpp" if on_cpu else "map_simt.hpp"
-            wrapper = functors.map_wrapper if on_cpu else wrappers.map_wrapper
             group = operation.group
-            operations = wrappers.maps_of(group)
-            headers, steps = wrappers.functors_of(operations)
-            texts = [steps, *(wrapper(one, value, index) for one in operations)]
-            lanes = self.facts.map_block if not on_cpu or takes_lanes(group) else 1
-            self._compile(f"{group} for {value}", [launcher, *headers], texts, lanes)
+            self._compile_maps(f"{group} for {value}", wrappers.maps_of(group), value, index)
             found = self._kernels[name]
         return found
 
@@ -133,15 +125,28 @@ class Programs:
         """Return the kernel of half of a map operation for these dtypes."""
         name = wrappers.map_symbol(operation, value, index, half)
         if name not in self._kernels:
-            self._require(value)
-            on_cpu = self.facts.wave == 1
-            launcher = "map_cpu.hpp" if on_cpu else "map_simt.hpp"
-            wrapper = functors.map_wrapper if on_cpu else wrappers.map_wrapper
-            headers, steps = wrappers.functors_of([operation])
-            texts = [steps, *(wrapper(operation, value, index, h) for h in wrappers.HALVES)]
             what = f"the halves of {operation.name} for {value}"
-            self._compile(what, [launcher, "halves.hpp", *headers], texts, self.facts.map_block)
+            self._compile_maps(what, [operation], value, index, wrappers.HALVES)
         return self._kernels[name]
+
+    def _compile_maps(
+        self,
+        what: str,
+        operations: list[Operation],
+        value: str,
+        index: str,
+        halves: Sequence[str] = (),
+    ) -> None:
+        """Compile map operations of one group, or their halves."""
+        self._require(value)
+        on_cpu = self.facts.wave == 1
+        wrapper = functors.map_wrapper if on_cpu else wrappers.map_wrapper
+        launcher = "map_cpu.hpp" if on_cpu else "map_simt.hpp"
+        of_halves = ["halves.hpp"] if halves else []
+        headers, steps = wrappers.functors_of(operations)
+        texts = [wrapper(one, value, index, half) for one in operations for half in halves or ("",)]
+        block = self.facts.map_block if takes_lanes(operations[0].group) else self.facts.block
+        self._compile(what, [launcher, *of_halves, *headers], [steps, *texts], block)
 
     def of_template(
         self,
@@ -160,7 +165,8 @@ class Programs:
             texts = [wrappers.simt_wrapper(one, value, index, **given) for one, given in family]
             headers = list(dict.fromkeys(one.header for one, _ in family))
             what = f"{', '.join(headers)} for {value}, {index}"
-            self._compile(what, headers, texts)
+            in_lanes = not set(headers).isdisjoint(IN_LANES)
+            self._compile(what, headers, texts, CPU_LANES if in_lanes else self.facts.block)
             found = self._kernels[name]
         return found
 
@@ -189,12 +195,9 @@ class Programs:
         )
 
     def _compile(
-        self, what: str, headers: list[str], wrapper_texts: Iterable[str], block: int | None = None
+        self, what: str, headers: list[str], wrapper_texts: Iterable[str], block: int
     ) -> None:
         entries = list(wrapper_texts)
-        if block is None:
-            in_lanes = not set(headers).isdisjoint(IN_LANES)
-            block = CPU_LANES if in_lanes else self.facts.block
         text = self.text(headers, entries, block)
         program = build_program(
             self.place.address, text, OPTIONS, f"the kernels of {what} on {self.facts.name}"

@@ -303,26 +303,27 @@ int wl_wait(void* at) {
   return guarded([&] { place_at(at).wait(); });
 }
 
-// The patterns of the rows of a matrix, whose arrays are of the host. They come with indices as wide
-// as the matrix's and are copied with 32 bits.
+// The patterns of the rows of a matrix, whose arrays are of the host. They come with indices as
+// wide as the matrix's and are copied with 32 bits.
 struct found_patterns {
   std::vector<std::int32_t> run_end, run_pattern, pattern_ptr, offsets;
 };
 
-// Null if they would not pay.
-void* wl_patterns_new(std::int64_t rows, const void* indptr, const void* indices, int bytes) {
-  const auto find = [&](auto index) -> found_patterns* {
+// Sets `found`, to null if they would not pay.
+int wl_patterns_new(std::int64_t rows, const void* indptr, const void* indices, int bytes,
+                    found_patterns** found) {
+  *found = nullptr;
+  const auto find = [&](auto index) {
     using I = decltype(index);
     wl::RowPatterns<I> p;
-    if (!wl::pack_patterns(static_cast<I>(rows), static_cast<const I*>(indptr),
-                           static_cast<const I*>(indices), p))
-      return nullptr;
-    return new found_patterns{{p.run_end.begin(), p.run_end.end()},
-                              std::move(p.run_pattern),
-                              std::move(p.pattern_ptr),
-                              {p.offsets.begin(), p.offsets.end()}};
+    if (wl::pack_patterns(static_cast<I>(rows), static_cast<const I*>(indptr),
+                          static_cast<const I*>(indices), p))
+      *found = new found_patterns{{p.run_end.begin(), p.run_end.end()},
+                                  std::move(p.run_pattern),
+                                  std::move(p.pattern_ptr),
+                                  {p.offsets.begin(), p.offsets.end()}};
   };
-  return bytes == 4 ? find(std::int32_t()) : find(std::int64_t());
+  return guarded([&] { bytes == 4 ? find(std::int32_t()) : find(std::int64_t()); });
 }
 
 void wl_patterns_sizes(const found_patterns* p, std::int64_t* sizes) {

@@ -69,8 +69,11 @@ _SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
         ],
     ),
     "wl_patterns_new": (
-        ctypes.c_void_p,
-        [ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int],
+        ctypes.c_int,
+        [
+            ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
+            ctypes.POINTER(ctypes.c_void_p),
+        ],
     ),
     "wl_patterns_sizes": (None, [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)]),
     "wl_patterns_take": (None, [ctypes.c_void_p, ctypes.c_void_p]),

@@ -72,7 +72,7 @@ _GMRES = (
     simt.gmres_combine,
 )
 #: Headers whose kernels want work-groups of ``devices.CPU_LANES`` work-items on a CPU, and not one.
-IN_LANES = ("map_cpu.hpp", "gmres_cpu.hpp", "sell_cpu.hpp")
+IN_LANES = ("gmres_cpu.hpp", "sell_cpu.hpp")
 
 #: By the kernel of GPUs, the kernel of CPUs with the same arguments.
 GMRES_CPU = {k: replace(k, name=f"{k.name}_cpu", header="gmres_cpu.hpp") for k in _GMRES}

@@ -48,7 +48,6 @@ namespace detail {
 
 struct Touched {
   i64 begin = std::numeric_limits<i64>::max(), end = 0;
-  bool sorted = true; // whether columns rise in each row
 };
 
 // The parts that `together` neighbouring pieces make.
@@ -63,7 +62,7 @@ inline ColumnParts joined_parts(const std::vector<row_cut>& cuts,
       window.end = std::max(window.end, touched[i].end);
     }
     if (window.begin >= window.end)
-      window = {done, done, true};
+      window = {done, done};
     const i64 own = std::min(std::max(done, window.begin), window.end);
     const row_cut &from = cuts[piece], &to = cuts[piece + together];
     made.parts.push_back({from, to, done, window.begin, own, window.end, made.sums, to});
@@ -96,10 +95,11 @@ ColumnParts column_parts(i64 m, const I* indptr, const I* indices, int threads) 
   const int pieces = nnz < kSerialElements ? 1 : kMostColumnParts;
   const std::vector<row_cut> cuts = balanced_cuts(indptr, static_cast<I>(m), pieces);
   std::vector<detail::Touched> touched(pieces);
+  std::vector<i64> falls_in(pieces); // how often columns fall within a row
   for_each_near(pieces, pieces == 1 ? 1 : threads, [&](i64 piece) {
     I first = std::numeric_limits<I>::max(), last = -1;
     const i64 from = cuts[piece].entry, to = cuts[piece + 1].entry;
-    i64 falls = 0; // within rows, and between one and the next
+    i64 falls = 0; // within rows; between one and the next too, until these are taken off
     in_pieces(from, to, kPieceOfWork, [&](i64 begin, i64 end) {
       for (i64 e = begin; e < end; ++e) {
         first = std::min(first, indices[e]);
@@ -111,10 +111,10 @@ ColumnParts column_parts(i64 m, const I* indptr, const I* indices, int threads) 
       const i64 e = indptr[row];
       falls -= e > from && indptr[row + 1] > e && indices[e] < indices[e - 1];
     }
-    touched[piece] = {first, i64(last) + 1, falls == 0};
+    touched[piece] = {first, i64(last) + 1};
+    falls_in[piece] = falls;
   });
-  const bool sorted = std::all_of(touched.begin(), touched.end(),
-                                  [](const detail::Touched& one) { return one.sorted; });
+  const bool sorted = std::count(falls_in.begin(), falls_in.end(), 0) == pieces;
   for (int parts = pieces;; parts /= 2) {
     ColumnParts made = detail::joined_parts(cuts, touched, pieces / parts);
     if (parts > 1 && static_cast<double>(made.sums) > kSumsPerEntry * static_cast<double>(nnz))

@@ -15,8 +15,8 @@ WL_DEVICE i64 digit_of(const I* keys, i64 entry, i64 shift, i64 digits) {
 template <class I>
 WL_DEVICE void radix_count(const item& it, i64 n, i64 parts, i64 shift, i64 digits, const I* keys,
                            const I* order, I* counts) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 p = it.block() * WL_BLOCK + it.thread(); p < parts; p += step) {
+  const own_elements own(it, parts);
+  for (i64 p = own.begin; p < own.end; p += own.step) {
     for (i64 d = 0; d < digits; ++d)
       counts[d * parts + p] = 0;
     for (i64 i = part_begin(n, p, parts); i < part_begin(n, p + 1, parts); ++i)
@@ -29,8 +29,8 @@ WL_DEVICE void radix_count(const item& it, i64 n, i64 parts, i64 shift, i64 digi
 template <class I>
 WL_DEVICE void radix_move(const item& it, i64 n, i64 parts, i64 shift, i64 digits, const I* keys,
                           const I* order, I* places, I* moved) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 p = it.block() * WL_BLOCK + it.thread(); p < parts; p += step)
+  const own_elements own(it, parts);
+  for (i64 p = own.begin; p < own.end; p += own.step)
     for (i64 i = part_begin(n, p, parts); i < part_begin(n, p + 1, parts); ++i) {
       const i64 entry = order ? i64(order[i]) : i;
       moved[places[digit_of(keys, entry, shift, digits) * parts + p]++] = I(entry);

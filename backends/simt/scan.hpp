@@ -25,8 +25,8 @@ struct own_elements {
 // totals[p] = the sum of part p.
 template <class I>
 WL_DEVICE void scan_totals(const item& it, i64 m, i64 parts, const I* lengths, I* totals) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 p = it.block() * WL_BLOCK + it.thread(); p < parts; p += step) {
+  const own_elements own(it, parts);
+  for (i64 p = own.begin; p < own.end; p += own.step) {
     I sum(0);
     for (i64 i = part_begin(m, p, parts); i < part_begin(m, p + 1, parts); ++i)
       sum += lengths[i];
@@ -51,8 +51,8 @@ WL_DEVICE void scan_join(const item& it, i64 parts, I* totals) {
 template <class I>
 WL_DEVICE void scan_fill(const item& it, i64 m, i64 parts, const I* lengths, const I* totals,
                          I* indptr) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 p = it.block() * WL_BLOCK + it.thread(); p < parts; p += step) {
+  const own_elements own(it, parts);
+  for (i64 p = own.begin; p < own.end; p += own.step) {
     I sum = totals[p];
     for (i64 i = part_begin(m, p, parts); i < part_begin(m, p + 1, parts); ++i) {
       indptr[i] = sum;
