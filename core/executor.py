@@ -139,6 +139,13 @@ class Executor(ABC):
     def to_host(self, array: Array) -> np.ndarray:
         """Return a NumPy array with the contents of a native one; it may share memory."""
 
+    def allocate_together(self, *wanted: tuple[tuple[int, ...], DTypeLike]) -> list[Array]:
+        """Return uninitialized arrays of these shapes and dtypes, side by side where that helps.
+
+        What is side by side, in the order given, is copied to a device and back at once.
+        """
+        return [self.allocate(shape, dtype) for shape, dtype in wanted]
+
     def overwrite_together(self, *pairs: tuple[Array, np.ndarray]) -> None:
         """Overwrite contiguous arrays with small ones of the host, of the same shape and dtype."""
         for target, source in pairs:

@@ -88,6 +88,10 @@ _SENTENCES = {
 }
 
 
+#: What may be set with the codes, in the order in which it is stored.
+_SET = ("threshold", "iterations", "norm")
+
+
 class Status:
     """Per-column stopping state of a solve, in the executor's memory.
 
@@ -117,19 +121,35 @@ class Status:
     #: Members in the order in which kernels take them.
     FIELDS = ("stop", "iterations", "norm", "threshold", "history", "running")
 
+    stop: Array
+    iterations: Array
+    norm: Array
+    threshold: Array
+    history: Array
+    running: Array
+
     def __init__(
         self, executor: Executor, columns: int, dtype: DTypeLike, capacity: int = CAPACITY
     ) -> None:
         real = real_dtype(dtype)
         self.executor = executor
         self.shape = (columns,)
-        self.stop: Array = executor.allocate((columns,), np.uint8)
-        self.iterations: Array = executor.zeros((columns,), np.int64)
-        self.norm: Array = executor.zeros((columns,), real)
-        self.threshold: Array = executor.zeros((columns,), real)
-        self.history: Array = executor.zeros((capacity, columns), real)
-        self.running: Array = executor.allocate((1,), np.int32)
-        self.arm(np.zeros(columns, np.uint8))
+        one = (columns,)
+        # what is set together is side by side: one copy
+        (
+            self.stop,
+            self.running,
+            self.threshold,
+            self.iterations,
+            self.norm,
+            self.history,
+        ) = executor.allocate_together(
+            (one, np.uint8), ((1,), np.int32), (one, real), (one, np.int64), (one, real),
+            ((capacity, columns), real),
+        )  # fmt: skip
+        zeros = {name: np.zeros(one, real) for name in ("threshold", "norm")}
+        executor.copy_into(self.history, np.zeros((capacity, columns), real))
+        self.arm(np.zeros(one, np.uint8), iterations=np.zeros(one, np.int64), **zeros)
 
     @property
     def capacity(self) -> int:
@@ -144,7 +164,7 @@ class Status:
         """
         stop = np.ascontiguousarray(stop, np.uint8)
         running = np.array([stop.size - np.count_nonzero(stop)], np.int32)  # RUNNING is 0
-        others = [(getattr(self, name), array) for name, array in members.items()]
+        others = [(getattr(self, name), members[name]) for name in _SET if name in members]
         self.executor.overwrite_together((self.stop, stop), (self.running, running), *others)
 
     def read(self, member: str) -> np.ndarray[Any, Any]:

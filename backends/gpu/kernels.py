@@ -1,8 +1,18 @@
 """All kernels that CUDA and HIP share: importing this module registers them."""
 
 from . import gmres, maps, structure, triangular
-from .products import csr, masks
+from .products import additive, csr, masks
 from .spmv import csr as spmv
 from .spmv import formats
 
-__all__ = ["csr", "formats", "gmres", "maps", "masks", "spmv", "structure", "triangular"]
+__all__ = [
+    "additive",
+    "csr",
+    "formats",
+    "gmres",
+    "maps",
+    "masks",
+    "spmv",
+    "structure",
+    "triangular",
+]

@@ -38,6 +38,13 @@ COUNTED = (*(lanes * simt.PRODUCT_CELLS for lanes in simt.PRODUCT_LANES), 1 << 1
 #: up to full tables, 1.21 up to 5/8 of them and 1.92 up to 5/16 (H200, 23 November).
 FILLED = (*(limit * 7 // 8 for limit in COUNTED[:2]), LONGEST, 1 << 14)
 
+#: Products that each lane has of a row at most, if more lanes may have it: rows of the coarse
+#: matrix of an aggressive step have 20 products a column. Milliseconds of ``P.T @ A @ P`` with any
+#: number, 64, 32 and 16 (H100, 25 November): of such steps 2.85, 2.66, 2.42, 2.45 (32^3), 5.7, 5.4,
+#: 4.9, 4.7 (100^3) and 12.4, 3.6, 3.4, 3.3 (27 points, 64^3); of others 2.70, 2.69, 2.77, 2.79
+#: (100^3) and 3.1, 2.8, 2.6, 2.5 (27 points).
+OF_LANE = 16
+
 #: How many lists of rows there are: for each size of groups, of long rows, and of giant ones.
 LISTS = len(COUNTED) + 1
 
@@ -93,12 +100,10 @@ def multiplied(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Arr
     """
     m, dtype, value = A.shape[0], A.indices.dtype, A.data.dtype
     numbers = executor.xp.zeros(NUMBERS, np.int32)
-    rows = executor.allocate((LISTS * m,), dtype)
+    rows, terms = (executor.allocate((size,), dtype) for size in (LISTS * m, m))
     if _LONGEST not in B._pattern:
         find_longest(executor, B.indptr, numbers[LENGTH:])
-    mean = -(-B.nnz // max(B.shape[0], 1))
-    pattern = (A.indptr, A.indices, B.indptr)
-    _deal(executor, m, pattern, (*COUNTED, mean), rows, numbers[BY_PRODUCTS:], value, 0)
+    _deal_by_products(executor, A, B, terms, rows, numbers[BY_PRODUCTS:])
     found = executor.to_host(numbers)
     longest = B._pattern.get(_LONGEST, lambda: int(found[LENGTH]))
     dealt = _dealt(found[BY_PRODUCTS:], rows, m)
@@ -116,7 +121,7 @@ def multiplied(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Arr
     if long:
         find_longest(executor, indptr, numbers[COLUMNS:])
         rows = executor.allocate(rows.shape, dtype)  # those of long rows are still needed
-    _deal(executor, m, (indptr, None, None), (*FILLED, 0), rows, numbers[BY_COLUMNS:], value, 1)
+    _deal_by_columns(executor, indptr, terms, rows, numbers[BY_COLUMNS:])
     found, last = executor.to_host_together(numbers, indptr[m:])
     indices, data = (executor.allocate((int(last[0]),), d) for d in (dtype, value))
     columns, most = int(found[COLUMNS]), FILLED[2]
@@ -140,7 +145,7 @@ def new_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> Array:
     """
     value = C.data.dtype
     longest = B._pattern.get(_LONGEST, lambda: _longest(executor, B))
-    dealt, columns = C._pattern.get(_DEALT, lambda: _dealt_rows(executor, C))
+    dealt, columns = C._pattern.get(_DEALT, lambda: _dealt_rows(executor, A, B, C))
     data = executor.allocate((C.nnz,), value)
     for lanes, count, chosen in dealt.groups():
         listed = (count, spread(lanes, longest), chosen)
@@ -190,14 +195,14 @@ def _widened(matrix: Any) -> Csr:
     return Csr._from_arrays(matrix.executor, matrix.shape, matrix.data, *wide)
 
 
-def _dealt_rows(executor: GpuExecutor, C: Any) -> tuple[Dealt, int]:
+def _dealt_rows(executor: GpuExecutor, A: Any, B: Any, C: Any) -> tuple[Dealt, int]:
     """Return the rows of a known product by who has them, and its longest row."""
     m, dtype = C.shape[0], C.indptr.dtype
     numbers = executor.xp.zeros(NUMBERS, np.int32)
-    rows = executor.allocate((LISTS * m,), dtype)
+    rows, terms = (executor.allocate((size,), dtype) for size in (LISTS * m, m))
     find_longest(executor, C.indptr, numbers[COLUMNS:])
-    pattern, value = (C.indptr, None, None), C.data.dtype
-    _deal(executor, m, pattern, (*FILLED, 0), rows, numbers[BY_COLUMNS:], value, 1)
+    _deal_by_products(executor, A, B, terms, rows, numbers[BY_PRODUCTS:])
+    _deal_by_columns(executor, C.indptr, terms, rows, numbers[BY_COLUMNS:])
     found = executor.to_host(numbers)
     dealt = _dealt(found[BY_COLUMNS:], rows, m)
     # Copies, so that what is stored has no more than m rows in all.
@@ -205,20 +210,35 @@ def _dealt_rows(executor: GpuExecutor, C: Any) -> tuple[Dealt, int]:
     return Dealt(dealt.counts, kept), int(found[COLUMNS])
 
 
+def _deal_by_products(
+    executor: GpuExecutor, A: Any, B: Any, terms: Array, rows: Array, counts: Array
+) -> None:
+    """Store how many products each row has, and which rows are counted by whom."""
+    mean = -(-B.nnz // max(B.shape[0], 1))
+    pattern = (A.indptr, A.indices, B.indptr)
+    _deal(executor, pattern, (*COUNTED, 0, mean), terms, rows, counts, 0)
+
+
+def _deal_by_columns(
+    executor: GpuExecutor, indptr: Array, terms: Array, rows: Array, counts: Array
+) -> None:
+    """Store which rows are filled in by whom, where ``indptr`` is that of the product."""
+    _deal(executor, (indptr, None, None), (*FILLED, OF_LANE, 0), terms, rows, counts, 1)
+
+
 def _deal(
     executor: GpuExecutor,
-    m: int,
     pattern: tuple[Array, Array | None, Array | None],
     limits: tuple[int, ...],
+    terms: Array,
     rows: Array,
     counts: Array,
-    value: Any,
     by_length: int,
 ) -> None:
+    m, index = int(terms.size), rows.dtype
     blocks = launch.row_blocks(m, simt.deal_rows.block)
-    given = (m, *pattern, *limits, rows, counts)
-    index = rows.dtype
-    executor.launch_simt(simt.deal_rows, blocks, given, value, index, BY_LENGTH=by_length)
+    given = (m, *pattern, *limits, terms, rows, counts)
+    executor.launch_simt(simt.deal_rows, blocks, given, np.float32, index, BY_LENGTH=by_length)
 
 
 def _dealt(found: Any, rows: Array, m: int) -> Dealt:

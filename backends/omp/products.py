@@ -15,6 +15,7 @@ from ...core.algorithm import Algorithm, Facts, Unsuited, multiply
 from ...core.dtypes import is_narrow
 from ...core.executor import Array, Executor
 from ...core.operation import KernelTable, Operation
+from ...core.operations import attention
 from ...core.operations import products as operations
 from ...core.store import Key
 from . import panels
@@ -258,3 +259,17 @@ def register(kernel: KernelTable) -> None:
     rowwise(operations.csr_softmax_backward)
     rowwise(operations.csr_spmm_max)
     rowwise(operations.csr_spmm_where_equal)
+
+    @kernel(attention.csr_additive_attention)
+    def csr_additive_attention(executor: Executor, A: Any, *arguments: Any) -> None:
+        *arrays, slope = arguments
+        partition = _partition_of(executor, A, "even")
+        native().additive_attention(executor, A, *map(numbers, arrays), slope, partition)
+
+    @kernel(attention.csr_additive_attention_backward)
+    def csr_additive_attention_backward(executor: Executor, A: Any, *arguments: Any) -> None:
+        *arrays, slope = arguments
+        transposed, _ = A.transposed_pattern()
+        given = (*map(numbers, arrays), slope, transposed)
+        partition = _partition_of(executor, transposed, "even")
+        native().additive_attention_backward(executor, A, *given, partition)

@@ -9,6 +9,7 @@ from ...core.registry import Backend
 from . import (
     aggregates,
     algorithms,
+    attention,
     coarsen,
     facts,
     gmres,
@@ -35,6 +36,7 @@ __all__ = [
     "ReferenceExecutor",
     "aggregates",
     "algorithms",
+    "attention",
     "coarsen",
     "facts",
     "gmres",

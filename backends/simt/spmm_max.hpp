@@ -25,6 +25,15 @@ struct columns_of_lane {
   WL_DEVICE pack<T, E> load(const T* row, int v) const {
     return load_part<WHOLE, T, E>(has(v), row, column(v));
   }
+  // The same where a vector may begin anywhere.
+  template <class T>
+  WL_DEVICE void store_each(T* row, const T* values) const {
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+      if (has(v))
+        for (int e = 0; e < E; ++e)
+          row[column(v) + e] = values[v * E + e];
+  }
   template <class T>
   WL_DEVICE void store(T* row, const held_t<T>* values) const {
 #pragma unroll

@@ -5,6 +5,7 @@ all that it needs.
 """
 
 from . import (
+    attention,
     coarsen,
     facts,
     gmres,
@@ -28,6 +29,7 @@ from . import (
 from . import products as ml
 
 __all__ = [
+    "attention",
     "coarsen",
     "facts",
     "gmres",

@@ -8,7 +8,7 @@ from typing import Any
 
 from .core.products.graphs import Graph, from_edges
 
-__all__ = ["Graph", "batch", "edge_softmax", "from_edges", "gsddmm", "gspmm"]
+__all__ = ["Graph", "additive_attention", "batch", "edge_softmax", "from_edges", "gsddmm", "gspmm"]
 
 
 def _of_tensors() -> Any:
@@ -21,6 +21,17 @@ def batch(graphs: list[Graph]) -> Graph:
     """Return graphs of tensors beside each other as one: blocks of a diagonal."""
     made: Graph = _of_tensors().batch(graphs)
     return made
+
+
+def additive_attention(
+    graph: Any, target: Any, source: Any, x: Any, *, negative_slope: float = 0.2
+) -> Any:
+    """Return what nodes take from the sources of their edges, weighed by sums of two numbers.
+
+    The arguments are those of :func:`wollemi.core.interop.torch.graphs.additive_attention`.
+    """
+    given = graph, target, source, x
+    return _of_tensors().additive_attention(*given, negative_slope=negative_slope)
 
 
 def edge_softmax(graph: Any, scores: Any) -> Any:

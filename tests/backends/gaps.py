@@ -28,7 +28,14 @@ KNOWN_GAPS: dict[str, dict[str, str]] = {
         **_ON_HOSTS,
         **_BY_COLUMNS,
         **dict.fromkeys(
-            ("csr.softmax", "csr.softmax_backward", "csr.spmm_max", "csr.spmm_where_equal"),
+            (
+                "csr.softmax",
+                "csr.softmax_backward",
+                "csr.spmm_max",
+                "csr.spmm_where_equal",
+                "csr.additive_attention",
+                "csr.additive_attention_backward",
+            ),
             "they serve tensors of PyTorch, none of which live there",
         ),
         "csr.fusedmm_backward": "its gradients are those of csr.sddmm and csr.spmm there",

@@ -110,6 +110,58 @@ csr_spmm_where_equal = SimtKernel(
     variants=(),
 )
 
+_OF_HEADS = (
+    "items: i64, k: i64, p: i64, batch: i64, bounds: in I[l], goes_to: in I[l], indices: in I[z]"
+)
+_OF_CUTS = (
+    "cuts: i64, k: i64, p: i64, batch: i64, rows: in I[l], first: in I[l], lines: i64, "
+    "partial: in T[l]"
+)
+_ATTENDED = ", ".join(operand(name, "out") for name in ("E", "positive", "log_totals", "shares"))
+_ATTENDING = ", ".join(operand(name, "out") for name in ("of_D", "steep", "of_means"))
+_GIVEN = ", ".join(operand(name) for name in ("target", "source", "G", "log_totals", "means"))
+csr_additive_attention = SimtKernel(
+    "csr_additive_attention",
+    "additive_attention.hpp",
+    f"{_OF_HEADS}, {operand('target')}, {operand('source')}, {operand('D')}, {_ATTENDED}, "
+    "slope: T, lines: i64, partial: out T[l]",
+    "{L}, {V}, {E}, {WHOLE}, {GRADIENTS}, {T}, {I}",
+    block=64,
+    variants=(),
+    resident=16,
+)
+additive_attention_join = SimtKernel(
+    "additive_attention_join",
+    "additive_attention.hpp",
+    f"{_OF_CUTS}, {_ATTENDED}",
+    "{GRADIENTS}, {T}, {I}",
+    variants=(),
+)
+additive_columns = SimtKernel(
+    "additive_columns",
+    "additive_attention.hpp",
+    f"{_OF_HEADS}, {_GIVEN}, {_ATTENDING}, slope: T, lines: i64, partial: out T[l]",
+    "{L}, {V}, {E}, {WHOLE}, {T}, {I}",
+    block=64,
+    variants=(),
+    resident=16,
+)
+additive_columns_join = SimtKernel(
+    "additive_columns_join",
+    "additive_attention.hpp",
+    f"{_OF_CUTS}, {_ATTENDING}",
+    "{T}, {I}",
+    variants=(),
+)
+additive_join = SimtKernel(
+    "additive_join",
+    "additive_attention.hpp",
+    f"n: i64, heads: i64, p: i64, batch: i64, {operand('D')}, {operand('steep')}, "
+    f"{operand('of_source', 'inout')}",
+    "{T}",
+    variants=(),
+)
+
 #: Edge functions as the kernels' text numbers them.
 EDGES = {"identity": 0, "sigmoid": 1, "softmax": 2}
 
@@ -255,6 +307,12 @@ def samples(wave: int) -> Iterator[tuple[SimtKernel, dict[str, int]]]:
         shape = {"L": lanes, "V": vectors, "E": each, "WHOLE": whole}
         yield csr_spmm_max, shape
         yield csr_spmm_where_equal, shape
+        yield additive_columns, shape
+        for wanted in (0, 1):
+            yield csr_additive_attention, {**shape, "GRADIENTS": wanted}
+            yield additive_attention_join, {"GRADIENTS": wanted}
+    yield additive_columns_join, {}
+    yield additive_join, {}
 
 
 def sample_variants(kernel: SimtKernel, value: str, constants: dict[str, int]) -> dict[str, int]:

@@ -16,6 +16,7 @@ from ...errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...formats import Csr
 from ...products.graphs import Graph
 from . import operators
+from .additive import attend
 from .extremes import spmm_max
 from .layouts import compress, sparse_of
 from .patterns import Pattern
@@ -161,6 +162,59 @@ def edge_softmax(graph: Any, scores: Tensor) -> Tensor:
     scores = _last(_in_order(scores, order))
     found = segment_softmax(*_places(pattern), scores, pattern.shape[1]).movedim(-1, 0)
     return _in_order(found, inverse)
+
+
+def additive_attention(
+    graph: Any, target: Tensor, source: Tensor, x: Tensor, *, negative_slope: float = 0.2
+) -> Tensor:
+    """Return what nodes take from the sources of their edges, weighed by sums of two numbers.
+
+    ``out_i = sum_j p_ij x_j`` for each head, where p is the softmax of
+    ``leaky_relu(target_i + source_j)`` over the edges that end at node i (Velickovic et al. 2018,
+    equations 3 and 4). It goes over the edges once, and once more for gradients; no array of edges
+    is made, but for gradients of gradients.
+
+    Parameters
+    ----------
+    graph : Graph, Pattern, wollemi.Csr or sparse tensor
+        Of ``wl.graph.from_edges``; rows are targets.
+    target : Tensor, shape (targets, heads)
+    source : Tensor, shape (sources, heads)
+    x : Tensor, shape (sources, heads, features)
+        Numbers of 16 bits are weighed in float32.
+    negative_slope : float
+        Of the leaky ReLU.
+
+    Returns
+    -------
+    Tensor, shape (targets, heads, features)
+        Of the dtype of ``x``; zeros where no edge ends.
+
+    Raises
+    ------
+    ShapeMismatch, InvalidArgument
+        If the operands do not fit.
+
+    Examples
+    --------
+    >>> import torch, wollemi as wl
+    >>> graph = wl.graph.from_edges(torch.tensor([[0, 1, 2], [1, 0, 1]]), 3)
+    >>> zeros, x = torch.zeros(3, 1), torch.tensor([1.0, 2.0, 3.0])[:, None, None]
+    >>> wl.graph.additive_attention(graph, zeros, zeros, x)[..., 0, 0]
+    tensor([2., 2., 0.])
+    """
+    pattern = pattern_of(graph)[0]
+    _check("target", target, pattern.shape[0])
+    _check("source", source, pattern.shape[1])
+    _check("x", x, pattern.shape[1])
+    heads = x.shape[1] if x.dim() == 3 else None
+    for name, given in (("target", target), ("source", source)):
+        if heads is None or given.shape[1:] != (heads,):
+            raise ShapeMismatch(
+                f"{name}: expected shape (nodes, heads) beside x of shape (nodes, heads, "
+                f"features), got {tuple(given.shape)} beside {tuple(x.shape)}"
+            )
+    return attend(pattern, target, source, x, float(negative_slope))
 
 
 def gsddmm(

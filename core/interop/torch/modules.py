@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from ...errors import InvalidArgument, ShapeMismatch
 from ...formats.mask import Mask
 from . import masks, operators
+from .additive import attend
 from .functions import fusedmm
 from .graphs import gspmm, pattern_of
 from .layouts import sparse_of
 from .patterns import Pattern
-from .segments import segment_softmax
 
 
 class _OfPattern(nn.Module):
@@ -213,8 +213,8 @@ class GraphAttention(nn.Module):
         Numbers of features of a node, in and for each head out.
     heads : int
     scores : {"additive", "dot"}
-        ``leaky_relu(a . [W h_i, W h_j])`` of the paper, or scaled dot products, which are one
-        kernel with the softmax and the sum.
+        ``leaky_relu(a . [W h_i, W h_j])`` of the paper, or scaled dot products. Both are one kernel
+        with the softmax and the sum.
     negative_slope : float
         Of the leaky ReLU.
     bias : bool
@@ -263,23 +263,15 @@ class GraphAttention(nn.Module):
         return made if self.bias is None else made + self.bias
 
     def _additive(self, pattern: Pattern, x: Tensor, h: Tensor) -> Tensor:
-        """Return sums weighed by scores that are sums of two numbers, shape (nodes, heads, width).
+        """Return sums weighed by scores that are sums of two numbers, shape (n, heads, width).
 
-        Arrays of entries are in the order of the pattern. The numbers at both ends, a . W h, are
-        products with the rows a W, of which there are few. Their sums are dot products of length 2,
-        whose gradients are products of matrices.
+        The numbers at both ends, a . W h, are products with the rows a W, of which there are few.
         """
         of_heads = self.project.weight.unflatten(0, (self.heads, -1))
         ends = (self.of_source, self.of_target)
         rows = torch.cat([(a[..., None] * of_heads).sum(1) for a in ends])
-        source, target = nn.functional.linear(x, rows).T.chunk(2)
-        ones = torch.ones_like(source)
-        left, right = torch.stack([target, ones], -1), torch.stack([ones, source], -1)
-        places = pattern.indptr, pattern.indices
-        s = operators.sddmm(*places, left, right, "auto")
-        s = nn.functional.leaky_relu(s, self.negative_slope)
-        weights = segment_softmax(*places, s, pattern.shape[1])
-        return operators.spmm(*places, weights, h.transpose(0, 1), "auto").transpose(0, 1)
+        source, target = nn.functional.linear(x, rows).chunk(2, -1)
+        return attend(pattern, target, source, h, self.negative_slope)
 
     def _width(self) -> int:
         parts = 1 if self.scores == "additive" else 3

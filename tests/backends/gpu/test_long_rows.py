@@ -173,8 +173,8 @@ def one_long_row() -> Iterator[tuple[Any, Csr, Csr, Csr]]:
 
 
 def test_only_a_long_row_goes_another_way(one_long_row: Any) -> None:
-    executor, _, _, C = one_long_row
-    dealt, columns = sparse_products._dealt_rows(executor, C)
+    executor, A, B, C = one_long_row
+    dealt, columns = sparse_products._dealt_rows(executor, A, B, C)
     assert dealt.counts == [39, 0, 0, 1, 0]
     assert columns == 2000
     (long,) = dealt.long(columns)

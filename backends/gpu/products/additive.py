@@ -1,0 +1,144 @@
+"""Attention whose scores are sums of two numbers, and its gradients, in a pass over rows each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....core.algorithm import facts_of
+from ....core.executor import Array
+from ....core.operations import attention as operations
+from ...unified.wrappers import SimtKernel
+from ..base import GpuExecutor
+from ..table import kernel
+from . import declarations as ml
+from .adapter import Operand
+from .choice import of_waves, summed_piece
+from .csr import Adapter
+from .rowwise import shape_of
+
+#: What is not asked for.
+NOTHING = Operand(0, 0, 0)
+
+
+def launch(
+    on: Adapter,
+    kernel: SimtKernel,
+    join: SimtKernel,
+    A: Any,
+    heads: int,
+    given: tuple[Array, ...],
+    made: tuple[Array | None, ...],
+    slope: float,
+    numbers: int,
+    **constants: int,
+) -> None:
+    """Launch a kernel that goes over the entries of each row for all heads at a time.
+
+    Parameters
+    ----------
+    on : Adapter
+        The device.
+    kernel, join : SimtKernel
+        What goes over rows and pieces of them, and what adds up the pieces.
+    A : Csr
+        The pattern whose rows it goes over.
+    heads : int
+        How many there are.
+    given, made : tuple of array, shape (b, m or n, w or h), or None
+        The operands, in the order of the kernel. Rows of those with the most columns are loaded and
+        stored in vectors.
+    slope : float
+        Of the leaky ReLU.
+    numbers : int
+        How many numbers of each head a piece has, besides two sums.
+    **constants
+        Further ones of both kernels.
+    """
+    facts = facts_of(A, int(given[2].shape[2]), given[2].dtype)
+    batch, _, k = given[2].shape
+    dtype, index = given[2].dtype, A.indices.dtype
+    piece = summed_piece(facts.statistics, int(k))
+    state = on.pieces(A, of_waves(facts.statistics, on.waves, piece).piece, sampled=False)
+    wide = [on.operand(x) for x in (*given, *made) if x is not None and x.shape[2] == k]
+    places = sum((place.places(dtype.itemsize) for place in wide), ())
+    each = ml.elements(dtype.itemsize, (int(k) // heads,), places)
+    lanes, vectors = shape_of(int(k) // each)
+    covered = lanes * vectors * each
+    partial = on.lines(batch * state.lines * (2 * int(k) + numbers * heads), dtype)
+    results = sum((NOTHING if x is None else on.operand(x) for x in made), ())
+    sizes = (k, int(k) // heads, batch)
+    on.launch(
+        kernel,
+        state.items * batch * -(-int(k) // covered) * on.wave,
+        (
+            state.items, *sizes, state.bounds, state.target, A.indices,
+            *sum((on.operand(x) for x in given), ()), *results, slope, state.lines, partial,
+        ),
+        dtype,
+        index,
+        L=lanes,
+        V=vectors,
+        E=each,
+        WHOLE=int(k % covered == 0),
+        **constants,
+    )  # fmt: skip
+    if state.lines:
+        cuts = int(state.cut_rows.size)
+        of_cuts = (cuts, *sizes, state.cut_rows, state.first_line, state.lines, partial, *results)
+        on.launch(join, cuts * int(k) * batch, of_cuts, dtype, index, **constants)
+
+
+@kernel(operations.csr_additive_attention)
+def csr_additive_attention(
+    executor: GpuExecutor,
+    A: Any,
+    target: Array,
+    source: Array,
+    D: Array,
+    E: Array,
+    positive: Array | None,
+    log_totals: Array | None,
+    shares: Array | None,
+    slope: float,
+) -> None:
+    """Give waves the rows, with all heads of a row at once."""
+    if not E.size:
+        return
+    made = (E, positive, log_totals, shares)
+    launch(
+        Adapter(executor), ml.csr_additive_attention, ml.additive_attention_join, A,
+        target.shape[2], (target, source, D), made, slope, 3, GRADIENTS=int(positive is not None),
+    )  # fmt: skip
+
+
+@kernel(operations.csr_additive_attention_backward)
+def csr_additive_attention_backward(
+    executor: GpuExecutor,
+    A: Any,
+    target: Array,
+    source: Array,
+    D: Array,
+    G: Array,
+    log_totals: Array,
+    means: Array,
+    of_source: Array,
+    of_D: Array,
+    slope: float,
+) -> None:
+    """Go over the columns as rows of the transpose, then add up over the columns of heads."""
+    if not D.size:
+        return
+    on = Adapter(executor)
+    transposed, _ = A.transposed_pattern()
+    steep = executor.allocate(D.shape, D.dtype)
+    given, made = (target, source, G, log_totals, means), (of_D, steep, of_source)
+    heads = target.shape[2]
+    launch(
+        on, ml.additive_columns, ml.additive_columns_join, transposed, heads, given, made, slope, 1
+    )
+    batch, n, k = D.shape
+    operands = (*on.operand(D), *on.operand(steep), *on.operand(of_source))
+    on.launch(
+        ml.additive_join, batch * n * heads, (n, heads, k // heads, batch, *operands), D.dtype,
+        A.indices.dtype,
+    )  # fmt: skip

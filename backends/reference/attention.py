@@ -1,0 +1,106 @@
+"""Attention whose scores are sums of two numbers, entry by entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.executor import Array, Executor
+from ...core.operations import attention as operations
+from .matrix import majors
+from .products import row_sums
+from .table import kernel
+
+
+def _by_heads(x: Array, heads: int) -> Array:
+    """Return a matrix (rows, heads columns) as (rows, heads, columns)."""
+    return x.reshape(x.shape[0], heads, -1)
+
+
+def _column_sums(A: Any, entries: Array) -> Array:
+    """Return the sums over the entries of each column."""
+    order = np.argsort(A.indices, kind="stable")
+    return row_sums(A.shape[1], A.indices[order], entries[order])
+
+
+@kernel(operations.csr_additive_attention)
+def csr_additive_attention(
+    executor: Executor,
+    A: Any,
+    target: Array,
+    source: Array,
+    D: Array,
+    E: Array,
+    positive: Array | None,
+    log_totals: Array | None,
+    shares: Array | None,
+    slope: float,
+) -> None:
+    """Weigh the rows of D by the softmax of the leaky sums."""
+    row, m, h = majors(A.indptr), A.shape[0], target.shape[2]
+    for b in range(E.shape[0]):
+        z = target[b][row] + source[b][A.indices]
+        scores = np.where(z > 0, z, D.dtype.type(slope) * z)
+        largest = np.full((m, h), -np.inf, D.dtype)
+        np.maximum.at(largest, row, scores)
+        base = np.where(largest == -np.inf, 0, largest)
+        powers = np.exp(scores - base[row])
+        totals = row_sums(m, row, powers)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weights = powers / totals[row]
+            logs = base + np.log(totals)
+        terms = _by_heads(D[b], h)[A.indices] if h else np.zeros((row.size, 0, 0), D.dtype)
+        E[b] = row_sums(m, row, weights[:, :, None] * terms).reshape(E[b].shape)
+        if positive is not None:
+            kept = np.where(z > 0, weights, 0)
+            # not 0 times what an entry has that does not count
+            of_kept = np.where((z > 0)[:, :, None], weights[:, :, None] * terms, 0)
+            positive[b] = row_sums(m, row, of_kept).reshape(E[b].shape)
+            shares[b], log_totals[b] = row_sums(m, row, kept), logs  # type: ignore[index]
+
+
+@kernel(operations.csr_additive_attention_backward)
+def csr_additive_attention_backward(
+    executor: Executor,
+    A: Any,
+    target: Array,
+    source: Array,
+    D: Array,
+    G: Array,
+    log_totals: Array,
+    means: Array,
+    of_source: Array,
+    of_D: Array,
+    slope: float,
+) -> None:
+    """Follow the chain rule back to what belongs to columns."""
+    row, h = majors(A.indptr), target.shape[2]
+    for b in range(D.shape[0]):
+        z = target[b][row] + source[b][A.indices]
+        scores = np.where(z > 0, z, D.dtype.type(slope) * z)
+        weights = np.exp(scores - log_totals[b][row])
+        of_rows = _by_heads(G[b], h)[row] if h else np.zeros((row.size, 0, 0), D.dtype)
+        of_weights = (of_rows * _by_heads(D[b], h)[A.indices]).sum(-1) if h else weights
+        of_z = weights * (of_weights - means[b][row]) * np.where(z > 0, 1, D.dtype.type(slope))
+        of_source[b] = _column_sums(A, of_z)
+        of_D[b] = _column_sums(A, (weights[:, :, None] * of_rows).reshape(row.size, D.shape[2]))
+
+
+@kernel(operations.row_gradients)
+def row_gradients(
+    executor: Executor,
+    G: Array,
+    E: Array,
+    positive: Array,
+    shares: Array,
+    columns: int,
+    slope: float,
+    means: Array,
+    of_target: Array,
+) -> None:
+    """Sum up over the columns of each head."""
+    shape = (*means.shape, columns)
+    means[...] = (G * E).reshape(shape).sum(-1)
+    of_positive = (G * positive).reshape(shape).sum(-1)
+    of_target[...] = (1 - means.dtype.type(slope)) * (of_positive - means * shares)

@@ -1,0 +1,234 @@
+"""Attention along edges whose scores are sums of two numbers, as an operator of PyTorch's.
+
+It goes over the edges once for all heads. Its gradients go over them once more, by columns: what
+belongs to rows is made of two sums that the forward pass leaves, since a leaky ReLU has two slopes.
+Derivatives of the gradients are those of the operators that a score, its softmax and the weighed
+sum are one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from ...operations import attention as operations
+from . import operators
+from .blocks import run
+from .memory import for_kernels, native_of, on_its_stream
+from .patterns import matrix_of
+from .register import DEVICES, LIBRARY, Operator, define, with_leading_axis
+from .segments import segment_softmax, segment_sum, softmax_derivative
+
+
+def _parts(packed: Tensor, width: int, heads: int) -> tuple[Tensor, ...]:
+    """Return what is side by side: the sums, those of positive scores, logarithms, and shares."""
+    return packed.split([width, width, heads, heads], -1)
+
+
+def _kernel(
+    indptr: Tensor,
+    indices: Tensor,
+    target: Tensor,
+    source: Tensor,
+    D: Tensor,
+    slope: float,
+    gradients: bool,
+) -> Tensor:
+    A = matrix_of(indptr, indices, D.shape[-2])
+    out = _fake(indptr, indices, target, source, D, slope, gradients)
+    made = _parts(out, D.shape[-1], target.shape[-1]) if gradients else (out, None, None, None)
+    operands = [(x, 2) for x in (target, source, D, *made)]
+    run(operations.csr_additive_attention, A, operands, slope)
+    return out
+
+
+def _fake(
+    indptr: Tensor,
+    indices: Tensor,
+    target: Tensor,
+    source: Tensor,
+    D: Tensor,
+    slope: float,
+    gradients: bool,
+) -> Tensor:
+    columns = 2 * (D.shape[-1] + target.shape[-1]) if gradients else D.shape[-1]
+    return D.new_empty((*D.shape[:-2], indptr.shape[0] - 1, columns))
+
+
+def _gradients_kernel(
+    indptr: Tensor,
+    indices: Tensor,
+    target: Tensor,
+    source: Tensor,
+    D: Tensor,
+    packed: Tensor,
+    gradient: Tensor,
+    slope: float,
+) -> tuple[Tensor, ...]:
+    A = matrix_of(indptr, indices, D.shape[-2])
+    width, heads = D.shape[-1], target.shape[-1]
+    found = _gradients_fake(indptr, indices, target, source, D, packed, gradient, slope)
+    of_target, of_source, of_D = found
+    gradient = for_kernels(gradient, 2)
+    means = torch.empty_like(of_target)
+    sums, positive, logs, shares = _parts(packed, width, heads)
+    on = A.executor
+    with on_its_stream(on, gradient):
+        of_rows = (x.reshape(-1, x.shape[-1]) for x in (gradient, sums, positive, shares))
+        made = (x.view(-1, heads) for x in (means, of_target))
+        blocks = [native_of(on, x) for x in (*of_rows, *made)]
+        on.run(operations.row_gradients, *blocks[:4], width // heads, slope, *blocks[4:])
+    operands = (target, source, D, gradient, logs, means, of_source, of_D)
+    run(operations.csr_additive_attention_backward, A, [(x, 2) for x in operands], slope)
+    return found
+
+
+def _gradients_fake(
+    indptr: Tensor,
+    indices: Tensor,
+    target: Tensor,
+    source: Tensor,
+    D: Tensor,
+    packed: Tensor,
+    gradient: Tensor,
+    slope: float,
+) -> tuple[Tensor, ...]:
+    return tuple(x.new_empty(x.shape) for x in (target, source, D))
+
+
+def _gradients_vmap(
+    info: Any, in_dims: tuple[int | None, ...], *args: Any
+) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+    found = _gradients(*with_leading_axis(info, in_dims, args))
+    return found, (0,) * len(found)
+
+
+# ---- one by one: what has derivatives of every order
+
+
+def _by_heads(x: Tensor, heads: int) -> Tensor:
+    """Return (..., rows, heads columns) as (..., heads, rows, columns)."""
+    return x.unflatten(-1, (heads, -1)).transpose(-2, -3)
+
+
+def _of_heads(x: Tensor) -> Tensor:
+    return x.transpose(-2, -3).flatten(-2)
+
+
+class _Steps:
+    """The scores, the weights and the slopes of the entries, shape (..., heads, nnz)."""
+
+    def __init__(self, inputs: Any) -> None:
+        self.indptr, self.indices, target, source, D, self.slope, _ = inputs
+        self.heads, self.columns = target.shape[-1], D.shape[-2]
+        self.pattern = self.indptr, self.indices
+        self.D = _by_heads(D, self.heads)
+        z = self.sums(target, source)
+        self.slopes = torch.where(z > 0, 1.0, self.slope).to(z.dtype)
+        self.weights = segment_softmax(*self.pattern, self.slopes * z, self.columns)
+
+    def sums(self, target: Tensor, source: Tensor) -> Tensor:
+        """Return ``target_i + source_j`` for the entries: dot products of length 2."""
+        of_rows, of_columns = target.transpose(-1, -2), source.transpose(-1, -2)
+        left = torch.stack([of_rows, torch.ones_like(of_rows)], -1)
+        right = torch.stack([torch.ones_like(of_columns), of_columns], -1)
+        return operators.sddmm(*self.pattern, left, right, "auto")
+
+    def derivative(self, t: Tensor) -> Tensor:
+        """Return the derivative of the weights by the scores, applied to ``t``: symmetric."""
+        return softmax_derivative(*self.pattern, self.weights, t, self.columns)
+
+
+def _gradients_by_steps(inputs: Any, gradient: Tensor) -> tuple[Tensor, ...]:
+    steps = _Steps(inputs)
+    G = _by_heads(gradient, steps.heads)
+    of_weights = operators.sddmm(*steps.pattern, G, steps.D, "auto")
+    of_z = steps.derivative(of_weights) * steps.slopes
+    of_target = segment_sum(*steps.pattern, of_z, steps.columns).transpose(-1, -2)
+    ones = G.new_ones(1).expand(*G.shape[:-1], 1)
+    backward = (steps.columns, "auto")
+    of_source = operators.spmm_transposed(*steps.pattern, of_z, ones, *backward)
+    of_D = operators.spmm_transposed(*steps.pattern, steps.weights, G, *backward)
+    return of_target, of_source[..., 0].transpose(-1, -2), _of_heads(of_D)
+
+
+def _backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    indptr, indices, target, source, D, slope, gradients = inputs
+    gradient = gradient[..., : D.shape[-1]]
+    if gradients and not torch.is_grad_enabled() and forward_ad._current_level < 0:
+        found = _gradients(indptr, indices, target, source, D, out, gradient, slope)
+    else:
+        found = _gradients_by_steps(inputs, gradient)
+    return None, None, *found, None, None
+
+
+def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+    _, _, of_target, of_source, of_D, _, _ = tangents
+    target, source, D = inputs[2:5]
+    steps = _Steps(inputs)
+    parts = []
+    if of_target is not None or of_source is not None:
+        moved = (
+            torch.zeros_like(x) if t is None else t
+            for x, t in ((target, of_target), (source, of_source))
+        )
+        t = steps.derivative(steps.slopes * steps.sums(*moved))
+        parts.append(operators.spmm(*steps.pattern, t, steps.D, "auto"))
+    if of_D is not None:
+        moved_D = _by_heads(of_D, steps.heads)
+        parts.append(operators.spmm(*steps.pattern, steps.weights, moved_D, "auto"))
+    if not parts:
+        return None
+    moved_out = _of_heads(sum(parts[1:], start=parts[0]))
+    return torch.nn.functional.pad(moved_out, (0, out.shape[-1] - D.shape[-1]))
+
+
+#: Sums of rows of ``D``, (..., m, w), weighed by the softmax of ``leaky(target + source)``; with
+#: ``gradients`` what these need is beside them, as constants, and is of no other use.
+additive_attention: Operator = define(
+    "additive_attention(Tensor indptr, Tensor indices, Tensor target, Tensor source, Tensor D, "
+    "float slope, bool gradients) -> Tensor",
+    kernel=_kernel,
+    fake=_fake,
+    backward=_backward,
+    jvp=_jvp,
+    autocast=False,
+)
+
+LIBRARY.define(
+    "additive_attention_backward(Tensor indptr, Tensor indices, Tensor target, Tensor source, "
+    "Tensor D, Tensor packed, Tensor gradient, float slope) -> (Tensor, Tensor, Tensor)",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+for _device in DEVICES:
+    LIBRARY.impl("additive_attention_backward", _gradients_kernel, _device)
+torch.library.register_fake("wollemi::additive_attention_backward", _gradients_fake, lib=LIBRARY)
+torch.library.register_vmap("wollemi::additive_attention_backward", _gradients_vmap, lib=LIBRARY)
+_gradients = torch.ops.wollemi.additive_attention_backward.default
+
+
+def attend(pattern: Any, target: Tensor, source: Tensor, D: Tensor, slope: float) -> Tensor:
+    """Return sums of the rows of ``D``, shape (m, h, p), in its dtype.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Of m rows and n columns.
+    target, source : Tensor, shapes (m, h) and (n, h)
+        What scores are sums of.
+    D : Tensor, shape (n, h, p)
+        What is weighed; numbers of 16 bits are weighed in float32.
+    slope : float
+        Of the leaky ReLU for negative scores.
+    """
+    heads, dtype = D.shape[-2], D.dtype
+    held = torch.promote_types(torch.promote_types(dtype, target.dtype), torch.float32)
+    target, source, D = (x.to(held) for x in (target, source, D))
+    asked = torch.is_grad_enabled() and any(x.requires_grad for x in (target, source, D))
+    flat = D.flatten(-2)
+    places = pattern.indptr, pattern.indices
+    found = additive_attention(*places, target, source, flat, slope, asked)
+    return found[..., : flat.shape[-1]].unflatten(-1, (heads, -1)).to(dtype)
