@@ -24,8 +24,9 @@ from .table import kernel
 #: Products of entries that are expanded at once: 2^26 take 3 GiB in float64, sorting included.
 EXPANDED = 1 << 26
 
-#: Entries of a row up to which a few lanes sort it.
-SORTED = 256
+#: Entries of a row on average from which a whole block sorts each; an estimate. Rows that a block
+#: does not sort are sorted all at once.
+OF_BLOCK = 32
 
 
 def rows_of(executor: GpuExecutor, indptr: Array, count: int) -> Array:
@@ -97,12 +98,30 @@ def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
     indptr[1:] = executor.xp.cumsum(lengths, dtype=indptr.dtype)
 
 
+def sorting_lanes(longest: int, rows: int, entries: int) -> int | None:
+    """Return how many lanes sort a row together, or None if the longest has too many entries.
+
+    Examples
+    --------
+    >>> from wollemi.backends.gpu.structure import sorting_lanes
+    >>> [sorting_lanes(longest, 1000, 40_000) for longest in (128, 129, 2048, 2049)]
+    [8, 32, 128, None]
+    >>> sorting_lanes(2048, 1000, 3000) is None
+    True
+    """
+    for lanes in simt.SORTING_LANES:
+        fits = longest <= simt.SORTED_CELLS * lanes
+        if fits and (lanes < simt.SORTING_LANES[-1] or entries >= OF_BLOCK * rows):
+            return lanes
+    return None
+
+
 def bucketed(
     executor: GpuExecutor, keys: Array, buckets: int, dtype: Any
-) -> tuple[Array, Array | None]:
+) -> tuple[Array, Array, int | None]:
     """Return where entries with each key begin when sorted by it, and zeros to count places with.
 
-    These are None if there are too many entries of one key for a few lanes to sort them.
+    The third is how many lanes sort the entries of one key; None if there are too many.
     """
     counts = executor.xp.zeros(buckets + 1, np.int32)  # and the longest at the end
     if keys.size:
@@ -110,37 +129,50 @@ def bucketed(
     indptr = executor.allocate((buckets + 1,), dtype)
     scan_pointers(executor, counts[:buckets], indptr)
     sparse_products.find_longest(executor, indptr, counts[buckets:])
-    if int(executor.to_host(counts[buckets:])[0]) > SORTED:
-        return indptr, None
+    longest = int(executor.to_host(counts[buckets:])[0])
     counts[:buckets] = 0
-    return indptr, counts
+    return indptr, counts, sorting_lanes(longest, buckets, int(keys.size))
 
 
 def _by_index(executor: GpuExecutor, kernel: Any, items: int, dtype: Any, *given: Any) -> None:
-    """Launch a kernel for so many items, whose number or that of its rows comes first."""
+    """Launch a kernel for so many items, whose number comes first."""
     value = np.float32  # of which these kernels have none
     blocks = launch.row_blocks(items, kernel.block)
-    count = items // LANES_OF_ROW.get(kernel.name, 1)
-    executor.launch_simt(kernel, blocks, (count, *given), value, dtype)
+    executor.launch_simt(kernel, blocks, (items, *given), value, dtype)
 
 
-#: Work-items that share a row in the kernels that are launched by rows.
-LANES_OF_ROW = {"place_entries": 4, "sort_places": 8, "sort_columns": 8}
+def _by_rows(
+    executor: GpuExecutor,
+    kernel: Any,
+    rows: int,
+    lanes: int,
+    dtype: Any,
+    *given: Any,
+    **constants: int,
+) -> None:
+    """Launch a kernel in which so many lanes share each row."""
+    blocks = launch.row_blocks(rows, kernel.block // lanes)
+    executor.launch_simt(kernel, blocks, (rows, *given), np.float32, dtype, **constants)
+
+
+#: Lanes that share a row where entries are put into their columns; the same in ``transpose.hpp``.
+PLACING_LANES = 4
 
 
 @kernel(operations.coo_to_csr)
 def coo_to_csr(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
     """Put entries into their rows and sort short ones; order all entries if a row is long."""
     dtype, m = A.row.dtype, A.shape[0]
-    indptr, taken = bucketed(executor, A.row, m, dtype)
-    if taken is None:
+    indptr, taken, lanes = bucketed(executor, A.row, m, dtype)
+    if lanes is None:
         order = executor.xp.argsort(A.row, kind="stable")
         return indptr, A.col[order], A.data[order]
     indices, order = (executor.allocate((A.nnz,), dtype) for _ in range(2))
     if A.nnz:
         given = (A.row, A.col, indptr, taken, indices, order)
         _by_index(executor, simt.place_coordinates, A.nnz, dtype, *given)
-        _by_index(executor, simt.sort_places, 8 * m, dtype, indptr, indices, order)
+        sorted_by = (indptr, indices, order)
+        _by_rows(executor, simt.sort_places, m, lanes, dtype, *sorted_by, LANES=lanes)
     return indptr, indices, A.data[order]
 
 
@@ -150,13 +182,14 @@ def csr_sort(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
     dtype = A.indices.dtype
     longest = executor.xp.zeros(1, np.int32)
     sparse_products.find_longest(executor, A.indptr, longest)
-    if int(executor.to_host(longest)[0]) > SORTED:
+    lanes = sorting_lanes(int(executor.to_host(longest)[0]), A.shape[0], A.nnz)
+    if lanes is None:
         order = order_of(executor, rows_of(executor, A.indptr, A.nnz), A.indices, A.shape[1])
         return A.indices[order], A.data[order], order.astype(dtype)
     indices, order = (executor.allocate((A.nnz,), dtype) for _ in range(2))
     if A.nnz:
         given = (A.indptr, A.indices, indices, order)
-        _by_index(executor, simt.sort_columns, 8 * A.shape[0], dtype, *given)
+        _by_rows(executor, simt.sort_columns, A.shape[0], lanes, dtype, *given, LANES=lanes)
     return indices, A.data[order], order
 
 
@@ -172,16 +205,17 @@ def csr_sum_duplicates(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Arr
 def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, Array]:
     """Put entries into their columns and sort short columns; order all entries if one is long."""
     dtype, (m, n), nnz = A.indices.dtype, A.shape, A.nnz
-    indptr, taken = bucketed(executor, A.indices, n, dtype)
-    if taken is None:
+    indptr, taken, lanes = bucketed(executor, A.indices, n, dtype)
+    if lanes is None:
         order = executor.xp.argsort(A.indices, kind="stable")
         row = rows_of(executor, A.indptr, nnz)[order].astype(dtype)
         return indptr, row, A.data[order], order.astype(dtype)
     rows, order = (executor.allocate((nnz,), dtype) for _ in range(2))
     if nnz:
         given = (A.indptr, A.indices, indptr, taken, rows, order)
-        _by_index(executor, simt.place_entries, 4 * m, dtype, *given)
-        _by_index(executor, simt.sort_places, 8 * n, dtype, indptr, rows, order)
+        _by_rows(executor, simt.place_entries, m, PLACING_LANES, dtype, *given)
+        sorted_by = (indptr, rows, order)
+        _by_rows(executor, simt.sort_places, n, lanes, dtype, *sorted_by, LANES=lanes)
     return indptr, rows, A.data[order], order
 
 

@@ -15,7 +15,7 @@ from .table import kernel
 
 def _by_heads(x: Array, heads: int) -> Array:
     """Return a matrix (rows, heads columns) as (rows, heads, columns)."""
-    return x.reshape(x.shape[0], heads, -1)
+    return x.reshape(x.shape[0], heads, x.shape[1] // max(heads, 1))
 
 
 def _column_sums(A: Any, entries: Array) -> Array:
@@ -50,7 +50,7 @@ def csr_additive_attention(
         with np.errstate(divide="ignore", invalid="ignore"):
             weights = powers / totals[row]
             logs = base + np.log(totals)
-        terms = _by_heads(D[b], h)[A.indices] if h else np.zeros((row.size, 0, 0), D.dtype)
+        terms = _by_heads(D[b], h)[A.indices]
         E[b] = row_sums(m, row, weights[:, :, None] * terms).reshape(E[b].shape)
         if positive is not None:
             kept = np.where(z > 0, weights, 0)
@@ -80,8 +80,8 @@ def csr_additive_attention_backward(
         z = target[b][row] + source[b][A.indices]
         scores = np.where(z > 0, z, D.dtype.type(slope) * z)
         weights = np.exp(scores - log_totals[b][row])
-        of_rows = _by_heads(G[b], h)[row] if h else np.zeros((row.size, 0, 0), D.dtype)
-        of_weights = (of_rows * _by_heads(D[b], h)[A.indices]).sum(-1) if h else weights
+        of_rows = _by_heads(G[b], h)[row]
+        of_weights = (of_rows * _by_heads(D[b], h)[A.indices]).sum(-1)
         of_z = weights * (of_weights - means[b][row]) * np.where(z > 0, 1, D.dtype.type(slope))
         of_source[b] = _column_sums(A, of_z)
         of_D[b] = _column_sums(A, (weights[:, :, None] * of_rows).reshape(row.size, D.shape[2]))

@@ -271,12 +271,17 @@ place_entries = SimtKernel(
     "{I}",
     block=128,
 )
+#: Lanes that sort a row together; the last are a whole block. The text has the entries of each.
+SORTING_LANES = (8, 32, 128)
+SORTED_CELLS = 16
+_SORTERS = tuple({"LANES": lanes} for lanes in SORTING_LANES)
 sort_places = SimtKernel(
     "sort_places",
     "transpose.hpp",
     "columns: i64, target: in I[l], rows: inout I[l], order: inout I[l]",
-    "{I}",
-    block=128,
+    "{LANES}, {I}",
+    block=SORTING_LANES[-1],
+    variants=_SORTERS,
 )
 
 place_coordinates = SimtKernel(
@@ -291,8 +296,9 @@ sort_columns = SimtKernel(
     "sort_columns",
     "transpose.hpp",
     "m: i64, indptr: in I[l], indices: in I[l], sorted: out I[l], order: out I[l]",
-    "{I}",
-    block=128,
+    "{LANES}, {I}",
+    block=SORTING_LANES[-1],
+    variants=_SORTERS,
 )
 
 triangular_substitute = SimtKernel(

@@ -38,13 +38,16 @@ WL_DEVICE void place_coordinates(const item& it, i64 entries, const I* rows, con
   }
 }
 
-// Sorts each column by where its entries were, and so by rows. Eight lanes have a column: each
-// counts, for its entries, how many come before. Long columns are left to one of them, which finds
-// entries nearly in their order.
-template <class I>
+// Entries of a column that a group of LANES sorts, at most.
+template <int LANES>
+constexpr int sorted_cells = 16 * LANES;
+
+// Sorts each column by where its entries were, and so by rows. LANES lanes have a column: each
+// counts, for its entries, how many come before.
+template <int LANES, class I>
 WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, I* rows, I* order) {
-  constexpr int lanes = WL_WARP < 8 ? WL_WARP : 8, cells = 128;
-  using group = lane_group<lanes>;
+  constexpr int cells = sorted_cells<LANES>;
+  using group = lane_group<LANES>;
   WL_SHARED(I, all_places, group::per_block * cells);
   WL_SHARED(I, all_rows, group::per_block * cells);
   const int lane = group::lane(it);
@@ -53,15 +56,14 @@ WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, I* rows
   for (i64 base = it.block() * group::per_block; base < columns;
        base += it.blocks() * group::per_block) {
     const i64 c = base + group::number(it);
-    const I begin = c < columns ? target[c] : I(0), end = c < columns ? target[c + 1] : I(0);
-    const bool is_short = end - begin <= I(cells);
-    const int length = is_short ? int(end - begin) : 0;
-    for (int j = lane; j < length; j += lanes) {
+    const I begin = c < columns ? target[c] : I(0);
+    const int length = c < columns ? int(target[c + 1] - begin) : 0;
+    for (int j = lane; j < length; j += LANES) {
       places[j] = order[begin + I(j)];
       row_of[j] = rows[begin + I(j)];
     }
     group::barrier(it);
-    for (int j = lane; j < length; j += lanes) {
+    for (int j = lane; j < length; j += LANES) {
       const I place = places[j];
       int rank = 0;
       for (int other = 0; other < length; ++other)
@@ -69,44 +71,34 @@ WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, I* rows
       order[begin + I(rank)] = place;
       rows[begin + I(rank)] = row_of[j];
     }
-    if (!is_short && lane == 0)
-      for (I e = begin + 1; e < end; ++e) {
-        const I place = order[e], row = rows[e];
-        I to = e;
-        for (; to > begin && order[to - 1] > place; --to)
-          order[to] = order[to - 1], rows[to] = rows[to - 1];
-        order[to] = place, rows[to] = row;
-      }
     group::barrier(it);
   }
 }
 
 // order = where the entries of each row are, by column, then by place; indices in this order.
-// Eight lanes have a row: each counts, for its entries, how many come before.
-template <class I>
+// LANES lanes have a row: each counts, for its entries, how many come before.
+template <int LANES, class I>
 WL_DEVICE void sort_columns(const item& it, i64 m, const I* indptr, const I* indices, I* sorted,
                             I* order) {
-  constexpr int lanes = WL_WARP < 8 ? WL_WARP : 8, cells = 128;
-  using group = lane_group<lanes>;
+  constexpr int cells = sorted_cells<LANES>;
+  using group = lane_group<LANES>;
   WL_SHARED(I, all_columns, group::per_block * cells);
   const int lane = group::lane(it);
   I* const columns = all_columns + group::number(it) * cells;
   for (i64 base = it.block() * group::per_block; base < m; base += it.blocks() * group::per_block) {
     const i64 i = base + group::number(it);
-    const I begin = i < m ? indptr[i] : I(0), end = i < m ? indptr[i + 1] : I(0);
-    const bool is_short = end - begin <= I(cells);
-    const I* const row = is_short ? columns : indices + begin;
-    if (is_short)
-      for (I j = I(lane); j < end - begin; j += I(lanes))
-        columns[j] = indices[begin + j];
+    const I begin = i < m ? indptr[i] : I(0);
+    const int length = i < m ? int(indptr[i + 1] - begin) : 0;
+    for (int j = lane; j < length; j += LANES)
+      columns[j] = indices[begin + I(j)];
     group::barrier(it);
-    for (I j = I(lane); j < end - begin; j += I(lanes)) {
-      const I column = row[j];
-      I rank = 0;
-      for (I other = 0; other < end - begin; ++other)
-        rank += row[other] < column || (row[other] == column && other < j);
-      sorted[begin + rank] = column;
-      order[begin + rank] = begin + j;
+    for (int j = lane; j < length; j += LANES) {
+      const I column = columns[j];
+      int rank = 0;
+      for (int other = 0; other < length; ++other)
+        rank += columns[other] < column || (columns[other] == column && other < j);
+      sorted[begin + I(rank)] = column;
+      order[begin + I(rank)] = begin + I(j);
     }
     group::barrier(it);
   }

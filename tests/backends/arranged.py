@@ -37,6 +37,10 @@ def _the_product(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["C"] = values["A"] @ values["B"]
 
 
+def _columns_of_heads(values: dict[str, Any], extents: dict[str, int]) -> None:
+    values["columns"] = extents["w"] // extents["h"]
+
+
 def _only_what_counts(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Put NaN wherever ``count`` says that nothing is."""
     for c, count in enumerate(values["count"]):
@@ -312,6 +316,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "scan.pointers": _scan,
     "csr.sum_duplicates": _sorted,
     "csr.matmul_values": _the_product,
+    "attention.row_gradients": _columns_of_heads,
     "gmres.reproject": _some_lost_digits,
     "gmres.resubtract": _some_lost_digits,
     "gmres.extend": _first_residual,

@@ -24,6 +24,7 @@ UNITS = 10
 NOT_LINEAR = {
     *("csr.fusedmm", "csr.fusedmm_backward", "mask.fusedmm", "mask.fusedmm_backward"),
     *("csr.softmax", "csr.softmax_backward"),
+    *("csr.additive_attention", "csr.additive_attention_backward"),
 }
 # Subtract numbers that may be equal whatever the inputs are: those of two entries in one place.
 SUBTRACT_EQUALS = {"csr.fusedmm_backward", "mask.fusedmm_backward"}

@@ -15,8 +15,8 @@ from ....core.executor import Array
 #: Bytes that places of arrays in a piece of memory are multiples of.
 ALIGNMENT = 16
 
-#: Bytes between two arrays of one piece of memory that are copied with them, at most: as much takes
-#: no longer than beginning another copy.
+#: Bytes of one piece of memory that are copied at once for the arrays in it, with what lies between
+#: them: no more than beginning another copy takes.
 GAP = 1 << 14
 
 
@@ -47,7 +47,7 @@ def padded(sizes: Iterable[int]) -> list[int]:
     """
     begins = [0]
     for size in sizes:
-        begins.append(begins[-1] + -(-int(size) // ALIGNMENT) * ALIGNMENT)
+        begins.append(begins[-1] + _aligned(int(size)))
     return begins
 
 
@@ -63,7 +63,7 @@ def side_by_side(
                 yield address, _joined(held)
             held, address, memory = [], place, of
         held.append(source)
-        end = place + padded([source.nbytes])[-1]
+        end = place + _aligned(source.nbytes)
     if held:
         yield address, _joined(held)
 
@@ -80,18 +80,27 @@ def _joined(arrays: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
 
 def spans_of(arrays: Sequence[Array]) -> tuple[list[int], list[Span]]:
     """Return where each array is on the host, and what is copied there."""
-    places = [(int(array.data.ptr), int(array.nbytes)) for array in arrays]
-    begins, spans = [0] * len(arrays), list[Span]()
-    memory: Any = None
-    for at in sorted(range(len(arrays)), key=lambda at: places[at][0]):
-        (place, size), of = places[at], arrays[at].data.mem
-        if spans and of is memory:
-            source, begin, end = spans[-1]
-            if place - (source + end - begin) <= GAP:
-                begins[at] = begin + place - source
-                spans[-1] = Span(source, begin, max(end, begins[at] + size))
-                continue
-        begins[at] = padded([spans[-1].end])[-1] if spans else 0
-        spans.append(Span(place, begins[at], begins[at] + size))
-        memory = of
+    if len(arrays) == 1:
+        return [0], [Span(int(arrays[0].data.ptr), 0, int(arrays[0].nbytes))]
+    of_memory: dict[int, list[int]] = {}
+    for at, array in enumerate(arrays):
+        of_memory.setdefault(id(array.data.mem), []).append(at)
+    begins, spans, end = [0] * len(arrays), list[Span](), 0
+    for members in of_memory.values():
+        places = [int(arrays[at].data.ptr) for at in members]
+        low = min(places)
+        high = max(place + arrays[at].nbytes for place, at in zip(places, members, strict=True))
+        together = high - low <= GAP
+        for at, place in zip(members, places, strict=True):
+            begins[at] = end + place - low if together else end
+            if not together:
+                spans.append(Span(place, end, end + int(arrays[at].nbytes)))
+                end = _aligned(spans[-1].end)
+        if together:
+            spans.append(Span(low, end, end + int(high) - low))
+            end = _aligned(spans[-1].end)
     return begins, spans
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
