@@ -10,7 +10,7 @@ of a list suits every matrix. What was chosen is a :class:`Plan`, which is store
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -294,8 +294,14 @@ def _named(table: AlgorithmTable, on: Any, product: str, kernel: str) -> Algorit
     )
 
 
-#: Which of the arguments after the matrix is the result of a product with dense matrices.
-_RESULT = {"spmm": 2, "sddmm": 3, "fusedmm": 4}
+#: Which of the arguments after the matrix are the results of a product with dense matrices.
+_RESULTS = {"spmm": (2,), "sddmm": (3,), "fusedmm": (4, 5)}
+
+
+def asks_for_any(product: str, operands: Sequence[Any]) -> bool:
+    """Return whether a result of a product with dense matrices is there and has elements."""
+    results = (operands[place] for place in _RESULTS[product])
+    return any(x is not None and x.size > 0 for x in results)
 
 
 def multiply(on: Any, product: str, A: Any, *arguments: Any) -> None:
@@ -311,10 +317,11 @@ def multiply(on: Any, product: str, A: Any, *arguments: Any) -> None:
         The pattern.
     *arguments
         Those of the operation after ``A``; the last is the name of an algorithm, or ``"auto"``.
+        Of ``fusedmm``, ``log_totals`` or None comes after ``E``.
     """
     *operands, kernel = arguments
-    result, dense = operands[_RESULT[product]], operands[1]
-    if result.size == 0:
+    dense = operands[1]
+    if not asks_for_any(product, operands):
         if kernel != "auto":
             executor = getattr(on, "executor", on)
             _named(executor.algorithms, on, product, kernel)

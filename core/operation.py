@@ -9,9 +9,9 @@ A signature is a line such as ::
 
     x: inout T[n,k], p: in T[n,k], rho: in T[k], status: inout Status[k], alpha: T
 
-``T`` is the value dtype of the call, ``R`` its real counterpart, ``L`` its counterpart of single
-precision (float32, complex64), ``S`` the dtype that values are stored in, which may be lower than
-``T`` (:data:`STORED_UNDER`), ``I`` the index dtype; ``u8``,
+``T`` is the value dtype of the call, ``R`` its real counterpart (float32 for 16 bits), ``L`` its
+counterpart of single precision (float32, complex64), ``S`` the dtype that values are stored in,
+which may be lower than ``T`` (:data:`STORED_UNDER`), ``I`` the index dtype; ``u8``,
 ``i32`` and ``i64`` are themselves. A type without brackets is a scalar by value (``int`` for a
 host integer, ``str`` for a choice by name). ``Status`` is :class:`wollemi.core.status.Status`,
 and any other capitalized word is a matrix format: ``Csr<S>`` one whose values are stored in ``S``,

@@ -175,13 +175,22 @@ struct interval_entries {
   WL_DEVICE i64 column(i64 e) const { return e; }
 };
 
+// Numbers of rows, in blocks that are `step` elements apart; nowhere if `data` is null.
+template <class S>
+struct numbers_of_rows {
+  S* data;
+  i64 step;
+};
+
 // Softmax goes over the row once: what was added up is scaled down when a larger entry comes. A row
-// whose scores are all minus infinity is NaN.
+// whose scores are all minus infinity is NaN. The logarithm of its total is left if it is asked
+// for.
 template <class T, class Entries>
 WL_DEVICE void fuse_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const Entries& entries,
                          const T* values, i64 values_step, const batched<const T>& of_C,
                          const batched<const T>& of_B, const batched<const T>& of_D,
-                         const batched<T>& of_E, held_t<T> alpha, i64 edge) {
+                         const batched<T>& of_E, const numbers_of_rows<held_t<T>>& log_totals,
+                         held_t<T> alpha, i64 edge) {
   using S = held_t<T>;
   for_rows(it, m, batch, [&](i64 b, i64 row) {
     for_strips<T>(p, [&](i64 first, auto columns) {
@@ -206,6 +215,8 @@ WL_DEVICE void fuse_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const E
         add_row(it, columns, weight, of_D.row(b, entries.column(e)) + first, held);
       }
       const bool divide = edge == SOFTMAX && entries.begin(row) < entries.end(row);
+      if (edge == SOFTMAX && log_totals.data && first == 0 && lane_of(it) == 0)
+        log_totals.data[b * log_totals.step + row] = largest + logarithm(total);
       T* const target = of_E.row(b, row) + first;
       for (i64 c = lane_of(it), i = 0; c < columns; c += WL_WARP, ++i)
         target[c] = narrowed<T>::of(divide ? held[i] / total : held[i]);
@@ -217,21 +228,22 @@ template <class T, class I>
 WL_DEVICE void fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr,
                             const I* indices, const T* values, i64 values_step, const T* C,
                             i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step, const T* D,
-                            i64 D_ld, i64 D_step, T* E, i64 E_ld, i64 E_step, held_t<T> alpha,
-                            i64 edge) {
+                            i64 D_ld, i64 D_step, T* E, i64 E_ld, i64 E_step, held_t<T>* log_totals,
+                            i64 log_totals_step, held_t<T> alpha, i64 edge) {
   fuse_rows<T>(it, m, k, p, batch, listed_entries<I>{indptr, indices}, values, values_step,
-               {C, C_ld, C_step}, {B, B_ld, B_step}, {D, D_ld, D_step}, {E, E_ld, E_step}, alpha,
-               edge);
+               {C, C_ld, C_step}, {B, B_ld, B_step}, {D, D_ld, D_step}, {E, E_ld, E_step},
+               {log_totals, log_totals_step}, alpha, edge);
 }
 
 template <class T, class I>
 WL_DEVICE void mask_fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* first,
                                  const I* last, const T* C, i64 C_ld, i64 C_step, const T* B,
                                  i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step, T* E,
-                                 i64 E_ld, i64 E_step, held_t<T> alpha, i64 edge) {
+                                 i64 E_ld, i64 E_step, held_t<T>* log_totals, i64 log_totals_step,
+                                 held_t<T> alpha, i64 edge) {
   fuse_rows<T>(it, m, k, p, batch, interval_entries<I>{first, last}, static_cast<const T*>(nullptr),
-               0, {C, C_ld, C_step}, {B, B_ld, B_step}, {D, D_ld, D_step}, {E, E_ld, E_step}, alpha,
-               edge);
+               0, {C, C_ld, C_step}, {B, B_ld, B_step}, {D, D_ld, D_step}, {E, E_ld, E_step},
+               {log_totals, log_totals_step}, alpha, edge);
 }
 
 } // namespace wl

@@ -80,6 +80,16 @@ def sddmm(
         )  # fmt: skip
 
 
+def _with_columns(
+    executor: DpcppExecutor, D: UsmArray, E: UsmArray, log_totals: UsmArray | None
+) -> tuple[UsmArray, UsmArray]:
+    """Return operands with a column if logarithms alone are asked for: kernels go by columns."""
+    if D.shape[2] > 0 or log_totals is None:
+        return D, E
+    made = (executor.allocate((*x.shape[:2], 1), x.dtype) for x in (D, E))
+    return next(made), next(made)
+
+
 def fusedmm(
     executor: DpcppExecutor,
     A: Any,
@@ -88,6 +98,7 @@ def fusedmm(
     B: UsmArray,
     D: UsmArray,
     E: UsmArray,
+    log_totals: UsmArray | None,
     alpha: float,
     edge: str,
 ) -> None:
@@ -95,6 +106,7 @@ def fusedmm(
     if edge not in EDGES:
         raise InvalidArgument(f"no edge function is called {edge!r}; there are: {', '.join(EDGES)}")
     batch, m, k = C.shape
+    D, E = _with_columns(executor, D, E, log_totals)
     p = E.shape[2]
     if E.size:
         executor.launch(
@@ -103,7 +115,8 @@ def fusedmm(
             executor.row_grid(m * batch, int(A.indices.size) * batch * (k + p)),
             (
                 m, k, p, batch, A.indptr, A.indices, *_values(values), C, *_steps(C),
-                B, *_steps(B), D, *_steps(D), E, *_steps(E), alpha, EDGES[edge],
+                B, *_steps(B), D, *_steps(D), E, *_steps(E), *_values(log_totals), alpha,
+                EDGES[edge],
             ),
             E.dtype,
             A.indices.dtype,
@@ -111,23 +124,37 @@ def fusedmm(
 
 
 @kernel(masks.fusedmm)
-def mask_fusedmm(
+def mask_fusedmm(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
+    """Let f of the products of each row's columns weigh the rows of D."""
+    C, B, D, E, *scalars = arguments
+    _mask_fusedmm(executor, A, C, B, D, E, None, *scalars)
+
+
+@kernel(masks.fusedmm_softmax)
+def mask_fusedmm_softmax(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
+    """Let the softmax of the products of each row's columns weigh the rows of D."""
+    C, B, D, E, log_totals, alpha, name = arguments
+    _mask_fusedmm(executor, A, C, B, D, E, log_totals, alpha, "softmax", name)
+
+
+def _mask_fusedmm(
     executor: DpcppExecutor,
     A: Any,
     C: UsmArray,
     B: UsmArray,
     D: UsmArray,
     E: UsmArray,
+    log_totals: UsmArray | None,
     alpha: float,
     edge: str,
     kernel: str,
 ) -> None:
-    """Let f of the products of each row's columns weigh the rows of D."""
     if kernel not in ("auto", "row-split"):
         raise InvalidArgument(
             f"kernel: there is no {kernel!r} for masks on dpcpp; there are auto, row-split"
         )
     batch, m, k = C.shape
+    D, E = _with_columns(executor, D, E, log_totals)
     p = E.shape[2]
     if E.size:
         executor.launch(
@@ -136,7 +163,7 @@ def mask_fusedmm(
             executor.row_grid(m * batch, A.nnz * batch * (k + p)),
             (
                 m, k, p, batch, A.first, A.last, C, *_steps(C), B, *_steps(B), D, *_steps(D),
-                E, *_steps(E), alpha, EDGES[edge],
+                E, *_steps(E), *_values(log_totals), alpha, EDGES[edge],
             ),
             E.dtype,
             A.index_dtype,
@@ -184,4 +211,12 @@ def csr_sddmm(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
 @kernel(operations.csr_fusedmm)
 def csr_fusedmm(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
     """Let f of the sampled products weigh the rows of D."""
-    multiply(executor, "fusedmm", A, *arguments)
+    *arrays, alpha, edge, name = arguments
+    multiply(executor, "fusedmm", A, *arrays, None, alpha, edge, name)
+
+
+@kernel(operations.csr_fusedmm_softmax)
+def csr_fusedmm_softmax(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
+    """Let the softmax of the sampled products weigh the rows of D."""
+    *arrays, alpha, name = arguments
+    multiply(executor, "fusedmm", A, *arrays, alpha, "softmax", name)

@@ -142,17 +142,20 @@ sddmm_rows = SimtKernel(
     f"m: i64, k: i64, {_PATTERN}, {_operands('C', 'B')}, S: inout T[l], S_step: i64, "
     "alpha: T, beta: T",
 )
+_FUSED = (
+    "E: out T[l], E_ld: i64, E_step: i64, log_totals: out R[l], log_totals_step: i64, alpha: T, "
+    "edge: i64"
+)
 fusedmm_rows = SimtKernel(
     "fusedmm_rows",
     "ml.hpp",
-    f"m: i64, k: i64, p: i64, {_PATTERN}, {_operands('C', 'B', 'D')}, "
-    "E: out T[l], E_ld: i64, E_step: i64, alpha: T, edge: i64",
+    f"m: i64, k: i64, p: i64, {_PATTERN}, {_operands('C', 'B', 'D')}, {_FUSED}",
 )
 mask_fusedmm_rows = SimtKernel(
     "mask_fusedmm_rows",
     "ml.hpp",
     "m: i64, k: i64, p: i64, batch: i64, first: in I[l], last: in I[l], "
-    f"{_operands('C', 'B', 'D')}, E: out T[l], E_ld: i64, E_step: i64, alpha: T, edge: i64",
+    f"{_operands('C', 'B', 'D')}, {_FUSED}",
 )
 SPMM = _family(spmm_rows)
 SAMPLED = _family(sddmm_rows, fusedmm_rows)

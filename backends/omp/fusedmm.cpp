@@ -10,17 +10,18 @@ namespace {
 struct fusedmm_entry {
   static constexpr const char* operation = "csr.fusedmm";
   static constexpr const char* symbol = "fusedmm";
-  static constexpr const char* names[] = {"A", "values", "C",    "B",   "D",
-                                          "E", "alpha",  "edge", "plan"};
+  static constexpr const char* names[] = {"A", "values",     "C",     "B",    "D",
+                                          "E", "log_totals", "alpha", "edge", "plan"};
   static Object run(const Call& call) {
     const BatchReader read(call);
-    const Edge edge = edge_called("csr.fusedmm", call.text(7));
+    const Edge edge = edge_called("csr.fusedmm", call.text(8));
     with_real_type(call, "C", call.array(2), [&](auto value) {
       with_pattern_type(call, 0, [&](auto index) {
         using S = decltype(value);
         using I = decltype(index);
+        using T = computed_t<S>;
         const PatternArgument<I> A(call, 0);
-        const auto plan = A.plan(call, 8);
+        const auto plan = A.plan(call, 9);
         const i64 nnz = A.nnz;
         Extent count, m{A.m}, n{A.n}, k, p;
         const Batch<const S> C = read.blocks<const S>(2, count, m, k);
@@ -28,15 +29,17 @@ struct fusedmm_entry {
         const Batch<const S> D = read.blocks<const S>(4, count, n, p);
         const Batch<S> E = read.blocks<S>(5, count, m, p);
         const Batch<const S> values = read.optional_values<const S>(1, count, nnz);
-        const auto alpha = call.scalar<computed_t<S>>(6);
+        const Batch<T> log_totals = read.optional_values<T>(6, count, A.m);
+        const T alpha = call.scalar<T>(7);
         const bool same_operand = B.data == D.data && B.step == D.step && B.ld == D.ld && k == p;
         const i64 blocks = count, inner = k, columns = p;
         call.submit(nnz * (inner + columns) * blocks, [=](int threads) {
           for (i64 i = 0; i < blocks; ++i) {
             const S* const given = values.data ? values[i].data : nullptr;
-            const Fusedmm<S, Listed<I>> o{
-                A.m,  A.n,  inner, columns, {A.indptr, A.indices}, given,     C[i], B[i],
-                D[i], E[i], alpha, edge,    same_operand,          plan.get()};
+            T* const totals = log_totals.data ? log_totals[i].data : nullptr;
+            const Fusedmm<S, Listed<I>> o{A.m,    A.n,   inner, columns,      {A.indptr, A.indices},
+                                          given,  C[i],  B[i],  D[i],         E[i],
+                                          totals, alpha, edge,  same_operand, plan.get()};
             fusedmm(o, threads_for(nnz, inner + columns, threads));
           }
         });

@@ -7,6 +7,7 @@
 // one with NaN or plus infinity.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -40,6 +41,7 @@ struct Fusedmm {
   const S* values; // nullptr where only the pattern counts
   mat<const S> C, B, D;
   mat<S> E;
+  T* log_totals; // of the rows of a softmax; nullptr where nobody asks
   T alpha;
   Edge edge;
   bool same_operand; // D is B
@@ -183,6 +185,8 @@ void fusedmm(const Fusedmm<S, Pattern>& o, int threads) {
     const T factor = divides ? T(1) / *row.total : T(1);
     for (i64 j = 0; j < o.p; ++j)
       narrow(factor * row.sum[j], o.E(i, j));
+    if (o.log_totals) // minus infinity where there is nothing else
+      o.log_totals[i] = *row.largest + std::log(*row.total);
   };
   T* const slots = workspace<T>(4, plan.slots * pitch);
 

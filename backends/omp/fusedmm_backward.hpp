@@ -6,6 +6,10 @@
 // the second pass, which goes by columns and adds up the gradients of B and D. So no thread writes
 // where another one does, and sums have one order.
 //
+// Where the forward product left the logarithms of the totals of a softmax, weights need no sum
+// over the row, and the mean of their gradients is <G_i, E_i> (Dao 2023, FlashAttention-2): a row
+// that is cut is sampled once, not twice.
+//
 // Sampling again in the second pass, as GPUs do (Dao 2023, FlashAttention-2), would cost two more
 // products of an entry; here two numbers are cheap, since blocks come one after the other and use
 // the same memory.
@@ -20,13 +24,18 @@ struct FusedmmBackward {
   using T = computed_t<S>;
   i64 m, n, k, p;
   Pattern pattern;
-  const S* values; // nullptr where only the pattern counts
-  mat<const S> C, B, D, G;
-  S* of_values; // gradients: nullptr where nobody asks
+  const S* values;            // nullptr where only the pattern counts
+  mat<const S> C, B, D, G, E; // E where log_totals are known
+  const T* log_totals;        // or nullptr
+  S* of_values;               // gradients: nullptr where nobody asks
   mat<S> of_C, of_B, of_D;
   T alpha;
   Edge edge;
 
+  // Whether what the forward product left takes the place of sums over rows. An E of 16 bits is
+  // rounded, and so would be the means of gradients: of rows of a few entries five times as far
+  // off.
+  bool knows_rows() const { return log_totals && sizeof(S) == sizeof(T); }
   bool derives_scores() const { return of_values || of_C.data || of_B.data; }
 };
 
@@ -94,6 +103,16 @@ struct RowEntries {
     }
   }
 
+  // The same where the logarithm of the row's total is known, and the mean.
+  void softmax_gradient(T log_total, T mean) const {
+    constexpr int L = kLanesOf<T>;
+    for (i64 e = 0; e < count; e += L) {
+      const wide<T> weight = exp_of<T, L>(load<T>(s + e) - log_total);
+      save<T>(s + e, weight);
+      save<T>(d + e, weight * (load<T>(d + e) - mean));
+    }
+  }
+
   void sigmoid_gradient() const {
     constexpr int L = kLanesOf<T>;
     for (i64 e = 0; e < count; e += L) {
@@ -142,15 +161,17 @@ protected:
 
   const FusedmmBackward<S, Pattern>& o_;
   const int threads_;
-  const Operand<T> C_, B_, D_, G_;
+  const Operand<T> C_, B_, D_, G_, E_;
   const i64 inner_, outer_; // registers of a row of C and B, of D and G
   const AllDots<T, Columns> inner_dots_, outer_dots_;
 
   RowGradients(const FusedmmBackward<S, Pattern>& o, int threads)
       : o_(o), threads_(threads), C_(operand(o.C, o.m, o.k, 0)), B_(operand(o.B, o.n, o.k, 1)),
-        D_(operand(o.D, o.n, o.p, 3)), G_(operand(o.G, o.m, o.p, 6)), inner_((o.k + L - 1) / L),
-        outer_((o.p + L - 1) / L), inner_dots_(all_dots_of<T, Columns>(inner_)),
-        outer_dots_(all_dots_of<T, Columns>(outer_)) {}
+        D_(operand(o.D, o.n, o.p, 3)), G_(operand(o.G, o.m, o.p, 6)),
+        E_(o.knows_rows() ? operand(o.E, o.m, o.p, 8) : Operand<T>{nullptr, 0}),
+        inner_((o.k + L - 1) / L), outer_((o.p + L - 1) / L),
+        inner_dots_(all_dots_of<T, Columns>(inner_)), outer_dots_(all_dots_of<T, Columns>(outer_)) {
+  }
 
   Operand<T> operand(const mat<const S>& from, i64 rows, i64 columns, int buffer) const {
     return whole_registers<T>(from, rows, columns, o_.pattern.ptr[o_.m], buffer, threads_);
@@ -179,10 +200,21 @@ protected:
     return entries;
   }
 
-  // Turns scores into weights and the gradients of the weights into those of the scores.
-  void derive(const RowEntries<T>& entries, const SoftmaxRow<T>* known) const {
+  // The mean of the gradients of a row's weights.
+  T mean_of(i64 row) const {
+    wide<T> sum{};
+    for (i64 r = 0; r < outer_ * L; r += L)
+      sum += load<T>(G_.row(row) + r) * load<T>(E_.row(row) + r);
+    return sum_of<T, L>(sum);
+  }
+
+  // Turns scores into weights and the gradients of the weights into those of the scores. Of a part
+  // of a row, `known` is what the whole row came to.
+  void derive(i64 row, const RowEntries<T>& entries, const SoftmaxRow<T>* known) const {
     if (o_.edge == Edge::sigmoid) {
       entries.sigmoid_gradient();
+    } else if (o_.edge == Edge::softmax && o_.knows_rows()) {
+      entries.softmax_gradient(o_.log_totals[row], mean_of(row));
     } else if (o_.edge == Edge::softmax) {
       if (known)
         entries.powers(known->base());
@@ -259,7 +291,7 @@ private:
     const auto known = [=](i64 slot) {
       return reinterpret_cast<SoftmaxRow<T>*>(slots + slot * pitch + width);
     };
-    const bool cut = plan.slots > 0 && o_.edge == Edge::softmax;
+    const bool cut = plan.slots > 0 && o_.edge == Edge::softmax && !o_.knows_rows();
     if (cut) {
       plan.for_parts(threads_, [&](const Part& part) {
         if (part.slot >= 0)
@@ -285,7 +317,7 @@ private:
               return;
             }
             const RowEntries<T> entries = this->sample(row, begin, end);
-            this->derive(entries, part.slot >= 0 ? known(part.slot) : nullptr);
+            this->derive(row, entries, part.slot >= 0 ? known(part.slot) : nullptr);
             this->store(entries, begin, kept_ + begin);
             if (!o_.of_C.data)
               return;

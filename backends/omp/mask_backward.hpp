@@ -80,7 +80,7 @@ private:
       T* const sum = workspace<T>(5, inner_ * L);
       if (begin < end) {
         const RowEntries<T> entries = this->sample(row, begin, end);
-        this->derive(entries, nullptr);
+        this->derive(row, entries, nullptr);
         Base::store(entries, begin, kept_ + (begin - ptr[top]));
         if (o_.of_C.data)
           this->add_of_row(row, begin, entries, sum);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.errors import InvalidArgument
-from ...core.executor import Array, Executor
+from ...core.executor import Executor
 from ...core.operation import KernelTable
 from ...core.operations import masks as operations
 from ...core.store import Key
@@ -28,28 +28,36 @@ def _check(name: str) -> None:
 def register(kernel: KernelTable) -> None:
     """Add the kernels of this module to the backend's table."""
 
-    @kernel(operations.fusedmm)
-    def mask_fusedmm(
-        executor: Executor,
-        A: Any,
-        C: Array,
-        B: Array,
-        D: Array,
-        E: Array,
-        alpha: float,
-        edge: str,
-        kernel: str,
-    ) -> None:
-        _check(kernel)
+    def forward(executor: Executor, A: Any, *arguments: Any) -> None:
+        *arrays, alpha, edge, name = arguments
+        _check(name)
         plan = A._pattern.get(_PARTITION, lambda: native().mask_plan(executor, A.indptr))
-        operands = map(numbers, (C, B, D, E))
+        operands = map(numbers, arrays)
         native().mask_products(executor, A.indptr, A.first, *operands, alpha, edge, plan)
 
-    @kernel(operations.fusedmm_backward)
-    def mask_fusedmm_backward(executor: Executor, A: Any, *arguments: Any) -> None:
+    def backward(executor: Executor, A: Any, *arguments: Any) -> None:
         *arrays, alpha, edge, name = arguments
         _check(name)
         turned = A.T
         ends = turned.first, turned.last
         operands = map(numbers, arrays)
         native().mask_gradients(executor, A.indptr, A.first, *ends, *operands, alpha, edge)
+
+    @kernel(operations.fusedmm)
+    def mask_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:
+        *arrays, alpha, edge, name = arguments
+        forward(executor, A, *arrays, None, alpha, edge, name)
+
+    @kernel(operations.fusedmm_softmax)
+    def mask_fusedmm_softmax(executor: Executor, A: Any, *arguments: Any) -> None:
+        *arrays, alpha, name = arguments
+        forward(executor, A, *arrays, alpha, "softmax", name)
+
+    @kernel(operations.fusedmm_backward)
+    def mask_fusedmm_backward(executor: Executor, A: Any, *arguments: Any) -> None:
+        backward(executor, A, *arguments[:4], None, None, *arguments[4:])
+
+    @kernel(operations.fusedmm_softmax_backward)
+    def mask_fusedmm_softmax_backward(executor: Executor, A: Any, *arguments: Any) -> None:
+        *arrays, alpha, name = arguments
+        backward(executor, A, *arrays, alpha, "softmax", name)

@@ -31,7 +31,7 @@ using computed_t = typename computed_in<S>::type;
 // them on. A product of a signal's handler, which is called in the middle of another, has its own.
 template <class T>
 T* workspace(int which, i64 count) {
-  constexpr int kBuffers = 8;
+  constexpr int kBuffers = 9;
   constexpr i64 kHugeFrom = i64(1) << 18;
   thread_local Huge<T> buffers[2][kBuffers];
   Huge<T>& buffer = buffers[belonging().handlers > 0 ? 1 : 0][which];

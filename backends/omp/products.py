@@ -237,6 +237,13 @@ def register(kernel: KernelTable) -> None:
 
     @kernel(operations.csr_fusedmm_backward)
     def csr_fusedmm_backward(executor: Executor, A: Any, *arguments: Any) -> None:
+        gradients(executor, A, *arguments[:5], None, None, *arguments[5:])
+
+    @kernel(operations.csr_fusedmm_softmax_backward)
+    def csr_fusedmm_softmax_backward(executor: Executor, A: Any, *arguments: Any) -> None:
+        gradients(executor, A, *arguments, "softmax")
+
+    def gradients(executor: Executor, A: Any, *arguments: Any) -> None:
         *arrays, alpha, edge = arguments
         transposed, order = A.transposed_pattern()
         partitions = (_partition_of(executor, pattern, "balanced") for pattern in (A, transposed))
@@ -245,7 +252,13 @@ def register(kernel: KernelTable) -> None:
 
     @kernel(operations.csr_fusedmm)
     def csr_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:
-        multiply(executor, "fusedmm", A, *arguments)
+        *arrays, alpha, edge, name = arguments
+        multiply(executor, "fusedmm", A, *arrays, None, alpha, edge, name)
+
+    @kernel(operations.csr_fusedmm_softmax)
+    def csr_fusedmm_softmax(executor: Executor, A: Any, *arguments: Any) -> None:
+        *arrays, alpha, name = arguments
+        multiply(executor, "fusedmm", A, *arrays, alpha, "softmax", name)
 
     def rowwise(operation: Operation) -> None:
         entry = operation.name.removeprefix("csr.")

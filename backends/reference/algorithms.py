@@ -74,10 +74,31 @@ def csr_sddmm(executor: Executor, A: Any, *arguments: Any) -> None:
 @kernel(products.csr_fusedmm)
 def csr_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:
     """Let f of the sampled products weigh the rows of D."""
-    multiply(executor, "fusedmm", A, *arguments)
+    *arrays, alpha, edge, name = arguments
+    multiply(executor, "fusedmm", A, *arrays, None, alpha, edge, name)
 
 
-kernel(products.csr_fusedmm_backward)(fusedmm_backward)
+@kernel(products.csr_fusedmm_softmax)
+def csr_fusedmm_softmax(executor: Executor, A: Any, *arguments: Any) -> None:
+    """Let the softmax of the sampled products weigh the rows of D."""
+    *arrays, alpha, name = arguments
+    multiply(executor, "fusedmm", A, *arrays, alpha, "softmax", name)
+
+
+@kernel(products.csr_fusedmm_backward)
+def csr_fusedmm_backward(executor: Executor, A: Any, *arguments: Any) -> None:
+    """Follow the chain rule back."""
+    values, C, B, D, G, *rest = arguments
+    fusedmm_backward(executor, A, values, C, B, D, G, None, None, *rest)
+
+
+@kernel(products.csr_fusedmm_softmax_backward)
+def csr_fusedmm_softmax_backward(executor: Executor, A: Any, *arguments: Any) -> None:
+    """Do the same with what the forward direction left."""
+    given = (*arguments, "softmax")
+    fusedmm_backward(executor, A, *given)
+
+
 kernel(products.csr_softmax)(softmax)
 kernel(products.csr_softmax_backward)(softmax_backward)
 kernel(products.csr_spmm_max)(spmm_max)

@@ -50,7 +50,24 @@ def mask_fusedmm(
 ) -> None:
     """Let f of the sampled products weigh the rows of D."""
     _check(kernel)
-    fusedmm(executor, A.tocsr(), None, C, B, D, E, alpha, edge)
+    fusedmm(executor, A.tocsr(), None, C, B, D, E, None, alpha, edge)
+
+
+@kernel(operations.fusedmm_softmax)
+def mask_fusedmm_softmax(
+    executor: Executor,
+    A: Any,
+    C: Array,
+    B: Array,
+    D: Array,
+    E: Array,
+    log_totals: Array,
+    alpha: float,
+    kernel: str,
+) -> None:
+    """Let the softmax of the sampled products weigh the rows of D."""
+    _check(kernel)
+    fusedmm(executor, A.tocsr(), None, C, B, D, E, log_totals, alpha, "softmax")
 
 
 @kernel(operations.fusedmm_backward)
@@ -70,4 +87,28 @@ def mask_fusedmm_backward(
 ) -> None:
     """Follow the chain rule back, as for other patterns."""
     _check(kernel)
-    fusedmm_backward(executor, A.tocsr(), None, C, B, D, G, None, of_C, of_B, of_D, alpha, edge)
+    asked = (None, of_C, of_B, of_D)
+    fusedmm_backward(executor, A.tocsr(), None, C, B, D, G, None, None, *asked, alpha, edge)
+
+
+@kernel(operations.fusedmm_softmax_backward)
+def mask_fusedmm_softmax_backward(
+    executor: Executor,
+    A: Any,
+    C: Array,
+    B: Array,
+    D: Array,
+    G: Array,
+    E: Array,
+    log_totals: Array,
+    of_C: Array | None,
+    of_B: Array | None,
+    of_D: Array | None,
+    alpha: float,
+    kernel: str,
+) -> None:
+    """Do the same with what the forward direction left."""
+    _check(kernel)
+    asked = (None, of_C, of_B, of_D)
+    given = (C, B, D, G, E, log_totals)
+    fusedmm_backward(executor, A.tocsr(), None, *given, *asked, alpha, "softmax")

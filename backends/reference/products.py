@@ -90,6 +90,16 @@ def weights(edge: str, rows: int, row: Array, s: Array) -> Array:
     raise InvalidArgument(f"no edge function is called {edge!r}")
 
 
+def logs_of_totals(rows: int, row: Array, s: Array) -> Array:
+    """Return log sum exp(s) over the entries of each row."""
+    largest = np.full(rows, -np.inf, s.dtype)
+    np.maximum.at(largest, row, s)
+    # relative to minus infinity, others of it would be NaN
+    base = np.where(np.isneginf(largest), s.dtype.type(0), largest)
+    with np.errstate(divide="ignore"):
+        return base + np.log(row_sums(rows, row, np.exp(s - base[row])))
+
+
 def fusedmm(
     executor: Executor,
     A: Any,
@@ -98,6 +108,7 @@ def fusedmm(
     B: Array,
     D: Array,
     E: Array,
+    log_totals: Array | None,
     alpha: float,
     edge: str,
 ) -> None:
@@ -107,6 +118,8 @@ def fusedmm(
         s = dots(A, row, C[b], B[b])
         s = s * s.dtype.type(alpha) * (1 if values is None else wide(values[b]))
         f = weights(edge, A.shape[0], row, s)
+        if log_totals is not None:
+            log_totals[b] = logs_of_totals(A.shape[0], row, s)
         E[b] = row_sums(A.shape[0], row, f[:, None] * wide(D[b])[A.indices])
 
 
@@ -125,6 +138,8 @@ def fusedmm_backward(
     B: Array,
     D: Array,
     G: Array,
+    E: Array | None,
+    log_totals: Array | None,
     of_values: Array | None,
     of_C: Array | None,
     of_B: Array | None,
@@ -132,7 +147,10 @@ def fusedmm_backward(
     alpha: float,
     edge: str,
 ) -> None:
-    """Follow the chain rule from the last product back to the first one."""
+    """Follow the chain rule from the last product back to the first one.
+
+    ``E`` and ``log_totals`` are those of the softmax, or None.
+    """
     (m, n), row, column = A.shape, majors(A.indptr), A.indices
     by_column = np.argsort(column, kind="stable")
 
@@ -143,8 +161,13 @@ def fusedmm_backward(
         q = dots(A, row, C[b], B[b])
         q = q * q.dtype.type(alpha)
         factor = q.dtype.type(1) if values is None else wide(values[b])
-        f = weights(edge, m, row, q * factor)
-        of_s = derivative(edge, m, row, f, dots(A, row, G[b], D[b]))
+        d = dots(A, row, G[b], D[b])
+        if E is None or log_totals is None:
+            f = weights(edge, m, row, q * factor)
+            of_s = derivative(edge, m, row, f, d)
+        else:
+            f = np.exp(q * factor - log_totals[b][row])
+            of_s = f * (d - np.einsum("ip,ip->i", wide(G[b]), wide(E[b]))[row])
         of_dots = of_s * factor * q.dtype.type(alpha)
         if of_values is not None:
             of_values[b] = of_s * q

@@ -26,10 +26,18 @@ struct samples_of_row {
   }
 };
 
+// Where logarithms of totals of a row go, in blocks that are `apart` elements apart; or nowhere.
+template <class S>
+struct log_totals_of_row {
+  S* at;
+  i64 apart;
+};
+
 // Softmax. Samples of a row that is not longer than the group stay in registers; of a longer one
 // they are read for the largest, for the sum of powers, and to divide by that.
 template <class Group, class T>
-WL_DEVICE void softmax_of_row(const Group& group, const samples_of_row<T>& row) {
+WL_DEVICE void softmax_of_row(const Group& group, const samples_of_row<T>& row,
+                              const log_totals_of_row<held_t<T>>& log_totals) {
   using S = held_t<T>;
   constexpr int N = SIDE_BY_SIDE;
   S largest[N], powers[N] = {}, mine[N];
@@ -53,6 +61,11 @@ WL_DEVICE void softmax_of_row(const Group& group, const samples_of_row<T>& row) 
     for (int n = 0; n < N; ++n)
       powers[n] += power_from(row.read(n, e, lowest<S>()), largest[n]);
   group.reduce(powers, adding<S>());
+  if (log_totals.at && group.rank() == 0)
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+      if (n < row.count)
+        log_totals.at[n * log_totals.apart] = largest[n] + logarithm(powers[n]);
 #pragma unroll
   for (int n = 0; n < N; ++n)
     row.write(n, row.begin + group.rank(), mine[n] / powers[n]);
@@ -68,16 +81,19 @@ struct edge_of_rows {
   i64 batch;
   T* samples;
   i64 apart;
+  held_t<T>* log_totals;
+  i64 log_totals_apart;
 
   template <class Group>
-  WL_DEVICE void operator()(const Group& group, i64, i64 part, i64 begin, i64 end) const {
+  WL_DEVICE void operator()(const Group& group, i64 i, i64 part, i64 begin, i64 end) const {
     using S = held_t<T>;
     constexpr int N = SIDE_BY_SIDE;
     const i64 left = batch - part * N;
     const samples_of_row<T> row{samples + part * N * apart, apart, begin, end,
                                 left < N ? int(left) : N};
     if constexpr (EDGE == SOFTMAX) {
-      softmax_of_row(group, row);
+      S* const its_logs = log_totals ? log_totals + part * N * log_totals_apart + i : nullptr;
+      softmax_of_row(group, row, log_totals_of_row<S>{its_logs, log_totals_apart});
     } else if constexpr (EDGE == SIGMOID) {
       for (i64 e = begin + group.rank(); e < end; e += group.size)
 #pragma unroll
@@ -87,9 +103,11 @@ struct edge_of_rows {
   }
 };
 template <int EDGE, class T, class I>
-WL_DEVICE void edge_rows(const item& it, i64 m, i64 batch, const I* indptr, T* samples, i64 apart) {
-  for_each_row<8 * WL_WARP>(it, m, (batch + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, indptr,
-                            edge_of_rows<EDGE, T>{batch, samples, apart});
+WL_DEVICE void edge_rows(const item& it, i64 m, i64 batch, const I* indptr, T* samples, i64 apart,
+                         held_t<T>* log_totals, i64 log_totals_apart) {
+  for_each_row<8 * WL_WARP>(
+      it, m, (batch + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, indptr,
+      edge_of_rows<EDGE, T>{batch, samples, apart, log_totals, log_totals_apart});
 }
 
 // Gradients of weights to those of scores, where they are stored.

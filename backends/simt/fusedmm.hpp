@@ -42,6 +42,9 @@ struct weighted {
     }
   }
 
+  // Minus infinity of no entries, and of minus infinities alone.
+  WL_DEVICE S log_total() const { return largest + logarithm(powers); }
+
   // Takes the score of an entry of this lane and returns its weight: 0 where it is not `there`.
   // Lanes that differ in a bit of A - 1 share the sums.
   template <int A>
@@ -95,18 +98,20 @@ struct interval_rows {
 // L lanes have VK vectors of rows of C and B and VP of rows of D; A entries of each group are asked
 // for at once. Entries of a list are as in csr_spmm. D_IS_B says that D is B and one tile: then its
 // rows are loaded once. WHOLE says that k is just as long as the lanes hold, and p a multiple of
-// that. A line of `partial` is the largest score, the sum of powers, and p sums.
+// that. A line of `partial` is the largest score, the sum of powers, and p sums. The logarithms of
+// totals of a softmax are left where `log_totals` is not null.
 template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class T, class I,
           class Rows>
 WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64 p, i64 batch,
                          const T* values, i64 values_step, const T* C, i64 C_ld, i64 C_step,
                          const T* B, i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step, T* out,
-                         i64 out_ld, i64 out_step, held_t<T> alpha, i64 lines, u8* partial) {
+                         i64 out_ld, i64 out_step, held_t<T>* log_totals, i64 log_totals_step,
+                         held_t<T> alpha, i64 lines, u8* partial) {
   using S = held_t<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, ahead = L < A ? L : A;
   constexpr int width = L * VK * E, tile_width = L * VP * E;
   const i64 strips = WHOLE ? 1 : (k + width - 1) / width;
-  const i64 tiles = WHOLE == ALONE ? 1 : (p + tile_width - 1) / tile_width;
+  const i64 tiles = WHOLE == ALONE || p == 0 ? 1 : (p + tile_width - 1) / tile_width;
   const i64 units = WHOLE == ALONE ? items : items * tiles * batch;
   const I C_row = WHOLE == ALONE ? I(width) : I(C_ld), B_row = WHOLE == ALONE ? I(width) : I(B_ld);
   const I D_row = WHOLE == ALONE ? I(tile_width) : I(D_ld);
@@ -229,9 +234,13 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
     const S share = EDGE == SOFTMAX && begin < end && !cut ? S(1) / total.powers : S(1);
     S* const line =
         reinterpret_cast<S*>(partial) + (unit.b * lines - 1 - goes_to) * (p + 2); // if negative
-    if (cut && unit.tile == 0 && lane_of(it) == 0) {
-      line[0] = total.largest;
-      line[1] = total.powers;
+    if (unit.tile == 0 && lane_of(it) == 0) {
+      if (cut) {
+        line[0] = total.largest;
+        line[1] = total.powers;
+      } else if (EDGE == SOFTMAX && log_totals) {
+        log_totals[unit.b * log_totals_step + of_row] = total.log_total();
+      }
     }
 #pragma unroll
     for (int v = 0; v < VP; ++v) {
@@ -253,32 +262,36 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
                            const I* target, const I* indices, const T* values, i64 values_step,
                            const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
                            const T* D, i64 D_ld, i64 D_step, T* out, i64 out_ld, i64 out_step,
-                           held_t<T> alpha, i64 lines, u8* partial) {
+                           held_t<T>* log_totals, i64 log_totals_step, held_t<T> alpha, i64 lines,
+                           u8* partial) {
   fuse_rows<L, VK, VP, E, A, EDGE, D_IS_B, WHOLE, T, I>(
       it, listed_rows<I>{bounds, target, indices}, items, k, p, batch, values, values_step, C, C_ld,
-      C_step, B, B_ld, B_step, D, D_ld, D_step, out, out_ld, out_step, alpha, lines, partial);
+      C_step, B, B_ld, B_step, D, D_ld, D_step, out, out_ld, out_step, log_totals, log_totals_step,
+      alpha, lines, partial);
 }
 
 template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class T, class I>
 WL_DEVICE void mask_fusedmm(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* first,
                             const I* last, const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld,
                             i64 B_step, const T* D, i64 D_ld, i64 D_step, T* out, i64 out_ld,
-                            i64 out_step, held_t<T> alpha) {
+                            i64 out_step, held_t<T>* log_totals, i64 log_totals_step,
+                            held_t<T> alpha) {
   fuse_rows<L, VK, VP, E, A, EDGE, D_IS_B, WHOLE, T, I>(
       it, interval_rows<I>{first, last}, m, k, p, batch, static_cast<const T*>(nullptr), 0, C, C_ld,
-      C_step, B, B_ld, B_step, D, D_ld, D_step, out, out_ld, out_step, alpha, 0,
-      static_cast<u8*>(nullptr));
+      C_step, B, B_ld, B_step, D, D_ld, D_step, out, out_ld, out_step, log_totals, log_totals_step,
+      alpha, 0, static_cast<u8*>(nullptr));
 }
 
 // Adds up the pieces of cut rows in their order, as spmm_join.
 template <int EDGE, class T, class I>
 WL_DEVICE void fusedmm_join(const item& it, i64 cuts, i64 p, i64 batch, const I* rows,
                             const I* first, i64 lines, const u8* partial, T* out, i64 out_ld,
-                            i64 out_step) {
+                            i64 out_step, held_t<T>* log_totals, i64 log_totals_step) {
   using S = held_t<T>;
-  const i64 step = it.blocks() * WL_BLOCK, work = cuts * p * batch;
+  const i64 columns = p > 0 ? p : 1; // without any there is a logarithm still
+  const i64 step = it.blocks() * WL_BLOCK, work = cuts * columns * batch;
   for (i64 w = it.block() * WL_BLOCK + it.thread(); w < work; w += step) {
-    const i64 c = w % p, i = w / p % cuts, b = w / p / cuts;
+    const i64 c = w % columns, i = w / columns % cuts, b = w / columns / cuts;
     const S* const of_block = reinterpret_cast<const S*>(partial) + b * lines * (p + 2);
     weighted<EDGE, 1, S> total;
     for (I at = first[i]; at < first[i + 1]; ++at) {
@@ -289,11 +302,14 @@ WL_DEVICE void fusedmm_join(const item& it, i64 cuts, i64 p, i64 batch, const I*
           total.rescale(line[0]);
         factor = power_from(line[0], total.largest);
       }
-      total.sums[0] += factor * line[2 + c];
+      total.sums[0] += c < p ? factor * line[2 + c] : S(0);
       total.powers += factor * line[1];
     }
     const S share = EDGE == SOFTMAX ? S(1) / total.powers : S(1);
-    store_narrowed(out[b * out_step + rows[i] * out_ld + c], total.sums[0], share, S(0));
+    if (EDGE == SOFTMAX && log_totals && c == 0)
+      log_totals[b * log_totals_step + rows[i]] = total.log_total();
+    if (c < p)
+      store_narrowed(out[b * out_step + rows[i] * out_ld + c], total.sums[0], share, S(0));
   }
 }
 

@@ -15,7 +15,8 @@ struct rows_of_batch {
 };
 
 // What by columns is needed of each row of the softmax: the score that powers are relative to, one
-// over their sum, and the mean of the weights' gradients.
+// over their sum, and the mean of the weights' gradients. Relative to the logarithm of their total,
+// powers are weights.
 template <class S>
 struct row_facts {
   S from, share, mean;
@@ -152,13 +153,15 @@ WL_DEVICE row_facts<held_t<T>> facts_of_row(const item& it, i64 begin, i64 end,
 }
 
 // Leaves the facts of rows, and the gradient of C if it is asked for. A wave has a row, or a tile
-// of the columns of it.
+// of the columns of it. Where `log_totals` is not null, `out` is the softmax's, and what is needed
+// of a row takes no pass over its entries: the mean is <G_i, out_i> (Dao, 2023, algorithm 2).
 template <int L, int VK, int VP, int E, int EDGE, class T, class I>
 WL_DEVICE void mask_row_gradients(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* first,
                                   const I* last, const T* C, i64 C_ld, i64 C_step, const T* B,
                                   i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step,
-                                  const T* G, i64 G_ld, i64 G_step, u8* known, T* of_C, i64 of_C_ld,
-                                  i64 of_C_step, held_t<T> alpha) {
+                                  const T* G, i64 G_ld, i64 G_step, const T* out, i64 out_ld,
+                                  i64 out_step, const held_t<T>* log_totals, i64 log_totals_step,
+                                  u8* known, T* of_C, i64 of_C_ld, i64 of_C_step, held_t<T> alpha) {
   using S = held_t<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, width = L * VK * E;
   const rows_of_batch<T> rows_C{C, C_ld, C_step}, rows_B{B, B_ld, B_step}, rows_D{D, D_ld, D_step},
@@ -173,7 +176,10 @@ WL_DEVICE void mask_row_gradients(const item& it, i64 m, i64 k, i64 p, i64 batch
     own_row<L, VP, E, T> own_G(rows_G.row(unit.b, unit.i), p, l);
     row_facts<S> mine{};
     if constexpr (EDGE == SOFTMAX) {
-      if (begin < end)
+      if (begin < end && log_totals)
+        mine = {log_totals[unit.b * log_totals_step + unit.i], S(1),
+                sum_of_lanes<L>(it, own_G.times(out + unit.b * out_step + unit.i * out_ld))};
+      else if (begin < end)
         mine = facts_of_row(it, begin, end, own_C, own_G, rows_B, rows_D, unit.b, alpha);
       if (unit.tile == 0 && lane_of(it) == 0)
         facts[unit.b * m + unit.i] = mine;

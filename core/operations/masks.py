@@ -42,6 +42,31 @@ def _backward_cost(
     return Cost(moved, 2 * A.nnz * C.shape[0] * (3 * C.shape[2] + 2 * D.shape[2]))
 
 
+def _softmax_cost(
+    A: Any, C: Any, B: Any, D: Any, E: Any, log_totals: Any, alpha: float, kernel: str
+) -> Cost:
+    made = _fusedmm_cost(A, C, B, D, E, alpha, "softmax", kernel)
+    return made._replace(bytes=made.bytes + log_totals.nbytes)
+
+
+def _softmax_backward_cost(
+    A: Any,
+    C: Any,
+    B: Any,
+    D: Any,
+    G: Any,
+    E: Any,
+    log_totals: Any,
+    of_C: Any,
+    of_B: Any,
+    of_D: Any,
+    alpha: float,
+    kernel: str,
+) -> Cost:
+    made = _backward_cost(A, C, B, D, G, of_C, of_B, of_D, alpha, "softmax", kernel)
+    return made._replace(bytes=made.bytes + E.nbytes + log_totals.nbytes)
+
+
 fusedmm = declare(
     "mask.fusedmm",
     "A: in Mask[m,n], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], E: out T[b,m,p], alpha: T, "
@@ -59,5 +84,25 @@ fusedmm_backward = declare(
     "of_X is the gradient of <G, E>, E of mask.fusedmm, for X = C, B, D; what is None is not "
     "computed, and nothing of the size of the entries is stored",
     cost=_backward_cost,
+    dtypes=REAL,
+)
+
+fusedmm_softmax = declare(
+    "mask.fusedmm_softmax",
+    "A: in Mask[m,n], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], E: out T[b,m,p], "
+    "log_totals: out R[b,m], alpha: T, kernel: str",
+    "E of mask.fusedmm with softmax, and log_totals_i = log sum_j exp(alpha <C_i, B_j>), minus "
+    "infinity of no columns",
+    cost=_softmax_cost,
+    dtypes=REAL,
+)
+
+fusedmm_softmax_backward = declare(
+    "mask.fusedmm_softmax_backward",
+    "A: in Mask[m,n], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], G: in T[b,m,p], "
+    "E: in T[b,m,p], log_totals: in R[b,m], of_C: out T[b,m,k], of_B: out T[b,n,k], "
+    "of_D: out T[b,n,p], alpha: T, kernel: str",
+    "mask.fusedmm_backward with softmax, given what mask.fusedmm_softmax made",
+    cost=_softmax_backward_cost,
     dtypes=REAL,
 )

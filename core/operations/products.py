@@ -60,6 +60,41 @@ def _backward_cost(
     return Cost(moved, 2 * A.nnz * C.shape[0] * (3 * C.shape[2] + 2 * D.shape[2]))
 
 
+def _fusedmm_softmax_cost(
+    A: Any,
+    values: Any,
+    C: Any,
+    B: Any,
+    D: Any,
+    E: Any,
+    log_totals: Any,
+    alpha: float,
+    kernel: str,
+) -> Cost:
+    made = _fusedmm_cost(A, values, C, B, D, E, alpha, "softmax", kernel)
+    return made._replace(bytes=made.bytes + log_totals.nbytes)
+
+
+def _fusedmm_softmax_backward_cost(
+    A: Any,
+    values: Any,
+    C: Any,
+    B: Any,
+    D: Any,
+    G: Any,
+    E: Any,
+    log_totals: Any,
+    of_values: Any,
+    of_C: Any,
+    of_B: Any,
+    of_D: Any,
+    alpha: float,
+) -> Cost:
+    asked = (of_values, of_C, of_B, of_D)
+    made = _backward_cost(A, values, C, B, D, G, *asked, alpha, "softmax")
+    return made._replace(bytes=made.bytes + E.nbytes + log_totals.nbytes)
+
+
 def _softmax_cost(A: Any, S: Any) -> Cost:
     return Cost(int(A.indptr.nbytes) + 2 * S.nbytes, 4 * S.size)
 
@@ -114,6 +149,27 @@ csr_fusedmm_backward = declare(
     "of_X is the gradient of <G, E>, E of csr.fusedmm, for X = values, C, B, D; what is None is "
     "not computed, and values may be None for 1",
     cost=_backward_cost,
+    dtypes=REAL,
+)
+
+csr_fusedmm_softmax = declare(
+    "csr.fusedmm_softmax",
+    "A: in Csr[m,n], values: in T[b,nnz], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], "
+    "E: out T[b,m,p], log_totals: out R[b,m], alpha: T, kernel: str",
+    "E of csr.fusedmm with softmax, and what its gradients would find again: log_totals_i = "
+    "log sum_j exp(alpha <C_i, B_j> values_ij), minus infinity of no entries",
+    cost=_fusedmm_softmax_cost,
+    dtypes=REAL,
+)
+
+csr_fusedmm_softmax_backward = declare(
+    "csr.fusedmm_softmax_backward",
+    "A: in Csr[m,n], values: in T[b,nnz], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], "
+    "G: in T[b,m,p], E: in T[b,m,p], log_totals: in R[b,m], of_values: out T[b,nnz], "
+    "of_C: out T[b,m,k], of_B: out T[b,n,k], of_D: out T[b,n,p], alpha: T",
+    "csr.fusedmm_backward with softmax, given what csr.fusedmm_softmax made: weights are "
+    "exp(score - log_totals_i), and the mean of their gradients in a row is <G_i, E_i>",
+    cost=_fusedmm_softmax_backward_cost,
     dtypes=REAL,
 )
 

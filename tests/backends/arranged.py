@@ -32,6 +32,15 @@ def _sorted(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["A"] = values["A"].sort()
 
 
+def _the_softmax(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put what the forward product leaves where its gradients read it."""
+    given = (values[name] for name in ("A", "values", "C", "B", "D") if name in values)
+    results = values["E"], values["log_totals"]
+    is_mask = "values" not in values
+    forward = OPERATIONS["mask.fusedmm_softmax" if is_mask else "csr.fusedmm_softmax"]
+    REFERENCE.run(forward, *given, *results, values["alpha"], "auto")
+
+
 def _the_product(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Give C the pattern of the product."""
     values["C"] = values["A"] @ values["B"]
@@ -317,6 +326,8 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "csr.sum_duplicates": _sorted,
     "csr.matmul_values": _the_product,
     "attention.row_gradients": _columns_of_heads,
+    "csr.fusedmm_softmax_backward": _the_softmax,
+    "mask.fusedmm_softmax_backward": _the_softmax,
     "gmres.reproject": _some_lost_digits,
     "gmres.resubtract": _some_lost_digits,
     "gmres.extend": _first_residual,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wollemi.core.dtypes import real_dtype
+from wollemi.core.dtypes import is_narrow, real_dtype
 from wollemi.core.executor import Executor
 from wollemi.core.formats import Bsr, Csr, Matrix
 from wollemi.core.formats.mask import Mask
@@ -157,7 +157,7 @@ class _Maker:
     def __init__(self, operation, block, rows, pattern, dtype, index, rng, variant) -> None:
         self.operation, self.block, self.pattern = operation, block, pattern
         self.dtype, self.index, self.rng, self.variant = dtype, index, rng, variant
-        self.real = real_dtype(dtype)
+        self.real = np.dtype(np.float32) if is_narrow(dtype) else real_dtype(dtype)
         names = {p.name for p in operation.parameters}
         self.has_status = any(p.is_status for p in operation.parameters)
         self.beta_zero = "beta" in names and block.beta == 0

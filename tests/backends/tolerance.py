@@ -23,6 +23,8 @@ UNITS = 10
 # Take a matrix, and put a function between its sums.
 NOT_LINEAR = {
     *("csr.fusedmm", "csr.fusedmm_backward", "mask.fusedmm", "mask.fusedmm_backward"),
+    *("csr.fusedmm_softmax", "csr.fusedmm_softmax_backward"),
+    *("mask.fusedmm_softmax", "mask.fusedmm_softmax_backward"),
     *("csr.softmax", "csr.softmax_backward"),
     *("csr.additive_attention", "csr.additive_attention_backward"),
 }

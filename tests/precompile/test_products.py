@@ -102,9 +102,10 @@ def test_attention_by_tiles_launches_kernels_of_the_wheel(
     tiles = type(made)(*(x.view(NativeArray) if isinstance(x, np.ndarray) else x for x in made))
     arrays = [np.zeros((2, 256, columns), np.float16).view(NativeArray) for _ in range(8)]
     C, B, D, E, G, *gradients = arrays
-    tile_attention.attend(on, tiles, C, B, D, E, 1.0)
+    log_totals = np.zeros((2, 256), np.float32).view(NativeArray)
+    tile_attention.attend(on, tiles, C, B, D, E, log_totals, 1.0)
     tile_attention.gradients_of_attention(
-        on, tiles, lambda: tiles, (C, B, D, G), tuple(gradients), 1.0
+        on, tiles, lambda: tiles, (C, B, D, G), (E, log_totals), tuple(gradients), 1.0
     )
     asked = {symbol: text() for symbol, text in device.noted.items()}
     assert len(asked) == 3

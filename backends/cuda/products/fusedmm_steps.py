@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 from ....core.algorithm import Facts, multiply
 from ....core.executor import Array
 from ...gpu.products import choice as ml_choice
-from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.gradients import FusedAlgorithm
-from ...gpu.products.rowwise import by_edges
+from ...gpu.products.rowwise import weigh
 from .sddmm_tile import Tile, TileMma, sorted_rows
 
 #: Density from which two steps are faster though one pass would load rows once, ``D`` being ``B``,
@@ -59,10 +58,10 @@ class TwoSteps(FusedAlgorithm):
 
     def run(self, on: Adapter, A: Any, state: str, *arguments: Any) -> None:
         """Sample, apply f, multiply."""
-        values, C, B, D, E, alpha, edge = arguments
+        values, C, B, D, E, log_totals, alpha, edge = arguments
         samples: Array = on.executor.allocate((E.shape[0], A.nnz), C.dtype)
         multiply(on, "sddmm", A, values, C, B, samples, alpha, 0.0, "auto")
-        by_edges(on, ml.edge_rows, A, edge, samples)
+        weigh(on, A, edge, samples, log_totals)
         multiply(on, "spmm", A, samples, D, E, 1.0, 0.0, "auto")
 
 

@@ -11,11 +11,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ....core.executor import Array
-from ....core.operations import masks as operations
 from ....core.store import Key
-from ...gpu.base import GpuExecutor
 from ...gpu.products.adapter import Adapter
-from ...gpu.products.masks import MaskAlgorithm, MaskRows, backward, forward
+from ...gpu.products.masks import MaskAlgorithm, MaskRows, register
 from ..table import kernel
 from .tile_attention import WIDTHS, attend, gradients_of_attention, obstacle, pays
 from .tile_pattern import Tiles, make_interval_tiles
@@ -68,19 +66,20 @@ class MaskTiles(MaskAlgorithm):
 
     def run(self, on: Adapter, A: Any, *arguments: Any) -> None:
         """Attend, 128 columns of ``D`` at a time."""
-        C, B, D, E, alpha, _ = arguments
-        attend(on, _tiles_of(on, A).tiles, C, B, D, E, alpha)
+        C, B, D, E, log_totals, alpha, _ = arguments
+        attend(on, _tiles_of(on, A).tiles, C, B, D, E, log_totals, alpha)
 
     def gradients(self, on: Adapter, A: Any, *arguments: Any) -> None:
         """Compute the gradients by rows, then by columns; of more than 128 columns by rows."""
-        C, B, D, G, of_C, of_B, of_D, alpha, _ = arguments
+        C, B, D, G, E, log_totals, of_C, of_B, of_D, alpha, _ = arguments
         if D.shape[2] > WIDTHS[-1] or not all(x.size for x in (C, B, D)):
             MaskRows().gradients(on, A, *arguments)
             return
         tiles = _tiles_of(on, A).tiles
         asked = (of_C, of_B, of_D)
+        given, made = (C, B, D, G), (E, log_totals)
         gradients_of_attention(
-            on, tiles, lambda: _tiles_of(on, A.T).tiles, (C, B, D, G), asked, alpha
+            on, tiles, lambda: _tiles_of(on, A.T).tiles, given, made, asked, alpha
         )
 
 
@@ -88,13 +87,4 @@ class MaskTiles(MaskAlgorithm):
 ALGORITHMS: tuple[MaskAlgorithm, ...] = (MaskTiles(), MaskRows())
 
 
-@kernel(operations.fusedmm)
-def fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
-    """Let f of the products of each row's columns weigh the rows of D."""
-    forward(executor, ALGORITHMS, A, *arguments)
-
-
-@kernel(operations.fusedmm_backward)
-def fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
-    """Compute the gradients that are asked for."""
-    backward(executor, ALGORITHMS, A, *arguments)
+register(ALGORITHMS, kernel)

@@ -128,13 +128,14 @@ WL_DEVICE void attend_by_entries(const item& it, const tile_list& tiles, int row
 }
 
 // A block has a panel of 128 rows; each of its warps 16 M of them. WHOLE says that rows may be
-// copied 16 bytes at a time.
+// copied 16 bytes at a time. The logarithms of totals are left where `log_totals` is not null.
 template <int DIM, int M, int WHOLE, class T>
 WL_DEVICE void tile_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64 panels,
                               const i32* order, const i32* starts, const i32* columns,
                               const i32* masks, const u8* words, const T* C, i64 C_ld, i64 C_step,
                               const T* B, i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step,
-                              T* out, i64 out_ld, i64 out_step, float alpha) {
+                              T* out, i64 out_ld, i64 out_step, float* log_totals,
+                              i64 log_totals_step, float alpha) {
   constexpr int threads = WL_BLOCK, warps = threads / 32, N = TILE_COLUMNS / 8;
   static_assert(warps * 16 * M == TILE_ROWS, "warps share the rows of a tile");
   using rows = tile_rows<DIM, WHOLE, threads>;
@@ -198,8 +199,11 @@ WL_DEVICE void tile_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 ba
   for (int i = 0; i < M; ++i)
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const float share = share_of(sum_of_row(it, softmax.total[i][h]), seen.any(i, h));
-      finite = scale_row(sums[i], h, share) && finite;
+      const float total = sum_of_row(it, softmax.total[i][h]);
+      finite = scale_row(sums[i], h, share_of(total, seen.any(i, h))) && finite;
+      const i64 r = panel * TILE_ROWS + row + 16 * i + 8 * h + lane / 4;
+      if (log_totals && lane % 4 == 0 && r < m)
+        log_totals[block * log_totals_step + r] = (softmax.from[i][h] + log_2(total)) * LN_2;
     }
   T* const of_out = out + block * out_step;
   if (any_of_block(!finite)) {

@@ -33,22 +33,24 @@ _OPERANDS = ", ".join(ml.operand(name) for name in "CBD")
 tile_attention = SimtKernel(
     "tile_attention",
     "tile_attention.hpp",
-    f"{_SIZES}, panels: i64, {_TILES}, {_OPERANDS}, {ml.operand('out', 'out')}, alpha: T",
+    f"{_SIZES}, panels: i64, {_TILES}, {_OPERANDS}, {ml.operand('out', 'out')}, "
+    f"{ml.log_totals()}, alpha: T",
     "{DIM}, {M}, {WHOLE}, {T}",
     variants=(),
 )
 tile_row_gradients = SimtKernel(
     "tile_row_gradients",
     "tile_gradients.hpp",
-    f"{_SIZES}, panels: i64, {_TILES}, {_OPERANDS}, {ml.operand('G')}, log_totals: out R[l], "
-    f"means: out R[l], {ml.operand('of_C', 'out')}, alpha: T",
-    "{DIM}, {M}, {WIDE}, {STAGES}, {WHOLE}, {T}",
+    f"{_SIZES}, panels: i64, {_TILES}, {_OPERANDS}, {ml.operand('G')}, "
+    f"{ml.operand('out')}, {ml.log_totals('in')}, logs: out R[l], means: out R[l], "
+    f"{ml.operand('of_C', 'out')}, alpha: T",
+    "{DIM}, {M}, {WIDE}, {STAGES}, {WHOLE}, {KNOWN}, {T}",
     variants=(),
 )
 tile_column_gradients = SimtKernel(
     "tile_column_gradients",
     "tile_gradients.hpp",
-    f"{_SIZES}, padded: i64, {_TILES}, {_OPERANDS}, {ml.operand('G')}, log_totals: in R[l], "
+    f"{_SIZES}, padded: i64, {_TILES}, {_OPERANDS}, {ml.operand('G')}, logs: in R[l], "
     f"means: in R[l], {ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, alpha: T",
     "{DIM}, {M}, {WIDE}, {STAGES}, {WHOLE}, {T}",
     variants=(),
@@ -185,27 +187,28 @@ class TileAttention(FusedAlgorithm):
 
     def run(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
         """Attend, 128 columns of ``D`` at a time."""
-        values, C, B, D, E, alpha, edge = arguments
+        values, C, B, D, E, log_totals, alpha, edge = arguments
         if edge != "softmax" or values is not None:
             multiply(on, "fusedmm", A, *arguments, state.rows)
             return
-        attend(on, state.tiles, C, B, D, E, alpha)
+        attend(on, state.tiles, C, B, D, E, log_totals, alpha)
 
     def gradients(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
         """Compute the gradients of attention by rows, then by columns; others by steps."""
-        _, C, B, D, G, _, of_C, of_B, of_D, alpha, _ = arguments
+        _, C, B, D, G, E, log_totals, _, of_C, of_B, of_D, alpha, _ = arguments
         if self.launches_gradients(A, state, *arguments):
 
             def turned() -> Tiles:
                 return transposed_tiles_of(on.executor.xp, A)
 
-            gradients_of_attention(on, state.tiles, turned, (C, B, D, G), (of_C, of_B, of_D), alpha)
+            given, asked = (C, B, D, G), (of_C, of_B, of_D)
+            gradients_of_attention(on, state.tiles, turned, given, (E, log_totals), asked, alpha)
         else:
             super().gradients(on, A, state, *arguments)
 
     def launches_gradients(self, A: Any, state: State, *arguments: Any) -> bool:
         """Return whether tiles do: for softmax of up to 128 columns, without values."""
-        values, C, B, D, _, of_values, *_, edge = arguments
+        values, C, B, D, _, _, _, of_values, *_, edge = arguments
         fits = D.shape[2] <= WIDTHS[-1] and all(x.size for x in (C, B, D))
         return bool(fits and edge == "softmax" and values is None and of_values is None)
 
@@ -240,12 +243,22 @@ class TilesOrRows(TileAttention):
         return faster and super().launches_gradients(A, state, *arguments)
 
 
-def attend(on: Adapter, tiles: Tiles, C: Array, B: Array, D: Array, E: Array, alpha: float) -> None:
-    """Launch the kernel of softmax, for 128 columns of ``D`` at a time."""
+def attend(
+    on: Adapter,
+    tiles: Tiles,
+    C: Array,
+    B: Array,
+    D: Array,
+    E: Array,
+    log_totals: Array | None,
+    alpha: float,
+) -> None:
+    """Launch the kernel of softmax, for 128 columns of ``D`` at a time; logs are of the first."""
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
     operands = [_read(on, array) for array in (C, B, D)] + [on.operand(E)]
     item = C.dtype.itemsize
-    for first in range(0, p, WIDTHS[-1]):
+    logs = on.of_rows(log_totals)
+    for first in range(0, max(p, 1), WIDTHS[-1]):
         columns = min(p - first, WIDTHS[-1])
         *sources, of_D, of_E = operands
         of_D, of_E = (o._replace(address=o.address + first * item) for o in (of_D, of_E))
@@ -254,10 +267,14 @@ def attend(on: Adapter, tiles: Tiles, C: Array, B: Array, D: Array, E: Array, al
         made = made_for(tile_attention, FORWARD[width], width)
         launch(
             on, made.kernel, tiles.panels * batch,
-            (m, n, k, columns, batch, tiles.panels, *_flat(on, tiles), *sum(parts, ()), alpha),
+            (
+                m, n, k, columns, batch, tiles.panels, *_flat(on, tiles), *sum(parts, ()), *logs,
+                alpha,
+            ),
             C.dtype, np.int32, shared=made.shared, **made.constants,
             WHOLE=_whole(item, (k, columns), parts),
         )  # fmt: skip
+        logs = on.of_rows(None)
 
 
 def gradients_of_attention(
@@ -265,10 +282,28 @@ def gradients_of_attention(
     tiles: Tiles,
     transposed: Callable[[], Tiles],
     given: tuple[Array, ...],
+    made: tuple[Array | None, Array | None],
     asked: tuple[Array | None, ...],
     alpha: float,
 ) -> None:
-    """Launch the kernel by rows, whose facts that by columns reads."""
+    """Launch the kernel by rows, whose facts that by columns reads.
+
+    Parameters
+    ----------
+    on : Adapter
+        The device.
+    tiles : Tiles
+        Of the pattern.
+    transposed : callable
+        Returns those of its transpose.
+    given : tuple of array
+        ``C``, ``B``, ``D`` and ``G``.
+    made : tuple of array or None
+        ``E`` and ``log_totals`` of the forward product, where they are known.
+    asked : tuple of array or None
+        Gradients of ``C``, ``B`` and ``D``.
+    alpha : float
+    """
     C, _, D, _ = given
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
     width, dtype = width_of(k, p), C.dtype
@@ -276,29 +311,32 @@ def gradients_of_attention(
     logs = on.scratch(8 * batch * padded)
     means = logs + 4 * batch * padded
     sources = [_read(on, array) for array in given]
-    targets = [Operand(0, 0, 0) if x is None else on.operand(x) for x in asked]
-    whole = _whole(dtype.itemsize, (k, p), (*sources, *targets))
+    nothing, (E, log_totals) = Operand(0, 0, 0), made
+    of_E = nothing if E is None else _read(on, E)
+    targets = [nothing if x is None else on.operand(x) for x in asked]
+    whole = _whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
     operands = sum(sources, ())
-    made = made_for(tile_row_gradients, BY_ROWS[width], width)
+    by_rows = made_for(tile_row_gradients, BY_ROWS[width], width)
     launch(
-        on, made.kernel, tiles.panels * batch,
+        on, by_rows.kernel, tiles.panels * batch,
         (
-            m, n, k, p, batch, tiles.panels, *_flat(on, tiles), *operands, logs, means,
-            *targets[0], alpha,
+            m, n, k, p, batch, tiles.panels, *_flat(on, tiles), *operands, *of_E,
+            *on.of_rows(log_totals), logs, means, *targets[0], alpha,
         ),
-        dtype, np.int32, shared=made.shared, **made.constants, WHOLE=whole,
+        dtype, np.int32, shared=by_rows.shared, **by_rows.constants, WHOLE=whole,
+        KNOWN=int(log_totals is not None),
     )  # fmt: skip
     if asked[1] is None and asked[2] is None:
         return
     turned = transposed()
-    made = made_for(tile_column_gradients, BY_COLUMNS[width], width)
+    by_columns = made_for(tile_column_gradients, BY_COLUMNS[width], width)
     launch(
-        on, made.kernel, turned.panels * batch,
+        on, by_columns.kernel, turned.panels * batch,
         (
             m, n, k, p, batch, padded, *_flat(on, turned), *operands, logs, means, *targets[1],
             *targets[2], alpha,
         ),
-        dtype, np.int32, shared=made.shared, **made.constants, WHOLE=whole,
+        dtype, np.int32, shared=by_columns.shared, **by_columns.constants, WHOLE=whole,
     )  # fmt: skip
 
 

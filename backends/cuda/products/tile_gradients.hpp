@@ -96,16 +96,19 @@ WL_DEVICE void row_gradient_by_entries(const item& it, const tile_list& tiles, i
 }
 
 // The first pass over a panel finds what its rows' weights are divided by, as logarithms of base 2,
-// and the means of the gradients of their weights: `panels` times 128 for each block. The second,
-// if of_C is not null, finds the gradients of the rows of C, WIDE columns of a tile at once.
-template <int DIM, int M, int WIDE, int STAGES, int WHOLE, class T>
+// and the means of the gradients of their weights: `panels` times 128 for each block. If they are
+// KNOWN, `out` and `log_totals` are what the forward product left, and there is no first pass: the
+// mean is <G_i, out_i>. The second, if of_C is not null, finds the gradients of the rows of C, WIDE
+// columns of a tile at once.
+template <int DIM, int M, int WIDE, int STAGES, int WHOLE, int KNOWN, class T>
 WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64 panels,
                                   const i32* order, const i32* starts, const i32* columns,
                                   const i32* masks, const u8* words, const T* C, i64 C_ld,
                                   i64 C_step, const T* B, i64 B_ld, i64 B_step, const T* D,
                                   i64 D_ld, i64 D_step, const T* G, i64 G_ld, i64 G_step,
-                                  float* log_totals, float* means, T* of_C, i64 of_C_ld,
-                                  i64 of_C_step, float alpha) {
+                                  const T* out, i64 out_ld, i64 out_step, const float* log_totals,
+                                  i64 log_totals_step, float* logs, float* means, T* of_C,
+                                  i64 of_C_ld, i64 of_C_step, float alpha) {
   constexpr int threads = WL_BLOCK, warps = threads / 32;
   static_assert(warps * 16 * M == TILE_ROWS, "warps share the rows of a tile");
   using rows = tile_rows<DIM, WHOLE, threads>;
@@ -120,11 +123,11 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
   unsigned char* const at_G = bytes + rows::size(TILE_ROWS);
   unsigned char* const stages = at_G + rows::size(TILE_ROWS);
   constexpr int of_tile = rows::size(TILE_COLUMNS), of_stage = 2 * of_tile + MASK_BYTES;
-  const i32 turns = of_C ? 2 * count : count;
+  const i32 before = KNOWN ? 0 : count, turns = of_C ? before + count : before;
   const auto stage_of = [&](i32 turn) { return stages + turn % STAGES * of_stage; };
   const auto bring = [&](i32 turn) {
     if (turn < turns) {
-      const i32 u = tiles.first + (turn < count ? turn : turn - count);
+      const i32 u = tiles.first + (turn < before ? turn : turn - before);
       unsigned char* const stage = stage_of(turn);
       const i64 column = i64(columns[u]) * TILE_COLUMNS;
       rows::template bring<TILE_COLUMNS>(t, stage, its_B, column, k);
@@ -143,15 +146,30 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
     if (STAGES > 1)
       bring(turn + 1);
   };
-  rows::template bring<TILE_ROWS>(t, at_C, its_C, panel * TILE_ROWS, k);
-  rows::template bring<TILE_ROWS>(t, at_G, its_G, panel * TILE_ROWS, p);
-  if (STAGES > 1)
-    bring(0);
+  if (turns > 0) {
+    rows::template bring<TILE_ROWS>(t, at_C, its_C, panel * TILE_ROWS, k);
+    rows::template bring<TILE_ROWS>(t, at_G, its_G, panel * TILE_ROWS, p);
+    if (STAGES > 1)
+      bring(0);
+  }
   const score_scale scale(alpha);
   const int row = warp * 16 * M;
   const i64 first_row = (block * panels + panel) * TILE_ROWS; // of the facts
   float log_total[M][2], mean[M][2];
-  {
+  if constexpr (KNOWN) {
+    const rows_of<T> its_out{out + block * out_step, out_ld, m};
+#pragma unroll
+    for (int i = 0; i < M; ++i)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        // Rows of G are read again, from the cache, while they are copied for the tensor cores.
+        const i64 r = panel * TILE_ROWS + row + 16 * i + 8 * h + lane / 4;
+        const float part =
+            r < m ? part_of_dot<DIM, WHOLE>(lane % 4, its_G.row(r), its_out.row(r), p) : 0.0f;
+        mean[i][h] = sum_of_row(it, part);
+        log_total[i][h] = r < m ? log_totals[block * log_totals_step + r] * LOG2_E : 0.0f;
+      }
+  } else {
     running_mean<M> found;
 #pragma unroll 1
     for (i32 turn = 0; turn < count; ++turn) {
@@ -174,20 +192,24 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
       for (int h = 0; h < 2; ++h) {
         const float total = sum_of_row(it, found.softmax.total[i][h]);
         mean[i][h] = sum_of_row(it, found.weighted[i][h]) / total;
-        // Of a row of minus infinities alone this is NaN, as its weights are.
+        // Of a row of minus infinities alone this is one, and its weights are NaN.
         log_total[i][h] = found.softmax.from[i][h] + log_2(total);
-        const i64 r = first_row + row + 16 * i + 8 * h + lane / 4;
-        if (lane % 4 == 0) {
-          log_totals[r] = log_total[i][h];
-          means[r] = mean[i][h];
-        }
       }
   }
+#pragma unroll
+  for (int i = 0; i < M; ++i)
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+      if (lane % 4 == 0) {
+        const i64 r = first_row + row + 16 * i + 8 * h + lane / 4;
+        logs[r] = log_total[i][h];
+        means[r] = mean[i][h];
+      }
   if (!of_C)
     return;
   float sums[M][DIM / 8][4] = {};
 #pragma unroll 1
-  for (i32 turn = count; turn < turns; ++turn) {
+  for (i32 turn = before; turn < turns; ++turn) {
     arrive(turn);
     const unsigned char* const stage = stage_of(turn);
     const bits_of_rows<M> bits(stage + 2 * of_tile, row, lane);
@@ -214,17 +236,17 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
 #pragma unroll
     for (int h = 0; h < 2; ++h)
       finite = scale_row(sums[i], h, alpha) && finite;
-  T* const out = of_C + block * of_C_step;
+  T* const its_of_C = of_C + block * of_C_step;
   if (any_of_block(!finite)) {
     for (int r = warp; r < TILE_ROWS; r += warps) {
       const i64 own = panel * TILE_ROWS + r;
       if (own < m)
         row_gradient_by_entries<DIM>(it, tiles, r, its_C.row(own), its_G.row(own), its_B, its_D, k,
-                                     p, alpha * LOG2_E, log_totals[first_row + r],
-                                     means[first_row + r], alpha, out + own * of_C_ld);
+                                     p, alpha * LOG2_E, logs[first_row + r], means[first_row + r],
+                                     alpha, its_of_C + own * of_C_ld);
     }
   } else {
-    store_rows<DIM, M, WHOLE>(sums, out, of_C_ld, panel * TILE_ROWS + row, m, k, lane);
+    store_rows<DIM, M, WHOLE>(sums, its_of_C, of_C_ld, panel * TILE_ROWS + row, m, k, lane);
   }
 }
 
@@ -232,7 +254,7 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
 template <int DIM, class T>
 WL_DEVICE void column_gradients_by_entries(const item& it, const tile_list& tiles, int row,
                                            const T* of_B, const T* of_D, const rows_of<T>& C,
-                                           const rows_of<T>& G, const float* log_totals,
+                                           const rows_of<T>& G, const float* logs,
                                            const float* means, i64 k, i64 p, float alpha, T* out_B,
                                            T* out_D) {
   constexpr int each = DIM / 32;
@@ -242,7 +264,7 @@ WL_DEVICE void column_gradients_by_entries(const item& it, const tile_list& tile
   load_by_lanes(lane, of_D, p, d);
   tiles.for_entries(row, [&](i64 column) {
     const float score = dot_by_lanes(it, b, C.row(column), k) * (alpha * LOG2_E);
-    const float weight = power_of_2(score - log_totals[column]);
+    const float weight = power_of_2(score - logs[column]);
     const float of_score = weight * (dot_by_lanes(it, d, G.row(column), p) - means[column]);
     float c[each], g[each];
     load_by_lanes(lane, C.row(column), k, c);
@@ -268,7 +290,7 @@ tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64
                       const i32* order, const i32* starts, const i32* columns, const i32* masks,
                       const u8* words, const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld,
                       i64 B_step, const T* D, i64 D_ld, i64 D_step, const T* G, i64 G_ld,
-                      i64 G_step, const float* log_totals, const float* means, T* of_B, i64 of_B_ld,
+                      i64 G_step, const float* logs, const float* means, T* of_B, i64 of_B_ld,
                       i64 of_B_step, T* of_D, i64 of_D_ld, i64 of_D_step, float alpha) {
   constexpr int threads = WL_BLOCK, warps = threads / 32;
   static_assert(warps * 16 * M == TILE_ROWS, "warps share the rows of a tile");
@@ -279,7 +301,7 @@ tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64
   const tile_list tiles{starts[panel], starts[panel + 1], columns, masks, words};
   const rows_of<T> its_C{C + block * C_step, C_ld, m}, its_G{G + block * G_step, G_ld, m},
       its_B{B + block * B_step, B_ld, n}, its_D{D + block * D_step, D_ld, n};
-  const float* const its_logs = log_totals + block * padded;
+  const float* const its_logs = logs + block * padded;
   const float* const its_means = means + block * padded;
   unsigned char* const at_B = bytes;
   unsigned char* const at_D = bytes + rows::size(TILE_ROWS);

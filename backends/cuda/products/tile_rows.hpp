@@ -8,7 +8,7 @@ namespace wl {
 constexpr int TILE_ROWS = 128, TILE_COLUMNS = 64;
 // A word of 64 bits for each row of a tile: which of its places are entries.
 constexpr int MASK_BYTES = TILE_ROWS * 8;
-constexpr float LOG2_E = 1.4426950408889634f;
+constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
 
 WL_DEVICE float lowest() { return float_of(0xff800000u); } // minus infinity
 
@@ -255,6 +255,28 @@ WL_DEVICE void store_rows(const float (&sums)[M][DIM / 8][4], T* out, i64 ld, i6
         }
       }
     }
+}
+
+// One of four parts of the product of two rows of up to DIM numbers, which four lanes add up.
+template <int DIM, int WHOLE, class T>
+WL_DEVICE float part_of_dot(int part, const T* one, const T* other, i64 columns) {
+  float sum = 0;
+#pragma unroll
+  for (int c = 8 * part; c < DIM; c += 32) {
+    if constexpr (WHOLE) {
+      if (c < columns) {
+        const auto a = *reinterpret_cast<const pack<T, 8>*>(one + c);
+        const auto b = *reinterpret_cast<const pack<T, 8>*>(other + c);
+#pragma unroll
+        for (int e = 0; e < 8; ++e)
+          sum += widen(a.at[e]) * widen(b.at[e]);
+      }
+    } else {
+      for (int e = c; e < c + 8 && e < columns; ++e)
+        sum += widen(one[e]) * widen(other[e]);
+    }
+  }
+  return sum;
 }
 
 // A row of up to 32 N numbers, dealt out to the lanes of a warp.

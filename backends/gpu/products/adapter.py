@@ -107,6 +107,13 @@ class Adapter(ABC):
             values = self._copied(values)
         return values, int(values.strides[0] // item) if blocks > 1 else 0
 
+    def of_rows(self, numbers: Array | None) -> tuple[Array | None, int]:
+        """Return numbers of rows, which are neighbours, and the distance of blocks."""
+        if numbers is None:
+            return None, 0
+        blocks = numbers.shape[0]
+        return numbers, int(numbers.strides[0] // numbers.dtype.itemsize) if blocks > 1 else 0
+
     def lines(self, count: int, dtype: Any) -> int:
         """Return the address of memory for so many sums."""
         return self.scratch(count * max(dtype.itemsize, 4)) if count else 0

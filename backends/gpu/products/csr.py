@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ....core.algorithm import multiply
+from ....core.algorithm import asks_for_any, multiply
 from ....core.dtypes import is_narrow
 from ....core.executor import Array
 from ....core.operations import products as operations
@@ -29,7 +29,7 @@ from .rows import (
     SpmmRowSegments,
     SpmmRowSplit,
 )
-from .rowwise import by_columns, by_edges
+from .rowwise import by_columns, weigh, weigh_gradients
 from .sddmm_flat import Flat
 from .sddmm_named import Entry, SmL2
 from .spmm_kernels import EntriesInTurn, EntriesReduced, RowsInTurn, RowsReduced, RowTeam
@@ -122,12 +122,30 @@ def csr_sddmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
 @kernel(operations.csr_fusedmm)
 def csr_fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
     """Run the algorithm of the plan."""
-    run(executor, "fusedmm", A, *arguments)
+    *arrays, alpha, edge, name = arguments
+    run(executor, "fusedmm", A, *arrays, None, alpha, edge, name)
+
+
+@kernel(operations.csr_fusedmm_softmax)
+def csr_fusedmm_softmax(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+    """Run the algorithm of the plan."""
+    *arrays, alpha, name = arguments
+    run(executor, "fusedmm", A, *arrays, alpha, "softmax", name)
 
 
 @kernel(operations.csr_fusedmm_backward)
 def csr_fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
     """Let the algorithm that the forward product has compute the gradients."""
+    _gradients(executor, A, *arguments[:5], None, None, *arguments[5:])
+
+
+@kernel(operations.csr_fusedmm_softmax_backward)
+def csr_fusedmm_softmax_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+    """Do the same with what the forward product left."""
+    _gradients(executor, A, *arguments, "softmax")
+
+
+def _gradients(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
     C = arguments[1]
     plan = A.plan_for("fusedmm", C.shape[2], "auto", C.dtype)
     algorithm = plan.algorithm
@@ -143,13 +161,13 @@ def csr_fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None
 @kernel(operations.csr_softmax)
 def csr_softmax(executor: GpuExecutor, A: Any, S: Array) -> None:
     """Make weights of the scores of each row."""
-    by_edges(Adapter(executor), ml.edge_rows, A, "softmax", S)
+    weigh(Adapter(executor), A, "softmax", S)
 
 
 @kernel(operations.csr_softmax_backward)
 def csr_softmax_backward(executor: GpuExecutor, A: Any, P: Array, G: Array) -> None:
     """Make gradients of scores of those of weights."""
-    by_edges(Adapter(executor), ml.edge_gradients, A, "softmax", P, G)
+    weigh_gradients(Adapter(executor), A, "softmax", P, G)
 
 
 @kernel(operations.csr_spmm_max)
@@ -176,12 +194,12 @@ def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> None:
     A : Csr
         The pattern.
     *arguments
-        Arrays, of which the second has the columns that plans are made for, two scalars, and
-        the name of an algorithm.
+        As :func:`.core.algorithm.multiply` takes them: arrays, of which the second has the columns
+        that plans are made for, two scalars, and the name of an algorithm.
     """
     *arrays, one, other, name = arguments
     of_rows = arrays[1]
-    if arrays[-1].size == 0:
+    if not asks_for_any(product, arrays):
         multiply(executor, product, A, *arguments)
         return
     plan = A.plan_for(product, of_rows.shape[2], name, of_rows.dtype)

@@ -21,6 +21,11 @@ def operand(name: str, intent: str = "in") -> str:
     return f"{name}: {intent} T[l], {name}_ld: i64, {name}_step: i64"
 
 
+def log_totals(intent: str = "out") -> str:
+    """Return the declaration of a number for each row of ``b`` blocks."""
+    return f"log_totals: {intent} R[l], log_totals_step: i64"
+
+
 csr_spmm = SimtKernel(
     "csr_spmm",
     "spmm.hpp",
@@ -63,7 +68,8 @@ csr_fusedmm = SimtKernel(
     "csr_fusedmm",
     "fusedmm.hpp",
     f"items: i64, k: i64, p: i64, batch: i64, {_LIST}, {operand('C')}, {operand('B')}, "
-    f"{operand('D')}, {operand('out', 'out')}, alpha: T, lines: i64, partial: out u8[l]",
+    f"{operand('D')}, {operand('out', 'out')}, {log_totals()}, alpha: T, lines: i64, "
+    "partial: out u8[l]",
     "{L}, {VK}, {VP}, {E}, {A}, {EDGE}, {SAME}, {WHOLE}, {T}, {I}",
     block=64,
     variants=(),
@@ -73,7 +79,7 @@ fusedmm_join = SimtKernel(
     "fusedmm_join",
     "fusedmm.hpp",
     "cuts: i64, p: i64, batch: i64, rows: in I[l], first: in I[l], lines: i64, "
-    f"partial: in u8[l], {operand('out', 'out')}",
+    f"partial: in u8[l], {operand('out', 'out')}, {log_totals()}",
     "{EDGE}, {T}, {I}",
     variants=(),
 )
@@ -82,7 +88,7 @@ _STORED = "m: i64, batch: i64, indptr: in I[l]"
 edge_rows = SimtKernel(
     "edge_rows",
     "edge.hpp",
-    f"{_STORED}, samples: inout T[z], apart: i64",
+    f"{_STORED}, samples: inout T[z], apart: i64, {log_totals()}",
     "{EDGE}, {T}, {I}",
     variants=(),
 )

@@ -9,17 +9,16 @@ import numpy as np
 from ....core.algorithm import multiply
 from ....core.dtypes import is_narrow
 from ....core.executor import Array
-from . import declarations as ml
 from .adapter import Adapter
 from .algorithm import GpuAlgorithm
-from .rowwise import by_edges
+from .rowwise import weigh, weigh_gradients
 
 
 class FusedAlgorithm(GpuAlgorithm):
     """An algorithm for fusedmm, and for its gradients."""
 
     def gradients(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
-        """Compute what ``csr.fusedmm_backward`` is asked for.
+        """Compute what ``csr.fusedmm_backward`` or ``csr.fusedmm_softmax_backward`` is asked for.
 
         Parameters
         ----------
@@ -30,7 +29,8 @@ class FusedAlgorithm(GpuAlgorithm):
         state : object
             Of the plan.
         *arguments
-            Those of the operation after ``A``.
+            Those of the operations after ``A``: ``E`` and ``log_totals`` are None where they are
+            not known.
         """
         gradients_by_steps(on, A, *arguments)
 
@@ -47,6 +47,8 @@ def gradients_by_steps(
     B: Array,
     D: Array,
     G: Array,
+    E: Array | None,
+    log_totals: Array | None,
     of_values: Array | None,
     of_C: Array | None,
     of_B: Array | None,
@@ -56,7 +58,8 @@ def gradients_by_steps(
 ) -> None:
     """Sample scores and gradients of weights, and multiply with them; 16 bits in float32.
 
-    Arrays of entries are stored: up to four of float32 or of the operands' dtype.
+    Arrays of entries are stored: up to four of float32 or of the operands' dtype. Softmax is a pass
+    over one of them whether the logarithms of its totals are known or not.
     """
     executor, xp = on.executor, on.executor.xp
     asked = (of_values, of_C, of_B, of_D)
@@ -71,7 +74,7 @@ def gradients_by_steps(
     scores = executor.allocate(sampled, dtype)
     multiply(on, "sddmm", A, None, C, B, scores, alpha, 0.0, "auto")
     weights = scores * values if values is not None else executor.copy(scores)
-    by_edges(on, ml.edge_rows, A, edge, weights)
+    weigh(on, A, edge, weights)
     transposed, order = A.transposed_pattern()
     if of_D is not None:
         turned = xp.take(weights, order, axis=1)
@@ -79,7 +82,7 @@ def gradients_by_steps(
     if not (of_values is None and of_C is None and of_B is None):
         found = executor.allocate(sampled, dtype)
         multiply(on, "sddmm", A, None, G, D, found, 1.0, 0.0, "auto")
-        by_edges(on, ml.edge_gradients, A, edge, weights, found)
+        weigh_gradients(on, A, edge, weights, found)
         if of_values is not None:
             xp.multiply(found, scores, out=of_values)
         if values is not None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ....core.errors import InvalidArgument
 from ....core.executor import Array
+from ....core.operation import KernelTable
 from ....core.operations import masks as operations
 from ....core.store import Key
 from ...unified.wrappers import SimtKernel
@@ -30,7 +31,8 @@ _SHAPE = "{L}, {VK}, {VP}, {E}"
 mask_fusedmm = SimtKernel(
     "mask_fusedmm",
     "fusedmm.hpp",
-    f"m: i64, k: i64, p: i64, batch: i64, {_ENDS}, {_DENSE}, {ml.operand('out', 'out')}, alpha: T",
+    f"m: i64, k: i64, p: i64, batch: i64, {_ENDS}, {_DENSE}, {ml.operand('out', 'out')}, "
+    f"{ml.log_totals()}, alpha: T",
     f"{_SHAPE}, {{A}}, {{EDGE}}, {{SAME}}, {{WHOLE}}, {{T}}, {{I}}",
     block=64,
     variants=(),
@@ -40,7 +42,8 @@ mask_row_gradients = SimtKernel(
     "mask_row_gradients",
     "mask_gradients.hpp",
     f"m: i64, k: i64, p: i64, batch: i64, {_ENDS}, {_DENSE}, {ml.operand('G')}, "
-    f"known: out u8[l], {ml.operand('of_C', 'out')}, alpha: T",
+    f"{ml.operand('out')}, {ml.log_totals('in')}, known: out u8[l], "
+    f"{ml.operand('of_C', 'out')}, alpha: T",
     f"{_SHAPE}, {{EDGE}}, {{T}}, {{I}}",
     block=64,
     variants=(),
@@ -108,22 +111,25 @@ class MaskRows(MaskAlgorithm):
 
     def run(self, on: Adapter, A: Any, *arguments: Any) -> None:
         """Give waves rows; where D is B its rows are loaded once."""
-        C, B, D, E, alpha, edge = arguments
+        C, B, D, E, log_totals, alpha, edge = arguments
         batch, m, p = E.shape
         k, dtype, index = int(C.shape[2]), C.dtype, A.index_dtype
         of_C, of_B, of_D = (on.read(array, index) for array in (C, B, D))
         of_E = on.operand(E)
         shape = _Lanes.of(dtype, k, p, same=of_B == of_D and k == p, dense=(of_C, of_B, of_D, of_E))
         width = shape.lanes * shape.of_p * shape.each
-        tiles = -(-p // width)
-        whole = k == shape.lanes * shape.of_k * shape.each and p % width == 0
+        tiles = max(-(-p // width), 1)
+        whole = k == shape.lanes * shape.of_k * shape.each and p > 0 and p % width == 0
         known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
         if known == 2 and of_D.rows != p:
             known = 1
         on.launch(
             dot_kernel(mask_fusedmm, dtype, known),
             m * tiles * batch * on.wave,
-            (m, k, p, batch, A.first, A.last, *of_C, *of_B, *of_D, *of_E, alpha),
+            (
+                m, k, p, batch, A.first, A.last, *of_C, *of_B, *of_D, *of_E,
+                *on.of_rows(log_totals), alpha,
+            ),
             dtype,
             index,
             **shape.constants,
@@ -131,16 +137,18 @@ class MaskRows(MaskAlgorithm):
             EDGE=ml.EDGES[edge],
             SAME=int(shape.same and tiles == 1),
             WHOLE=known,
-        )
+        )  # fmt: skip
 
     def gradients(self, on: Adapter, A: Any, *arguments: Any) -> None:
         """Launch the kernel by rows, whose facts that by columns reads."""
-        C, B, D, G, of_C, of_B, of_D, alpha, edge = arguments
+        C, B, D, G, E, log_totals, of_C, of_B, of_D, alpha, edge = arguments
         (batch, m, k), (n, p) = C.shape, D.shape[1:]
         dtype, index = C.dtype, A.index_dtype
         sources = [on.read(array, np.dtype(np.int64)) for array in (C, B, D, G)]
-        targets = [Operand(0, 0, 0) if x is None else on.operand(x) for x in (of_C, of_B, of_D)]
-        shape = _Lanes.of(dtype, k, p, same=False, dense=(*sources, *targets))
+        nothing = Operand(0, 0, 0)
+        made = nothing if E is None else on.read(E, np.dtype(np.int64))
+        targets = [nothing if x is None else on.operand(x) for x in (of_C, of_B, of_D)]
+        shape = _Lanes.of(dtype, k, p, same=False, dense=(*sources, made, *targets))
         constants = {**shape.constants, "EDGE": ml.EDGES[edge]}
         item = max(dtype.itemsize, 4)
         facts = on.scratch(FACTS * item * m * batch)
@@ -151,11 +159,14 @@ class MaskRows(MaskAlgorithm):
             on.launch(
                 mask_row_gradients,
                 m * tiles * batch * on.wave,
-                (m, k, p, batch, A.first, A.last, *operands, facts, *targets[0], alpha),
+                (
+                    m, k, p, batch, A.first, A.last, *operands, *made, *on.of_rows(log_totals),
+                    facts, *targets[0], alpha,
+                ),
                 dtype,
                 index,
                 **constants,
-            )
+            )  # fmt: skip
         if n * batch and by_columns:
             turned = A.T
             on.launch(
@@ -251,12 +262,24 @@ def forward(
     A: Any,
     *arguments: Any,
 ) -> None:
-    """Run what the rule takes of some algorithms, or what is named."""
+    """Run what the rule takes of some algorithms, or what is named.
+
+    Parameters
+    ----------
+    executor : GpuExecutor
+        Of the arrays.
+    algorithms : tuple of MaskAlgorithm
+        In the order of the rule.
+    A : Mask
+    *arguments
+        Arrays ``C``, ``B``, ``D``, ``E`` and ``log_totals`` or None, a factor, an edge function and
+        the name of an algorithm.
+    """
     *arrays, alpha, edge, name = arguments
-    C, _, D, E = arrays
+    C, _, D, *results = arrays
     on = csr.Adapter(executor)
     algorithm = chosen(algorithms, on, A, C, D, edge, name)
-    if E.size == 0:
+    if not any(x is not None and x.size for x in results):
         return
 
     def compute(on: Adapter) -> None:
@@ -272,7 +295,7 @@ def backward(
     A: Any,
     *arguments: Any,
 ) -> None:
-    """Do the same for the gradients."""
+    """Do the same for the gradients; after ``G``, ``E`` and ``log_totals`` are known or None."""
     *arrays, alpha, edge, name = arguments
     C, _, D, *_ = arrays
     algorithm = chosen(algorithms, csr.Adapter(executor), A, C, D, edge, name)
@@ -284,13 +307,27 @@ def backward(
     csr.again(executor, A._pattern.get(_REPEATS, _Repeats), arrays, factors, compute, repeats=True)
 
 
-@kernel(operations.fusedmm)
-def fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
-    """Let f of the products of each row's columns weigh the rows of D."""
-    forward(executor, ALGORITHMS, A, *arguments)
+def register(algorithms: tuple[MaskAlgorithm, ...], kernel: KernelTable) -> None:
+    """Add the kernels of masks to a backend's table."""
+
+    @kernel(operations.fusedmm)
+    def fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+        *arrays, alpha, edge, name = arguments
+        forward(executor, algorithms, A, *arrays, None, alpha, edge, name)
+
+    @kernel(operations.fusedmm_softmax)
+    def fusedmm_softmax(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+        *arrays, alpha, name = arguments
+        forward(executor, algorithms, A, *arrays, alpha, "softmax", name)
+
+    @kernel(operations.fusedmm_backward)
+    def fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+        backward(executor, algorithms, A, *arguments[:4], None, None, *arguments[4:])
+
+    @kernel(operations.fusedmm_softmax_backward)
+    def fusedmm_softmax_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+        *arrays, alpha, name = arguments
+        backward(executor, algorithms, A, *arrays, alpha, "softmax", name)
 
 
-@kernel(operations.fusedmm_backward)
-def fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
-    """Compute the gradients that are asked for."""
-    backward(executor, ALGORITHMS, A, *arguments)
+register(ALGORITHMS, kernel)

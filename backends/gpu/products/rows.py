@@ -111,24 +111,24 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
 
     def run(self, on: Adapter, A: Any, state: ml_choice.Pieces, *arguments: Any) -> None:
         """Give waves rows or pieces of them; where D is B its rows are loaded once."""
-        values, C, B, D, E, alpha, edge = arguments
+        values, C, B, D, E, log_totals, alpha, edge = arguments
         batch, _, p = E.shape
         k = int(C.shape[2])
         index, dtype = A.indices.dtype, C.dtype
         item = dtype.itemsize
         of_C, of_B, of_D = (on.read(array, index) for array in (C, B, D))
-        of_E = on.operand(E)
+        of_E, logs = on.operand(E), on.of_rows(log_totals)
         weights, step = on.weights(values)
         dense = (of_C, of_B, of_D, of_E)
         each = ml.elements(item, (k, p), tuple(place for o in dense for place in o.places(item)))
         same = of_B == of_D and k == p
         lanes, of_k, of_p = ml.fused_shape(-(-k // each), -(-p // each), same=same)
         width = lanes * of_p * each
-        tiles = -(-p // width)
+        tiles = max(-(-p // width), 1)
         same = same and tiles == 1
         partial = on.lines(batch * state.lines * (p + 2), dtype)
         function = ml.EDGES[edge]
-        whole = k == lanes * of_k * each and p % width == 0
+        whole = k == lanes * of_k * each and p > 0 and p % width == 0
         known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
         if known == 2 and of_D.rows != p:
             known = 1
@@ -137,7 +137,7 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
             state.items * tiles * batch * on.wave,
             (
                 state.items, k, p, batch, state.bounds, state.target, A.indices, weights, step,
-                *of_C, *of_B, *of_D, *of_E, alpha, state.lines, partial,
+                *of_C, *of_B, *of_D, *of_E, *logs, alpha, state.lines, partial,
             ),
             dtype,
             index,
@@ -154,12 +154,15 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
             cuts = int(state.cut_rows.size)
             on.launch(
                 ml.fusedmm_join,
-                cuts * p * batch,
-                (cuts, p, batch, state.cut_rows, state.first_line, state.lines, partial, *of_E),
+                cuts * max(p, 1) * batch,
+                (
+                    cuts, p, batch, state.cut_rows, state.first_line, state.lines, partial, *of_E,
+                    *logs,
+                ),
                 dtype,
                 index,
                 EDGE=function,
-            )
+            )  # fmt: skip
 
 
 class FusedmmRowSegments(FusedmmRowSplit):

@@ -15,18 +15,29 @@ SIDE_BY_SIDE = 4
 MOST_LANES, MOST_VECTORS = 32, 2
 
 
-def by_edges(on: Adapter, kernel: SimtKernel, A: Any, edge: str, *samples: Array) -> None:
-    """Launch a kernel that goes over the stored samples of each row; the last array changes.
+def weigh(on: Adapter, A: Any, edge: str, samples: Array, log_totals: Array | None = None) -> None:
+    """Make weights of the stored samples of each row; logarithms of totals are of a softmax.
 
     Samples of a block are neighbours; blocks may be any distance apart.
     """
-    batch, entries = samples[-1].shape
-    if edge != "identity" and batch * entries:
-        rows = A.shape[0]
+    _by_edges(on, ml.edge_rows, A, edge, (samples,), *on.of_rows(log_totals))
+
+
+def weigh_gradients(on: Adapter, A: Any, edge: str, weights: Array, gradients: Array) -> None:
+    """Make gradients of samples of those of their weights."""
+    _by_edges(on, ml.edge_gradients, A, edge, (weights, gradients))
+
+
+def _by_edges(
+    on: Adapter, kernel: SimtKernel, A: Any, edge: str, samples: tuple[Array, ...], *rest: Any
+) -> None:
+    """Launch a kernel that goes over the stored samples of each row; the last array changes."""
+    batch, rows = samples[-1].shape[0], A.shape[0]
+    if edge != "identity" and batch * rows:
         on.launch(
             kernel,
             rows * -(-batch // SIDE_BY_SIDE) * on.wave,
-            (rows, batch, A.indptr, *sum((on.weights(s) for s in samples), ())),
+            (rows, batch, A.indptr, *sum((on.weights(s) for s in samples), ()), *rest),
             samples[-1].dtype,
             A.indices.dtype,
             EDGE=ml.EDGES[edge],

@@ -63,17 +63,17 @@ def product_programs(target: Target, dtype: str) -> Iterator[Program]:
 
 
 def attention_programs() -> Iterator[Program]:
-    """Yield the programs of attention by tiles and of its gradients."""
-    kinds = (
-        (attention.tile_attention, attention.FORWARD),
-        (attention.tile_row_gradients, attention.BY_ROWS),
-        (attention.tile_column_gradients, attention.BY_COLUMNS),
+    """Yield the programs of attention by tiles and of its gradients, as PyTorch's ask for them."""
+    kinds: tuple[tuple[Any, Any, dict[str, int]], ...] = (
+        (attention.tile_attention, attention.FORWARD, {}),
+        (attention.tile_row_gradients, attention.BY_ROWS, {"KNOWN": 1}),
+        (attention.tile_column_gradients, attention.BY_COLUMNS, {}),
     )
     for value in SIXTEEN_BITS:
-        for kernel, shapes in kinds:
+        for kernel, shapes, asked in kinds:
             for width in attention.WIDTHS:
                 made = attention.made_for(kernel, shapes[width], width)
-                constants = {**made.constants, "WHOLE": 1}
+                constants = {**made.constants, **asked, "WHOLE": 1}
 
                 def text(
                     kernel: Any = made.kernel, value: str = value, given: Any = constants
@@ -151,4 +151,4 @@ def _run(on: Adapter, product: str, algorithm: Algorithm, A: Csr, facts: Facts) 
         return
     for edge in ml.EDGES:
         for sources in (B, D):
-            algorithm.run(on, A, state, None, C, B, sources, dense(), 1.0, edge)
+            algorithm.run(on, A, state, None, C, B, sources, dense(), None, 1.0, edge)

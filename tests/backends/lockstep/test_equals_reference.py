@@ -26,7 +26,9 @@ pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set 
 # test_mask_waves.py.
 ELSEWHERE = {
     *(ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.csr_fusedmm_backward),
+    *(ml.csr_fusedmm_softmax, ml.csr_fusedmm_softmax_backward),
     *(masks.fusedmm, masks.fusedmm_backward),
+    *(masks.fusedmm_softmax, masks.fusedmm_softmax_backward),
     *(ml.csr_softmax, ml.csr_softmax_backward, ml.csr_spmm_max, ml.csr_spmm_where_equal),
 }
 

@@ -48,13 +48,20 @@ def test_steps_equal_the_reference(
     D = B if same else D
     want = np.full((BATCH, M, 20), np.nan, T)
     REFERENCE.run(operations.csr_fusedmm, A, values, C, B, D, want, 0.75, edge, "auto")
+    logs = np.full((BATCH, M), np.nan, T)
+    found = wave.from_host(logs.copy()) if edge == "softmax" else None
+    if found is not None:
+        arrays = (values, C, B, D, want, logs)
+        REFERENCE.run(operations.csr_fusedmm_softmax, A, *arrays, 0.75, "auto")
     E = wave.from_host(np.full(want.shape, np.nan, T))
     given = [wave.from_host(x) for x in (values, C, B)]
     given.append(given[-1] if same else wave.from_host(D))
     to = cuda_ml.Adapter(wave)
-    algorithm.run(to, A.to(wave), "row-split", *given, E, 0.75, edge)
+    algorithm.run(to, A.to(wave), "row-split", *given, E, found, 0.75, edge)
     tolerance = 1e-4 if dtype == "float32" else 1e-12
     np.testing.assert_allclose(wave.to_host(E), want, rtol=tolerance, atol=tolerance)
+    if found is not None:
+        np.testing.assert_allclose(wave.to_host(found), logs, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(

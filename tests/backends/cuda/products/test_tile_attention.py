@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 import wollemi as wl
 from wollemi.backends.cuda.products import tile_attention as attention
@@ -18,6 +19,7 @@ from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.backends.unified.wrappers import SimtKernel, program, simt_wrapper
 from wollemi.core.algorithm import Facts, Unsuited
 from wollemi.core.errors import InvalidArgument
+from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
 
 from ...lockstep.build import TEXT, Library, compiler
@@ -134,6 +136,16 @@ def expected(given: Operands, alpha: float) -> Expected:
         return Expected(E, alpha * times(of_s, B, mask), alpha * times(turned[1], C, mask.T), of_D)
 
 
+def logs_of_totals(given: Operands, alpha: float) -> Any:
+    """Return log sum exp(s) over the entries of each row, NaN where a score is infinite or NaN."""
+    C, B = (x.astype(np.float64) for x in (given.C, given.B))
+    with np.errstate(all="ignore"):
+        s = alpha * C @ B.swapaxes(1, 2)
+        totals = logsumexp(np.where(given.mask, s, -np.inf), axis=2)
+        lost = (given.mask & ~(s < np.inf)).any(2)
+    return np.where(lost, np.nan, totals)
+
+
 @cache
 def library(kernel: SimtKernel, **constants: int) -> Library:
     wrapper = simt_wrapper(kernel, "f2", "i4", **constants)
@@ -175,8 +187,9 @@ def emulate(
     whole: int,
     schedule: int = 0,
     of_tiles: tuple[Tiles, Tiles] | None = None,
+    known: bool = False,
 ) -> Expected:
-    """Do what the launches of a GPU do."""
+    """Do what the launches of a GPU do; gradients are given what the product left if ``known``."""
     mask, C, B, D, G = given
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
     tiles, turned = of_tiles or tiled(mask)
@@ -184,19 +197,29 @@ def emulate(
     E, of_C, of_B, of_D = (np.full_like(x, 7) for x in (G, C, B, D))
     padded = tiles.panels * ROWS
     logs, means = (np.full((batch, padded), np.nan, np.float32) for _ in range(2))
+    log_totals = np.full((batch, m + 3), np.nan, np.float32)
+    of_rows = log_totals, m + 3
     sources = (*place(C), *place(B), *place(D))
 
-    def launch(kernel: SimtKernel, shapes: Any, panels: int, *arguments: Any) -> None:
+    def launch(
+        kernel: SimtKernel, shapes: Any, panels: int, *arguments: Any, **constants: int
+    ) -> None:
         made = attention.made_for(kernel, shapes[width], width)
-        run(made.kernel, panels * batch, arguments, schedule, **made.constants, WHOLE=whole)
+        constants |= {**made.constants, "WHOLE": whole}
+        run(made.kernel, panels * batch, arguments, schedule, **constants)
 
     launch(
         attention.tile_attention, attention.FORWARD, tiles.panels,
-        *sizes, tiles.panels, *tiles[1:], *sources, *place(E), alpha,
+        *sizes, tiles.panels, *tiles[1:], *sources, *place(E), *of_rows, alpha,
     )  # fmt: skip
+    np.testing.assert_allclose(
+        log_totals[:, :m], logs_of_totals(given, alpha), rtol=1e-5, atol=2e-4, equal_nan=True
+    )
+    left = (*place(E), *of_rows) if known else (0, 0, 0, 0, 0)
     launch(
         attention.tile_row_gradients, attention.BY_ROWS, tiles.panels,
-        *sizes, tiles.panels, *tiles[1:], *sources, *place(G), logs, means, *place(of_C), alpha,
+        *sizes, tiles.panels, *tiles[1:], *sources, *place(G), *left, logs, means, *place(of_C),
+        alpha, KNOWN=int(known),
     )  # fmt: skip
     launch(
         attention.tile_column_gradients, attention.BY_COLUMNS, turned.panels,
@@ -211,7 +234,11 @@ def close(have: Expected, want: Expected, tolerance: float = 2e-3) -> None:
         assert np.linalg.norm(mine - right) <= tolerance * np.linalg.norm(right), name
 
 
+either = pytest.mark.parametrize("known", [False, True])
+
+
 @emulated
+@either
 @pytest.mark.parametrize(
     ("m", "n", "k", "p", "width", "whole"),
     [
@@ -223,25 +250,28 @@ def close(have: Expected, want: Expected, tolerance: float = 2e-3) -> None:
     ],
 )
 def test_they_are_the_products_entry_by_entry(
-    m: int, n: int, k: int, p: int, width: int, whole: int
+    m: int, n: int, k: int, p: int, width: int, whole: int, known: bool
 ) -> None:
     given = operands(m, n, k, p)
     alpha = -0.4 / k**0.5 if k > 20 else 0.7
-    close(emulate(given, alpha, width=width, whole=whole), expected(given, alpha))
+    close(emulate(given, alpha, width=width, whole=whole, known=known), expected(given, alpha))
 
 
 @emulated
+@either
 @pytest.mark.parametrize("schedule", [3, 9])
-def test_whole_tiles_and_growing_scores(schedule: int) -> None:
+def test_whole_tiles_and_growing_scores(schedule: int, known: bool) -> None:
     mask = np.ones((140, 200), bool)
     mask[:, 64:128] = False
     given = operands(140, 200, 32, 32, mask=mask)
     given.B[:, 128:] *= 40  # later tiles have the largest scores
-    close(emulate(given, 0.3, width=32, whole=1, schedule=schedule), expected(given, 0.3))
+    have = emulate(given, 0.3, width=32, whole=1, schedule=schedule, known=known)
+    close(have, expected(given, 0.3))
 
 
 @emulated
-def test_infinities_and_nan_stay_in_their_rows_and_columns() -> None:
+@either
+def test_infinities_and_nan_stay_in_their_rows_and_columns(known: bool) -> None:
     given = operands(135, 100, 16, 16, batch=1)
     given.D[0, 3, 2] = np.inf
     given.D[0, 70, 5] = np.nan
@@ -249,20 +279,24 @@ def test_infinities_and_nan_stay_in_their_rows_and_columns() -> None:
     given.B[0, 20] = np.nan
     with np.errstate(all="ignore"):
         want = expected(given, 0.5)
-        have = emulate(given, 0.5, width=32, whole=1)
+        have = emulate(given, 0.5, width=32, whole=1, known=known)
     for name, mine, right in zip(Expected._fields, have, want, strict=True):
         np.testing.assert_array_equal(np.isnan(mine), np.isnan(right), err_msg=name)
         np.testing.assert_allclose(mine, right, rtol=4e-3, atol=4e-3, err_msg=name)
 
 
 @emulated
-def test_rows_of_minus_infinities_are_not_numbers_and_some_of_them_count_for_nothing() -> None:
+@either
+def test_rows_of_minus_infinities_are_not_numbers_and_some_of_them_count_for_nothing(
+    known: bool,
+) -> None:
     given = operands(128, 64, 8, 8, batch=1, mask=np.ones((128, 64), bool))
     given.B[0, :10] = 0
     given.B[0, :10, 0] = -np.inf
     given.C[0, :, 0] = 1
     given.mask[5, 10:] = False
-    have, want = emulate(given, 0.5, width=32, whole=1).E, expected(given, 0.5).E
+    have = emulate(given, 0.5, width=32, whole=1, known=known).E
+    want = expected(given, 0.5).E
     assert np.isnan(have[0, 5]).all()
     rest = np.arange(128) != 5
     np.testing.assert_allclose(have[0, rest], want[0, rest], atol=2e-3)
@@ -279,7 +313,10 @@ def test_nvrtc_compiles_them(value: str, architecture: str) -> None:
             (attention.tile_column_gradients, attention.BY_COLUMNS),
         ):
             made = attention.made_for(kernel, shapes[width], width)
-            text = source(made.kernel, value, "i4", **made.constants, WHOLE=whole)
+            constants = {**made.constants, "WHOLE": whole}
+            if kernel is attention.tile_row_gradients:
+                constants["KNOWN"] = whole
+            text = source(made.kernel, value, "i4", **constants)
             assert compiler.compile_source(text, architecture)
 
 
@@ -327,18 +364,24 @@ def csr(mask: Any, index: str, executor: Any) -> Any:
     return wl.Csr((values, columns.astype(index), indptr), shape=mask.shape, executor=executor)
 
 
-def on_gpu(gpu: Any, given: Operands, alpha: float, index: str, dtype: Any) -> Expected:
+def on_gpu(
+    gpu: Any, given: Operands, alpha: float, index: str, dtype: Any, *, known: bool
+) -> Expected:
     A = csr(given.mask, index, gpu)
     C, B, D, G = (gpu.from_host(x.astype(dtype)) for x in given[1:])
-    E = wl.fusedmm(A, C, B, D, edge="softmax", alpha=alpha, kernel="tile-mma")
+    E, log_totals = gpu.allocate(G.shape, dtype), gpu.allocate(G.shape[:2], np.float32)
+    forward = (None, C, B, D, E, log_totals, alpha, "tile-mma")
+    gpu.run(operations.csr_fusedmm_softmax, A, *forward)
     made = [gpu.from_host(np.full(x.shape, 7).astype(dtype)) for x in given[1:4]]
     plan = A.plan_for("fusedmm", C.shape[2], "tile-mma", C.dtype)
-    arguments = (None, C, B, D, G, None, *made, alpha, "softmax")
+    left = (E, log_totals) if known else (None, None)
+    arguments = (None, C, B, D, G, *left, None, *made, alpha, "softmax")
     plan.algorithm.gradients(Adapter(gpu), A, plan.state, *arguments)
     return Expected(*(np.asarray(gpu.to_host(x)).astype(np.float32) for x in (E, *made)))
 
 
 @pytest.mark.gpu
+@either
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("index", ["int32", "int64"])
 @pytest.mark.parametrize(
@@ -346,26 +389,28 @@ def on_gpu(gpu: Any, given: Operands, alpha: float, index: str, dtype: Any) -> E
     [(1, 1, 1, 1), (300, 500, 64, 64), (1000, 333, 128, 128), (257, 700, 33, 100), (90, 70, 8, 24)],
 )
 def test_a_gpu_computes_the_same(
-    gpu: Any, m: int, n: int, k: int, p: int, index: str, dtype: str
+    gpu: Any, m: int, n: int, k: int, p: int, index: str, dtype: str, known: bool
 ) -> None:
     T = np.dtype(dtype) if dtype == "float16" else np.dtype(package("ml_dtypes").bfloat16)
     given = operands(m, n, k, p)
     rounded = given._replace(**{x: getattr(given, x).astype(T).astype(float) for x in "CBDG"})
-    have = on_gpu(gpu, given, 0.3, index, T)
+    have = on_gpu(gpu, given, 0.3, index, T, known=known)
     close(have, expected(rounded, 0.3), 2e-3 if dtype == "float16" else 1e-2)
-    again = on_gpu(gpu, given, 0.3, index, T)
+    again = on_gpu(gpu, given, 0.3, index, T, known=known)
     for one, other in zip(have, again, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.gpu
-def test_a_gpu_keeps_infinities_in_their_rows(gpu: Any) -> None:
+@either
+def test_a_gpu_keeps_infinities_in_their_rows(gpu: Any, known: bool) -> None:
     given = operands(260, 300, 64, 64, batch=1)
     given.D[0, 3, 2] = np.inf
     given.G[0, 9, 1] = np.nan
     with np.errstate(all="ignore"):
         want = expected(given, 0.1)
-    for mine, right in zip(on_gpu(gpu, given, 0.1, "int32", "float16"), want, strict=True):
+    have = on_gpu(gpu, given, 0.1, "int32", np.dtype(np.float16), known=known)
+    for mine, right in zip(have, want, strict=True):
         np.testing.assert_array_equal(np.isfinite(mine), np.isfinite(right))
         np.testing.assert_allclose(mine, right, rtol=4e-3, atol=4e-3)
 
