@@ -39,11 +39,43 @@ def test_the_kernel_gives_what_differentiable_gradients_are(edge: str) -> None:
     out = attention(A, edge, *leaves)
     with wl.profile() as seen:
         found = torch.autograd.grad(out, leaves, gradient, retain_graph=True)
-    assert seen[operations.csr_fusedmm_backward.name].calls == 1
+    softmax, other = operations.csr_fusedmm_softmax_backward, operations.csr_fusedmm_backward
+    assert seen[(softmax if edge == "softmax" else other).name].calls == 1
     want = torch.autograd.grad(out, leaves, gradient, create_graph=True)
     for got, exact in zip(found, want, strict=True):
         assert not got.requires_grad and exact.requires_grad
         torch.testing.assert_close(got, exact.detach())
+
+
+def test_logarithms_of_totals_are_kept_where_gradients_may_be_asked_for() -> None:
+    A, operands, gradient = problem()
+
+    def asked(*given: Any) -> set[str]:
+        with wl.profile() as seen:
+            out = attention(A, "softmax", *given)
+        if out.requires_grad:
+            out.backward(gradient)
+        return {operation for operation, _ in seen.entries} & {plain, keeping}
+
+    plain, keeping = operations.csr_fusedmm.name, operations.csr_fusedmm_softmax.name
+    assert asked(*operands) == {plain}
+    leaves = [x.clone().requires_grad_() for x in operands]
+    assert asked(*leaves) == {keeping}
+    with torch.no_grad():
+        assert asked(*leaves) == {plain}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_kept_results_of_16_bits_leave_gradients_as_they_are(dtype: Any) -> None:
+    pytest.importorskip("ml_dtypes")
+    A, operands, gradient = problem(dtype)
+    found = []
+    for precision in (dtype, torch.float64):
+        leaves = [x.to(precision, copy=True).requires_grad_() for x in operands]
+        attention(A, "softmax", *leaves).backward(gradient.to(precision))
+        found.append([x.grad.double() for x in leaves])
+    for got, exact in zip(*found, strict=True):
+        assert (got - exact).norm() <= torch.finfo(dtype).eps / 2 * exact.norm()
 
 
 @pytest.mark.parametrize("needed", range(4))
@@ -108,6 +140,17 @@ def test_the_operator_keeps_what_pytorch_expects_of_operators() -> None:
     arguments = (indptr, indices, values, C, B, D, gradient, "softmax", 0.7, [True] * 4)
     torch.library.opcheck(
         torch.ops.wollemi.fusedmm_backward.default,
+        arguments,
+        test_utils=("test_schema", "test_faketensor"),
+    )
+    given = [x.requires_grad_() for x in (values, C, B, D)]
+    arguments = (indptr, indices, *given, 0.7, "auto")
+    torch.library.opcheck(torch.ops.wollemi.fusedmm_softmax.default, arguments)
+    with torch.no_grad():
+        left = torch.ops.wollemi.fusedmm_softmax(*arguments)
+    arguments = (indptr, indices, *(x.detach() for x in given), gradient, *left, 0.7, [True] * 4)
+    torch.library.opcheck(
+        torch.ops.wollemi.fusedmm_softmax_backward.default,
         arguments,
         test_utils=("test_schema", "test_faketensor"),
     )

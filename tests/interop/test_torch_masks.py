@@ -115,6 +115,11 @@ def test_operators_keep_pytorchs_rules() -> None:
     detached = [x.detach() for x in (*given, given[2])]
     gradient = (*ends, *detached, "softmax", 0.3, "auto", [True, False, True])
     torch.library.opcheck(torch.ops.wollemi.mask_fusedmm_backward.default, gradient)
+    arguments = (*ends, *given, 0.3, "auto")
+    torch.library.opcheck(torch.ops.wollemi.mask_fusedmm_softmax.default, arguments)
+    left = [x.detach() for x in torch.ops.wollemi.mask_fusedmm_softmax(*arguments)]
+    gradient = (*ends, *detached, *left, 0.3, "auto", [True, False, True])
+    torch.library.opcheck(torch.ops.wollemi.mask_fusedmm_softmax_backward.default, gradient)
 
 
 def test_transforms() -> None:

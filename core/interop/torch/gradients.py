@@ -1,12 +1,14 @@
 """The gradients of fusedmm by one kernel, on executors that have it.
 
-It is an operator of PyTorch's, so that the compiler, FakeTensor and ``vmap`` go through it. It has
-no derivatives: where gradients of gradients may be asked for, :mod:`.operators` makes gradients of
-operators that have.
+They are operators of PyTorch's, so that the compiler, FakeTensor and ``vmap`` go through them: one
+for every edge function, and one for a softmax whose forward product left the logarithms of its
+totals. They have no derivatives: where gradients of gradients may be asked for, :mod:`.operators`
+makes gradients of operators that have.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -30,7 +32,25 @@ def has_kernel(gradient: Tensor) -> bool:
     return executor_of(gradient.device).supports(operations.csr_fusedmm_backward)
 
 
-def fusedmm_gradients(inputs: Any, needs: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+def saves_log_totals(operation: Any, C: Tensor) -> bool:
+    """Return whether the forward product on this device leaves what its gradients need."""
+    if C.device.type == "cpu":
+        return executor_of(C.device).supports(operation)
+    return C.device.type == "cuda"  # which may be described only, on a machine that has none
+
+
+def log_totals_like(C: Tensor) -> Tensor:
+    """Return an empty tensor of a number for each row of ``C``, in float32 for 16 bits."""
+    return C.new_empty(C.shape[:-1], dtype=torch.float32 if C.dtype.itemsize < 4 else C.dtype)
+
+
+def fusedmm_gradients(
+    inputs: Any,
+    needs: Any,
+    gradient: Tensor,
+    out: Tensor | None = None,
+    log_totals: Tensor | None = None,
+) -> tuple[Tensor | None, ...]:
     """Return the gradient of each argument of ``fusedmm``, None where there is none.
 
     Parameters
@@ -39,12 +59,21 @@ def fusedmm_gradients(inputs: Any, needs: Any, gradient: Tensor) -> tuple[Tensor
         The arguments, and whether the gradient of each is needed.
     gradient : Tensor
         Of the result.
+    out, log_totals : Tensor, optional
+        The result, and the logarithms of totals of its softmax, if they were kept.
     """
-    indptr, indices, values, C, B, D, edge, alpha, _ = inputs
+    *given, edge, alpha, _ = inputs
     wanted = list(needs[_DIFFERENTIABLE])
-    found = fusedmm_backward(indptr, indices, values, C, B, D, gradient, edge, alpha, wanted)
-    given = (x if want else None for x, want in zip(found, wanted, strict=True))
-    return None, None, *given, None, None, None
+    if out is None or log_totals is None:
+        found = fusedmm_backward(*given, gradient, edge, alpha, wanted)
+    else:
+        found = fusedmm_softmax_backward(*given, gradient, out, log_totals, alpha, wanted)
+    return (None, None, *found_or_none(found, wanted), None, None, None)
+
+
+def found_or_none(found: Any, wanted: list[bool]) -> Any:
+    """Return gradients, None for those that nobody wanted."""
+    return (x if want else None for x, want in zip(found, wanted, strict=True))
 
 
 def _kernel(
@@ -62,14 +91,8 @@ def _kernel(
     A = matrix_of(indptr, indices, B.shape[-2])
     found = _fake(indptr, indices, values, C, B, D, gradient, edge, alpha, needs)
     operands = [(values, 1), (C, 2), (B, 2), (D, 2), (gradient, 2)]
-    made = (x if want else None for x, want in zip(found, needs, strict=True))
-    run(
-        operations.csr_fusedmm_backward,
-        A,
-        [*operands, *zip(made, (1, 2, 2, 2), strict=True)],
-        alpha,
-        edge,
-    )
+    made = zip(found_or_none(found, needs), (1, 2, 2, 2), strict=True)
+    run(operations.csr_fusedmm_backward, A, [*operands, *made], alpha, edge)
     return found
 
 
@@ -85,28 +108,94 @@ def _fake(
     alpha: float,
     needs: list[bool],
 ) -> tuple[Tensor, ...]:
-    shapes = ((*C.shape[:-2], indices.shape[0]), C.shape, B.shape, D.shape)
+    return _empty_gradients(indices, (C, B, D), needs)
+
+
+def _softmax_kernel(
+    indptr: Tensor,
+    indices: Tensor,
+    values: Tensor | None,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    gradient: Tensor,
+    out: Tensor,
+    log_totals: Tensor,
+    alpha: float,
+    needs: list[bool],
+) -> tuple[Tensor, ...]:
+    A = matrix_of(indptr, indices, B.shape[-2])
+    found = _empty_gradients(indices, (C, B, D), needs)
+    operands = [(values, 1), (C, 2), (B, 2), (D, 2), (gradient, 2), (out, 2), (log_totals, 1)]
+    made = zip(found_or_none(found, needs), (1, 2, 2, 2), strict=True)
+    run(operations.csr_fusedmm_softmax_backward, A, [*operands, *made], alpha)
+    return found
+
+
+def _softmax_fake(
+    indptr: Tensor,
+    indices: Tensor,
+    values: Tensor | None,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    gradient: Tensor,
+    out: Tensor,
+    log_totals: Tensor,
+    alpha: float,
+    needs: list[bool],
+) -> tuple[Tensor, ...]:
+    return _empty_gradients(indices, (C, B, D), needs)
+
+
+def _empty_gradients(
+    indices: Tensor, operands: tuple[Tensor, ...], needs: list[bool]
+) -> tuple[Tensor, ...]:
+    C = operands[0]
+    shapes = ((*C.shape[:-2], indices.shape[0]), *(x.shape for x in operands))
     # an operator returns no None
     return tuple(
         C.new_empty(shape if want else (0,)) for shape, want in zip(shapes, needs, strict=True)
     )
 
 
-def _vmap(
-    info: Any, in_dims: tuple[int | None, ...], *args: Any
-) -> tuple[tuple[Tensor, ...], tuple[int | None, ...]]:
-    needs = args[-1]
-    found = fusedmm_backward(*with_leading_axis(info, in_dims, args))
-    return found, tuple(0 if want else None for want in needs)
+def define_gradients(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any]) -> Any:
+    """Define an operator of gradients, whose last argument says which are needed, and return it.
+
+    Parameters
+    ----------
+    schema : str
+        PyTorch's signature.
+    kernel : callable
+        Computes them.
+    fake : callable
+        Returns empty ones of the right shape, dtype and device.
+    """
+    name = schema.partition("(")[0]
+    LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+    for device in DEVICES:
+        LIBRARY.impl(name, kernel, device)
+    op = getattr(torch.ops.wollemi, name).default
+
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
+        found = op(*with_leading_axis(info, in_dims, args))
+        return found, tuple(0 if want else None for want in args[-1])
+
+    torch.library.register_fake(f"wollemi::{name}", fake, lib=LIBRARY)
+    torch.library.register_vmap(f"wollemi::{name}", vmap, lib=LIBRARY)
+    return op
 
 
-LIBRARY.define(
+fusedmm_backward = define_gradients(
     "fusedmm_backward(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
     "Tensor gradient, str edge, float alpha, bool[] needs) -> (Tensor, Tensor, Tensor, Tensor)",
-    tags=(torch.Tag.pt2_compliant_tag,),
+    _kernel,
+    _fake,
 )
-for _device in DEVICES:
-    LIBRARY.impl("fusedmm_backward", _kernel, _device)
-torch.library.register_fake("wollemi::fusedmm_backward", _fake, lib=LIBRARY)
-torch.library.register_vmap("wollemi::fusedmm_backward", _vmap, lib=LIBRARY)
-fusedmm_backward = torch.ops.wollemi.fusedmm_backward.default
+fusedmm_softmax_backward = define_gradients(
+    "fusedmm_softmax_backward(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, "
+    "Tensor D, Tensor gradient, Tensor out, Tensor log_totals, float alpha, bool[] needs) "
+    "-> (Tensor, Tensor, Tensor, Tensor)",
+    _softmax_kernel,
+    _softmax_fake,
+)

@@ -19,9 +19,10 @@ from ...formats.mask import Mask
 from ...operations import masks as operations
 from . import operators
 from .blocks import run
+from .gradients import define_gradients, found_or_none, log_totals_like, saves_log_totals
 from .memory import borrowed, executor_of, numpy_of, tensor_of
 from .patterns import faked, identity, of_one_size, with_id
-from .register import DEVICES, LIBRARY, define, with_leading_axis
+from .register import define
 
 # ---- masks by the memory of their tensors
 
@@ -151,6 +152,22 @@ def _fake(
     return C.new_empty((*C.shape[:-1], D.shape[-1]))
 
 
+def _softmax_kernel(
+    first: Tensor, last: Tensor, C: Tensor, B: Tensor, D: Tensor, alpha: float, kernel: str
+) -> tuple[Tensor, Tensor]:
+    A = mask_of(first, last, B.shape[-2])
+    out, log_totals = _softmax_fake(first, last, C, B, D, alpha, kernel)
+    operands = [*((x, 2) for x in (C, B, D, out)), (log_totals, 1)]
+    run(operations.fusedmm_softmax, A, operands, alpha, kernel)
+    return out, log_totals
+
+
+def _softmax_fake(
+    first: Tensor, last: Tensor, C: Tensor, B: Tensor, D: Tensor, alpha: float, kernel: str
+) -> tuple[Tensor, Tensor]:
+    return C.new_empty((*C.shape[:-1], D.shape[-1])), log_totals_like(C)
+
+
 def _entries(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
     """Return the entries of a mask by compressed rows."""
     lengths = last.long() - first
@@ -164,23 +181,60 @@ def _by_entries(inputs: Any) -> tuple[Any, ...]:
     return (*_entries(first, last), None, *operands, edge, alpha, "auto")
 
 
-def _backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
-    first, last, C, B, D, edge, alpha, kernel = inputs
+def _backward(
+    inputs: Any, needs: Any, out: Tensor, gradient: Tensor, log_totals: Tensor | None = None
+) -> tuple[Any, ...]:
+    *given, edge, alpha, kernel = inputs
     wanted = list(needs[2:5])
     alone = not (torch.is_grad_enabled() or forward_ad._current_level >= 0)
-    if alone and executor_of(gradient.device).supports(operations.fusedmm_backward):
-        found = _gradients(first, last, C, B, D, gradient, edge, alpha, kernel, wanted)
-    else:
+    if not (alone and executor_of(gradient.device).supports(operations.fusedmm_backward)):
         needed = (False, False, False, *wanted, False, False, False)
         listed = operators.fusedmm_backward_of(_by_entries(inputs), needed, out, gradient)
         found = listed[3:6]
-    given = (x if want else None for x, want in zip(found, wanted, strict=True))
-    return None, None, *given, None, None, None
+    elif log_totals is None:
+        found = _gradients(*given, gradient, edge, alpha, kernel, wanted)
+    else:
+        found = _softmax_gradients(*given, gradient, out, log_totals, alpha, kernel, wanted)
+    return None, None, *found_or_none(found, wanted), None, None, None
 
 
 def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
     listed = (None, None, None, *tangents[2:5], None, None, None)
     return operators.fusedmm_jvp_of(_by_entries(inputs), listed, out)
+
+
+def _softmax_inputs(inputs: Any) -> tuple[Any, ...]:
+    *given, alpha, kernel = inputs
+    return (*given, "softmax", alpha, kernel)
+
+
+def _softmax_backward(
+    inputs: Any, needs: Any, found: tuple[Tensor, Tensor], gradient: Tensor
+) -> tuple[Any, ...]:
+    out, log_totals = found
+    return _backward(_softmax_inputs(inputs), needs, out, gradient, log_totals)[:-1]
+
+
+def _softmax_jvp(inputs: Any, tangents: Any, found: tuple[Tensor, Tensor]) -> Any:
+    return _jvp(_softmax_inputs(inputs), tangents, found[0])
+
+
+fusedmm_softmax: Any = define(
+    "mask_fusedmm_softmax(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, float alpha, "
+    "str kernel) -> (Tensor, Tensor)",
+    kernel=_softmax_kernel,
+    fake=_softmax_fake,
+    backward=_softmax_backward,
+    jvp=_softmax_jvp,
+)
+
+
+def _recorded(keyset: Any, *inputs: Any) -> Tensor | None:
+    *given, edge, alpha, kernel = inputs
+    if edge != "softmax" or not saves_log_totals(operations.fusedmm_softmax, given[2]):
+        return None
+    out: Tensor = fusedmm_softmax.redispatch(keyset, *given, alpha, kernel)[0]
+    return out
 
 
 fusedmm = define(
@@ -190,6 +244,7 @@ fusedmm = define(
     fake=_fake,
     backward=_backward,
     jvp=_jvp,
+    recorded=_recorded,
 )
 
 
@@ -207,8 +262,7 @@ def _gradient_kernel(
 ) -> tuple[Tensor, ...]:
     A = mask_of(first, last, B.shape[-2])
     found = _gradient_fake(first, last, C, B, D, gradient, edge, alpha, kernel, needs)
-    made = (x if want else None for x, want in zip(found, needs, strict=True))
-    operands = [(x, 2) for x in (C, B, D, gradient, *made)]
+    operands = [(x, 2) for x in (C, B, D, gradient, *found_or_none(found, needs))]
     run(operations.fusedmm_backward, A, operands, alpha, edge, kernel)
     return found
 
@@ -225,26 +279,63 @@ def _gradient_fake(
     kernel: str,
     needs: list[bool],
 ) -> tuple[Tensor, ...]:
+    return _empty_gradients((C, B, D), needs)
+
+
+def _softmax_gradient_kernel(
+    first: Tensor,
+    last: Tensor,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    gradient: Tensor,
+    out: Tensor,
+    log_totals: Tensor,
+    alpha: float,
+    kernel: str,
+    needs: list[bool],
+) -> tuple[Tensor, ...]:
+    A = mask_of(first, last, B.shape[-2])
+    found = _empty_gradients((C, B, D), needs)
+    given = [*((x, 2) for x in (C, B, D, gradient, out)), (log_totals, 1)]
+    made = [(x, 2) for x in found_or_none(found, needs)]
+    run(operations.fusedmm_softmax_backward, A, [*given, *made], alpha, kernel)
+    return found
+
+
+def _softmax_gradient_fake(
+    first: Tensor,
+    last: Tensor,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    gradient: Tensor,
+    out: Tensor,
+    log_totals: Tensor,
+    alpha: float,
+    kernel: str,
+    needs: list[bool],
+) -> tuple[Tensor, ...]:
+    return _empty_gradients((C, B, D), needs)
+
+
+def _empty_gradients(operands: tuple[Tensor, ...], needs: list[bool]) -> tuple[Tensor, ...]:
     # an operator returns no None
     return tuple(
-        C.new_empty(x.shape if want else (0,)) for x, want in zip((C, B, D), needs, strict=True)
+        x.new_empty(x.shape if want else (0,)) for x, want in zip(operands, needs, strict=True)
     )
 
 
-def _vmap(
-    info: Any, in_dims: tuple[int | None, ...], *args: Any
-) -> tuple[tuple[Tensor, ...], tuple[int | None, ...]]:
-    found = _gradients(*with_leading_axis(info, in_dims, args))
-    return found, tuple(0 if want else None for want in args[-1])
-
-
-LIBRARY.define(
+_gradients = define_gradients(
     "mask_fusedmm_backward(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, "
     "Tensor gradient, str edge, float alpha, str kernel, bool[] needs) -> (Tensor, Tensor, Tensor)",
-    tags=(torch.Tag.pt2_compliant_tag,),
+    _gradient_kernel,
+    _gradient_fake,
 )
-for _device in DEVICES:
-    LIBRARY.impl("mask_fusedmm_backward", _gradient_kernel, _device)
-torch.library.register_fake("wollemi::mask_fusedmm_backward", _gradient_fake, lib=LIBRARY)
-torch.library.register_vmap("wollemi::mask_fusedmm_backward", _vmap, lib=LIBRARY)
-_gradients = torch.ops.wollemi.mask_fusedmm_backward.default
+_softmax_gradients = define_gradients(
+    "mask_fusedmm_softmax_backward(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, "
+    "Tensor gradient, Tensor out, Tensor log_totals, float alpha, str kernel, bool[] needs) "
+    "-> (Tensor, Tensor, Tensor)",
+    _softmax_gradient_kernel,
+    _softmax_gradient_fake,
+)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ...operations import products as operations
 from .blocks import run
-from .gradients import fusedmm_gradients, has_kernel
+from .gradients import fusedmm_gradients, has_kernel, log_totals_like, saves_log_totals
 from .memory import for_kernels
 from .patterns import Pattern, matrix_of, transposed_of
 from .register import DEVICES, LIBRARY, define
@@ -74,6 +74,23 @@ def _fusedmm_kernel(
     return out
 
 
+def _softmax_kernel(
+    indptr: Tensor,
+    indices: Tensor,
+    values: Tensor | None,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    alpha: float,
+    kernel: str,
+) -> tuple[Tensor, Tensor]:
+    A = matrix_of(indptr, indices, B.shape[-2])
+    found = _softmax_fake(indptr, indices, values, C, B, D, alpha, kernel)
+    operands = [(values, 1), (C, 2), (B, 2), (D, 2), *zip(found, (2, 1), strict=True)]
+    run(operations.csr_fusedmm_softmax, A, operands, alpha, kernel)
+    return found
+
+
 # ---- shapes of results
 
 
@@ -103,6 +120,19 @@ def _fusedmm_fake(
     kernel: str,
 ) -> Tensor:
     return C.new_empty((*C.shape[:-1], D.shape[-1]))
+
+
+def _softmax_fake(
+    indptr: Tensor,
+    indices: Tensor,
+    values: Tensor | None,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    alpha: float,
+    kernel: str,
+) -> tuple[Tensor, Tensor]:
+    return C.new_empty((*C.shape[:-1], D.shape[-1])), log_totals_like(C)
 
 
 # ---- derivatives: y = A(v) B, z = A(v)^T B, s = sampled C B^T are linear in each operand
@@ -240,12 +270,16 @@ def _attention_backward(
 
 
 def fusedmm_backward_of(
-    inputs: Any, needs: Any, out: Tensor | None, gradient: Tensor
+    inputs: Any,
+    needs: Any,
+    out: Tensor | None,
+    gradient: Tensor,
+    log_totals: Tensor | None = None,
 ) -> tuple[Any, ...]:
     """Return the gradient of each argument, None where there is none."""
     narrow = inputs[3].dtype
     if has_kernel(gradient):
-        return fusedmm_gradients(inputs, needs, gradient)
+        return fusedmm_gradients(inputs, needs, gradient, out, log_totals)
     if narrow.itemsize < 4 and gradient.device.type == "cpu":
         # Scores, weights and their gradients in float32: rounded to 16 bits, they are what made
         # gradients 2 to 3 times less accurate than those of PyTorch's dense attention. The host's
@@ -323,6 +357,49 @@ sddmm = define(
     jvp=_sddmm_jvp,
 )
 
+
+def _with_edge(of_arguments: Any) -> tuple[Any, ...]:
+    """Return what is there for the arguments of ``fusedmm_softmax`` for those of ``fusedmm``."""
+    *tensors, alpha, kernel = of_arguments
+    return (*tensors, None, alpha, kernel)
+
+
+def _softmax_inputs(inputs: Any) -> tuple[Any, ...]:
+    *tensors, _, alpha, kernel = _with_edge(inputs)
+    return (*tensors, "softmax", alpha, kernel)
+
+
+def _softmax_backward(
+    inputs: Any, needs: Any, found: tuple[Tensor, Tensor], gradient: Tensor
+) -> tuple[Any, ...]:
+    *made, _, _, _ = fusedmm_backward_of(
+        _softmax_inputs(inputs), _with_edge(needs), found[0], gradient, found[1]
+    )
+    return (*made, None, None)
+
+
+def _softmax_jvp(inputs: Any, tangents: Any, found: tuple[Tensor, Tensor]) -> Any:
+    return fusedmm_jvp_of(_softmax_inputs(inputs), _with_edge(tangents), found[0])
+
+
+fusedmm_softmax: Any = define(
+    "fusedmm_softmax(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
+    "float alpha, str kernel) -> (Tensor, Tensor)",
+    kernel=_softmax_kernel,
+    fake=_softmax_fake,
+    backward=_softmax_backward,
+    jvp=_softmax_jvp,
+)
+
+
+def _recorded(keyset: Any, *inputs: Any) -> Tensor | None:
+    *tensors, edge, alpha, kernel = inputs
+    if edge != "softmax" or not saves_log_totals(operations.csr_fusedmm_softmax, tensors[3]):
+        return None
+    out: Tensor = fusedmm_softmax.redispatch(keyset, *tensors, alpha, kernel)[0]
+    return out
+
+
 fusedmm = define(
     "fusedmm(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
     "str edge, float alpha, str kernel) -> Tensor",
@@ -330,6 +407,7 @@ fusedmm = define(
     fake=_fusedmm_fake,
     backward=fusedmm_backward_of,
     jvp=fusedmm_jvp_of,
+    recorded=_recorded,
 )
 
 

@@ -1,7 +1,8 @@
 """Operators of PyTorch's: one kernel, and the rules by which its transforms go through it.
 
 Every operator is linear or smooth in its tensors of floating-point numbers, takes integers that
-describe a pattern, and returns one new tensor. What autograd, forward mode, ``vmap``, autocast,
+describe a pattern, and returns one new tensor, which others may follow that serve the derivatives
+of it and have none. What autograd, forward mode, ``vmap``, autocast,
 FakeTensor and the compiler ask is registered for the dispatcher, so that none of them
 looks into the kernel.
 """
@@ -23,7 +24,7 @@ from ...errors import UnsupportedOperation
 
 LIBRARY = Library("wollemi", "DEF")
 
-Operator = Callable[..., Tensor]
+Operator = Callable[..., Any]
 
 #: Devices whose tensors a kernel takes; AMD's are "CUDA" to PyTorch.
 DEVICES = ("CPU", "CUDA")
@@ -37,11 +38,12 @@ _KERNELS_ALONE = {
 def define(
     schema: str,
     *,
-    kernel: Callable[..., Tensor],
-    fake: Callable[..., Tensor],
+    kernel: Callable[..., Any],
+    fake: Callable[..., Any],
     backward: Callable[..., tuple[Any, ...]],
     jvp: Callable[..., Tensor],
     autocast: bool = True,
+    recorded: Callable[..., Tensor | None] | None = None,
 ) -> Operator:
     """Define an operator ``torch.ops.wollemi.<name>`` and return it.
 
@@ -50,15 +52,19 @@ def define(
     schema : str
         PyTorch's signature; integer tensors come first and are constants.
     kernel : callable
-        Computes the result.
+        Computes the result: a tensor, or a tuple of it and of what serves its derivatives.
     fake : callable
         Returns an empty result of the right shape, dtype and device.
     backward : callable
         ``backward(inputs, needs, result, gradient)`` returns a gradient for each input.
     jvp : callable
-        ``jvp(inputs, tangents, result)`` returns the tangent of the result.
+        ``jvp(inputs, tangents, result)`` returns the tangent of the result, of a tuple that of the
+        first.
     autocast : bool
         Whether autocast lowers the precision of its operands, as that of dense products.
+    recorded : callable, optional
+        ``recorded(keyset, *inputs)`` returns the result where gradients may be asked for, by an
+        operator that leaves more for them; or None if there is none for these inputs.
     """
     name = schema.partition("(")[0]
     LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
@@ -67,7 +73,8 @@ def define(
     qualified = f"wollemi::{name}"
     torch.library.register_fake(qualified, fake, lib=LIBRARY)
     op = getattr(torch.ops.wollemi, name).default
-    LIBRARY.impl(name, _differentiable(op, kernel, backward, jvp), "Autograd", with_keyset=True)
+    differentiable = _differentiable(op, kernel, backward, jvp, recorded)
+    LIBRARY.impl(name, differentiable, "Autograd", with_keyset=True)
     torch.library.register_vmap(qualified, _batching(op), lib=LIBRARY)
     if autocast:
         for device in DEVICES:
@@ -77,47 +84,49 @@ def define(
 
 
 def _differentiable(
-    op: Any, kernel: Callable[..., Tensor], backward: Any, jvp: Any
-) -> Callable[..., Tensor]:
-    def below(keyset: Any, args: tuple[Any, ...]) -> Tensor:
+    op: Any, kernel: Callable[..., Any], backward: Any, jvp: Any, recorded: Any
+) -> Callable[..., Any]:
+    def below(keyset: Any, args: tuple[Any, ...]) -> Any:
         with _C._AutoDispatchBelowAutograd():
-            out: Tensor = op.redispatch(keyset & _C._after_autograd_keyset, *args)
-        return out
+            return op.redispatch(keyset & _C._after_autograd_keyset, *args)
 
     # The dispatcher has unwrapped the tensors of torch.func's transforms to the level at hand, as
     # for operators of PyTorch's own; a Function would begin at the outermost level again.
     class Differentiable(_SingleLevelFunction):
         @staticmethod
-        def forward(ctx: Any, keyset: Any, recording: bool, *args: Any) -> Tensor:
+        def forward(ctx: Any, keyset: Any, recording: bool, *args: Any) -> Any:
             # PyTorch turns both off for the body of a function; transforms around this one go on.
             with torch.set_grad_enabled(recording), _set_fwd_grad_enabled(True):
                 out = below(keyset, args)
-            ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-            ctx.others = [None if isinstance(a, Tensor) else a for a in args]
-            tensors = [args[i] for i in ctx.places]
-            ctx.save_for_backward(*tensors, out)
-            ctx.save_for_forward(*tensors, out)
+            _keep(ctx, args, out)
             return out
 
         @staticmethod
         def backward(ctx: Any, *gradients: Tensor) -> Any:
             inputs, out = _saved(ctx)
+            if gradients[0] is None:
+                return (None,) * len(ctx.needs_input_grad)
             found = backward(inputs, ctx.needs_input_grad[2:], out, gradients[0])
             return (None, None, *found)
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
             inputs, out = _saved(ctx)
-            return jvp(inputs, tangents[2:], out)
+            tangent = jvp(inputs, tangents[2:], out)
+            return (tangent, *(None for _ in out[1:])) if ctx.several else tangent
 
-    def autograd(keyset: Any, *args: Any) -> Tensor:
-        recorded = torch.is_grad_enabled() and any(
+    def autograd(keyset: Any, *args: Any) -> Any:
+        records = torch.is_grad_enabled() and any(
             isinstance(a, Tensor) and a.requires_grad for a in args
         )
-        if recorded or forward_ad._current_level >= 0:
+        forward = forward_ad._current_level >= 0
+        if records and not forward and recorded is not None:
+            found = recorded(keyset, *args)
+            if found is not None:
+                return found
+        if records or forward:
             with enable_single_level_autograd_function():
-                made: Tensor = Differentiable.apply(keyset, torch.is_grad_enabled(), *args)
-            return made
+                return Differentiable.apply(keyset, torch.is_grad_enabled(), *args)
         # A second way through the dispatcher would take as long as a small product.
         if (keyset & _C._after_autograd_keyset).raw_repr() in _KERNELS_ALONE:
             return kernel(*args)
@@ -126,17 +135,32 @@ def _differentiable(
     return autograd
 
 
-def _saved(ctx: Any) -> tuple[list[Any], Tensor]:
-    *tensors, out = ctx.saved_tensors
-    inputs = list(ctx.others)
-    for place, tensor in zip(ctx.places, tensors, strict=True):
+def _keep(ctx: Any, args: tuple[Any, ...], out: Any) -> None:
+    """Save what derivatives are made of: arguments, the result, and what follows it."""
+    ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+    ctx.others = [None if isinstance(a, Tensor) else a for a in args]
+    ctx.several = isinstance(out, tuple)
+    made = out if ctx.several else (out,)
+    if ctx.several:
+        ctx.mark_non_differentiable(*made[1:])
+        ctx.set_materialize_grads(False)  # of what has no gradient, zeros would be made
+    tensors = [args[i] for i in ctx.places]
+    ctx.save_for_backward(*tensors, *made)
+    ctx.save_for_forward(*tensors, *made)
+
+
+def _saved(ctx: Any) -> tuple[list[Any], Any]:
+    saved, count = ctx.saved_tensors, len(ctx.places)
+    inputs, made = list(ctx.others), saved[count:]
+    for place, tensor in zip(ctx.places, saved[:count], strict=True):
         inputs[place] = tensor
-    return inputs, out
+    return inputs, made if ctx.several else made[0]
 
 
-def _batching(op: Any) -> Callable[..., tuple[Tensor, int]]:
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Tensor, int]:
-        return op(*with_leading_axis(info, in_dims, args)), 0
+def _batching(op: Any) -> Callable[..., tuple[Any, Any]]:
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
+        found = op(*with_leading_axis(info, in_dims, args))
+        return found, (0,) * len(found) if isinstance(found, tuple) else 0
 
     return vmap
 
