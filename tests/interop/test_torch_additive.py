@@ -95,13 +95,9 @@ def test_traced(graph: Any) -> None:
 def test_the_operator_keeps_the_rules_of_pytorch(graph: Any) -> None:
     target, source, x = operands()
     places = graph.pattern.indptr, graph.pattern.indices
-    for asked in (False, True):
-        given = (*places, target, source, x.detach().flatten(1), SLOPE, asked)
-        torch.library.opcheck(
-            additive.additive_attention,
-            given,
-            test_utils=("test_schema", "test_faketensor"),
-        )
+    given = (*places, target, source, x.detach().flatten(1), SLOPE)
+    for operator in (additive.additive_attention, additive.kept):
+        torch.library.opcheck(operator, given, test_utils=("test_schema", "test_faketensor"))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

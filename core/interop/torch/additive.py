@@ -23,39 +23,50 @@ from .register import DEVICES, LIBRARY, Operator, define, with_leading_axis
 from .segments import segment_softmax, segment_sum, softmax_derivative
 
 
-def _parts(packed: Tensor, width: int, heads: int) -> tuple[Tensor, ...]:
-    """Return what is side by side: the sums, those of positive scores, logarithms, and shares."""
-    return packed.split([width, width, heads, heads], -1)
+def _shapes(indptr: Tensor, target: Tensor, D: Tensor) -> list[tuple[int, ...]]:
+    """Return the shapes of sums of rows, and of numbers of rows."""
+    before = (*D.shape[:-2], indptr.shape[0] - 1)
+    return [(*before, D.shape[-1]), (*before, target.shape[-1])]
 
 
 def _kernel(
-    indptr: Tensor,
-    indices: Tensor,
-    target: Tensor,
-    source: Tensor,
-    D: Tensor,
-    slope: float,
-    gradients: bool,
+    indptr: Tensor, indices: Tensor, target: Tensor, source: Tensor, D: Tensor, slope: float
 ) -> Tensor:
-    A = matrix_of(indptr, indices, D.shape[-2])
-    out = _fake(indptr, indices, target, source, D, slope, gradients)
-    made = _parts(out, D.shape[-1], target.shape[-1]) if gradients else (out, None, None, None)
-    operands = [(x, 2) for x in (target, source, D, *made)]
-    run(operations.csr_additive_attention, A, operands, slope)
+    out = _fake(indptr, indices, target, source, D, slope)
+    _run(indptr, indices, (target, source, D), (out, None, None, None), slope)
     return out
 
 
 def _fake(
+    indptr: Tensor, indices: Tensor, target: Tensor, source: Tensor, D: Tensor, slope: float
+) -> Tensor:
+    return D.new_empty(_shapes(indptr, target, D)[0])
+
+
+def _kept_kernel(
+    indptr: Tensor, indices: Tensor, target: Tensor, source: Tensor, D: Tensor, slope: float
+) -> tuple[Tensor, ...]:
+    made = _kept_fake(indptr, indices, target, source, D, slope)
+    _run(indptr, indices, (target, source, D), made, slope)
+    return made
+
+
+def _kept_fake(
+    indptr: Tensor, indices: Tensor, target: Tensor, source: Tensor, D: Tensor, slope: float
+) -> tuple[Tensor, ...]:
+    wide, narrow = _shapes(indptr, target, D)
+    return tuple(D.new_empty(shape) for shape in (wide, wide, narrow, narrow))
+
+
+def _run(
     indptr: Tensor,
     indices: Tensor,
-    target: Tensor,
-    source: Tensor,
-    D: Tensor,
+    given: tuple[Tensor, ...],
+    made: tuple[Tensor | None, ...],
     slope: float,
-    gradients: bool,
-) -> Tensor:
-    columns = 2 * (D.shape[-1] + target.shape[-1]) if gradients else D.shape[-1]
-    return D.new_empty((*D.shape[:-2], indptr.shape[0] - 1, columns))
+) -> None:
+    A = matrix_of(indptr, indices, given[-1].shape[-2])
+    run(operations.csr_additive_attention, A, [(x, 2) for x in (*given, *made)], slope)
 
 
 def _gradients_kernel(
@@ -64,37 +75,30 @@ def _gradients_kernel(
     target: Tensor,
     source: Tensor,
     D: Tensor,
-    packed: Tensor,
     gradient: Tensor,
+    out: Tensor,
+    positive: Tensor,
+    log_totals: Tensor,
+    shares: Tensor,
     slope: float,
 ) -> tuple[Tensor, ...]:
     A = matrix_of(indptr, indices, D.shape[-2])
-    width, heads = D.shape[-1], target.shape[-1]
-    found = _gradients_fake(indptr, indices, target, source, D, packed, gradient, slope)
+    found = tuple(x.new_empty(x.shape) for x in (target, source, D))
     of_target, of_source, of_D = found
-    gradient = for_kernels(gradient, 2)
-    means = torch.empty_like(of_target)
-    sums, positive, logs, shares = _parts(packed, width, heads)
-    on = A.executor
+    means, heads = torch.empty_like(of_target), target.shape[-1]
+    gradient, on = for_kernels(gradient, 2), A.executor
     with on_its_stream(on, gradient):
-        of_rows = (x.reshape(-1, x.shape[-1]) for x in (gradient, sums, positive, shares))
+        of_rows = (x.reshape(-1, x.shape[-1]) for x in (gradient, out, positive, shares))
         made = (x.view(-1, heads) for x in (means, of_target))
         blocks = [native_of(on, x) for x in (*of_rows, *made)]
-        on.run(operations.row_gradients, *blocks[:4], width // heads, slope, *blocks[4:])
-    operands = (target, source, D, gradient, logs, means, of_source, of_D)
+        on.run(operations.row_gradients, *blocks[:4], D.shape[-1] // heads, slope, *blocks[4:])
+    operands = (target, source, D, gradient, log_totals, means, of_source, of_D)
     run(operations.csr_additive_attention_backward, A, [(x, 2) for x in operands], slope)
     return found
 
 
 def _gradients_fake(
-    indptr: Tensor,
-    indices: Tensor,
-    target: Tensor,
-    source: Tensor,
-    D: Tensor,
-    packed: Tensor,
-    gradient: Tensor,
-    slope: float,
+    indptr: Tensor, indices: Tensor, target: Tensor, source: Tensor, D: Tensor, *others: Any
 ) -> tuple[Tensor, ...]:
     return tuple(x.new_empty(x.shape) for x in (target, source, D))
 
@@ -122,7 +126,7 @@ class _Steps:
     """The scores, the weights and the slopes of the entries, shape (..., heads, nnz)."""
 
     def __init__(self, inputs: Any) -> None:
-        self.indptr, self.indices, target, source, D, self.slope, _ = inputs
+        self.indptr, self.indices, target, source, D, self.slope = inputs
         self.heads, self.columns = target.shape[-1], D.shape[-2]
         self.pattern = self.indptr, self.indices
         self.D = _by_heads(D, self.heads)
@@ -156,18 +160,19 @@ def _gradients_by_steps(inputs: Any, gradient: Tensor) -> tuple[Tensor, ...]:
 
 
 def _backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
-    indptr, indices, target, source, D, slope, gradients = inputs
-    gradient = gradient[..., : D.shape[-1]]
-    if gradients and not torch.is_grad_enabled() and forward_ad._current_level < 0:
-        found = _gradients(indptr, indices, target, source, D, out, gradient, slope)
-    else:
-        found = _gradients_by_steps(inputs, gradient)
-    return None, None, *found, None, None
+    return None, None, *_gradients_by_steps(inputs, gradient), None
+
+
+def _kept_backward(inputs: Any, needs: Any, out: Any, gradient: Tensor) -> tuple[Any, ...]:
+    if torch.is_grad_enabled() or forward_ad._current_level >= 0:
+        return _backward(inputs, needs, out[0], gradient)
+    *given, slope = inputs
+    return None, None, *_gradients(*given, gradient, *out, slope), None
 
 
 def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
-    _, _, of_target, of_source, of_D, _, _ = tangents
-    target, source, D = inputs[2:5]
+    _, _, of_target, of_source, of_D, _ = tangents
+    target, source = inputs[2:4]
     steps = _Steps(inputs)
     parts = []
     if of_target is not None or of_source is not None:
@@ -180,27 +185,45 @@ def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
     if of_D is not None:
         moved_D = _by_heads(of_D, steps.heads)
         parts.append(operators.spmm(*steps.pattern, steps.weights, moved_D, "auto"))
-    if not parts:
-        return None
-    moved_out = _of_heads(sum(parts[1:], start=parts[0]))
-    return torch.nn.functional.pad(moved_out, (0, out.shape[-1] - D.shape[-1]))
+    return _of_heads(sum(parts[1:], start=parts[0])) if parts else None
 
 
-#: Sums of rows of ``D``, (..., m, w), weighed by the softmax of ``leaky(target + source)``; with
-#: ``gradients`` what these need is beside them, as constants, and is of no other use.
+_SIGNATURE = (
+    "(Tensor indptr, Tensor indices, Tensor target, Tensor source, Tensor D, float slope) -> "
+)
+
+#: The same as :data:`additive_attention`, and what its gradients need: sums over the entries with
+#: positive scores, logarithms of the totals of the softmax, and the shares of positive scores.
+kept: Operator = define(
+    f"additive_attention_kept{_SIGNATURE}(Tensor, Tensor, Tensor, Tensor)",
+    kernel=_kept_kernel,
+    fake=_kept_fake,
+    backward=_kept_backward,
+    jvp=lambda inputs, tangents, out: _jvp(inputs, tangents, out[0]),
+    autocast=False,
+)
+
+
+def _recorded(keyset: Any, *inputs: Any) -> Tensor:
+    out: Tensor = torch.ops.wollemi.additive_attention_kept.default.redispatch(keyset, *inputs)[0]
+    return out
+
+
+#: Sums of rows of ``D``, (..., m, w), weighed by the softmax of ``leaky(target + source)``.
 additive_attention: Operator = define(
-    "additive_attention(Tensor indptr, Tensor indices, Tensor target, Tensor source, Tensor D, "
-    "float slope, bool gradients) -> Tensor",
+    f"additive_attention{_SIGNATURE}Tensor",
     kernel=_kernel,
     fake=_fake,
     backward=_backward,
     jvp=_jvp,
     autocast=False,
+    recorded=_recorded,
 )
 
 LIBRARY.define(
     "additive_attention_backward(Tensor indptr, Tensor indices, Tensor target, Tensor source, "
-    "Tensor D, Tensor packed, Tensor gradient, float slope) -> (Tensor, Tensor, Tensor)",
+    "Tensor D, Tensor gradient, Tensor out, Tensor positive, Tensor log_totals, Tensor shares, "
+    "float slope) -> (Tensor, Tensor, Tensor)",
     tags=(torch.Tag.pt2_compliant_tag,),
 )
 for _device in DEVICES:
@@ -227,8 +250,6 @@ def attend(pattern: Any, target: Tensor, source: Tensor, D: Tensor, slope: float
     heads, dtype = D.shape[-2], D.dtype
     held = torch.promote_types(torch.promote_types(dtype, target.dtype), torch.float32)
     target, source, D = (x.to(held) for x in (target, source, D))
-    asked = torch.is_grad_enabled() and any(x.requires_grad for x in (target, source, D))
-    flat = D.flatten(-2)
     places = pattern.indptr, pattern.indices
-    found = additive_attention(*places, target, source, flat, slope, asked)
-    return found[..., : flat.shape[-1]].unflatten(-1, (heads, -1)).to(dtype)
+    found = additive_attention(*places, target, source, D.flatten(-2), slope)
+    return found.unflatten(-1, (heads, -1)).to(dtype)
