@@ -19,6 +19,7 @@ from wollemi.backends.cuda.products.tile_pattern import (
 )
 from wollemi.backends.gpu.products.masks import chosen
 from wollemi.core.errors import InvalidArgument
+from wollemi.core.operations import masks as operations
 from wollemi.masks import Mask, causal, documents, sliding_window
 
 from ...needs import cuda, package, rarely
@@ -113,11 +114,12 @@ def test_attention_is_that_of_the_entries(
 ) -> None:
     given = operands(*mask.shape, k, p, mask=mask.to_dense() != 0)
     of_tiles = tiles_of(mask), tiles_of(mask.T)
-    have = emulate(given, 0.2, width=width, whole=whole, of_tiles=of_tiles)
+    known = bool(whole)
+    have = emulate(given, 0.2, width=width, whole=whole, of_tiles=of_tiles, known=known)
     with np.errstate(all="ignore"):
         want = expected(given, 0.2)
     close(have, want)
-    listed = emulate(given, 0.2, width=width, whole=whole)
+    listed = emulate(given, 0.2, width=width, whole=whole, known=known)
     for one, other in zip(have, listed, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -157,8 +159,9 @@ def gpu() -> Any:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["tile-mma", "row-split", "auto"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("mask", EXAMPLES, ids=repr)
-def test_a_gpu_computes_the_same(gpu: Any, mask: Mask, dtype: str, name: str) -> None:
+def test_a_gpu_computes_the_same(gpu: Any, mask: Mask, dtype: str, name: str, known: bool) -> None:
     if 0 in mask.shape:
         pytest.skip("nothing to compute")
     T = np.dtype(dtype) if dtype == "float16" else np.dtype(package("ml_dtypes").bfloat16)
@@ -166,9 +169,17 @@ def test_a_gpu_computes_the_same(gpu: Any, mask: Mask, dtype: str, name: str) ->
     rounded = given._replace(**{x: getattr(given, x).astype(T).astype(float) for x in "CBDG"})
     there = mask.to(gpu)
     arrays = [x.astype(T) for x in given[1:]]
-    C, B, D = (gpu.from_host(x) for x in arrays[:3])
-    E = wl.fusedmm(there, C, B, D, edge="softmax", alpha=0.1, kernel=name)
-    made = gradients(gpu, there, arrays, "softmax", 0.1)
+    C, B, D, G = (gpu.from_host(x) for x in arrays)
+    if known:
+        E, log_totals = gpu.allocate(G.shape, T), gpu.allocate(G.shape[:2], np.dtype(np.float32))
+        gpu.run(operations.fusedmm_softmax, there, C, B, D, E, log_totals, 0.1, name)
+        empty = [gpu.allocate(x.shape, T) for x in (C, B, D)]
+        arguments = (C, B, D, G, E, log_totals, *empty, 0.1, name)
+        gpu.run(operations.fusedmm_softmax_backward, there, *arguments)
+        made = [gpu.to_host(x) for x in empty]
+    else:
+        E = wl.fusedmm(there, C, B, D, edge="softmax", alpha=0.1, kernel=name)
+        made = gradients(gpu, there, arrays, "softmax", 0.1)
     have = Expected(*(np.asarray(x).astype(np.float32) for x in (gpu.to_host(E), *made)))
     with np.errstate(all="ignore"):
         close(have, expected(rounded, 0.1), 2e-3 if dtype == "float16" else 1e-2)
