@@ -159,7 +159,7 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
         for (int s = 0; s * me.side < here; s += ahead) {
           S dots[ahead] = {};
           I of_j[ahead];
-          pack<T, E> row[ahead][VK], summed[ahead][VP];
+          pack<T, E> row[ahead][VK], summed[ahead][VP] = {};
 #pragma unroll
           for (int a = 0; a < ahead; ++a)
             of_j[a] = shuffle(of_now, me.lane_with(s + a));
@@ -182,12 +182,13 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
                 dots[a] = dot_pack<T, E>(dots[a], mine[v], row[a][v]);
           }
           if constexpr (!D_IS_B) // asked for before the sums over lanes wait
+            if (WHOLE || p > 0)  // rows of no columns have no memory
 #pragma unroll
-            for (int a = 0; a < ahead; ++a)
+              for (int a = 0; a < ahead; ++a)
 #pragma unroll
-              for (int v = 0; v < VP; ++v)
-                summed[a][v] = load_part<WHOLE, T, E>(c0 + v * L * E < p,
-                                                      row_at(of_D, of_j[a], D_row), c0 + v * L * E);
+                for (int v = 0; v < VP; ++v)
+                  summed[a][v] = load_part<WHOLE, T, E>(
+                      c0 + v * L * E < p, row_at(of_D, of_j[a], D_row), c0 + v * L * E);
           const int number = s + me.l % ahead;
           const S score = reduce_scatter<L>(it, dots) * shuffle(factor, me.lane_with(number));
           const S weight = total.template weigh<ahead>(it, score, me.place(number) < here);
