@@ -274,9 +274,13 @@ class Time(Criterion):
 class _Combined(Criterion):
     symbol: str
     word: str
+    parts: tuple[Criterion, ...]
 
     def __init__(self, *parts: Criterion) -> None:
-        self.parts = parts
+        found: list[Criterion] = []
+        for part in parts:
+            found.extend(part.parts if isinstance(part, type(self)) else [part])
+        self.parts = tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the criterion as a dictionary that :func:`criterion` takes."""
@@ -297,14 +301,23 @@ class _Any(_Combined):
 
     def limits(self, norms: Norms) -> Limits:
         """Return what the criterion comes to for a system of these norms."""
-        found = [part.limits(norms) for part in self.parts]
-        thresholds = [f.threshold for f in found if f.threshold is not None]
-        return Limits(
-            threshold=np.maximum.reduce(thresholds) if thresholds else None,
-            iterations=min((f.iterations for f in found if f.iterations is not None), default=None),
-            seconds=min((f.seconds for f in found if f.seconds is not None), default=None),
-            own=tuple(own for f in found for own in f.own),
-        )
+        threshold: np.ndarray[Any, Any] | None = None
+        iterations, seconds, own = None, None, tuple[Criterion, ...]()
+        for part in self.parts:
+            found = part.limits(norms)
+            if threshold is None:
+                threshold = found.threshold
+            elif found.threshold is not None:
+                threshold = np.maximum(threshold, found.threshold)
+            iterations = _least(iterations, found.iterations)
+            seconds = _least(seconds, found.seconds)
+            own += found.own
+        return Limits(threshold, iterations, seconds, own)
+
+
+def _least(a: Any, b: Any) -> Any:
+    """Return the smaller one of what there is."""
+    return b if a is None else a if b is None else min(a, b)
 
 
 class _All(_Combined):

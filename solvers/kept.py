@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 #: 250,000 unknowns in float64. A cycle of theirs takes longer than setting up.
 LIMIT = 64 * 2**20
 
+#: Types of options by which a solver is found again.
+_PLAIN = (int, float, str, type(None))
+
 #: Kinds of solvers, with their preconditioners, whose workspaces are kept with one matrix.
 KINDS = 8
 
@@ -55,6 +58,8 @@ class Kept:
         self.lock = Lock()
         self.facts: Facts | None = None
         self.preconditioners: OrderedDict[str, Preconditioner] = OrderedDict()
+        #: Solvers by their class, the name of their preconditioner and their options.
+        self.solvers: OrderedDict[Any, KrylovSolver] = OrderedDict()
         #: Preconditioners of users, by identity: a reference that does not keep them, and a twin.
         self.operands: dict[int, tuple[ref[Matrix], Matrix, int]] = {}
 
@@ -71,6 +76,7 @@ class Kept:
             if version == self.version:
                 return
             self.facts = None
+            self.solvers.clear()  # they may have found something out about the old values
             for name, made in list(self.preconditioners.items()):
                 if not _follows(made):
                     del self.preconditioners[name]
@@ -121,6 +127,23 @@ class Kept:
                 self.operands[name] = (alive, twin, version)
         return twin, name
 
+    def solver(
+        self, kind: type[KrylovSolver], M: Any, name: Any, options: dict[str, Any]
+    ) -> KrylovSolver:
+        """Return a solver for the matrix, one that was made before if there is one."""
+        if not all(isinstance(value, _PLAIN) for value in options.values()):
+            return kind(self.twin, M, **options)
+        key = (kind, name, *sorted((n, type(v), v) for n, v in options.items() if v is not None))
+        found = self.solvers.get(key)
+        if found is None or (found.M is not M and name != ()):
+            found = kind(self.twin, M, **options)
+        with self.lock:
+            self.solvers[key] = found
+            self.solvers.move_to_end(key)
+            while len(self.solvers) > KINDS:
+                self.solvers.popitem(last=False)
+        return found
+
     def free(self, kind: type[KrylovSolver], cycle: int | None, name: Any) -> Free:
         """Return the workspaces of a kind of solver, to take from and to give back to."""
         with self.lock:
@@ -139,9 +162,14 @@ class Kept:
                     _release(self.workspaces.pop(key))
             used = {key[2] for key in self.workspaces}
             self.operands = {n: o for n, o in self.operands.items() if n in used}
+            for key in [key for key in self.solvers if isinstance(key[1], int)]:
+                if key[1] not in self.operands:  # whose memory must go with it
+                    del self.solvers[key]
 
     def _drop(self, name: Any) -> None:
-        """Drop the workspaces with a preconditioner."""
+        """Drop the solvers and the workspaces with a preconditioner."""
+        for key in [key for key in self.solvers if key[1] == name]:
+            del self.solvers[key]
         for key in [key for key in self.workspaces if key[2] == name]:
             _release(self.workspaces.pop(key))
 
@@ -197,11 +225,15 @@ def borrowed_solver(
     """
     known = isinstance(A, Matrix) and A.shape[0] == A.shape[1]
     kept, name = kept_with(A) if known else None, None  # type: ignore[arg-type]
-    if kept is not None:
-        A, (M, name) = kept.twin, kept.preconditioner(M)
-    solver = kind(A, M, **options)
-    if kept is not None and name is not None:
-        solver._workspaces = kept.free(kind, solver.cycle, name)
+    if kept is None:
+        solver = kind(A, M, **options)
+    else:
+        M, name = kept.preconditioner(M)
+        if name is None:
+            solver = kind(kept.twin, M, **options)
+        else:
+            solver = kept.solver(kind, M, name, options)
+            solver._workspaces = kept.free(kind, solver.cycle, name)
     try:
         yield solver
     finally:

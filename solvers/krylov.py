@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -30,6 +31,7 @@ from ..core.stopping import (
     Criterion,
     Iterations,
     RelativeResidual,
+    true_residual_period,
 )
 from .preconditioners import preconditioner
 from .solve import solve
@@ -193,6 +195,11 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     def local_rows(self) -> int:
         """The length of what this executor holds of the vectors."""
         return self.A.local_rows
+
+    @cached_property
+    def _period(self) -> int | None:
+        """How often the criterion wants the true residual, or None."""
+        return true_residual_period(self.stop)
 
     @property
     def settings(self) -> Settings:

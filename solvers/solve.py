@@ -20,7 +20,7 @@ from ..core.loggers import Logger, Snapshot
 from ..core.operations import vector
 from ..core.result import Result
 from ..core.status import Stop
-from ..core.stopping import Norms, State, true_residual_period
+from ..core.stopping import Norms, State
 from .best import BestIterate
 from .scaling import (
     RightHandSides,
@@ -108,7 +108,7 @@ class Solve(Verification):
         self.norm = np.zeros(k)
         self.iterations = np.zeros(k, np.int64)
         self.history: list[list[float]] = [[] for _ in range(k)]
-        self.period = true_residual_period(solver.stop)
+        self.period = solver._period
         self.halt: Stop | None = None
         self.begun = False
         self.advanced = False

@@ -231,3 +231,36 @@ def test_a_matrix_made_of_another_shares_what_is_kept_and_follows(on):
     for matrix in (A, B):
         x, _ = wl.linalg.cg(matrix, np.ones(36), M="jacobi", rtol=1e-10)
         np.testing.assert_allclose(A @ x, 1.0, rtol=1e-8)
+
+
+def test_solvers_are_kept_with_the_matrix_and_go_with_its_values_and_preconditioners() -> None:
+    A, b = wl.Csr(poisson(10)), np.ones(100)
+    wl.linalg.cg(A, b, rtol=1e-6)
+    first = list(A._for_solvers.solvers.values())
+    wl.linalg.cg(A, b, rtol=1e-6)
+    assert list(A._for_solvers.solvers.values()) == first
+    wl.linalg.cg(A, b, rtol=1e-8)
+    assert len(A._for_solvers.solvers) == 2
+    M = wl.Diagonal(np.full(100, 0.25))
+    for _ in range(2):
+        x, info = wl.linalg.cg(A, b, M=M)
+        assert info == 0
+    assert len(A._for_solvers.solvers) == 3
+    twin = weakref.ref(list(A._for_solvers.operands.values())[0][1])
+    del M
+    wl.linalg.cg(A, b)
+    wl.linalg.cg(
+        A, b, M=wl.Diagonal(np.full(100, 0.5))
+    )  # whoever comes next finds the old one gone
+    gc.collect()
+    assert twin() is None
+    A.update_values(2 * A.data)
+    np.testing.assert_allclose(A @ wl.linalg.cg(A, b, rtol=1e-10)[0], b, rtol=1e-8)
+    assert len(A._for_solvers.solvers) == 1
+
+
+def test_many_options_keep_few_solvers() -> None:
+    A = wl.Csr(poisson(5))
+    for power in range(2 * kept.KINDS):
+        wl.linalg.cg(A, np.ones(25), rtol=10.0**-power)
+    assert len(A._for_solvers.solvers) == kept.KINDS
