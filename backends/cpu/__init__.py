@@ -1,1 +1,1 @@
-"""C++ bodies of products over a range of rows: one text for omp and for SYCL's CPU devices."""
+"""One text for omp and for SYCL's CPU devices: C++ bodies of products and of sums of rows."""

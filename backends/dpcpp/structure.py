@@ -1,7 +1,7 @@
-"""Work on the structure of matrices: sorts on the device, and rows that are merged there.
+"""Work on the structure of matrices: sorts on the device, and rows that are made there.
 
-Sums of unsorted matrices and products of matrices with long rows are made on the host with NumPy:
-the arrays go there and the results come back.
+Sums of unsorted matrices, products with long rows on GPUs, and those with far more columns than
+entries on CPUs, are made on the host with NumPy: the arrays go there and the results come back.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import numpy as np
 from ...core.dtypes import index_dtype
 from ...core.operations import scan
 from ...core.operations import structure as operations
+from ..cpu.places import can_have_places
 from ..simt import kernels as simt
 from ..unified import merged_rows
+from . import row_sums
 from .ordering import bucketed, by_index, by_value, ordered, reordered, rows_of
 from .table import kernel
 
@@ -98,7 +100,9 @@ def csr_transpose(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_matmul)
 def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
-    """Merge short rows; else let each entry of A meet its row of B, and add up one place's."""
+    """Add up rows on a CPU, or merge short ones; else let each entry of A meet its row of B."""
+    if executor.one_item_groups and can_have_places(B):
+        return row_sums.product(executor, A, B)
     made = merged_rows.product(executor, A, B) if merged_rows.can_multiply(A, B) else None
     if made is not None:
         return made
@@ -120,7 +124,9 @@ def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_matmul_values)
 def csr_matmul_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> tuple[UsmArray]:
-    """Add up the terms of each place in short rows; else multiply anew."""
+    """Add up the terms of each place, on a GPU in short rows; else multiply anew."""
+    if executor.one_item_groups and can_have_places(B, C):
+        return (row_sums.new_values(executor, A, B, C),)
     if merged_rows.can_multiply(A, B) and C.has_canonical_format:
         return (merged_rows.new_values(executor, A, B, C),)
     return (csr_matmul(executor, A, B)[2],)

@@ -64,6 +64,36 @@ bsr_cpu = SimtKernel(
 )
 dense_cpu = replace(simt.dense_rows, name="dense_cpu", header="rows_cpu.hpp")
 
+_FACTORS = f"{_CSR}, other_indptr: in I[q], other_indices: in I[y], other_data: in T[y]"
+_SUMS = (
+    f"m: i64, n: i64, {_FACTORS}, before: in i64[l], longest: i64, all_begin: i64, "
+    "sums: out T[w], bits: out i64[w], found: out I[w]"
+)
+_NEW = "new_indices: out I[w], new_data: out T[w]"
+count_product_terms = SimtKernel(
+    "count_product_terms",
+    "row_sums_cpu.hpp",
+    "m: i64, indptr: in I[l], indices: in I[z], other_indptr: in I[q], work: out i64[m], "
+    "longest: out i64[p]",
+)
+make_product = SimtKernel(
+    "make_product",
+    "row_sums_cpu.hpp",
+    f"{_SUMS}, lengths: out I[m], columns: out I[w], values: out T[w], made: out i64[p]",
+)
+move_product = SimtKernel(
+    "move_product",
+    "row_sums_cpu.hpp",
+    f"m: i64, before: in i64[l], target: in I[l], columns: in I[w], values: in T[w], {_NEW}",
+)
+fill_product = SimtKernel("fill_product", "row_sums_cpu.hpp", f"{_SUMS}, target: in I[l], {_NEW}")
+value_product = SimtKernel(
+    "value_product",
+    "row_sums_cpu.hpp",
+    f"m: i64, n: i64, {_FACTORS}, target: in I[l], places: in I[w], sums: out T[w], "
+    "new_data: out T[w]",
+)
+
 _GMRES = (
     simt.gmres_start,
     simt.gmres_project,
@@ -86,6 +116,7 @@ CPU_CSR = _family(csr_parts, csr_carry, csr_patterns, csr_diagonal_cpu)
 CPU_SLICES = _family(csr_slices)
 CPU_FORMATS = _family(ell_cpu, sellp_cpu, bsr_cpu)
 CPU_DENSE = _family(dense_cpu)
+CPU_ROW_SUMS = _family(count_product_terms, make_product, move_product, fill_product, value_product)
 CPU_GMRES = _family(*GMRES_CPU.values())
 CPU_GMRES_SMALL = _family(simt.gmres_rotate, simt.gmres_solve, simt.gmres_augment)
 

@@ -15,6 +15,7 @@ from ...core.operation import OPERATIONS, KernelTable, Operation
 from ...core.operations import matrix as operations
 from ...core.operations import structure
 from ...core.store import Key
+from ..cpu.places import can_have_places
 from ..unified.functors import text_digest
 from . import masks, products
 from . import spmv as spmv  # registers its algorithms
@@ -142,7 +143,7 @@ def csr_matmul(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array]
 @kernel(structure.csr_matmul_values)
 def csr_matmul_values(executor: Executor, A: Any, B: Any, C: Any) -> tuple[Array]:
     """Add up at the places that are known."""
-    if _has_few_columns(B, C):
+    if not can_have_places(B, C):
         _, (B, C) = _in_columns_that_occur(B, C)
     found: tuple[Array] = native().csr_matmul_values(executor, A, B, C)
     return found
@@ -156,11 +157,6 @@ def csr_add(
     return _summed(native().csr_add, executor, (), (A, B), alpha, beta)
 
 
-#: Columns up to which native code has a place for each while it adds up a row, in each thread: some
-#: hundred megabytes.
-PLACES = 1 << 24
-
-
 def _summed(
     entry: Any,
     executor: Executor,
@@ -169,16 +165,11 @@ def _summed(
     *factors: complex,
 ) -> tuple[Array, Array, Array]:
     """Call an entry whose result has the columns of ``matrices``, its operands after ``before``."""
-    if not _has_few_columns(*matrices):
+    if can_have_places(*matrices):
         return _wide_enough(entry, executor, *before, *matrices, factors=factors)
     used, narrow = _in_columns_that_occur(*matrices)
     indptr, indices, data = _wide_enough(entry, executor, *before, *narrow, factors=factors)
     return indptr, used[indices].astype(indices.dtype), data
-
-
-def _has_few_columns(*matrices: Any) -> bool:
-    """Return whether matrices have far more columns than entries, and too many for memory."""
-    return bool(matrices[0].shape[1] > max(PLACES, 8 * sum(A.nnz for A in matrices)))
 
 
 def _in_columns_that_occur(*matrices: Any) -> tuple[Array, list[Any]]:

@@ -149,6 +149,12 @@ private:
   }
 };
 
+// The terms of A B.
+template <class T, class I>
+product_terms<T, I> product_of(const CsrArrays<T, I>& A, const CsrArrays<T, I>& B) {
+  return {A.m, B.n, A.indptr, A.indices, A.data, B.indptr, B.indices, B.data};
+}
+
 struct csr_matmul_entry {
   static constexpr const char* operation = "csr.matmul";
   static constexpr const char* symbol = "csr_matmul";
@@ -165,7 +171,7 @@ private:
     const CsrArrays<T, I> B = CsrArgument(call, 1).arrays<T, I>();
     if (A.n != B.m)
       call.fail("B", "has another number of rows than A has columns");
-    return summed<T, I>(call, ProductTerms<T, I>{A, B});
+    return summed<T, I>(call, product_of(A, B));
   }
 };
 
@@ -189,8 +195,7 @@ private:
     if (C.m != A.m || C.n != B.n)
       call.fail("C", "has another shape than the product");
     const NewArray<T> data(C.nnz());
-    call.compute(
-        [&](int threads) { product_values(ProductTerms<T, I>{A, B}, C, data.data, threads); });
+    call.compute([&](int threads) { product_values(product_of(A, B), C, data.data, threads); });
     return tuple_of(data);
   }
 };

@@ -85,34 +85,10 @@ struct SumTerms {
   }
 };
 
-// The terms of A B.
-template <class T, class I>
-struct ProductTerms {
-  CsrArrays<T, I> A, B;
-  i64 m = A.m, n = B.n;
-
-  i64 work(i64 row) const {
-    i64 terms = 0;
-    for (I e = A.indptr[row]; e < A.indptr[row + 1]; ++e)
-      terms += B.indptr[A.indices[e] + 1] - B.indptr[A.indices[e]];
-    return terms;
-  }
-
-  template <class Term>
-  void visit(i64 row, Term&& term) const {
-    for (I e = A.indptr[row]; e < A.indptr[row + 1]; ++e) {
-      const T value = A.data[e];
-      const I middle = A.indices[e];
-      for (I f = B.indptr[middle]; f < B.indptr[middle + 1]; ++f)
-        term(B.indices[f], value * B.data[f]);
-    }
-  }
-};
-
 // The values of A B at the places of C, which has a place for every term. The order of the sums is
 // that of the product with a new pattern.
 template <class T, class I>
-void product_values(const ProductTerms<T, I>& terms, const CsrArrays<T, I>& C, T* data,
+void product_values(const product_terms<T, I>& terms, const CsrArrays<T, I>& C, T* data,
                     int threads) {
   const Huge<i64> counted(terms.m + 1);
   terms_before(terms, threads, counted.data());
@@ -126,13 +102,7 @@ void product_values(const ProductTerms<T, I>& terms, const CsrArrays<T, I>& C, T
   for_parts(parts, [&](int part) {
     T* const sum = sums[part].data();
     in_pieces(bounds[part], bounds[part + 1], piece, [&](i64 begin, i64 end) {
-      for (i64 row = begin; row < end; ++row) {
-        for (I e = C.indptr[row]; e < C.indptr[row + 1]; ++e)
-          sum[C.indices[e]] = T(0);
-        terms.visit(row, [&](i64 column, T value) { sum[column] += value; });
-        for (I e = C.indptr[row]; e < C.indptr[row + 1]; ++e)
-          data[e] = sum[C.indices[e]];
-      }
+      value_rows(terms, sum, begin, end, C.indptr, C.indices, data);
     });
   });
 }

@@ -30,31 +30,11 @@ def same(result: wl.Csr, expected: Any) -> None:
     assert difference.nnz == 0 or difference.max() < 1e-12
 
 
-def test_products_of_many_rows() -> None:
-    A, B = rough(9_000, 7_000, 0), rough(7_000, 8_000, 1)
-    same(wl.Csr(A, executor=EXECUTOR) @ wl.Csr(B, executor=EXECUTOR), A @ B)
-
-
-def test_products_with_columns_that_are_far_apart() -> None:
-    """A set of columns is kept in words of 64, groups of 4,096 and a top of 262,144."""
-    columns = np.array([0, 63, 64, 4095, 4096, 262143, 262144, 600_000, 699_999])
-    B = sp.csr_array((np.ones(9), columns[::-1].copy(), [0, 4, 9]), (2, 700_000))
-    A = sp.csr_array(np.array([[1.0, 0.0], [2.0, 3.0], [0.0, 0.0]]))
-    same(wl.Csr(A, executor=EXECUTOR) @ wl.Csr(B, executor=EXECUTOR), A @ B)
-
-
 def test_products_whose_terms_do_not_fit_at_once() -> None:
     """216 M terms of float64 are more than 2 GiB: rows are counted first."""
     dense = np.random.default_rng(8).integers(-4, 5, (600, 600)).astype(float) * 2 + 1
     A = wl.Csr(dense, executor="omp:2")
     np.testing.assert_array_equal((A @ A).to_dense(), dense @ dense)
-
-
-def test_values_of_a_known_product_are_those_of_the_product() -> None:
-    A, B = (wl.Csr(rough(9_000, 9_000, s), executor=EXECUTOR) for s in (9, 10))
-    C = A @ B
-    (data,) = EXECUTOR.run(structure.csr_matmul_values, A, B, C)
-    np.testing.assert_array_equal(data, C.data)
 
 
 def sorted_rough(rows: int, columns: int, seed: int) -> Any:

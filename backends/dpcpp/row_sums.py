@@ -1,0 +1,105 @@
+"""Products of sparse matrices on CPU devices: rows are added up in an array with all columns.
+
+A work-group is one work-item with neighbouring rows, and has such an array of its own. Rows are
+stored as they are made and moved to the result, whose size is known then; where the terms might not
+fit into memory the rows are counted first and made a second time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.dtypes import index_dtype
+from ...core.operations import scan
+from ..unified.wrappers import SimtKernel
+from . import templates
+from .ordering import parts_of
+
+if TYPE_CHECKING:
+    from .array import UsmArray
+    from .executor import DpcppExecutor
+
+#: Bytes of rows that are stored before their number is known.
+ROWS_AT_ONCE = 1 << 31
+
+#: Columns found in a row beyond its terms that there is room for: ``column_sums`` reads groups.
+SPARE_COLUMNS = 17
+
+#: Columns that a word of the three levels of bits stands for.
+_LEVELS = (64, 4096, 262144)
+
+
+def product(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
+    """Return indptr, indices and data of ``A B``, in int64 if int32 cannot count the entries."""
+    (m, _), n, index = A.shape, B.shape[1], A.indices.dtype
+    before, terms, longest = _terms(executor, A, B)
+    parts = _parts(executor, terms)
+    all_begin = n <= terms
+    room = parts * (longest + SPARE_COLUMNS) if all_begin else 0
+    memory = (
+        executor.allocate((parts * n,), A.data.dtype),
+        executor.allocate((parts * sum(n // level + 1 for level in _LEVELS),), np.int64),
+        executor.allocate((room,), index),
+    )
+    summing = (m, n, *_arrays(A, B), before, longest, int(all_begin), *memory)
+    at_once = terms * (A.data.dtype.itemsize + index.itemsize) <= ROWS_AT_ONCE
+    columns = executor.allocate((terms,), index) if at_once else None
+    values = executor.allocate((terms,), A.data.dtype) if at_once else None
+    lengths, made = executor.allocate((m,), index), executor.allocate((parts,), np.int64)
+    _launch(executor, templates.make_product, parts, A, *summing, lengths, columns, values, made)
+    nnz = int(executor.to_host(made).sum())
+    if index_dtype(nnz, index) != index:
+        return product(executor, _wide(A), _wide(B))
+    indptr = executor.allocate((m + 1,), index)
+    executor.run(scan.pointers, lengths, indptr)
+    new = executor.allocate((nnz,), index), executor.allocate((nnz,), A.data.dtype)
+    if at_once:
+        moving = (m, before, indptr, columns, values, *new)
+        _launch(executor, templates.move_product, parts, A, *moving)
+    else:
+        _launch(executor, templates.fill_product, parts, A, *summing, indptr, *new)
+    return indptr, *new
+
+
+def new_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> UsmArray:
+    """Return the values of ``A B`` at the places of ``C``, which has one for every term."""
+    (m, n), parts = C.shape, _parts(executor, A.nnz + C.nnz)
+    data = executor.allocate((C.nnz,), C.data.dtype)
+    sums = executor.allocate((parts * n,), C.data.dtype)
+    arguments = (m, n, *_arrays(A, B), C.indptr, C.indices, sums, data)
+    _launch(executor, templates.value_product, parts, A, *arguments)
+    return data
+
+
+def _terms(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, int, int]:
+    """Return the terms before each row, and one for each row; all of them; and those of a row."""
+    m = A.shape[0]
+    parts = parts_of(executor, m)
+    work, longest = (executor.allocate((size,), np.int64) for size in (m, parts))
+    before = executor.allocate((m + 1,), np.int64)
+    counting = (m, A.indptr, A.indices, B.indptr, work, longest)
+    _launch(executor, templates.count_product_terms, parts, A, *counting)
+    executor.run(scan.pointers, work, before)
+    most, last = executor.to_host_together(longest, before[m:])
+    return before, int(last[0]), int(most.max())
+
+
+def _parts(executor: DpcppExecutor, work: int) -> int:
+    """Return how many work-items share the work: a core's, for each has an array of its own."""
+    return min(parts_of(executor, work), executor.facts.units)
+
+
+def _wide(A: Any) -> Any:
+    indices, indptr = A.indices.astype(np.int64), A.indptr.astype(np.int64)
+    return A._from_arrays(A.executor, A.shape, A.data, indices, indptr)
+
+
+def _arrays(A: Any, B: Any) -> tuple[UsmArray, ...]:
+    return A.indptr, A.indices, A.data, B.indptr, B.indices, B.data
+
+
+def _launch(executor: DpcppExecutor, step: SimtKernel, parts: int, A: Any, *arguments: Any) -> None:
+    value, index = A.data.dtype, A.indices.dtype
+    executor.launch(step, templates.CPU_ROW_SUMS, (parts, 1), arguments, value, index)

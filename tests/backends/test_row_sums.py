@@ -1,0 +1,122 @@
+"""Products of sparse matrices on CPUs: one text adds up rows for omp and for SYCL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.core.operations import structure
+
+from .dpcpp.needs_dpcpp import needs_dpcpp
+
+ON_CPUS = pytest.mark.parametrize("name", ["omp:3", pytest.param("dpcpp:cpu", marks=needs_dpcpp)])
+
+
+def rough(rows: int, columns: int, seed: int, longest: int = 11) -> Any:
+    """Return a matrix large enough for threads, with unsorted rows and duplicates."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, longest + 1, rows)
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    indices = rng.integers(0, columns, indptr[-1]).astype(np.int32)
+    return sp.csr_array((rng.standard_normal(indptr[-1]), indices, indptr), (rows, columns))
+
+
+def typed(S: Any, dtype: str, index: str) -> Any:
+    """Return a matrix in other dtypes, complex values with an imaginary part."""
+    data = S.data * (1 + 2j) if dtype.startswith("complex") else S.data
+    return sp.csr_array((data.astype(dtype), S.indices.astype(index), S.indptr.astype(index)))
+
+
+def same(result: wl.Csr, expected: Any, eps: float = 1e-12) -> None:
+    assert result.has_sorted_indices and not result.has_duplicates
+    difference = abs(result.to_scipy() - expected)
+    assert difference.nnz == 0 or difference.max() < eps
+
+
+def arrays(A: wl.Csr) -> list[np.ndarray[Any, Any]]:
+    return [A.executor.to_host(getattr(A, name)) for name in ("indptr", "indices", "data")]
+
+
+@ON_CPUS
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_products_of_many_rows(name: str, dtype: str, index: str) -> None:
+    A, B = (typed(rough(9_000, 9_000, seed), dtype, index) for seed in (0, 1))
+    made = wl.Csr(A, executor=name) @ wl.Csr(B, executor=name)
+    assert (made.dtype, made.index_dtype) == (dtype, index)
+    same(made, A @ B, 600 * float(np.finfo(dtype).eps))
+
+
+@ON_CPUS
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_have_the_bits_of_the_reference(name: str, dtype: str) -> None:
+    """NumPy fuses the multiplications of complex numbers, so that theirs may differ."""
+    A, B = rough(400, 300, 2), rough(300, 500, 3, longest=200)
+    A.data[::7] = -0.0
+    A, B = A.astype(dtype), B.astype(dtype)
+    made, expected = (wl.Csr(A, executor=on) @ wl.Csr(B, executor=on) for on in (name, "reference"))
+    for one, other in zip(arrays(made), arrays(expected), strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+@ON_CPUS
+def test_products_with_columns_that_are_far_apart(name: str) -> None:
+    """A set of columns is kept in words of 64, groups of 4,096 and a top of 262,144."""
+    columns = np.array([0, 63, 64, 4095, 4096, 262143, 262144, 600_000, 699_999])
+    B = sp.csr_array((np.ones(9), columns[::-1].copy(), [0, 4, 9]), (2, 700_000))
+    A = sp.csr_array(np.array([[1.0, 0.0], [2.0, 3.0], [0.0, 0.0]]))
+    same(wl.Csr(A, executor=name) @ wl.Csr(B, executor=name), A @ B)
+
+
+@ON_CPUS
+def test_products_with_rows_that_are_long(name: str) -> None:
+    A = rough(40, 3_000, 4, longest=2_500)
+    A.sum_duplicates()
+    same(wl.Csr(A, executor=name) @ wl.Csr(A.T.tocsr(), executor=name), A @ A.T, 1e-9)
+
+
+@ON_CPUS
+@pytest.mark.parametrize("shape", [(0, 3, 2), (3, 0, 2), (3, 2, 0), (3, 2, 2)])
+def test_products_without_entries(name: str, shape: tuple[int, int, int]) -> None:
+    m, p, n = shape
+    left, right = (wl.Csr(sp.csr_array(of), executor=name) for of in ((m, p), (p, n)))
+    made = left @ right
+    assert made.shape == (m, n) and made.nnz == 0
+    assert not arrays(made)[0].any()
+
+
+@ON_CPUS
+def test_values_of_a_known_product_are_those_of_the_product(name: str) -> None:
+    A, B = (wl.Csr(rough(9_000, 9_000, seed), executor=name) for seed in (9, 10))
+    C = A @ B
+    (data,) = C.executor.run(structure.csr_matmul_values, A, B, C)
+    np.testing.assert_array_equal(C.executor.to_host(data), arrays(C)[2])
+
+
+@needs_dpcpp
+def test_rows_that_are_not_stored_are_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wollemi.backends.dpcpp import row_sums
+
+    A, B = (wl.Csr(rough(9_000, 7_000, seed), executor="dpcpp:cpu") for seed in (5, 6))
+    B = B.T.tocsr()
+    stored = arrays(A @ B)
+    monkeypatch.setattr(row_sums, "ROWS_AT_ONCE", 0)
+    for one, other in zip(arrays(A @ B), stored, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+@needs_dpcpp
+def test_products_that_int32_cannot_count_are_made_with_int64(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from wollemi.backends.dpcpp import row_sums
+
+    monkeypatch.setattr(row_sums, "index_dtype", lambda *_: np.dtype(np.int64))
+    A = wl.Csr(2 * np.eye(3), executor="dpcpp:cpu")
+    made = A @ A
+    assert made.index_dtype == np.int64
+    np.testing.assert_array_equal(made.to_dense(), 4 * np.eye(3))
