@@ -46,6 +46,15 @@ WL_DEVICE void prefetch_eight(const T* address) {
 #endif
 }
 
+// Whether two arrays of integers have the same numbers.
+template <class I>
+WL_DEVICE bool all_equal(const I* a, const I* b, i64 count) {
+  for (i64 i = 0; i < count; ++i)
+    if (a[i] != b[i])
+      return false;
+  return true;
+}
+
 // No signal reaches a kernel that runs on a device.
 WL_DEVICE constexpr bool interrupted() { return false; }
 

@@ -1,8 +1,9 @@
-"""Products of sparse matrices on CPU devices: rows are added up in an array with all columns.
+"""Products and sums of sparse matrices on CPU devices; a work-group is one work-item.
 
-A work-group is one work-item with neighbouring rows, and has such an array of its own. Rows are
-stored as they are made and moved to the result, whose size is known then; where the terms might not
-fit into memory the rows are counted first and made a second time.
+Rows of products are added up in an array with all columns, of which each work-group has one. They
+are stored as they are made and moved to the result, whose size is known then; where the terms might
+not fit into memory the rows are counted first and made a second time. Sorted rows of two matrices
+are merged to count them, and once more to fill them in.
 """
 
 from __future__ import annotations
@@ -52,9 +53,7 @@ def product(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
     nnz = int(executor.to_host(made).sum())
     if index_dtype(nnz, index) != index:
         return product(executor, _wide(A), _wide(B))
-    indptr = executor.allocate((m + 1,), index)
-    executor.run(scan.pointers, lengths, indptr)
-    new = executor.allocate((nnz,), index), executor.allocate((nnz,), A.data.dtype)
+    indptr, *new = _new_arrays(executor, A, lengths, nnz)
     if at_once:
         moving = (m, before, indptr, columns, values, *new)
         _launch(executor, templates.move_product, parts, A, *moving)
@@ -71,6 +70,36 @@ def new_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> UsmArray:
     arguments = (m, n, *_arrays(A, B), C.indptr, C.indices, sums, data)
     _launch(executor, templates.value_product, parts, A, *arguments)
     return data
+
+
+def total(
+    executor: DpcppExecutor, A: Any, B: Any, alpha: complex, beta: complex
+) -> tuple[UsmArray, ...] | None:
+    """Return indptr, indices and data of ``alpha A + beta B``; None if rows do not rise."""
+    m, index = A.shape[0], A.indices.dtype
+    parts = parts_of(executor, A.nnz + B.nnz + m)
+    lengths, made = executor.allocate((m,), index), executor.allocate((parts,), np.int64)
+    counting = (m, A.indptr, A.indices, B.indptr, B.indices, lengths, made)
+    _launch(executor, templates.count_sum, parts, A, *counting)
+    counts = executor.to_host(made)
+    if counts.min() < 0:
+        return None
+    nnz = int(counts.sum())
+    if index_dtype(nnz, index) != index:
+        return total(executor, _wide(A), _wide(B), alpha, beta)
+    new = _new_arrays(executor, A, lengths, nnz)
+    _launch(executor, templates.fill_sum, parts, A, m, *_arrays(A, B), alpha, beta, *new)
+    return new
+
+
+def _new_arrays(
+    executor: DpcppExecutor, A: Any, lengths: UsmArray, nnz: int
+) -> tuple[UsmArray, UsmArray, UsmArray]:
+    """Return where rows of these lengths begin, and room for their entries."""
+    index = lengths.dtype
+    indptr = executor.allocate((lengths.size + 1,), index)
+    executor.run(scan.pointers, lengths, indptr)
+    return indptr, executor.allocate((nnz,), index), executor.allocate((nnz,), A.data.dtype)
 
 
 def _terms(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, int, int]:
@@ -102,4 +131,4 @@ def _arrays(A: Any, B: Any) -> tuple[UsmArray, ...]:
 
 def _launch(executor: DpcppExecutor, step: SimtKernel, parts: int, A: Any, *arguments: Any) -> None:
     value, index = A.data.dtype, A.indices.dtype
-    executor.launch(step, templates.CPU_ROW_SUMS, (parts, 1), arguments, value, index)
+    executor.launch(step, templates.CPU_NEW_ROWS, (parts, 1), arguments, value, index)

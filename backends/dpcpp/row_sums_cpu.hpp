@@ -1,40 +1,9 @@
-// Products of sparse matrices on CPU devices: a work-group is one work-item, and has neighbouring
-// rows with as many terms as those of others. The bodies are those of backends/cpu.
+// Products of sparse matrices on CPU devices. The bodies are those of backends/cpu.
 #pragma once
 #include "column_sums.hpp"
-#include "scan.hpp"
-
-static_assert(WL_BLOCK == 1, "this is for work-groups of one");
+#include "work_cpu.hpp"
 
 namespace wl {
-
-// The rows of a work-group. `before` says how much work is in the rows before each.
-struct rows_of_work {
-  i64 begin, end;
-
-  template <class N>
-  WL_DEVICE rows_of_work(const item& it, i64 m, const N* before)
-      : begin(bound(it.block(), it.blocks(), m, before)),
-        end(bound(it.block() + 1, it.blocks(), m, before)) {}
-
-private:
-  // The first row that part `part` of `parts` has; the last part ends with the last row.
-  template <class N>
-  WL_DEVICE static i64 bound(i64 part, i64 parts, i64 m, const N* before) {
-    if (part == parts)
-      return m;
-    const i64 work = part_begin(i64(before[m]), part, parts);
-    i64 low = 0, high = m;
-    while (low < high) {
-      const i64 middle = (low + high) / 2;
-      if (i64(before[middle]) < work)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
-  }
-};
 
 // The sums of a work-group, whose memory lies beside that of others; see column_sums.
 template <class T, class I>
@@ -68,7 +37,7 @@ WL_DEVICE void make_product(const item& it, i64 m, i64 n, const I* indptr, const
                             i64* made) {
   const product_terms<T, I> terms{m,         n, indptr, indices, data, other_indptr, other_indices,
                                   other_data};
-  const rows_of_work own(it, m, before);
+  const rows_of_work own(it, m, [=](i64 row) { return before[row]; });
   const column_sums<T, I> mine = sums_of(it, n, longest, all_begin, sums, bits, found);
   mine.clear();
   const i64 first = columns ? before[own.begin] : 0;
@@ -80,7 +49,7 @@ WL_DEVICE void make_product(const item& it, i64 m, i64 n, const I* indptr, const
 template <class T, class I>
 WL_DEVICE void move_product(const item& it, i64 m, const i64* before, const I* target,
                             const I* columns, const T* values, I* new_indices, T* new_data) {
-  const rows_of_work own(it, m, before);
+  const rows_of_work own(it, m, [=](i64 row) { return before[row]; });
   const i64 to = target[own.begin], length = target[own.end] - to, from = before[own.begin];
   for (i64 e = 0; e < length; ++e)
     new_indices[to + e] = columns[from + e];
@@ -98,7 +67,7 @@ WL_DEVICE void fill_product(const item& it, i64 m, i64 n, const I* indptr, const
                             T* new_data) {
   const product_terms<T, I> terms{m,         n, indptr, indices, data, other_indptr, other_indices,
                                   other_data};
-  const rows_of_work own(it, m, before);
+  const rows_of_work own(it, m, [=](i64 row) { return before[row]; });
   const column_sums<T, I> mine = sums_of(it, n, longest, all_begin, sums, bits, found);
   fill_rows(terms, mine, own.begin, own.end, target, new_indices, new_data);
 }
@@ -111,7 +80,7 @@ WL_DEVICE void value_product(const item& it, i64 m, i64 n, const I* indptr, cons
                              T* new_data) {
   const product_terms<T, I> terms{m,         n, indptr, indices, data, other_indptr, other_indices,
                                   other_data};
-  const rows_of_work own(it, m, target);
+  const rows_of_work own(it, m, [=](i64 row) { return i64(target[row]); });
   value_rows(terms, sums + it.block() * n, own.begin, own.end, target, places, new_data);
 }
 

@@ -137,7 +137,11 @@ def csr_add(
     executor: DpcppExecutor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[UsmArray, ...]:
     """Merge sorted rows; else put the entries of both together, and add up one place's."""
-    made = merged_rows.total(executor, A, B, alpha, beta) if merged_rows.can_add(A, B) else None
+    made = None
+    if executor.one_item_groups and A.indices.dtype == B.indices.dtype:
+        made = row_sums.total(executor, A, B, alpha, beta)
+    elif merged_rows.can_add(A, B):
+        made = merged_rows.total(executor, A, B, alpha, beta)
     if made is not None:
         return made
     scalar = np.dtype(A.data.dtype).type

@@ -64,9 +64,9 @@ bsr_cpu = SimtKernel(
 )
 dense_cpu = replace(simt.dense_rows, name="dense_cpu", header="rows_cpu.hpp")
 
-_FACTORS = f"{_CSR}, other_indptr: in I[q], other_indices: in I[y], other_data: in T[y]"
+_BOTH = f"{_CSR}, other_indptr: in I[q], other_indices: in I[y], other_data: in T[y]"
 _SUMS = (
-    f"m: i64, n: i64, {_FACTORS}, before: in i64[l], longest: i64, all_begin: i64, "
+    f"m: i64, n: i64, {_BOTH}, before: in i64[l], longest: i64, all_begin: i64, "
     "sums: out T[w], bits: out i64[w], found: out I[w]"
 )
 _NEW = "new_indices: out I[w], new_data: out T[w]"
@@ -90,8 +90,19 @@ fill_product = SimtKernel("fill_product", "row_sums_cpu.hpp", f"{_SUMS}, target:
 value_product = SimtKernel(
     "value_product",
     "row_sums_cpu.hpp",
-    f"m: i64, n: i64, {_FACTORS}, target: in I[l], places: in I[w], sums: out T[w], "
+    f"m: i64, n: i64, {_BOTH}, target: in I[l], places: in I[w], sums: out T[w], "
     "new_data: out T[w]",
+)
+count_sum = SimtKernel(
+    "count_sum",
+    "merged_rows_cpu.hpp",
+    "m: i64, indptr: in I[l], indices: in I[z], other_indptr: in I[l], other_indices: in I[y], "
+    "lengths: out I[m], made: out i64[p]",
+)
+fill_sum = SimtKernel(
+    "fill_sum",
+    "merged_rows_cpu.hpp",
+    f"m: i64, {_BOTH}, alpha: T, beta: T, target: in I[l], {_NEW}",
 )
 
 _GMRES = (
@@ -116,7 +127,15 @@ CPU_CSR = _family(csr_parts, csr_carry, csr_patterns, csr_diagonal_cpu)
 CPU_SLICES = _family(csr_slices)
 CPU_FORMATS = _family(ell_cpu, sellp_cpu, bsr_cpu)
 CPU_DENSE = _family(dense_cpu)
-CPU_ROW_SUMS = _family(count_product_terms, make_product, move_product, fill_product, value_product)
+CPU_NEW_ROWS = _family(
+    count_product_terms,
+    make_product,
+    move_product,
+    fill_product,
+    value_product,
+    count_sum,
+    fill_sum,
+)
 CPU_GMRES = _family(*GMRES_CPU.values())
 CPU_GMRES_SMALL = _family(simt.gmres_rotate, simt.gmres_solve, simt.gmres_augment)
 

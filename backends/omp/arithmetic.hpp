@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "half.hpp"
@@ -55,6 +56,13 @@ template <class T>
 WL_DEVICE void prefetch_eight(const T* address) {
   for (std::size_t byte = 0; byte < 8 * sizeof(T); byte += 64)
     __builtin_prefetch(reinterpret_cast<const char*>(address) + byte, 0, 3);
+}
+
+// Whether two arrays of integers have the same numbers. A loop with an exit costs sums of random
+// matrices 1.05 times the time.
+template <class I>
+inline bool all_equal(const I* a, const I* b, i64 count) {
+  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(I)) == 0;
 }
 
 template <class T>

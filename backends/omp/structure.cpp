@@ -1,7 +1,7 @@
 // The entries of the operations on structure; they return new arrays.
 #include <optional>
 
-#include "merged_rows.hpp"
+#include "merged_sums.hpp"
 #include "structure.hpp"
 
 namespace wl {
@@ -138,7 +138,7 @@ private:
       call.fail("B", "has another shape than A");
     const T alpha = call.scalar<T>(2), beta = call.scalar<T>(3);
     const NewArray<I> indptr(A.m + 1);
-    const MergedRows<T, I> merged(A, B, call.context().threads());
+    const MergedSums<T, I> merged(A, B, call.context().threads());
     const i64 nnz = call.compute([&](int) { return merged.count(indptr.data); });
     if (nnz < 0) // rows that are not sorted, or have duplicates
       return summed<T, I>(call, SumTerms<T, I>{A, B, alpha, beta});

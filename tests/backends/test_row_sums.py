@@ -1,4 +1,4 @@
-"""Products of sparse matrices on CPUs: one text adds up rows for omp and for SYCL."""
+"""Products and sums of sparse matrices on CPUs: one text makes the rows for omp and for SYCL."""
 
 from __future__ import annotations
 
@@ -97,6 +97,54 @@ def test_values_of_a_known_product_are_those_of_the_product(name: str) -> None:
     np.testing.assert_array_equal(C.executor.to_host(data), arrays(C)[2])
 
 
+def sorted_rough(rows: int, columns: int, seed: int) -> Any:
+    made = rough(rows, columns, seed)
+    made.sum_duplicates()
+    return made
+
+
+@ON_CPUS
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_sums_of_sorted_rows_are_merged(name: str, dtype: str, index: str) -> None:
+    """Rows of one pattern, rows that share some columns, and rows that are empty in one matrix."""
+    A, B = (sorted_rough(5_000, 300, seed) for seed in (11, 12))
+    B = sp.csr_array(sp.vstack([B[:100], 2 * A[100:200], 0 * B[200:300], B[300:]]))
+    B.eliminate_zeros()
+    A, B = (typed(M, dtype, index) for M in (A, B))
+    a, b = (wl.Csr(M, executor=name) for M in (A, B))
+    for one, other, expected in ((a, b, A + B), (a, a, A + A), (b, a, B + A)):
+        made = one + other
+        assert made.index_dtype == index
+        same(made, expected, 1e-5)
+
+
+@ON_CPUS
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_have_the_bits_of_the_reference(name: str, dtype: str) -> None:
+    A, B = (sorted_rough(700, 90, seed).astype(dtype) for seed in (16, 17))
+    made, expected = (
+        0.3 * wl.Csr(A, executor=on) - 0.7 * wl.Csr(B, executor=on) for on in (name, "reference")
+    )
+    for one, other in zip(arrays(made), arrays(expected), strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+@ON_CPUS
+def test_sums_keep_what_cancels(name: str) -> None:
+    A = wl.Csr(sorted_rough(9_000, 500, 13), executor=name)
+    made = A - A
+    assert made.nnz == A.nnz
+    assert not arrays(made)[2].any()
+
+
+@ON_CPUS
+def test_sums_of_a_sorted_and_an_unsorted_matrix(name: str) -> None:
+    A, B = sorted_rough(9_000, 7_000, 14), rough(9_000, 7_000, 15)
+    for one, other in ((A, B), (B, A)):
+        same(wl.Csr(one, executor=name) + wl.Csr(other, executor=name), one + other)
+
+
 @needs_dpcpp
 def test_rows_that_are_not_stored_are_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     from wollemi.backends.dpcpp import row_sums
@@ -110,13 +158,13 @@ def test_rows_that_are_not_stored_are_made_twice(monkeypatch: pytest.MonkeyPatch
 
 
 @needs_dpcpp
-def test_products_that_int32_cannot_count_are_made_with_int64(
+def test_results_that_int32_cannot_count_are_made_with_int64(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from wollemi.backends.dpcpp import row_sums
 
     monkeypatch.setattr(row_sums, "index_dtype", lambda *_: np.dtype(np.int64))
     A = wl.Csr(2 * np.eye(3), executor="dpcpp:cpu")
-    made = A @ A
-    assert made.index_dtype == np.int64
-    np.testing.assert_array_equal(made.to_dense(), 4 * np.eye(3))
+    for made in (A @ A, A + A):
+        assert made.index_dtype == np.int64
+        np.testing.assert_array_equal(made.to_dense(), 4 * np.eye(3))

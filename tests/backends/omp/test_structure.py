@@ -37,43 +37,6 @@ def test_products_whose_terms_do_not_fit_at_once() -> None:
     np.testing.assert_array_equal((A @ A).to_dense(), dense @ dense)
 
 
-def sorted_rough(rows: int, columns: int, seed: int) -> Any:
-    made = rough(rows, columns, seed)
-    made.sum_duplicates()
-    return made
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_sums_of_sorted_rows_are_merged(dtype: Any, index: Any) -> None:
-    """Rows of one pattern, rows that share some columns, and rows that are empty in one matrix."""
-    A, B = (sorted_rough(5_000, 300, seed).astype(dtype) for seed in (11, 12))
-    B[100:200] = A[100:200] * 2
-    B[200:300] = 0.0
-    B.eliminate_zeros()
-    for M in (A, B):
-        M.indices, M.indptr = M.indices.astype(index), M.indptr.astype(index)
-    a, b = (wl.Csr(M, executor=EXECUTOR) for M in (A, B))
-    for one, other, expected in ((a, b, A + B), (a, a, A + A), (b, a, B + A)):
-        made = one + other
-        assert made.index_dtype == index
-        difference = abs(made.to_scipy() - expected)
-        assert difference.nnz == 0 or difference.max() < 1e-5
-
-
-def test_sums_keep_what_cancels() -> None:
-    A = wl.Csr(sorted_rough(9_000, 500, 13), executor=EXECUTOR)
-    made = A - A
-    assert made.nnz == A.nnz
-    assert not made.data.any()
-
-
-def test_sums_of_a_sorted_and_an_unsorted_matrix() -> None:
-    A, B = sorted_rough(9_000, 7_000, 14), rough(9_000, 7_000, 15)
-    for one, other in ((A, B), (B, A)):
-        same(wl.Csr(one, executor=EXECUTOR) + wl.Csr(other, executor=EXECUTOR), one + other)
-
-
 @pytest.mark.parametrize("longest", [1, 15, 16, 17, 40, 60_000])
 def test_coordinates_multiply_by_rows_of_any_length(longest: int) -> None:
     rng = np.random.default_rng(longest)

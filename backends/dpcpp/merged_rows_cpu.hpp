@@ -1,0 +1,27 @@
+// Sums of sparse matrices with sorted rows on CPU devices. The bodies are those of backends/cpu.
+#pragma once
+#include "merged_rows.hpp"
+#include "work_cpu.hpp"
+
+namespace wl {
+
+// How many columns each row has; made[g] is how many those of work-group g have, or -1 if one of
+// its rows does not rise.
+template <class T, class I>
+WL_DEVICE void count_sum(const item& it, i64 m, const I* indptr, const I* indices,
+                         const I* other_indptr, const I* other_indices, I* lengths, i64* made) {
+  const merged_rows<T, I> rows{indptr, indices, nullptr, other_indptr, other_indices, nullptr};
+  const rows_of_work own(it, m, [=](i64 row) { return rows.before(row); });
+  made[it.block()] = rows.count(own.begin, own.end, lengths);
+}
+
+template <class T, class I>
+WL_DEVICE void fill_sum(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
+                        const I* other_indptr, const I* other_indices, const T* other_data, T alpha,
+                        T beta, const I* target, I* new_indices, T* new_data) {
+  const merged_rows<T, I> rows{indptr, indices, data, other_indptr, other_indices, other_data};
+  const rows_of_work own(it, m, [=](i64 row) { return rows.before(row); });
+  rows.fill(own.begin, own.end, alpha, beta, target, new_indices, new_data);
+}
+
+} // namespace wl

@@ -1,0 +1,28 @@
+// Neighbouring rows for each work-group, all with as much work as others. Work-groups are one
+// work-item.
+#pragma once
+#include "first_row.hpp"
+#include "scan.hpp"
+
+static_assert(WL_BLOCK == 1, "this is for work-groups of one");
+
+namespace wl {
+
+// The rows of a work-group; before(row) is the work in the rows before one.
+struct rows_of_work {
+  i64 begin, end;
+
+  template <class Before>
+  WL_DEVICE rows_of_work(const item& it, i64 m, const Before& before)
+      : begin(bound(it.block(), it.blocks(), m, before)),
+        end(bound(it.block() + 1, it.blocks(), m, before)) {}
+
+private:
+  // The first row of a part; rows without work at the end are the last one's.
+  template <class Before>
+  WL_DEVICE static i64 bound(i64 part, i64 parts, i64 m, const Before& before) {
+    return part == parts ? m : first_row(m, part_begin(before(m), part, parts), before);
+  }
+};
+
+} // namespace wl
