@@ -8,6 +8,7 @@
 // term(column, value) for each of them. The order of visit is the order of the sums.
 #pragma once
 #include "arithmetic.hpp"
+#include "ranks.hpp"
 #include "rounding.hpp"
 
 namespace wl {
@@ -36,26 +37,6 @@ WL_DEVICE bool has_no_terms(double sum) {
 template <class R>
 WL_DEVICE bool has_no_terms(complex<R> sum) {
   return has_no_terms(sum.re) & has_no_terms(sum.im);
-}
-
-// Columns of a row that are put in order by counting, for each, those that are smaller.
-constexpr i64 RANKED = 64;
-
-// Writes how many of `count` different columns are smaller than each of them. All are read in
-// groups of RANKED_TOGETHER: there is room behind the last. A group is a vector by its type, since
-// the driver's compiler of SYCL vectorizes no loop: its products take 0.7 to 0.85 of the time.
-constexpr int RANKED_TOGETHER = 16;
-template <class I>
-WL_DEVICE void rank(const I* columns, i64 count, I* places) {
-  typedef I group
-      __attribute__((vector_size(RANKED_TOGETHER * sizeof(I)), aligned(sizeof(I)), may_alias));
-  for (i64 first = 0; first < count; first += RANKED_TOGETHER) {
-    const group mine = *reinterpret_cast<const group*>(columns + first);
-    group smaller = {};
-    for (i64 other = 0; other < count; ++other)
-      smaller -= columns[other] < mine;
-    *reinterpret_cast<group*>(places + first) = smaller;
-  }
 }
 
 // Adds up rows, one after the other, in an array with a place for every column.

@@ -15,6 +15,9 @@
 
 namespace wl {
 
+// Bytes of a vector; the driver's compiler makes the best of it on processors with less.
+constexpr int VECTOR_BYTES = 64;
+
 // Columns whose sums stay in registers together. More take longer to compile.
 constexpr int WIDEST_TILE = 8;
 

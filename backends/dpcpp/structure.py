@@ -16,7 +16,7 @@ from ...core.operations import structure as operations
 from ..cpu.places import can_have_places
 from ..simt import kernels as simt
 from ..unified import merged_rows
-from . import row_sums
+from . import new_rows
 from .ordering import bucketed, by_index, by_value, ordered, reordered, rows_of
 from .table import kernel
 
@@ -72,7 +72,9 @@ def coo_to_csr(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_sort)
 def csr_sort(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
-    """Sort by column, then by row: equal rows stay sorted by column."""
+    """Sort each row on a CPU; else by column, then by row: equal rows stay sorted by column."""
+    if executor.one_item_groups:
+        return new_rows.sort(executor, A)
     by_column = ordered(executor, A.indices, A.shape[1])
     order = ordered(executor, rows_of(executor, A), A.shape[0], by_column)
     return *reordered(executor, order, A.indices, A.data), order
@@ -102,7 +104,7 @@ def csr_transpose(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
     """Add up rows on a CPU, or merge short ones; else let each entry of A meet its row of B."""
     if executor.one_item_groups and can_have_places(B):
-        return row_sums.product(executor, A, B)
+        return new_rows.product(executor, A, B)
     made = merged_rows.product(executor, A, B) if merged_rows.can_multiply(A, B) else None
     if made is not None:
         return made
@@ -126,7 +128,7 @@ def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
 def csr_matmul_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> tuple[UsmArray]:
     """Add up the terms of each place, on a GPU in short rows; else multiply anew."""
     if executor.one_item_groups and can_have_places(B, C):
-        return (row_sums.new_values(executor, A, B, C),)
+        return (new_rows.new_values(executor, A, B, C),)
     if merged_rows.can_multiply(A, B) and C.has_canonical_format:
         return (merged_rows.new_values(executor, A, B, C),)
     return (csr_matmul(executor, A, B)[2],)
@@ -139,7 +141,7 @@ def csr_add(
     """Merge sorted rows; else put the entries of both together, and add up one place's."""
     made = None
     if executor.one_item_groups and A.indices.dtype == B.indices.dtype:
-        made = row_sums.total(executor, A, B, alpha, beta)
+        made = new_rows.total(executor, A, B, alpha, beta)
     elif merged_rows.can_add(A, B):
         made = merged_rows.total(executor, A, B, alpha, beta)
     if made is not None:

@@ -104,6 +104,12 @@ fill_sum = SimtKernel(
     "merged_rows_cpu.hpp",
     f"m: i64, {_BOTH}, alpha: T, beta: T, target: in I[l], {_NEW}",
 )
+sort_rows_cpu = SimtKernel(
+    "sort_rows_cpu",
+    "sorted_rows_cpu.hpp",
+    f"m: i64, {_CSR}, new_indices: out I[z], new_data: out T[z], order: out I[z], "
+    "spare_indices: out I[z], spare_order: out I[z]",
+)
 
 _GMRES = (
     simt.gmres_start,
@@ -135,6 +141,7 @@ CPU_NEW_ROWS = _family(
     value_product,
     count_sum,
     fill_sum,
+    sort_rows_cpu,
 )
 CPU_GMRES = _family(*GMRES_CPU.values())
 CPU_GMRES_SMALL = _family(simt.gmres_rotate, simt.gmres_solve, simt.gmres_augment)

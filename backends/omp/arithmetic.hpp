@@ -25,6 +25,15 @@
 
 namespace wl {
 
+// Bytes of a vector register.
+#if defined(__AVX512F__)
+constexpr int VECTOR_BYTES = 64;
+#elif defined(__AVX2__)
+constexpr int VECTOR_BYTES = 32;
+#else
+constexpr int VECTOR_BYTES = 16;
+#endif
+
 // Columns whose sums stay in registers together.
 constexpr int WIDEST_TILE = 16;
 

@@ -8,6 +8,7 @@
 #include "csr_arrays.hpp"
 #include "row_sums.hpp"
 #include "row_cuts.hpp"
+#include "sorted_rows.hpp"
 
 namespace wl {
 
@@ -16,33 +17,14 @@ template <class T, class I>
 void sort_rows(const CsrArrays<T, I>& A, I* indices, T* data, I* order, int threads) {
   const int parts = A.nnz() < kSerialElements ? 1 : threads;
   const std::vector<I> bounds = balanced_rows(A.indptr, static_cast<I>(A.m), parts);
-  std::vector<std::vector<std::pair<I, I>>> rows(parts);
-  for (int part = 0; part < parts; ++part) { // room for the longest row: threads must not allocate
-    I longest = 0;
-    for (I row = bounds[part]; row < bounds[part + 1]; ++row)
-      longest = std::max<I>(longest, A.indptr[row + 1] - A.indptr[row]);
-    rows[part].resize(longest);
-  }
+  const i64 piece = rows_of_a_piece(A.m, A.nnz());
+  const Huge<I> spare_columns(A.nnz()), spare_order(A.nnz()); // touched by long rows alone
+  const unsorted_columns<I> of{A.indices, A.nnz()};
+  const placed_columns<I> to{indices, order}, spare{spare_columns.data(), spare_order.data()};
   for_parts(parts, [&](int part) {
-    std::pair<I, I>* const entries = rows[part].data(); // a column and where it was
-    i64 look = A.indptr[bounds[part]] + kPieceOfWork;
-    for (I row = bounds[part]; row < bounds[part + 1]; ++row) {
-      const I begin = A.indptr[row], length = A.indptr[row + 1] - begin;
-      if (begin > look) {
-        if (interrupted())
-          return;
-        look = begin + kPieceOfWork;
-      }
-      for (I e = 0; e < length; ++e)
-        entries[e] = {A.indices[begin + e], begin + e};
-      if (!std::is_sorted(entries, entries + length))
-        std::sort(entries, entries + length);
-      for (I e = 0; e < length; ++e) {
-        indices[begin + e] = entries[e].first;
-        order[begin + e] = entries[e].second;
-        data[begin + e] = A.data[entries[e].second];
-      }
-    }
+    in_pieces(bounds[part], bounds[part + 1], piece, [&](i64 begin, i64 end) {
+      sort_rows(begin, end, A.indptr, of, A.data, to, data, spare);
+    });
   });
 }
 

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.backends.omp import kernels
-from wollemi.core.operations import structure
 
 EXECUTOR = wl.executor("omp:3")
 
@@ -63,16 +62,6 @@ def test_transposes_of_many_rows() -> None:
     transposed = wl.Csr(A, executor=EXECUTOR).transpose()
     assert transposed.has_sorted_indices
     assert abs(transposed.to_scipy() - A.T).max() < 1e-12
-
-
-def test_sorting_keeps_the_order_of_duplicates() -> None:
-    A = wl.Csr(rough(9_000, 50, 6), executor=EXECUTOR)
-    indices, data, order = EXECUTOR.run(structure.csr_sort, A)
-    rows = np.repeat(np.arange(9_000), np.diff(A.indptr))
-    expected = np.lexsort((A.indices, rows))
-    np.testing.assert_array_equal(order, expected)
-    np.testing.assert_array_equal(indices, A.indices[expected])
-    np.testing.assert_array_equal(data, A.data[expected])
 
 
 def test_results_repeat_bit_for_bit() -> None:

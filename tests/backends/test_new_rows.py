@@ -1,4 +1,4 @@
-"""Products and sums of sparse matrices on CPUs: one text makes the rows for omp and for SYCL."""
+"""Products, sums and orders of sparse rows on CPUs: one text makes them for omp and for SYCL."""
 
 from __future__ import annotations
 
@@ -145,14 +145,29 @@ def test_sums_of_a_sorted_and_an_unsorted_matrix(name: str) -> None:
         same(wl.Csr(one, executor=name) + wl.Csr(other, executor=name), one + other)
 
 
+@ON_CPUS
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("longest", [11, 64, 65, 200, 3_000])
+def test_sorting_keeps_the_order_of_duplicates(name: str, longest: int, index: str) -> None:
+    """Up to 64 columns are put in order by counting, and longer rows are merged of such."""
+    S = typed(rough(99_000 // longest, 50, 6, longest), "float64", index)
+    A = wl.Csr(S, executor=name)
+    indices, data, order = map(A.executor.to_host, A.executor.run(structure.csr_sort, A))
+    rows = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
+    expected = np.lexsort((S.indices, rows))
+    np.testing.assert_array_equal(order, expected)
+    np.testing.assert_array_equal(indices, S.indices[expected])
+    np.testing.assert_array_equal(data, S.data[expected])
+
+
 @needs_dpcpp
 def test_rows_that_are_not_stored_are_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wollemi.backends.dpcpp import row_sums
+    from wollemi.backends.dpcpp import new_rows
 
     A, B = (wl.Csr(rough(9_000, 7_000, seed), executor="dpcpp:cpu") for seed in (5, 6))
     B = B.T.tocsr()
     stored = arrays(A @ B)
-    monkeypatch.setattr(row_sums, "ROWS_AT_ONCE", 0)
+    monkeypatch.setattr(new_rows, "ROWS_AT_ONCE", 0)
     for one, other in zip(arrays(A @ B), stored, strict=True):
         assert one.tobytes() == other.tobytes()
 
@@ -161,9 +176,9 @@ def test_rows_that_are_not_stored_are_made_twice(monkeypatch: pytest.MonkeyPatch
 def test_results_that_int32_cannot_count_are_made_with_int64(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from wollemi.backends.dpcpp import row_sums
+    from wollemi.backends.dpcpp import new_rows
 
-    monkeypatch.setattr(row_sums, "index_dtype", lambda *_: np.dtype(np.int64))
+    monkeypatch.setattr(new_rows, "index_dtype", lambda *_: np.dtype(np.int64))
     A = wl.Csr(2 * np.eye(3), executor="dpcpp:cpu")
     for made in (A @ A, A + A):
         assert made.index_dtype == np.int64

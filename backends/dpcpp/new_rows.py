@@ -1,9 +1,9 @@
-"""Products and sums of sparse matrices on CPU devices; a work-group is one work-item.
+"""Products, sums and orders of sparse rows on CPU devices; a work-group is one work-item.
 
 Rows of products are added up in an array with all columns, of which each work-group has one. They
 are stored as they are made and moved to the result, whose size is known then; where the terms might
 not fit into memory the rows are counted first and made a second time. Sorted rows of two matrices
-are merged to count them, and once more to fill them in.
+are merged to count them, and once more to fill them in; rows are sorted one by one.
 """
 
 from __future__ import annotations
@@ -90,6 +90,16 @@ def total(
     new = _new_arrays(executor, A, lengths, nnz)
     _launch(executor, templates.fill_sum, parts, A, m, *_arrays(A, B), alpha, beta, *new)
     return new
+
+
+def sort(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, UsmArray, UsmArray]:
+    """Return indices and data of sorted rows, and where each entry was."""
+    m, nnz, index = A.shape[0], A.nnz, A.indices.dtype
+    indices, order, *spare = (executor.allocate((nnz,), index) for _ in range(4))
+    data = executor.allocate((nnz,), A.data.dtype)
+    arguments = (m, A.indptr, A.indices, A.data, indices, data, order, *spare)
+    _launch(executor, templates.sort_rows_cpu, parts_of(executor, nnz + m), A, *arguments)
+    return indices, data, order
 
 
 def _new_arrays(

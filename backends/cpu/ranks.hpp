@@ -1,0 +1,56 @@
+// The order of few columns: for each of them, how many come before it.
+//
+// A group of columns is a vector by its type, since the driver's compiler of SYCL vectorizes no
+// loop: products of sparse matrices take 0.7 to 0.85 of the time that a loop would give them. It is
+// as wide as a register: g++ makes 3 to 20 times as long a work of wider ones.
+#pragma once
+#include "arithmetic.hpp"
+
+namespace wl {
+
+// Columns that are put in order by counting.
+constexpr i64 RANKED = 64;
+
+// Columns that are read together: there is room for so many behind the last.
+constexpr int RANKED_TOGETHER = 16;
+
+template <class I>
+struct ranked {
+  static constexpr int together = VECTOR_BYTES / sizeof(I);
+  static_assert(together <= RANKED_TOGETHER, "there is room behind the columns");
+  typedef I group __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(I)), may_alias));
+};
+
+// Writes how many of `count` different columns are smaller than each of them.
+template <class I>
+WL_DEVICE void rank(const I* columns, i64 count, I* places) {
+  using group = typename ranked<I>::group;
+  for (i64 first = 0; first < count; first += ranked<I>::together) {
+    const group mine = *reinterpret_cast<const group*>(columns + first);
+    group smaller = {};
+    for (i64 other = 0; other < count; ++other)
+      smaller -= columns[other] < mine;
+    *reinterpret_cast<group*>(places + first) = smaller;
+  }
+}
+
+// The same where columns may be equal: those come one after the other, as they are.
+template <class I>
+WL_DEVICE void rank_in_turn(const I* columns, i64 count, I* places) {
+  using group = typename ranked<I>::group;
+  group numbers;
+  for (int lane = 0; lane < ranked<I>::together; ++lane)
+    numbers[lane] = I(lane);
+  for (i64 first = 0; first < count; first += ranked<I>::together) {
+    const group mine = *reinterpret_cast<const group*>(columns + first);
+    group before = {};
+    for (i64 other = 0; other < count; ++other) {
+      const I column = columns[other];
+      before -= (column < mine) | ((column == mine) & (I(other) < numbers));
+    }
+    *reinterpret_cast<group*>(places + first) = before;
+    numbers += I(ranked<I>::together);
+  }
+}
+
+} // namespace wl

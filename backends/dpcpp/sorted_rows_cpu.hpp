@@ -1,0 +1,19 @@
+// Rows put in order by column on CPU devices. The bodies are those of backends/cpu.
+#pragma once
+#include "sorted_rows.hpp"
+#include "work_cpu.hpp"
+
+namespace wl {
+
+// order[e] is where entry e was; the spare arrays have room for all entries.
+template <class T, class I>
+WL_DEVICE void sort_rows_cpu(const item& it, i64 m, const I* indptr, const I* indices,
+                             const T* data, I* new_indices, T* new_data, I* order, I* spare_indices,
+                             I* spare_order) {
+  const rows_of_work own(it, m, [=](i64 row) { return i64(indptr[row]) + row; });
+  sort_rows(own.begin, own.end, indptr, unsorted_columns<I>{indices, indptr[m]}, data,
+            placed_columns<I>{new_indices, order}, new_data,
+            placed_columns<I>{spare_indices, spare_order});
+}
+
+} // namespace wl
