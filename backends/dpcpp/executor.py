@@ -24,6 +24,7 @@ from .devices import Facts, facts, name_of
 from .launch import Launcher, Record
 from .place import Place
 from .programs import Programs, index_code, value_code
+from .seen import seen_by_host
 from .table import algorithms, kernel
 from .templates import Family
 
@@ -128,6 +129,11 @@ class DpcppExecutor(Executor):
         self._host_takes_part()
         host: np.ndarray[Any, Any] = array.asnumpy() if isinstance(array, UsmArray) else array
         return host
+
+    def seen_by_host(self, array: UsmArray) -> np.ndarray[Any, Any]:
+        """Return an array for the host to read at once: without a copy if the device is a CPU."""
+        self._host_takes_part()
+        return seen_by_host(array)
 
     def to_host_together(self, *arrays: Array) -> list[np.ndarray[Any, Any]]:
         """Return NumPy copies of contiguous arrays, after one wait for the work before."""

@@ -49,7 +49,7 @@ def coo_spmv(
 
 def _rows_of(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, Any]:
     """Return where the rows of a Coo begin, and the parts or the lanes of its rows."""
-    rows = executor.to_host(A.row)
+    rows = executor.seen_by_host(A.row)
     on_host = np.searchsorted(rows, np.arange(A.shape[0] + 1)).astype(rows.dtype)
     indptr = executor.from_host(on_host)
     if executor.one_item_groups:

@@ -82,7 +82,7 @@ class SlicedState(NamedTuple):
     @classmethod
     def of(cls, executor: DpcppExecutor, A: Any, parts: int, by_rows: Any) -> SlicedState:
         """Copy a matrix into slices."""
-        indptr, columns = executor.to_host(A.indptr), executor.to_host(A.indices)
+        indptr, columns = executor.seen_by_host(A.indptr), executor.seen_by_host(A.indices)
         slices = in_slices(indptr)
         indices = np.zeros(int(slices.slice_ptr[-1]), columns.dtype)
         indices[slices.slots(indptr)] = columns
@@ -96,5 +96,6 @@ class SlicedState(NamedTuple):
     def update_values(self, A: Any) -> None:
         """Take over the values of a matrix of the same pattern."""
         values = np.zeros(self.values.shape, self.values.dtype)
-        values[self.slices.slots(A.executor.to_host(A.indptr))] = A.executor.to_host(A.data)
+        seen = A.executor.seen_by_host
+        values[self.slices.slots(seen(A.indptr))] = seen(A.data)
         A.executor.copy_into(self.values, values)

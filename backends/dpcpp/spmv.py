@@ -219,8 +219,8 @@ class RowPatterns(_OnCpu):
 
     def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> PatternState:
         """Find the runs and their offsets."""
-        indptr = on.to_host(A.indptr)
-        patterns = find_patterns(indptr, on.to_host(A.indices))
+        indptr = on.seen_by_host(A.indptr)
+        patterns = find_patterns(indptr, on.seen_by_host(A.indices))
         if patterns is None:
             raise Unsuited("too few neighbouring rows repeat their columns")
         row, entry = cuts(indptr, _parts(on, indptr))
@@ -248,7 +248,7 @@ class Sell(_OnCpu):
 
     def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> slices.SlicedState:
         """Pack the copy."""
-        indptr = on.to_host(A.indptr)
+        indptr = on.seen_by_host(A.indptr)
         return slices.SlicedState.of(on, A, _parts(on, indptr), partition(on, indptr))
 
     def run(self, on: DpcppExecutor, A: Any, state: slices.SlicedState, *arguments: Any) -> None:
@@ -267,7 +267,7 @@ class RowBlocks(_OnCpu):
 
     def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> Partition:
         """Cut the matrix into parts."""
-        return partition(on, on.to_host(A.indptr))
+        return partition(on, on.seen_by_host(A.indptr))
 
     def run(self, on: DpcppExecutor, A: Any, state: Partition, *arguments: Any) -> None:
         """Multiply."""

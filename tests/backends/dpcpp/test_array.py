@@ -52,6 +52,25 @@ def test_parts_can_be_written(device: Any, key: Any) -> None:
     np.testing.assert_array_equal(array.asnumpy(), expected)
 
 
+@pytest.mark.parametrize("key", VIEWS.values(), ids=VIEWS.keys())
+def test_the_host_sees_the_elements(device: Any, key: Any) -> None:
+    part = device.from_host(GIVEN)[key]
+    if np.ndim(part):
+        np.testing.assert_array_equal(device.seen_by_host(part), GIVEN[key])
+
+
+def test_what_the_host_sees_of_a_cpu_is_no_copy_and_outlives_the_array(device: Any) -> None:
+    array = device.from_host(GIVEN)
+    seen = device.seen_by_host(array)
+    with pytest.raises(ValueError, match="read-only"):
+        seen[0] = 1.0
+    array[0] = 7.0
+    assert seen[0].tolist() == [7.0] * 6
+    del array
+    device.from_host(np.zeros_like(GIVEN))  # takes memory that no array has any more
+    assert seen[0].tolist() == [7.0] * 6
+
+
 def test_slices_are_views(device: Any) -> None:
     array = device.from_host(GIVEN)
     array[:, 1:2][2:] = 7.0
