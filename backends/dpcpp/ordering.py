@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from .array import UsmArray
     from .executor import DpcppExecutor
 
-#: Bits of a digit at most. Each part counts all digits: CPUs have few parts.
-CPU_BITS, GPU_BITS = 11, 8
-#: Counts for each entry up to which a CPU takes the keys whole: one pass instead of two.
-WHOLE = 2
+#: Bits of a digit at most: each part counts all digits.
+DIGIT_BITS = 8
 
 
 def parts_of(executor: DpcppExecutor, count: int) -> int:
@@ -70,24 +68,13 @@ def ordered(
     n = keys.size
     parts = parts_of(executor, n)
     bits = max(int(bound - 1).bit_length(), 1)
-    passes = 1 if takes_whole_keys(executor, n, bound) else -(-bits // digit_bits(executor))
+    passes = -(-bits // DIGIT_BITS)
     width = -(-bits // passes)
     for shift in range(0, bits, width):
         sorting = (n, parts, shift, 1 << width, keys, order)
         order = moved(executor, sorting, places_of(executor, sorting))
     assert order is not None
     return order
-
-
-def digit_bits(executor: DpcppExecutor) -> int:
-    """Return how many bits of the keys a pass sorts by at most."""
-    return CPU_BITS if executor.one_item_groups else GPU_BITS
-
-
-def takes_whole_keys(executor: DpcppExecutor, entries: int, bound: int) -> bool:
-    """Return whether one pass sorts: counts of whole keys are no more than the entries allow."""
-    digits = 1 << max(int(bound - 1).bit_length(), 1)
-    return executor.one_item_groups and digits * parts_of(executor, entries) <= WHOLE * entries
 
 
 def places_of(executor: DpcppExecutor, sorting: tuple[Any, ...]) -> UsmArray:
@@ -110,15 +97,8 @@ def moved(executor: DpcppExecutor, sorting: tuple[Any, ...], places: UsmArray) -
 
 def bucketed(executor: DpcppExecutor, keys: UsmArray, bound: int) -> tuple[UsmArray, UsmArray]:
     """Return entries in the order of their keys, and where those of each key begin."""
-    n = keys.size
-    if n == 0 or not takes_whole_keys(executor, n, bound):
-        order = ordered(executor, keys, bound)
-        return order, bounds(executor, keys, order, bound)
-    parts, digits = parts_of(executor, n), 1 << max(int(bound - 1).bit_length(), 1)
-    sorting = (n, parts, 0, digits, keys, None)
-    places = places_of(executor, sorting)
-    indptr = executor.copy(places[: bound * parts + 1 : parts])
-    return moved(executor, sorting, places), indptr
+    order = ordered(executor, keys, bound)
+    return order, bounds(executor, keys, order, bound)
 
 
 def bounds(executor: DpcppExecutor, keys: UsmArray, order: UsmArray, buckets: int) -> UsmArray:

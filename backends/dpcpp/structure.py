@@ -16,7 +16,7 @@ from ...core.operations import structure as operations
 from ..cpu.places import can_have_places
 from ..simt import kernels as simt
 from ..unified import merged_rows
-from . import new_rows
+from . import buckets, new_rows
 from .ordering import bucketed, by_index, by_value, ordered, reordered, rows_of
 from .table import kernel
 
@@ -66,6 +66,8 @@ def _merged(
 @kernel(operations.coo_to_csr)
 def coo_to_csr(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
     """Sort by row and keep the order within."""
+    if executor.one_item_groups:
+        return buckets.rows_of_coordinates(executor, A)
     order, indptr = bucketed(executor, A.row, A.shape[0])
     return indptr, *reordered(executor, order, A.col, A.data)
 
@@ -96,6 +98,8 @@ def csr_sum_duplicates(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 @kernel(operations.csr_transpose)
 def csr_transpose(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
     """Sort by column; the entries of a column are by rows already."""
+    if executor.one_item_groups:
+        return buckets.columns_of_rows(executor, A)
     order, indptr = bucketed(executor, A.indices, A.shape[1])
     return indptr, *reordered(executor, order, rows_of(executor, A), A.data), order
 

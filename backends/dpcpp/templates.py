@@ -110,6 +110,29 @@ sort_rows_cpu = SimtKernel(
     f"m: i64, {_CSR}, new_indices: out I[z], new_data: out T[z], order: out I[z], "
     "spare_indices: out I[z], spare_order: out I[z]",
 )
+_BUCKETS = "counts: inout I[w]"
+count_keys_cpu = SimtKernel(
+    "count_keys_cpu",
+    "buckets_cpu.hpp",
+    f"n: i64, buckets: i64, keys: in I[z], {_BUCKETS}",
+    "{I}",
+)
+find_buckets_cpu = SimtKernel(
+    "find_buckets_cpu",
+    "buckets_cpu.hpp",
+    f"buckets: i64, parts: i64, {_BUCKETS}, indptr: out I[l]",
+    "{I}",
+)
+move_coordinates_cpu = SimtKernel(
+    "move_coordinates_cpu",
+    "buckets_cpu.hpp",
+    f"n: i64, buckets: i64, row: in I[z], col: in I[z], data: in T[z], {_BUCKETS}, {_NEW}",
+)
+move_to_columns_cpu = SimtKernel(
+    "move_to_columns_cpu",
+    "buckets_cpu.hpp",
+    f"n: i64, m: i64, buckets: i64, {_CSR}, {_BUCKETS}, {_NEW}, order: out I[w]",
+)
 
 _GMRES = (
     simt.gmres_start,
@@ -143,6 +166,7 @@ CPU_NEW_ROWS = _family(
     fill_sum,
     sort_rows_cpu,
 )
+CPU_BUCKETS = _family(count_keys_cpu, find_buckets_cpu, move_coordinates_cpu, move_to_columns_cpu)
 CPU_GMRES = _family(*GMRES_CPU.values())
 CPU_GMRES_SMALL = _family(simt.gmres_rotate, simt.gmres_solve, simt.gmres_augment)
 

@@ -44,16 +44,9 @@ struct coo_to_csr_entry {
         const NewArray<I> indptr(m + 1), indices(nnz);
         const NewArray<T> sorted(nnz);
         call.compute([&](int threads) {
-          counting_sort(
-              nnz, m, threads, indptr.data,
-              [&](i64 begin, i64 end, auto&& body) {
-                for (i64 e = begin; e < end; ++e)
-                  body(e, rows[e]);
-              },
-              [&](i64 e, i64 position) {
-                indices.data[position] = columns[e];
-                sorted.data[position] = values[e];
-              });
+          counting_sort(nnz, m, threads, rows, indptr.data, [&](i64 begin, i64 end, I* places) {
+            move_coordinates(begin, end, rows, columns, values, places, indices.data, sorted.data);
+          });
         });
         return tuple_of(indptr, indices, sorted);
       });

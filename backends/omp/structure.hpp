@@ -31,20 +31,9 @@ void sort_rows(const CsrArrays<T, I>& A, I* indices, T* data, I* order, int thre
 // The rows of the transpose: entries by column, those of one column by row.
 template <class T, class I>
 void transpose(const CsrArrays<T, I>& A, I* indptr, I* indices, T* data, I* order, int threads) {
-  struct Entry {
-    i64 e, row;
-  };
-  counting_sort(
-      A.nnz(), A.n, threads, indptr,
-      [&](i64 begin, i64 end, auto&& body) {
-        for_entries(A.indptr, A.m, begin, end,
-                    [&](i64 e, i64 row) { body(Entry{e, row}, A.indices[e]); });
-      },
-      [&](const Entry& entry, i64 position) {
-        indices[position] = static_cast<I>(entry.row);
-        data[position] = A.data[entry.e];
-        order[position] = static_cast<I>(entry.e);
-      });
+  counting_sort(A.nnz(), A.n, threads, A.indices, indptr, [&](i64 begin, i64 end, I* places) {
+    move_to_columns(begin, end, A.m, A.indptr, A.indices, A.data, places, indices, data, order);
+  });
 }
 
 // The terms of alpha A + beta B.

@@ -160,6 +160,36 @@ def test_sorting_keeps_the_order_of_duplicates(name: str, longest: int, index: s
     np.testing.assert_array_equal(data, S.data[expected])
 
 
+@ON_CPUS
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("columns", [1, 400, 900_000])
+def test_transposes_keep_the_order_of_rows(name: str, columns: int, index: str) -> None:
+    """Of 900,000 columns and 50,000 entries counters of one part alone are made."""
+    S = typed(rough(9_000, columns, 5), "float64", index)
+    A = wl.Csr(sp.csr_array(S, shape=(9_000, columns)), executor=name)
+    found = A.executor.run(structure.csr_transpose, A)
+    indptr, indices, data, order = map(A.executor.to_host, found)
+    expected = np.argsort(S.indices, kind="stable")
+    np.testing.assert_array_equal(order, expected)
+    np.testing.assert_array_equal(data, S.data[expected])
+    np.testing.assert_array_equal(indices, np.repeat(np.arange(9_000), np.diff(S.indptr))[expected])
+    np.testing.assert_array_equal(np.diff(indptr), np.bincount(S.indices, minlength=columns))
+
+
+@ON_CPUS
+@pytest.mark.parametrize("rows", [1, 300, 900_000])
+def test_coordinates_keep_their_order_within_a_row(name: str, rows: int) -> None:
+    rng = np.random.default_rng(7)
+    row, col = (rng.integers(0, n, 50_000).astype(np.int32) for n in (rows, 90))
+    data = rng.standard_normal(50_000)
+    A = wl.Coo((data, (row, col)), shape=(rows, 90), executor=name)
+    indptr, indices, found = map(A.executor.to_host, A.executor.run(structure.coo_to_csr, A))
+    order = np.argsort(A.executor.to_host(A.row), kind="stable")
+    np.testing.assert_array_equal(indices, A.executor.to_host(A.col)[order])
+    np.testing.assert_array_equal(found, A.executor.to_host(A.data)[order])
+    np.testing.assert_array_equal(np.diff(indptr), np.bincount(row, minlength=rows))
+
+
 @needs_dpcpp
 def test_rows_that_are_not_stored_are_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     from wollemi.backends.dpcpp import new_rows

@@ -57,13 +57,6 @@ def test_duplicates_of_many_rows() -> None:
     same(wl.Csr(A, executor=EXECUTOR).without_duplicates(), A)
 
 
-def test_transposes_of_many_rows() -> None:
-    A = rough(9_000, 400, 5)
-    transposed = wl.Csr(A, executor=EXECUTOR).transpose()
-    assert transposed.has_sorted_indices
-    assert abs(transposed.to_scipy() - A.T).max() < 1e-12
-
-
 def test_results_repeat_bit_for_bit() -> None:
     A = wl.Csr(rough(9_000, 9_000, 7), executor=EXECUTOR)
     first, second = A @ A, A @ A
