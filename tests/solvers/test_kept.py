@@ -243,10 +243,10 @@ def test_solvers_are_kept_with_the_matrix_and_go_with_its_values_and_preconditio
     assert len(A._for_solvers.solvers) == 2
     M = wl.Diagonal(np.full(100, 0.25))
     for _ in range(2):
-        x, info = wl.linalg.cg(A, b, M=M)
+        _, info = wl.linalg.cg(A, b, M=M)
         assert info == 0
     assert len(A._for_solvers.solvers) == 3
-    twin = weakref.ref(list(A._for_solvers.operands.values())[0][1])
+    twin = weakref.ref(next(iter(A._for_solvers.operands.values()))[1])
     del M
     wl.linalg.cg(A, b)
     wl.linalg.cg(
