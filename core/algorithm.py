@@ -75,6 +75,9 @@ class Algorithm(ABC):
     source: ClassVar[str] = ""
     #: Whether it multiplies values that are stored in a lower dtype than is computed in.
     converts: ClassVar[bool] = False
+    #: Whether its plan holds the entries again, or their columns: packed, sorted, or dense. That of
+    #: a lean matrix does not, unless it is asked for by name.
+    copies: ClassVar[bool] = False
     #: Whether the rule may choose it. Published algorithms that were never the fastest are there
     #: to be measured against, by name alone.
     by_rule: ClassVar[bool] = True
@@ -230,6 +233,8 @@ def candidates(
 ) -> Iterator[tuple[Algorithm, str]]:
     """Yield the algorithms that the rule would take, best first, each with the reason."""
     for algorithm in table.of(product):
+        if algorithm.copies and A.is_lean:
+            continue
         if algorithm.by_rule and not algorithm.refusal(on, A, facts):
             reason = algorithm.reason(on, A, facts)
             if reason:

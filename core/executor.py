@@ -155,6 +155,10 @@ class Executor(ABC):
         """Return what :meth:`to_host` does for each; on a device, one wait for all."""
         return [self.to_host(array) for array in arrays]
 
+    def state_bytes(self, state: object) -> int:
+        """Return the bytes of the state of a plan that is an object of this executor's own."""
+        return 0
+
     @abstractmethod
     def copy(self, array: Array) -> Array:
         """Return a C-contiguous native copy of a native array."""

@@ -237,6 +237,7 @@ class Sell(_OnCpu):
     """SELL-C-sigma: a packed copy in which rows of similar length advance together."""
 
     name: ClassVar[str] = "sell"
+    copies: ClassVar[bool] = True
     source: ClassVar[str] = "Kreutzer et al. (2014)"
 
     def reason(self, on: DpcppExecutor, A: Any, facts: Facts) -> str | None:

@@ -355,6 +355,13 @@ Object tuple_of(const Arrays&... arrays) {
 
 inline Object none_object() { return Object::borrow(Py_None); }
 
+inline Object whole_number(i64 value) {
+  PyObject* const made = PyLong_FromLongLong(value);
+  if (made == nullptr)
+    throw_python_error();
+  return Object::steal(made);
+}
+
 // Adds operations to the module; `methods` ends with an empty one and lives as long as the process.
 void add_methods(PyObject* module, PyMethodDef* methods);
 

@@ -142,6 +142,19 @@ private:
   }
 };
 
+// How much memory a state takes; None of something else.
+struct csr_state_bytes_entry {
+  static constexpr const char* operation = "csr.plan";
+  static constexpr const char* symbol = "csr_state_bytes";
+  static constexpr const char* names[] = {"state"};
+  static Object run(const Call& call) {
+    PyObject* const state = call.argument(0);
+    if (!PyCapsule_IsValid(state, kCapsule))
+      return none_object();
+    return whole_number(state_in(Object::borrow(state))->bytes());
+  }
+};
+
 // Called by the plan when the values of its matrix have changed.
 struct csr_update_entry {
   static constexpr const char* operation = "csr.plan";
@@ -202,8 +215,9 @@ private:
 
 void add_csr_entries(PyObject* module) {
   static PyMethodDef methods[] = {
-      method<csr_spmv_entry>(),   method<csr_product_entry>(),  method<csr_state_entry>(),
-      method<csr_update_entry>(), method<csr_diagonal_entry>(), {nullptr, nullptr, 0, nullptr},
+      method<csr_spmv_entry>(),        method<csr_product_entry>(), method<csr_state_entry>(),
+      method<csr_state_bytes_entry>(), method<csr_update_entry>(),  method<csr_diagonal_entry>(),
+      {nullptr, nullptr, 0, nullptr},
   };
   add_methods(module, methods);
 }

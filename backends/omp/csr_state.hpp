@@ -17,6 +17,9 @@ namespace wl {
 class CsrState {
 public:
   virtual ~CsrState() = default;
+
+  // How much memory it takes.
+  virtual i64 bytes() const = 0;
 };
 
 // Values are of S and operands of T; S may be the lower precision.
@@ -36,6 +39,8 @@ public:
   CsrRows(const CsrArrays<S, I>& A, int parts)
       : cuts_(balanced_cuts(A.indptr, static_cast<I>(A.m), parts)),
         few_(has_short_rows(A.indptr, static_cast<I>(A.m))) {}
+
+  i64 bytes() const override { return bytes_of(cuts_); }
 
   void spmv(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, int threads) const override {
     const int parts = static_cast<int>(cuts_.size()) - 1;
@@ -68,6 +73,11 @@ public:
   CsrPatterns(const CsrArrays<S, I>& A, RowPatterns<I> patterns, int parts)
       : patterns_(std::move(patterns)),
         bounds_(balanced_rows(A.indptr, static_cast<I>(A.m), parts)) {}
+
+  i64 bytes() const override {
+    return bytes_of(patterns_.run_end) + bytes_of(patterns_.run_pattern) +
+           bytes_of(patterns_.pattern_ptr) + bytes_of(patterns_.offsets) + bytes_of(bounds_);
+  }
 
   void spmv(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, int threads) const override {
     const int parts = static_cast<int>(bounds_.size()) - 1;
@@ -108,6 +118,11 @@ public:
       if (A.indptr[row + 1] - A.indptr[row] > kCutRow)
         for (i64 entry = A.indptr[row]; entry < A.indptr[row + 1]; entry += kCutRow)
           pieces_.push_back({row, entry});
+  }
+
+  i64 bytes() const override {
+    return bytes_of(rows_) + bytes_of(lengths_) + bytes_of(indices_) + bytes_of(slice_ptr_) +
+           bytes_of(data_) + bytes_of(bounds_) + bytes_of(pieces_);
   }
 
   // The pieces of long rows come first, so that no thread ends with one. They are added in their

@@ -119,6 +119,15 @@ class OmpExecutor(Executor):
         host: np.ndarray[Any, Any] = array
         return host
 
+    def state_bytes(self, state: object) -> int:
+        """Return the bytes of a native state; 0 of what is none."""
+        module = native()
+        for measure in (module.csr_state_bytes, module.pattern_plan_bytes):
+            found = measure(self, state)
+            if found is not None:
+                return int(found)
+        return 0
+
     def copy(self, array: Array) -> Array:
         """Return a C-contiguous copy."""
         return np.array(array, order="C")

@@ -35,6 +35,7 @@ public:
     data_.reset(static_cast<T*>(memory));
   }
 
+  using value_type = T;
   T* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
 
@@ -45,5 +46,11 @@ private:
   std::unique_ptr<T[], Free> data_;
   std::size_t size_ = 0;
 };
+
+// How much memory the elements of a vector take.
+template <class Vector>
+long long bytes_of(const Vector& v) {
+  return static_cast<long long>(v.size() * sizeof(typename Vector::value_type));
+}
 
 } // namespace wl

@@ -40,6 +40,19 @@ struct pattern_plan_entry {
   }
 };
 
+// How much memory a plan takes; None of something else.
+struct pattern_plan_bytes_entry {
+  static constexpr const char* operation = "csr.ml_plan";
+  static constexpr const char* symbol = "pattern_plan_bytes";
+  static constexpr const char* names[] = {"plan"};
+  static Object run(const Call& call) {
+    PyObject* const plan = call.argument(0);
+    if (!PyCapsule_IsValid(plan, kPlanCapsule))
+      return none_object();
+    return whole_number(held_in<const PatternPlan>(kPlanCapsule, plan)->bytes());
+  }
+};
+
 // Equal shares of the entries of rows that begin where `ptr` says.
 struct mask_plan_entry {
   static constexpr const char* operation = "mask.plan";
@@ -55,8 +68,10 @@ struct mask_plan_entry {
 } // namespace
 
 void add_pattern_plan_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<pattern_plan_entry>(), method<mask_plan_entry>(), {nullptr, nullptr, 0, nullptr}};
+  static PyMethodDef methods[] = {method<pattern_plan_entry>(),
+                                  method<pattern_plan_bytes_entry>(),
+                                  method<mask_plan_entry>(),
+                                  {nullptr, nullptr, 0, nullptr}};
   add_methods(module, methods);
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "huge.hpp"
 #include "parallel.hpp"
 
 namespace wl {
@@ -61,6 +62,10 @@ struct PatternPlan {
 
   bool is_of(i64 m, i64 nnz) const { return rows == m && entries == nnz; }
   bool has_panels() const { return width > 0; }
+  i64 bytes() const {
+    return bytes_of(parts) + bytes_of(long_rows) + bytes_of(pieces) + bytes_of(piece_ptr) +
+           bytes_of(columns);
+  }
 
   // Calls body(row, begin, end) for the entries of a part, panel by panel. Pieces are too short for
   // hardware to foresee the next one: ahead(row, entry) may ask for what it begins with.

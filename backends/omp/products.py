@@ -108,6 +108,7 @@ class Panels(_ByRows):
     """Equal shares of entries, a few columns at a time, whose rows of B stay in a cache."""
 
     name: ClassVar[str] = "panels"
+    copies: ClassVar[bool] = True
 
     def __init__(self, product: str) -> None:
         super().__init__(product)

@@ -74,6 +74,7 @@ class Sell(_Native):
     """SELL-C-sigma: a packed copy in which rows of similar length advance together."""
 
     name: ClassVar[str] = "sell"
+    copies: ClassVar[bool] = True
     state: ClassVar[str] = "sell"
     source: ClassVar[str] = "Kreutzer et al. (2014)"
 

@@ -140,6 +140,7 @@ class Csc(Matrix):
         source = self._transpose_of
         if source is not None and source.indices is self.indices:
             made._pattern = source._pattern
+            made.__dict__["_lean"] = source.is_lean
         return made
 
     @property

@@ -64,7 +64,7 @@ class StoredCsr(CompressedRows):
         self.__dict__["_transpose_of"] = None
 
     def _extra(self) -> dict[str, Any]:
-        return {"dtype": self.dtype}
+        return {**super()._extra(), "dtype": self.dtype}
 
     def __repr__(self) -> str:
         return (
@@ -247,7 +247,7 @@ _TRANSPOSE: Key[Transpose] = Key("transpose of a StoredCsr")
 
 def csr_of(A: CompressedRows, data: Array) -> Csr:
     """Return a Csr of the pattern of ``A`` with other values."""
-    made = Csr._from_arrays(A.executor, A.shape, data, A.indices, A.indptr)
+    made = Csr._from_arrays(A.executor, A.shape, data, A.indices, A.indptr, _lean=A.is_lean)
     made._pattern = A._pattern
     return made
 
@@ -264,7 +264,7 @@ def stored(A: Csr, dtype: DTypeLike) -> Csr | StoredCsr:
         return A
     made = StoredCsr._from_arrays(
         A.executor, A.shape, rounded(A.executor, A.data, wanted), A.indices, A.indptr,
-        dtype=A.dtype,
+        dtype=A.dtype, _lean=A.is_lean,
     )  # fmt: skip
     made._pattern = A._pattern
     return made._following(A)

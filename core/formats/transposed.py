@@ -9,7 +9,8 @@ Nobody knows how many products will be asked for. Users' products go by columns 
 about what the rows cost; then the rows are made. This is the rule for who must rent or buy without
 knowing for how long (Karlin et al. (1988), "Competitive snoopy caching"), with one price for all
 patterns. It counts products and reads no clock: which product is computed how, and so its last
-bits, is the same in every run. Solvers' loops go by rows from the first product on.
+bits, is the same in every run. Solvers' loops go by rows from the first product on; users' products
+with the transpose of a lean matrix always go by columns.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ def columns_to_multiply(A: Csc, vectors: int) -> Csr | None:
         source = A.T
     elif _ROWS in source._copies:
         return None
+    if source.is_lean:
+        return source
     account = source._copies.get(_ACCOUNT, Account)
     if account.vectors + vectors > VECTORS_BY_COLUMNS:
         return None

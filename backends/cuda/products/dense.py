@@ -89,6 +89,7 @@ class DenseProduct(GpuAlgorithm):
     """The product of the matrix with all of its zeros."""
 
     name: ClassVar[str] = "dense"
+    copies: ClassVar[bool] = True
 
     def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it cannot run here."""

@@ -188,6 +188,7 @@ class Tile(GpuAlgorithm):
     """Dense tiles on tensor cores in Hopper's words, sampled as they come."""
 
     name: ClassVar[str] = "tile"
+    copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
     #: Density from which tiles are faster, by the columns of ``C`` up to which it holds.
     from_density: ClassVar[tuple[tuple[float, float], ...]] = FROM_DENSITY

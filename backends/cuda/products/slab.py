@@ -140,6 +140,7 @@ class Slab(GpuAlgorithm):
     """A block keeps rows of ``B`` in shared memory and goes through the entries that need them."""
 
     name: ClassVar[str] = "slab"
+    copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
 
     def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:

@@ -168,6 +168,7 @@ class TensorCores(GpuAlgorithm):
     """``load sparse, compute dense``: masks and values become fragments of dense tiles."""
 
     name = "tensor-cores"
+    copies = True
 
     def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return what is missing: Hopper, a dtype, or enough entries for masks to be worth it."""

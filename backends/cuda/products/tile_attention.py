@@ -165,6 +165,7 @@ class TileAttention(FusedAlgorithm):
     """Scores and sums of dense tiles on tensor cores; masks of bits say what is an entry."""
 
     name: ClassVar[str] = "tile-mma"
+    copies: ClassVar[bool] = True
     source: ClassVar[str] = "Dao (2023)"
     by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True

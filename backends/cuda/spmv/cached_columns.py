@@ -69,6 +69,7 @@ class CachedColumns(VectorAlgorithm):
     """Segments of rows, packed; the values of x that most entries need are in shared memory."""
 
     name: ClassVar[str] = "row-segments-cached"
+    copies: ClassVar[bool] = True
     converts: ClassVar[bool] = False
 
     def objection(self, on: Matrix, A: Any, facts: Facts) -> str | None:

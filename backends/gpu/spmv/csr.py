@@ -41,7 +41,8 @@ def known_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
     facts = selection.Facts(
         packed.UNKNOWN, packed.UNKNOWN, 0, 2**31, 0.0, matrix.dtype.itemsize, free_bytes
     )
-    if selection.choose_small(statistics, thresholds) is not None or not narrow:
+    small = selection.choose_small(statistics, thresholds) is not None
+    if small or not narrow or matrix.is_lean:
         return statistics, facts
     found = executor.planned(
         rows,
@@ -90,7 +91,10 @@ class Matrix:
     @cached_property
     def choice(self) -> selection.Choice:
         """What the rule takes."""
-        return selection.choose(*self.known, self.executor.thresholds)
+        statistics, facts = self.known
+        if self.A.is_lean:
+            return selection.unpacked(statistics, facts.free_bytes, self.executor.thresholds)
+        return selection.choose(statistics, facts, self.executor.thresholds)
 
     @property
     def in_order(self) -> bool:
@@ -175,6 +179,8 @@ class CsrAdaptive(VectorAlgorithm):
 
 class _Packed(VectorAlgorithm):
     """A packed copy with 32-bit columns."""
+
+    copies: ClassVar[bool] = True
 
     def objection(self, on: Matrix, A: Any, facts: Facts) -> str | None:
         """Return that indices are too large for it, if so."""

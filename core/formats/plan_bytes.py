@@ -1,0 +1,51 @@
+"""How much memory plans and copies take beside the arrays of a matrix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..algorithm import Algorithm, Plan
+from ..store import Store
+
+if TYPE_CHECKING:
+    from ..executor import Executor
+
+#: What belongs to no matrix alone, though plans refer to it.
+_SHARED = (Algorithm, type)
+
+
+def plan_bytes(executor: Executor, things: Any, arrays: list[Any]) -> int:
+    """Return the bytes of what plans and stores hold, each array once.
+
+    Parameters
+    ----------
+    executor : Executor
+        Whose native states may be among the things.
+    things : iterable
+        Plans and stores.
+    arrays : list of array
+        Those of the matrix itself, which do not count.
+    """
+    seen = {id(array) for array in arrays}
+    return sum(_bytes(executor, thing, seen) for thing in things)
+
+
+def _bytes(executor: Executor, thing: Any, seen: set[int]) -> int:
+    if id(thing) in seen or thing is executor or isinstance(thing, _SHARED):
+        return 0
+    seen.add(id(thing))
+    if hasattr(thing, "nbytes") and hasattr(thing, "dtype") and hasattr(thing, "strides"):
+        return int(thing.nbytes)
+    if isinstance(thing, Plan):
+        parts: Any = [thing.state]
+    elif isinstance(thing, Store):
+        parts = [*thing._things.values(), *getattr(thing, "plans", {}).values()]
+    elif isinstance(thing, dict):
+        parts = thing.values()
+    elif isinstance(thing, (tuple, list)):
+        parts = thing
+    elif type(thing).__module__.startswith(__name__.partition(".")[0]):
+        parts = vars(thing).values() if hasattr(thing, "__dict__") else ()
+    else:
+        return executor.state_bytes(thing)
+    return sum(_bytes(executor, part, seen) for part in parts)
