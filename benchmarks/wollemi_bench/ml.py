@@ -20,6 +20,7 @@ from .cases import SEED, Case
 from .clocks import capture_by_cupy
 from .peers import Absent, Peer
 from .problem import OURS, Facts, Offer, Problem, offer_of
+from .published_rules import RULES
 from .task import Task
 
 OPERATIONS = ("spmm", "sddmm", "fusedmm")
@@ -60,6 +61,8 @@ class Dense(Problem):
         Offer all our algorithms too.
     dtype : {"float32", "float16"}
         Of values, operands and result; sums are in float32.
+    rules : sequence of str
+        Names in :data:`~.published_rules.RULES`: the kernels that these choose are offered too.
     """
 
     kind = "ml"
@@ -71,11 +74,12 @@ class Dense(Problem):
         columns: int,
         every_kernel: bool = False,
         dtype: str = "float32",
+        rules: Sequence[str] = (),
     ) -> None:
         rng = np.random.default_rng(SEED)
         self.operation, self.columns, self.dtype = operation, columns, np.dtype(dtype)
         self.S = sp.csr_array((self._rounded(S.data), S.indices, S.indptr), shape=S.shape)
-        self.every_kernel = every_kernel
+        self.every_kernel, self.rules = every_kernel, tuple(rules)
         m, n = S.shape
         shapes = {"spmm": (n,), "sddmm": (m, n), "fusedmm": (m, n, n)}[operation]
         self.operands = [rng.standard_normal((rows, columns)).astype(self.dtype) for rows in shapes]
@@ -100,9 +104,21 @@ class Dense(Problem):
         kernels = ["auto"]
         if self.every_kernel:
             kernels += kernels_of(A, self.operation)
-        return [self._ours(A, dense, out, kernel) for kernel in kernels]
+        offers = [self._ours(A, dense, out, kernel) for kernel in kernels]
+        for rule in self.rules:
+            kernel, reason = RULES[rule].choose(A.row_statistics, self.columns)
+            offers.append(self._ours(A, dense, out, kernel, f"{OURS} {rule}", reason))
+        return offers
 
-    def _ours(self, A: Csr, dense: list[Any], out: Any, kernel: str) -> Offer:
+    def _ours(
+        self,
+        A: Csr,
+        dense: list[Any],
+        out: Any,
+        kernel: str,
+        name: str = "",
+        reason: str = "",
+    ) -> Offer:
         function: Any = {"spmm": spmm, "sddmm": sddmm, "fusedmm": fusedmm}[self.operation]
 
         def make() -> Callable[[], Any]:
@@ -114,14 +130,15 @@ class Dense(Problem):
 
         def facts() -> Facts:
             plan = A.plan_for(self.operation, self.columns, kernel)
+            why = plan.reason if kernel == "auto" else reason
             return Facts(
                 cost=self.cost(A, dense, out),
                 kernel=plan.kernel,
-                notes=[f"{plan.kernel}: {plan.reason}"] if kernel == "auto" else [],
+                notes=[f"{plan.kernel}: {why}"] if why else [],
             )
 
         return Offer(
-            OURS if kernel == "auto" else f"{OURS} {kernel}",
+            name or (OURS if kernel == "auto" else f"{OURS} {kernel}"),
             make,
             A.executor.synchronize,
             A.executor.to_host,
@@ -231,6 +248,7 @@ def tasks(
     columns: Sequence[int],
     every_kernel: bool = False,
     dtype: str = "float32",
+    rules: Sequence[str] = (),
 ) -> list[Task]:
     """Return the contest of each case and number of columns.
 
@@ -246,12 +264,15 @@ def tasks(
         Time all our algorithms too; what the rule lost is 1 over the least of their times.
     dtype : {"float32", "float16"}
         Of all operands.
+    rules : sequence of str
+        Time what these rules of papers choose too: names in :data:`~.published_rules.RULES`.
     """
+    options: dict[str, Any] = {"every_kernel": every_kernel, "dtype": dtype, "rules": rules}
     return [
         Task(
             f"{operation}/{k}",
             case,
-            partial(Dense, operation, columns=k, every_kernel=every_kernel, dtype=dtype),
+            partial(Dense, operation, columns=k, **options),
             "float32",
         )
         for case in cases

@@ -32,7 +32,15 @@ from .rows import (
 from .rowwise import by_columns, weigh, weigh_gradients
 from .sddmm_flat import Flat
 from .sddmm_named import Entry, SmL2
-from .spmm_kernels import EntriesInTurn, EntriesReduced, RowsInTurn, RowsReduced, RowTeam
+from .spmm_kernels import (
+    EntriesInTurn,
+    EntriesReduced,
+    EntriesReducedByElements,
+    RowsInTurn,
+    RowsReduced,
+    RowsReducedByElements,
+    RowTeam,
+)
 
 
 class Adapter(adapter.Adapter):
@@ -98,8 +106,10 @@ algorithms.register(
     RowTeam(),
     RowsInTurn(),
     RowsReduced(),
+    RowsReducedByElements(),
     EntriesInTurn(),
     EntriesReduced(),
+    EntriesReducedByElements(),
     SpmmRowSplit(),
     SpmmRowSegments(),
 )

@@ -12,6 +12,8 @@ name      what waves do                                                  text
 ``eb-pr`` a wave has one, and adds up its segments by a scan             ``spmm_nonzero_split.hpp``
 ========= ============================================================== =======================
 
+``rb-pr-scalar`` and ``eb-pr-scalar`` are the same without vector loads of ``B``, for ablation.
+
 ``row-split`` is ``rb-pr`` with as many lanes for a row of ``B`` as it has vectors, so that a wide
 row has a wave and nothing is left to be reduced; ``balanced`` is the same for pieces of rows.
 """
@@ -89,7 +91,14 @@ class Launch(NamedTuple):
 
 
 def prepare(
-    on: Adapter, A: Any, values: Array, B: Array, C: Array, most_lanes: int, waves: int
+    on: Adapter,
+    A: Any,
+    values: Array,
+    B: Array,
+    C: Array,
+    most_lanes: int,
+    waves: int,
+    most_elements: int = ml.VECTOR_BYTES,
 ) -> Launch:
     """Return how lanes lie over the columns of ``B``, and the arguments that follow from it.
 
@@ -98,7 +107,7 @@ def prepare(
     k, item = int(C.shape[2]), C.dtype.itemsize
     of_B, of_C = on.read(B, A.indices.dtype), on.operand(C)
     weights, step = on.weights(values)
-    each = vector_elements(item, k, of_B.places(item) + of_C.places(item))
+    each = vector_elements(item, k, of_B.places(item) + of_C.places(item), most_elements)
     vectors = -(-k // each)
     shape = ml.row_shape(vectors, most_lanes)
     # 512 x 2048, 95 %, 256 columns, pieces of 64: two vectors a lane 13.4, one 11.8.
@@ -117,7 +126,9 @@ def prepare(
     )
 
 
-def vector_elements(itemsize: int, columns: int, places: tuple[int, ...]) -> int:
+def vector_elements(
+    itemsize: int, columns: int, places: tuple[int, ...], most: int = ml.VECTOR_BYTES
+) -> int:
     """Return how many elements a lane loads at once: as many as divide all that is there.
 
     Examples
@@ -125,7 +136,7 @@ def vector_elements(itemsize: int, columns: int, places: tuple[int, ...]) -> int
     >>> vector_elements(4, 32, (0, 128)), vector_elements(4, 6, (0, 24)), vector_elements(4, 5, ())
     (4, 2, 1)
     """
-    each = ml.VECTOR_BYTES // itemsize
+    each = min(ml.VECTOR_BYTES // itemsize, most)
     while each > 1 and (columns % each or any(p % (each * itemsize) for p in places)):
         each //= 2
     return max(each, 1)
@@ -143,12 +154,13 @@ def by_rows(
     *,
     waves: int = 1,
     most_lanes: int = ml.MOST_ROW_LANES,
+    most_elements: int = ml.VECTOR_BYTES,
 ) -> None:
     """Give so many waves, or groups of lanes (0), rows or pieces of them, and add up the pieces."""
     batch, _, k = C.shape
     # 2048 x 1024, 95 %, 256 columns: teams with two vectors a lane 20.3, with one 17.2.
     rows = items.items * batch if waves < 2 else 0
-    made = prepare(on, A, values, B, C, most_lanes, rows)
+    made = prepare(on, A, values, B, C, most_lanes, rows, most_elements)
     partial = on.lines(batch * items.lines * k, C.dtype)
     each = 1 if waves else on.wave // made.shape.lanes
     on.launch(
@@ -273,11 +285,13 @@ def by_nonzeros(
     beta: complex,
     *,
     segments: bool,
+    most_elements: int = ml.VECTOR_BYTES,
 ) -> None:
     """Give waves, or groups of lanes, chunks of entries, and add up the rows that were cut."""
     batch, _, k = C.shape
     lanes = SHARING_LANES if segments else ml.MOST_ROW_LANES
-    made = prepare(on, A, values, B, C, lanes, -(-A.nnz // chunks.chunk) * batch)
+    waves = -(-A.nnz // chunks.chunk) * batch
+    made = prepare(on, A, values, B, C, lanes, waves, most_elements)
     partial = on.lines(batch * chunks.lines * k, C.dtype)
     each = 1 if segments else on.wave // made.shape.lanes
     if A.nnz:
@@ -302,6 +316,8 @@ class _Anywhere(GpuAlgorithm):
     """What runs everywhere; when it should, the rule of all GPUs knows."""
 
     repeats: ClassVar[bool] = True
+    #: Of a vector that a lane loads.
+    most_elements: ClassVar[int] = ml.VECTOR_BYTES
     source: ClassVar[str] = "Huang et al. (2021)"
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
@@ -323,7 +339,15 @@ class RowsInTurn(_Anywhere):
 
     def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
         """Multiply."""
-        by_rows(on, A, state, *arguments, waves=self.waves, most_lanes=self.most_lanes)
+        by_rows(
+            on,
+            A,
+            state,
+            *arguments,
+            waves=self.waves,
+            most_lanes=self.most_lanes,
+            most_elements=self.most_elements,
+        )
 
 
 class RowsReduced(RowsInTurn):
@@ -333,6 +357,13 @@ class RowsReduced(RowsInTurn):
     name: ClassVar[str] = "rb-pr"
     waves: ClassVar[int] = 1
     most_lanes: ClassVar[int] = SHARING_LANES
+
+
+class RowsReducedByElements(RowsReduced):
+    """``rb-pr`` whose lanes load one element of ``B`` at a time: what vectors are worth."""
+
+    name: ClassVar[str] = "rb-pr-scalar"
+    most_elements: ClassVar[int] = 1
 
 
 class Team(NamedTuple):
@@ -381,7 +412,14 @@ class EntriesInTurn(_Anywhere):
 
     def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
         """Multiply."""
-        by_nonzeros(on, A, state, *arguments, segments=self.segments)
+        by_nonzeros(
+            on,
+            A,
+            state,
+            *arguments,
+            segments=self.segments,
+            most_elements=self.most_elements,
+        )
 
 
 class EntriesReduced(EntriesInTurn):
@@ -389,3 +427,11 @@ class EntriesReduced(EntriesInTurn):
 
     name: ClassVar[str] = "eb-pr"
     segments: ClassVar[bool] = True
+
+
+class EntriesReducedByElements(EntriesReduced):
+    """``eb-pr`` whose lanes load one element of ``B`` at a time: what vectors are worth."""
+
+    by_rule: ClassVar[bool] = False
+    name: ClassVar[str] = "eb-pr-scalar"
+    most_elements: ClassVar[int] = 1

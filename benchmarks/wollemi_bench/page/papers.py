@@ -13,6 +13,7 @@ from wollemi.core.formats.convert import FORMATS
 from ..problem import OURS
 from ..report import Record, seconds_text
 from ..results import RecordedContest, is_ours
+from . import choices
 from .numbers import Place, loss, times_ours
 from .parts import Picture, Section, Table
 from .rows import cases_text
@@ -27,7 +28,8 @@ def papers(place: Place) -> Section:
             suites.setdefault(contest.key.suite or "papers", []).append(contest)
     tables: list[Table | Picture] = []
     for suite, held in suites.items():
-        tables += [_figures(suite, held, place.name), _times(suite, held)]
+        tables += [_figures(suite, held, place.name), *choices.tables_of(suite, held)]
+        tables.append(_times(suite, held))
     text = (
         "Figures of other hardware and other matrices of the same kind: they say what was thought "
         "good, and are no race."

@@ -24,7 +24,7 @@ from ...test_products import dtype_called, numbers
 from .test_compile import program
 from .test_waves import BATCH, KINDS, M, N, assert_same, pattern_of
 
-SPACE = ("rb-sr", "rb-pr", "eb-sr", "eb-pr", "row-team")
+SPACE = ("rb-sr", "rb-pr", "rb-pr-scalar", "eb-sr", "eb-pr", "eb-pr-scalar", "row-team")
 emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
 
