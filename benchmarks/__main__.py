@@ -29,6 +29,12 @@ def everything(
     minutes: Annotated[
         float | None, typer.Option(help="Start no case after so many minutes: 18, on a GPU 7.")
     ] = None,
+    matrices: Annotated[
+        Path | None, typer.Option(help="The folder of graphs and layers of the suites.")
+    ] = None,
+    every_file: Annotated[
+        bool, typer.Option("--every-file", help="Of tca-dlmc: all .smtx files below that folder.")
+    ] = False,
     against: Annotated[
         list[str] | None, typer.Option(help="Compare with this library alone; may be repeated.")
     ] = None,
@@ -43,6 +49,8 @@ def everything(
     options += ["--minutes", str(minutes)]
     for option, value in (("--scale", scale), ("--budget", budget)):
         options += [] if value is None else [option, str(value)]
+    options += [] if matrices is None else ["--matrices", str(matrices)]
+    options += ["--every-file"] if every_file else []
     for peer in against or ():
         options += ["--against", peer]
     status = ran("bench", "suite", *(suite or ["all"]), *options)

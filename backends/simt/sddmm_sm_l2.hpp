@@ -2,7 +2,7 @@
 // the chip: SM-L2 of Nisa, Sukumaran-Rajam, Kurt, Hong and Sadayappan (HiPC 2018).
 //
 // Columns are cut into panels that fit half of the second-level cache, and entries are
-// taken panel by panel. A block has a tile: up to SM_L2_ROWS rows that have entries in the panel,
+// taken panel by panel. A block has a tile: up to ROWS rows that have entries in the panel,
 // and up to SM_L2_ENTRIES of those. Slices of these rows are brought to shared memory, while rows
 // of B come from the cache; sums of a tile stay in shared memory from slice to slice.
 #pragma once
@@ -10,12 +10,13 @@
 
 namespace wl {
 
-constexpr int SM_L2_ROWS = 128, SM_L2_ENTRIES = 1024;
-constexpr int SM_L2_SLICE = 256; // bytes of a row
+constexpr int SM_L2_ENTRIES = 1024;
+constexpr int SM_L2_KEPT = 32768; // bytes of all slices of a tile
 
-// L lanes have an entry. Tile t has the entries first_entry[t] .. and the rows first_row[t] .. of
-// `rows`; entry e of a tile is number `order[e]` of the pattern, in row `local[e]` of the tile.
-template <int L, int E, class T, class I>
+// A slice is SLICE bytes of a row, and a tile has as many rows as fit. L lanes have an entry. Tile
+// t has the entries first_entry[t] .. and the rows first_row[t] .. of `rows`; entry e of a tile is
+// number `order[e]` of the pattern, in row `local[e]` of the tile.
+template <int L, int E, int SLICE, class T, class I>
 WL_DEVICE void sm_l2_sddmm(const item& it, i64 tiles, i64 k, i64 batch, const I* first_entry,
                            const I* first_row, const I* rows, const i32* local, const I* order,
                            const I* indices, const T* values, i64 values_step, const T* C, i64 C_ld,
@@ -23,9 +24,10 @@ WL_DEVICE void sm_l2_sddmm(const item& it, i64 tiles, i64 k, i64 batch, const I*
                            held_t<T> alpha, held_t<T> beta) {
   using S = held_t<T>;
   using P = pack<T, E>;
-  constexpr int slice = SM_L2_SLICE / int(sizeof(T)), each = slice / E, groups = WL_BLOCK / L;
+  constexpr int ROWS = SM_L2_KEPT / SLICE, slice = SLICE / int(sizeof(T)), each = slice / E,
+                groups = WL_BLOCK / L;
   static_assert(each % L == 0, "lanes have equal parts of a slice");
-  WL_SHARED(P, kept, SM_L2_ROWS * each);
+  WL_SHARED(P, kept, ROWS * each);
   WL_SHARED(S, sums, SM_L2_ENTRIES);
   const int group = it.thread() / L, l = it.thread() % L;
   for (i64 u = it.block(); u < tiles * batch; u += it.blocks()) {

@@ -17,13 +17,13 @@ import numpy as np
 from wollemi.core import io
 from wollemi.core.errors import InvalidArgument
 
-from . import drawn, generators, standins, suitesparse
+from . import drawn, generators, standins, stored_inputs, suitesparse
 from .generators import SEED, Csr, compressed, stencil5
 
-__all__ = ["CASES", "SEED", "Case", "Generator", "case", "cases", "grown", "stencil5"]
+__all__ = ["CASES", "SEED", "Case", "Generator", "case", "cases", "grown", "read", "stencil5"]
 
 #: How names of matrix files end.
-ENDINGS = (".mtx", ".mtx.gz", ".npz", ".smtx", ".smtx.gz")
+ENDINGS = (".mtx", ".mtx.gz", stored_inputs.ENDING, ".npz", ".smtx", ".smtx.gz")
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,15 @@ class Case:
         The generator's name, or "" for a file.
     path : Path or None
         Of a file: others may have its name in other folders.
+    small : str
+        The generated case that stands in for a large file where a smaller one is wanted, or "".
     """
 
     name: str
     build: Callable[[], Csr] = field(compare=False)
     family: str = ""
     path: Path | None = None
+    small: str = field(default="", compare=False)
 
     def matrix(self, dtype: str = "float64") -> Csr:
         """Return the matrix with values of ``dtype``; a complex matrix stays complex."""
@@ -145,7 +148,7 @@ def case(name: str) -> Case:
     generator = CASES.get(family)
     if generator is None:
         if name.endswith(ENDINGS):
-            return Case(_short(name), partial(_read, Path(name)), path=Path(name))
+            return Case(_short(name), partial(read, Path(name)), path=Path(name))
         known = ", ".join((*CASES, f"{LIKE}:...", f"{COLLECTION}:..."))
         raise InvalidArgument(
             f"no case is called {name!r}; known: {known}, and matrix files and folders"
@@ -165,12 +168,13 @@ def _generated(family: str, numbers: tuple[int, ...]) -> Case:
     return Case(name, partial(CASES[family].build, *numbers), family)
 
 
-def _read(path: Path) -> Csr:
+def read(path: Path) -> Csr:
+    """Return the matrix of a file."""
     return compressed(io.read(path, executor="reference").to_scipy())
 
 
 def _read_of_collection(name: str) -> Csr:
-    return _read(suitesparse.file(name))
+    return read(suitesparse.file(name))
 
 
 def _short(name: str) -> str:
@@ -221,6 +225,8 @@ def grown(name: str) -> list[Case]:
 
 def divided(one: Case, factor: float) -> Case:
     """Return a case with about ``factor`` times the entries, or itself if it has one size."""
+    if one.small:
+        return divided(case(one.small), factor)
     if not _has_sizes(one):
         return one
     if one.family.startswith(LIKE + ":"):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -120,6 +121,10 @@ def _learning(operation: str, summary: str) -> None:
             bool, typer.Option("--every-kernel", help="Time every algorithm of wollemi.")
         ] = False,
         dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
+        store: Annotated[
+            Path | None,
+            typer.Option(help="Write the inputs of each contest into this folder: cases of later."),
+        ] = None,
         grow: Grow = False,
         cold: Cold = False,
     ) -> None:
@@ -131,7 +136,10 @@ def _learning(operation: str, summary: str) -> None:
             "columns": columns or ml.DEFAULT_COLUMNS,
             "every_kernel": every_kernel,
             "dtype": dtype,
+            "store": store,
         }
+        if store is not None and not store.is_dir():
+            raise InvalidArgument(f"--store: there is no folder {store}")
         settings = how.settings(BATCHES, cold)
         _report(_measure(operation, cases or ml.DEFAULT_CASES, options, grow, settings), how)
 
@@ -182,19 +190,33 @@ def suite(
     minutes: Annotated[
         float | None, typer.Option(help="Start no case after so many minutes; the rest is skipped.")
     ] = None,
+    matrices: Annotated[
+        Path | None,
+        typer.Option(help="The folder of graphs and layers; else what WOLLEMI_MATRICES names."),
+    ] = None,
+    every_file: Annotated[
+        bool, typer.Option("--every-file", help="Of tca-dlmc: all .smtx files below the folder.")
+    ] = False,
 ) -> None:
     """Measure named suites: what is usual, growth, or the tables of papers."""
     from . import runs, suites
+    from .matrices import Matrices
 
     chosen = list(suites.SUITES) if names == ["all"] else names
     for name in chosen:
         suites.suite(name)  # raises if there is none
+    if matrices is not None and not matrices.is_dir():
+        raise InvalidArgument(f"--matrices: there is no folder {matrices}")
+    folder = Matrices.usual().folder if matrices is None else matrices
+    if every_file and folder is None:
+        raise InvalidArgument("--every-file: of which folder? --matrices FOLDER names it")
+    held = Matrices(folder, every_file)
     settings = how.settings(suites.BATCHES) if how.batches or how.budget else None
 
     def measure(where: Executor, peers: Sequence[Peer], runners: Runners) -> Iterator[Record]:
         limit = float("inf") if minutes is None else 60 * minutes
         options: dict[str, Any] = {"scale": scale, "iterations": iterations, "seed": seed}
-        options["settings"] = settings
+        options |= {"settings": settings, "matrices": held}
         yield from runs.several(chosen, where, peers, runners, limit, **options)
 
     _report(measure, how)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .clocks import capture_by_cupy
 from .peers import Absent, Peer
 from .problem import OURS, Facts, Offer, Problem, offer_of
 from .published_rules import RULES
+from .stored_inputs import about, is_stored, keeping, operands_of, path_in
 from .task import Task
 
 OPERATIONS = ("spmm", "sddmm", "fusedmm")
@@ -63,6 +65,10 @@ class Dense(Problem):
         Of values, operands and result; sums are in float32.
     rules : sequence of str
         Names in :data:`~.published_rules.RULES`: the kernels that these choose are offered too.
+    kernels : sequence of str
+        Offer these of our algorithms too, as far as the executor has them.
+    inputs : Path, optional
+        A file of :mod:`~.stored_inputs` that has the dense operands; else they are drawn.
     """
 
     kind = "ml"
@@ -75,14 +81,20 @@ class Dense(Problem):
         every_kernel: bool = False,
         dtype: str = "float32",
         rules: Sequence[str] = (),
+        kernels: Sequence[str] = (),
+        inputs: Path | None = None,
     ) -> None:
         rng = np.random.default_rng(SEED)
         self.operation, self.columns, self.dtype = operation, columns, np.dtype(dtype)
         self.S = sp.csr_array((self._rounded(S.data), S.indices, S.indptr), shape=S.shape)
-        self.every_kernel, self.rules = every_kernel, tuple(rules)
+        self.every_kernel, self.rules, self.kernels = every_kernel, tuple(rules), tuple(kernels)
         m, n = S.shape
         shapes = {"spmm": (n,), "sddmm": (m, n), "fusedmm": (m, n, n)}[operation]
-        self.operands = [rng.standard_normal((rows, columns)).astype(self.dtype) for rows in shapes]
+        if inputs is None:
+            drawn = (rng.standard_normal((rows, columns)) for rows in shapes)
+            self.operands = [operand.astype(self.dtype) for operand in drawn]
+        else:
+            self.operands = _checked(inputs, [(rows, columns) for rows in shapes], self.dtype)
         self._probes: Any = None
         if operation != "sddmm" and S.nnz * columns > MOST_MULTIPLICATIONS:
             self._probes = rng.standard_normal((columns, PROBES))
@@ -101,9 +113,8 @@ class Dense(Problem):
         dense = [executor.from_host(x) for x in self.operands]
         shape = (A.nnz,) if self.operation == "sddmm" else (A.shape[0], self.columns)
         out = executor.zeros(shape, self.dtype)
-        kernels = ["auto"]
-        if self.every_kernel:
-            kernels += kernels_of(A, self.operation)
+        known = kernels_of(A, self.operation)
+        kernels = ["auto", *(k for k in known if self.every_kernel or k in self.kernels)]
         offers = [self._ours(A, dense, out, kernel) for kernel in kernels]
         for rule in self.rules:
             kernel, reason = RULES[rule].choose(A.row_statistics, self.columns)
@@ -236,6 +247,16 @@ class Dense(Problem):
         return values, sizes
 
 
+def _checked(inputs: Path, shapes: list[tuple[int, int]], dtype: np.dtype[Any]) -> list[Any]:
+    """Return stored operands; raises InvalidArgument if they are not those of the product."""
+    operands = operands_of(inputs)
+    found = [(operand.shape, operand.dtype) for operand in operands]
+    expected = [(shape, dtype) for shape in shapes]
+    if found != expected:
+        raise InvalidArgument(f"{inputs}: expected operands of {expected}, found {found}")
+    return operands
+
+
 def kernels_of(A: Csr, operation: str) -> list[str]:
     """Return the names of the algorithms that the executor has for an operation."""
     return [algorithm.name for algorithm in A.executor.algorithms.of(operation)]
@@ -249,6 +270,8 @@ def tasks(
     every_kernel: bool = False,
     dtype: str = "float32",
     rules: Sequence[str] = (),
+    kernels: Sequence[str] = (),
+    store: Path | None = None,
 ) -> list[Task]:
     """Return the contest of each case and number of columns.
 
@@ -257,7 +280,8 @@ def tasks(
     operation : {"spmm", "sddmm", "fusedmm"}
         What is measured.
     cases : sequence of Case
-        The matrices.
+        The matrices. A file of :mod:`~.stored_inputs` has its own operands: so many columns and of
+        such a dtype as it says.
     columns : sequence of int
         Of the dense operands.
     every_kernel : bool
@@ -266,15 +290,32 @@ def tasks(
         Of all operands.
     rules : sequence of str
         Time what these rules of papers choose too: names in :data:`~.published_rules.RULES`.
+    kernels : sequence of str
+        Time these of our algorithms too, as far as the executor has them.
+    store : Path, optional
+        Write the inputs of each contest into this folder.
+
+    Raises
+    ------
+    InvalidArgument
+        If a case is a file of inputs of another operation.
     """
-    options: dict[str, Any] = {"every_kernel": every_kernel, "dtype": dtype, "rules": rules}
-    return [
-        Task(
-            f"{operation}/{k}",
-            case,
-            partial(Dense, operation, columns=k, **options),
-            "float32",
-        )
-        for case in cases
-        for k in columns
-    ]
+    options: dict[str, Any] = {"every_kernel": every_kernel, "rules": rules, "kernels": kernels}
+    made = []
+    for case in cases:
+        given: dict[str, Any] = {"dtype": dtype}
+        widths = columns
+        if is_stored(case.path):
+            assert case.path is not None
+            of_file = about(case.path)
+            if of_file.operation != operation:
+                raise InvalidArgument(
+                    f"{case.path}: inputs of {of_file.operation}, not of {operation}"
+                )
+            given, widths = {"dtype": of_file.dtype, "inputs": case.path}, (of_file.columns,)
+        for k in widths:
+            make: Any = partial(Dense, operation, columns=k, **given, **options)
+            if store is not None:
+                make = partial(keeping, path_in(store, case.name, f"{operation}/{k}"), make)
+            made.append(Task(f"{operation}/{k}", case, make, "float32"))
+    return made

@@ -13,6 +13,7 @@ from wollemi.core.executor import Executor
 from . import prefetch, solve
 from .cases import Case
 from .contest import Settings
+from .matrices import Matrices, NotHere
 from .measure import held
 from .peers import Peer
 from .problem import GPUS, OURS, Problem
@@ -31,6 +32,7 @@ def run(
     scale: int | None = None,
     iterations: int | None = None,
     seed: int = DRAWN,
+    matrices: Matrices | None = None,
     settings: Settings | None = None,
     seconds: float | None = None,
     helpers: prefetch.Helpers | None = None,
@@ -50,6 +52,9 @@ def run(
         GMRES.
     seed : int
         Of families that are drawn from.
+    matrices : Matrices, optional
+        Where files are that suites know by name; by default in the folder that the environment
+        names. What is not there is recorded as skipped.
     settings : Settings, optional
         How long to measure.
     seconds : float, optional
@@ -61,7 +66,7 @@ def run(
     named = suite(name)
     how = settings or named.settings(executor)
     asked = [peer for peer in peers if peer.name not in named.without]
-    work = planned(name, executor, scale, iterations, seed)
+    work = planned(name, executor, scale, iterations, seed, matrices)
     tasks = [task for _, task in work]
     problems = Maker().problems(tasks) if helpers is None else prefetch.problems(tasks, helpers)
     sizes: dict[str, Size] = {}
@@ -93,6 +98,7 @@ def planned(
     scale: int | None = None,
     iterations: int | None = None,
     seed: int = DRAWN,
+    matrices: Matrices | None = None,
 ) -> list[tuple[Job, Task]]:
     """Return the contests of a suite, those of a matrix one after the other."""
     named = suite(name)
@@ -101,7 +107,7 @@ def planned(
         iterations = max(solve.ITERATIONS, named.iterations // scale)
     by_matrix: dict[tuple[Case, str], list[tuple[Job, Task]]] = {}
     for job in named.jobs(scale, iterations):
-        for task in tasks_of(job, seed):
+        for task in tasks_of(job, seed, matrices):
             by_matrix.setdefault((task.case, task.dtype), []).append((job, task))
     return [one for those in by_matrix.values() for one in those]
 
@@ -114,6 +120,8 @@ def _kept_going(
         if isinstance(problem, Exception):
             raise problem
         return held(task, problem, executor, *where)
+    except NotHere as error:
+        return [_untimed(task, executor, f"skipped: {error}", {})]
     # a matrix that does not fit, or cannot be read: the rest of the suite goes on
     except Exception as error:
         return [_untimed(task, executor, f"failed: {type(error).__name__}: {error}", {})]
@@ -168,7 +176,8 @@ def several(
     with ExitStack() as ended:
         helpers = None
         if executor.backend in GPUS:
-            sizes = {k: options[k] for k in ("scale", "iterations", "seed") if k in options}
+            wanted = ("scale", "iterations", "seed", "matrices")
+            sizes = {k: options[k] for k in wanted if k in options}
             tasks = [task for name in names for _, task in planned(name, executor, **sizes)]
             prefetch.rehearse(tasks, executor, peers)
             helpers = prefetch.Helpers(prefetch.spare_cores(prefetch.MOST_MAKERS))

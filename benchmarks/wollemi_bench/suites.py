@@ -5,10 +5,8 @@ A suite is divided by a scale, so that it fits the machine: at 1 it has the size
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from wollemi.core.errors import InvalidArgument
@@ -17,15 +15,12 @@ from wollemi.core.executor import Executor
 from . import ml, solve, spmv, work
 from .cases import Case, cases, grown
 from .contest import Settings
+from .matrices import GRAPH, LAYERS, Matrices
 from .problem import GPUS
 from .published_rules import RULES
 from .standins import MODELS
 from .task import Task
 from .timing import BATCH_SECONDS
-
-#: Where tests and benchmarks find real matrices.
-FOLDER = "WOLLEMI_MATRICES"
-
 
 #: Seconds of a batch where there are many contests.
 SHORT = 0.01
@@ -42,6 +37,12 @@ DRAWN = 1
 
 #: Processes that compute beside a CPU's contenders: one for each core of the records' machine.
 BUSY = 2
+
+#: The graphs of the SDDMM study, of the group Pajek in the SuiteSparse collection, and the kernels
+#: that are timed on them: those that compute dense tiles would take minutes.
+GRAPHS = ("IMDB", "patents_main", "patents")
+OF_GRAPHS = ("entry", "flat", "row-split", "row-segments")
+OF_SM_L2 = ("sm-l2-32", "sm-l2", "sm-l2-128", "sm-l2-256")
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,6 @@ def _dgsparse(scale: int, iterations: int) -> list[Job]:
 
 def _dlmc(scale: int, iterations: int) -> list[Job]:
     del iterations
-    folder = os.environ.get(FOLDER)
-    files = sorted(map(str, Path(folder).glob("dlmc_*.smtx*"))) if folder else []
     layers = [
         f"pruned:{max(rows // scale, 64)},{max(columns // scale, 64)},{percent}"
         for rows, columns in ((512, 512), (2048, 512), (512, 2048), (2048, 1024))
@@ -199,7 +198,7 @@ def _dlmc(scale: int, iterations: int) -> list[Job]:
     ]
     options = {"columns": (256,), "every_kernel": True}
     return [
-        Job("spmm", (*files, *layers), options | {"dtype": dtype})
+        Job("spmm", (LAYERS, *layers), options | {"dtype": dtype})
         for dtype in ("float32", "float16")
     ]
 
@@ -211,7 +210,11 @@ def _sddmm(scale: int, iterations: int) -> list[Job]:
     # 0.99 to 0.9999 zeros
     sparse = (f"uniform:{n},{n},{round(n * n * s)}" for s in (1e-2, 5e-3, 1e-3, 5e-4, 1e-4))
     names = (*graph, *sparse)
-    return [Job("sddmm", names, {"columns": (32, 128, 256, 512), "every_kernel": True})]
+    jobs = [Job("sddmm", names, {"columns": (32, 128, 256, 512), "every_kernel": True})]
+    if scale == 1:  # files cannot be divided
+        options = {"columns": (32, 128, 256), "kernels": (*OF_GRAPHS, *OF_SM_L2)}
+        jobs.append(Job("sddmm", tuple(GRAPH + name for name in GRAPHS), options))
+    return jobs
 
 
 def _first_minutes(scale: int, iterations: int) -> list[Job]:
@@ -382,25 +385,35 @@ def suite(name: str) -> Suite:
     return SUITES[name]
 
 
-def chosen(job: Job, seed: int = DRAWN) -> list[Case]:
+def chosen(job: Job, seed: int = DRAWN, matrices: Matrices | None = None) -> list[Case]:
     """Return the cases of a job; raises InvalidArgument if a name is none."""
     if job.drawn:
         return cases([f"{name},{seed}" for name in job.names])
     if job.grow:
         return [one for name in job.names for one in grown(name)]
-    return cases(list(job.names))
+    return (matrices or Matrices.usual()).cases(job.names)
 
 
-def tasks_of(job: Job, seed: int = DRAWN) -> list[Task]:
-    """Return the contests of a job; of a family that is drawn from, those of a seed."""
+def tasks_of(job: Job, seed: int = DRAWN, matrices: Matrices | None = None) -> list[Task]:
+    """Return the contests of a job.
+
+    Parameters
+    ----------
+    job : Job
+        A part of a suite.
+    seed : int
+        Of families that are drawn from.
+    matrices : Matrices, optional
+        Where files are found that suites know by name.
+    """
     if job.operation == "overhead":
         return solve.overhead()
     if job.operation == "spmv":
-        return spmv.tasks(chosen(job, seed), **job.options)
+        return spmv.tasks(chosen(job, seed, matrices), **job.options)
     if job.operation == "work":
-        return work.tasks(chosen(job), **job.options)
+        return work.tasks(chosen(job, seed, matrices), **job.options)
     if job.operation == "first":
-        return work.first_calls(chosen(job), **job.options)
+        return work.first_calls(chosen(job, seed, matrices), **job.options)
     if job.operation == "solve":
-        return solve.tasks(chosen(job), **job.options)
-    return ml.tasks(job.operation, chosen(job), **job.options)
+        return solve.tasks(chosen(job, seed, matrices), **job.options)
+    return ml.tasks(job.operation, chosen(job, seed, matrices), **job.options)

@@ -31,7 +31,7 @@ from .rows import (
 )
 from .rowwise import by_columns, weigh, weigh_gradients
 from .sddmm_flat import Flat
-from .sddmm_named import Entry, SmL2
+from .sddmm_named import Entry, SmL2, SmL2Slice32, SmL2Slice128, SmL2Slice256
 from .spmm_kernels import (
     EntriesInTurn,
     EntriesReduced,
@@ -113,7 +113,17 @@ algorithms.register(
     SpmmRowSplit(),
     SpmmRowSegments(),
 )
-algorithms.register("sddmm", Flat(), Entry(), SmL2(), SddmmRowSplit(), SddmmRowSegments())
+algorithms.register(
+    "sddmm",
+    Flat(),
+    Entry(),
+    SmL2(),
+    SmL2Slice32(),
+    SmL2Slice128(),
+    SmL2Slice256(),
+    SddmmRowSplit(),
+    SddmmRowSegments(),
+)
 algorithms.register("fusedmm", FusedmmRowSplit(), FusedmmRowSegments())
 
 

@@ -1,6 +1,7 @@
 """Published algorithms for sampled products under their own names; the rule chooses neither.
 
-They are what the default is measured against: :class:`Entry` and :class:`SmL2`.
+They are what the default is measured against: :class:`Entry`, and :class:`SmL2` with the sizes of
+tiles that its search tries.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ sm_l2_sddmm = SimtKernel(
     "sddmm_sm_l2.hpp",
     "tiles: i64, k: i64, batch: i64, first_entry: in I[l], first_row: in I[l], rows: in I[l], "
     f"local: in i32[z], order: in I[z], {_SAMPLES}",
-    "{L}, {E}, {T}, {I}",
+    "{L}, {E}, {SLICE}, {T}, {I}",
     variants=(),
 )
 
-#: The tiles of ``sddmm_sm_l2.hpp``.
-ROWS, ENTRIES = 128, 1024
+#: Entries of a tile of ``sddmm_sm_l2.hpp`` at most, and bytes of all its slices of rows.
+ENTRIES, KEPT = 1024, 1 << 15
 #: Lanes of an entry there.
 LANES = 8
 #: Bytes of rows of ``B`` that a panel has: half of the second-level cache of an H200.
@@ -91,12 +92,14 @@ class Tiles(NamedTuple):
 
 
 class SmL2(GpuAlgorithm):
-    """Tiles that keep their active rows on the chip (Nisa et al. 2018)."""
+    """Tiles that keep their active rows on the chip (Nisa et al. 2018), slices of 256 bytes."""
 
     name: ClassVar[str] = "sm-l2"
     source: ClassVar[str] = "Nisa et al. (2018)"
     by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
+    #: Bytes of a row that a tile keeps at a time: 64 columns of float32.
+    slice_bytes: ClassVar[int] = 256
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return None: it is there to be measured against."""
@@ -105,7 +108,8 @@ class SmL2(GpuAlgorithm):
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> Tiles:
         """Return the tiles."""
         each = max(facts.columns, 1) * itemsize(facts.dtype)
-        return make_tiles(on.executor.xp, A, max(PANEL_BYTES // each, 1))
+        width = max(PANEL_BYTES // each, 1)
+        return make_tiles(on.executor.xp, A, width, KEPT // self.slice_bytes)
 
     def run(self, on: Adapter, A: Any, state: Tiles, *arguments: Any) -> None:
         """Give every tile a block."""
@@ -123,7 +127,29 @@ class SmL2(GpuAlgorithm):
             A.indices.dtype,
             L=LANES,
             E=each,
+            SLICE=self.slice_bytes,
         )  # fmt: skip
+
+
+class SmL2Slice32(SmL2):
+    """SM-L2 whose tiles keep slices of 128 bytes, 32 columns of float32, of 256 rows."""
+
+    name: ClassVar[str] = "sm-l2-32"
+    slice_bytes: ClassVar[int] = 128
+
+
+class SmL2Slice128(SmL2):
+    """SM-L2 whose tiles keep slices of 512 bytes, 128 columns of float32, of 64 rows."""
+
+    name: ClassVar[str] = "sm-l2-128"
+    slice_bytes: ClassVar[int] = 512
+
+
+class SmL2Slice256(SmL2):
+    """SM-L2 whose tiles keep slices of 1024 bytes, 256 columns of float32, of 32 rows."""
+
+    name: ClassVar[str] = "sm-l2-256"
+    slice_bytes: ClassVar[int] = 1024
 
 
 def sampled_operands(
@@ -138,10 +164,10 @@ def sampled_operands(
     return each, (weights, step, *of_C, *of_B, S, distance)
 
 
-def make_tiles(xp: Any, A: Any, width: int) -> Tiles:
+def make_tiles(xp: Any, A: Any, width: int, most_rows: int) -> Tiles:
     """Return tiles of entries, panels of ``width`` columns one after the other.
 
-    Within a panel a tile ends after :data:`ENTRIES` entries and after :data:`ROWS` rows, counted
+    Within a panel a tile ends after :data:`ENTRIES` entries and after ``most_rows`` rows, counted
     from the beginning of the panel.
 
     Parameters
@@ -152,6 +178,8 @@ def make_tiles(xp: Any, A: Any, width: int) -> Tiles:
         The pattern.
     width : int
         Columns of a panel.
+    most_rows : int
+        Rows of a tile.
     """
     kind, nnz = A.indices.dtype, A.nnz
     rows = rows_of(xp, A.indptr, nnz)
@@ -175,7 +203,7 @@ def make_tiles(xp: Any, A: Any, width: int) -> Tiles:
     of_panel = begins(panel)
     of_row = begins(panel, rows)
     number = xp.cumsum(of_row)
-    of_tile = begins(panel, since(of_panel, place) // ENTRIES, since(of_panel, number) // ROWS)
+    of_tile = begins(panel, since(of_panel, place) // ENTRIES, since(of_panel, number) // most_rows)
     # A row that a tile ends in is a row of the next tile too.
     active = of_row | of_tile
     line = xp.cumsum(active) - 1

@@ -13,7 +13,7 @@ from wollemi.core.formats.convert import FORMATS
 from ..problem import OURS
 from ..report import Record, seconds_text
 from ..results import RecordedContest, is_ours
-from . import choices
+from . import choices, tile_search
 from .numbers import Place, loss, times_ours
 from .parts import Picture, Section, Table
 from .rows import cases_text
@@ -29,7 +29,7 @@ def papers(place: Place) -> Section:
     tables: list[Table | Picture] = []
     for suite, held in suites.items():
         tables += [_figures(suite, held, place.name), *choices.tables_of(suite, held)]
-        tables.append(_times(suite, held))
+        tables += [*tile_search.table_of(suite, held), _times(suite, held)]
     text = (
         "Figures of other hardware and other matrices of the same kind: they say what was thought "
         "good, and are no race."

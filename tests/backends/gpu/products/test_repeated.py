@@ -37,7 +37,7 @@ NAMES = {
         "row-team",
         "subwarp",
     ),
-    "sddmm": ("row-split", "row-segments", "flat", "entry", "sm-l2"),
+    "sddmm": ("row-split", "row-segments", "flat", "entry", "sm-l2", "sm-l2-256"),
     "fusedmm": ("row-split", "row-segments"),
 }
 ONLY_CUDA = {"spmm": ("slab",), "sddmm": ("tile-mma",)}

@@ -14,7 +14,7 @@ from wollemi.backends.gpu.products import sddmm_named
 from wollemi.backends.gpu.products.sddmm_flat import Flat, flat_sddmm
 from wollemi.backends.gpu.products.sddmm_named import (
     ENTRIES,
-    ROWS,
+    KEPT,
     entry_sddmm,
     make_tiles,
     sm_l2_sddmm,
@@ -33,7 +33,8 @@ from ...test_products import dtype_called, numbers
 from .test_compile import OF_HIPRTC, program
 from .test_waves import BATCH, REAL, REFERENCE, M, N, assert_same, pattern_of
 
-NAMES = ("flat", "entry", "sm-l2")
+SLICES = {"sm-l2-32": 128, "sm-l2": 256, "sm-l2-128": 512, "sm-l2-256": 1024}
+NAMES = ("flat", "entry", *SLICES)
 emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
 
@@ -63,15 +64,16 @@ def test_waves_equal_the_reference(
     assert_same(wave, operations.csr_sddmm, A, S, None, C, B, S, 0.75, 0.0, name)
 
 
+@pytest.mark.parametrize("most_rows", [32, 256])
 @pytest.mark.parametrize("width", [1, 7, 100, 10_000])
-def test_tiles_have_every_entry_once_and_keep_their_bounds(width: int) -> None:
+def test_tiles_have_every_entry_once_and_keep_their_bounds(width: int, most_rows: int) -> None:
     rng = np.random.default_rng(3)
     lengths = rng.integers(0, 9, 700)
     lengths[::97] = 3000
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     indices = rng.integers(0, 5000, indptr[-1]).astype(np.int32)
     A = wl.Csr((np.ones(indices.size), indices, indptr), shape=(700, 5000), executor="reference")
-    tiles = make_tiles(np, A, width)
+    tiles = make_tiles(np, A, width, most_rows)
     assert np.array_equal(np.sort(tiles.order), np.arange(A.nnz))
     rows = np.repeat(np.arange(700), lengths)
     for t in range(tiles.many):
@@ -79,14 +81,14 @@ def test_tiles_have_every_entry_once_and_keep_their_bounds(width: int) -> None:
         of_tile = tiles.rows[tiles.first_row[t] : tiles.first_row[t + 1]]
         order = tiles.order[entries]
         assert 0 < order.size <= ENTRIES
-        assert 0 < of_tile.size <= ROWS
+        assert 0 < of_tile.size <= most_rows
         np.testing.assert_array_equal(of_tile[tiles.local[entries]], rows[order])
         assert len(set(indices[order] // width)) == 1
 
 
 def test_a_pattern_without_entries_has_no_tiles() -> None:
     A = wl.Csr((np.ones(0), np.ones(0, int), np.zeros(4, int)), shape=(3, 5), executor="reference")
-    assert make_tiles(np, A, 2).many == 0
+    assert make_tiles(np, A, 2, 128).many == 0
 
 
 @pytest.mark.parametrize("architecture", CUDA_TARGETS)
@@ -95,7 +97,10 @@ def test_nvrtc_compiles_them(architecture: str) -> None:
     for value, index, each in (("f4", "i4", 4), ("f8", "i8", 2), ("f2", "i4", 8), ("b2", "i8", 1)):
         for kernel, constants in (
             (entry_sddmm, {"E": each}),
-            (sm_l2_sddmm, {"L": sddmm_named.LANES, "E": each}),
+            *(
+                (sm_l2_sddmm, {"L": sddmm_named.LANES, "E": each, "SLICE": size})
+                for size in SLICES.values()
+            ),
             (flat_sddmm, {"L": 8, "V": 2, "E": each, "A": 1, "WHOLE": 0}),
             (flat_sddmm, {"L": 8, "V": 2, "E": each, "A": 1, "WHOLE": 2}),
         ):
@@ -112,7 +117,7 @@ def test_hiprtc_compiles_them(tmp_path: Path, target: str) -> None:
         kernel.symbol(*pair, **constants): program("HIP", kernel, *pair, warp, **constants)
         for kernel, constants in (
             (entry_sddmm, {"E": each}),
-            (sm_l2_sddmm, {"L": sddmm_named.LANES, "E": each}),
+            (sm_l2_sddmm, {"L": sddmm_named.LANES, "E": each, "SLICE": 256}),
             (flat_sddmm, {"L": 8, "V": 2, "E": each, "A": 1, "WHOLE": 0}),
         )
     }
@@ -121,7 +126,14 @@ def test_hiprtc_compiles_them(tmp_path: Path, target: str) -> None:
 
 def test_the_bounds_of_tiles_are_those_of_the_text() -> None:
     text = wrappers.flatten(sm_l2_sddmm.header)
-    assert f"SM_L2_ROWS = {ROWS}, SM_L2_ENTRIES = {ENTRIES};" in text
+    assert f"SM_L2_ENTRIES = {ENTRIES};" in text
+    assert f"SM_L2_KEPT = {KEPT};" in text
+
+
+def test_slices_are_those_that_the_names_say() -> None:
+    found = {one.name: one for one in LockstepExecutor(32).algorithms.of("sddmm")}
+    assert {name: found[name].slice_bytes for name in SLICES} == SLICES
+    assert not any(found[name].by_rule for name in SLICES)
 
 
 def facts(rows: int, nnz: int, longest: int, columns: int, dtype: str = "float32") -> Facts:
