@@ -216,14 +216,15 @@ def _deal_by_products(
     """Store how many products each row has, and which rows are counted by whom."""
     mean = -(-B.nnz // max(B.shape[0], 1))
     pattern = (A.indptr, A.indices, B.indptr)
-    _deal(executor, pattern, (*COUNTED, 0, mean), terms, rows, counts, 0)
+    _deal(executor, pattern, (*COUNTED, 0, 0, mean), terms, rows, counts, 0)
 
 
 def _deal_by_columns(
     executor: GpuExecutor, indptr: Array, terms: Array, rows: Array, counts: Array
 ) -> None:
     """Store which rows are filled in by whom, where ``indptr`` is that of the product."""
-    _deal(executor, (indptr, None, None), (*FILLED, OF_LANE, 0), terms, rows, counts, 1)
+    most = (lanes * OF_LANE for lanes in simt.PRODUCT_LANES[:2])
+    _deal(executor, (indptr, None, None), (*FILLED, *most, 0), terms, rows, counts, 1)
 
 
 def _deal(

@@ -261,11 +261,10 @@ WL_DEVICE void additive_attention_join(const item& it, i64 cuts, i64 k, i64 p, i
     const i64 c = w % k, i = w / k % cuts, b = w / k / cuts, head = c / p;
     const T* const of_block = partial + b * lines * length;
     T largest = lowest<T>();
-#pragma unroll 8
     for (I at = first[i]; at < first[i + 1]; ++at)
       largest = larger<T>()(of_block[at * length + 2 * k + head], largest);
     T sum(0), of_sum(0), total(0), of_positive(0);
-#pragma unroll 4
+#pragma unroll unrolled(4)
     for (I at = first[i]; at < first[i + 1]; ++at) {
       const T* const line = of_block + at * length;
       const T factor = power_from(line[2 * k + head], largest);
@@ -403,7 +402,7 @@ WL_DEVICE void additive_columns_join(const item& it, i64 cuts, i64 k, i64 p, i64
   for (i64 w = it.block() * WL_BLOCK + it.thread(); w < work; w += step) {
     const i64 c = w % k, i = w / k % cuts, b = w / k / cuts, head = c / p;
     T sum(0), of_sum(0), mean(0);
-#pragma unroll 4
+#pragma unroll unrolled(4)
     for (I at = first[i]; at < first[i + 1]; ++at) {
       const T* const line = partial + (b * lines + at) * length;
       sum += line[c];

@@ -185,8 +185,8 @@ deal_rows = SimtKernel(
     "deal_rows",
     "sparse_products.hpp",
     "m: i64, indptr: in I[l], indices: in I[l], other_indptr: in I[l], few: i64, many: i64, "
-    "most: i64, giant: i64, of_lane: i64, mean: i64, terms: inout I[l], rows: out I[l], "
-    "counts: inout i32[l]",
+    "most: i64, giant: i64, few_terms: i64, many_terms: i64, mean: i64, terms: inout I[l], "
+    "rows: out I[l], counts: inout i32[l]",
     "{BY_LENGTH}, {I}",
     block=128,
     variants=({"BY_LENGTH": 0}, {"BY_LENGTH": 1}),

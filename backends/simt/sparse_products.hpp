@@ -65,13 +65,13 @@ WL_DEVICE void for_named(int lane, int spread, I begin, I end, const I* indices,
 // `most` in groups of lanes, more in a block each, and more than `giant` in several. There is a
 // list of rows for each, one after the other as long as there are rows, and in counts how long each
 // list is. A row has no more columns than products, whose number goes to `terms`. BY_LENGTH says
-// that the columns are counted already: a row of few columns has more lanes then if each would have
-// more than `of_lane` of its products. The products of a long left row are not counted: its right
-// rows have `mean` entries on average.
+// that the columns are counted already: a row of few columns that has more than `few_terms` or
+// `many_terms` products has more lanes then. The products of a long left row are not counted: its
+// right rows have `mean` entries on average.
 template <int BY_LENGTH, class I>
 WL_DEVICE void deal_rows(const item& it, i64 m, const I* indptr, const I* indices,
-                         const I* other_indptr, i64 few, i64 many, i64 most, i64 giant, i64 of_lane,
-                         i64 mean, I* terms, I* rows, i32* counts) {
+                         const I* other_indptr, i64 few, i64 many, i64 most, i64 giant,
+                         i64 few_terms, i64 many_terms, i64 mean, I* terms, I* rows, i32* counts) {
   constexpr i64 largest = 0x7fffffff;
   constexpr int waves = WL_BLOCK / WL_WARP;
   WL_SHARED(i32, of_wave, waves * kSizes);
@@ -95,12 +95,12 @@ WL_DEVICE void deal_rows(const item& it, i64 m, const I* indptr, const I* indice
         products = i64(terms[row]);
       }
     }
-    const int mine = row >= m                                   ? -1
-                     : size <= few && products <= 8 * of_lane   ? 0
-                     : size <= many && products <= 32 * of_lane ? 1
-                     : size <= most                             ? 2
-                     : size <= giant                            ? 3
-                                                                : 4;
+    const int mine = row >= m                                 ? -1
+                     : size <= few && products <= few_terms   ? 0
+                     : size <= many && products <= many_terms ? 1
+                     : size <= most                           ? 2
+                     : size <= giant                          ? 3
+                                                              : 4;
     int before = 0;
     for (int s = 0; s < kSizes; ++s) {
       const u64 votes = ballot(mine == s);

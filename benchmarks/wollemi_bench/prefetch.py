@@ -11,7 +11,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
@@ -97,15 +97,18 @@ def problems(tasks: Sequence[Task], helpers: Helpers) -> Iterator[Problem | Exce
     groups = grouped(tasks)
     with TemporaryDirectory(prefix="wollemi-bench-", dir=_home()) as folder:
         submitted: list[tuple[Future[Any], list[Path]]] = []
-        for place in range(len(groups)):
-            # each file is memory, so that no more are made than are soon needed
-            while len(submitted) < min(len(groups), place + helpers.count + 1):
-                number = len(submitted)
-                paths = [Path(folder) / f"{number}-{i}" for i in range(len(groups[number]))]
-                submitted.append((helpers.submit("make", groups[number], paths), paths))
-            future, paths = submitted[place]
-            for path in paths:
-                yield _awaited(path, future)
+        try:
+            for place in range(len(groups)):
+                # each file is memory, so that no more are made than are soon needed
+                while len(submitted) < min(len(groups), place + helpers.count + 1):
+                    number = len(submitted)
+                    paths = [Path(folder) / f"{number}-{i}" for i in range(len(groups[number]))]
+                    submitted.append((helpers.submit("make", groups[number], paths), paths))
+                future, paths = submitted[place]
+                for path in paths:
+                    yield _awaited(path, future)
+        finally:  # nobody writes into a folder that goes
+            wait([future for future, _ in submitted if not future.cancel()])
 
 
 def _home() -> Path | None:

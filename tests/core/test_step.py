@@ -232,7 +232,9 @@ def test_blocks_of_rows_give_what_the_function_gives(operation, dtype, block, rn
         run=lambda operation, *arguments: run_blocks(operation.step, 256, *arguments),
         synchronize=lambda: None,
     )
-    names = "from_host to_host allocate zeros copy_into copy name overwrite_together"
+    names = (
+        "from_host to_host allocate allocate_together zeros copy_into copy name overwrite_together"
+    )
     for name in names.split():
         setattr(by_blocks, name, getattr(REFERENCE, name))
     got = call.run(by_blocks)

@@ -168,6 +168,12 @@ additive_join = SimtKernel(
     variants=(),
 )
 
+#: Kernels that are for float32 and float64 alone.
+WIDE_ONLY = (
+    *(csr_additive_attention, additive_attention_join, additive_columns, additive_columns_join),
+    additive_join,
+)
+
 #: Edge functions as the kernels' text numbers them.
 EDGES = {"identity": 0, "sigmoid": 1, "softmax": 2}
 

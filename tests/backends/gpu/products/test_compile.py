@@ -46,6 +46,8 @@ def program(
 
 def programs(dialect: str, warp: int, pair: tuple[str, str]) -> Iterator[tuple[str, str]]:
     for kernel, constants in (*ml.samples(warp), *masks.samples()):
+        if kernel in ml.WIDE_ONLY and ml.item_bytes(pair[0]) < 4:
+            continue
         name = kernel.symbol(*pair, **ml.sample_variants(kernel, pair[0], constants))
         yield name, program(dialect, kernel, *pair, warp, **constants)
 
