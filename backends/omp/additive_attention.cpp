@@ -50,19 +50,16 @@ struct additive_attention_entry {
         return of.data ? of[b].data + row * of.ld : nullptr;
       };
       call.submit((nnz + A.m) * width * blocks, [=](int threads) {
-        with_columns(p, [&](auto columns) {
-          for (i64 b = 0; b < blocks; ++b)
-            plan->for_parts(threads_for(nnz, width, threads), [&](const Part& part) {
-              for (i64 row = part.first; row < part.last; ++row) {
-                const i64 begin = indptr[row];
-                attend_row<columns()>(indices + begin, indptr[row + 1] - begin,
-                                      target[b].data + row * target.ld, source[b], D[b], heads, p,
-                                      slope,
-                                      attended<T>{row_of(E, b, row), row_of(positive, b, row),
-                                                  row_of(logs, b, row), row_of(shares, b, row)});
-              }
-            });
-        });
+        for (i64 b = 0; b < blocks; ++b)
+          plan->for_parts(threads_for(nnz, width, threads), [&](const Part& part) {
+            for (i64 row = part.first; row < part.last; ++row) {
+              const i64 begin = indptr[row];
+              attend_row(indices + begin, indptr[row + 1] - begin, target[b].data + row * target.ld,
+                         source[b], D[b], heads, p, slope,
+                         attended<T>{row_of(E, b, row), row_of(positive, b, row),
+                                     row_of(logs, b, row), row_of(shares, b, row)});
+            }
+          });
       });
     });
     return none_object();
@@ -96,18 +93,16 @@ struct additive_attention_backward_entry {
       const I *const indptr = transposed.indptr, *const indices = transposed.indices;
       const i64 nnz = A.nnz;
       call.submit((nnz + A.n) * 2 * width * blocks, [=](int threads) {
-        with_columns(p, [&](auto columns) {
-          for (i64 b = 0; b < blocks; ++b)
-            plan->for_parts(threads_for(nnz, width, threads), [&](const Part& part) {
-              for (i64 j = part.first; j < part.last; ++j) {
-                const i64 begin = indptr[j];
-                attending_column<columns()>(
-                    indices + begin, indptr[j + 1] - begin, source[b].data + j * source.ld,
-                    target[b], G[b], logs[b], means[b], D[b].data + j * D.ld, heads, p, slope,
-                    of_source[b].data + j * of_source.ld, of_D[b].data + j * of_D.ld);
-              }
-            });
-        });
+        for (i64 b = 0; b < blocks; ++b)
+          plan->for_parts(threads_for(nnz, width, threads), [&](const Part& part) {
+            for (i64 j = part.first; j < part.last; ++j) {
+              const i64 begin = indptr[j];
+              attending_column(indices + begin, indptr[j + 1] - begin,
+                               source[b].data + j * source.ld, target[b], G[b], logs[b], means[b],
+                               D[b].data + j * D.ld, heads, p, slope,
+                               of_source[b].data + j * of_source.ld, of_D[b].data + j * of_D.ld);
+            }
+          });
       });
     });
     return none_object();

@@ -24,49 +24,138 @@ struct head_weights {
     base = is_positive + padded;
   }
 
-  // weight = exp(leaky(own + other_e) - base(e, head))
-  template <class I, class Base>
-  void compute(const I* indices, i64 count, const T* own, mat<const T> other, i64 heads, T slope,
-               const Base& base_of) const {
-    constexpr int L = kLanesOf<T>;
-    for (i64 e = 0; e < count; ++e) {
-      const T* const of_other = other.data + i64(indices[e]) * other.ld;
-      for (i64 h = 0; h < heads; ++h) {
-        const T z = own[h] + of_other[h];
-        weight[e * heads + h] = (z > T(0) ? z : slope * z) - base_of(e, h);
-        is_positive[e * heads + h] = z > T(0) ? T(1) : T(0);
+  // weight = leaky(own + other_e)
+  template <class I>
+  void score(const I* indices, i64 count, const T* own, mat<const T> other, i64 heads,
+             T slope) const {
+    by_heads(heads, [&](auto part, i64 h) {
+      using V = decltype(part);
+      const V mine = loaded<V>(own + h), one = V{} + T(1), zero = V{};
+      for (i64 e = 0; e < count; ++e) {
+        const V z = mine + loaded<V>(other.data + i64(indices[e]) * other.ld + h);
+        const V steep = slope * z;
+        stored(weight + e * heads + h, V(z > zero ? z : steep));
+        stored(is_positive + e * heads + h, V(z > zero ? one : zero));
       }
-    }
+    });
+  }
+  // base = the largest of base and the scores of each head
+  void raise(i64 count, i64 heads) const {
+    by_heads(heads, [&](auto part, i64 h) {
+      using V = decltype(part);
+      V largest = loaded<V>(base + h);
+      for (i64 e = 0; e < count; ++e) {
+        const V s = loaded<V>(weight + e * heads + h);
+        largest = s > largest ? s : largest;
+      }
+      stored(base + h, largest);
+    });
+  }
+  // weight = exp(weight - base_at(e))
+  template <class Base>
+  void power(i64 count, i64 heads, const Base& base_at) const {
+    constexpr int L = kLanesOf<T>;
+    by_heads(heads, [&](auto part, i64 h) {
+      using V = decltype(part);
+      for (i64 e = 0; e < count; ++e)
+        stored(weight + e * heads + h,
+               V(loaded<V>(weight + e * heads + h) - loaded<V>(base_at(e) + h)));
+    });
     for (i64 at = 0; at < count * heads; at += L)
       save<T>(weight + at, exp_of<T, L>(load<T>(weight + at)));
   }
+  // Adds up the weights of each head, and those with positive scores.
+  void add_to(i64 count, i64 heads, T* totals, T* of_positive) const {
+    by_heads(heads, [&](auto part, i64 h) {
+      using V = decltype(part);
+      const V zero = V{};
+      V total = loaded<V>(totals + h), counted = loaded<V>(of_positive + h);
+      for (i64 e = 0; e < count; ++e) {
+        const V w = loaded<V>(weight + e * heads + h);
+        total += w;
+        counted += loaded<V>(is_positive + e * heads + h) > zero ? w : zero;
+      }
+      stored(totals + h, total);
+      stored(of_positive + h, counted);
+    });
+  }
+
+private:
+  template <class V>
+  static V loaded(const T* from) {
+    V v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+  }
+  template <class V>
+  static void stored(T* to, const V& v) {
+    std::memcpy(to, &v, sizeof v);
+  }
+  // Calls body(V(), h) for neighbouring heads from h on, with as many as V has lanes.
+  template <class Body>
+  static void by_heads(i64 heads, Body&& body) {
+    i64 h = 0;
+    for (; h + 8 <= heads; h += 8)
+      body(wide<T, 8>{}, h);
+    for (; h + 4 <= heads; h += 4)
+      body(wide<T, 4>{}, h);
+    for (; h < heads; ++h)
+      body(T(), h);
+  }
 };
 
-// Calls body(std::integral_constant) with P = p where loops over so few columns are worth a text of
-// their own, else with 0.
-template <class Body>
-void with_columns(i64 p, Body&& body) {
-  switch (p) {
-  case 8:
-    return body(std::integral_constant<int, 8>());
-  case 16:
-    return body(std::integral_constant<int, 16>());
-  case 32:
-    return body(std::integral_constant<int, 32>());
-  case 64:
-    return body(std::integral_constant<int, 64>());
-  default:
-    return body(std::integral_constant<int, 0>());
-  }
+// Calls body(std::integral_constant<int, P>(), c) for neighbouring columns from c on, P at a time.
+template <int P = 64, class Body>
+void by_columns(i64 first, i64 last, const Body& body) {
+  for (; first + P <= last; first += P)
+    body(std::integral_constant<int, P>(), first);
+  if constexpr (P > 1)
+    by_columns<P / 2>(first, last, body);
 }
 
-// sums += factor row
+// The sums of the P columns of a head over some entries, in registers: of all of them, and with
+// other factors.
 template <int P, class T>
-inline void add_head(T* sums, T factor, const T* row, i64 p) {
-  const i64 columns = P ? P : p;
-  for (i64 c = 0; c < columns; ++c)
-    sums[c] += factor * row[c];
-}
+struct head_sums {
+  static constexpr int L = P < kLanesOf<T> ? P : kLanesOf<T>, N = P / L;
+  using Z = typename detail::integer_of<T>::type;
+  wide<T, L> all[N] = {}, others[N] = {};
+
+  // all += factor row, others += other row
+  [[gnu::always_inline]] void add(const T* row, T factor, T other) {
+    for (int v = 0; v < N; ++v) {
+      const wide<T, L> x = load<T, L>(row + v * L);
+      all[v] += factor * x;
+      others[v] += other * x;
+    }
+  }
+  // all += factor row
+  [[gnu::always_inline]] void add(const T* row, T factor) {
+    for (int v = 0; v < N; ++v)
+      all[v] += factor * load<T, L>(row + v * L);
+  }
+  // all += factor row, and the same to others if `counts`, without a branch or 0 times infinity
+  [[gnu::always_inline]] void add_if(const T* row, T factor, bool counts) {
+    const wide<Z, L> mask = wide<Z, L>{} - Z(counts);
+    for (int v = 0; v < N; ++v) {
+      const wide<T, L> term = factor * load<T, L>(row + v * L);
+      all[v] += term;
+      wide<Z, L> bits;
+      std::memcpy(&bits, &term, sizeof bits);
+      bits &= mask;
+      wide<T, L> kept;
+      std::memcpy(&kept, &bits, sizeof kept);
+      others[v] += kept;
+    }
+  }
+  void add_to(T* sums, T* other_sums) const {
+    for (int v = 0; v < N; ++v) {
+      save<T, L>(sums + v * L, load<T, L>(sums + v * L) + all[v]);
+      if (other_sums)
+        save<T, L>(other_sums + v * L, load<T, L>(other_sums + v * L) + others[v]);
+    }
+  }
+};
 
 // Where a row of the result and what its gradients need go; null is not asked for.
 template <class T>
@@ -74,7 +163,7 @@ struct attended {
   T *sums, *positive, *log_totals, *shares;
 };
 
-template <int P, class T, class I>
+template <class T, class I>
 void attend_row(const I* indices, i64 count, const T* own, mat<const T> other, mat<const T> D,
                 i64 heads, i64 p, T slope, const attended<T>& out) {
   constexpr T nothing = -std::numeric_limits<T>::infinity();
@@ -86,31 +175,31 @@ void attend_row(const I* indices, i64 count, const T* own, mat<const T> other, m
   std::fill(out.sums, out.sums + heads * p, T(0));
   if (out.positive)
     std::fill(out.positive, out.positive + heads * p, T(0));
-  for (i64 e = 0; e < count; ++e) {
-    const T* const of_other = other.data + i64(indices[e]) * other.ld;
-    for (i64 h = 0; h < heads; ++h) {
-      const T z = own[h] + of_other[h], s = z > T(0) ? z : slope * z;
-      made.base[h] = s > made.base[h] ? s : made.base[h];
-    }
+  for (i64 first = 0; first < count; first += kAttended) {
+    const i64 here = std::min(kAttended, count - first);
+    made.score(indices + first, here, own, other, heads, slope);
+    made.raise(here, heads);
   }
   for (i64 h = 0; h < heads; ++h)
     made.base[h] = made.base[h] == nothing ? T(0) : made.base[h];
   for (i64 first = 0; first < count; first += kAttended) {
     const i64 here = std::min(kAttended, count - first);
-    made.compute(indices + first, here, own, other, heads, slope,
-                 [&](i64, i64 h) { return made.base[h]; });
-    for (i64 e = 0; e < here; ++e) {
-      const T* const row = D.data + i64(indices[first + e]) * D.ld;
-      for (i64 h = 0; h < heads; ++h) {
-        const T weight = made.weight[e * heads + h];
-        totals[h] += weight;
-        add_head<P>(out.sums + h * p, weight, row + h * p, p);
-        if (out.positive && made.is_positive[e * heads + h] > T(0)) {
-          of_positive[h] += weight;
-          add_head<P>(out.positive + h * p, weight, row + h * p, p);
-        }
-      }
-    }
+    if (count > kAttended) // the scores of a short row are there
+      made.score(indices + first, here, own, other, heads, slope);
+    made.power(here, heads, [&](i64) { return made.base; });
+    made.add_to(here, heads, totals, of_positive);
+    for (i64 h = 0; h < heads; ++h)
+      by_columns(h * p, (h + 1) * p, [&](auto columns, i64 c) {
+        head_sums<columns(), T> sums;
+        if (out.positive)
+          for (i64 e = 0; e < here; ++e)
+            sums.add_if(D.data + i64(indices[first + e]) * D.ld + c, made.weight[e * heads + h],
+                        made.is_positive[e * heads + h] > T(0));
+        else
+          for (i64 e = 0; e < here; ++e)
+            sums.add(D.data + i64(indices[first + e]) * D.ld + c, made.weight[e * heads + h]);
+        sums.add_to(out.sums + c, out.positive ? out.positive + c : nullptr);
+      });
   }
   for (i64 h = 0; h < heads; ++h) {
     const T share = count > 0 ? T(1) / totals[h] : T(0);
@@ -127,7 +216,7 @@ void attend_row(const I* indices, i64 count, const T* own, mat<const T> other, m
 }
 
 // The gradients that belong to a column j of the pattern, whose entries are in the rows `indices`.
-template <int P, class T, class I>
+template <class T, class I>
 void attending_column(const I* indices, i64 count, const T* own, mat<const T> target,
                       mat<const T> G, mat<const T> log_totals, mat<const T> means, const T* D,
                       i64 heads, i64 p, T slope, T* of_source, T* of_D) {
@@ -139,19 +228,23 @@ void attending_column(const I* indices, i64 count, const T* own, mat<const T> ta
   for (i64 first = 0; first < count; first += kAttended) {
     const i64 here = std::min(kAttended, count - first);
     const I* const rows = indices + first;
-    made.compute(rows, here, own, target, heads, slope,
-                 [&](i64 e, i64 h) { return log_totals.data[i64(rows[e]) * log_totals.ld + h]; });
-    for (i64 e = 0; e < here; ++e) {
-      const T* const row = G.data + i64(rows[e]) * G.ld;
-      const T* const of_mean = means.data + i64(rows[e]) * means.ld;
+    made.score(rows, here, own, target, heads, slope);
+    made.power(here, heads, [&](i64 e) { return log_totals.data + i64(rows[e]) * log_totals.ld; });
+    for (i64 e = 0; e < here; ++e)
       for (i64 h = 0; h < heads; ++h) {
         const T weight = made.weight[e * heads + h];
-        const T steepness = made.is_positive[e * heads + h] > T(0) ? weight : slope * weight;
-        add_head<P>(of_D + h * p, weight, row + h * p, p);
-        add_head<P>(steep + h * p, steepness, row + h * p, p);
-        of_source[h] -= steepness * of_mean[h];
+        T& steepness = made.is_positive[e * heads + h];
+        steepness = steepness > T(0) ? weight : slope * weight;
+        of_source[h] -= steepness * means.data[i64(rows[e]) * means.ld + h];
       }
-    }
+    for (i64 h = 0; h < heads; ++h)
+      by_columns(h * p, (h + 1) * p, [&](auto columns, i64 c) {
+        head_sums<columns(), T> sums;
+        for (i64 e = 0; e < here; ++e)
+          sums.add(G.data + i64(rows[e]) * G.ld + c, made.weight[e * heads + h],
+                   made.is_positive[e * heads + h]);
+        sums.add_to(of_D + c, steep + c);
+      });
   }
   for (i64 h = 0; h < heads; ++h)
     for (i64 c = h * p; c < (h + 1) * p; ++c)
