@@ -10,7 +10,7 @@ namespace wl {
 
 // Products that are summed at once: as many as hide the latency of an addition and leave registers
 // for the row of C.
-constexpr int kDots = kVectorBytes == 64 ? 8 : 4;
+constexpr int kDots = VECTOR_BYTES == 64 ? 8 : 4;
 
 // B is copied to whole registers on huge pages where its rows are used this often; see spmm.hpp.
 // 2048 x 2048, 20 entries a row, 128, 256 and 512 columns, two threads of a Zen 4, microseconds
@@ -117,7 +117,7 @@ Operand<T> whole_registers(const mat<const S>& from, i64 rows, i64 columns, i64 
   const i64 width = (columns + L - 1) / L * L;
   if constexpr (same<S, T>::value) {
     const bool aligned =
-        reinterpret_cast<std::uintptr_t>(from.data) % kVectorBytes == 0 && from.ld % L == 0;
+        reinterpret_cast<std::uintptr_t>(from.data) % VECTOR_BYTES == 0 && from.ld % L == 0;
     const bool large = rows * columns * i64(sizeof(T)) > (aligned ? kAlignedBytes : kDotPackBytes);
     if (width == columns && !(large && uses >= kDotPackReuse * rows))
       return {from.data, from.ld};

@@ -30,7 +30,7 @@ constexpr i64 kPackReuse = 64;
 // Columns of a tile of panels: wide tiles share a value among more products, but leave fewer rows
 // of B in the cache. 4096 x 4096, 10 %, 128 columns of float32, one thread of a Zen 4: 128
 // bytes 6.9 ms, 256 6.0, 512 7.0.
-constexpr int kPanelRegisters = kVectorBytes == 64 ? 4 : 8;
+constexpr int kPanelRegisters = VECTOR_BYTES == 64 ? 4 : 8;
 
 template <class S>
 struct factor_of {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "arithmetic.hpp"
 #include "half.hpp"
 #include "types.hpp"
 
@@ -14,17 +15,9 @@
 
 namespace wl {
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
 // Elements of a full register.
 template <class T>
-constexpr int kLanesOf = kVectorBytes / static_cast<int>(sizeof(T));
+constexpr int kLanesOf = VECTOR_BYTES / static_cast<int>(sizeof(T));
 
 namespace detail {
 

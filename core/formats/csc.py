@@ -134,13 +134,14 @@ class Csc(Matrix):
         """Return the transpose as a new object: changing it in place changes no other matrix."""
         from .csr import Csr
 
-        made = Csr._from_arrays(
-            self.executor, self.shape[::-1], self.data, self.indices, self.indptr
-        )
         source = self._transpose_of
-        if source is not None and source.indices is self.indices:
-            made._pattern = source._pattern
-            made.__dict__["_lean"] = source.is_lean
+        known = source if source is not None and source.indices is self.indices else None
+        made = Csr._from_arrays(
+            self.executor, self.shape[::-1], self.data, self.indices, self.indptr,
+            _lean=known is not None and known.is_lean,
+        )  # fmt: skip
+        if known is not None:
+            made._pattern = known._pattern
         return made
 
     @property

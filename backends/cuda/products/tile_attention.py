@@ -18,7 +18,7 @@ from ....core.algorithm import Facts, multiply
 from ....core.executor import Array
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
-from ...gpu.products.adapter import Adapter, Operand
+from ...gpu.products.adapter import NOTHING, Adapter, Operand
 from ...gpu.products.gradients import FusedAlgorithm
 from ...unified.wrappers import SimtKernel
 from .sddmm_tile import launch
@@ -312,9 +312,9 @@ def gradients_of_attention(
     logs = on.scratch(8 * batch * padded)
     means = logs + 4 * batch * padded
     sources = [_read(on, array) for array in given]
-    nothing, (E, log_totals) = Operand(0, 0, 0), made
-    of_E = nothing if E is None else _read(on, E)
-    targets = [nothing if x is None else on.operand(x) for x in asked]
+    E, log_totals = made
+    of_E = NOTHING if E is None else _read(on, E)
+    targets = [NOTHING if x is None else on.operand(x) for x in asked]
     whole = _whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
     operands = sum(sources, ())
     by_rows = made_for(tile_row_gradients, BY_ROWS[width], width)

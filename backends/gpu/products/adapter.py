@@ -129,3 +129,7 @@ class Operand(NamedTuple):
     def places(self, itemsize: int) -> tuple[int, ...]:
         """Return the bytes that a vector's address is made of."""
         return self.address, self.rows * itemsize, self.blocks * itemsize
+
+
+#: In place of an operand that is not given, or a result that is not asked for.
+NOTHING = Operand(0, 0, 0)

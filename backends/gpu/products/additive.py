@@ -11,13 +11,10 @@ from ...unified.wrappers import SimtKernel
 from ..base import GpuExecutor
 from ..table import kernel
 from . import declarations as ml
-from .adapter import Operand
+from .adapter import NOTHING
 from .choice import of_waves, summed_piece
 from .csr import Adapter
 from .rowwise import shape_of
-
-#: What is not asked for.
-NOTHING = Operand(0, 0, 0)
 
 
 def launch(

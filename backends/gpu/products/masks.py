@@ -21,7 +21,7 @@ from ..base import GpuExecutor
 from ..table import kernel
 from . import csr
 from . import declarations as ml
-from .adapter import Adapter, Operand
+from .adapter import NOTHING, Adapter, Operand
 from .dots import dot_kernel, known_of_rows
 
 _ENDS = "first: in I[l], last: in I[l]"
@@ -145,9 +145,8 @@ class MaskRows(MaskAlgorithm):
         (batch, m, k), (n, p) = C.shape, D.shape[1:]
         dtype, index = C.dtype, A.index_dtype
         sources = [on.read(array, np.dtype(np.int64)) for array in (C, B, D, G)]
-        nothing = Operand(0, 0, 0)
-        made = nothing if E is None else on.read(E, np.dtype(np.int64))
-        targets = [nothing if x is None else on.operand(x) for x in (of_C, of_B, of_D)]
+        made = NOTHING if E is None else on.read(E, np.dtype(np.int64))
+        targets = [NOTHING if x is None else on.operand(x) for x in (of_C, of_B, of_D)]
         shape = _Lanes.of(dtype, k, p, same=False, dense=(*sources, made, *targets))
         constants = {**shape.constants, "EDGE": ml.EDGES[edge]}
         item = max(dtype.itemsize, 4)

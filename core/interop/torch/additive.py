@@ -19,7 +19,7 @@ from . import operators
 from .blocks import run
 from .memory import for_kernels, native_of, on_its_stream
 from .patterns import matrix_of
-from .register import DEVICES, LIBRARY, Operator, define, with_leading_axis
+from .register import Operator, define, define_without_derivatives
 from .segments import segment_softmax, segment_sum, softmax_derivative
 
 
@@ -103,13 +103,6 @@ def _gradients_fake(
     return tuple(x.new_empty(x.shape) for x in (target, source, D))
 
 
-def _gradients_vmap(
-    info: Any, in_dims: tuple[int | None, ...], *args: Any
-) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    found = _gradients(*with_leading_axis(info, in_dims, args))
-    return found, (0,) * len(found)
-
-
 # ---- one by one: what has derivatives of every order
 
 
@@ -174,18 +167,19 @@ def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
     _, _, of_target, of_source, of_D, _ = tangents
     target, source = inputs[2:4]
     steps = _Steps(inputs)
-    parts = []
+    by_weights = by_D = None
     if of_target is not None or of_source is not None:
         moved = (
             torch.zeros_like(x) if t is None else t
             for x, t in ((target, of_target), (source, of_source))
         )
         t = steps.derivative(steps.slopes * steps.sums(*moved))
-        parts.append(operators.spmm(*steps.pattern, t, steps.D, "auto"))
+        by_weights = operators.spmm(*steps.pattern, t, steps.D, "auto")
     if of_D is not None:
         moved_D = _by_heads(of_D, steps.heads)
-        parts.append(operators.spmm(*steps.pattern, steps.weights, moved_D, "auto"))
-    return _of_heads(sum(parts[1:], start=parts[0])) if parts else None
+        by_D = operators.spmm(*steps.pattern, steps.weights, moved_D, "auto")
+    tangent = operators.sum_of_given(by_weights, by_D)
+    return None if tangent is None else _of_heads(tangent)
 
 
 _SIGNATURE = (
@@ -194,7 +188,7 @@ _SIGNATURE = (
 
 #: The same as :data:`additive_attention`, and what its gradients need: sums over the entries with
 #: positive scores, logarithms of the totals of the softmax, and the shares of positive scores.
-kept: Operator = define(
+kept: Any = define(
     f"additive_attention_kept{_SIGNATURE}(Tensor, Tensor, Tensor, Tensor)",
     kernel=_kept_kernel,
     fake=_kept_fake,
@@ -205,7 +199,7 @@ kept: Operator = define(
 
 
 def _recorded(keyset: Any, *inputs: Any) -> Tensor:
-    out: Tensor = torch.ops.wollemi.additive_attention_kept.default.redispatch(keyset, *inputs)[0]
+    out: Tensor = kept.redispatch(keyset, *inputs)[0]
     return out
 
 
@@ -220,17 +214,13 @@ additive_attention: Operator = define(
     recorded=_recorded,
 )
 
-LIBRARY.define(
+_gradients = define_without_derivatives(
     "additive_attention_backward(Tensor indptr, Tensor indices, Tensor target, Tensor source, "
     "Tensor D, Tensor gradient, Tensor out, Tensor positive, Tensor log_totals, Tensor shares, "
     "float slope) -> (Tensor, Tensor, Tensor)",
-    tags=(torch.Tag.pt2_compliant_tag,),
+    kernel=_gradients_kernel,
+    fake=_gradients_fake,
 )
-for _device in DEVICES:
-    LIBRARY.impl("additive_attention_backward", _gradients_kernel, _device)
-torch.library.register_fake("wollemi::additive_attention_backward", _gradients_fake, lib=LIBRARY)
-torch.library.register_vmap("wollemi::additive_attention_backward", _gradients_vmap, lib=LIBRARY)
-_gradients = torch.ops.wollemi.additive_attention_backward.default
 
 
 def attend(pattern: Any, target: Tensor, source: Tensor, D: Tensor, slope: float) -> Tensor:

@@ -8,7 +8,6 @@ makes gradients of operators that have.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,7 +18,7 @@ from ...operations import products as operations
 from .blocks import run
 from .memory import executor_of
 from .patterns import matrix_of
-from .register import DEVICES, LIBRARY, with_leading_axis
+from .register import define_without_derivatives
 
 #: The arguments that have gradients: values, C, B, D.
 _DIFFERENTIABLE = slice(2, 6)
@@ -159,43 +158,18 @@ def _empty_gradients(
     )
 
 
-def define_gradients(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any]) -> Any:
-    """Define an operator of gradients, whose last argument says which are needed, and return it.
-
-    Parameters
-    ----------
-    schema : str
-        PyTorch's signature.
-    kernel : callable
-        Computes them.
-    fake : callable
-        Returns empty ones of the right shape, dtype and device.
-    """
-    name = schema.partition("(")[0]
-    LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
-    for device in DEVICES:
-        LIBRARY.impl(name, kernel, device)
-    op = getattr(torch.ops.wollemi, name).default
-
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
-        found = op(*with_leading_axis(info, in_dims, args))
-        return found, tuple(0 if want else None for want in args[-1])
-
-    torch.library.register_fake(f"wollemi::{name}", fake, lib=LIBRARY)
-    torch.library.register_vmap(f"wollemi::{name}", vmap, lib=LIBRARY)
-    return op
-
-
-fusedmm_backward = define_gradients(
+fusedmm_backward = define_without_derivatives(
     "fusedmm_backward(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
     "Tensor gradient, str edge, float alpha, bool[] needs) -> (Tensor, Tensor, Tensor, Tensor)",
-    _kernel,
-    _fake,
+    kernel=_kernel,
+    fake=_fake,
+    optional=True,
 )
-fusedmm_softmax_backward = define_gradients(
+fusedmm_softmax_backward = define_without_derivatives(
     "fusedmm_softmax_backward(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, "
     "Tensor D, Tensor gradient, Tensor out, Tensor log_totals, float alpha, bool[] needs) "
     "-> (Tensor, Tensor, Tensor, Tensor)",
-    _softmax_kernel,
-    _softmax_fake,
+    kernel=_softmax_kernel,
+    fake=_softmax_fake,
+    optional=True,
 )

@@ -19,10 +19,10 @@ from ...formats.mask import Mask
 from ...operations import masks as operations
 from . import operators
 from .blocks import run
-from .gradients import define_gradients, found_or_none, log_totals_like, saves_log_totals
+from .gradients import found_or_none, log_totals_like, saves_log_totals
 from .memory import borrowed, executor_of, numpy_of, tensor_of
 from .patterns import faked, identity, of_one_size, with_id
-from .register import define
+from .register import define, define_without_derivatives
 
 # ---- masks by the memory of their tensors
 
@@ -326,16 +326,18 @@ def _empty_gradients(operands: tuple[Tensor, ...], needs: list[bool]) -> tuple[T
     )
 
 
-_gradients = define_gradients(
+_gradients = define_without_derivatives(
     "mask_fusedmm_backward(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, "
     "Tensor gradient, str edge, float alpha, str kernel, bool[] needs) -> (Tensor, Tensor, Tensor)",
-    _gradient_kernel,
-    _gradient_fake,
+    kernel=_gradient_kernel,
+    fake=_gradient_fake,
+    optional=True,
 )
-_softmax_gradients = define_gradients(
+_softmax_gradients = define_without_derivatives(
     "mask_fusedmm_softmax_backward(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, "
     "Tensor gradient, Tensor out, Tensor log_totals, float alpha, str kernel, bool[] needs) "
     "-> (Tensor, Tensor, Tensor)",
-    _softmax_gradient_kernel,
-    _softmax_gradient_fake,
+    kernel=_softmax_gradient_kernel,
+    fake=_softmax_gradient_fake,
+    optional=True,
 )

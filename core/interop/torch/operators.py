@@ -138,7 +138,8 @@ def _softmax_fake(
 # ---- derivatives: y = A(v) B, z = A(v)^T B, s = sampled C B^T are linear in each operand
 
 
-def _sum(*terms: Tensor | None) -> Any:
+def sum_of_given(*terms: Tensor | None) -> Any:
+    """Return the sum of the terms that are not None, or None if all are."""
     given = [term for term in terms if term is not None]
     return sum(given[1:], start=given[0]) if given else None
 
@@ -154,7 +155,7 @@ def _spmm_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tu
 def _spmm_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
     indptr, indices, values, B, kernel = inputs
     _, _, t_values, t_B, _ = tangents
-    return _sum(
+    return sum_of_given(
         None if t_values is None else spmm(indptr, indices, t_values, B, kernel),
         None if t_B is None else spmm(indptr, indices, values, t_B, kernel),
     )
@@ -170,7 +171,7 @@ def _transposed_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor)
 def _transposed_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
     indptr, indices, values, B, *rest = inputs
     _, _, t_values, t_B, _, _ = tangents
-    return _sum(
+    return sum_of_given(
         None if t_values is None else spmm_transposed(indptr, indices, t_values, B, *rest),
         None if t_B is None else spmm_transposed(indptr, indices, values, t_B, *rest),
     )
@@ -187,7 +188,7 @@ def _sddmm_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> t
 def _sddmm_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
     indptr, indices, C, B, kernel = inputs
     _, _, t_C, t_B, _ = tangents
-    return _sum(
+    return sum_of_given(
         None if t_C is None else sddmm(indptr, indices, t_C, B, kernel),
         None if t_B is None else sddmm(indptr, indices, C, t_B, kernel),
     )
@@ -320,13 +321,13 @@ def fusedmm_jvp_of(inputs: Any, tangents: Any, out: Tensor) -> Any:
         s, t_s = alpha * dots, None if t_dots is None else alpha * t_dots
     else:
         s = alpha * dots * values
-        t_s = _sum(
+        t_s = sum_of_given(
             None if t_dots is None else alpha * t_dots * values,
             None if t_values is None else alpha * dots * t_values,
         )
     p = edge_weights(of_rows, edge, s)
     t_p = None if t_s is None else _edge_derivative(of_rows, edge, p, t_s)
-    return _sum(
+    return sum_of_given(
         None if t_p is None else spmm(*pattern, t_p, D, "auto"),
         None if t_D is None else spmm(*pattern, p, t_D, "auto"),
     )

@@ -44,7 +44,7 @@ def define(
     jvp: Callable[..., Tensor],
     autocast: bool = True,
     recorded: Callable[..., Tensor | None] | None = None,
-) -> Operator:
+) -> Any:
     """Define an operator ``torch.ops.wollemi.<name>`` and return it.
 
     Parameters
@@ -66,21 +66,44 @@ def define(
         ``recorded(keyset, *inputs)`` returns the result where gradients may be asked for, by an
         operator that leaves more for them; or None if there is none for these inputs.
     """
-    name = schema.partition("(")[0]
+    op = define_without_derivatives(schema, kernel=kernel, fake=fake)
+    name = _name_in(schema)
+    differentiable = _differentiable(op, kernel, backward, jvp, recorded)
+    LIBRARY.impl(name, differentiable, "Autograd", with_keyset=True)
+    if autocast:
+        for device in DEVICES:
+            LIBRARY.impl(name, _lowering(op, device), f"Autocast{device}")
+    return op
+
+
+def define_without_derivatives(
+    schema: str, *, kernel: Callable[..., Any], fake: Callable[..., Any], optional: bool = False
+) -> Any:
+    """Define an operator ``torch.ops.wollemi.<name>`` that has no derivatives, and return it.
+
+    Parameters
+    ----------
+    schema : str
+        PyTorch's signature.
+    kernel, fake : callable
+        As those of :func:`define`.
+    optional : bool
+        Whether the last argument, a list of booleans, says which results are wanted. The others
+        are empty, and ``vmap`` adds no axis to them.
+    """
+    name = _name_in(schema)
     LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
     for device in DEVICES:
         LIBRARY.impl(name, kernel, device)
     qualified = f"wollemi::{name}"
     torch.library.register_fake(qualified, fake, lib=LIBRARY)
     op = getattr(torch.ops.wollemi, name).default
-    differentiable = _differentiable(op, kernel, backward, jvp, recorded)
-    LIBRARY.impl(name, differentiable, "Autograd", with_keyset=True)
-    torch.library.register_vmap(qualified, _batching(op), lib=LIBRARY)
-    if autocast:
-        for device in DEVICES:
-            LIBRARY.impl(name, _lowering(op, device), f"Autocast{device}")
-    found: Operator = op
-    return found
+    torch.library.register_vmap(qualified, _batching(op, optional), lib=LIBRARY)
+    return op
+
+
+def _name_in(schema: str) -> str:
+    return schema.partition("(")[0]
 
 
 def _differentiable(
@@ -157,9 +180,11 @@ def _saved(ctx: Any) -> tuple[list[Any], Any]:
     return inputs, made if ctx.several else made[0]
 
 
-def _batching(op: Any) -> Callable[..., tuple[Any, Any]]:
+def _batching(op: Any, optional: bool) -> Callable[..., tuple[Any, Any]]:
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
         found = op(*with_leading_axis(info, in_dims, args))
+        if optional:
+            return found, tuple(0 if wanted else None for wanted in args[-1])
         return found, (0,) * len(found) if isinstance(found, tuple) else 0
 
     return vmap
