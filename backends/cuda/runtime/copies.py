@@ -17,7 +17,7 @@ ALIGNMENT = 16
 
 #: Bytes of one piece of memory that are copied at once for the arrays in it, with what lies between
 #: them: no more than beginning another copy takes.
-GAP = 1 << 14
+LARGEST_SPAN = 1 << 14
 
 
 class Span(NamedTuple):
@@ -90,7 +90,7 @@ def spans_of(arrays: Sequence[Array]) -> tuple[list[int], list[Span]]:
         places = [int(arrays[at].data.ptr) for at in members]
         low = min(places)
         high = max(place + arrays[at].nbytes for place, at in zip(places, members, strict=True))
-        together = high - low <= GAP
+        together = high - low <= LARGEST_SPAN
         for at, place in zip(members, places, strict=True):
             begins[at] = end + place - low if together else end
             if not together:
