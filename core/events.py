@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from .exchange import Exchange
     from .executor import Array, Executor
 
 
@@ -79,6 +80,8 @@ class _Memory:
         "copy",
         "copy_into",
         "overwrite_together",
+        "write",
+        "read",
     )
 
     def __init__(self, kind: type[Executor]) -> None:
@@ -143,6 +146,15 @@ class _Memory:
 
     def overwrite_together(self, executor: Executor, result: None, *pairs: Any) -> list[Any]:
         return [event for pair in pairs for event in self.copy_into(executor, None, *pair)]
+
+    def write(self, executor: Executor, result: None, exchange: Exchange) -> list[Any]:
+        pairs = zip(exchange.written, exchange.host, strict=True)
+        return self.overwrite_together(executor, None, *pairs)
+
+    def read(self, executor: Executor, results: list[Any], exchange: Exchange) -> list[Any]:
+        if executor.owns(results[0]):
+            return []  # the memory is the host's
+        return self.to_host_together(executor, results, *exchange.arrays)
 
     def _copied(self, source: str, target: str, result: Array, array: Array) -> list[Any]:
         both = isinstance(result, np.ndarray) and isinstance(array, np.ndarray)

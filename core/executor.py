@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 
 from .algorithm import AlgorithmTable
 from .errors import ExecutorMismatch, InvalidArgument, UnsupportedOperation
+from .exchange import Exchange
 from .links import Links, run_on_member, shape_of_slots
 from .operation import KernelTable, Operation
 from .program import Call, Program, expanded, record, recording
@@ -154,6 +155,27 @@ class Executor(ABC):
     def to_host_together(self, *arrays: Array) -> list[np.ndarray]:
         """Return what :meth:`to_host` does for each; on a device, one wait for all."""
         return [self.to_host(array) for array in arrays]
+
+    def exchange(self, written: Sequence[Array], read: Sequence[Array]) -> Exchange:
+        """Return what :meth:`write` and :meth:`read` take: arrays that are copied again and again.
+
+        Parameters
+        ----------
+        written, read : sequence of arrays
+            Small contiguous arrays of this executor, which stay where they are.
+        """
+        return Exchange(self, written, read)
+
+    def write(self, exchange: Exchange) -> None:
+        """Overwrite the arrays that an exchange writes with what it has for them."""
+        self.overwrite_together(*zip(exchange.written, exchange.host, strict=True))
+
+    def read(self, exchange: Exchange) -> list[np.ndarray]:
+        """Return what :meth:`to_host` does for the arrays that an exchange reads, after one wait.
+
+        It may be overwritten by whatever is asked for next.
+        """
+        return self.to_host_together(*exchange.arrays)
 
     def state_bytes(self, state: object) -> int:
         """Return the bytes of the state of a plan that is an object of this executor's own."""

@@ -83,7 +83,7 @@ class Result:
     @property
     def iterations(self) -> int:
         """Iterations of the column that took most."""
-        return int(self.column_iterations.max(initial=0))
+        return max(self.column_iterations.tolist(), default=0)
 
     @property
     def reason(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import DTypeLike
 from .dtypes import real_dtype
 
 if TYPE_CHECKING:
+    from .exchange import Exchange
     from .executor import Array, Executor
 
 
@@ -88,6 +90,9 @@ _SENTENCES = {
 }
 
 
+#: What a solve hears from the device, in the order in which it is read.
+HEARD = ("stop", "running", "iterations", "threshold", "first", "true", "largest", "history")
+
 #: What may be set with the codes, in the order in which it is stored.
 _SET = ("threshold", "iterations", "norm")
 
@@ -113,6 +118,12 @@ class Status:
         Norms by iteration, a ring: iteration ``i`` (from 1) is in row ``(i - 1) % capacity``.
     running : array of int32, shape (1,)
         How many columns are running.
+    relative, absolute, least, most : real arrays, shape (k,)
+        What thresholds are made of on the device, and which norms of right-hand sides are taken
+        there; see ``vector.enter``.
+    first, true, largest : real arrays, shape (k,)
+        Norms of the right-hand sides and of true residuals, and the largest absolute values of
+        iterates.
     """
 
     #: Rows of the ring; a drive is never longer, so that nothing is overwritten before it is read.
@@ -127,6 +138,13 @@ class Status:
     threshold: Array
     history: Array
     running: Array
+    relative: Array
+    absolute: Array
+    least: Array
+    most: Array
+    first: Array
+    true: Array
+    largest: Array
 
     def __init__(
         self, executor: Executor, columns: int, dtype: DTypeLike, capacity: int = CAPACITY
@@ -142,14 +160,36 @@ class Status:
             self.threshold,
             self.iterations,
             self.norm,
+            self.relative,
+            self.absolute,
+            self.least,
+            self.most,
+            self.first,
+            self.true,
+            self.largest,
             self.history,
         ) = executor.allocate_together(
-            (one, np.uint8), ((1,), np.int32), (one, real), (one, np.int64), (one, real),
-            ((capacity, columns), real),
+            (one, np.uint8), ((1,), np.int32), (one, real), (one, np.int64),
+            *[(one, real)] * 8, ((capacity, columns), real),
         )  # fmt: skip
         zeros = {name: np.zeros(one, real) for name in ("threshold", "norm")}
         executor.copy_into(self.history, np.zeros((capacity, columns), real))
         self.arm(np.zeros(one, np.uint8), iterations=np.zeros(one, np.int64), **zeros)
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        """What a solve tells the device before it begins, and hears from it at the end.
+
+        It writes ``stop``, ``running``, ``threshold``, ``iterations``, ``norm`` and what
+        thresholds are made of, and reads :data:`HEARD`.
+        """
+        told = (
+            self.stop, self.running, self.threshold, self.iterations, self.norm,
+            self.relative, self.absolute, self.least, self.most,
+        )  # fmt: skip
+        made = self.executor.exchange(told, [getattr(self, name) for name in HEARD])
+        made.host[1][:] = self.shape[0]  # all columns run
+        return made
 
     @property
     def capacity(self) -> int:

@@ -344,6 +344,70 @@ def true_residual_period(criterion: Criterion) -> int | None:
     return min((p for p in periods if p is not None), default=None)
 
 
+@dataclass(frozen=True)
+class Linear:
+    """What criteria come to: the threshold ``max(relative * norm(b), absolute)``, and iterations.
+
+    Attributes
+    ----------
+    relative, absolute : float
+        0 where no criterion says.
+    tolerated : bool
+        Whether one says.
+    iterations : int or None
+        How many there are at most.
+    """
+
+    relative: float = 0.0
+    absolute: float = 0.0
+    tolerated: bool = False
+    iterations: int | None = None
+
+    def threshold(self, norm: float) -> float:
+        """Return the threshold of a column that is not scaled."""
+        return max(self.relative * norm, self.absolute)
+
+    def limits(self, norms: Norms, real: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """Return the thresholds as a device makes them, in the precision of norms there."""
+        with np.errstate(over="ignore"):
+            relative = real.type(self.relative) * norms.b.astype(real)
+            limits: np.ndarray[Any, Any] = np.maximum(
+                relative, (self.absolute * norms.scale).astype(real)
+            )
+        return limits
+
+
+def linear(criterion: Criterion) -> Linear | None:
+    """Return what a criterion comes to, or None if that is not linear in the norms of ``b``.
+
+    Examples
+    --------
+    >>> from wollemi.core.stopping import AbsoluteResidual, Iterations, RelativeResidual, linear
+    >>> linear(RelativeResidual(1e-8) | AbsoluteResidual(1e-3) | Iterations(100))
+    Linear(relative=1e-08, absolute=0.001, tolerated=True, iterations=100)
+    """
+    if isinstance(criterion, _Any):
+        made = Linear()
+        for part in criterion.parts:
+            found = linear(part)
+            if found is None:
+                return None
+            made = Linear(
+                max(made.relative, found.relative),
+                max(made.absolute, found.absolute),
+                made.tolerated or found.tolerated,
+                _least(made.iterations, found.iterations),
+            )
+        return made
+    if type(criterion) is RelativeResidual and criterion.baseline == "b":
+        return Linear(relative=float(criterion.rtol), tolerated=True)
+    if type(criterion) is AbsoluteResidual:
+        return Linear(absolute=float(criterion.atol), tolerated=True)
+    if type(criterion) is Iterations:
+        return Linear(iterations=int(criterion.count))
+    return None
+
+
 _BY_NAME: dict[str, type[Criterion]] = {
     kind.__name__: kind
     for kind in (RelativeResidual, AbsoluteResidual, TrueResidual, Iterations, Time)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.errors import InvalidArgument
 from ..core.step import BREAKDOWN, NOT_FINITE, Steps, absolute, dot, finite, norm2, sqrt, where
@@ -204,6 +204,8 @@ class Bicgstab(KrylovSolver):
     >>> np.round(10 * x, 6), info
     (array([1., 6.]), 0)
     """
+
+    SPARE: ClassVar[str] = "t"
 
     def __init__(self, A: Any, M: Any = None, *, side: str = "right", **settings: Any) -> None:
         if side not in SIDES:

@@ -100,6 +100,7 @@ class Cg(KrylovSolver):
     (array([1., 7.]), 0)
     """
 
+    SPARE: ClassVar[str] = "q"
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
 
     def allocate(self, work: Workspace) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ..core.step import Steps, dot
 from .bicgstab import begin, close_iteration, divide_or_halt
 from .krylov import KrylovSolver
@@ -87,6 +89,8 @@ class Cgs(KrylovSolver):
     >>> np.round(10 * x, 6), info
     (array([1., 6.]), 0)
     """
+
+    SPARE: ClassVar[str] = "v"
 
     def allocate(self, work: Workspace) -> None:
         """Make the directions; without a preconditioner p and u are used as they are."""

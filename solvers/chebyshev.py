@@ -117,6 +117,7 @@ class Chebyshev(KrylovSolver):
     (array([1., 7.]), 0)
     """
 
+    SPARE: ClassVar[str] = "q"
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
 
     def __init__(

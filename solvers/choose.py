@@ -166,7 +166,48 @@ def solve(
             operator, b, x0, method=method, M=M, rtol=rtol, atol=atol, maxiter=maxiter,
             callback=callback, unused=unused,
         )  # fmt: skip
-    length = _restart(operator, b) if restart is None else _asked_restart(restart, method)
+    choices, notes = _chosen(operator, method, M, _columns(b), restart, maxiter, stop)
+    attempts = Attempts(
+        operator, b, x0, rtol, atol, maxiter, stop,
+        notes=list(notes),
+        watching={"callback": callback, "progress": progress, "loggers": loggers},
+    )  # fmt: skip
+    return attempts.run(choices)
+
+
+def _chosen(
+    operator: LinOp,
+    method: str,
+    M: Any,
+    columns: int,
+    restart: int | None,
+    maxiter: int | None,
+    stop: Criterion | None,
+) -> tuple[list[Attempt], list[str]]:
+    """Return the attempts to make, and notes on the first; kept with the values of a matrix."""
+    plain = isinstance(M, (str, type(None))) and isinstance(restart, (int, type(None)))
+    if not plain or not isinstance(operator, Matrix) or operator.shape[0] != operator.shape[1]:
+        return _choose(operator, method, M, columns, restart, maxiter, stop)
+    kept = kept_with(operator)
+    asked = (method, M, columns, restart, type(restart), maxiter is None, stop is None)
+    found = kept.choices.get(asked)
+    if found is None:
+        found = _choose(operator, method, M, columns, restart, maxiter, stop)
+        kept.keep_choice(asked, found)
+    return found
+
+
+def _choose(
+    operator: LinOp,
+    method: str,
+    M: Any,
+    columns: int,
+    restart: int | None,
+    maxiter: int | None,
+    stop: Criterion | None,
+) -> tuple[list[Attempt], list[str]]:
+    """Return the attempts to make, and notes on the first."""
+    length = _restart(operator, columns) if restart is None else _asked_restart(restart, method)
     M, varies = _looked_at(M, operator)
     facts = _facts(operator, method, M)
     preconditioners, about_M = _preconditioners(M, facts)
@@ -186,15 +227,10 @@ def solve(
         # what a set-up takes is no iteration, and it ends at no limit on time
         factors = _is_auto(M) and stop is None
         factored = _factored(methods, facts, operator, length) if factors else []
-        choices = _in_turn(choices, factored, operator, b, restart, unlimited=not limited)
+        choices = _in_turn(choices, factored, operator, columns, restart, unlimited=not limited)
         if _is_auto(M) and facts is not None and facts.looks_elliptic:
             choices, about_M = _with_multigrid(choices, facts, operator, about_M)
-    attempts = Attempts(
-        operator, b, x0, rtol, atol, maxiter, stop,
-        notes=[f"{methods[0]}: {about_method}", *about_M],
-        watching={"callback": callback, "progress": progress, "loggers": loggers},
-    )  # fmt: skip
-    return attempts.run(choices)
+    return choices, [f"{methods[0]}: {about_method}", *about_M]
 
 
 def _is_auto(M: Any) -> bool:
@@ -206,9 +242,9 @@ def _columns(b: Any) -> int:
     return int(shape[1]) if len(shape) == 2 else 1
 
 
-def _restart(A: LinOp, b: Any) -> int:
+def _restart(A: LinOp, columns: int) -> int:
     n = A.shape[0]
-    return max(n, 1) if n * n * _columns(b) <= WHOLE_BASIS else RESTART
+    return max(n, 1) if n * n * columns <= WHOLE_BASIS else RESTART
 
 
 def _asked_restart(restart: Any, method: str) -> int:
@@ -401,7 +437,7 @@ def _in_turn(
     choices: list[Attempt],
     factored: list[Attempt],
     A: LinOp,
-    b: Any,
+    columns: int,
     restart: int | None,
     *,
     unlimited: bool,
@@ -416,7 +452,7 @@ def _in_turn(
     direct = [Attempt(DIRECT, None, DIRECT)] if unlimited and _fits_directly(A) else []
     early[1:1] = [*factored, *direct] if factored else []
     last = [] if factored else direct
-    if restart is None and n > RESTART and WHOLE_BASIS < n * n * _columns(b) <= LAST_BASIS:
+    if restart is None and n > RESTART and WHOLE_BASIS < n * n * columns <= LAST_BASIS:
         last += [
             Attempt("gmres", c.M, c.label + " not restarted", {"restart": n}, 2 * n)
             for c in choices

@@ -85,6 +85,7 @@ class Fcg(KrylovSolver):
     (array([1., 7.]), 0)
     """
 
+    SPARE: ClassVar[str] = "q"
     FLEXIBLE: ClassVar[bool] = True
 
     def allocate(self, work: Workspace) -> None:

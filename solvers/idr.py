@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -321,6 +321,8 @@ class Idr(KrylovSolver):
     >>> np.round(10 * x, 6), info
     (array([1., 6.]), 0)
     """
+
+    SPARE: ClassVar[str] = "t"
 
     def __init__(self, A: Any, M: Any = None, *, s: int = SHADOWS, **settings: Any) -> None:
         if not isinstance(s, (int, np.integer)) or isinstance(s, bool) or not 1 <= s <= MOST:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -60,6 +59,10 @@ class Kept:
         self.preconditioners: OrderedDict[str, Preconditioner] = OrderedDict()
         #: Solvers by their class, the name of their preconditioner and their options.
         self.solvers: OrderedDict[Any, KrylovSolver] = OrderedDict()
+        #: What :meth:`_held` said when the workspaces were looked at.
+        self.trimmed: list[int] = []
+        #: What ``wl.solve`` chose for these values, by what it was asked.
+        self.choices: dict[Any, tuple[list[Any], list[str]]] = {}
         #: Preconditioners of users, by identity: a reference that does not keep them, and a twin.
         self.operands: dict[int, tuple[ref[Matrix], Matrix, int]] = {}
 
@@ -76,6 +79,7 @@ class Kept:
             if version == self.version:
                 return
             self.facts = None
+            self.choices.clear()
             self.solvers.clear()  # they may have found something out about the old values
             for name, made in list(self.preconditioners.items()):
                 if not _follows(made):
@@ -131,9 +135,10 @@ class Kept:
         self, kind: type[KrylovSolver], M: Any, name: Any, options: dict[str, Any]
     ) -> KrylovSolver:
         """Return a solver for the matrix, one that was made before if there is one."""
-        if not all(isinstance(value, _PLAIN) for value in options.values()):
-            return kind(self.twin, M, **options)
-        key = (kind, name, *sorted((n, type(v), v) for n, v in options.items() if v is not None))
+        for value in options.values():
+            if not isinstance(value, _PLAIN):
+                return kind(self.twin, M, **options)
+        key = (kind, name, *options.items(), *map(type, options.values()))
         found = self.solvers.get(key)
         if found is None or (found.M is not M and name != ()):
             found = kind(self.twin, M, **options)
@@ -143,6 +148,13 @@ class Kept:
             while len(self.solvers) > KINDS:
                 self.solvers.popitem(last=False)
         return found
+
+    def keep_choice(self, asked: Any, found: tuple[list[Any], list[str]]) -> None:
+        """Keep what ``wl.solve`` chose, until the values are others."""
+        with self.lock:
+            if len(self.choices) >= KINDS:
+                self.choices.clear()
+            self.choices[asked] = found
 
     def free(self, kind: type[KrylovSolver], cycle: int | None, name: Any) -> Free:
         """Return the workspaces of a kind of solver, to take from and to give back to."""
@@ -154,6 +166,8 @@ class Kept:
     def trim(self) -> None:
         """Let go of what is over the limits, the longest unused first."""
         with self.lock:
+            if self._held() == self.trimmed:
+                return
             left = LIMIT
             for place, key in enumerate(reversed(list(self.workspaces))):
                 size = sum(_nbytes(w, self.twin) for w in _all(self.workspaces[key]))
@@ -165,6 +179,12 @@ class Kept:
             for key in [key for key in self.solvers if isinstance(key[1], int)]:
                 if key[1] not in self.operands:  # whose memory must go with it
                     del self.solvers[key]
+            self.trimmed = self._held()
+
+    def _held(self) -> list[int]:
+        """Return how many workspaces there are of each kind and size, and how many there may be."""
+        free = self.workspaces.values()
+        return [LIMIT, *[len(works) for sizes in free for works in sizes.values()]]
 
     def _drop(self, name: Any) -> None:
         """Drop the solvers and the workspaces with a preconditioner."""
@@ -205,11 +225,10 @@ def facts_of(A: Matrix) -> Facts:
     return kept.facts
 
 
-@contextmanager
-def borrowed_solver(
-    kind: type[KrylovSolver], A: LinOp, M: Any = None, **options: Any
-) -> Iterator[KrylovSolver]:
-    """Give a solver for one solve, with what earlier calls for this matrix have left.
+class borrowed_solver:
+    """A solver for one solve, with what earlier calls for this matrix have left.
+
+    A class, because a solve of few iterations is over in the time of some generators.
 
     Parameters
     ----------
@@ -223,24 +242,31 @@ def borrowed_solver(
         Of the solver. They may differ from call to call: what is kept depends on the cycle's
         length alone.
     """
-    known = isinstance(A, Matrix) and A.shape[0] == A.shape[1]
-    kept, name = kept_with(A) if known else None, None  # type: ignore[arg-type]
-    if kept is None:
-        solver = kind(A, M, **options)
-    else:
-        M, name = kept.preconditioner(M)
-        if name is None:
-            solver = kind(kept.twin, M, **options)
+
+    def __init__(self, kind: type[KrylovSolver], A: LinOp, M: Any = None, **options: Any) -> None:
+        known = isinstance(A, Matrix) and A.shape[0] == A.shape[1]
+        self.kept: Kept | None = kept_with(A) if known else None  # type: ignore[arg-type]
+        name = None
+        if self.kept is None:
+            self.solver = kind(A, M, **options)
         else:
-            solver = kept.solver(kind, M, name, options)
-            solver._workspaces = kept.free(kind, solver.cycle, name)
-    try:
-        yield solver
-    finally:
-        if kept is not None and name is not None:
-            kept.trim()
+            M, name = self.kept.preconditioner(M)
+            if name is None:
+                self.solver = kind(self.kept.twin, M, **options)
+            else:
+                self.solver = self.kept.solver(kind, M, name, options)
+                free = self.kept.free(kind, self.solver.cycle, name)
+                self.solver._workspaces = free
+        self.keeps = name is not None
+
+    def __enter__(self) -> KrylovSolver:
+        return self.solver
+
+    def __exit__(self, *reason: object) -> None:
+        if self.kept is not None and self.keeps:
+            self.kept.trim()
         else:
-            _release(solver._workspaces)
+            _release(self.solver._workspaces)
 
 
 def _follows(made: Preconditioner) -> bool:

@@ -30,7 +30,9 @@ from ..core.stopping import (
     AbsoluteResidual,
     Criterion,
     Iterations,
+    Linear,
     RelativeResidual,
+    linear,
     true_residual_period,
 )
 from .preconditioners import preconditioner
@@ -47,7 +49,7 @@ Callback = Callable[[Any], Any]
 SIDES = ("right", "left")
 
 #: What every loop runs beside the steps of its method.
-LOOPS_RUN = ("status", "vector.fill", "vector.norm", "vector.largest")
+LOOPS_RUN = ("status", "vector.enter", "vector.fill", "vector.norm", "vector.largest")
 
 
 class KrylovSolver(LinOp, metaclass=Configurable):
@@ -88,6 +90,10 @@ class KrylovSolver(LinOp, metaclass=Configurable):
 
     #: The flexible method for the matrices that this one is for.
     FLEXIBLE_KIN: ClassVar[str] = "Fgmres"
+
+    #: A vector of the workspace that an iteration writes before it reads it: between two iterations
+    #: true residuals are made there. Where it is ``r``, they are made at the end of a cycle alone.
+    SPARE: ClassVar[str] = "r"
 
     #: What ends a column for good; other reasons deserve another cycle from where it stands.
     FINAL: ClassVar[frozenset[Stop]] = frozenset({Stop.INDEFINITE})
@@ -200,6 +206,24 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     def _period(self) -> int | None:
         """How often the criterion wants the true residual, or None."""
         return true_residual_period(self.stop)
+
+    @cached_property
+    def _linear(self) -> Linear | None:
+        """What the criterion comes to where that needs no look at norms, or None."""
+        return linear(self.stop)
+
+    @cached_property
+    def _spares_cycles(self) -> bool:
+        """Whether a cycle may go on after a true residual was made in its middle."""
+        return self.SPARE != "r" and type(self).finish is KrylovSolver.finish
+
+    @cached_property
+    def _goes_straight(self) -> bool:
+        """Whether a first cycle needs no look at norms before it, and leaves nothing to take back.
+
+        What a right-hand side of an extreme norm begins is begun anew.
+        """
+        return self._linear is not None and type(self).next_cycle is KrylovSolver.next_cycle
 
     @property
     def settings(self) -> Settings:
@@ -400,6 +424,9 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         work.beginning = Replay(lambda: self.initialize(work), resident)
         work.ending = Replay(lambda: self.finish(work), resident)
         work.verifying = Replay(work.verify_all, work.A.resident)
+        work.spare = getattr(work, self.SPARE)
+        work.entering = Replay(lambda: self._enter(work), resident)
+        work.leaving = Replay(lambda: self._leave(work), resident)
         if self.cycle is not None:
             work.vectors("b")
             work.reals("begun")
@@ -407,6 +434,14 @@ class KrylovSolver(LinOp, metaclass=Configurable):
             before = Replay(lambda: self._restart(work), resident)
             work.cycles = Cycles(before, work.iteration, work.ending, self.cycle)
         return work
+
+    def _enter(self, work: Workspace) -> None:
+        work.enter()
+        self.initialize(work)
+
+    def _leave(self, work: Workspace) -> None:
+        self.finish(work)
+        work.leave()
 
     def _restart(self, work: Workspace) -> None:
         """Begin a cycle from the true residual, whose norms are kept in ``work.begun``."""

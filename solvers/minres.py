@@ -249,6 +249,8 @@ class Minres(KrylovSolver):
     (1.0, 'LEAST_SQUARES')
     """
 
+    SPARE: ClassVar[str] = "q"
+
     #: Where the residual of a cycle seems to be that of least squares, another one shows whether it
     #: falls at all: matrices that are almost singular gain little in each (float32, a power grid).
     PROGRESS: ClassVar[float] = 0.9

@@ -122,6 +122,7 @@ class PipeCg(KrylovSolver):
     (array([1., 7.]), 0)
     """
 
+    SPARE: ClassVar[str] = "t"
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
 
     def allocate(self, work: Workspace) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.step import (
     BREAKDOWN,
@@ -163,6 +163,8 @@ class Qmr(KrylovSolver):
     >>> np.round(10 * x, 6), info
     (array([1., 6.]), 0)
     """
+
+    SPARE: ClassVar[str] = "q"
 
     def update(self, A: Any = None) -> None:
         """Follow new values of the matrix; see :meth:`KrylovSolver.update`."""

@@ -107,6 +107,8 @@ class RightHandSides:
         As they were given; not changed.
     spare : real array, shape (k,), optional
         Memory for their norms on the device.
+    known : array, shape (k,), optional
+        Their norms, if they were found before and need no scaling.
 
     Attributes
     ----------
@@ -123,9 +125,18 @@ class RightHandSides:
         If a column is not finite.
     """
 
-    def __init__(self, executor: Executor, block: Array, spare: Array | None = None) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        block: Array,
+        spare: Array | None = None,
+        known: Numbers | None = None,
+    ) -> None:
         self.executor, self.block = executor, block
-        self.norm = column_values(executor, vector.norm, block, spare)
+        if known is None:
+            self.norm = column_values(executor, vector.norm, block, spare)
+        else:
+            self.norm = known.astype(np.float64)
         self.scale = np.ones(self.norm.size)
         self.scaled: list[int] = []
         low, high = SAFE_NORMS[real_dtype(block.dtype)]

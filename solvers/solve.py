@@ -30,7 +30,8 @@ from .scaling import (
     norms,
     scale_columns,
 )
-from .verification import CONVERGED, RUNNING, Verification
+from .straight import Heard, go_straight, may_go_straight
+from .verification import CONVERGED, RUNNING, Members, Verification
 from .watching import ASKED, Watchers, memory_events, says_stop
 
 if TYPE_CHECKING:
@@ -102,18 +103,25 @@ class Solve(Verification):
         self.start = start if start is None or start.dtype == dtype else start.astype(dtype)
         self.work = solver.take_workspace(dtype, int(block.shape[1]))
         self.real = real_dtype(dtype)
+        linear = solver._linear
+        limit = None if linear is None else linear.iterations
+        #: Iterations at most.
+        self.count = 10 * max(self.work.A.shape[0], 1) if limit is None else limit
+        #: Iterations of the last cycle at most.
+        self.length: int | None = None
+
+    def _prepare(self) -> None:
+        """Make the state of a solve that the host follows."""
         k = self.work.k
         self.final = np.zeros(k, np.uint8)
         self.ended, self.running = np.zeros(k, np.uint8), k
         self.norm = np.zeros(k)
         self.iterations = np.zeros(k, np.int64)
         self.history: list[list[float]] = [[] for _ in range(k)]
-        self.period = solver._period
+        self.period = self.solver._period
         self.halt: Stop | None = None
         self.begun = False
         self.advanced = False
-        #: Iterations of the last cycle at most.
-        self.length: int | None = None
         self.b_is_in_place = False
 
     # ---- before
@@ -138,12 +146,16 @@ class Solve(Verification):
 
     def _set_limits(self) -> None:
         """Find what the criteria come to for these right-hand sides."""
-        sides, work = self.sides, self.work
-        limits = self.solver.stop.limits(Norms(sides.norm, self._initial_norms, sides.scale))
+        sides, work, linear = self.sides, self.work, self.solver._linear
+        norms = Norms(sides.norm, self._initial_norms, sides.scale)
+        limits = self.solver.stop.limits(norms)
         self.tolerated = limits.threshold is not None
         self.threshold = np.zeros(work.k) if limits.threshold is None else limits.threshold
-        with np.errstate(over="ignore"):
-            self.limit = self.threshold.astype(self.real)
+        if linear is not None:
+            self.limit = linear.limits(norms, self.real)
+        else:
+            with np.errstate(over="ignore"):
+                self.limit = self.threshold.astype(self.real)
         self.watchers.seconds, self.watchers.own = limits.seconds, limits.own
         self.counted = limits.iterations is not None
         if limits.iterations is not None:
@@ -156,15 +168,24 @@ class Solve(Verification):
 
     def run(self) -> Result:
         """Cycle until every column has its verdict."""
-        self.sides = RightHandSides(self.executor, self.b, self.work.status.norm)
+        ahead = go_straight(self) if may_go_straight(self) else None
+        if isinstance(ahead, Result):
+            return ahead
+        self._prepare()
+        known = None if ahead is None or ahead.members is None else ahead.members["first"]
+        self.sides = RightHandSides(self.executor, self.b, self.work.status.first, known)
         self.best = BestIterate(self.work, self.sides, self.start)
-        self._place_start()
-        self.solver.begin(self.work)
+        if ahead is None:
+            self._place_start()
+            self.solver.begin(self.work)
         self._set_limits()
         interrupted = False
         try:
-            self._verify(first=True)
-            self._tell("start", self.watchers.loggers, self.norm)
+            if ahead is None:
+                self._verify(first=True)
+                self._tell("start", self.watchers.loggers, self.norm)
+            else:
+                self._go_on(ahead)
             while self.running:
                 self._cycle()
                 self._cycles_unwatched()
@@ -188,14 +209,37 @@ class Solve(Verification):
             )
         return result
 
+    def _go_on(self, ahead: Heard) -> None:
+        """Go on after a first cycle, or a part of it, that nobody watched."""
+        self.begun = True
+        self.norm = self.sides.norm.copy()
+        self.best.first = self.norm.copy()
+        for c, value in enumerate(self.norm.tolist()):
+            self.history[c].append(value)
+        if ahead.members is None:
+            self.executor.play(self.work.ending)
+            raise KeyboardInterrupt
+        self._take_norms(ahead.members)
+        if not ahead.verified or (self.running and ahead.left):
+            self._rest_of_cycle(ahead.left if self.running else 0)
+            self._cycles_unwatched()
+            self._verify()
+        elif self._cycles_unwatched():
+            self._verify()
+        else:
+            self._verify(heard=ahead.members)
+
     def _cycle(self) -> None:
         solver, work = self.solver, self.work
         if self._done:
             self.best.keep()
         self.executor.play(work.beginning)
         left, self.length = self._left(), solver.next_cycle(work)
-        if self.length is not None:
-            left = min(left, self.length)
+        self._rest_of_cycle(left if self.length is None else min(left, self.length))
+
+    def _rest_of_cycle(self, left: int) -> None:
+        """Drive a cycle that has begun until it ends, after so many iterations at most."""
+        solver, work = self.solver, self.work
         interruption: KeyboardInterrupt | None = None
         try:
             while left > 0:
@@ -214,28 +258,31 @@ class Solve(Verification):
         if not solver.keeps_iterate:
             self._callback_stops()
 
-    def _cycles_unwatched(self) -> None:
+    def _cycles_unwatched(self) -> bool:
         """Let the executor run further cycles, if nobody looks at what is between two of them.
 
         It stops where a column does, and what it says of a true residual is not the verdict yet.
+        Returns whether any were run.
         """
         solver, work = self.solver, self.work
         watched = self.watchers.callback is not None or self._periods()
         usual = solver.cycle is not None and self.length == solver.cycle
         if not usual or watched or np.any(self.ended != self.final):
-            return
+            return False
         assert solver.cycle is not None
         limit = min(self._left(), work.status.capacity) // solver.cycle
         if limit < 1:
-            return
+            return False
         if not self.b_is_in_place:
             self.executor.run(vector.axpby, self.sides.block, work.b, 1.0, 0.0)
             self.b_is_in_place = True
         self.best.prepare()
-        if self.executor.drive_cycles(work.cycles, limit):
-            self._record()
-            begun = self.executor.to_host(work.begun).astype(np.float64)
-            self.norm = np.where(self.final == RUNNING, begun, self.norm)
+        if not self.executor.drive_cycles(work.cycles, limit):
+            return False
+        self._record()
+        begun = self.executor.to_host(work.begun).astype(np.float64)
+        self.norm = np.where(self.final == RUNNING, begun, self.norm)
+        return True
 
     # ---- between drives
 
@@ -263,13 +310,12 @@ class Solve(Verification):
             true = self._true_norms()
         self._tell("iteration", looking, true)
 
-    def _take_norms(self) -> None:
-        """Take the norms of the last drive out of the ring."""
-        status = self.work.status
+    def _take_norms(self, heard: Members | None = None) -> None:
+        """Take the norms of the last drive out of the ring, read now if they were not heard."""
+        status, names = self.work.status, ("iterations", "history", "running", "stop")
         # All at once, because each wait for a device costs as much as an iteration or two.
-        iterations, ring, running, self.ended = status.read_together(
-            "iterations", "history", "running", "stop"
-        )
+        found = status.read_together(*names) if heard is None else [heard[n] for n in names]
+        iterations, ring, running, self.ended = found
         self.running, self.advanced = int(running[0]), False
         done = iterations.tolist()
         for c, seen in enumerate(self.iterations.tolist()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.step import BREAKDOWN, NOT_FINITE, Steps, absolute, dot, finite, norm2, sqrt, where
 from .bicgstab import divide_or_halt
@@ -134,6 +134,8 @@ class Tfqmr(KrylovSolver):
     >>> np.round(10 * x, 6), info
     (array([1., 6.]), 0)
     """
+
+    SPARE: ClassVar[str] = "q"
 
     def allocate(self, work: Workspace) -> None:
         """Make what the steps name; without a preconditioner y is u."""

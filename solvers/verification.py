@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from .krylov import KrylovSolver
     from .workspace import Workspace
 
+#: Members of a status, by name.
+Members = dict[str, np.ndarray[Any, Any]]
+
 # Members of an enumeration take a microsecond each to look up, and five to compare an array with.
 RUNNING, CONVERGED = int(Stop.RUNNING), int(Stop.CONVERGED)
 
@@ -66,13 +69,15 @@ class Verification:
         self.final[self._undecided()] = why
         self.running = 0
 
-    def _verify(self, first: bool = False) -> None:
-        """Compute the true residual and decide which columns are done."""
+    def _verify(self, first: bool = False, heard: Members | None = None) -> None:
+        """Compute the true residual, if it was not heard, and decide which columns are done."""
         status, before, undecided = self.work.status, self.norm, self._undecided()
         known = first and self._knows_start()
         armed: list[int] | None = None
         if known:
             found, residual = self._start_codes(), self.sides.norm.tolist()
+        elif heard is not None:
+            found, residual = self._heard(heard, undecided)
         else:
             armed, found, residual = self._judged(first, undecided)
         self.norm = before.copy()
@@ -83,12 +88,14 @@ class Verification:
                 self.history[c].append(value)
         for c in undecided:
             progress = first or bool(residual[c] <= self.solver.PROGRESS * before[c])
-            self.final[c] = self._judge(Stop(found[c]), self._how_ended(c), progress, c)
+            self.final[c] = self._judge(Stop(found[c]), progress, c)
         final = self.final.tolist()
         self.running = final.count(RUNNING)
         if known and self.running:
             self.executor.copy_into(self.work.r, self.sides.block)
             self._arm_first(norm=self.norm.astype(self.real))
+        elif self.running and heard is not None:
+            status.arm(self.final, norm=self.norm.astype(self.real))
         elif self.running and final != armed:
             status.arm(self.final)
 
@@ -123,11 +130,23 @@ class Verification:
             status.arm(self.final)
         self.executor.copy_into(work.r, self.sides.block)
         self.executor.play(work.verifying)
-        codes, norm, largest = status.read_together("stop", "norm", also=[work.largest])
+        work.applied = True
+        codes, norm, largest = status.read_together("stop", "norm", "largest")
         armed: list[int] = codes.tolist()
         found, residual = list(armed), norm.tolist()
         self._doubt(found, residual, largest.tolist(), undecided)
         return armed, found, residual
+
+    def _heard(self, heard: Members, undecided: list[int]) -> tuple[list[int], list[float]]:
+        """Return codes and norms of the true residual that a cycle ended with, as it was heard."""
+        true, met = heard["true"], heard["true"] <= heard["threshold"]
+        codes = np.where(met, CONVERGED, RUNNING)
+        found: list[int] = np.where(np.isfinite(true), codes, int(Stop.NOT_FINITE)).tolist()
+        residual: list[float] = true.tolist()
+        if self.work.spare is not self.work.r:
+            self.executor.copy_into(self.work.r, self.work.spare)
+        self._doubt(found, residual, heard["largest"].tolist(), undecided)
+        return found, residual
 
     def _doubt(
         self, found: list[int], norm: list[float], largest: list[float], undecided: list[int]
@@ -151,29 +170,71 @@ class Verification:
         return not isfinite(largest_values(self.executor, column(self.work.x, c))[0])
 
     def _how_ended(self, c: int) -> Stop:
-        """Return how the last cycle of a column ended; curvatures that underflow say nothing."""
-        ended = Stop(self.ended[c])
-        ended = self.solver.MEANS.get(ended, ended)
-        if ended in self.solver.FINAL and len(self.history[c]) > 1:
-            last = self.history[c][-1] * self.sides.scale[c]
-            if last < LEAST_NORM[self.real]:
-                return Stop.CONVERGED
+        """Return how the last cycle of a column ended."""
+        seen = self.history[c]
+        last = seen[-1] * self.sides.scale[c] if len(seen) > 1 else None
+        return ended_by(self.solver, int(self.ended[c]), last, self.real)
+
+    def _judge(self, found: Stop, progress: bool, c: int) -> Stop:
+        """Return the verdict on a column, whose true residual says ``found``."""
+        return verdict(
+            found,
+            self._how_ended(c),
+            progress=progress,
+            exhausted=bool(self.iterations[c] >= self.count),
+            tolerated=self.tolerated,
+            counted=self.counted,
+            ends=self.solver.FINAL,
+        )
+
+
+def ended_by(solver: KrylovSolver, code: int, last: float | None, real: np.dtype[Any]) -> Stop:
+    """Return how a cycle of a column ended; curvatures that underflow say nothing.
+
+    ``last`` is the norm of its last iteration, of the scaled column, if there was one.
+    """
+    ended = Stop(code)
+    ended = solver.MEANS.get(ended, ended)
+    if ended in solver.FINAL and last is not None and last < LEAST_NORM[real]:
+        return Stop.CONVERGED
+    return ended
+
+
+def verdict(
+    found: Stop,
+    ended: Stop,
+    *,
+    progress: bool,
+    exhausted: bool,
+    tolerated: bool,
+    counted: bool,
+    ends: frozenset[Stop],
+) -> Stop:
+    """Return the verdict on a column, RUNNING if it deserves another cycle.
+
+    Parameters
+    ----------
+    found : Stop
+        What its true residual says.
+    ended : Stop
+        How its last cycle ended.
+    progress : bool
+        Whether that brought the residual down.
+    exhausted : bool
+        Whether it has done all iterations that there are.
+    tolerated, counted : bool
+        Whether the user gave a tolerance, and a number of iterations.
+    ends : frozenset of Stop
+        What ends a column for good.
+    """
+    if found != Stop.RUNNING:
+        return found
+    if exhausted and not tolerated and counted:
+        return Stop.ITERATIONS
+    if ended in ends:
         return ended
-
-    def _judge(self, found: Stop, ended: Stop, progress: bool, c: int) -> Stop:
-        """Return the verdict on a column, RUNNING if it deserves another cycle.
-
-        ``found`` is what its true residual says, ``ended`` how its last cycle did.
-        """
-        if found != Stop.RUNNING:
-            return found
-        done = self.iterations[c] >= self.count
-        if done and not self.tolerated and self.counted:
-            return Stop.ITERATIONS
-        if ended in self.solver.FINAL:
+    if ended != Stop.RUNNING and not progress:
+        if ended not in (Stop.CONVERGED, Stop.STAGNATED):
             return ended
-        if ended != Stop.RUNNING and not progress:
-            if ended not in (Stop.CONVERGED, Stop.STAGNATED):
-                return ended
-            return Stop.STAGNATED if self.tolerated else Stop.NO_PROGRESS
-        return Stop.MAX_ITERATIONS if done else Stop.RUNNING
+        return Stop.STAGNATED if tolerated else Stop.NO_PROGRESS
+    return Stop.MAX_ITERATIONS if exhausted else Stop.RUNNING

@@ -40,14 +40,18 @@ class Workspace:
         What the executor drives.
     beginning, ending, verifying : Replay
         What it plays around a cycle.
+    entering, leaving : Replay
+        What it plays around the first cycle of a solve that nobody watches, without waits.
+    spare : array, shape (n, k)
+        Where ``leaving`` makes the true residual.
     outdated : list
         What matrices held when their pattern was replaced in place: programs of this workspace may
         still read it, and are made anew for the next solve.
     rebuilds : int
         How often the solver's operators had been made anew when this was made: after another time
         its programs are out of date.
-    largest : real array, shape (k,)
-        The largest absolute value of each column of ``x`` when it was verified.
+    applied : bool
+        Whether ``A`` was applied, and so has made what it makes once.
     kept, best : arrays, shape (n, k) and (k,)
         The best iterates that were verified, and the norms of their residuals; made when a solve
         goes into a second cycle.
@@ -65,8 +69,11 @@ class Workspace:
     beginning: Replay
     ending: Replay
     verifying: Replay
+    entering: Replay
+    leaving: Replay
     cycles: Cycles
     rebuilds: int
+    applied: bool
 
     def __init__(self, A: LinOp, M: LinOp | None, columns: int) -> None:
         self.A, self.M = A, M
@@ -75,9 +82,9 @@ class Workspace:
         self.dtype = A.dtype
         self.status = Status(self.executor, columns, A.dtype)
         self.outdated: list[Any] = []
+        self.applied = False
         Matrix.recorders.add(self)
         self.vectors("x", "r")
-        self.reals("largest")
         if M is not None and M.resident:
             # What an operator makes once, it makes before an iteration is recorded. A is applied
             # by the first verification.
@@ -136,7 +143,27 @@ class Workspace:
     def verify_all(self) -> None:
         """Do the same, and find the largest numbers of the iterate."""
         self.verify()
-        self.executor.run(vector_operations.largest, self.x, self.largest)
+        self.executor.run(vector_operations.largest, self.x, self.status.largest)
+
+    def enter(self) -> None:
+        """Begin a solve at zero whose right-hand sides are in ``r``, by what the status was told.
+
+        Its residual, threshold and first verdict are made where they are.
+        """
+        s = self.status
+        self.executor.run(
+            vector_operations.enter, self.r, self.x, s.relative, s.absolute, s.least, s.most,
+            s.first, s.threshold, s,
+        )  # fmt: skip
+
+    def leave(self) -> None:
+        """Make the true residual of what is the right-hand side in ``spare``, and its norm.
+
+        The status stays what the last iteration left.
+        """
+        self.A._apply(self.x, self.spare, -1.0, 1.0)
+        self.executor.run(vector_operations.norm, self.spare, self.status.true)
+        self.executor.run(vector_operations.largest, self.x, self.status.largest)
 
     def make_best(self) -> None:
         """Make room for the best iterates that were verified, if there is none yet."""

@@ -140,6 +140,15 @@ class OmpExecutor(Executor):
             )
         target[...] = source
 
+    def overwrite_together(self, *pairs: tuple[Array, np.ndarray[Any, Any]]) -> None:
+        """Overwrite arrays with small ones of the same shape and dtype."""
+        if native().recording() or recording() is not None:
+            raise RuntimeError(
+                "arrays that the host overwrites within an iteration are not recorded"
+            )
+        for target, source in pairs:
+            target[...] = source
+
     def owns(self, array: object) -> bool:
         """Return whether ``array`` is one of NumPy's, aligned and in the machine's byte order."""
         return isinstance(array, np.ndarray) and array.flags.aligned and array.dtype.isnative

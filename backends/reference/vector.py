@@ -7,6 +7,7 @@ import numpy as np
 from ...core.executor import Array, Executor
 from ...core.operations import vector as operations
 from ...core.status import Status, Stop
+from ...core.step import events
 from ...core.step.numeric import largest as column_maximum
 from .sums import dots, squares
 from .table import kernel
@@ -71,6 +72,31 @@ def norm(executor: Executor, x: Array, value: Array) -> None:
 def largest(executor: Executor, x: Array, value: Array) -> None:
     """Set value_c = max_i |x_ic|, NaN if any is NaN, even NaN + i Inf, whose abs is Inf."""
     value[:] = column_maximum(np.where(np.isnan(x), np.nan, np.abs(x)))
+
+
+@kernel(operations.enter)
+def enter(
+    executor: Executor,
+    r: Array,
+    x: Array,
+    relative: Array,
+    absolute: Array,
+    least: Array,
+    most: Array,
+    first: Array,
+    threshold: Array,
+    status: Status,
+) -> None:
+    """Set x = 0, the norm of r and the threshold, and judge the columns that run."""
+    on = events.running(status)
+    x[:, on] = 0
+    norm = np.sqrt(squares(r))[on]
+    first[on] = status.norm[on] = norm
+    threshold[on] = np.maximum(relative[on] * norm, absolute[on])
+    inside = (norm >= least[on]) & (norm <= most[on])
+    met = inside & (norm <= threshold[on])
+    events.halt(status, on[~inside], Stop.OUT_OF_RANGE)
+    events.halt(status, on[met], Stop.CONVERGED)
 
 
 @kernel(operations.keep)

@@ -122,6 +122,38 @@ struct vector_largest {
   WL_DEVICE void finish(i64 c, sum s) const { value[c] = s.value; }
 };
 
+// What is out of range is left to the host, which looks at the column before it begins; elsewhere
+// the host alone gives this code.
+constexpr stop_code OUT_OF_RANGE = stop_code(13);
+
+template <class T>
+struct vector_enter {
+  using R = real_t<T>;
+  mat<const T> r;
+  mat<T> x;
+  const R *relative, *absolute, *least, *most;
+  R *first, *threshold;
+  status_of<T> status;
+  using sum = R;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64 c) const { return {status.is_running(c)}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
+    x(i, c) = T(0);
+    return square(r(i, c));
+  }
+  WL_DEVICE void finish(i64 c, sum s) const {
+    const R norm = square_root(s), scaled = relative[c] * norm;
+    const R limit = scaled > absolute[c] ? scaled : absolute[c];
+    first[c] = status.norm[c] = norm;
+    threshold[c] = limit;
+    if (!(norm >= least[c] && norm <= most[c]))
+      status.halt(c, OUT_OF_RANGE);
+    else if (norm <= limit)
+      status.halt(c, CONVERGED);
+  }
+};
+
 // Norms that are no numbers are not below anything. The sum is of nothing: with it `best` is
 // written after all rows.
 template <class T>

@@ -320,25 +320,33 @@ def _guarded(callback: Callable[[Any], Any], group: Group) -> Callable[[Any], An
     return called
 
 
+#: What is no operator, most often; asking a class with abstract methods takes three times as long.
+_NO_OPERATORS = frozenset({type(None), bool, int, float, str, list, tuple, np.ndarray})
+
+
+def _operators(arguments: tuple[Any, ...], options: dict[str, Any]) -> list[LinOp]:
+    given = (*arguments, *options.values())
+    return [a for a in given if type(a) not in _NO_OPERATORS and isinstance(a, LinOp)]
+
+
 def shared_among(arguments: tuple[Any, ...], options: dict[str, Any]) -> Group | None:
     """Return the group of the first operator among the arguments that one shares, or None."""
-    for argument in (*arguments, *options.values()):
-        if isinstance(argument, Shared):
-            return argument.group
+    for operator in _operators(arguments, options):
+        if isinstance(operator, Shared):
+            return operator.group
     return None
 
 
 def is_shared(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Return whether one of the arguments is an operator that a group shares."""
-    given = (*arguments, *options.values())
-    return any(isinstance(a, LinOp) and a.partition is not None for a in given)
+    return any(a.partition is not None for a in _operators(arguments, options))
 
 
 def guarded(arguments: tuple[Any, ...], options: dict[str, Any]) -> AbstractContextManager[None]:
     """Return a context in which other ranks hear of a failure, for operators that they share."""
-    for argument in (*arguments, *options.values()):
-        if isinstance(argument, LinOp) and argument.partition is not None:
-            links = argument.executor.links
+    for operator in _operators(arguments, options):
+        if operator.partition is not None:
+            links = operator.executor.links
             return nullcontext() if links is None else links.guarded()
     return nullcontext()
 

@@ -70,6 +70,17 @@ largest = declare(
     sums=("largest",),
 )
 
+enter = declare(
+    "vector.enter",
+    "r: in T[n,k], x: out T[n,k], relative: in R[k], absolute: in R[k], least: in R[k], "
+    "most: in R[k], first: out R[k], threshold: out R[k], status: inout Status[k]",
+    "x = 0, first_c = norm_c = |r_c|, threshold_c = max(relative_c |r_c|, absolute_c); a column "
+    "halts where its norm meets that, or is not between least_c and most_c",
+    flops=lambda e: 2 * e["n"] * e["k"],
+    over=ROWS,
+    sums=("R",),
+)
+
 keep = declare(
     "vector.keep",
     "x: in T[n,k], kept: inout T[n,k], best: inout R[k], status: in Status[k]",

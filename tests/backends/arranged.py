@@ -308,6 +308,15 @@ def _room_for_rows(values: dict[str, Any]) -> None:
 
 
 # What a signature cannot say of an operation's inputs.
+def _norms_in_and_out_of_range(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Let every third column meet its threshold at once, and every third be out of range."""
+    values["least"][:] = 0
+    values["most"][:] = 1e6
+    values["relative"] *= 1e-3
+    values["absolute"][::3] = 1e5
+    values["most"][1::3] = 1e-6
+
+
 ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     **ARRANGE_GRAPHS,
     **ARRANGE_INCOMPLETE,
@@ -348,4 +357,5 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "gmres.rotate": _first_residual,
     "gmres.solve": _only_what_counts,
     "gmres.combine": _only_what_counts,
+    "vector.enter": _norms_in_and_out_of_range,
 }

@@ -130,9 +130,9 @@ def test_a_small_system_is_not_restarted():
 
 def test_a_large_system_is_restarted_and_so_are_many_columns():
     large, small = wl.Identity(2000), wl.Identity(500)
-    assert choose._restart(large, np.ones(2000)) == RESTART
-    assert choose._restart(small, np.ones((500, 3))) == 500
-    assert choose._restart(small, np.ones((500, 300))) == RESTART
+    assert choose._restart(large, 1) == RESTART
+    assert choose._restart(small, 3) == 500
+    assert choose._restart(small, 300) == RESTART
 
 
 def test_a_restart_is_checked_whether_gmres_has_its_turn_or_not():

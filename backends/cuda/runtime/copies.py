@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.executor import Array
+from ....core.exchange import Exchange
+from ....core.executor import Array, Executor
 
 #: Bytes that places of arrays in a piece of memory are multiples of.
 ALIGNMENT = 16
 
-#: Bytes of one piece of memory that are copied at once for the arrays in it, with what lies between
-#: them: no more than beginning another copy takes.
-LARGEST_SPAN = 1 << 14
+#: Bytes between two arrays of one piece of memory that are copied with them: no more than beginning
+#: another copy takes.
+LARGEST_GAP = 1 << 14
 
 
 class Span(NamedTuple):
@@ -55,17 +56,25 @@ def side_by_side(
     pairs: Iterable[tuple[Array, np.ndarray[Any, Any]]],
 ) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
     """Yield addresses and what goes there: neighbours of one piece of memory together."""
-    held, address, end, memory = list[np.ndarray[Any, Any]](), 0, 0, None
-    for target, source in pairs:
+    given = list(pairs)
+    for first, behind in _neighbours(given):
+        sources = [source for _, source in given[first:behind]]
+        yield int(given[first][0].data.ptr), _joined(sources)
+
+
+def _neighbours(
+    pairs: Sequence[tuple[Array, np.ndarray[Any, Any]]],
+) -> Iterator[tuple[int, int]]:
+    """Yield the first and the number behind the last of arrays that lie side by side."""
+    first, end, memory = 0, 0, None
+    for at, (target, source) in enumerate(pairs):
         place, of = int(target.data.ptr), target.data.mem
-        if not held or place != end or of is not memory:
-            if held:
-                yield address, _joined(held)
-            held, address, memory = [], place, of
-        held.append(source)
-        end = place + _aligned(source.nbytes)
-    if held:
-        yield address, _joined(held)
+        if at > first and (place != end or of is not memory):
+            yield first, at
+            first = at
+        end, memory = place + _aligned(source.nbytes), of
+    if pairs:
+        yield first, len(pairs)
 
 
 def _joined(arrays: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
@@ -87,19 +96,51 @@ def spans_of(arrays: Sequence[Array]) -> tuple[list[int], list[Span]]:
         of_memory.setdefault(id(array.data.mem), []).append(at)
     begins, spans, end = [0] * len(arrays), list[Span](), 0
     for members in of_memory.values():
-        places = [int(arrays[at].data.ptr) for at in members]
-        low = min(places)
-        high = max(place + arrays[at].nbytes for place, at in zip(places, members, strict=True))
-        together = high - low <= LARGEST_SPAN
-        for at, place in zip(members, places, strict=True):
-            begins[at] = end + place - low if together else end
-            if not together:
-                spans.append(Span(place, end, end + int(arrays[at].nbytes)))
-                end = _aligned(spans[-1].end)
-        if together:
-            spans.append(Span(low, end, end + int(high) - low))
-            end = _aligned(spans[-1].end)
+        places = sorted((int(arrays[at].data.ptr), at) for at in members)
+        source = reached = places[0][0]
+        begin = end
+        for place, at in places:
+            if place - reached > LARGEST_GAP:
+                spans.append(Span(source, begin, begin + reached - source))
+                source, begin = place, _aligned(begin + reached - source)
+            begins[at] = begin + place - source
+            reached = max(reached, place + int(arrays[at].nbytes))
+        spans.append(Span(source, begin, begin + reached - source))
+        end = _aligned(begin + reached - source)
     return begins, spans
+
+
+class CudaExchange(Exchange):
+    """An exchange whose copies are planned: addresses, and places in two pieces of host memory."""
+
+    def __init__(
+        self, executor: Executor, written: Sequence[Array], arrays: Sequence[Array]
+    ) -> None:
+        self.executor = executor
+        self.written, self.arrays = tuple(written), tuple(arrays)
+        begins = padded(int(a.nbytes) for a in written)
+        image = np.zeros(begins[-1], np.uint8)
+        self.host = [_part(image, a, begin) for a, begin in zip(written, begins, strict=False)]
+        #: Where to, where from, and how many bytes.
+        self.writes: list[tuple[int, int, int]] = []
+        for first, behind in _neighbours(list(zip(written, self.host, strict=True))):
+            source = image.ctypes.data + begins[first]
+            end = begins[behind - 1] + self.host[behind - 1].nbytes
+            self.writes.append((int(written[first].data.ptr), source, end - begins[first]))
+        self.begins, self.spans = spans_of(arrays)
+        self.nbytes = self.spans[-1].end
+        self._shapes = [
+            (tuple(a.shape), np.dtype(a.dtype), begin)
+            for a, begin in zip(arrays, self.begins, strict=True)
+        ]
+
+    def parts(self, memory: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+        """Return the arrays that were read in a piece of memory."""
+        return [np.ndarray(shape, dtype, memory, begin) for shape, dtype, begin in self._shapes]
+
+
+def _part(memory: np.ndarray[Any, Any], array: Array, begin: int) -> np.ndarray[Any, Any]:
+    return np.ndarray(tuple(array.shape), np.dtype(array.dtype), memory, begin)
 
 
 def _aligned(size: int) -> int:

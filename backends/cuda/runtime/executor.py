@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ....core.exchange import Exchange
 from ....core.executor import Array, Executor
 from ....core.iteration import Cycles, Iteration, Replay
 from ....core.links import Links
 from ...gpu.base import GpuExecutor, Scratch
 from ...gpu.thresholds import NVIDIA
 from ..table import algorithms, kernel
-from .copies import padded, side_by_side, spans_of
+from .copies import CudaExchange, Span, padded, side_by_side, spans_of
 from .device import CudaDevice, device
 from .graphs import OwnMemory, unused
 
@@ -225,25 +226,48 @@ class CudaExecutor(GpuExecutor):
     def to_host_together(self, *arrays: Array) -> list[np.ndarray[Any, Any]]:
         """Return NumPy copies of contiguous arrays, after the work that makes them."""
         begins, spans = spans_of(arrays)
-        nbytes = spans[-1].end
         with self._here("copy to the host"):
-            cuda = self.xp.cuda
-            staging = (
-                self._pinned.bytes(self.xp, nbytes)
-                if not unused.group_at_work  # see from_host
-                else np.empty(nbytes, np.uint8)
-            )
-            stream = cuda.get_current_stream()
-            for span in spans:
-                cuda.runtime.memcpyAsync(
-                    staging.ctypes.data + span.begin, span.source, span.end - span.begin,
-                    cuda.runtime.memcpyDeviceToHost, stream.ptr,
-                )  # fmt: skip
-            stream.synchronize()
+            staging = self._brought(spans, spans[-1].end)
         return [
             staging[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape).copy()
             for array, begin in zip(arrays, begins, strict=True)
         ]
+
+    def exchange(self, written: Sequence[Array], read: Sequence[Array]) -> CudaExchange:
+        """Return an exchange whose copies are planned."""
+        return CudaExchange(self, written, read)
+
+    def write(self, exchange: Exchange) -> None:
+        """Overwrite the arrays that an exchange writes; the driver keeps what it was given."""
+        assert isinstance(exchange, CudaExchange)
+        with self._here("copy from the host"):
+            runtime = self.xp.cuda.runtime
+            stream = self.xp.cuda.get_current_stream().ptr
+            for target, source, nbytes in exchange.writes:
+                runtime.memcpyAsync(target, source, nbytes, runtime.memcpyHostToDevice, stream)
+
+    def read(self, exchange: Exchange) -> list[np.ndarray[Any, Any]]:
+        """Return what an exchange reads, after the work that makes it, until the next copy here."""
+        assert isinstance(exchange, CudaExchange)
+        with self._here("copy to the host"):
+            return exchange.parts(self._brought(exchange.spans, exchange.nbytes))
+
+    def _brought(self, spans: Sequence[Span], nbytes: int) -> np.ndarray[Any, Any]:
+        """Return memory of the host with spans of the device's, which the next call overwrites."""
+        cuda = self.xp.cuda
+        staging = (
+            self._pinned.bytes(self.xp, nbytes)
+            if not unused.group_at_work  # see from_host
+            else np.empty(nbytes, np.uint8)
+        )
+        stream, place = cuda.get_current_stream(), staging.ctypes.data
+        for span in spans:
+            cuda.runtime.memcpyAsync(
+                place + span.begin, span.source, span.end - span.begin,
+                cuda.runtime.memcpyDeviceToHost, stream.ptr,
+            )  # fmt: skip
+        stream.synchronize()
+        return staging
 
     def make_program(self, iteration: Iteration) -> Any:
         """Return one kernel for everything, or a graph whose condition the device sets."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wollemi.backends.cuda.runtime.copies import LARGEST_SPAN, padded, side_by_side, spans_of
+from wollemi.backends.cuda.runtime.copies import LARGEST_GAP, padded, side_by_side, spans_of
 
 
 def array(memory: object, place: int, nbytes: int) -> Any:
@@ -45,8 +45,8 @@ def test_spans_cover_arrays_where_they_are() -> None:
 
 def test_what_lies_far_apart_is_copied_alone() -> None:
     memory = object()
-    far = [array(memory, 0, 8), array(memory, 2 * LARGEST_SPAN, 8)]
+    far = [array(memory, 0, 8), array(memory, 2 * LARGEST_GAP, 8)]
     begins, spans = spans_of(far)
-    assert [(s.source, s.end - s.begin) for s in spans] == [(0, 8), (2 * LARGEST_SPAN, 8)]
+    assert [(s.source, s.end - s.begin) for s in spans] == [(0, 8), (2 * LARGEST_GAP, 8)]
     assert begins == [s.begin for s in spans]
     assert padded([]) == [0]
