@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -87,7 +88,7 @@ class Attempt:
     needs_definite: bool = False
     why: str = ""
 
-    @property
+    @cached_property
     def key(self) -> tuple[Any, ...]:
         """What two attempts have in common that do the same iterations."""
         return self.method, id(self.M), *sorted(self.options.items())
@@ -115,7 +116,8 @@ class Attempts:
     began: float = field(default_factory=time.perf_counter)
     #: Iterations that each kind was allowed before it ran into that limit, None for "ended before".
     done: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
-    last: str = ""
+    #: Tells how the last attempt ended, in a few words.
+    last: Callable[[], str] | None = None
     #: Whether CG found a direction along which the matrix is not positive.
     indefinite: bool = False
     #: What ended all attempts, whatever others might do.
@@ -205,7 +207,7 @@ class Attempts:
         """Make an attempt; None if its preconditioner or factors cannot be made."""
         if self.last:
             why = f"; {attempt.why}" if attempt.why else ""
-            self.notes.append(f"{attempt.label}: {self.last}{why}")
+            self.notes.append(f"{attempt.label}: {self.last()}{why}")
         try:
             result = self._direct() if attempt.method == DIRECT else self._iterated(attempt)
         except _UNSUITED as error:
@@ -213,7 +215,8 @@ class Attempts:
                 attempt.method == DIRECT and isinstance(error, InvalidMatrix)
             ):
                 raise
-            self.last, self.done[attempt.key] = f"{attempt.label} failed: {error}", None
+            self.last = partial(str, f"{attempt.label} failed: {error}")
+            self.done[attempt.key] = None
             return None
         except SolveInterrupted as interruption:
             reached = self._better(cast(Result, interruption.result))
@@ -224,7 +227,7 @@ class Attempts:
         self.indefinite |= attempt.method == "cg" and Stop.INDEFINITE in ended
         at_limit = Stop.MAX_ITERATIONS in ended
         self.done[attempt.key] = self._allowed(attempt) if at_limit else None
-        self.last = _told(attempt.label, result)
+        self.last = partial(_told, attempt.label, result)
         self.ended_by = next(iter(ended & _FINAL), None)
         self.best = self._better(result)
         return result

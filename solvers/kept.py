@@ -18,6 +18,7 @@ from ..core.errors import WollemiError
 from ..core.formats import Matrix
 from ..core.linop import LinOp
 from ..core.settings import Settings
+from ..core.stopping import Criterion, linear
 from .facts import FACTS_RUN, Facts, find_facts
 from .krylov import KrylovSolver
 from .preconditioners import Jacobi, Preconditioner
@@ -136,7 +137,7 @@ class Kept:
     ) -> KrylovSolver:
         """Return a solver for the matrix, one that was made before if there is one."""
         for value in options.values():
-            if not isinstance(value, _PLAIN):
+            if not isinstance(value, _PLAIN) and not _is_value(value):
                 return kind(self.twin, M, **options)
         key = (kind, name, *options.items(), *map(type, options.values()))
         found = self.solvers.get(key)
@@ -267,6 +268,11 @@ class borrowed_solver:
             self.kept.trim()
         else:
             _release(self.solver._workspaces)
+
+
+def _is_value(option: Any) -> bool:
+    """Return whether an option is a criterion of ours, which compares by what it says."""
+    return isinstance(option, Criterion) and linear(option) is not None
 
 
 def _follows(made: Preconditioner) -> bool:

@@ -331,7 +331,11 @@ def _operators(arguments: tuple[Any, ...], options: dict[str, Any]) -> list[LinO
 
 def shared_among(arguments: tuple[Any, ...], options: dict[str, Any]) -> Group | None:
     """Return the group of the first operator among the arguments that one shares, or None."""
-    for operator in _operators(arguments, options):
+    return _group_of(_operators(arguments, options))
+
+
+def _group_of(operators: list[LinOp]) -> Group | None:
+    for operator in operators:
         if isinstance(operator, Shared):
             return operator.group
     return None
@@ -344,11 +348,15 @@ def is_shared(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
 
 def guarded(arguments: tuple[Any, ...], options: dict[str, Any]) -> AbstractContextManager[None]:
     """Return a context in which other ranks hear of a failure, for operators that they share."""
-    for operator in _operators(arguments, options):
+    return _guard_of(_operators(arguments, options)) or nullcontext()
+
+
+def _guard_of(operators: list[LinOp]) -> AbstractContextManager[None] | None:
+    for operator in operators:
         if operator.partition is not None:
             links = operator.executor.links
-            return nullcontext() if links is None else links.guarded()
-    return nullcontext()
+            return None if links is None else links.guarded()
+    return None
 
 
 def on_every_member(
@@ -363,10 +371,14 @@ def over_groups(function: F) -> F:
 
     @functools.wraps(function)
     def wrapped(*arguments: Any, **options: Any) -> Any:
-        group = shared_among(arguments, options)
-        if group is None:
-            with guarded(arguments, options):
-                return function(*arguments, **options)
-        return on_every_member(group, function, arguments, options)
+        operators = _operators(arguments, options)
+        group = _group_of(operators)
+        if group is not None:
+            return on_every_member(group, function, arguments, options)
+        guard = _guard_of(operators)
+        if guard is None:
+            return function(*arguments, **options)
+        with guard:
+            return function(*arguments, **options)
 
     return wrapped  # type: ignore[return-value]
