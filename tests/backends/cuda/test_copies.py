@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from wollemi.backends.cuda.runtime.copies import LARGEST_GAP, padded, side_by_side, spans_of
+from wollemi.backends.cuda.runtime.copies import (
+    LARGEST_GAP,
+    CudaExchange,
+    padded,
+    side_by_side,
+    spans_of,
+)
 
 
 def array(memory: object, place: int, nbytes: int) -> Any:
@@ -50,3 +57,60 @@ def test_what_lies_far_apart_is_copied_alone() -> None:
     assert [(s.source, s.end - s.begin) for s in spans] == [(0, 8), (2 * LARGEST_GAP, 8)]
     assert begins == [s.begin for s in spans]
     assert padded([]) == [0]
+
+
+def in_one_piece(*shapes: tuple[tuple[int, ...], Any]) -> tuple[np.ndarray[Any, Any], list[Any]]:
+    """Return memory, and arrays that lie in it side by side, as those of a device do."""
+    sizes = [int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes]
+    begins = padded(sizes)
+    memory = np.zeros(begins[-1], np.uint8)
+    arrays = [
+        SimpleNamespace(
+            data=SimpleNamespace(ptr=memory.ctypes.data + begin, mem=memory),
+            nbytes=size,
+            shape=shape,
+            dtype=np.dtype(dtype),
+        )
+        for (shape, dtype), begin, size in zip(shapes, begins, sizes, strict=False)
+    ]
+    return memory, arrays
+
+
+def of(memory: np.ndarray[Any, Any], array: Any) -> np.ndarray[Any, Any]:
+    return np.ndarray(array.shape, array.dtype, memory, array.data.ptr - memory.ctypes.data)
+
+
+def test_an_exchange_is_one_copy_each_way() -> None:
+    reals = ((1,), np.float32)
+    memory, arrays = in_one_piece(
+        ((1,), np.uint8), ((1,), np.int32), reals, ((1,), np.int64), reals, reals, ((1024, 1), "f4")
+    )
+    told, heard = arrays[:4], [arrays[6], arrays[0], arrays[3], arrays[5]]
+    exchange = CudaExchange(None, told, heard)  # type: ignore[arg-type]
+    assert len(exchange.writes) == len(exchange.spans) == 1
+    for number, source in enumerate(exchange.host):
+        source[:] = number + 1
+    of(memory, arrays[4])[:] = 77
+    for target, source, nbytes in exchange.writes:
+        ctypes.memmove(target, source, nbytes)
+    assert [of(memory, a).item() for a in arrays[:5]] == [1, 2, 3, 4, 77]
+    of(memory, arrays[6])[:, 0] = np.arange(1024)
+    of(memory, arrays[5])[:] = 5
+    staging = np.zeros(exchange.nbytes, np.uint8)
+    for span in exchange.spans:
+        ctypes.memmove(staging.ctypes.data + span.begin, span.source, span.end - span.begin)
+    ring, stop, iterations, last = exchange.parts(staging)
+    np.testing.assert_array_equal(ring[:, 0], np.arange(1024))
+    assert (stop.item(), iterations.item(), last.item()) == (1, 4, 5)
+    assert (ring.dtype, ring.shape) == (np.dtype(np.float32), (1024, 1))
+
+
+def test_what_lies_between_the_written_arrays_is_left_alone() -> None:
+    memory, arrays = in_one_piece(*[((2,), np.float64)] * 3)
+    exchange = CudaExchange(None, [arrays[0], arrays[2]], arrays)  # type: ignore[arg-type]
+    assert len(exchange.writes) == 2
+    of(memory, arrays[1])[:] = 9
+    exchange.host[0][:], exchange.host[1][:] = 1, 3
+    for target, source, nbytes in exchange.writes:
+        ctypes.memmove(target, source, nbytes)
+    assert [of(memory, a).tolist() for a in arrays] == [[1, 1], [9, 9], [3, 3]]
