@@ -1,6 +1,7 @@
 // Instructions of Hopper (compute capability 9.0a alone): barriers that count bytes, copies of
 // whole arrays, and asynchronous products of tiles.
 #pragma once
+#include "descriptors.hpp"
 #include "narrow.hpp"
 
 namespace wl {
@@ -107,14 +108,13 @@ WL_DEVICE void give_registers() {
 
 // ---------------------------------------------------------------- products of tiles
 
-// Where a k16 x n tile of B begins: cores of 8 columns x 8 rows of 16 bits, 128 bytes each, whose
-// rows are its columns; the second half of k follows the first, the next 8 columns follow both.
-WL_DEVICE u64 tile_descriptor(u32 address) {
-  return u64((address & 0x3ffffu) >> 4) | u64(128 >> 4) << 16 | u64(256 >> 4) << 32;
-}
-
 WL_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 WL_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Makes what this work-item wrote to shared memory known to products that others ask for after a
+// barrier.
+WL_DEVICE void publish_to_products() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 // Waits for all but the last groups of products that were committed.
 template <int Groups>
 WL_DEVICE void wgmma_wait() {
@@ -135,21 +135,32 @@ WL_DEVICE void keep(float (&held)[Count]) {
   for (int i = 0; i < Count; ++i)
     asm volatile("" : "+f"(held[i])::"memory");
 }
+template <class Row, int Columns, int Count>
+WL_DEVICE void keep(Row (&held)[Count][Columns]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i)
+    keep(held[i]);
+}
 
-// d (64 x N, or nothing if not `add`) += a b, where a warp of the four has 16 rows of a (64 x 16)
-// in four registers a lane.
+// Of a (64 x 16) in registers a warp of the four has 16 rows, in four registers a lane.
 #define WL_8(d, i)                                                                                 \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),      \
       "+f"(d[i + 6]), "+f"(d[i + 7])
 #define WL_16(d, i) WL_8(d, i), WL_8(d, i + 8)
 #define WL_32(d, i) WL_16(d, i), WL_16(d, i + 16)
 #define WL_64(d, i) WL_32(d, i), WL_32(d, i + 32)
-#define WL_WGMMA(N, TYPE, LIST, A, DESCRIPTOR, ADD, ...)                                           \
+#define WL_WGMMA(N, TYPE, LIST, A, DESCRIPTOR, ADD, TURNED, ...)                                   \
   asm volatile("{.reg .pred p;\n setp.ne.u32 p, " ADD ", 0;\n"                                     \
                " wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" LIST "}, {" A \
-               "}, " DESCRIPTOR ", p, 1, 1, 0;}"                                                   \
+               "}, " DESCRIPTOR ", p, 1, 1, " TURNED ";}"                                          \
                : __VA_ARGS__                                                                       \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add))
+#define WL_WGMMA_OF_TWO(N, TYPE, LIST, A, B, ADD, ...)                                             \
+  asm volatile("{.reg .pred p;\n setp.ne.u32 p, " ADD ", 0;\n"                                     \
+               " wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" LIST "}, " A  \
+               ", " B ", p, 1, 1, 0, 0;}"                                                          \
+               : __VA_ARGS__                                                                       \
+               : "l"(a), "l"(b), "r"(add))
 #define WL_R0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define WL_R16 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define WL_R32 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
@@ -163,33 +174,50 @@ WL_DEVICE void keep(float (&held)[Count]) {
   "%112, %113, %114, %115, %116, %117, %118, %119, "                                               \
   "%120, %121, %122, %123, %124, %125, %126, %127"
 
+#define WL_LIST32 WL_R0
+#define WL_LIST64 WL_R0 ", " WL_R16
+#define WL_LIST128 WL_LIST64 ", " WL_R32 ", " WL_R48
+#define WL_LIST256 WL_LIST128 ", " WL_R64 ", " WL_R80 ", " WL_R96 ", " WL_R112
+
+// d (64 x N, or nothing if not `add`) += a b, where a (64 x 16) is in registers or in shared memory
+// (rows_descriptor), and b (16 x N) is where tile_descriptor or, transposed, rows_descriptor says.
 template <int N, class T>
 struct tile_product;
-#define WL_TILE_PRODUCT(N, T, TYPE, LIST, A, DESCRIPTOR, ADD, ...)                                 \
+// The same for b (16 x N) whose rows are those of rows_descriptor.
+template <int N, class T>
+struct weighted_product;
+#define WL_TILE_PRODUCT(N, T, TYPE, A, B, ADD, A_OF_TWO, B_OF_TWO, ADD_OF_TWO, ...)                \
   template <>                                                                                      \
   struct tile_product<N, T> {                                                                      \
     WL_DEVICE static void add(float* d, const u32* a, u64 b, u32 add) {                            \
-      WL_WGMMA(N, TYPE, LIST, A, DESCRIPTOR, ADD, __VA_ARGS__);                                    \
+      WL_WGMMA(N, TYPE, WL_LIST##N, A, B, ADD, "0", __VA_ARGS__);                                  \
+    }                                                                                              \
+    WL_DEVICE static void add(float* d, u64 a, u64 b, u32 add) {                                   \
+      WL_WGMMA_OF_TWO(N, TYPE, WL_LIST##N, A_OF_TWO, B_OF_TWO, ADD_OF_TWO, __VA_ARGS__);           \
+    }                                                                                              \
+  };                                                                                               \
+  template <>                                                                                      \
+  struct weighted_product<N, T> {                                                                  \
+    WL_DEVICE static void add(float* d, const u32* a, u64 b, u32 add) {                            \
+      WL_WGMMA(N, TYPE, WL_LIST##N, A, B, ADD, "1", __VA_ARGS__);                                  \
     }                                                                                              \
   }
-WL_TILE_PRODUCT(32, half, "f16", WL_R0, "%16, %17, %18, %19", "%20", "%21", WL_16(d, 0));
-WL_TILE_PRODUCT(64, half, "f16", WL_R0 ", " WL_R16, "%32, %33, %34, %35", "%36", "%37",
-                WL_32(d, 0));
-WL_TILE_PRODUCT(128, half, "f16", WL_R0 ", " WL_R16 ", " WL_R32 ", " WL_R48, "%64, %65, %66, %67",
-                "%68", "%69", WL_64(d, 0));
-WL_TILE_PRODUCT(256, half, "f16",
-                WL_R0 ", " WL_R16 ", " WL_R32 ", " WL_R48 ", " WL_R64 ", " WL_R80 ", " WL_R96
-                      ", " WL_R112,
-                "%128, %129, %130, %131", "%132", "%133", WL_64(d, 0), WL_64(d, 64));
-WL_TILE_PRODUCT(32, bfloat, "bf16", WL_R0, "%16, %17, %18, %19", "%20", "%21", WL_16(d, 0));
-WL_TILE_PRODUCT(64, bfloat, "bf16", WL_R0 ", " WL_R16, "%32, %33, %34, %35", "%36", "%37",
-                WL_32(d, 0));
-WL_TILE_PRODUCT(128, bfloat, "bf16", WL_R0 ", " WL_R16 ", " WL_R32 ", " WL_R48,
-                "%64, %65, %66, %67", "%68", "%69", WL_64(d, 0));
-WL_TILE_PRODUCT(256, bfloat, "bf16",
-                WL_R0 ", " WL_R16 ", " WL_R32 ", " WL_R48 ", " WL_R64 ", " WL_R80 ", " WL_R96
-                      ", " WL_R112,
-                "%128, %129, %130, %131", "%132", "%133", WL_64(d, 0), WL_64(d, 64));
+#define WL_TILE_PRODUCTS(T, TYPE)                                                                  \
+  WL_TILE_PRODUCT(32, T, TYPE, "%16, %17, %18, %19", "%20", "%21", "%16", "%17", "%18",            \
+                  WL_16(d, 0));                                                                    \
+  WL_TILE_PRODUCT(64, T, TYPE, "%32, %33, %34, %35", "%36", "%37", "%32", "%33", "%34",            \
+                  WL_32(d, 0));                                                                    \
+  WL_TILE_PRODUCT(128, T, TYPE, "%64, %65, %66, %67", "%68", "%69", "%64", "%65", "%66",           \
+                  WL_64(d, 0));                                                                    \
+  WL_TILE_PRODUCT(256, T, TYPE, "%128, %129, %130, %131", "%132", "%133", "%128", "%129", "%130",  \
+                  WL_64(d, 0), WL_64(d, 64))
+WL_TILE_PRODUCTS(half, "f16");
+WL_TILE_PRODUCTS(bfloat, "bf16");
+#undef WL_TILE_PRODUCTS
+#undef WL_LIST32
+#undef WL_LIST64
+#undef WL_LIST128
+#undef WL_LIST256
 #undef WL_R0
 #undef WL_R16
 #undef WL_R32
@@ -200,6 +228,7 @@ WL_TILE_PRODUCT(256, bfloat, "bf16",
 #undef WL_R112
 #undef WL_TILE_PRODUCT
 #undef WL_WGMMA
+#undef WL_WGMMA_OF_TWO
 #undef WL_64
 #undef WL_32
 #undef WL_16

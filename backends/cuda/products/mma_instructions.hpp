@@ -5,8 +5,8 @@
 
 namespace wl {
 
-// The memory of the block that a launch asks for.
-#define WL_DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
+// The memory of the block that a launch asks for; wgmma's rows change places by address.
+#define WL_DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 
 WL_DEVICE u32 shared_offset(const void* pointer) { return u32(__cvta_generic_to_shared(pointer)); }
 

@@ -2,7 +2,7 @@
 // sums of a tile are computed, and a word of bits says for each row which of them are entries.
 // Weights stay in registers (Dao, FlashAttention-2, 2023); tiles without entries are left out.
 #pragma once
-#include "tile_rows.hpp"
+#include "tile_products.hpp"
 
 namespace wl {
 
@@ -129,7 +129,7 @@ WL_DEVICE void attend_by_entries(const item& it, const tile_list& tiles, int row
 
 // A block has a panel of 128 rows; each of its warps 16 M of them. WHOLE says that rows may be
 // copied 16 bytes at a time. The logarithms of totals are left where `log_totals` is not null.
-template <int DIM, int M, int WHOLE, class T>
+template <int DIM, int M, int WARPGROUPS, int WHOLE, class T>
 WL_DEVICE void tile_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64 panels,
                               const i32* order, const i32* starts, const i32* columns,
                               const i32* masks, const u8* words, const T* C, i64 C_ld, i64 C_step,
@@ -139,6 +139,7 @@ WL_DEVICE void tile_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 ba
   constexpr int threads = WL_BLOCK, warps = threads / 32, N = TILE_COLUMNS / 8;
   static_assert(warps * 16 * M == TILE_ROWS, "warps share the rows of a tile");
   using rows = tile_rows<DIM, WHOLE, threads>;
+  using products = typename products_of<WARPGROUPS, DIM, M, T>::type;
   WL_DYNAMIC_SHARED(bytes);
   const int t = it.thread(), warp = wave_of(it), lane = lane_of(it);
   const i64 panel = order[it.block() / batch], block = it.block() % batch;
@@ -161,8 +162,10 @@ WL_DEVICE void tile_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 ba
     commit_copies();
   };
   rows::template bring<TILE_ROWS>(t, at_C, of_C, panel * TILE_ROWS, k);
+  if (alpha < 0)
+    rows::template change_signs<TILE_ROWS>(t, at_C);
   bring(tiles.first);
-  const score_scale scale(alpha);
+  const float scale = score_scale(alpha);
   const int row = warp * 16 * M;
   float sums[M][DIM / 8][4] = {};
   running_softmax<M> softmax;
@@ -170,29 +173,35 @@ WL_DEVICE void tile_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 ba
 #pragma unroll 1
   for (i32 u = tiles.first; u < tiles.last; ++u) {
     wait_for_copies<0>();
+    products::publish();
     it.barrier(); // what others copied is there too, and all have used the tiles before
     bring(u + 1);
     const unsigned char* const stage = stage_of(u);
-    const bits_of_rows<M> bits(stage + 2 * rows::size(TILE_COLUMNS), row, lane);
-    if (!ballot(bits.any()))
+    const unsigned char* const its_words = stage + 2 * rows::size(TILE_COLUMNS);
+    const bits_of_rows<M> bits(its_words, row, lane);
+    if (!products::any(its_words, row, lane, bits))
       continue;
     seen.add(bits);
-    float scores[M][N][4] = {};
-    multiply_rows<DIM, M, N, T>(scores, shared_offset(at_C), row, shared_offset(stage), 0, lane,
-                                scale.signs);
+    float scores[M][N][4];
+    products::begin();
+    products::multiply(scores, shared_offset(at_C), row, shared_offset(stage), 0, lane);
+    products::end();
+    products::template wait<0>(scores);
     const bool all = !ballot(!bits.all());
-    softmax.take(it, scores, bits.for_lane(lane), all, scale.size,
-                 [&](const float (&factor)[M][2]) {
+    softmax.take(it, scores, bits.for_lane(lane), all, scale, [&](const float (&factor)[M][2]) {
 #pragma unroll
-                   for (int i = 0; i < M; ++i)
+      for (int i = 0; i < M; ++i)
 #pragma unroll
-                     for (int j = 0; j < DIM / 8; ++j)
+        for (int j = 0; j < DIM / 8; ++j)
 #pragma unroll
-                       for (int e = 0; e < 4; ++e)
-                         sums[i][j][e] *= factor[i][e / 2];
-                 });
-    add_weighted_rows<DIM, M, N, T>(sums, scores, shared_offset(stage + rows::size(TILE_COLUMNS)),
-                                    0, lane);
+          for (int e = 0; e < 4; ++e)
+            sums[i][j][e] *= factor[i][e / 2];
+    });
+    typename products::template weights_of<N> weights(scores);
+    products::begin();
+    products::add(sums, weights, shared_offset(stage + rows::size(TILE_COLUMNS)), 0, lane);
+    products::end();
+    products::template wait<0>(sums, weights);
   }
   bool finite = true;
 #pragma unroll

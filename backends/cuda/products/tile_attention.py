@@ -35,7 +35,7 @@ tile_attention = SimtKernel(
     "tile_attention.hpp",
     f"{_SIZES}, panels: i64, {_TILES}, {_OPERANDS}, {ml.operand('out', 'out')}, "
     f"{ml.log_totals()}, alpha: T",
-    "{DIM}, {M}, {WHOLE}, {T}",
+    "{DIM}, {M}, {WARPGROUPS}, {WHOLE}, {T}",
     variants=(),
 )
 tile_row_gradients = SimtKernel(
@@ -44,7 +44,7 @@ tile_row_gradients = SimtKernel(
     f"{_SIZES}, panels: i64, {_TILES}, {_OPERANDS}, {ml.operand('G')}, "
     f"{ml.operand('out')}, {ml.log_totals('in')}, logs: out R[l], means: out R[l], "
     f"{ml.operand('of_C', 'out')}, alpha: T",
-    "{DIM}, {M}, {WIDE}, {STAGES}, {WHOLE}, {KNOWN}, {T}",
+    "{DIM}, {M}, {WARPGROUPS}, {WIDE}, {STAGES}, {WHOLE}, {KNOWN}, {T}",
     variants=(),
 )
 tile_column_gradients = SimtKernel(
@@ -52,7 +52,7 @@ tile_column_gradients = SimtKernel(
     "tile_gradients.hpp",
     f"{_SIZES}, padded: i64, {_TILES}, {_OPERANDS}, {ml.operand('G')}, logs: in R[l], "
     f"means: in R[l], {ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, alpha: T",
-    "{DIM}, {M}, {WIDE}, {STAGES}, {WHOLE}, {T}",
+    "{DIM}, {M}, {WARPGROUPS}, {WIDE}, {STAGES}, {WHOLE}, {T}",
     variants=(),
 )
 
@@ -97,10 +97,42 @@ class Shape(NamedTuple):
     resident: int = 2
 
 
-#: Shapes for up to so many columns.
-FORWARD = {32: Shape(2), 64: Shape(2), 128: Shape(2)}
-BY_ROWS = {32: Shape(1), 64: Shape(1), 128: Shape(2, 32, 1)}
-BY_COLUMNS = {32: Shape(2, 32), 64: Shape(2, 32), 128: Shape(1, resident=1)}
+class Shapes(NamedTuple):
+    """The shapes of the three kernels, for up to so many columns.
+
+    Attributes
+    ----------
+    forward, by_rows, by_columns : dict
+        Of the product, and of the gradients of ``C``, and of ``B`` and ``D``.
+    warpgroups : bool
+        Whether products are asked for by warpgroups, with the instructions of Hopper.
+    """
+
+    forward: dict[int, Shape]
+    by_rows: dict[int, Shape]
+    by_columns: dict[int, Shape]
+    warpgroups: bool = False
+
+    def of(self, kernel: SimtKernel) -> dict[int, Shape]:
+        """Return the shapes of one of the kernels."""
+        if kernel is tile_attention:
+            return self.forward
+        return self.by_rows if kernel is tile_row_gradients else self.by_columns
+
+
+#: By warps.
+WARPS = Shapes(
+    {32: Shape(2), 64: Shape(2), 128: Shape(2)},
+    {32: Shape(1), 64: Shape(1), 128: Shape(2, 32, 1)},
+    {32: Shape(2, 32), 64: Shape(2, 32), 128: Shape(1, resident=1)},
+)
+#: By warpgroups.
+WARPGROUPS = Shapes(
+    {32: Shape(1), 64: Shape(1), 128: Shape(1)},
+    {32: Shape(1), 64: Shape(1), 128: Shape(1, 32, 1)},
+    {32: Shape(1, 32), 64: Shape(1, 32), 128: Shape(1, resident=1)},
+    warpgroups=True,
+)
 
 
 class Made(NamedTuple):
@@ -122,19 +154,25 @@ class Made(NamedTuple):
 
 
 @cache
-def made_for(kernel: SimtKernel, shape: Shape, width: int) -> Made:
+def made_for(kernel: SimtKernel, shape: Shape, width: int, warpgroups: bool) -> Made:
     """Return a kernel for rows of dense operands of so many numbers, one of :data:`WIDTHS`."""
     of_row, groups = 2 * width, shape.groups
     made = replace(kernel, block=256 // groups, resident=shape.resident)
-    constants = {"DIM": width, "M": groups}
+    constants = {"DIM": width, "M": groups, "WARPGROUPS": int(warpgroups)}
     panels, facts = 1, 0
     if kernel is not tile_attention:
         constants |= {"WIDE": shape.wide, "STAGES": shape.stages}
         panels = 2
     if kernel is tile_column_gradients:
-        facts = 8 * COLUMNS
+        facts = 1024  # 8 * COLUMNS, and stages begin at multiples of this
     stage = 2 * COLUMNS * of_row + MASK_BYTES + facts
     return Made(made, constants, panels * ROWS * of_row + shape.stages * stage)
+
+
+def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:
+    """Return a kernel for a device, and for rows of so many numbers."""
+    shapes = WARPGROUPS if device.capability == (9, 0) else WARPS
+    return made_for(kernel, shapes.of(kernel)[width], width, shapes.warpgroups)
 
 
 class State(NamedTuple):
@@ -265,7 +303,7 @@ def attend(
         of_D, of_E = (o._replace(address=o.address + first * item) for o in (of_D, of_E))
         parts = (*sources, of_D, of_E)
         width = width_of(k, columns)
-        made = made_for(tile_attention, FORWARD[width], width)
+        made = kernel_for(on.executor.device, tile_attention, width)
         launch(
             on, made.kernel, tiles.panels * batch,
             (
@@ -317,7 +355,7 @@ def gradients_of_attention(
     targets = [NOTHING if x is None else on.operand(x) for x in asked]
     whole = _whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
     operands = sum(sources, ())
-    by_rows = made_for(tile_row_gradients, BY_ROWS[width], width)
+    by_rows = kernel_for(on.executor.device, tile_row_gradients, width)
     launch(
         on, by_rows.kernel, tiles.panels * batch,
         (
@@ -330,7 +368,7 @@ def gradients_of_attention(
     if asked[1] is None and asked[2] is None:
         return
     turned = transposed()
-    by_columns = made_for(tile_column_gradients, BY_COLUMNS[width], width)
+    by_columns = kernel_for(on.executor.device, tile_column_gradients, width)
     launch(
         on, by_columns.kernel, turned.panels * batch,
         (
@@ -369,7 +407,7 @@ def obstacle(on: Adapter, dtype: str, columns: int) -> str | None:
         return f"tensor cores have no {dtype}"
     if not 0 < columns <= WIDTHS[-1]:
         return f"it takes 1 to {WIDTHS[-1]} columns of C and B"
-    need = made_for(tile_attention, FORWARD[WIDTHS[-1]], WIDTHS[-1]).shared
+    need = kernel_for(on.executor.device, tile_attention, WIDTHS[-1]).shared
     if device.shared_bytes < need:
         return f"it needs {need} bytes of shared memory, and there are {device.shared_bytes}"
     return None

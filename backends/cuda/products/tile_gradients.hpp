@@ -100,7 +100,7 @@ WL_DEVICE void row_gradient_by_entries(const item& it, const tile_list& tiles, i
 // KNOWN, `out` and `log_totals` are what the forward product left, and there is no first pass: the
 // mean is <G_i, out_i>. The second, if of_C is not null, finds the gradients of the rows of C, WIDE
 // columns of a tile at once.
-template <int DIM, int M, int WIDE, int STAGES, int WHOLE, int KNOWN, class T>
+template <int DIM, int M, int WARPGROUPS, int WIDE, int STAGES, int WHOLE, int KNOWN, class T>
 WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64 panels,
                                   const i32* order, const i32* starts, const i32* columns,
                                   const i32* masks, const u8* words, const T* C, i64 C_ld,
@@ -112,6 +112,7 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
   constexpr int threads = WL_BLOCK, warps = threads / 32;
   static_assert(warps * 16 * M == TILE_ROWS, "warps share the rows of a tile");
   using rows = tile_rows<DIM, WHOLE, threads>;
+  using products = typename products_of<WARPGROUPS, DIM, M, T>::type;
   WL_DYNAMIC_SHARED(bytes);
   const int t = it.thread(), warp = wave_of(it), lane = lane_of(it);
   const i64 panel = order[it.block() / batch], block = it.block() % batch;
@@ -142,17 +143,20 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
       bring(turn);
     }
     wait_for_copies<0>();
+    products::publish();
     it.barrier(); // what others copied is there too
     if (STAGES > 1)
       bring(turn + 1);
   };
   if (turns > 0) {
     rows::template bring<TILE_ROWS>(t, at_C, its_C, panel * TILE_ROWS, k);
+    if (alpha < 0)
+      rows::template change_signs<TILE_ROWS>(t, at_C);
     rows::template bring<TILE_ROWS>(t, at_G, its_G, panel * TILE_ROWS, p);
     if (STAGES > 1)
       bring(0);
   }
-  const score_scale scale(alpha);
+  const float scale = score_scale(alpha);
   const int row = warp * 16 * M;
   const i64 first_row = (block * panels + panel) * TILE_ROWS; // of the facts
   float log_total[M][2], mean[M][2];
@@ -176,15 +180,17 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
       arrive(turn);
       const unsigned char* const stage = stage_of(turn);
       const bits_of_rows<M> bits(stage + 2 * of_tile, row, lane);
-      if (!ballot(bits.any()))
+      if (!products::any(stage + 2 * of_tile, row, lane, bits))
         continue;
       constexpr int N = TILE_COLUMNS / 8;
-      float scores[M][N][4] = {}, of_weights[M][N][4] = {};
-      multiply_rows<DIM, M, N, T>(scores, shared_offset(at_C), row, shared_offset(stage), 0, lane,
-                                  scale.signs);
-      multiply_rows<DIM, M, N, T>(of_weights, shared_offset(at_G), row,
-                                  shared_offset(stage + of_tile), 0, lane);
-      found.take(it, scores, of_weights, bits.for_lane(lane), !ballot(!bits.all()), scale.size);
+      float scores[M][N][4], of_weights[M][N][4];
+      products::begin();
+      products::multiply(scores, shared_offset(at_C), row, shared_offset(stage), 0, lane);
+      products::multiply(of_weights, shared_offset(at_G), row, shared_offset(stage + of_tile), 0,
+                         lane);
+      products::end();
+      products::template wait<0>(scores, of_weights);
+      found.take(it, scores, of_weights, bits.for_lane(lane), !ballot(!bits.all()), scale);
     }
 #pragma unroll
     for (int i = 0; i < M; ++i)
@@ -215,21 +221,29 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
     arrive(turn);
     const unsigned char* const stage = stage_of(turn);
     const bits_of_rows<M> bits(stage + 2 * of_tile, row, lane);
-    if (!ballot(bits.any()))
+    if (!products::any(stage + 2 * of_tile, row, lane, bits))
       continue;
     const bool all = !ballot(!bits.all());
 #pragma unroll 1
     for (int first = 0; first < TILE_COLUMNS; first += WIDE) {
       constexpr int N = WIDE / 8;
-      float weights[M][N][4] = {}, of_scores[M][N][4] = {};
-      multiply_rows<DIM, M, N, T>(weights, shared_offset(at_C), row, shared_offset(stage), first,
-                                  lane, scale.signs);
-      multiply_rows<DIM, M, N, T>(of_scores, shared_offset(at_G), row,
-                                  shared_offset(stage + of_tile), first, lane);
-      to_weights(weights, bits.for_lane(lane, first > 0), all, scale.size,
+      float weights[M][N][4], of_scores[M][N][4];
+      products::begin();
+      products::multiply(weights, shared_offset(at_C), row, shared_offset(stage), first, lane);
+      products::end();
+      products::multiply(of_scores, shared_offset(at_G), row, shared_offset(stage + of_tile), first,
+                         lane);
+      products::end();
+      products::template wait<1>(weights);
+      to_weights(weights, bits.for_lane(lane, first > 0), all, scale,
                  [&](int i, int, int e) { return log_total[i][e / 2]; });
+      products::template wait<0>(of_scores);
       to_score_gradients(of_scores, weights, [&](int i, int, int e) { return mean[i][e / 2]; });
-      add_weighted_rows<DIM, M, N, T>(sums, of_scores, shared_offset(stage), first, lane);
+      typename products::template weights_of<N> packed(of_scores);
+      products::begin();
+      products::add(sums, packed, shared_offset(stage), first, lane);
+      products::end();
+      products::template wait<0>(sums, packed);
     }
   }
   bool finite = true;
@@ -286,7 +300,7 @@ WL_DEVICE void column_gradients_by_entries(const item& it, const tile_list& tile
 
 // The gradients of the rows of B and D, either of which may be null, by panels of the transposed
 // pattern, whose columns are the m rows of C and G. `padded` facts are there for each block.
-template <int DIM, int M, int WIDE, int STAGES, int WHOLE, class T>
+template <int DIM, int M, int WARPGROUPS, int WIDE, int STAGES, int WHOLE, class T>
 WL_DEVICE void
 tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64 padded,
                       const i32* order, const i32* starts, const i32* columns, const i32* masks,
@@ -297,6 +311,7 @@ tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64
   constexpr int threads = WL_BLOCK, warps = threads / 32;
   static_assert(warps * 16 * M == TILE_ROWS, "warps share the rows of a tile");
   using rows = tile_rows<DIM, WHOLE, threads>;
+  using products = typename products_of<WARPGROUPS, DIM, M, T>::type;
   WL_DYNAMIC_SHARED(bytes);
   const int t = it.thread(), warp = wave_of(it), lane = lane_of(it);
   const i64 panel = order[it.block() / batch], block = it.block() % batch;
@@ -309,7 +324,8 @@ tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64
   unsigned char* const at_D = bytes + rows::size(TILE_ROWS);
   unsigned char* const stages = at_D + rows::size(TILE_ROWS);
   constexpr int of_tile = rows::size(TILE_COLUMNS), of_facts = TILE_COLUMNS * 4;
-  constexpr int of_stage = 2 * of_tile + MASK_BYTES + 2 * of_facts;
+  // Rows that wgmma reads begin at multiples of 1024 bytes.
+  constexpr int of_stage = (2 * of_tile + MASK_BYTES + 2 * of_facts + 1023) / 1024 * 1024;
   const auto stage_of = [&](i32 u) { return stages + (u - tiles.first) % STAGES * of_stage; };
   const auto bring = [&](i32 u) {
     if (u < tiles.last) {
@@ -328,10 +344,12 @@ tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64
     commit_copies();
   };
   rows::template bring<TILE_ROWS>(t, at_B, its_B, panel * TILE_ROWS, k);
+  if (alpha < 0)
+    rows::template change_signs<TILE_ROWS>(t, at_B);
   rows::template bring<TILE_ROWS>(t, at_D, its_D, panel * TILE_ROWS, p);
   if (STAGES > 1)
     bring(tiles.first);
-  const score_scale scale(alpha);
+  const float scale = score_scale(alpha);
   const int row = warp * 16 * M;
   float sums_B[M][DIM / 8][4] = {}, sums_D[M][DIM / 8][4] = {};
 #pragma unroll 1
@@ -341,12 +359,13 @@ tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64
       bring(u);
     }
     wait_for_copies<0>();
+    products::publish();
     it.barrier(); // what others copied is there too
     if (STAGES > 1)
       bring(u + 1);
     const unsigned char* const stage = stage_of(u);
     const bits_of_rows<M> bits(stage + 2 * of_tile, row, lane);
-    if (!ballot(bits.any()))
+    if (!products::any(stage + 2 * of_tile, row, lane, bits))
       continue;
     const u32 at_C = shared_offset(stage), at_G = shared_offset(stage + of_tile);
     const float* const facts = reinterpret_cast<const float*>(stage + 2 * of_tile + MASK_BYTES);
@@ -354,18 +373,35 @@ tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64
 #pragma unroll 1
     for (int first = 0; first < TILE_COLUMNS; first += WIDE) {
       constexpr int N = WIDE / 8;
-      float weights[M][N][4] = {}, of_scores[M][N][4] = {};
+      float weights[M][N][4], of_scores[M][N][4];
       const float* const own_facts = facts + first + lane % 4 * 2;
-      multiply_rows<DIM, M, N, T>(weights, shared_offset(at_B), row, at_C, first, lane,
-                                  scale.signs);
-      to_weights(weights, bits.for_lane(lane, first > 0), all, scale.size,
+      const auto multiply_gradients = [&] {
+        products::multiply(of_scores, shared_offset(at_D), row, at_G, first, lane);
+        products::end();
+      };
+      products::begin();
+      products::multiply(weights, shared_offset(at_B), row, at_C, first, lane);
+      products::end();
+      if constexpr (products::WAITS) // else it would take registers before it is needed
+        multiply_gradients();
+      products::template wait<1>(weights);
+      to_weights(weights, bits.for_lane(lane, first > 0), all, scale,
                  [&](int, int j, int e) { return own_facts[8 * j + e % 2]; });
-      add_weighted_rows<DIM, M, N, T>(sums_D, weights, at_G, first, lane);
-      multiply_rows<DIM, M, N, T>(of_scores, shared_offset(at_D), row, at_G, first, lane);
+      typename products::template weights_of<N> of_D_sums(weights);
+      products::begin();
+      products::add(sums_D, of_D_sums, at_G, first, lane);
+      products::end();
+      if constexpr (!products::WAITS)
+        multiply_gradients();
+      products::template wait<1>(of_scores);
       to_score_gradients(of_scores, weights, [&](int, int j, int e) {
         return own_facts[TILE_COLUMNS + 8 * j + e % 2];
       });
-      add_weighted_rows<DIM, M, N, T>(sums_B, of_scores, at_C, first, lane);
+      typename products::template weights_of<N> of_B_sums(of_scores);
+      products::begin();
+      products::add(sums_B, of_B_sums, at_C, first, lane);
+      products::end();
+      products::template wait<0>(sums_D, sums_B, of_D_sums, of_B_sums);
     }
   }
   bool finite = true;

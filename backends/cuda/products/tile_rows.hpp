@@ -1,5 +1,5 @@
-// Tiles of 128 x 64 places of a sparse pattern, rows of dense operands in shared memory, and their
-// products on tensor cores: what attention by tiles and its gradients are made of.
+// Tiles of 128 x 64 places of a sparse pattern, and rows of dense operands in shared memory: what
+// attention by tiles and its gradients are made of.
 #pragma once
 #include "mma_instructions.hpp"
 
@@ -22,25 +22,34 @@ struct rows_of {
   WL_DEVICE const T* row(i64 i) const { return data + i * ld; }
 };
 
-// Rows of up to DIM numbers in shared memory, padded with zeros, in chunks of 16 bytes. Chunks of
-// neighbouring rows change places, so that eight of one column lie in different banks.
+// Rows of up to DIM numbers in shared memory, padded with zeros, in chunks of 16 bytes: blocks of 8
+// rows of 8 chunks (of 4, if there are no more), then the block of the next 8 chunks, then the rows
+// below. Chunks of neighbouring rows change places, so that eight of one column lie in different
+// banks. It is what wgmma calls swizzles of 128 and 64 bytes, see rows_descriptor.
+// `next`, 0 or 1, is for an even chunk the one after it: so the rest is known beforehand.
 template <int DIM>
-WL_DEVICE int chunk_at(int row, int chunk) {
-  const int turn = DIM >= 64 ? row & 7 : row >> 1 & 3;
-  return row * (DIM * 2) + ((chunk ^ turn) << 4);
+WL_DEVICE int chunk_at(int row, int chunk, int next = 0) {
+  if constexpr (DIM < 64)
+    return row * (DIM * 2) + ((chunk ^ next ^ (row >> 1 & 3)) << 4);
+  else if constexpr (DIM == 64)
+    return row * (DIM * 2) + ((chunk ^ next ^ (row & 7)) << 4);
+  else
+    return (row >> 3) * (DIM * 16) + (row & 7) * 128 + (chunk >> 3) * 1024 +
+           (((chunk & 7) ^ next ^ (row & 7)) << 4);
 }
 
 template <int DIM, int WHOLE, int THREADS>
 struct tile_rows {
+  // A thread has one column of chunks, and rows so far apart that their chunks' turns are equal.
+  static constexpr int chunks = DIM / 8, apart = THREADS / chunks;
+  static_assert(apart % 8 == 0, "chunks of a thread change places alike");
+
   WL_DEVICE static constexpr int size(int rows) { return rows * DIM * 2; }
 
   // Copies ROWS rows from `first` on; rows and columns that there are not become zeros.
   template <int ROWS, class T>
   WL_DEVICE static void bring(int t, unsigned char* to, const rows_of<T>& from, i64 first,
                               i64 columns) {
-    // A thread has one column of chunks, and rows so far apart that their chunks' turns are equal.
-    constexpr int chunks = DIM / 8, apart = THREADS / chunks;
-    static_assert(apart % 8 == 0, "chunks of a thread change places alike");
     const int row = t / chunks, column = t % chunks * 8;
     const i64 left = column < columns ? from.count - first - row : 0;
     const T* place = from.row(first + row) + column;
@@ -62,6 +71,21 @@ struct tile_rows {
       }
       place += apart * from.ld;
     }
+  }
+
+  // Changes the signs of the numbers that this thread has brought, once they are there.
+  template <int ROWS>
+  WL_DEVICE static void change_signs(int t, unsigned char* to) {
+    commit_copies();
+    wait_for_copies<0>();
+    unsigned char* const chunk = to + chunk_at<DIM>(t / chunks, t % chunks);
+#pragma unroll
+    for (int i = 0; i * apart < ROWS; ++i)
+      if (ROWS % apart == 0 || t / chunks + i * apart < ROWS) {
+        uint4& four = *reinterpret_cast<uint4*>(chunk + i * size(apart));
+        constexpr u32 signs = 0x80008000u;
+        four = {four.x ^ signs, four.y ^ signs, four.z ^ signs, four.w ^ signs};
+      }
   }
 };
 
@@ -150,70 +174,9 @@ struct bits_of_rows {
   }
 };
 
-// Powers of 2 that scores are multiplied by are not negative: signs are those of C. A factor of 0
-// would make NaN of what is no entry.
-struct score_scale {
-  float size;
-  u32 signs; // of two numbers of 16 bits
-  WL_DEVICE explicit score_scale(float alpha)
-      : size(fmaxf(fabsf(alpha) * LOG2_E, 1e-30f)), signs(alpha < 0 ? 0x80008000u : 0u) {}
-};
-
-// sums (16 M x 8 N) += rows of X from `row` on times rows of Y from `first` on; the signs of X are
-// changed by `signs`.
-template <int DIM, int M, int N, class T>
-WL_DEVICE void multiply_rows(float (&sums)[M][N][4], u32 X, int row, u32 Y, int first, int lane,
-                             u32 signs = 0) {
-#pragma unroll
-  for (int s = 0; s < DIM / 16; ++s) {
-    u32 x[M][4];
-#pragma unroll
-    for (int i = 0; i < M; ++i) {
-      load_cores(x[i], X + chunk_at<DIM>(row + 16 * i + lane % 16, 2 * s + lane / 16));
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-        x[i][e] ^= signs;
-    }
-#pragma unroll
-    for (int j = 0; j < N; j += 2) {
-      u32 y[4];
-      load_cores(y,
-                 Y + chunk_at<DIM>(first + 8 * j + lane / 16 * 8 + lane % 8, 2 * s + lane / 8 % 2));
-#pragma unroll
-      for (int i = 0; i < M; ++i) {
-        add_product<T>(sums[i][j], x[i], y[0], y[1]);
-        add_product<T>(sums[i][j + 1], x[i], y[2], y[3]);
-      }
-    }
-  }
-}
-
-// sums (16 M x DIM) += weights (16 M x 8 N), rounded, times rows of Y from `first` on
-template <int DIM, int M, int N, class T>
-WL_DEVICE void add_weighted_rows(float (&sums)[M][DIM / 8][4], const float (&weights)[M][N][4],
-                                 u32 Y, int first, int lane) {
-#pragma unroll
-  for (int s = 0; s < N / 2; ++s) {
-    u32 x[M][4];
-#pragma unroll
-    for (int i = 0; i < M; ++i)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const float* const two = weights[i][2 * s + e / 2] + e % 2 * 2;
-        x[i][e] = narrow_both<T>(two[0], two[1]);
-      }
-#pragma unroll
-    for (int j = 0; j < DIM / 8; j += 2) {
-      u32 y[4];
-      load_cores_transposed(y, Y + chunk_at<DIM>(first + 16 * s + lane % 16, j + lane / 16));
-#pragma unroll
-      for (int i = 0; i < M; ++i) {
-        add_product<T>(sums[i][j], x[i], y[0], y[1]);
-        add_product<T>(sums[i][j + 1], x[i], y[2], y[3]);
-      }
-    }
-  }
-}
+// What scores are multiplied by before they are powers of 2. It is not negative: for alpha below 0
+// rows of one operand change their signs. A factor of 0 would make NaN of what is no entry.
+WL_DEVICE float score_scale(float alpha) { return fmaxf(fabsf(alpha) * LOG2_E, 1e-30f); }
 
 // Multiplies one of the two rows that a lane has of 16; returns whether all are finite.
 template <int N>

@@ -62,17 +62,17 @@ def product_programs(target: Target, dtype: str) -> Iterator[Program]:
     yield from device.noted.items()
 
 
-def attention_programs() -> Iterator[Program]:
+def attention_programs(target: Target) -> Iterator[Program]:
     """Yield the programs of attention by tiles and of its gradients, as PyTorch's ask for them."""
-    kinds: tuple[tuple[Any, Any, dict[str, int]], ...] = (
-        (attention.tile_attention, attention.FORWARD, {}),
-        (attention.tile_row_gradients, attention.BY_ROWS, {"KNOWN": 1}),
-        (attention.tile_column_gradients, attention.BY_COLUMNS, {}),
+    kinds: tuple[tuple[Any, dict[str, int]], ...] = (
+        (attention.tile_attention, {}),
+        (attention.tile_row_gradients, {"KNOWN": 1}),
+        (attention.tile_column_gradients, {}),
     )
     for value in SIXTEEN_BITS:
-        for kernel, shapes, asked in kinds:
+        for kernel, asked in kinds:
             for width in attention.WIDTHS:
-                made = attention.made_for(kernel, shapes[width], width)
+                made = attention.kernel_for(target, kernel, width)
                 constants = {**made.constants, **asked, "WHOLE": 1}
 
                 def text(

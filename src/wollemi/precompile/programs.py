@@ -60,7 +60,7 @@ def programs(target: Target, dtype: str) -> Iterator[Program]:
         yield kernel.symbol, lambda kernel=kernel: kernel.source  # type: ignore[misc]
     yield from product_programs(target, dtype)
     if dtype == DTYPES[0]:
-        yield from attention_programs()
+        yield from attention_programs(target)
 
 
 def _of_kernels(target: Target, dtype: str) -> Iterator[Program]:

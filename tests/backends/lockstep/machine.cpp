@@ -56,16 +56,6 @@ struct copying {
   unsigned barrier;
 };
 
-// A product that was asked for: registers by place, not by value.
-struct product {
-  float* d;
-  const unsigned* a;
-  unsigned b;
-  int columns;
-  bool add;
-  halves kind;
-};
-
 struct fiber {
   static constexpr std::size_t stack_size = 256 * 1024;
   std::unique_ptr<char[]> stack{new char[stack_size]};
@@ -77,6 +67,7 @@ struct fiber {
   // that others offer the other already.
   unsigned words[2][6];
   std::vector<product> products;
+  std::vector<std::size_t> groups; // how many of them were asked for when a group ended
 };
 
 // What runs where, and what went wrong. One launch at a time.
@@ -320,42 +311,67 @@ float number_at(unsigned address, halves kind) {
   return number(bits, kind);
 }
 
-// All products that the 128 work-items of a warpgroup have asked for.
-void multiply(int first) {
-  const std::size_t count = m.fibers[first].products.size();
+// The number of row `row` that is the `k`-th of 16, where a descriptor says (PTX ISA, "Matrix
+// descriptor"): without swizzle cores of 8 rows of 16 bytes; else blocks of 8 rows of 128 or 64
+// bytes, whose chunks of 16 bytes change places by their addresses.
+float number_of(unsigned long long descriptor, int row, int k, bool transposed, halves kind) {
+  const auto field = [&](int from) { return unsigned(descriptor >> from & 0x3fff) << 4; };
+  const unsigned next = field(16), below = field(32);
+  const int swizzle = int(descriptor >> 62);
+  if (swizzle == 0)
+    return number_at(field(0) + row / 8 * below + k / 8 * next + row % 8 * 16 + k % 8 * 2, kind);
+  const unsigned bytes = swizzle == 1 ? 128 : 64;
+  if (transposed)
+    std::swap(row, k);
+  const unsigned along = k * 2;
+  const unsigned at =
+      field(0) + row / 8 * below + row % 8 * bytes + along / bytes * next + along % bytes;
+  return number_at(at ^ (at >> 7 & (bytes / 16 - 1)) << 4, kind);
+}
+
+// The first products that the 128 work-items of a warpgroup have asked for, of which some are left.
+void multiply(int first, int left) {
+  const fiber& one = m.fibers[first];
+  const std::size_t groups = one.groups.size() - left, count = one.groups[groups - 1];
   for (int t = 0; t < 128; ++t)
-    if (m.fibers[first + t].products.size() != count)
+    if (m.fibers[first + t].groups != one.groups)
       fail("work-items of a warpgroup ask for different products");
   std::vector<float> right;
   for (std::size_t p = 0; p < count; ++p) {
-    const product& asked = m.fibers[first].products[p];
+    const product& asked = one.products[p];
     right.resize(16 * asked.columns);
     for (int n = 0; n < asked.columns; ++n)
       for (int k = 0; k < 16; ++k)
-        right[n * 16 + k] =
-            number_at(asked.b + n / 8 * 256 + k / 8 * 128 + n % 8 * 16 + k % 8 * 2, asked.kind);
+        right[n * 16 + k] = number_of(asked.of_b, n, k, asked.transposed, asked.kind);
     for (int t = 0; t < 128; ++t) {
       const product& mine = m.fibers[first + t].products[p];
       const int quad = first + t / 4 * 4;
       for (int half = 0; half < 2; ++half) {
-        float left[16];
+        const int row = t / 32 * 16 + 8 * half + t % 32 / 4;
+        float left_row[16];
         for (int k = 0; k < 16; ++k)
-          left[k] =
-              part(m.fibers[quad + k % 8 / 2].products[p].a[k / 8 * 2 + half], k % 2, asked.kind);
+          left_row[k] = asked.a ? part(m.fibers[quad + k % 8 / 2].products[p].a[k / 8 * 2 + half],
+                                       k % 2, asked.kind)
+                                : number_of(asked.of_a, row, k, false, asked.kind);
         for (int j = 0; j < asked.columns / 8; ++j)
           for (int z = 0; z < 2; ++z) {
             const float* const column = &right[(8 * j + 2 * (t % 4) + z) * 16];
             double sum = 0;
             for (int k = 0; k < 16; ++k)
-              sum += double(left[k]) * column[k];
+              sum += double(left_row[k]) * column[k];
             float& d = mine.d[4 * j + 2 * half + z];
             d = float((mine.add ? double(d) : 0.0) + sum);
           }
       }
     }
   }
-  for (int t = 0; t < 128; ++t)
-    m.fibers[first + t].products.clear();
+  for (int t = 0; t < 128; ++t) {
+    fiber& its = m.fibers[first + t];
+    its.products.erase(its.products.begin(), its.products.begin() + long(count));
+    its.groups.erase(its.groups.begin(), its.groups.begin() + long(groups));
+    for (std::size_t& end : its.groups)
+      end -= count;
+  }
 }
 
 } // namespace
@@ -389,16 +405,16 @@ void load_cores(unsigned* b, unsigned row, bool transposed) {
   }
 }
 
-void ask_product(float* d, const unsigned* a, unsigned b, int columns, bool add, halves kind) {
-  self().products.push_back({d, a, b, columns, add, kind});
-}
+void ask_product(const product& asked) { self().products.push_back(asked); }
 
-void wait_for_products() {
+void commit_products() { self().groups.push_back(self().products.size()); }
+
+void wait_for_products(int left) {
   const int group = now.thread / 128;
   rendezvous& g = m.warpgroups[group];
   wait_at(g, 128, SITE);
-  if (!self().products.empty()) // the first to go on
-    multiply(group * 128);
+  if (self().groups.size() > std::size_t(left)) // the first to go on
+    multiply(group * 128, left);
 }
 
 // ---------------------------------------------------------------- blocks

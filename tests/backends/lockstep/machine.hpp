@@ -75,10 +75,21 @@ enum class halves { ieee, bfloat };
 void wave_product(float* d, const unsigned* a, const unsigned* b, halves kind);
 // ldmatrix.x4: four cores of 8 x 8, of which each lane names a row; transposed with .trans.
 void load_cores(unsigned* b, unsigned row, bool transposed);
-// d (64 x columns) (+)= a (64 x 16) b of a warpgroup, carried out when it is waited for: until then
-// registers are read and written as places.
-void ask_product(float* d, const unsigned* a, unsigned b, int columns, bool add, halves kind);
-void wait_for_products();
+// d (64 x columns) (+)= a (64 x 16) b of a warpgroup: registers by place, and operands in shared
+// memory by descriptors, of which b's may have its rows along the 16.
+struct product {
+  float* d;
+  const unsigned* a; // or null, if it is in shared memory
+  unsigned long long of_a, of_b;
+  int columns;
+  bool add, transposed;
+  halves kind;
+};
+// It is carried out when it is waited for: until then registers are read and written as places.
+void ask_product(const product& asked);
+void commit_products();
+// Waits for all but the last groups that were committed.
+void wait_for_products(int left);
 
 // ---------------------------------------------------------------- shared memory
 

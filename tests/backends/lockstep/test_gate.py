@@ -197,6 +197,7 @@ WL_ENTRY(products)(WL_GRID const double* x, double* y) { WL_RUN(
   wl::u32 a[4] = {0x3c003c00u, 0x3c003c00u, 0x3c003c00u, 0x3c003c00u};
   float d[16];
   wl::tile_product<32, wl::half>::add(d, a, wl::tile_descriptor(0), 0);
+  wl::wgmma_commit();
   /* meanwhile */
   wl::wgmma_wait<0>();
   y[t] = d[t % 16];) }
@@ -212,6 +213,8 @@ MISTAKES = {
     "nobody waits for those who pass": ("copies", "wl::named_wait(3);", "", "half full"),
     "a copy of half a unit": ("copies", "memory, x, 64", "memory, x, 8", "whole units"),
     "a product is read too early": ("products", "wl::wgmma_wait<0>();", "", "numbers"),
+    "a product of the last group": ("products", "wgmma_wait<0>", "wgmma_wait<1>", "numbers"),
+    "a product of no group": ("products", "wl::wgmma_commit();", "", "numbers"),
     "registers change while it runs": ("products", "/* meanwhile */", "a[1] = 0;", "numbers"),
     "one asks for no product": (
         "products",

@@ -21,6 +21,7 @@ from wollemi.core.algorithm import Facts, Unsuited
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
+from wollemi.precompile.target import Target
 
 from ...lockstep.build import TEXT, Library, compiler
 from ...needs import CUDA_TARGETS, cuda, nvrtc, package, tool
@@ -188,6 +189,7 @@ def emulate(
     schedule: int = 0,
     of_tiles: tuple[Tiles, Tiles] | None = None,
     known: bool = False,
+    shapes: attention.Shapes = attention.WARPS,
 ) -> Expected:
     """Do what the launches of a GPU do; gradients are given what the product left if ``known``."""
     mask, C, B, D, G = given
@@ -201,15 +203,13 @@ def emulate(
     of_rows = log_totals, m + 3
     sources = (*place(C), *place(B), *place(D))
 
-    def launch(
-        kernel: SimtKernel, shapes: Any, panels: int, *arguments: Any, **constants: int
-    ) -> None:
-        made = attention.made_for(kernel, shapes[width], width)
+    def launch(kernel: SimtKernel, panels: int, *arguments: Any, **constants: int) -> None:
+        made = attention.made_for(kernel, shapes.of(kernel)[width], width, shapes.warpgroups)
         constants |= {**made.constants, "WHOLE": whole}
         run(made.kernel, panels * batch, arguments, schedule, **constants)
 
     launch(
-        attention.tile_attention, attention.FORWARD, tiles.panels,
+        attention.tile_attention, tiles.panels,
         *sizes, tiles.panels, *tiles[1:], *sources, *place(E), *of_rows, alpha,
     )  # fmt: skip
     np.testing.assert_allclose(
@@ -217,12 +217,12 @@ def emulate(
     )
     left = (*place(E), *of_rows) if known else (0, 0, 0, 0, 0)
     launch(
-        attention.tile_row_gradients, attention.BY_ROWS, tiles.panels,
+        attention.tile_row_gradients, tiles.panels,
         *sizes, tiles.panels, *tiles[1:], *sources, *place(G), *left, logs, means, *place(of_C),
         alpha, KNOWN=int(known),
     )  # fmt: skip
     launch(
-        attention.tile_column_gradients, attention.BY_COLUMNS, turned.panels,
+        attention.tile_column_gradients, turned.panels,
         *sizes, padded, *turned[1:], *sources, *place(G), logs, means, *place(of_B), *place(of_D),
         alpha,
     )  # fmt: skip
@@ -235,10 +235,14 @@ def close(have: Expected, want: Expected, tolerance: float = 2e-3) -> None:
 
 
 either = pytest.mark.parametrize("known", [False, True])
+words = pytest.mark.parametrize(
+    "shapes", [attention.WARPS, attention.WARPGROUPS], ids=["warps", "warpgroups"]
+)
 
 
 @emulated
 @either
+@words
 @pytest.mark.parametrize(
     ("m", "n", "k", "p", "width", "whole"),
     [
@@ -250,28 +254,35 @@ either = pytest.mark.parametrize("known", [False, True])
     ],
 )
 def test_they_are_the_products_entry_by_entry(
-    m: int, n: int, k: int, p: int, width: int, whole: int, known: bool
+    m: int, n: int, k: int, p: int, width: int, whole: int, known: bool, shapes: attention.Shapes
 ) -> None:
     given = operands(m, n, k, p)
     alpha = -0.4 / k**0.5 if k > 20 else 0.7
-    close(emulate(given, alpha, width=width, whole=whole, known=known), expected(given, alpha))
+    have = emulate(given, alpha, width=width, whole=whole, known=known, shapes=shapes)
+    close(have, expected(given, alpha))
 
 
 @emulated
 @either
+@words
 @pytest.mark.parametrize("schedule", [3, 9])
-def test_whole_tiles_and_growing_scores(schedule: int, known: bool) -> None:
+def test_whole_tiles_and_growing_scores(
+    schedule: int, known: bool, shapes: attention.Shapes
+) -> None:
     mask = np.ones((140, 200), bool)
     mask[:, 64:128] = False
     given = operands(140, 200, 32, 32, mask=mask)
     given.B[:, 128:] *= 40  # later tiles have the largest scores
-    have = emulate(given, 0.3, width=32, whole=1, schedule=schedule, known=known)
+    have = emulate(given, 0.3, width=32, whole=1, schedule=schedule, known=known, shapes=shapes)
     close(have, expected(given, 0.3))
 
 
 @emulated
 @either
-def test_infinities_and_nan_stay_in_their_rows_and_columns(known: bool) -> None:
+@words
+def test_infinities_and_nan_stay_in_their_rows_and_columns(
+    known: bool, shapes: attention.Shapes
+) -> None:
     given = operands(135, 100, 16, 16, batch=1)
     given.D[0, 3, 2] = np.inf
     given.D[0, 70, 5] = np.nan
@@ -279,7 +290,7 @@ def test_infinities_and_nan_stay_in_their_rows_and_columns(known: bool) -> None:
     given.B[0, 20] = np.nan
     with np.errstate(all="ignore"):
         want = expected(given, 0.5)
-        have = emulate(given, 0.5, width=32, whole=1, known=known)
+        have = emulate(given, 0.5, width=32, whole=1, known=known, shapes=shapes)
     for name, mine, right in zip(Expected._fields, have, want, strict=True):
         np.testing.assert_array_equal(np.isnan(mine), np.isnan(right), err_msg=name)
         np.testing.assert_allclose(mine, right, rtol=4e-3, atol=4e-3, err_msg=name)
@@ -287,8 +298,10 @@ def test_infinities_and_nan_stay_in_their_rows_and_columns(known: bool) -> None:
 
 @emulated
 @either
+@words
 def test_rows_of_minus_infinities_are_not_numbers_and_some_of_them_count_for_nothing(
     known: bool,
+    shapes: attention.Shapes,
 ) -> None:
     given = operands(128, 64, 8, 8, batch=1, mask=np.ones((128, 64), bool))
     given.B[0, :10] = 0
@@ -297,7 +310,7 @@ def test_rows_of_minus_infinities_are_not_numbers_and_some_of_them_count_for_not
     given.mask[5, 10:] = False
     with np.errstate(all="ignore"):
         want = expected(given, 0.5)
-        have = emulate(given, 0.5, width=32, whole=1, known=known)
+        have = emulate(given, 0.5, width=32, whole=1, known=known, shapes=shapes)
     assert np.isnan(have.E[0, 5]).all() and np.isnan(have.of_C[0, 5]).all()
     for name, mine, right in zip(Expected._fields, have, want, strict=True):
         np.testing.assert_allclose(mine, right, atol=2e-3, err_msg=name)
@@ -307,18 +320,18 @@ def test_rows_of_minus_infinities_are_not_numbers_and_some_of_them_count_for_not
 @pytest.mark.parametrize("value", ["f2", "b2"])
 def test_nvrtc_compiles_them(value: str, architecture: str) -> None:
     compiler = nvrtc()
+    device = Target(architecture)
+    kernels = (
+        attention.tile_attention, attention.tile_row_gradients, attention.tile_column_gradients,
+    )  # fmt: skip
     for whole, width in enumerate(attention.WIDTHS[:2]):
-        for kernel, shapes in (
-            (attention.tile_attention, attention.FORWARD),
-            (attention.tile_row_gradients, attention.BY_ROWS),
-            (attention.tile_column_gradients, attention.BY_COLUMNS),
-        ):
-            made = attention.made_for(kernel, shapes[width], width)
+        for kernel in kernels:
+            made = attention.kernel_for(device, kernel, width)
             constants = {**made.constants, "WHOLE": whole}
             if kernel is attention.tile_row_gradients:
                 constants["KNOWN"] = whole
             text = source(made.kernel, value, "i4", **constants)
-            assert compiler.compile_source(text, architecture)
+            assert compiler.compile_source(text, device.architecture)
 
 
 def test_what_it_objects_to() -> None:

@@ -1,6 +1,7 @@
 // The instructions of backends/cuda/products/hopper_instructions.hpp, as machine.cpp carries them
 // out.
 #pragma once
+#include "descriptors.hpp"
 #include "mma_instructions.hpp"
 
 namespace wl {
@@ -52,21 +53,30 @@ WL_DEVICE void take_registers() {}
 template <int Registers>
 WL_DEVICE void give_registers() {}
 
-WL_DEVICE u64 tile_descriptor(u32 address) { return address >> 4; }
 WL_DEVICE void wgmma_fence() {}
-WL_DEVICE void wgmma_commit() {}
+WL_DEVICE void wgmma_commit() { lockstep::commit_products(); }
+WL_DEVICE void publish_to_products() {}
 template <int Groups>
 WL_DEVICE void wgmma_wait() {
-  static_assert(Groups == 0, "the machine runs all products that were asked for");
-  lockstep::wait_for_products();
+  lockstep::wait_for_products(Groups);
 }
-template <class R, int Count>
-WL_DEVICE void keep(R (&)[Count]) {}
+template <class Held>
+WL_DEVICE void keep(Held&) {}
 
 template <int N, class H>
 struct tile_product {
   WL_DEVICE static void add(float* d, const u32* a, u64 b, u32 add) {
-    lockstep::ask_product(d, a, u32(b << 4), N, add != 0, kind_of<H>);
+    lockstep::ask_product({d, a, 0, b, N, add != 0, false, kind_of<H>});
+  }
+  WL_DEVICE static void add(float* d, u64 a, u64 b, u32 add) {
+    lockstep::ask_product({d, nullptr, a, b, N, add != 0, false, kind_of<H>});
+  }
+};
+
+template <int N, class H>
+struct weighted_product {
+  WL_DEVICE static void add(float* d, const u32* a, u64 b, u32 add) {
+    lockstep::ask_product({d, a, 0, b, N, add != 0, true, kind_of<H>});
   }
 };
 
