@@ -195,7 +195,7 @@ WL_ENTRY(products)(WL_GRID const double* x, double* y) { WL_RUN(
     halves[i] = 0x3c00;
   it.barrier();
   wl::u32 a[4] = {0x3c003c00u, 0x3c003c00u, 0x3c003c00u, 0x3c003c00u};
-  float d[16];
+  float d[16] = {};
   wl::tile_product<32, wl::half>::add(d, a, wl::tile_descriptor(0), 0);
   wl::wgmma_commit();
   /* meanwhile */
