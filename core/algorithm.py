@@ -22,6 +22,25 @@ from .statistics import RowStatistics
 #: The products that have algorithms, by the names that ``A.plan_for`` takes.
 PRODUCTS = ("spmv", "spmm", "sddmm", "fusedmm")
 
+#: How many times as fast as the best algorithm that keeps no copy an algorithm has to be, by what
+#: its rule expects, to keep one of the entries.
+LEAST_GAIN = 1.2
+#: Bytes of a copy, by those of the matrix, up to which it need not be that much faster.
+SMALL_EXTRA = 0.3
+
+
+def copy_pays(gain: float, extra: float) -> bool:
+    """Return whether the rule may take an algorithm whose plan holds the entries again.
+
+    Parameters
+    ----------
+    gain : float
+        How many times as fast as the best algorithm that keeps no copy it is expected to be.
+    extra : float
+        Bytes of its plan by those of the matrix.
+    """
+    return gain >= LEAST_GAIN or extra <= SMALL_EXTRA
+
 
 class Facts(NamedTuple):
     """What is known of a product before its operands are.
@@ -76,7 +95,8 @@ class Algorithm(ABC):
     #: Whether it multiplies values that are stored in a lower dtype than is computed in.
     converts: ClassVar[bool] = False
     #: Whether its plan holds the entries again, or their columns: packed, sorted, or dense. That of
-    #: a lean matrix does not, unless it is asked for by name.
+    #: a lean matrix does not, unless it is asked for by name; that for spmv has a :attr:`reason`
+    #: only where the copy pays (:func:`copy_pays`).
     copies: ClassVar[bool] = False
     #: Whether the rule may choose it. Published algorithms that were never the fastest are there
     #: to be measured against, by name alone.

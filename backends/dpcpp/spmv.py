@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...core.algorithm import Algorithm, Facts, Plan, Unsuited, facts_of, make_plan
+from ...core.algorithm import Algorithm, Facts, Plan, Unsuited, copy_pays, facts_of, make_plan
 from ...core.operations import matrix as operations
 from ...core.statistics import RowStatistics
+from ..cpu.slices import gain
 from ..simt import kernels as simt
 from . import slices, templates
 from .array import UsmArray
@@ -246,6 +247,8 @@ class Sell(_OnCpu):
         if s.nnz < SERIAL_ENTRIES or not slices.suit(s):
             return None
         return f"rows are unequal: {CPU_LANES} of like length advance together, from a copy"
+        if not copy_pays(gain(s), extra=1.0):  # or more, with what slices are padded
+            return None
 
     def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> slices.SlicedState:
         """Pack the copy."""

@@ -47,6 +47,10 @@ class Thresholds(NamedTuple):
         Share of the time of a matrix's bytes that its longest row may be waited for.
     wait : float
         Microseconds of one more entry of a lane that comes from memory.
+    slices_gain, segments_gain, long_gain, cached_gain : float
+        How many times as fast packed copies of matrices from memory are as the best kernel that
+        reads the arrays, beyond what they have less to read: slices of rows, segments of rows, both
+        from ``sorted_long`` entries a row on, and segments with cached columns.
     dense_columns : int
         Vectors up to which a wave a row of a dense matrix reads it from the caches often enough.
     """
@@ -78,6 +82,10 @@ class Thresholds(NamedTuple):
     bandwidth: float
     most_waiting: float
     wait: float
+    slices_gain: float
+    segments_gain: float
+    long_gain: float
+    cached_gain: float
     dense_columns: int
 
 
@@ -133,5 +141,15 @@ NVIDIA = Thresholds(
     most_waiting=0.2,
     # The longest row of a circuit, 289,063 entries, took eight lanes 5,500 microseconds.
     wait=0.15,
+    # Slices with 32-bit columns, which read as much as CSR: a 7-point stencil of 56 M entries 184
+    # microseconds, CSR-stream 206; tetrahedra of 6.6 M 32.2, row blocks 33.8; 12 a row at random
+    # 201, row blocks 202. With patterns 135 of 206, of which bytes are 1.42.
+    slices_gain=1.08,
+    # Those of ``sorted_entries``: 1.20 (R-MAT), 1.02 and 1.10.
+    segments_gain=1.1,
+    # 30,000 rows of 333 at random: pieces 40, row blocks 79.
+    long_gain=1.9,
+    # R-MAT: 1.24 to 1.68, see ``shared_share`` and ``shared_mean``.
+    cached_gain=1.3,
     dense_columns=2,
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ...core.algorithm import Algorithm, Facts, Unsuited
+from ...core.algorithm import Algorithm, Facts, Unsuited, copy_pays
 from ...core.executor import Executor
+from ..cpu import slices
 from .level import native
 from .table import algorithms
 
@@ -79,13 +80,15 @@ class Sell(_Native):
     source: ClassVar[str] = "Kreutzer et al. (2014)"
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
-        """Return that the lengths of rows vary, if they do."""
+        """Return that the lengths of rows vary, if they do and a copy pays."""
         s = facts.statistics
         least = SELL_DEVIATION if s.nnz >= SERIAL else SELL_DEVIATION_SERIAL
         if s.nnz < SELL_FEW or s.deviation <= least * s.mean:
             return None
         return "row lengths vary: rows of similar length advance together, long ones cut"
 
+        if not copy_pays(slices.gain(s), extra=1.0):  # or more, with what slices are padded
+            return None
 
 class RowBlocks(_Native):
     """Threads have equal shares of entries: blocks of rows, long rows cut."""

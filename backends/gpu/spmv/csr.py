@@ -39,7 +39,15 @@ def known_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
     narrow = max(*matrix.shape, nnz) < 2**31
     free_bytes = executor.free_memory() if narrow else 0  # packed columns are 32-bit
     facts = selection.Facts(
-        packed.UNKNOWN, packed.UNKNOWN, 0, 2**31, 0.0, matrix.dtype.itemsize, free_bytes
+        packed.UNKNOWN,
+        packed.UNKNOWN,
+        0,
+        2**31,
+        0.0,
+        matrix.dtype.itemsize,
+        free_bytes,
+        matrix.data.dtype.itemsize,
+        matrix.indices.dtype.itemsize,
     )
     small = selection.choose_small(statistics, thresholds) is not None
     if small or not narrow or matrix.is_lean:

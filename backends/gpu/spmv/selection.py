@@ -6,6 +6,7 @@ from functools import cache
 from math import log2, sqrt
 from typing import NamedTuple
 
+from ....core.algorithm import copy_pays
 from ....core.statistics import RowStatistics
 from ..thresholds import NVIDIA, Thresholds
 
@@ -19,6 +20,16 @@ LAUNCH = 2.0
 SLACK = 0.5
 #: Bytes of memory that finding row blocks takes for each row.
 ROW_BYTES = 48
+#: Bytes of a column in packed copies, by the kernel; that of few patterns has a byte for a row.
+COLUMN_BYTES = {
+    "sell-pattern": 0,
+    "sell-near": 2,
+    "sell": 4,
+    "row-segments": 4,
+    "row-segments-cached": 4,
+}
+#: Bytes of packed copies for each row, which products read, and which new values are copied by.
+READ_BYTES, SOURCE_BYTES = 1, 12
 #: Distance from the diagonal that a signed 16-bit step can tell (-32768 marks padding).
 NEAR = 32767
 
@@ -42,6 +53,10 @@ class Facts(NamedTuple):
         Bytes of a value.
     free_bytes : int
         Bytes of memory that are free.
+    stored_bytes : int
+        Bytes of a value as it is stored.
+    index_bytes : int
+        Bytes of an index.
     """
 
     padding: float
@@ -51,6 +66,8 @@ class Facts(NamedTuple):
     shared_share: float
     itemsize: int
     free_bytes: int
+    stored_bytes: int
+    index_bytes: int
 
 
 class Choice(NamedTuple):
@@ -133,12 +150,24 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
     --------
     >>> from wollemi.core.statistics import RowStatistics
     >>> stencil = RowStatistics(8_000_000, 8_000_000, 55_760_000, 6.97, 0.17, 7, 0.0)
-    >>> choose(stencil, Facts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36)).kernel
+    >>> choose(stencil, Facts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36, 8, 4)).kernel
     'sell-pattern'
     """
     small = choose_small(statistics, thresholds)
     if small is not None:
         return small
+    packed = _packed(statistics, facts, thresholds)
+    if packed is None:
+        return unpacked(statistics, facts.free_bytes, thresholds)
+    if pays(packed.kernel, statistics, facts, thresholds):
+        return packed
+    kernel, reason = unpacked(statistics, facts.free_bytes, thresholds)
+    gained = gain(packed.kernel, statistics, facts, thresholds)
+    return Choice(kernel, f"{reason}; {packed.kernel} would gain {gained:.2f} x, and keep a copy")
+
+
+def _packed(statistics: RowStatistics, facts: Facts, thresholds: Thresholds) -> Choice | None:
+    """Return the fastest kernel with a packed copy, or None where others are faster."""
     if needs(statistics, facts, thresholds) <= facts.free_bytes // 2:
         if packs(statistics, facts, thresholds):
             if 0 < facts.patterns <= MOST_PATTERNS:
@@ -163,7 +192,63 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
             return Choice(
                 "row-segments", "many entries a row: long rows are cut, equal ones together"
             )
-    return unpacked(statistics, facts.free_bytes, thresholds)
+    return None
+
+
+def pays(
+    kernel: str, statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA
+) -> bool:
+    """Return whether a packed copy gains enough for the memory that it takes.
+
+    In caches the time is not that of bytes: stencils are 1.3 to 2.2 times as fast from copies, and
+    the copies are small.
+    """
+    if statistics.nnz < thresholds.cached_entries:
+        return True
+    own = _csr_bytes(statistics, facts)
+    extra = (_packed_bytes(kernel, statistics, facts) + SOURCE_BYTES * statistics.rows) / own
+    return copy_pays(gain(kernel, statistics, facts, thresholds), extra)
+
+
+def gain(
+    kernel: str, statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA
+) -> float:
+    """Return how many times as fast a packed copy is expected to be as the arrays as they are.
+
+    A product of a matrix from memory takes the time of the bytes that it reads. What copies gain
+    beyond that was measured: see :class:`..thresholds.Thresholds`.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> stencil = RowStatistics(8_000_000, 8_000_000, 55_760_000, 6.97, 0.17, 7, 0.0)
+    >>> known = Facts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36, 8, 4)
+    >>> round(gain("sell-pattern", stencil, known), 1), round(gain("sell", stencil, known), 1)
+    (1.5, 1.1)
+    """
+    s = statistics
+    vectors = facts.itemsize * (s.rows + min(s.columns, s.nnz))
+    moved = _csr_bytes(s, facts) + vectors
+    packed = _packed_bytes(kernel, s, facts) + vectors
+    if kernel == "row-segments-cached":
+        beyond = thresholds.cached_gain
+    elif s.mean >= thresholds.sorted_long:
+        beyond = thresholds.long_gain
+    else:
+        beyond = thresholds.segments_gain if kernel == "row-segments" else thresholds.slices_gain
+    return beyond * moved / max(packed, 1)
+
+
+def _csr_bytes(statistics: RowStatistics, facts: Facts) -> float:
+    each = facts.stored_bytes + facts.index_bytes
+    return statistics.nnz * each + facts.index_bytes * (statistics.rows + 1)
+
+
+def _packed_bytes(kernel: str, statistics: RowStatistics, facts: Facts) -> float:
+    segments = kernel.startswith("row-segments")
+    padding = 1.0 if segments else min(facts.padding, facts.sorted_padding)
+    each = facts.stored_bytes + COLUMN_BYTES[kernel]
+    return statistics.nnz * padding * each + READ_BYTES * statistics.rows
 
 
 def packs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> bool:

@@ -60,6 +60,8 @@ def statistics(**changes: Any) -> RowStatistics:
         (statistics(nnz=20_000, deviation=2.6), ["row-patterns", "sell", "row-blocks"]),
         (statistics(nnz=3_900, deviation=30.0), ["row-patterns", "row-blocks"]),
         (statistics(nnz=900, deviation=30.0), ["row-blocks"]),
+        (statistics(mean=25.0, deviation=30.0), ["row-patterns", "sell", "row-blocks"]),
+        (statistics(mean=26.0, deviation=30.0), ["row-patterns", "row-blocks"]),
     ],
 )
 def test_the_rule(given: RowStatistics, kernels: list[str]) -> None:

@@ -44,8 +44,7 @@ def test_products_keep_no_copy_and_are_the_same(on: Any) -> None:
 
 
 def test_a_copy_counts() -> None:
-    A = wl.Csr(unequal(), executor="omp")
-    assert A.plan.kernel == "sell"
+    A = wl.Csr(unequal(), executor="omp").with_kernel("sell")
     assert A.plan_nbytes > 0.9 * A.nnz * 12
     asked = A.lean().with_kernel("sell")
     assert asked.plan.kernel == "sell" and asked.is_lean

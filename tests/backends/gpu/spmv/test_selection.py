@@ -6,9 +6,13 @@ import pytest
 from wollemi.backends.gpu import launch, structure
 from wollemi.backends.gpu.spmv import selection
 from wollemi.backends.gpu.spmv.selection import Facts
+from wollemi.backends.gpu.thresholds import NVIDIA
+from wollemi.core.algorithm import LEAST_GAIN
 from wollemi.core.statistics import RowStatistics
 
 FREE_BYTES = 2**36
+#: A device on which copies gain nothing, and lose what fewer bytes bring.
+SLOW = NVIDIA._replace(slices_gain=0.1, long_gain=0.1)
 
 
 def rows(count=1_000_000, mean=7.0, longest=7, empty=0.0, columns=None):
@@ -25,7 +29,7 @@ def facts(
     sorted_padding=None,
 ):
     smallest = padding if sorted_padding is None else sorted_padding
-    return Facts(padding, smallest, patterns, reach, shared_share, 8, free_bytes)
+    return Facts(padding, smallest, patterns, reach, shared_share, 8, free_bytes, 8, 4)
 
 
 @pytest.mark.parametrize(
@@ -33,21 +37,22 @@ def facts(
     [
         (rows(), facts(patterns=27), "sell-pattern"),
         (rows(), facts(reach=32767), "sell-near"),
-        (rows(), facts(reach=32768), "sell"),
-        (rows(), facts(padding=3.0, sorted_padding=1.1), "sell"),
+        (rows(), facts(reach=32768), "stream"),
+        (rows(count=500_000), facts(reach=32768), "sell"),
+        (rows(count=500_000), facts(padding=3.0, sorted_padding=1.1), "sell"),
         (rows(), facts(free_bytes=10**6), "stream"),
         (rows(count=1000), facts(patterns=3), "subwarp"),
         (rows(count=17_758, mean=7.1, longest=574), facts(padding=9.0), "csr-adaptive"),
         (rows(count=65_536, mean=16.0, longest=5495), facts(padding=9.0), "csr-adaptive"),
         (rows(count=32_768), facts(patterns=27), "sell-pattern"),
         (rows(count=100, mean=60.0, longest=60), facts(), "subwarp"),
-        (rows(mean=20.0, longest=50_000), facts(padding=9.0), "row-segments"),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0), "csr-adaptive"),
         (
             rows(mean=20.0, longest=50_000),
             facts(padding=9.0, shared_share=0.6),
             "row-segments-cached",
         ),
-        (rows(mean=20.0, longest=50_000), facts(padding=9.0, shared_share=0.3), "row-segments"),
+        (rows(mean=20.0, longest=50_000), facts(padding=9.0, shared_share=0.3), "csr-adaptive"),
         (
             rows(mean=1.0, longest=5000, empty=0.8),
             facts(padding=9.0, shared_share=0.6),
@@ -56,7 +61,7 @@ def facts(
         (rows(mean=0.25, longest=7, empty=0.78), facts(padding=4.0), "csr-adaptive"),
         (rows(count=10**7, mean=0.5, longest=7, empty=0.6), facts(padding=4.0), "csr-adaptive"),
         (rows(mean=2.0, longest=90, empty=0.6), facts(padding=4.0), "csr-adaptive"),
-        (rows(mean=20.0, longest=60), facts(padding=1.4), "row-segments"),
+        (rows(mean=20.0, longest=60), facts(padding=1.4), "csr-adaptive"),
         (rows(mean=20.0, longest=60), facts(padding=1.4, free_bytes=10**8), "csr-adaptive"),
         (rows(mean=20.0, longest=60), facts(padding=1.4, free_bytes=10**6), "subwarp"),
         (rows(mean=7.0, longest=40), facts(padding=1.4), "stream"),
@@ -69,7 +74,7 @@ def facts(
         (
             rows(count=375_000, mean=43.8, longest=189),
             facts(padding=1.1, reach=900),
-            "row-segments",
+            "csr-adaptive",
         ),
         (rows(count=32_000, mean=500.0, longest=500), facts(reach=499), "row-segments"),
         (rows(count=7_000, mean=500.0, longest=500), facts(reach=499), "csr-adaptive"),
@@ -83,6 +88,44 @@ def test_the_rule_names_the_kernel(statistics, known, kernel):
     choice = selection.choose(statistics, known)
     assert choice.kernel == kernel
     assert choice.reason
+
+
+@pytest.mark.parametrize(
+    ("kernel", "itemsize", "index_bytes", "keeps"),
+    [
+        ("sell-pattern", 4, 4, True),
+        ("sell-pattern", 16, 4, True),
+        ("sell-near", 4, 4, True),
+        ("sell-near", 8, 4, True),
+        ("sell-near", 16, 4, False),
+        ("sell", 4, 4, False),
+        ("sell", 8, 8, True),
+        ("row-segments", 8, 4, False),
+        ("row-segments", 8, 8, True),
+        ("row-segments-cached", 8, 4, True),
+    ],
+)
+def test_a_copy_has_to_gain_a_fifth(kernel, itemsize, index_bytes, keeps):
+    known = facts()._replace(itemsize=itemsize, stored_bytes=itemsize, index_bytes=index_bytes)
+    stencil = rows(count=2_000_000, mean=26.6, longest=27)
+    gained = selection.gain(kernel, stencil, known)
+    assert (gained >= LEAST_GAIN) is keeps
+    assert selection.pays(kernel, stencil, known) is keeps
+    assert selection.pays(kernel, rows(count=100_000, mean=26.6, longest=27), known)
+
+
+def test_a_small_copy_need_not_gain():
+    known = facts()._replace(itemsize=4, stored_bytes=2, index_bytes=8)
+    stencil = rows(count=2_000_000, mean=600.0, longest=700)
+    assert selection.gain("sell-pattern", stencil, known, SLOW) < LEAST_GAIN
+    assert selection.pays("sell-pattern", stencil, known, SLOW)
+    assert not selection.pays("sell-near", stencil, known, SLOW)
+
+
+def test_the_reason_says_what_a_copy_would_gain():
+    choice = selection.choose(rows(), facts())
+    assert choice.kernel == "stream"
+    assert "sell would gain 1.1" in choice.reason and "keep a copy" in choice.reason
 
 
 def test_cached_columns_need_many_entries():
