@@ -98,6 +98,12 @@ class Algorithm(ABC):
     #: a lean matrix does not, unless it is asked for by name; that for spmv has a :attr:`reason`
     #: only where the copy pays (:func:`copy_pays`).
     copies: ClassVar[bool] = False
+    #: Whether its plan for spmv is all that products with vectors need, so that the arrays of the
+    #: matrix may be given up (``A.plan_only()``): see :meth:`held_alone`.
+    alone: ClassVar[bool] = False
+    #: Whether it multiplies several vectors by its plan alone, whatever distances they have;
+    #: otherwise one whose elements lie side by side.
+    alone_in_blocks: ClassVar[bool] = False
     #: Whether the rule may choose it. Published algorithms that were never the fastest are there
     #: to be measured against, by name alone.
     by_rule: ClassVar[bool] = True
@@ -148,6 +154,14 @@ class Algorithm(ABC):
             Those of the operation after ``A`` and without ``kernel``. All of them must be computed
             rightly: batches, rows any distance apart, any alpha and beta.
         """
+
+    def held_alone(self, state: Any) -> Any:
+        """Return what products read of a state, without what new values are copied by.
+
+        Asked of algorithms that are ``alone``: :meth:`run` is then called with a matrix that has
+        no arrays.
+        """
+        return state
 
     def update_values(self, A: Any, state: Any) -> None:
         """Bring the state of a plan in line with new values of the matrix."""

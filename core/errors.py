@@ -44,6 +44,17 @@ class UnsupportedOperation(WollemiError, NotImplementedError):
     """An operation that the executor at hand has no kernel for."""
 
 
+class ArraysGivenUp(UnsupportedOperation, AttributeError):
+    """What needs the arrays of a matrix that gave them up (``A.plan_only()``).
+
+    It is an AttributeError too, so that ``hasattr`` answers what can be done with the matrix.
+    """
+
+    def __init__(self, message: str, *, name: str = "", obj: object = None) -> None:
+        super().__init__(message)
+        self.name, self.obj = name, obj
+
+
 class ExecutorMismatch(WollemiError, ValueError):
     """Operands that live on different executors; nothing is copied between devices silently."""
 

@@ -15,11 +15,7 @@ import numpy as np
 
 from .array_protocol import ArrayProtocol
 from .dtypes import common_dtype, is_complex
-from .errors import (
-    InvalidArgument,
-    UnsupportedOperand,
-    UnsupportedOperation,
-)
+from .errors import InvalidArgument, UnsupportedOperand, UnsupportedOperation
 from .factors import number
 from .operands import (
     Target,
@@ -68,6 +64,9 @@ class LinOp(ArrayProtocol, ABC):
 
     #: Whether this is a matrix, or made of matrices alone, and so can become one.
     _has_entries: bool = False
+
+    #: What errors about entries add to the name of its class: why it has none, and who has them.
+    _no_entries: str = ""
 
     #: Whether it was made of the host's data without ``executor=``: it has no home, and goes to
     #: that of an operator that it meets.

@@ -71,13 +71,22 @@ def suit(statistics: RowStatistics) -> bool:
 
 
 class SlicedState(NamedTuple):
-    """What products with one vector read, and the partition by rows for those with several."""
+    """What products with one vector read, and the partition by rows for those with several.
+
+    A matrix that gave up its arrays needs neither the partition nor the slices on the host, from
+    which new values find their places.
+    """
 
     parts: int
     arrays: tuple[UsmArray, ...]
     values: UsmArray
-    slices: Slices
+    slices: Slices | None
     by_rows: Any
+
+    @property
+    def indices(self) -> UsmArray:
+        """The columns, in slices."""
+        return self.arrays[-1]
 
     @classmethod
     def of(cls, executor: DpcppExecutor, A: Any, parts: int, by_rows: Any) -> SlicedState:
@@ -95,6 +104,7 @@ class SlicedState(NamedTuple):
 
     def update_values(self, A: Any) -> None:
         """Take over the values of a matrix of the same pattern."""
+        assert self.slices is not None, "a matrix without arrays has no new values"
         values = np.zeros(self.values.shape, self.values.dtype)
         seen = A.executor.seen_by_host
         values[self.slices.slots(seen(A.indptr))] = seen(A.data)

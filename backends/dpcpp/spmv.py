@@ -114,7 +114,7 @@ def by_slices(
         (state.parts, CPU_LANES),
         (state.parts, cut, A.shape[0], *arrays, state.values, x, y, alpha, beta),
         x.dtype,
-        A.indices.dtype,
+        state.indices.dtype,
         state.values.dtype,
     )
 
@@ -239,6 +239,7 @@ class Sell(_OnCpu):
 
     name: ClassVar[str] = "sell"
     copies: ClassVar[bool] = True
+    alone: ClassVar[bool] = True
     source: ClassVar[str] = "Kreutzer et al. (2014)"
 
     def reason(self, on: DpcppExecutor, A: Any, facts: Facts) -> str | None:
@@ -246,14 +247,18 @@ class Sell(_OnCpu):
         s = facts.statistics
         if s.nnz < SERIAL_ENTRIES or not slices.suit(s):
             return None
-        return f"rows are unequal: {CPU_LANES} of like length advance together, from a copy"
         if not copy_pays(gain(s), extra=1.0):  # or more, with what slices are padded
             return None
+        return f"rows are unequal: {CPU_LANES} of like length advance together, from a copy"
 
     def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> slices.SlicedState:
         """Pack the copy."""
         indptr = on.seen_by_host(A.indptr)
         return slices.SlicedState.of(on, A, _parts(on, indptr), partition(on, indptr))
+
+    def held_alone(self, state: slices.SlicedState) -> slices.SlicedState:
+        """Return the slices without what several vectors and new values are for."""
+        return state._replace(slices=None, by_rows=None)
 
     def run(self, on: DpcppExecutor, A: Any, state: slices.SlicedState, *arguments: Any) -> None:
         """Multiply."""

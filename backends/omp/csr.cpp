@@ -61,6 +61,30 @@ private:
   }
 };
 
+// The product by the state of a plan alone, of a matrix whose arrays were given up.
+struct planned_spmv_entry {
+  static constexpr const char* operation = "planned.spmv";
+  static constexpr const char* symbol = "planned_spmv";
+  static constexpr auto& names = kSpmvNames;
+  static Object run(const Call& call) {
+    with_value_type(call, "x", call.array(1), [&](auto value) { apply<decltype(value)>(call); });
+    return none_object();
+  }
+
+private:
+  template <class T>
+  static void apply(const Call& call) {
+    static const Name nnz("nnz");
+    const auto typed = std::dynamic_pointer_cast<CsrStateFor<T>>(state_in(state_of(call, 0)));
+    if (!typed || !typed->holds_entries())
+      call.fail("A", "its plan holds no entries for operands of this dtype");
+    const Shape shape(call, 0);
+    const SpmvOperands<T> o = spmv_operands<T>(call, shape.m, shape.n);
+    const i64 entries = call.integer(call.member(0, nnz).get());
+    call.submit(entries * o.k, [=](int threads) { typed->spmv_alone(o, threads); });
+  }
+};
+
 // y = A x in y, or as a new vector where y is None; None where the operands need more than a
 // kernel: another dtype, several columns, gaps, a y that is part of x, a tape, or a new y whose
 // memory the executor aligns. Products of small matrices take less than what Python does to look at
@@ -215,9 +239,9 @@ private:
 
 void add_csr_entries(PyObject* module) {
   static PyMethodDef methods[] = {
-      method<csr_spmv_entry>(),        method<csr_product_entry>(), method<csr_state_entry>(),
-      method<csr_state_bytes_entry>(), method<csr_update_entry>(),  method<csr_diagonal_entry>(),
-      {nullptr, nullptr, 0, nullptr},
+      method<csr_spmv_entry>(),     method<planned_spmv_entry>(),    method<csr_product_entry>(),
+      method<csr_state_entry>(),    method<csr_state_bytes_entry>(), method<csr_update_entry>(),
+      method<csr_diagonal_entry>(), {nullptr, nullptr, 0, nullptr},
   };
   add_methods(module, methods);
 }

@@ -110,6 +110,9 @@ def csr_plan(
     return make_plan(executor.algorithms, executor, A, product, facts, kernel)
 
 
+kernel(operations.planned_spmv)(native().planned_spmv)
+
+
 @kernel(operations.csc_spmv)
 def csc_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
     """Multiply by rows, with a copy that the matrix keeps: then a product costs what CSR's does."""

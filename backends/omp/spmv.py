@@ -76,6 +76,8 @@ class Sell(_Native):
 
     name: ClassVar[str] = "sell"
     copies: ClassVar[bool] = True
+    alone: ClassVar[bool] = True
+    alone_in_blocks: ClassVar[bool] = True
     state: ClassVar[str] = "sell"
     source: ClassVar[str] = "Kreutzer et al. (2014)"
 
@@ -85,10 +87,10 @@ class Sell(_Native):
         least = SELL_DEVIATION if s.nnz >= SERIAL else SELL_DEVIATION_SERIAL
         if s.nnz < SELL_FEW or s.deviation <= least * s.mean:
             return None
-        return "row lengths vary: rows of similar length advance together, long ones cut"
-
         if not copy_pays(slices.gain(s), extra=1.0):  # or more, with what slices are padded
             return None
+        return "row lengths vary: rows of similar length advance together, long ones cut"
+
 
 class RowBlocks(_Native):
     """Threads have equal shares of entries: blocks of rows, long rows cut."""

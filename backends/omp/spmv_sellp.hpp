@@ -6,7 +6,7 @@
 // x that is NaN or infinite would spoil the rows they pad. They hold column 0, which may be read.
 //
 // A row of more than kCutRow entries is sorted as if it were empty: in a slice it would keep seven
-// lanes waiting, and the other threads at the end. Its pieces are summed from the CSR arrays.
+// lanes waiting, and the other threads at the end. Its pieces lie behind one another.
 #pragma once
 
 #include "parallel.hpp"

@@ -95,7 +95,9 @@ def _on_host(matrix: Any) -> Any:
     if isinstance(matrix, Matrix):
         return (matrix if isinstance(matrix, Coo) else matrix.asformat("csr")).to_scipy()
     if isinstance(matrix, LinOp):
-        raise InvalidArgument(f"{matrix!r} has no entries to write; convert it to a matrix")
+        raise InvalidArgument(
+            f"{matrix!r}{matrix._no_entries} has no entries to write; convert it to a matrix"
+        )
     from ..operands import to_host
 
     return matrix if hasattr(matrix, "tocsr") else to_host(matrix)

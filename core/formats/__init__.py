@@ -11,6 +11,7 @@ from .diagonal import Diagonal, Identity
 from .ell import Ell
 from .hybrid import Hybrid
 from .permutation import Permutation
+from .planned import PlannedMatrix
 from .sellp import Sellp
 from .stored import StoredCsr
 
@@ -27,6 +28,7 @@ __all__ = [
     "Identity",
     "Matrix",
     "Permutation",
+    "PlannedMatrix",
     "Sellp",
     "StoredCsr",
     "convert",

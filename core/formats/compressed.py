@@ -21,6 +21,7 @@ from .plan_bytes import plan_bytes
 if TYPE_CHECKING:
     from ..algorithm import Plan
     from ..executor import Array
+    from .planned import PlannedMatrix
 
 _STATISTICS: Key[RowStatistics] = Key("statistics")
 #: Plans for products with vectors that were asked for by name: their state may hold values.
@@ -201,6 +202,41 @@ class CompressedRows(Matrix):
         extra = {**self._extra(), "_lean": True}
         arrays = self._native_arrays()
         return self._share_values(self._from_arrays(self.executor, self.shape, *arrays, **extra))
+
+    def plan_only(self) -> PlannedMatrix:
+        """Return this matrix without its arrays: the plan of products with vectors alone.
+
+        Where the plan holds the entries again, the arrays are needed for no product with vectors.
+        The result takes the memory of the plan; that of the arrays is free when this matrix is.
+        It follows the values of this matrix as long as that lives, and keeps them afterwards.
+
+        Returns
+        -------
+        PlannedMatrix
+            Products with vectors, solvers and operators made of it work as before; what reads
+            entries raises :class:`~wollemi.core.errors.ArraysGivenUp`.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If the algorithm of :attr:`plan` reads the arrays. The message names it, and those
+            that do not: :meth:`with_kernel` chooses one.
+
+        See Also
+        --------
+        lean : The opposite: the arrays alone, and no copies of them in plans.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.eye(1000), executor="omp").with_kernel("sell")
+        >>> P = A.plan_only()
+        >>> P.nbytes == A.plan_nbytes, bool(np.all(P @ np.ones(1000) == 1))
+        (True, True)
+        """
+        from .planned import PlannedMatrix
+
+        return PlannedMatrix(self)
 
     @property
     def plan_nbytes(self) -> int:

@@ -40,8 +40,8 @@ def multiply(matrix: Matrix, other: Any) -> Any:
 
     if not isinstance(operand, Matrix):
         raise InvalidArgument(
-            f"multiply: a {type(operand).__name__} has no entries to multiply with; convert it to "
-            "a matrix, or write A @ B for the product of operators"
+            f"multiply: a {type(operand).__name__}{operand._no_entries} has no entries to multiply "
+            "with; convert it to a matrix, or write A @ B for the product of operators"
         )
     same_executor("the entry-wise product", matrix, operand)
     if operand.shape == matrix.shape:

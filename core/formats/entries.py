@@ -10,12 +10,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, UnsupportedOperation
 
 if TYPE_CHECKING:
     from ..executor import Array
+    from ..linop import LinOp
     from .base import Matrix
     from .csr import Csr
+
+
+def with_entries(A: LinOp, who: str) -> Matrix:
+    """Return ``A``, of which ``who`` reads the entries.
+
+    Raises
+    ------
+    InvalidArgument
+        If it has none.
+    """
+    from .base import Matrix
+
+    if not isinstance(A, Matrix):
+        raise InvalidArgument(
+            f"{who} needs a matrix, whose entries it reads; got {type(A).__name__}{A._no_entries}"
+        )
+    return A
 
 
 class EntryMethods:
@@ -25,6 +43,14 @@ class EntryMethods:
     def _entries(self) -> Matrix:
         """The matrix itself: the class is a part of Matrix and of nothing else."""
         return self  # type: ignore[return-value]
+
+    def plan_only(self) -> Any:
+        """Return this matrix by its plan alone, without its arrays; a Csr alone can be."""
+        raise UnsupportedOperation(
+            f"plan_only: products with a {type(self).__name__} read its arrays, so that they "
+            "cannot be given up; A.tocsr().with_kernel(name).plan_only() has a plan that holds the "
+            "entries, where there is an algorithm for that"
+        )
 
     def diagonal(self, k: int = 0) -> Any:
         """Return the main diagonal, or the ``k``-th one above it, as a native array.

@@ -18,6 +18,7 @@ from ..operations import masks as operations
 from ..registry import executor as executor_by_name
 from ..store import Key, PatternStore
 from .given import checked_shape, homeless, place
+from .planned import PlannedMatrix
 from .validate import equal_lengths, integers
 
 if TYPE_CHECKING:
@@ -296,14 +297,16 @@ def _check_ends(name: str, ends: np.ndarray[Any, Any], columns: int) -> None:
         )
 
 
-def refuse_mask(A: Any) -> None:
-    """Raise if what works on stored entries is given a mask.
+def refuse_without_entries(A: Any) -> None:
+    """Raise if what works on stored entries is given a matrix that stores none.
 
     Raises
     ------
     UnsupportedOperation
         With what has entries.
     """
+    if isinstance(A, PlannedMatrix):
+        A.refuse("this product")
     if isinstance(A, Mask):
         raise UnsupportedOperation(
             f"a mask stores no entries, and this works on entries: A.tocsr() has them, {A.nnz} "

@@ -88,8 +88,8 @@ def _entries_of(operator: LinOp) -> Matrix:
     if isinstance(operator, Assembled):
         return operator.tocsr()
     raise UnsupportedOperation(
-        f"a {type(operator).__name__} has no entries to make a matrix of: it is known by what it "
-        "does to vectors alone; A.to_dense() applies it to every unit vector"
+        f"a {type(operator).__name__}{operator._no_entries} has no entries to make a matrix of: it "
+        "is known by what it does to vectors alone; A.to_dense() applies it to every unit vector"
     )
 
 

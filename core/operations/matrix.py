@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..operation import Cost, Operation, declare
+from ..operation import Cost, Operation, declare, parse_signature
 
 
 def _apply_cost(matrix: Any, x: Any, y: Any, alpha: complex, beta: complex) -> Cost:
@@ -26,6 +26,22 @@ ell_spmv = _spmv("ell", "Ell")
 sellp_spmv = _spmv("sellp", "Sellp")
 bsr_spmv = _spmv("bsr", "Bsr")
 dense_spmv = _spmv("dense", "Dense")
+
+
+def _by_plan(executor: Any, A: Any, x: Any, y: Any, alpha: complex, beta: complex) -> None:
+    if y.size:
+        A.plan.algorithm.run(executor, A, A.plan.state, x, y, alpha, beta)
+
+
+#: The product of a matrix whose arrays were given up: by the algorithm of its plan, everywhere.
+planned_spmv = Operation(
+    "planned.spmv",
+    parse_signature("A: in Planned[m,n], x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"),
+    "y = alpha A x + beta y by the plan of A alone; beta = 0 does not read y",
+    lambda extents: 0,
+    cost_of=_apply_cost,
+    everywhere=_by_plan,
+)
 
 csr_spmv_transposed = declare(
     "csr.spmv_transposed",

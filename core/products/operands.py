@@ -16,7 +16,7 @@ from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch, UnsupportedD
 from ..executor import Array, Executor
 from ..formats import Coo, Csr, Matrix
 from ..formats.convert import rows_of
-from ..formats.mask import refuse_mask
+from ..formats.mask import refuse_without_entries
 from ..operands import Target, as_batch, is_host, native
 
 
@@ -32,7 +32,7 @@ def as_csr(A: Any) -> Csr:
     """
     if isinstance(A, Csr):
         return A
-    refuse_mask(A)
+    refuse_without_entries(A)
     if isinstance(A, Coo):
         return rows_of(A)  # entries of one place stay apart: values= may name each
     if isinstance(A, Matrix):

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgument, ShapeMismatch
+from ..errors import ShapeMismatch
 from ..formats import Csr, Matrix, Permutation
+from ..formats.entries import with_entries
 from ..operator import as_linop
 
 
@@ -19,11 +20,7 @@ def square_matrix(A: Any, who: str) -> Matrix:
     InvalidArgument, ShapeMismatch
         If ``A`` has no entries, or is not square.
     """
-    matrix = as_linop(A)
-    if not isinstance(matrix, Matrix):
-        raise InvalidArgument(
-            f"{who} needs a matrix, whose entries it reads; got {type(A).__name__}"
-        )
+    matrix = with_entries(as_linop(A), who)
     if matrix.shape[0] != matrix.shape[1]:
         rows, columns = matrix.shape
         raise ShapeMismatch(f"{who} needs a square matrix, got {rows}x{columns}")

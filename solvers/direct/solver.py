@@ -10,6 +10,7 @@ import numpy as np
 from ...core.dtypes import common_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.formats import Csr, Matrix
+from ...core.formats.entries import with_entries
 from ...core.linop import LinOp
 from ...core.operands import as_block, like
 from ...core.operations import vector
@@ -112,13 +113,10 @@ class Direct(LinOp, metaclass=Configurable):
         self._take(matrix, self._factorized(at))
 
     def _checked(self, A: LinOp) -> Matrix:
-        if not isinstance(A, Matrix):
-            raise InvalidArgument(
-                f"Direct needs a matrix, whose entries it reads; got {type(A).__name__}"
-            )
+        matrix = with_entries(A, "Direct")
         if A.shape[0] != A.shape[1]:
             raise ShapeMismatch(f"Direct needs a square matrix, got {A.shape[0]}x{A.shape[1]}")
-        return A
+        return matrix
 
     def _at_engine(self, matrix: Matrix) -> Csr:
         """Return the matrix where the engine works."""

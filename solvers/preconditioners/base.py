@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
+from ...core.errors import ShapeMismatch, UnsupportedOperation
 from ...core.formats import Csr, Matrix
+from ...core.formats.entries import with_entries
 from ...core.linop import LinOp
 from ...core.operator import as_linop
 from ...core.settings import Configurable, Settings, settings_of
@@ -84,13 +85,10 @@ class Preconditioner(LinOp, metaclass=Configurable):
                     f"one: use Schwarz(M={name.lower()!r}), which is {name} within each member"
                 )
             return A  # type: ignore[return-value]
-        if not isinstance(A, Matrix):
-            raise InvalidArgument(
-                f"{name} needs a matrix, whose entries it reads; got {type(A).__name__}"
-            )
+        matrix = with_entries(A, name)
         if A.shape[0] != A.shape[1]:
             raise ShapeMismatch(f"{name} needs a square matrix, got {A.shape[0]}x{A.shape[1]}")
-        return A
+        return matrix
 
     # ---- what a subclass says
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Identity,
         Matrix,
         Permutation,
+        PlannedMatrix,
         Sellp,
         StoredCsr,
     )
@@ -87,6 +88,7 @@ __all__ = [
     "Matrix",
     "OmpExecutor",
     "Permutation",
+    "PlannedMatrix",
     "ReferenceExecutor",
     "Result",
     "Sellp",
@@ -129,7 +131,8 @@ _SOURCES = {
     "core.distributed": "distribute",
     "core.executor": "Executor",
     "core.formats": (
-        "Bsr Coo Csc Csr Dense Diagonal Ell Hybrid Identity Matrix Permutation Sellp StoredCsr"
+        "Bsr Coo Csc Csr Dense Diagonal Ell Hybrid Identity Matrix Permutation PlannedMatrix Sellp "
+        "StoredCsr"
     ),
     "core.formats.galerkin": "galerkin",
     "core.io": "read write",

@@ -70,6 +70,7 @@ class CachedColumns(VectorAlgorithm):
 
     name: ClassVar[str] = "row-segments-cached"
     copies: ClassVar[bool] = True
+    alone: ClassVar[bool] = True
     converts: ClassVar[bool] = False
 
     def objection(self, on: Matrix, A: Any, facts: Facts) -> str | None:
@@ -87,6 +88,10 @@ class CachedColumns(VectorAlgorithm):
         """Cut and pack the rows, with columns numbered by falling count."""
         cached = on.executor.thresholds.shared_bytes // A.dtype.itemsize
         return packed.pack_pieces(on.executor, A, min(cached, A.shape[1]))
+
+    def held_alone(self, state: packed.Packed) -> packed.Packed:
+        """Return the copy without the places that its entries came from."""
+        return state.without_sources()
 
     def run(self, on: GpuExecutor, A: Any, state: packed.Packed, *arguments: Any) -> None:
         """Multiply."""

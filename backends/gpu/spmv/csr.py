@@ -189,6 +189,7 @@ class _Packed(VectorAlgorithm):
     """A packed copy with 32-bit columns."""
 
     copies: ClassVar[bool] = True
+    alone: ClassVar[bool] = True
 
     def objection(self, on: Matrix, A: Any, facts: Facts) -> str | None:
         """Return that indices are too large for it, if so."""
@@ -200,6 +201,10 @@ class _Packed(VectorAlgorithm):
         """Return the launch, if x need not be sorted and no row is cut or empty."""
         alone = not state.cached and state.empty_rows is None and state.cut_rows is None
         return packed_launch(on, state, A.dtype, 0) if alone else None
+
+    def held_alone(self, state: packed.Packed) -> packed.Packed:
+        """Return the copy without the places that its entries came from."""
+        return state.without_sources()
 
     def run(self, on: GpuExecutor, A: Any, state: packed.Packed, *arguments: Any) -> None:
         """Multiply."""

@@ -6,6 +6,7 @@ sorts and prefix sums, of many rows on the device; the plan that has them belong
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,12 @@ class Packed:
             self.dtype,
             CODE=code,
         )
+
+    def without_sources(self) -> Packed:
+        """Return the same copy without what new values are copied by; it shares the arrays."""
+        made = copy(self)
+        made.start = made.length = made.column = None
+        return made
 
     @property
     def nbytes(self) -> int:

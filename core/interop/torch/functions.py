@@ -15,7 +15,7 @@ from torch import Tensor
 from ...errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...factors import real_number
 from ...formats import Csr
-from ...formats.mask import Mask, refuse_mask
+from ...formats.mask import Mask, refuse_without_entries
 from ...products.fusedmm import EDGES
 from . import masks, operators
 from .layouts import Sparse, eager_for_tensors, sparse_of
@@ -268,7 +268,7 @@ def _fusedmm_of_mask(
     of_entries: tuple[Any, ...],
 ) -> Tensor:
     if not isinstance(edge, str) or any(option is not None for option in of_entries):
-        refuse_mask(A)
+        refuse_without_entries(A)
     (m, n), columns = A.shape, C.shape[-1]
     _check("C", C, m)
     _check("B", B, n, like=C)

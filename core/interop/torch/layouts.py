@@ -12,7 +12,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from ...errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...formats import Csr
-from ...formats.mask import refuse_mask
+from ...formats.mask import refuse_without_entries
 from .patterns import Pattern, pattern_tensors, value_tensor
 
 
@@ -106,7 +106,7 @@ def sparse_of(A: Any, device: torch.device) -> Sparse:
     InvalidArgument, UnsupportedOperation
         If it is something else.
     """
-    refuse_mask(A)
+    refuse_without_entries(A)
     if isinstance(A, Csr):
         pattern = pattern_tensors(A, device)
         return Sparse(Compressed(pattern), lambda: value_tensor(A), lambda values: values)

@@ -135,7 +135,9 @@ def algorithms_page(tables: dict[str, AlgorithmTable]) -> str:
         "`A.with_kernel`) asks for one by name. What the rule never takes is there to be measured",
         "against. `wollemi kernels --algorithms --markdown` makes this page; a test checks that",
         "it is current. Those of spmv with a mark under *stored* multiply values that are stored",
-        "in a lower precision than is computed in: `A.stored(dtype)`.",
+        "in a lower precision than is computed in: `A.stored(dtype)`. Those with a mark under",
+        "*alone* hold the entries in their plan, so that the matrix may give up its arrays:",
+        "`A.with_kernel(name).plan_only()`.",
     ]
     for product in PRODUCTS:
         of_vectors = product == "spmv"
@@ -144,14 +146,18 @@ def algorithms_page(tables: dict[str, AlgorithmTable]) -> str:
             f"## {product}",
             "",
             "| `kernel=` | what it does | where | published | by the rule |"
-            + " stored |" * of_vectors,
-            "| --- | --- | --- | --- | :-: |" + " :-: |" * of_vectors,
+            + " stored | alone |" * of_vectors,
+            "| --- | --- | --- | --- | :-: |" + " :-: | :-: |" * of_vectors,
         ]
         for name, (algorithm, backends) in _by_name(product, tables).items():
             chosen = YES if algorithm.by_rule else ""
             where = ", ".join(backends)
             line = f"| `{name}` | {algorithm.summary()} | {where} | {algorithm.source} | {chosen} |"
-            lines.append(line + f" {YES if algorithm.converts else ''} |" * of_vectors)
+            if of_vectors:
+                line += "".join(
+                    f" {YES if mark else ''} |" for mark in (algorithm.converts, algorithm.alone)
+                )
+            lines.append(line)
     return "\n".join(lines) + "\n"
 
 

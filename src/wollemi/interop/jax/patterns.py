@@ -20,7 +20,7 @@ import numpy as np
 from ...core.errors import ExecutorMismatch, InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import Executor
 from ...core.formats import Csr, validate
-from ...core.formats.mask import refuse_mask
+from ...core.formats.mask import refuse_without_entries
 from ...core.interop.jax import is_jax_sparse
 from ...core.registry import executor as executor_by_name
 from ...core.registry import get_default_executor
@@ -136,7 +136,7 @@ def sparse_of(A: Any) -> Sparse:
     InvalidArgument, InvalidMatrix, ExecutorMismatch
         If it is something else, or elsewhere than in the host's memory.
     """
-    refuse_mask(A)
+    refuse_without_entries(A)
     if isinstance(A, Csr):
         if A.executor.xp is not np:
             raise ExecutorMismatch(
