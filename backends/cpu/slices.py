@@ -8,10 +8,14 @@ from ...core.statistics import RowStatistics
 #: processor foresees where lengths vary. In slices: an entry, and a row beside its entries.
 #:
 #: Fitted to rows of lognormal length (deviation / mean 0.4 and 1.3, near columns and any, 0.3 M
-#: entries, float64, one thread of a Zen 4, 2026-11), time by rows over that in slices: 4 entries a
+#: entries, float64, one thread of an EPYC with AVX2, 2026-11), time by rows over slices: 4 a
 #: row 1.46 to 1.94, 8 1.66, 14 1.31 to 1.54, 25 1.10 to 1.18, 50 0.86 to 0.98, 100 0.7 to 1.0, 200
 #: 0.8 to 0.9; R-MAT of 15 entries a row 1.47, of 61 and 92 0.94 to 1.07. With two threads R-MAT of
 #: 15 gained 1.4 to 1.5 on omp, and 1.31 on SYCL's CPU device.
+#:
+#: Of matrices from memory that is what a quiet machine gains. Where others use the memory, threads
+#: wait for bytes, of which slices have no fewer: two threads, 3 M entries, 8 to 100 a row, 0.6 to
+#: 1.0, R-MAT of 4 M 1.0 to 1.2. Statistics do not tell how fast memory is: the rule ignores it.
 ROW_END, SLICED_ENTRY, SLICED_ROW_END = 20.0, 1.18, 7.8
 
 
