@@ -71,6 +71,8 @@ class Executor(ABC):
         return {}
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, Executor) and self.name == other.name and self.links is other.links
 
     def __hash__(self) -> int:
@@ -235,7 +237,39 @@ class Executor(ABC):
             return None
         if self._observer is not None:
             return self._observer(self, operation, kernel, arguments)
+        if self.links is None:
+            return kernel(self, *arguments)
         return self.perform(operation, kernel, *arguments)
+
+    #: Bytes: what an operation does with arrays may depend on the remainders of their addresses.
+    alignment: int = 16
+
+    def run_repeatably(
+        self, operation: Operation, arguments: Sequence[Any], arrays: Sequence[Array | None]
+    ) -> Callable[[Sequence[int]], None] | None:
+        """Run an operation, and return what repeats it on other arrays, or None.
+
+        An executor may offer that because a small product is over sooner than all that leads to
+        it. The default offers none.
+
+        Parameters
+        ----------
+        operation : Operation
+            What is run.
+        arguments : sequence
+            Its arguments.
+        arrays : sequence of array or None
+            Those of them that will be other ones.
+
+        Returns
+        -------
+        callable or None
+            It takes the addresses of other arrays in the order of ``arrays``, 0 for None. These
+            must be where ``arrays`` are, and be like them in dtypes, shapes, distances, which of
+            them are the same, and the remainders of their addresses by :attr:`alignment`.
+        """
+        self.run(operation, *arguments)
+        return None
 
     def compile_ahead(  # noqa: B027 - most executors compile nothing at run time
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32

@@ -8,7 +8,7 @@ pattern alone (statistics of rows, partitions, the transposed pattern, plans) is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -73,11 +73,15 @@ class PatternStore(Store):
     ----------
     plans : dict
         The plans of products with dense matrices, by operation, columns, kernel and dtype.
+    repeats : dict
+        What :meth:`Executor.run_repeatably` returned, by operation and by all that is known of the
+        arrays of a call but their addresses.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.plans: dict[tuple[str, int, str, str], Plan] = {}
+        self.repeats: dict[Hashable, Callable[[Sequence[int]], None] | None] = {}
 
 
 class FollowsValues(Protocol):

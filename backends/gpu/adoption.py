@@ -48,7 +48,7 @@ def _at_its_address(executor: Any, torch: Any, tensor: Any) -> Array | None:
     if count == 0 or tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
         return None
     cuda = executor.xp.cuda
-    if torch.cuda.current_stream(executor.ordinal).cuda_stream != executor.stream_address():
+    if torch._C._cuda_getCurrentRawStream(executor.ordinal) != executor.stream_address():
         return None
     item = dtype.itemsize
     memory = cuda.UnownedMemory(tensor.data_ptr(), count * item, tensor, executor.ordinal)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -65,6 +65,21 @@ class Launch:
     def __call__(self) -> None:
         """Launch it on the current stream."""
         self.function(self.grid, self.block, self.arguments, self.shared)
+
+
+class Repeatable(NamedTuple):
+    """What a kernel returns if ``launches(executor, addresses)`` is all that it ran on arrays.
+
+    ``owner`` has the memory that the launches use besides.
+    """
+
+    owner: object
+    launches: Callable[..., None]
+    arrays: Sequence[Array | None]
+
+
+#: Stands for the place of an array that is none of the arguments.
+MADE = -1
 
 
 class _PerThread(threading.local):
@@ -306,6 +321,29 @@ class GpuExecutor(Executor):
     def run(self, operation: Operation, *arguments: Any) -> Any:
         """Run the kernel of ``operation``, or write it down while a program is recorded."""
         return self._guarded(operation.name, 0, super().run, operation, *arguments)
+
+    def run_repeatably(
+        self, operation: Operation, arguments: Sequence[Any], arrays: Sequence[Array | None]
+    ) -> Callable[[Sequence[int]], None] | None:
+        """Run an operation, and return what repeats its launches, if launches are all that it is.
+
+        Its kernel says so by what it returns.
+        """
+        told = self.run(operation, *arguments)
+        if not isinstance(told, Repeatable):
+            return None
+        owner, launches, its_arrays = told
+        # None is where an argument is that nobody gave: its address is 0
+        known = {id(array): place for place, array in enumerate(arrays) if array is not None}
+        places = [None if its is None else known.get(id(its), MADE) for its in its_arrays]
+        if MADE in places:
+            return None
+
+        def repeat(addresses: Sequence[int], owner: object = owner) -> None:
+            ordered = tuple([0 if place is None else addresses[place] for place in places])
+            self._guarded(operation.name, 0, launches, self, ordered)
+
+        return repeat
 
     def drive(self, iteration: Iteration, limit: int) -> None:
         """Run ``iteration`` on the device until no column runs, or ``limit`` times."""

@@ -14,7 +14,7 @@ from ....core.operations import products as operations
 from ...unified.wrappers import SimtKernel
 from .. import launch
 from ..arguments import CODES, flatten
-from ..base import GpuExecutor
+from ..base import GpuExecutor, Repeatable
 from ..table import algorithms, kernel
 from . import adapter, repeated
 from . import choice as ml_choice
@@ -128,44 +128,46 @@ algorithms.register("fusedmm", FusedmmRowSplit(), FusedmmRowSegments())
 
 
 @kernel(operations.csr_spmm)
-def csr_spmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+def csr_spmm(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
     """Run the algorithm of the plan."""
-    run(executor, "spmm", A, *arguments)
+    return run(executor, "spmm", A, *arguments)
 
 
 @kernel(operations.csr_sddmm)
-def csr_sddmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+def csr_sddmm(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
     """Run the algorithm of the plan."""
-    run(executor, "sddmm", A, *arguments)
+    return run(executor, "sddmm", A, *arguments)
 
 
 @kernel(operations.csr_fusedmm)
-def csr_fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+def csr_fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
     """Run the algorithm of the plan."""
     *arrays, alpha, edge, name = arguments
-    run(executor, "fusedmm", A, *arrays, None, alpha, edge, name)
+    return run(executor, "fusedmm", A, *arrays, None, alpha, edge, name)
 
 
 @kernel(operations.csr_fusedmm_softmax)
-def csr_fusedmm_softmax(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+def csr_fusedmm_softmax(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
     """Run the algorithm of the plan."""
     *arrays, alpha, name = arguments
-    run(executor, "fusedmm", A, *arrays, alpha, "softmax", name)
+    return run(executor, "fusedmm", A, *arrays, alpha, "softmax", name)
 
 
 @kernel(operations.csr_fusedmm_backward)
-def csr_fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+def csr_fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
     """Let the algorithm that the forward product has compute the gradients."""
-    _gradients(executor, A, *arguments[:5], None, None, *arguments[5:])
+    return _gradients(executor, A, *arguments[:5], None, None, *arguments[5:])
 
 
 @kernel(operations.csr_fusedmm_softmax_backward)
-def csr_fusedmm_softmax_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+def csr_fusedmm_softmax_backward(
+    executor: GpuExecutor, A: Any, *arguments: Any
+) -> Repeatable | None:
     """Do the same with what the forward product left."""
-    _gradients(executor, A, *arguments, "softmax")
+    return _gradients(executor, A, *arguments, "softmax")
 
 
-def _gradients(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+def _gradients(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
     C = arguments[1]
     plan = A.plan_for("fusedmm", C.shape[2], "auto", C.dtype)
     algorithm = plan.algorithm
@@ -175,7 +177,8 @@ def _gradients(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
     def compute(on: Adapter) -> None:
         algorithm.gradients(on, A, plan.state, *arguments)
 
-    again(executor, plan, arrays, (alpha, edge, "gradients"), compute, repeats=repeats)
+    factors = (alpha, edge, "gradients")
+    return again(executor, plan, arrays, factors, compute, repeats=repeats)
 
 
 @kernel(operations.csr_softmax)
@@ -202,7 +205,7 @@ def csr_spmm_where_equal(executor: GpuExecutor, A: Any, *operands: Array) -> Non
     by_columns(Adapter(executor), ml.csr_spmm_where_equal, A, *operands)
 
 
-def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> None:
+def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> Repeatable | None:
     """Compute a product, or repeat what was launched for one of the same layout.
 
     Parameters
@@ -221,13 +224,14 @@ def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> None:
     of_rows = arrays[1]
     if not asks_for_any(product, arrays):
         multiply(executor, product, A, *arguments)
-        return
+        return None
     plan = A.plan_for(product, of_rows.shape[2], name, of_rows.dtype)
 
     def compute(on: Adapter) -> None:
         plan.algorithm.run(on, A, plan.state, *arrays, one, other)
 
-    again(executor, plan, arrays, (one, other), compute, repeats=plan.algorithm.repeats)
+    repeats = plan.algorithm.repeats
+    return again(executor, plan, arrays, (one, other), compute, repeats=repeats)
 
 
 class Prepares(Protocol):
@@ -244,21 +248,22 @@ def again(
     compute: Callable[[Adapter], None],
     *,
     repeats: bool,
-) -> None:
+) -> Repeatable | None:
     """Repeat the launches for arrays of this layout, or compute and note what is launched."""
     addresses = repeated.addresses_of(arrays)
     layout = repeated.layout_of(arrays, addresses, factors)
     known = plan.prepared.get(layout)
     if known is not None:
         known(executor, addresses)
-        return
+        return Repeatable(plan, known, arrays)
     on = Adapter(executor)
     spans = repeated.spans_of(arrays, addresses) if repeats else None
     with executor.noting() as launches:
         compute(on)
     if spans is None or on.copies or len(on.scratched) > 1:
-        return
+        return None
     if len(plan.prepared) >= repeated.MOST_LAYOUTS:
         plan.prepared.clear()
     scratch = next(iter(on.scratched), None)
-    plan.prepared[layout] = repeated.Repeated(launches, spans, scratch)
+    made = plan.prepared[layout] = repeated.Repeated(launches, spans, scratch)
+    return Repeatable(plan, made, arrays)

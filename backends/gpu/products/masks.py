@@ -17,7 +17,7 @@ from ....core.operation import KernelTable
 from ....core.operations import masks as operations
 from ....core.store import Key
 from ...unified.wrappers import SimtKernel
-from ..base import GpuExecutor
+from ..base import GpuExecutor, Repeatable
 from ..table import kernel
 from . import csr
 from . import declarations as ml
@@ -260,7 +260,7 @@ def forward(
     algorithms: tuple[MaskAlgorithm, ...],
     A: Any,
     *arguments: Any,
-) -> None:
+) -> Repeatable | None:
     """Run what the rule takes of some algorithms, or what is named.
 
     Parameters
@@ -279,13 +279,15 @@ def forward(
     on = csr.Adapter(executor)
     algorithm = chosen(algorithms, on, A, C, D, edge, name)
     if not any(x is not None and x.size for x in results):
-        return
+        return None
 
     def compute(on: Adapter) -> None:
         algorithm.run(on, A, *arrays, alpha, edge)
 
     factors = (alpha, edge, algorithm.name)
-    csr.again(executor, A._pattern.get(_REPEATS, _Repeats), arrays, factors, compute, repeats=True)
+    return csr.again(
+        executor, A._pattern.get(_REPEATS, _Repeats), arrays, factors, compute, repeats=True
+    )
 
 
 def backward(
@@ -293,7 +295,7 @@ def backward(
     algorithms: tuple[MaskAlgorithm, ...],
     A: Any,
     *arguments: Any,
-) -> None:
+) -> Repeatable | None:
     """Do the same for the gradients; after ``G``, ``E`` and ``log_totals`` are known or None."""
     *arrays, alpha, edge, name = arguments
     C, _, D, *_ = arrays
@@ -303,30 +305,34 @@ def backward(
         algorithm.gradients(on, A, *arrays, alpha, edge)
 
     factors = (alpha, edge, algorithm.name, "gradients")
-    csr.again(executor, A._pattern.get(_REPEATS, _Repeats), arrays, factors, compute, repeats=True)
+    return csr.again(
+        executor, A._pattern.get(_REPEATS, _Repeats), arrays, factors, compute, repeats=True
+    )
 
 
 def register(algorithms: tuple[MaskAlgorithm, ...], kernel: KernelTable) -> None:
     """Add the kernels of masks to a backend's table."""
 
     @kernel(operations.fusedmm)
-    def fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+    def fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
         *arrays, alpha, edge, name = arguments
-        forward(executor, algorithms, A, *arrays, None, alpha, edge, name)
+        return forward(executor, algorithms, A, *arrays, None, alpha, edge, name)
 
     @kernel(operations.fusedmm_softmax)
-    def fusedmm_softmax(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+    def fusedmm_softmax(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
         *arrays, alpha, name = arguments
-        forward(executor, algorithms, A, *arrays, alpha, "softmax", name)
+        return forward(executor, algorithms, A, *arrays, alpha, "softmax", name)
 
     @kernel(operations.fusedmm_backward)
-    def fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
-        backward(executor, algorithms, A, *arguments[:4], None, None, *arguments[4:])
+    def fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
+        return backward(executor, algorithms, A, *arguments[:4], None, None, *arguments[4:])
 
     @kernel(operations.fusedmm_softmax_backward)
-    def fusedmm_softmax_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> None:
+    def fusedmm_softmax_backward(
+        executor: GpuExecutor, A: Any, *arguments: Any
+    ) -> Repeatable | None:
         *arrays, alpha, name = arguments
-        backward(executor, algorithms, A, *arrays, alpha, "softmax", name)
+        return backward(executor, algorithms, A, *arrays, alpha, "softmax", name)
 
 
 register(ALGORITHMS, kernel)

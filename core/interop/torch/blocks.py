@@ -2,51 +2,124 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ...executor import Array
 from ...formats import Csr
 from ...formats.mask import Mask
+from ...program import recording
 from .memory import for_kernels, native_of, numpy_of, on_its_stream
 
+#: A tensor, and how many axes of it are not those of the batch.
+Given = tuple[Tensor | None, int]
 
-def run(
-    operation: Any, A: Csr | Mask, tensors: list[tuple[Tensor | None, int]], *scalars: Any
-) -> None:
+#: Layouts that are known of a pattern at most: a factor that changes from call to call makes new
+#: ones.
+MOST_LAYOUTS = 256
+
+
+def run(operation: Any, A: Csr | Mask, tensors: Sequence[Given], *scalars: Any) -> None:
     """Run a kernel on tensors, each with how many axes of it are not those of the batch."""
     on = A.executor
-    blocks = _without_axes(tensors) if on.xp is np else None
-    if blocks is not None:
-        on.run(operation, A, *blocks, *scalars)
+    if on.xp is np:
+        blocks = _without_axes(tensors)
+        if blocks is not None:
+            on.run(operation, A, *blocks, *scalars)
+            return
+    elif not on.observed and recording() is None:
+        _run_again(operation, A, tensors, scalars)
         return
-    with on_its_stream(on, next(t for t, _ in tensors if t is not None)):
-        for batch in _batches(tensors):
-            arrays: list[Array | None] = [
-                None if t is None else native_of(on, for_kernels(t, axes))
-                for t, (_, axes) in zip(batch, tensors, strict=True)
-            ]
+    with on_its_stream(on, _first(tensors)):
+        for arrays in _arrays(on, tensors):
             on.run(operation, A, *arrays, *scalars)
 
 
-def _without_axes(tensors: list[tuple[Tensor | None, int]]) -> list[Array | None] | None:
+def _run_again(
+    operation: Any, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
+) -> None:
+    """Repeat what ran on other tensors of this layout, whose addresses alone are looked at.
+
+    Arrays of tensors, and what is decided by them, take more than small kernels of a GPU.
+    """
+    on, repeats = A.executor, A._pattern.repeats
+    addresses = [0 if t is None else t.data_ptr() for t, _ in tensors]
+    layout = _layout_of(operation, tensors, scalars, addresses, on.alignment)
+    with on_its_stream(on, _first(tensors)):
+        repeat = repeats.get(layout)
+        if repeat is not None:
+            repeat(addresses)
+            return
+        batches = list(_arrays(on, tensors))
+        if len(batches) > 1 or not all(t is None or for_kernels(t, n) is t for t, n in tensors):
+            for arrays in batches:
+                on.run(operation, A, *arrays, *scalars)
+            return
+        (arrays,) = batches
+        repeat = on.run_repeatably(operation, (A, *arrays, *scalars), arrays)
+    if repeat is not None:
+        if len(repeats) >= MOST_LAYOUTS:
+            repeats.clear()
+        repeats[layout] = repeat
+
+
+def _layout_of(
+    operation: Any,
+    tensors: Sequence[Given],
+    scalars: tuple[Any, ...],
+    addresses: list[int],
+    alignment: int,
+) -> Hashable:
+    """Return all that a call follows from, besides the pattern and the addresses."""
+    return (
+        operation,
+        scalars,
+        *[
+            None if t is None else (t.dtype, t.get_device(), t.shape, t.stride())
+            for t, _ in tensors
+        ],
+        *[address % alignment for address in addresses],
+        *[addresses.index(address) for address in addresses],
+    )
+
+
+def _first(tensors: Sequence[Given]) -> Tensor:
+    return next(t for t, _ in tensors if t is not None)
+
+
+def _arrays(on: Any, tensors: Sequence[Given]) -> list[list[Array | None]]:
+    """Return the operands of each call as native arrays."""
+    return [
+        [
+            None if t is None else native_of(on, for_kernels(t, axes))
+            for t, (_, axes) in zip(batch, tensors, strict=True)
+        ]
+        for batch in _batches(tensors)
+    ]
+
+
+def _without_axes(tensors: Sequence[Given]) -> list[Array | None] | None:
     """Return tensors of the host without leading axes as batches of one, or None."""
     blocks: list[Array | None] = []
     for t, axes in tensors:
         if t is None:
             blocks.append(None)
         elif t.dim() == axes and t.is_cpu:
-            # NumPy adds an axis in a tenth of the time that PyTorch takes.
-            made = for_kernels(t, axes)
-            blocks.append(numpy_of(made.detach() if made.requires_grad else made)[None])
+            made = t if t.is_contiguous() else for_kernels(t, axes)
+            if made.requires_grad:
+                made = made.detach()
+            array = numpy_of(made) if made.dtype is torch.bfloat16 else made.numpy()
+            blocks.append(array[None])  # in a tenth of the time that PyTorch takes for an axis
         else:
             return None
     return blocks
 
 
-def _batches(tensors: list[tuple[Tensor | None, int]]) -> list[list[Tensor | None]]:
+def _batches(tensors: Sequence[Given]) -> list[list[Tensor | None]]:
     """Return the operands with one leading axis: in one piece where strides allow it."""
     leading = next(t.dim() - axes for t, axes in tensors if t is not None)
     if leading == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,14 @@ def executor_of(device: torch.device) -> Executor:
     if device.type == "cpu":
         default = get_default_executor()
         return default if default.xp is np else executor_by_name("omp")
+    return _executor_of(device.type, device.index or 0)
+
+
+@cache
+def _executor_of(kind: str, index: int) -> Executor:
     # AMD's devices are "cuda" to PyTorch
-    backend = "hip" if device.type == "cuda" and torch.version.hip else device.type
-    return executor_by_name(f"{backend}:{device.index or 0}")
+    backend = "hip" if kind == "cuda" and torch.version.hip else kind
+    return executor_by_name(f"{backend}:{index}")
 
 
 def native_of(executor: Executor, tensor: Tensor) -> Array:
@@ -44,7 +50,8 @@ def on_its_stream(executor: Executor, tensor: Tensor | None) -> AbstractContextM
     """Return a context in which kernels go to the stream that is PyTorch's current one."""
     if tensor is None or not tensor.is_cuda or executor.xp is np:
         return _ANYWHERE
-    return executor.on_stream(torch.cuda.current_stream(tensor.device).cuda_stream)
+    # The handle alone, as PyTorch's compiler asks for it: its object takes microseconds.
+    return executor.on_stream(torch._C._cuda_getCurrentRawStream(tensor.get_device()))
 
 
 _ANYWHERE = nullcontext()

@@ -11,6 +11,7 @@ import pytest
 import wollemi as wl
 from wollemi.backends.gpu.products import choice as ml_choice
 from wollemi.backends.gpu.products import repeated
+from wollemi.core.operations import products
 
 from ...lockstep.build import compiler
 from ...lockstep.executor import LockstepExecutor
@@ -196,3 +197,35 @@ def test_nothing_is_repeated_of_what_is_empty(gpu: Any) -> None:
         for _ in range(2):
             assert not wl.spmm(A, B).any()
             assert not wl.fusedmm(A, np.ones((4, B.shape[1]), np.float32), B, B).any()
+
+
+@pytest.mark.parametrize("operation", ["spmm", "sddmm", "fusedmm"])
+def test_an_operation_is_repeated_by_addresses_alone(gpu: Any, rng: Any, operation: str) -> None:
+    A = matrix(gpu)
+    results = {"spmm": (1, M, K), "sddmm": (1, A.nnz), "fusedmm": (1, M, K)}
+    named, factors = {
+        "spmm": (products.csr_spmm, (1.0, 0.0, "row-split")),
+        "sddmm": (products.csr_sddmm, (1.0, 0.0, "row-split")),
+        "fusedmm": (products.csr_fusedmm, (0.5, "softmax", "row-split")),
+    }[operation]
+
+    def arrays() -> list[Any]:
+        values = A.data[None] if operation == "spmm" else None
+        given = operands(rng, operation, gpu).values()
+        return [values, *(x[None] for x in given), gpu.zeros(results[operation], np.float32)]
+
+    first, second, expected = (arrays() for _ in range(3))
+    expected[:-1] = second[:-1]
+    repeat = gpu.run_repeatably(named, (A, *first, *factors), first)
+    assert repeat is not None
+    repeat(repeated.addresses_of(second))
+    gpu.run(named, A, *expected, *factors)
+    np.testing.assert_array_equal(gpu.to_host(second[-1]), gpu.to_host(expected[-1]))
+
+
+def test_what_a_kernel_copies_is_not_repeated_by_addresses(gpu: Any, rng: Any) -> None:
+    A, B = matrix(gpu), operands(rng, "spmm", gpu)["B"]
+    gaps = gpu.from_host(rng.uniform(-1, 1, (1, A.nnz, 2)).astype(np.float32))[:, :, 0]
+    arrays = [gaps, B[None], gpu.zeros((1, M, K), np.float32)]
+    factors = (1.0, 0.0, "row-split")
+    assert gpu.run_repeatably(products.csr_spmm, (A, *arrays, *factors), arrays) is None
