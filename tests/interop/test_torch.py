@@ -108,6 +108,29 @@ def test_sddmm_of_a_torch_matrix_is_a_torch_matrix() -> None:
     torch.testing.assert_close(C.grad, B.detach())
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_matrix_may_get_other_entries_and_values(compiled: bool) -> None:
+    A = wl.Csr(([1.0, 2.0, 3.0, 0.0, 5.0], [2, 0, 1, 0, 0], [0, 2, 5]), shape=(2, 3))
+    B = torch.rand(3, 2).double()
+
+    def product(b: Any) -> Any:
+        return wl.spmm(A, b)
+
+    f = torch.compile(product, fullgraph=True, backend="eager") if compiled else product
+    changes = [
+        lambda: None,
+        A.sort_indices,
+        lambda: A.update_values(A.data * 2),
+        A.sum_duplicates,
+        lambda: A.update_values(A.data + 1),
+        A.eliminate_zeros,
+        lambda: A.update_values(A.data * 3),
+    ]
+    for change in changes:
+        change()
+        torch.testing.assert_close(f(B), torch.from_numpy(A.to_dense()) @ B)
+
+
 def test_memory_of_a_cpu_is_shared() -> None:
     matrix = torch.eye(4).to_sparse_csr()
     pattern = wt.pattern_of(matrix)

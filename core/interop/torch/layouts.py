@@ -13,7 +13,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from ...errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...formats import Csr
 from ...formats.mask import refuse_without_entries
-from .patterns import Pattern, pattern_tensors, value_tensor
+from .patterns import Pattern, pattern_tensors, tensors_of, value_tensor
 
 
 class Compressed(NamedTuple):
@@ -106,18 +106,33 @@ def sparse_of(A: Any, device: torch.device) -> Sparse:
     InvalidArgument, UnsupportedOperation
         If it is something else.
     """
-    refuse_without_entries(A)
     if isinstance(A, Csr):
-        pattern = pattern_tensors(A, device)
-        return Sparse(Compressed(pattern), lambda: value_tensor(A), lambda values: values)
+        return _of_matrix(A, device)
+    refuse_without_entries(A)
     if isinstance(A, Pattern):
-        return Sparse(Compressed(A), lambda: _ones(A), lambda values: values)
+        return Sparse(Compressed(A), lambda: _ones(A), _as_they_are)
     if isinstance(A, Tensor) and A.layout in _LAYOUTS:
         return _of_tensor(A)
     raise InvalidArgument(
         "A: expected a wl.Csr, a Pattern or a sparse torch matrix; make a dense one sparse with "
         ".to_sparse_csr()"
     )
+
+
+def _of_matrix(A: Csr, device: torch.device) -> Sparse:
+    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+        pattern = pattern_tensors(A, device)
+        return Sparse(Compressed(pattern), lambda: value_tensor(A), _as_they_are)
+    tensors = tensors_of(A)
+    found: Sparse | None = tensors.sparse
+    if found is None or tensors.pattern.indptr.device.type != device.type:
+        found = Sparse(Compressed(pattern_tensors(A, device)), tensors.values, _as_they_are)
+        tensors.sparse = found
+    return found
+
+
+def _as_they_are(values: Tensor) -> Tensor:
+    return values
 
 
 P = ParamSpec("P")

@@ -20,8 +20,9 @@ from ...operations import masks as operations
 from . import operators
 from .blocks import run
 from .gradients import found_or_none, log_totals_like, saves_log_totals
+from .identities import Seen, identity
 from .memory import borrowed, executor_of, numpy_of, tensor_of
-from .patterns import faked, identity, of_one_size, with_id
+from .patterns import faked, of_one_size, outside_of_transforms, with_id
 from .register import define, define_without_derivatives
 
 # ---- masks by the memory of their tensors
@@ -40,11 +41,16 @@ class _Known:
 
 
 _known: dict[tuple[Any, ...], _Known] = {}
+#: As that of patterns.
+_seen = Seen[Mask]()
 _tensors: weakref.WeakKeyDictionary[Mask, tuple[Tensor, Tensor]] = weakref.WeakKeyDictionary()
 
 
 def mask_of(first: Tensor, last: Tensor, columns: int) -> Mask:
     """Return the mask of two tensors; it must not outlive them."""
+    found = _seen.get(first, last, columns)
+    if found is not None:
+        return found
     key = (*identity(first), *identity(last), columns)
     known = _known.get(key)
     if known is None or known.lost:
@@ -58,6 +64,7 @@ def mask_of(first: Tensor, last: Tensor, columns: int) -> Mask:
         # checked on the host, where what is computed with its ends comes from
         begin, end = numpy_of(first.cpu()), numpy_of(last.cpu())
         known = _remember(key, Mask(begin, end, columns, executor=where), first, last)
+    _seen.add(first, last, columns, known.mask)
     return known.mask
 
 
@@ -72,9 +79,7 @@ def _remember(key: tuple[Any, ...], mask: Mask, first: Tensor, last: Tensor) -> 
 def _tensors_of(mask: Any) -> tuple[Tensor, Tensor]:
     found = _tensors.get(mask)
     if found is None:
-        # A transform that is under way must not see how they are made.
-        modes = torch.utils._python_dispatch._disable_current_modes()
-        with modes, torch._C._DisableFuncTorch():
+        with outside_of_transforms():
             found = (tensor_of(mask.first), tensor_of(mask.last))
             key = (*identity(found[0]), *identity(found[1]), mask.shape[1])
             _remember(key, _twin(mask, *found), *found)
@@ -112,7 +117,9 @@ def mask_tensors(mask: Mask, device: torch.device) -> tuple[Tensor, Tensor]:
     if torch.compiler.is_compiling():
         first, last = _first_of(id(mask)), _last_of(id(mask))
     else:
-        first, last = map(faked, _tensors_of(mask))
+        first, last = _tensors_of(mask)
+        if torch._C._len_torch_dispatch_stack():
+            first, last = faked(first), faked(last)
     if first.device.type != device.type:
         raise ExecutorMismatch(
             f"the mask lives on {mask.executor.name} and a tensor on {device}; move one of them"

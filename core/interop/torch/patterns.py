@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +21,7 @@ from ...errors import ExecutorMismatch, InvalidMatrix
 from ...executor import Executor
 from ...formats import Csr, validate
 from ...store import Key, PatternStore
+from .identities import Seen, identity
 from .memory import borrowed, executor_of, native_of, numpy_of, tensor_of
 
 
@@ -63,33 +66,38 @@ class _Known(NamedTuple):
 _known: dict[tuple[Any, ...], _Known] = {}
 _lock = threading.Lock()
 
+#: What tensors were found to be, by the objects themselves: compiled functions and autograd hand
+#: over the same ones in each call.
+_seen = Seen[Csr]()
+
 
 def matrix_of(indptr: Tensor, indices: Tensor, columns: int) -> Csr:
     """Return the matrix of a pattern in tensors; it must not outlive them.
 
     What was prepared for it is stored for as long as the tensors live and are not written into.
     """
+    found = _seen.get(indptr, indices, columns)
+    if found is not None:
+        return found
     key = (*identity(indptr), *identity(indices), columns)
     known = _known.get(key)
     if known is None or known.lost:
         known = _remember(key, executor_of(indptr.device), indptr, indices, columns, None)
+    _seen.add(indptr, indices, columns, known.matrix)
     return known.matrix
 
 
-_ORDER: Key[Tensor] = Key("order of the transpose, as a tensor")
+_TRANSPOSED: Key[tuple[Csr, Tensor]] = Key("transpose, with its order as a tensor")
 
 
 def transposed_of(A: Csr) -> tuple[Csr, Tensor]:
     """Return the transpose of a pattern, and where its entries were as a tensor of int64."""
-    transposed, order = A.transposed_pattern()
-    return transposed, A._pattern.get(_ORDER, lambda: tensor_of(order).long())
 
+    def make() -> tuple[Csr, Tensor]:
+        transposed, order = A.transposed_pattern()
+        return transposed, tensor_of(order).long()
 
-def identity(tensor: Tensor) -> tuple[int, ...]:
-    """Return what says that a tensor has the memory and the content of another one."""
-    version = 0 if tensor.is_inference() else tensor._version
-    storage = tensor.untyped_storage()._cdata
-    return storage, tensor.storage_offset(), tensor.shape[0], version
+    return A._pattern.get(_TRANSPOSED, make)
 
 
 def _remember(
@@ -141,19 +149,64 @@ def _check(indptr: Tensor, indices: Tensor, columns: int) -> None:
 
 # ---- patterns of matrices of ours
 
-_tensors: weakref.WeakKeyDictionary[Csr, tuple[Tensor, Tensor]] = weakref.WeakKeyDictionary()
+
+@contextmanager
+def outside_of_transforms() -> Iterator[None]:
+    """Make tensors that are kept: a transform that is under way must not see how."""
+    modes = torch.utils._python_dispatch._disable_current_modes()
+    with modes, torch._C._DisableFuncTorch(), torch.inference_mode(False):
+        yield
 
 
-def _tensors_of(A: Csr) -> tuple[Tensor, Tensor]:
-    found = _tensors.get(A)
-    if found is None:
-        # A transform that is under way must not see how they are made.
-        modes = torch.utils._python_dispatch._disable_current_modes()
-        with modes, torch._C._DisableFuncTorch():
-            found = (tensor_of(A.indptr), tensor_of(A.indices))
-            key = (*identity(found[0]), *identity(found[1]), A.shape[1])
-            _remember(key, A.executor, *found, A.shape[1], A._pattern)
-        _tensors[A] = found
+class Tensors:
+    """The arrays of a matrix as tensors.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        Its pattern.
+    sparse : object
+        What :mod:`.layouts` makes of these.
+    """
+
+    __slots__ = ("_array", "_indices", "_owner", "_values", "pattern", "sparse")
+
+    def __init__(self, A: Csr, forget: Callable[[Any], Any]) -> None:
+        self._owner = weakref.ref(A, forget)
+        with outside_of_transforms():
+            self.pattern = Pattern(tensor_of(A.indptr), tensor_of(A.indices), A.shape)
+            indptr, indices, (_, n) = self.pattern
+            key = (*identity(indptr), *identity(indices), n)
+            _remember(key, A.executor, indptr, indices, n, A._pattern)
+        self.sparse: Any = None
+        self._indices = A.indices
+        self._array: Any = None
+        self._values: Any = None
+
+    def are_of(self, A: Csr) -> bool:
+        """Return whether they are those of a matrix, whose entries may have been sorted since."""
+        return self._owner() is A and self._indices is A.indices
+
+    def values(self) -> Tensor:
+        """Return the values, made a tensor again where the matrix has another array of them."""
+        owner = self._owner()
+        assert owner is not None  # whoever asks holds the matrix
+        if self._array is not owner.data:
+            with outside_of_transforms():
+                self._array, self._values = owner.data, tensor_of(owner.data)
+        found: Tensor = self._values
+        return found
+
+
+_tensors: dict[int, Tensors] = {}
+
+
+def tensors_of(A: Csr) -> Tensors:
+    """Return the arrays of a matrix as tensors, made once."""
+    number = id(A)
+    found = _tensors.get(number)
+    if found is None or not found.are_of(A):
+        found = _tensors[number] = Tensors(A, lambda _: _tensors.pop(number, None))
     return found
 
 
@@ -163,18 +216,18 @@ def _tensors_of(A: Csr) -> tuple[Tensor, Tensor]:
 
 
 @torch.compiler.assume_constant_result
-def _indptr_of(identity: int) -> Tensor:
-    return of_one_size(_tensors_of(with_id(identity))[0])
+def _indptr_of(identity: int, pattern: int) -> Tensor:
+    return of_one_size(tensors_of(with_id(identity)).pattern.indptr)
 
 
 @torch.compiler.assume_constant_result
 def _indices_of(identity: int) -> Tensor:
-    return of_one_size(_tensors_of(with_id(identity))[1])
+    return of_one_size(tensors_of(with_id(identity)).pattern.indices)
 
 
 @torch.compiler.assume_constant_result
-def _data_of(identity: int, version: int) -> Tensor:
-    return of_one_size(tensor_of(with_id(identity).data))
+def _data_of(identity: int) -> Tensor:
+    return of_one_size(tensors_of(with_id(identity)).values())
 
 
 def with_id(identity: int) -> Csr:
@@ -194,27 +247,29 @@ def of_one_size(tensor: Tensor) -> Tensor:
 def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
     """Return the pattern of a matrix in tensors that share its memory."""
     if torch.compiler.is_compiling():
-        indptr, indices = _indptr_of(id(A)), _indices_of(id(A))
+        # The pattern, too, is to be the same: a matrix may be sorted in place.
+        pattern = Pattern(_indptr_of(id(A), id(A._pattern)), _indices_of(id(A)), A.shape)
     else:
-        indptr, indices = map(faked, _tensors_of(A))
-    if indptr.device.type != device.type:
+        pattern = tensors_of(A).pattern
+        if torch._C._len_torch_dispatch_stack():
+            pattern = Pattern(faked(pattern.indptr), faked(pattern.indices), A.shape)
+    if pattern.indptr.device.type != device.type:
         raise ExecutorMismatch(
             f"the pattern lives on {A.executor.name} and a tensor on {device}; move one of them"
         )
-    return Pattern(indptr, indices, A.shape)
+    return pattern
 
 
 def value_tensor(A: Csr) -> Tensor:
     """Return the values of a matrix in a tensor that shares their memory."""
     if torch.compiler.is_compiling():
-        return _data_of(id(A), A._values_version)
-    return faked(tensor_of(A.data))
+        return _data_of(id(A))
+    values = tensors_of(A).values()
+    return faked(values) if torch._C._len_torch_dispatch_stack() else values
 
 
 def faked(tensor: Tensor) -> Tensor:
     """Return a tensor as an active FakeTensorMode of the user's wants it."""
-    if torch._C._len_torch_dispatch_stack() == 0:
-        return tensor
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.utils._python_dispatch import _get_current_dispatch_mode
 
