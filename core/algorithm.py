@@ -339,8 +339,11 @@ _RESULTS = {"spmm": (2,), "sddmm": (3,), "fusedmm": (4, 5)}
 
 def asks_for_any(product: str, operands: Sequence[Any]) -> bool:
     """Return whether a result of a product with dense matrices is there and has elements."""
-    results = (operands[place] for place in _RESULTS[product])
-    return any(x is not None and x.size > 0 for x in results)
+    for place in _RESULTS[product]:
+        x = operands[place]
+        if x is not None and x.size > 0:
+            return True
+    return False
 
 
 def multiply(on: Any, product: str, A: Any, *arguments: Any) -> None:

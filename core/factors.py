@@ -45,6 +45,8 @@ def real_number(value: Any, what: str, operation: str) -> float:
     UnsupportedDtype
         If it is complex.
     """
+    if type(value) is float:  # what most calls are given, told soonest
+        return value
     found: float | complex = number(value, what)
     if isinstance(found, complex):
         raise UnsupportedDtype(f"{what}: {operation} takes real factors, got {found}")

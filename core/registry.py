@@ -253,8 +253,11 @@ class _Default:
 
 def get_default_executor() -> Executor:
     """Return the executor of matrices that are made without naming one; ``omp`` at first."""
-    _Default.current = executor(_Default.current)
-    return executor(_Default.current)
+    current = _Default.current
+    if isinstance(current, str):
+        current = _Default.current = executor(current)
+    found: Executor = current
+    return found
 
 
 def executor_owning(array: object, name: str) -> Executor:

@@ -32,7 +32,7 @@ def register(kernel: KernelTable) -> None:
         *arrays, alpha, edge, name = arguments
         _check(name)
         plan = A._pattern.get(_PARTITION, lambda: native().mask_plan(executor, A.indptr))
-        operands = map(numbers, arrays)
+        operands = numbers(arrays)
         native().mask_products(executor, A.indptr, A.first, *operands, alpha, edge, plan)
 
     def backward(executor: Executor, A: Any, *arguments: Any) -> None:
@@ -40,7 +40,7 @@ def register(kernel: KernelTable) -> None:
         _check(name)
         turned = A.T
         ends = turned.first, turned.last
-        operands = map(numbers, arrays)
+        operands = numbers(arrays)
         native().mask_gradients(executor, A.indptr, A.first, *ends, *operands, alpha, edge)
 
     @kernel(operations.fusedmm)

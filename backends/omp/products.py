@@ -7,6 +7,7 @@ that are columns (sequential, ``sr``) or entries (parallel reduction, ``pr``).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -35,9 +36,12 @@ class Partitioned(NamedTuple):
     lanes: str
 
 
-def numbers(array: Array | None) -> Array | None:
+def numbers(arrays: Iterable[Array | None]) -> list[Array | None]:
     """Return bfloat16 as numbers of 16 bits, as which entries know it: NumPy's C API does not."""
-    return array if array is None or array.dtype.kind != "V" else array.view(np.uint16)
+    return [
+        array if array is None or array.dtype.kind != "V" else array.view(np.uint16)
+        for array in arrays
+    ]
 
 
 def _partition_of(on: Executor, A: Any, partition: str, width: int = 0) -> Any:
@@ -71,10 +75,10 @@ class _ByRows(Algorithm):
         """Call the native entry."""
         if self.product == "fusedmm":
             *arrays, alpha, edge = arguments
-            native().fusedmm(on, A, *map(numbers, arrays), alpha, edge, state.partition)
+            native().fusedmm(on, A, *numbers(arrays), alpha, edge, state.partition)
             return
         *arrays, alpha, beta = arguments
-        given = map(numbers, arrays)
+        given = numbers(arrays)
         if self.product == "spmm":
             native().spmm(on, A, *given, alpha, beta, state.partition, state.lanes)
         else:
@@ -248,7 +252,7 @@ def register(kernel: KernelTable) -> None:
         *arrays, alpha, edge = arguments
         transposed, order = A.transposed_pattern()
         partitions = (_partition_of(executor, pattern, "balanced") for pattern in (A, transposed))
-        given = map(numbers, arrays)
+        given = numbers(arrays)
         native().fusedmm_backward(executor, A, *given, alpha, edge, transposed, order, *partitions)
 
     @kernel(operations.csr_fusedmm)
@@ -267,7 +271,7 @@ def register(kernel: KernelTable) -> None:
         @kernel(operation)
         def run(executor: Executor, A: Any, *arrays: Array) -> None:
             partition = _partition_of(executor, A, "even")
-            getattr(native(), entry)(executor, A, *map(numbers, arrays), partition)
+            getattr(native(), entry)(executor, A, *numbers(arrays), partition)
 
     rowwise(operations.csr_softmax)
     rowwise(operations.csr_softmax_backward)
@@ -278,12 +282,12 @@ def register(kernel: KernelTable) -> None:
     def csr_additive_attention(executor: Executor, A: Any, *arguments: Any) -> None:
         *arrays, slope = arguments
         partition = _partition_of(executor, A, "even")
-        native().additive_attention(executor, A, *map(numbers, arrays), slope, partition)
+        native().additive_attention(executor, A, *numbers(arrays), slope, partition)
 
     @kernel(attention.csr_additive_attention_backward)
     def csr_additive_attention_backward(executor: Executor, A: Any, *arguments: Any) -> None:
         *arrays, slope = arguments
         transposed, _ = A.transposed_pattern()
-        given = (*map(numbers, arrays), slope, transposed)
+        given = (*numbers(arrays), slope, transposed)
         partition = _partition_of(executor, transposed, "even")
         native().additive_attention_backward(executor, A, *given, partition)

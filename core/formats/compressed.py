@@ -116,6 +116,10 @@ class CompressedRows(Matrix):
         ('entries', 'asked for')
         """
         self._require_plans(product, dtype)
+        if isinstance(dtype, np.dtype):  # that of an array, whose plan is there most often
+            known = self._pattern.plans.get((product, columns, kernel, name_of(dtype)))
+            if known is not None:
+                return known
         name = name_of(self.dtype if dtype is None else stored_dtype(dtype))
         key = (product, columns, kernel, name)
         found = self._pattern.plans.get(key)

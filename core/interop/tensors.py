@@ -13,6 +13,9 @@ import numpy as np
 from ..formats import Csr
 from ..formats.mask import Mask
 
+#: The complex dtypes of matrices.
+_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+
 
 def is_tensor(operand: Any) -> bool:
     """Return whether an operand is a tensor of PyTorch's.
@@ -33,19 +36,31 @@ def differentiable(A: Any, *operands: Any) -> Any:
     It takes tensors of real floating-point numbers that are where ``A`` is. Others are arrays
     like any library's, unless they ask for a gradient.
     """
-    given = [o for o in operands if o is not None]
-    if not given or not all(map(is_tensor, given)):
+    torch_there = sys.modules.get("torch")
+    if torch_there is None:
         return None
+    there = floating = asks = False
+    real = together = True
+    # Each call goes through this, and the compiler of PyTorch guards each name in it: one loop.
     ours = isinstance(A, (Csr, Mask))
-    numbers = [*given, A] if ours else given
-    real = all("complex" not in str(o.dtype) for o in numbers)
-    floating = any(o.dtype.is_floating_point for o in given)
-    together = (
-        not ours
-        or (isinstance(A, Mask) and A._follows)
-        or all((o.device.type == "cpu") == (A.executor.xp is np) for o in given)
-    )
-    if (real and floating and together) or any(o.requires_grad for o in given):
+    on_host = ours and A.executor.xp is np
+    for operand in operands:
+        if operand is None:
+            continue
+        if not isinstance(operand, torch_there.Tensor):
+            return None
+        there = True
+        dtype = operand.dtype
+        floating = floating or dtype.is_floating_point
+        real = real and not dtype.is_complex
+        together = together and operand.is_cpu == on_host
+        asks = asks or operand.requires_grad
+    if ours:
+        real = real and A.dtype not in _COMPLEX
+        together = together or (isinstance(A, Mask) and A._follows)
+    else:
+        together = True
+    if there and ((real and floating and together) or asks):
         from . import torch
 
         return torch

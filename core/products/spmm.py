@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..factors import number
+from ..formats import Csr
 from ..formats.stored import StoredCsr
 from ..interop.tensors import differentiable, in_likeness, is_tensor
 from ..operations import matrix as vector_operations
@@ -65,11 +66,16 @@ def spmm(
     array([[2. , 1. ],
            [1. , 3.5]])
     """
-    if isinstance(A, StoredCsr) and not any(is_tensor(given) for given in (B, values, out)):
+    if (
+        type(A) is not Csr
+        and isinstance(A, StoredCsr)
+        and not any(is_tensor(given) for given in (B, values, out))
+    ):
         if values is None and kernel == "auto":
             return _by_stored_values(A, B, out, number(alpha, "alpha"), number(beta, "beta"))
         A = A if values is None else A._pattern_alone()
-    A = A if is_tensor(A) else as_csr(A)
+    if type(A) is not Csr and not is_tensor(A):
+        A = as_csr(A)
     tensors = differentiable(A, B, values, out)
     if tensors is not None:
         return tensors.spmm(A, B, out=out, alpha=alpha, beta=beta, values=values, kernel=kernel)

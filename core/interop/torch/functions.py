@@ -98,20 +98,21 @@ def spmm(
     """
     _check_tensor("B", B)
     sparse = sparse_of(A, B.device)
+    indptr, indices, (rows, columns) = sparse.compressed.pattern
     weights = sparse.values() if values is None else sparse.checked(values)
     vector = B.dim() == 1
     B = sparse.fold(B[:, None] if vector else B, 1)
-    _check("B", B, sparse.pattern.shape[1])
+    _check("B", B, columns)
     weights, B = _one_dtype(weights, B)
-    weights, B = one_batch(values=(weights, 1), B=(B, 2))
+    if B.dim() != 2 or weights.dim() != 1:
+        weights, B = one_batch(values=(weights, 1), B=(B, 2))
     alpha, beta = real_number(alpha, "alpha", "spmm"), real_number(beta, "beta", "spmm")
-    indptr, indices, _ = sparse.pattern
     if out is not None:
         target = out[:, None] if vector else out
-        rows = (*B.shape[:-2], sparse.pattern.shape[0], B.shape[-1])
+        shape = (*B.shape[:-2], rows, B.shape[-1])
         block = sparse.compressed.diagonal
         written = target if block is None else target.flatten(0, 1)
-        _check_out(target, written, rows, weights, B)
+        _check_out(target, written, shape, weights, B)
         operators.spmm_into(indptr, indices, weights, B, written, alpha, beta, kernel)
         return out
     if beta != 0:
@@ -158,11 +159,11 @@ def sddmm(
     sparse = sparse_of(A, C.device)
     alpha = _factor(alpha, "sddmm")
     C, B = sparse.fold(C, 0), sparse.fold(B, 1)
-    _check("C", C, sparse.pattern.shape[0])
-    _check("B", B, sparse.pattern.shape[1], like=C)
+    indptr, indices, (rows, columns) = sparse.compressed.pattern
+    _check("C", C, rows)
+    _check("B", B, columns, like=C)
     (C, B) = _one_dtype(C, B)
     (C, B) = one_batch(C=(C, 2), B=(B, 2))
-    indptr, indices, _ = sparse.pattern
     found = operators.sddmm(indptr, indices, C, B, kernel)
     if alpha != 1:
         found = found * alpha
@@ -238,9 +239,10 @@ def fusedmm(
         return _fusedmm_of_mask(A, C, B, D, edge, alpha, kernel, of_entries)
     sparse = sparse_of(A, C.device)
     C, B, D = sparse.fold(C, 0), sparse.fold(B, 1), sparse.fold(D, 1)
-    _check("C", C, sparse.pattern.shape[0])
-    _check("B", B, sparse.pattern.shape[1], like=C)
-    _check("D", D, sparse.pattern.shape[1])
+    indptr, indices, (rows, columns) = sparse.compressed.pattern
+    _check("C", C, rows)
+    _check("B", B, columns, like=C)
+    _check("D", D, columns)
     if edge == "scaled":
         edge, alpha = "identity", alpha / max(C.shape[-1], 1) ** 0.5
     weights = _weights_of(sparse, values, use_values)
@@ -248,7 +250,6 @@ def fusedmm(
     check_options(softcap, dropout)
     given = {"C": (C, 2), "B": (B, 2), "D": (D, 2), "values": (weights, 1), "bias": (added, 1)}
     C, B, D, weights, added = _together(given)
-    indptr, indices, _ = sparse.pattern
     if not callable(edge) and added is None and softcap is None and not dropout:
         found = operators.fusedmm(indptr, indices, weights, C, B, D, edge, alpha, kernel)
     else:
@@ -323,7 +324,8 @@ def _check_tensor(what: str, given: Any) -> None:
 
 
 def _check(what: str, tensor: Tensor, rows: int, like: Tensor | None = None) -> None:
-    _check_tensor(what, tensor)
+    if not isinstance(tensor, Tensor):
+        _check_tensor(what, tensor)
     columns = "k" if like is None else like.shape[-1]
     fits = tensor.dim() >= 2 and tensor.shape[-2] == rows
     if not fits or (like is not None and tensor.shape[-1] != columns):
@@ -360,8 +362,14 @@ def _one_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def one_batch(**tensors: tuple[Tensor, int]) -> tuple[Tensor, ...]:
     """Return operands with the same leading axes; one for all blocks stays one in memory."""
-    if all(t.dim() == axes for t, axes in tensors.values()):  # a tenth of a small call's time
-        return tuple(t for t, _ in tensors.values())
+    found, alike, first = [], True, None
+    for t, axes in tensors.values():
+        axes_before = t.shape[: t.dim() - axes]
+        first = axes_before if first is None else first
+        alike = alike and axes_before == first
+        found.append(t)
+    if alike:  # most often, and soonest told
+        return tuple(found)
     leading = {name: t.shape[: t.dim() - axes] for name, (t, axes) in tensors.items()}
     try:
         batch = torch.broadcast_shapes(*leading.values())

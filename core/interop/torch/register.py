@@ -14,7 +14,10 @@ from typing import Any
 
 import torch
 from torch import _C, Tensor
-from torch._functorch.utils import enable_single_level_autograd_function
+from torch._C._functorch import (
+    get_single_level_autograd_function_allowed,
+    set_single_level_autograd_function_allowed,
+)
 from torch.autograd import forward_ad
 from torch.autograd.forward_ad import _set_fwd_grad_enabled
 from torch.autograd.function import _SingleLevelFunction
@@ -68,7 +71,8 @@ def define(
     """
     op = define_without_derivatives(schema, kernel=kernel, fake=fake)
     name = _name_in(schema)
-    differentiable = _differentiable(op, kernel, backward, jvp, recorded)
+    places = _places_of_tensors(op)
+    differentiable = _differentiable(op, kernel, backward, jvp, recorded, places)
     LIBRARY.impl(name, differentiable, "Autograd", with_keyset=True)
     if autocast:
         for device in DEVICES:
@@ -106,9 +110,31 @@ def _name_in(schema: str) -> str:
     return schema.partition("(")[0]
 
 
+def _places_of_tensors(op: Any) -> tuple[int, ...]:
+    """Return which arguments of an operator are tensors, if they are given."""
+    kinds = [str(argument.type).removeprefix("Optional[") for argument in op._schema.arguments]
+    return tuple(place for place, kind in enumerate(kinds) if kind.startswith("Tensor"))
+
+
 def _differentiable(
-    op: Any, kernel: Callable[..., Any], backward: Any, jvp: Any, recorded: Any
+    op: Any,
+    kernel: Callable[..., Any],
+    backward: Any,
+    jvp: Any,
+    recorded: Any,
+    places: tuple[int, ...],
 ) -> Callable[..., Any]:
+    alone: dict[int, bool] = {}
+
+    def is_alone(keyset: Any) -> bool:
+        """Return whether nothing but the kernel waits for a call: no mode and no transform."""
+        keys = keyset.raw_repr()
+        found = alone.get(keys)
+        if found is None:
+            left = (keyset & _C._after_autograd_keyset).raw_repr()
+            found = alone[keys] = left in _KERNELS_ALONE
+        return found
+
     def below(keyset: Any, args: tuple[Any, ...]) -> Any:
         with _C._AutoDispatchBelowAutograd():
             return op.redispatch(keyset & _C._after_autograd_keyset, *args)
@@ -118,10 +144,14 @@ def _differentiable(
     class Differentiable(_SingleLevelFunction):
         @staticmethod
         def forward(ctx: Any, keyset: Any, recording: bool, *args: Any) -> Any:
-            # PyTorch turns both off for the body of a function; transforms around this one go on.
-            with torch.set_grad_enabled(recording), _set_fwd_grad_enabled(True):
-                out = below(keyset, args)
-            _keep(ctx, args, out)
+            if is_alone(keyset):
+                out = kernel(*args)
+            else:
+                # PyTorch turns both off for the body of a function; transforms around this one go
+                # on.
+                with torch.set_grad_enabled(recording), _set_fwd_grad_enabled(True):
+                    out = below(keyset, args)
+            _keep(ctx, places, args, out)
             return out
 
         @staticmethod
@@ -139,29 +169,39 @@ def _differentiable(
             return (tangent, *(None for _ in out[1:])) if ctx.several else tangent
 
     def autograd(keyset: Any, *args: Any) -> Any:
-        records = torch.is_grad_enabled() and any(
-            isinstance(a, Tensor) and a.requires_grad for a in args
-        )
+        records = torch.is_grad_enabled() and _asks_for_gradients(args, places)
         forward = forward_ad._current_level >= 0
         if records and not forward and recorded is not None:
             found = recorded(keyset, *args)
             if found is not None:
                 return found
         if records or forward:
-            with enable_single_level_autograd_function():
+            before = get_single_level_autograd_function_allowed()
+            set_single_level_autograd_function_allowed(True)
+            try:
                 return Differentiable.apply(keyset, torch.is_grad_enabled(), *args)
+            finally:
+                set_single_level_autograd_function_allowed(before)
         # A second way through the dispatcher would take as long as a small product.
-        if (keyset & _C._after_autograd_keyset).raw_repr() in _KERNELS_ALONE:
+        if is_alone(keyset):
             return kernel(*args)
         return below(keyset, args)
 
     return autograd
 
 
-def _keep(ctx: Any, args: tuple[Any, ...], out: Any) -> None:
+def _asks_for_gradients(args: tuple[Any, ...], places: tuple[int, ...]) -> bool:
+    for place in places:
+        given = args[place]
+        if given is not None and given.requires_grad:
+            return True
+    return False
+
+
+def _keep(ctx: Any, places: tuple[int, ...], args: tuple[Any, ...], out: Any) -> None:
     """Save what derivatives are made of: arguments, the result, and what follows it."""
-    ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-    ctx.others = [None if isinstance(a, Tensor) else a for a in args]
+    ctx.places = [i for i in places if args[i] is not None]
+    ctx.others = [None if i in places else a for i, a in enumerate(args)]
     ctx.several = isinstance(out, tuple)
     made = out if ctx.several else (out,)
     if ctx.several:
@@ -169,7 +209,8 @@ def _keep(ctx: Any, args: tuple[Any, ...], out: Any) -> None:
         ctx.set_materialize_grads(False)  # of what has no gradient, zeros would be made
     tensors = [args[i] for i in ctx.places]
     ctx.save_for_backward(*tensors, *made)
-    ctx.save_for_forward(*tensors, *made)
+    if forward_ad._current_level >= 0:
+        ctx.save_for_forward(*tensors, *made)
 
 
 def _saved(ctx: Any) -> tuple[list[Any], Any]:
