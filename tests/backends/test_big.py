@@ -32,6 +32,11 @@ IN_BLOCKS = [
 ]
 
 
+def rows_of(operation: Operation) -> int:
+    """Return how many rows an operation is called with here."""
+    return ROWS_OF_ENTRIES if operation.over == ("e", "1") else ROWS_OF_MAPS
+
+
 @pytest.mark.parametrize(("operation", "block"), IN_BLOCKS)
 def test_map_operation_on_many_rows(
     executor: wl.Executor, rng: np.random.Generator, operation: Operation, block: Block
@@ -40,8 +45,7 @@ def test_map_operation_on_many_rows(
     dtype, index = dtype_compiled(operation), index_compiled(operation)
     if operation.step is None and executor.backend not in COMPILED_BY_PROGRAM:
         dtype = "complex64"  # written by hand, and compiled in all dtypes
-    rows = ROWS_OF_ENTRIES if operation.over == ("e", "1") else ROWS_OF_MAPS
-    call = make(operation, block, rows, None, dtype, index, rng)
+    call = make(operation, block, rows_of(operation), None, dtype, index, rng)
     assert_equals_reference(call, executor, rng)
 
 

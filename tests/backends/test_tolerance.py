@@ -13,9 +13,10 @@ from wollemi.core import operations  # noqa: F401  fills the table
 from wollemi.core.operation import OPERATIONS, KernelTable, Operation
 from wollemi.core.status import Status
 
+from .awkward import Block
 from .calls import REFERENCE, make
 from .equality import assert_equals_reference, cases
-from .tolerance import UNITS, epsilon
+from .tolerance import MANY, UNITS, allowed, epsilon
 
 CASES: dict[str, list[Any]] = {}
 for _case in cases():
@@ -116,3 +117,19 @@ def test_a_mistake_is_caught_with_every_dtype(
     ):  # a set has no fixed order
         cases = [values for values in CASES[operation.name] if values[4] == dtype]
         assert any(is_caught(mistake, values, rng) for values in cases), dtype
+
+
+def test_a_unit_of_many_inputs_is_no_mistake(rng: np.random.Generator) -> None:
+    # of so many numbers that have no column in common, some moved little in two draws
+    block = Block("one", 1, alpha=0.75, beta=-1.25)
+    operation = OPERATIONS["coarsen.orthonormalize"]
+    call = make(operation, block, MANY, None, "float64", "int64", rng)
+    expected = call.run(REFERENCE)
+    limits = allowed(call, expected, rng)
+
+    def rounded(value: Any) -> Any:
+        return value * (1 + epsilon(value.dtype) * rng.choice([-1, 1], value.shape))
+
+    after = call.mapped(rounded).run(REFERENCE)
+    for name, limit in limits.items():
+        assert (np.abs(after[name] - expected[name]) <= limit).all(), name

@@ -1,10 +1,18 @@
 // A wave of 64 lanes on an NVIDIA GPU: two warps with a barrier of their own. The kernels'
-// text is the dialect of HIP, unchanged; these are the words in which lanes talk.
+// text is the dialect of HIP, unchanged; these are the words in which lanes talk, and those that
+// clang alone knows.
 #pragma once
+#define __builtin_popcountll __popcll
 #define __builtin_amdgcn_wave_barrier wl_pair_barrier
 #define __builtin_amdgcn_fence(order, scope) __threadfence_block()
 #define __shfl wl_pair_shfl
 #define __ballot wl_pair_ballot
+
+// What is rounded before a sum takes it: the dialect says so by a pragma that NVRTC does not know.
+namespace wl {
+__device__ __forceinline__ float rounded_product(float a, float b) { return __fmul_rn(a, b); }
+__device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
+} // namespace wl
 
 // A block has 16 barriers; number 0 is __syncthreads.
 __device__ __forceinline__ void wl_pair_barrier() {
