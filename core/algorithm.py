@@ -94,9 +94,9 @@ class Algorithm(ABC):
     source: ClassVar[str] = ""
     #: Whether it multiplies values that are stored in a lower dtype than is computed in.
     converts: ClassVar[bool] = False
-    #: Whether its plan holds the entries again, or their columns: packed, sorted, or dense. That of
-    #: a lean matrix does not, unless it is asked for by name; that for spmv has a :attr:`reason`
-    #: only where the copy pays (:func:`copy_pays`).
+    #: Whether its plan holds the entries again, or their columns, or their rows: packed, sorted,
+    #: dense, or one by one. That of a lean matrix does not, unless it is asked for by name; that
+    #: for spmv has a :attr:`reason` only where the copy pays (:func:`copy_pays`).
     copies: ClassVar[bool] = False
     #: Whether its plan for spmv is all that products with vectors need, so that the arrays of the
     #: matrix may be given up (``A.plan_only()``): see :meth:`held_alone`.

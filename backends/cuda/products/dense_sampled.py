@@ -101,7 +101,7 @@ class SampledDense(GpuAlgorithm):
         executor, statistics = on.executor, facts.statistics
         if executor.device.capability < (8, 0):  # whose tensor cores have not been timed
             return None
-        tiled = any(
+        tiled = not A.is_lean and any(
             not tile.objection(on, A, facts)
             and tile.reason(on, A, facts)
             and sorted_rows(executor.xp, A)

@@ -42,7 +42,7 @@ class TwoSteps(FusedAlgorithm):
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why two steps are faster, or None."""
-        if facts.density < self.from_density(facts.columns):
+        if A.is_lean or facts.density < self.from_density(facts.columns):
             return None
         for tile in self.tiles:
             if not tile.objection(on, A, facts):

@@ -77,6 +77,8 @@ SHORT = 32
 #: How many times as long as the average a row may be for that: a wave stays until the longest of
 #: its rows is done.
 UNLIKE = 8
+#: The kernels of the space that keep the row of every entry.
+SPLIT_BY_ENTRIES = ("eb-sr", "eb-pr")
 
 
 class Choice(NamedTuple):
@@ -93,6 +95,8 @@ def choose(
     waves: int,
     columns: int = 128,
     itemsize: int = 4,
+    *,
+    lean: bool = False,
 ) -> Choice:
     """Return what ``operation`` runs on a device that holds so many waves.
 
@@ -106,6 +110,8 @@ def choose(
         That the device holds.
     columns, itemsize : int
         Of the dense operand: how many, and the bytes of an element.
+    lean : bool
+        Whether nothing is to be kept for every entry: its row, where entries are split.
 
     Examples
     --------
@@ -129,6 +135,8 @@ def choose(
     if operation == "spmm":
         few = of_few_rows(statistics, waves, columns, itemsize)
         named = few or of_space(statistics, waves, columns)
+        if lean and named is not None and named.kernel in SPLIT_BY_ENTRIES:
+            named = None
         return named or of_waves(statistics, waves, summed_piece(statistics, columns), columns)
     return of_waves(statistics, waves, SUMMED_PIECE)
 

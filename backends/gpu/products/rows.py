@@ -27,7 +27,12 @@ class _Rows(GpuAlgorithm):
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return what the rule says, if it says this."""
         choice = ml_choice.choose(
-            self.product, facts.statistics, on.waves, facts.columns, facts.itemsize
+            self.product,
+            facts.statistics,
+            on.waves,
+            facts.columns,
+            facts.itemsize,
+            lean=A.is_lean,
         )
         return choice.reason if choice.kernel == self.name else None
 

@@ -58,6 +58,7 @@ class Flat(GpuAlgorithm):
     """A wave has as many entries as it has lanes, of whatever rows."""
 
     name: ClassVar[str] = "flat"
+    copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:

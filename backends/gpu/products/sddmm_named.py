@@ -54,6 +54,7 @@ class Entry(GpuAlgorithm):
     """One work-item for an entry."""
 
     name: ClassVar[str] = "entry"
+    copies: ClassVar[bool] = True
     by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
 
@@ -95,6 +96,7 @@ class SmL2(GpuAlgorithm):
     """Tiles that keep their active rows on the chip (Nisa et al. 2018), slices of 256 bytes."""
 
     name: ClassVar[str] = "sm-l2"
+    copies: ClassVar[bool] = True
     source: ClassVar[str] = "Nisa et al. (2018)"
     by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True

@@ -322,7 +322,9 @@ class _Anywhere(GpuAlgorithm):
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return what the rule says, if it says this."""
-        choice = choose("spmm", facts.statistics, on.waves, facts.columns, facts.itemsize)
+        choice = choose(
+            "spmm", facts.statistics, on.waves, facts.columns, facts.itemsize, lean=A.is_lean
+        )
         return choice.reason if choice.kernel == self.name else None
 
 
@@ -393,6 +395,7 @@ class EntriesInTurn(_Anywhere):
     """Work is split by entries, and each group of lanes has a chunk."""
 
     name: ClassVar[str] = "eb-sr"
+    copies: ClassVar[bool] = True
     segments: ClassVar[bool] = False
 
     def chunk(self, nnz: int) -> int:

@@ -67,6 +67,27 @@ def test_on_emulated_gpus() -> None:
     np.testing.assert_allclose(found, S @ x, rtol=1e-12, atol=1e-12)
 
 
+@tool(compiler() is not None, "no C++ compiler: set CXX")
+@pytest.mark.parametrize(
+    ("product", "columns", "dtype", "kernel", "lean_kernel"),
+    [
+        ("spmm", 2, "float16", "eb-pr", "row-split"),
+        ("spmm", 8, "float64", "rb-sr", "rb-sr"),
+        ("sddmm", 8, "float64", "flat", "row-split"),
+    ],
+)
+def test_on_emulated_gpus_the_rows_of_entries_are_not_kept(
+    product: str, columns: int, dtype: str, kernel: str, lean_kernel: str
+) -> None:
+    on = LockstepExecutor(32)
+    A = wl.Csr(sp.eye_array(5000, format="csr"), executor="reference").to(on)
+    assert A.plan_for(product, columns, dtype=dtype).kernel == kernel
+    lean = A.lean()
+    assert lean.plan_for(product, columns, dtype=dtype).kernel == lean_kernel
+    assert lean.plan_nbytes < 2000
+    assert lean.plan_for(product, columns, "row-segments", dtype).kernel == "row-segments"
+
+
 def test_what_is_made_of_a_lean_matrix_is_lean() -> None:
     A = wl.Csr(unequal(500), executor="omp").lean()
     assert A.to("reference").is_lean

@@ -175,6 +175,7 @@ class Weights:
     def __init__(self, m: int, n: int, density: float) -> None:
         self.shape, self.nnz = (m, n), int(m * n * density)
         self._pattern = self
+        self.is_lean = False
 
     def get(self, key: Any, make: Any) -> bool:
         return True
@@ -208,6 +209,13 @@ def test_it_is_chosen_where_it_is_faster(
 ) -> None:
     A: Any = Weights(m, n, density)
     assert bool(SampledDense().reason(Hopper(), A, A.facts(columns, dtype))) == chosen
+
+
+def test_a_lean_matrix_has_no_tiles_that_would_be_faster() -> None:
+    A: Any = Weights(8192, 8192, 0.10)
+    assert SampledDense().reason(Hopper(), A, A.facts(256, "float16")) is None
+    A.is_lean = True
+    assert SampledDense().reason(Hopper(), A, A.facts(256, "float16"))
 
 
 def test_it_is_not_chosen_where_memory_is_short_or_cores_are_old(monkeypatch: Any) -> None:
