@@ -41,7 +41,7 @@ help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png'
 	@echo 'make test      every test this machine can run (PYTEST_ARGS=..., COVERAGE=--cov)'
 	@echo 'make test-all  the same with coverage and the slow tests that seldom find something: other GPU targets, SYCL kernels of GPUs'
-	@echo 'make test-gpu  the tests that need a GPU, with the current Python (PYTHON=...) and no network'
+	@echo 'make test-gpu  the tests that need a GPU, with the current Python (PYTHON=...) and no network (GPU_ARGS="-n 16")'
 	@echo 'make lint      ruff, mypy and clang-format, changing nothing'
 	@echo 'make format    ruff and clang-format, in place'
 	@echo 'make sanitize  the omp tests under the address and undefined-behaviour sanitizers'
@@ -115,11 +115,12 @@ api: $(STAMPS)/test
 
 test-gpu:
 	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --no-index --upgrade \
-		--target $(BUILD)/gpu/site \
+		--target $(BUILD)/gpu/site $(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(LEVELS)') \
 		--config-settings=build-dir=$(BUILD)/gpu/cmake .
 	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --no-index --upgrade \
 		--target $(BUILD)/gpu/site ./benchmarks
-	PYTHONPATH=$(abspath $(BUILD))/gpu/site $(PYTHON) -m pytest -m gpu $(GPU_ARGS)
+	PYTHONPATH=$(abspath $(BUILD))/gpu/site $(PYTHON) -m pytest -m gpu \
+		--dist worksteal $(GPU_ARGS)
 
 lint: $(STAMPS)/lint
 	$(VENV)/bin/ruff format --check .
