@@ -29,12 +29,12 @@ constexpr int ROW_SUMS = 2;
 constexpr int PADDED_ROWS = 16;
 
 // sum += a b. The compiler of the CPU driver (2026.2) crashes when it vectorizes loops that add up
-// products of complex floats, so it is kept from it: a fence of a work-item alone costs nothing
-// else.
+// products of complex numbers (of floats; for processors without AVX-512 of doubles too), so it is
+// kept from it: a fence of a work-item alone costs nothing else.
 template <class T>
 WL_DEVICE void multiply_add(T& sum, T a, T b) {
   sum += a * b;
-  if constexpr (WL_BLOCK == 1 && same<T, complex<float>>::value)
+  if constexpr (WL_BLOCK == 1 && !same<T, real_t<T>>::value)
     sycl::atomic_fence(sycl::memory_order::acq_rel, sycl::memory_scope::work_item);
 }
 
