@@ -145,8 +145,8 @@ def solve(
     and ``stop`` only the first method has ``10 n`` iterations whatever happens, and of the others
     those whose residual falls fast enough for it.
 
-    What is found out about a matrix, and arrays and recorded iterations up to 64 MiB, are kept with
-    a matrix of wollemi for the next call.
+    What is found out about a matrix, and arrays and recorded iterations up to 64 MiB or the bytes
+    of the matrix, are kept with a matrix of wollemi for the next call.
 
     Examples
     --------

@@ -27,8 +27,9 @@ from .preconditioners.names import parsed
 if TYPE_CHECKING:
     from .workspace import Workspace
 
-#: Bytes of workspaces that are kept with one matrix: those of GMRES, with cycles of 30, for
-#: 250,000 unknowns in float64. A cycle of theirs takes longer than setting up.
+#: Bytes of workspaces that are kept with one matrix, or as many as its own if they are more and it
+#: is not lean. That is GMRES, with cycles of 30, for 250,000 unknowns in float64, of which a cycle
+#: takes longer than setting up; CG for a 7-point stencil takes three quarters of the matrix.
 LIMIT = 64 * 2**20
 
 #: Types of options by which a solver is found again.
@@ -48,12 +49,15 @@ class Kept:
     twin : Matrix
         Stands for the matrix in what is kept: a reference to the matrix itself would keep it, and
         the memory of its device, until the garbage collector finds the circle.
+    own : int
+        Bytes of the matrix, which what is kept may take as well; 0 of a lean one.
     """
 
     def __init__(self, A: Matrix) -> None:
         #: Free workspaces by the class of the solver, its cycle and its preconditioner.
         self.workspaces: OrderedDict[Any, Free] = OrderedDict()
         self.twin = A._twin()
+        self.own = 0 if getattr(A, "is_lean", False) else int(A.nbytes)
         self.version = A._values_version
         self.lock = Lock()
         self.facts: Facts | None = None
@@ -169,7 +173,7 @@ class Kept:
         with self.lock:
             if self._held() == self.trimmed:
                 return
-            left = LIMIT
+            left = self._limit()
             for place, key in enumerate(reversed(list(self.workspaces))):
                 size = sum(_nbytes(w, self.twin) for w in _all(self.workspaces[key]))
                 left -= size
@@ -182,10 +186,13 @@ class Kept:
                     del self.solvers[key]
             self.trimmed = self._held()
 
+    def _limit(self) -> int:
+        return max(LIMIT, self.own)
+
     def _held(self) -> list[int]:
         """Return how many workspaces there are of each kind and size, and how many there may be."""
         free = self.workspaces.values()
-        return [LIMIT, *[len(works) for sizes in free for works in sizes.values()]]
+        return [self._limit(), *[len(works) for sizes in free for works in sizes.values()]]
 
     def _drop(self, name: Any) -> None:
         """Drop the solvers and the workspaces with a preconditioner."""

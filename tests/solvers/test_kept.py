@@ -150,8 +150,16 @@ def test_a_matrix_is_freed_with_all_that_is_kept_as_soon_as_its_owner_lets_go(on
         gc.enable()
 
 
+def test_workspaces_are_kept_that_take_no_more_than_the_matrix(monkeypatch):
+    monkeypatch.setattr(kept, "LIMIT", 0)
+    full = np.eye(100) * 200 + np.ones((100, 100))
+    for A, stays in ((wl.Csr(full), True), (wl.Csr(full).lean(), False)):
+        wl.linalg.cg(A, np.ones(100))
+        assert bool(workspaces(A)) == stays
+
+
 def test_large_workspaces_are_not_kept(monkeypatch):
-    A = wl.Csr(poisson(10))
+    A = wl.Csr(poisson(10)).lean()
     wl.linalg.cg(A, np.ones(100))
     size = kept._nbytes(workspaces(A)[0], A._for_solvers.twin)
     assert 5 * 800 <= size <= 5 * 800 + 12000  # five vectors, scalars, and the ring of norms
