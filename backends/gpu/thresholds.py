@@ -47,10 +47,13 @@ class Thresholds(NamedTuple):
         Share of the time of a matrix's bytes that its longest row may be waited for.
     wait : float
         Microseconds of one more entry of a lane that comes from memory.
-    slices_gain, segments_gain, long_gain, cached_gain : float
+    slices_gain, near_gain, segments_gain, cached_gain : float
         How many times as fast packed copies of matrices from memory are as the best kernel that
-        reads the arrays, beyond what they have less to read: slices of rows, segments of rows, both
-        from ``sorted_long`` entries a row on, and segments with cached columns.
+        reads the arrays, beyond what they have less to read: slices of rows, those with 16-bit
+        columns, segments of rows, and segments with cached columns.
+    long_slices, long_slices_gain, long_gain : float
+        Entries a row from which slices with 32-bit columns gain more, and what they gain; what
+        segments gain from ``sorted_long`` entries a row on.
     dense_columns : int
         Vectors up to which a wave a row of a dense matrix reads it from the caches often enough.
     """
@@ -83,9 +86,12 @@ class Thresholds(NamedTuple):
     most_waiting: float
     wait: float
     slices_gain: float
+    near_gain: float
     segments_gain: float
-    long_gain: float
     cached_gain: float
+    long_slices: float
+    long_slices_gain: float
+    long_gain: float
     dense_columns: int
 
 
@@ -145,11 +151,17 @@ NVIDIA = Thresholds(
     # microseconds, CSR-stream 206; tetrahedra of 6.6 M 32.2, row blocks 33.8; 12 a row at random
     # 201, row blocks 202. With patterns 135 of 206, of which bytes are 1.42.
     slices_gain=1.08,
+    # H100: bands of 20 a row, float64 1.16 and 1.21, float32 1.20 and 1.39, complex128 1.12 and
+    # 1.31; of 57 a row 1.04 and 1.09.
+    near_gain=1.12,
     # Those of ``sorted_entries``: 1.20 (R-MAT), 1.02 and 1.10.
     segments_gain=1.1,
-    # 30,000 rows of 333 at random: pieces 40, row blocks 79.
-    long_gain=1.9,
     # R-MAT: 1.24 to 1.68, see ``shared_share`` and ``shared_mean``.
     cached_gain=1.3,
+    # H100, 12 a row at random 0.98 (12 M entries), 100 a row 1.64 (10 M).
+    long_slices=64.0,
+    long_slices_gain=1.5,
+    # 30,000 rows of 333 at random: pieces 40, row blocks 79 (H200); 55 and 94 (H100).
+    long_gain=1.9,
     dense_columns=2,
 )

@@ -232,10 +232,14 @@ def gain(
     packed = _packed_bytes(kernel, s, facts) + vectors
     if kernel == "row-segments-cached":
         beyond = thresholds.cached_gain
-    elif s.mean >= thresholds.sorted_long:
-        beyond = thresholds.long_gain
+    elif kernel == "row-segments":
+        long = s.mean >= thresholds.sorted_long
+        beyond = thresholds.long_gain if long else thresholds.segments_gain
+    elif kernel == "sell":
+        long = s.mean >= thresholds.long_slices
+        beyond = thresholds.long_slices_gain if long else thresholds.slices_gain
     else:
-        beyond = thresholds.segments_gain if kernel == "row-segments" else thresholds.slices_gain
+        beyond = thresholds.near_gain if kernel == "sell-near" else thresholds.slices_gain
     return beyond * moved / max(packed, 1)
 
 
