@@ -121,12 +121,13 @@ def capture_by_cupy(call: Call, calls: int) -> Call:
     """Capture calls that launch on CuPy's current stream.
 
     What they allocate comes from a pool of their own: blocks of the common pool would be somebody
-    else's when the graph is replayed.
+    else's when the graph is replayed. What was asked for on the current stream is done before.
     """
     import cupy
 
     pool = cupy.cuda.MemoryPool()
     stream = cupy.cuda.Stream(non_blocking=True)
+    stream.wait_event(cupy.cuda.get_current_stream().record())
     with cupy.cuda.using_allocator(pool.malloc), stream:
         call()
         stream.synchronize()
