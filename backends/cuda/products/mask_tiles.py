@@ -15,7 +15,7 @@ from ....core.store import Key
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.masks import MaskAlgorithm, MaskRows, register
 from ..table import kernel
-from .tile_attention import WIDTHS, attend, gradients_of_attention, obstacle, pays
+from .tile_attention import WIDTHS, attend, gradients_of_attention, obstacle, pays, shapes_for
 from .tile_pattern import Tiles, make_interval_tiles
 
 
@@ -62,7 +62,8 @@ class MaskTiles(MaskAlgorithm):
             return False
         _, filled, most = _tiles_of(on, A)
         batch, _, k = C.shape
-        return pays(filled, most, A.nnz, batch, k, D.shape[2])
+        shapes = shapes_for(on.executor.device)
+        return pays(shapes, filled, most, A.nnz, batch, k, D.shape[2])
 
     def run(self, on: Adapter, A: Any, *arguments: Any) -> None:
         """Attend, 128 columns of ``D`` at a time."""

@@ -56,15 +56,12 @@ tile_column_gradients = SimtKernel(
     variants=(),
 )
 
-#: Microseconds of a tile, by the columns that a kernel is made for, and if rows are not copied 16
-#: bytes at a time: of one block, which has its tiles one after the other, and of all that a device
-#: holds. H200, 4096 x 4096, 64 tiles a panel, one head and eight: 88 and 118 microseconds for 32
-#: columns, 106 and 146 for 64, 159 and 231 for 128; 129 for 4, not whole.
-IN_TURN = {32: 1.38, 64: 1.65, 128: 2.48}
-TOGETHER = {32: 0.0072, 64: 0.0089, 128: 0.0141}
+#: How many times as long tiles take if rows are not copied 16 bytes at a time: 129 for 4 columns.
 NOT_WHOLE = 1.5
 #: Microseconds of an entry by rows: 12, 19, 29 and 56 picoseconds for 16, 32, 64 and 128 columns.
 ENTRY, ENTRY_OF_COLUMN = 7e-6, 0.41e-6
+#: The same of gradients by steps: 93, 155 and 291 picoseconds for 32, 64 and 128 columns (H100).
+GRADIENT_ENTRY, GRADIENT_OF_COLUMN = 25e-6, 2.08e-6
 #: Microseconds of a launch.
 LAUNCH = 2.0
 #: Bytes of memory for each entry while tiles are made: five arrays of int64.
@@ -104,6 +101,11 @@ class Shapes(NamedTuple):
     ----------
     forward, by_rows, by_columns : dict
         Of the product, and of the gradients of ``C``, and of ``B`` and ``D``.
+    in_turn, together : dict
+        Microseconds of a tile of the product, by columns: of one block, which has its tiles one
+        after the other, and of all that a device holds.
+    gradients : dict
+        How many times as long as the product gradients take, by columns.
     warpgroups : bool
         Whether products are asked for by warpgroups, with the instructions of Hopper.
     """
@@ -111,6 +113,9 @@ class Shapes(NamedTuple):
     forward: dict[int, Shape]
     by_rows: dict[int, Shape]
     by_columns: dict[int, Shape]
+    in_turn: dict[int, float]
+    together: dict[int, float]
+    gradients: dict[int, float]
     warpgroups: bool = False
 
     def of(self, kernel: SimtKernel) -> dict[int, Shape]:
@@ -120,17 +125,25 @@ class Shapes(NamedTuple):
         return self.by_rows if kernel is tile_row_gradients else self.by_columns
 
 
-#: By warps.
+#: By warps. H200, 4096 x 4096, 64 tiles a panel, one head and eight: 88 and 118 microseconds for
+#: 32 columns, 106 and 146 for 64, 159 and 231 for 128.
 WARPS = Shapes(
     {32: Shape(2), 64: Shape(2), 128: Shape(2)},
     {32: Shape(1), 64: Shape(1), 128: Shape(2, 32, 1)},
     {32: Shape(2, 32), 64: Shape(2, 32), 128: Shape(1, resident=1)},
+    {32: 1.38, 64: 1.65, 128: 2.48},
+    {32: 0.0072, 64: 0.0089, 128: 0.0141},
+    {32: 2.8, 64: 2.8, 128: 3.5},
 )
-#: By warpgroups.
+#: By warpgroups. The same on an H100: 72 and 108, 85 and 130, 111 and 183; gradients for eight
+#: heads 314 for 64 columns, 521 for 128.
 WARPGROUPS = Shapes(
     {32: Shape(1), 64: Shape(1), 128: Shape(1)},
     {32: Shape(1), 64: Shape(1), 128: Shape(1, 32, 1)},
     {32: Shape(1, 32), 64: Shape(1, 32), 128: Shape(1, resident=1)},
+    {32: 1.09, 64: 1.29, 128: 1.70},
+    {32: 0.0065, 64: 0.0078, 128: 0.0110},
+    {32: 2.4, 64: 2.4, 128: 2.9},
     warpgroups=True,
 )
 
@@ -169,9 +182,14 @@ def made_for(kernel: SimtKernel, shape: Shape, width: int, warpgroups: bool) -> 
     return Made(made, constants, panels * ROWS * of_row + shape.stages * stage)
 
 
+def shapes_for(device: Any) -> Shapes:
+    """Return the shapes of the kernels that a device runs."""
+    return WARPGROUPS if device.capability == (9, 0) else WARPS
+
+
 def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:
     """Return a kernel for a device, and for rows of so many numbers."""
-    shapes = WARPGROUPS if device.capability == (9, 0) else WARPS
+    shapes = shapes_for(device)
     return made_for(kernel, shapes.of(kernel)[width], width, shapes.warpgroups)
 
 
@@ -193,10 +211,15 @@ class State(NamedTuple):
     most: int
     rows: str
 
-    def pays(self, entries: int, C: Array, D: Array) -> bool:
-        """Return whether tiles are faster than rows for a batch."""
+    def pays(
+        self, device: Any, entries: int, C: Array, D: Array, *, gradients: bool = False
+    ) -> bool:
+        """Return whether tiles are faster than rows for a batch; or for its gradients, by steps."""
         batch, _, k = C.shape
-        return pays(self.filled, self.most, entries, batch, k, D.shape[2])
+        return pays(
+            shapes_for(device), self.filled, self.most, entries, batch, k, D.shape[2],
+            gradients=gradients,
+        )  # fmt: skip
 
 
 class TileAttention(FusedAlgorithm):
@@ -235,7 +258,7 @@ class TileAttention(FusedAlgorithm):
     def gradients(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
         """Compute the gradients of attention by rows, then by columns; others by steps."""
         _, C, B, D, G, E, log_totals, _, of_C, of_B, of_D, alpha, _ = arguments
-        if self.launches_gradients(A, state, *arguments):
+        if self.launches_gradients(on.executor, A, state, *arguments):
 
             def turned() -> Tiles:
                 return transposed_tiles_of(on.executor.xp, A)
@@ -245,7 +268,7 @@ class TileAttention(FusedAlgorithm):
         else:
             super().gradients(on, A, state, *arguments)
 
-    def launches_gradients(self, A: Any, state: State, *arguments: Any) -> bool:
+    def launches_gradients(self, executor: Any, A: Any, state: State, *arguments: Any) -> bool:
         """Return whether tiles do: for softmax of up to 128 columns, without values."""
         values, C, B, D, _, _, _, of_values, *_, edge = arguments
         fits = D.shape[2] <= WIDTHS[-1] and all(x.size for x in (C, B, D))
@@ -264,22 +287,24 @@ class TilesOrRows(TileAttention):
         if A.nnz == 0 or A.nnz * BYTES_TO_PLAN > on.executor.free_memory():
             return None
         part = filled(on.executor.xp, A, on.executor.to_host)
-        of_tile = TOGETHER[width_of(facts.columns, 1)] * (NOT_WHOLE if facts.columns % 8 else 1)
-        if of_tile > part * ROWS * COLUMNS * of_entry(facts.columns):
+        of_tile, of_gradients = of_tiles(on.executor.device, facts.columns)
+        entries = part * ROWS * COLUMNS
+        faster = of_tile < entries * of_entry(facts.columns)
+        if not faster and of_gradients > entries * of_gradient(facts.columns):
             return None
         return f"{part:.0%} of the places of its tiles are entries"
 
     def run(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
         """Look at the batch."""
-        if state.pays(A.nnz, arguments[1], arguments[3]):
+        if state.pays(on.executor.device, A.nnz, arguments[1], arguments[3]):
             super().run(on, A, state, *arguments)
         else:
             multiply(on, "fusedmm", A, *arguments, state.rows)
 
-    def launches_gradients(self, A: Any, state: State, *arguments: Any) -> bool:
+    def launches_gradients(self, executor: Any, A: Any, state: State, *arguments: Any) -> bool:
         """Return whether tiles do, and are faster."""
-        faster = state.pays(A.nnz, arguments[1], arguments[3])
-        return faster and super().launches_gradients(A, state, *arguments)
+        faster = state.pays(executor.device, A.nnz, arguments[1], arguments[3], gradients=True)
+        return faster and super().launches_gradients(executor, A, state, *arguments)
 
 
 def attend(
@@ -379,23 +404,46 @@ def gradients_of_attention(
     )  # fmt: skip
 
 
-def pays(filled: int, most: int, entries: int, batch: int, k: int, p: int) -> bool:
-    """Return whether tiles are faster than rows.
+def pays(
+    shapes: Shapes,
+    filled: int,
+    most: int,
+    entries: int,
+    batch: int,
+    k: int,
+    p: int,
+    *,
+    gradients: bool = False,
+) -> bool:
+    """Return whether tiles are faster than rows, or their gradients than those by steps.
 
     Parameters
     ----------
+    shapes : Shapes
+        Of the device's kernels.
     filled, most : int
         How many tiles there are, and how many the panel of most has.
     entries : int
         Of one block of the batch.
     batch, k, p : int
         Blocks, and columns of ``C`` and of ``D``.
+    gradients : bool
+        Whether gradients are asked for.
     """
     columns = min(p, WIDTHS[-1])
-    width = width_of(k, columns)
-    tiles = max(most * IN_TURN[width], filled * batch * TOGETHER[width])
+    width, wider = width_of(k, columns), max(k, columns)
+    tiles = max(most * shapes.in_turn[width], filled * batch * shapes.together[width])
     tiles *= 1 if k % 8 == 0 and p % 8 == 0 else NOT_WHOLE
-    return LAUNCH + tiles < entries * batch * of_entry(max(k, columns))
+    if gradients:
+        return LAUNCH + tiles * shapes.gradients[width] < entries * batch * of_gradient(wider)
+    return LAUNCH + tiles < entries * batch * of_entry(wider)
+
+
+def of_tiles(device: Any, columns: int) -> tuple[float, float]:
+    """Return the microseconds of a tile on a full device, and of its gradients."""
+    shapes, width = shapes_for(device), width_of(columns, 1)
+    of_tile = shapes.together[width] * (NOT_WHOLE if columns % 8 else 1)
+    return of_tile, of_tile * shapes.gradients[width]
 
 
 def obstacle(on: Adapter, dtype: str, columns: int) -> str | None:
@@ -416,6 +464,11 @@ def obstacle(on: Adapter, dtype: str, columns: int) -> str | None:
 def of_entry(columns: int) -> float:
     """Return the microseconds of an entry by rows."""
     return ENTRY + ENTRY_OF_COLUMN * columns
+
+
+def of_gradient(columns: int) -> float:
+    """Return the microseconds of an entry's gradients by steps."""
+    return GRADIENT_ENTRY + GRADIENT_OF_COLUMN * columns
 
 
 def width_of(k: int, p: int) -> int:

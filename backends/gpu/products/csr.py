@@ -172,7 +172,9 @@ def _gradients(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | N
     plan = A.plan_for("fusedmm", C.shape[2], "auto", C.dtype)
     algorithm = plan.algorithm
     *arrays, alpha, edge = arguments
-    repeats = algorithm.repeats and algorithm.launches_gradients(A, plan.state, *arguments)
+    repeats = algorithm.repeats and algorithm.launches_gradients(
+        executor, A, plan.state, *arguments
+    )
 
     def compute(on: Adapter) -> None:
         algorithm.gradients(on, A, plan.state, *arguments)

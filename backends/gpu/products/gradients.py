@@ -34,7 +34,7 @@ class FusedAlgorithm(GpuAlgorithm):
         """
         gradients_by_steps(on, A, *arguments)
 
-    def launches_gradients(self, A: Any, state: Any, *arguments: Any) -> bool:
+    def launches_gradients(self, executor: Any, A: Any, state: Any, *arguments: Any) -> bool:
         """Return whether launches are all that :meth:`gradients` does for these arguments."""
         return False
 

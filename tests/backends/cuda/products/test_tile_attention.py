@@ -355,12 +355,26 @@ def test_what_it_objects_to() -> None:
 
 def test_few_tiles_are_left_to_rows() -> None:
     entries, of_tiles = 503_000, (2048, 64)
+    by_warps, by_groups = attention.WARPS, attention.WARPGROUPS
     # 3 %: measured, tiles and rows, 106 and 21, 146 and 136 microseconds
-    assert not attention.pays(*of_tiles, entries, 1, 64, 64)
-    assert not attention.pays(*of_tiles, entries, 8, 16, 16)  # 118 and 69
-    assert attention.pays(*of_tiles, entries, 8, 128, 128)  # 231 and 242
-    assert attention.pays(*of_tiles, 5 * entries, 8, 16, 16)  # 120 and 247
-    assert attention.pays(*of_tiles, 17 * entries, 1, 64, 64)  # 106 and 241
+    assert not attention.pays(by_warps, *of_tiles, entries, 1, 64, 64)
+    assert not attention.pays(by_warps, *of_tiles, entries, 8, 16, 16)  # 118 and 69
+    assert attention.pays(by_warps, *of_tiles, entries, 8, 128, 128)  # 231 and 242
+    assert attention.pays(by_warps, *of_tiles, 5 * entries, 8, 16, 16)  # 120 and 247
+    assert attention.pays(by_warps, *of_tiles, 17 * entries, 1, 64, 64)  # 106 and 241
+    # by warpgroups, 1 %, 2 % and 4 %: 130 and 62, 131 and 101, 131 and 176
+    assert not attention.pays(by_groups, *of_tiles, entries * 2 // 3, 8, 64, 64)
+    assert attention.pays(by_groups, *of_tiles, entries * 4 // 3, 8, 64, 64)
+
+
+def test_gradients_by_tiles_pay_before_the_product_does() -> None:
+    entries, of_tiles, shapes = 335_000, (2048, 64), attention.WARPGROUPS  # 2 %
+    for columns in (64, 128):
+        assert not attention.pays(shapes, *of_tiles, entries, 4, columns, columns)
+        # by steps 561 microseconds for eight blocks of 64 columns, by tiles 314
+        assert attention.pays(shapes, *of_tiles, entries, 8, columns, columns, gradients=True)
+        few = entries // 4
+        assert not attention.pays(shapes, *of_tiles, few, 8, columns, columns, gradients=True)
 
 
 # ---- on a GPU
@@ -445,7 +459,7 @@ def test_what_tiles_do_not_do_goes_by_rows(gpu: Any, edge: Any, use_values: bool
 
 @pytest.mark.gpu
 def test_the_rule_takes_tiles_that_are_full(gpu: Any) -> None:
-    for density, chosen in ((0.2, True), (0.005, False)):
+    for density, chosen in ((0.2, True), (0.02, True), (0.003, False)):
         A = csr(np.random.default_rng(2).random((2048, 2048)) < density, "int32", gpu)
         plan = A.plan_for("fusedmm", 64, "auto", np.dtype(np.float16))
         assert (plan.kernel == "tiles-or-rows") == chosen
