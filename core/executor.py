@@ -237,8 +237,6 @@ class Executor(ABC):
             return None
         if self._observer is not None:
             return self._observer(self, operation, kernel, arguments)
-        if self.links is None:
-            return kernel(self, *arguments)
         return self.perform(operation, kernel, *arguments)
 
     #: Bytes: what an operation does with arrays may depend on the remainders of their addresses.

@@ -18,20 +18,13 @@ from ..core.settings import Settings, option_names
 from ..core.stopping import Criterion
 from .attempts import DIRECT, SHORT, Attempt, Attempts
 from .facts import Facts, find_facts
-from .gmres import RESTART, checked_restart
+from .gmres import RESTART
 from .kept import facts_of, kept_with
 from .least_squares_functions import solve_rectangular
 from .preconditioners import Amg, Ic, Ilu, Jacobi, Polynomial
 from .preconditioners.names import parsed
 from .registry import LEAST_SQUARES, SOLVERS
-
-#: Numbers in a basis of GMRES, over all columns, up to which it is not restarted: those of 1000
-#: unknowns and one column. On two cores of an EPYC (22 November 2026; rtol 1e-8, milliseconds,
-#: restarted by 30 and not at all) that solves west0067 (40 without success, 0.8) and
-#: dlmc_tf_vd80_ffn2 (340 without success, 65), and is sooner done with recirc_flow (8.7, 3.9) and
-#: pde900 (22, 17). Larger ones that do not converge would pay for it: 1138_bus (180, 1180) and
-#: cryg2500 (530, 13000).
-WHOLE_BASIS = 2**20
+from .restarts import WHOLE_BASIS, about_restart, asked_restart, restart_for
 
 #: The same for a last attempt, when others have failed: 2900 unknowns and one column.
 LAST_BASIS = 2**23
@@ -207,7 +200,7 @@ def _choose(
     stop: Criterion | None,
 ) -> tuple[list[Attempt], list[str]]:
     """Return the attempts to make, and notes on the first."""
-    length = _restart(operator, columns) if restart is None else _asked_restart(restart, method)
+    length = restart_for(operator, columns) if restart is None else asked_restart(restart, method)
     M, varies = _looked_at(M, operator)
     facts = _facts(operator, method, M)
     preconditioners, about_M = _preconditioners(M, facts)
@@ -221,7 +214,7 @@ def _choose(
         if methods[0] != "gmres" and facts.hermitian:
             about_M = ["M: none at first, since that of minres must be positive definite"]
     choices = _choices(methods, preconditioners, length, asked=restart is not None)
-    about_M += _about_restart(choices[0], restart, operator.shape[0])
+    about_M += about_restart(choices[0], restart, operator.shape[0])
     if method == "auto":
         limited = maxiter is not None or stop is not None
         # what a set-up takes is no iteration, and it ends at no limit on time
@@ -240,41 +233,6 @@ def _is_auto(M: Any) -> bool:
 def _columns(b: Any) -> int:
     shape: tuple[int, ...] = getattr(b, "shape", ())
     return int(shape[1]) if len(shape) == 2 else 1
-
-
-def _restart(A: LinOp, columns: int) -> int:
-    n = A.shape[0]
-    return max(n, 1) if n * n * columns <= WHOLE_BASIS else RESTART
-
-
-def _asked_restart(restart: Any, method: str) -> int:
-    """Return the cycle length that a user gave, if there is anything to restart.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is no length, or the method that was asked for has no cycles.
-    """
-    length = checked_restart(restart)
-    if method != "auto" and "restart" not in option_names(SOLVERS[method]):
-        cyclic = [name for name, kind in SOLVERS.items() if "restart" in option_names(kind)]
-        raise InvalidArgument(
-            f"restart={restart} is a cycle length of {', '.join(cyclic)}; {method} has no cycles: "
-            "leave restart out"
-        )
-    return length
-
-
-def _about_restart(first: Attempt, asked: int | None, n: int) -> list[str]:
-    """Return a note on the cycles of the first method, if it has any."""
-    length = first.options.get("restart")
-    if length is None:
-        return []
-    if asked is not None:
-        return [f"restart: after {length} iterations, as asked"]
-    if length >= n:
-        return ["restart: none, the basis of all iterations is small"]
-    return [f"restart: after {length} iterations"]
 
 
 def _facts(A: LinOp, method: str, M: Any) -> Facts | None:

@@ -12,9 +12,9 @@ from ..core.formats import Identity
 from ..core.linop import LinOp
 from ..core.operator import as_linop
 from ..core.status import Stop
+from .as_preconditioner import as_preconditioner
 from .bicg import Bicg
 from .functions import Callback, _run, _solve
-from .krylov import as_preconditioner
 from .minres import Minres
 from .preconditioners import preconditioner
 from .qmr import Qmr

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ..core.dtypes import asked_dtype, common_dtype, is_complex, name_of
-from ..core.errors import (
-    InvalidArgument,
-    InvalidMatrix,
-    ShapeMismatch,
-)
+from ..core.errors import InvalidArgument, ShapeMismatch
 from ..core.executor import brought_together, same_executor
 from ..core.iteration import Cycles, Iteration, Replay
 from ..core.linop import LinOp
@@ -35,8 +31,9 @@ from ..core.stopping import (
     linear,
     true_residual_period,
 )
+from .as_preconditioner import as_preconditioner
+from .calls import solve
 from .preconditioners import preconditioner
-from .solve import solve
 from .watching import Watchers
 from .workspace import Workspace
 
@@ -425,8 +422,8 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         work.ending = Replay(lambda: self.finish(work), resident)
         work.verifying = Replay(work.verify_all, work.A.resident)
         work.spare = getattr(work, self.SPARE)
-        work.entering = Replay(lambda: self._enter(work), resident)
-        work.leaving = Replay(lambda: self._leave(work), resident)
+        work.entering = Replay(lambda: work.enter(self.initialize), resident)
+        work.leaving = Replay(lambda: work.leave(self.finish), resident)
         if self.cycle is not None:
             work.vectors("b")
             work.reals("begun")
@@ -434,14 +431,6 @@ class KrylovSolver(LinOp, metaclass=Configurable):
             before = Replay(lambda: self._restart(work), resident)
             work.cycles = Cycles(before, work.iteration, work.ending, self.cycle)
         return work
-
-    def _enter(self, work: Workspace) -> None:
-        work.enter()
-        self.initialize(work)
-
-    def _leave(self, work: Workspace) -> None:
-        self.finish(work)
-        work.leave()
 
     def _restart(self, work: Workspace) -> None:
         """Begin a cycle from the true residual, whose norms are kept in ``work.begun``."""
@@ -454,26 +443,3 @@ class KrylovSolver(LinOp, metaclass=Configurable):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_workspaces": {}}
-
-
-def as_preconditioner(M: Any, A: LinOp) -> LinOp:
-    """Return ``M`` as an operator that fits ``A``; a callable becomes one."""
-    if callable(M) and not hasattr(M, "shape"):
-        from ..core.operator import LinearOperator
-
-        M = LinearOperator(A.shape, M, dtype=A.dtype, executor=A.executor)
-        M.__dict__["_like"] = A
-    try:
-        operator = as_linop(M, A.executor)
-    except (InvalidArgument, InvalidMatrix) as error:
-        raise type(error)(
-            f"M: {error}; M is an operator, a function or a name, and a diagonal is wl.Diagonal(d)"
-        ) from None
-    if operator.shape != A.shape:
-        raise ShapeMismatch(
-            f"M is {operator.shape[0]}x{operator.shape[1]} and A is {A.shape[0]}x{A.shape[1]}"
-        )
-    if operator._follows:
-        operator = operator.to(A.executor)
-    same_executor("the solver", A, operator)
-    return operator

@@ -21,7 +21,7 @@ from ..core.operator import as_linop
 from ..core.precision import in_precision
 from ..core.settings import Configurable, Settings, settings_of
 from .alone import require_one_executor
-from .krylov import as_preconditioner
+from .as_preconditioner import as_preconditioner
 from .watching import Watchers
 from .workspace import Workspace
 

@@ -15,10 +15,10 @@ from ..core.operands import as_block
 from ..core.precision import in_precision
 from ..core.settings import Configurable
 from ..core.status import Stop
+from .as_preconditioner import as_preconditioner
 from .eigen import residual, tall
 from .eigen.base import EigenSolver, require_tolerances, verdicts
 from .eigen.result import EigenResult
-from .krylov import as_preconditioner
 from .preconditioners import preconditioner
 
 if TYPE_CHECKING:

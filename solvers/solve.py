@@ -7,7 +7,6 @@ stop, or somebody on the host wants to look.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +21,10 @@ from ..core.result import Result
 from ..core.status import Stop
 from ..core.stopping import Norms, State
 from .best import BestIterate
-from .scaling import (
-    RightHandSides,
-    column,
-    indices,
-    largest_values,
-    norms,
-    scale_columns,
-)
+from .scaling import RightHandSides, column, indices, largest_values, norms, scale_columns
 from .straight import Heard, go_straight, may_go_straight
 from .verification import CONVERGED, RUNNING, Members, Verification
-from .watching import ASKED, Watchers, memory_events, says_stop
+from .watching import ASKED, Watchers, says_stop
 
 if TYPE_CHECKING:
     from ..core.executor import Array
@@ -42,33 +34,6 @@ if TYPE_CHECKING:
 UNLIMITED = 2**62
 
 _ASKED = frozenset(map(int, ASKED))
-
-
-def solve(
-    solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, *, keep_last: bool = False
-) -> Result:
-    """Solve ``A x = b`` with a solver; see :meth:`KrylovSolver.solve`.
-
-    With ``keep_last`` the solution is the last iterate, even if the solve failed and began with a
-    smaller residual: a solver that preconditions another is that many iterations, not a verdict.
-    """
-    links = solver.executor.links
-    if links is None and not watchers.loggers:
-        return _solved(solver, b, x0, watchers, keep_last)
-    shared = nullcontext() if links is None else links.guarded()
-    with shared, memory_events(solver.executor, watchers.loggers):
-        return _solved(solver, b, x0, watchers, keep_last)
-
-
-def _solved(solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool) -> Result:
-    made = Solve(solver, b, x0, watchers, keep_last)
-    try:
-        if not watchers.loggers:
-            return made.run()
-        with watchers.on(made.work):
-            return made.run()
-    finally:
-        solver.give_back(made.work)
 
 
 def _agreement(solver: KrylovSolver, watchers: Watchers) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,22 +145,24 @@ class Workspace:
         self.verify()
         self.executor.run(vector_operations.largest, self.x, self.status.largest)
 
-    def enter(self) -> None:
+    def enter(self, initialize: Callable[[Workspace], None]) -> None:
         """Begin a solve at zero whose right-hand sides are in ``r``, by what the status was told.
 
-        Its residual, threshold and first verdict are made where they are.
+        Its residual, threshold and first verdict are made where they are; then the method begins.
         """
         s = self.status
         self.executor.run(
             vector_operations.enter, self.r, self.x, s.relative, s.absolute, s.least, s.most,
             s.first, s.threshold, s,
         )  # fmt: skip
+        initialize(self)
 
-    def leave(self) -> None:
-        """Make the true residual of what is the right-hand side in ``spare``, and its norm.
+    def leave(self, finish: Callable[[Workspace], None]) -> None:
+        """Let the method finish, and make the true residual and its norm.
 
-        The status stays what the last iteration left.
+        The right-hand side is in ``spare``. The status stays what the last iteration left.
         """
+        finish(self)
         self.A._apply(self.x, self.spare, -1.0, 1.0)
         self.executor.run(vector_operations.norm, self.spare, self.status.true)
         self.executor.run(vector_operations.largest, self.x, self.status.largest)

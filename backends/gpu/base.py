@@ -6,10 +6,9 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -27,6 +26,7 @@ from .arguments import CODES, flatten, value_code
 from .bandwidth import bandwidth
 from .device import GpuDevice
 from .errors import Here, translate
+from .repeatable import Launch, Repeatable, places_of
 from .thresholds import Thresholds
 
 #: Numbers up to which what plans are made of is computed on the host, in some milliseconds.
@@ -50,36 +50,6 @@ class Scratch:
         if self.buffer is None or self.buffer.size < nbytes:
             self.buffer = cupy.empty(max(nbytes, 1 << 16), np.uint8)
         return self.buffer.data.ptr, self.counter.data.ptr
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """A kernel with what it is launched with."""
-
-    function: Any
-    grid: tuple[int]
-    block: tuple[int]
-    arguments: Sequence[Any]
-    shared: int
-
-    def __call__(self) -> None:
-        """Launch it on the current stream."""
-        self.function(self.grid, self.block, self.arguments, self.shared)
-
-
-class Repeatable(NamedTuple):
-    """What a kernel returns if ``launches(executor, addresses)`` is all that it ran on arrays.
-
-    ``owner`` has the memory that the launches use besides.
-    """
-
-    owner: object
-    launches: Callable[..., None]
-    arrays: Sequence[Array | None]
-
-
-#: Stands for the place of an array that is none of the arguments.
-MADE = -1
 
 
 class _PerThread(threading.local):
@@ -330,18 +300,13 @@ class GpuExecutor(Executor):
         Its kernel says so by what it returns.
         """
         told = self.run(operation, *arguments)
-        if not isinstance(told, Repeatable):
-            return None
-        owner, launches, its_arrays = told
-        # None is where an argument is that nobody gave: its address is 0
-        known = {id(array): place for place, array in enumerate(arrays) if array is not None}
-        places = [None if its is None else known.get(id(its), MADE) for its in its_arrays]
-        if MADE in places:
+        places = places_of(told, arrays)
+        if places is None:
             return None
 
-        def repeat(addresses: Sequence[int], owner: object = owner) -> None:
+        def repeat(addresses: Sequence[int], told: Repeatable = told) -> None:
             ordered = tuple([0 if place is None else addresses[place] for place in places])
-            self._guarded(operation.name, 0, launches, self, ordered)
+            self._guarded(operation.name, 0, told.launches, self, ordered)
 
         return repeat
 

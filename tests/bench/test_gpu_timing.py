@@ -57,6 +57,12 @@ class FakeGpu:
             def synchronize(self):
                 pass
 
+            def record(self):
+                return gpu.event()
+
+            def wait_event(self, event):
+                pass
+
         return Stream()
 
     def event(self):

@@ -10,8 +10,8 @@ import pytest
 
 from wollemi import Csr, solve
 from wollemi.backends.cuda.products import tile_attention
-from wollemi.backends.cuda.products.tile_attention import WIDTHS
 from wollemi.backends.cuda.products.tile_pattern import make_tiles
+from wollemi.backends.cuda.products.tile_shapes import WIDTHS
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.operations import products as operations
 from wollemi.precompile import products, recording, target

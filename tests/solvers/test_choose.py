@@ -11,6 +11,7 @@ from wollemi.solvers import choose
 from wollemi.solvers.facts import Facts
 from wollemi.solvers.gmres import RESTART
 from wollemi.solvers.registry import SOLVERS
+from wollemi.solvers.restarts import restart_for
 
 from .conftest import convection, poisson
 
@@ -130,9 +131,9 @@ def test_a_small_system_is_not_restarted():
 
 def test_a_large_system_is_restarted_and_so_are_many_columns():
     large, small = wl.Identity(2000), wl.Identity(500)
-    assert choose._restart(large, 1) == RESTART
-    assert choose._restart(small, 3) == 500
-    assert choose._restart(small, 300) == RESTART
+    assert restart_for(large, 1) == RESTART
+    assert restart_for(small, 3) == 500
+    assert restart_for(small, 300) == RESTART
 
 
 def test_a_restart_is_checked_whether_gmres_has_its_turn_or_not():

@@ -15,8 +15,9 @@ from ....core.store import Key
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.masks import MaskAlgorithm, MaskRows, register
 from ..table import kernel
-from .tile_attention import WIDTHS, attend, gradients_of_attention, obstacle, pays, shapes_for
+from .tile_attention import attend, gradients_of_attention, obstacle
 from .tile_pattern import Tiles, make_interval_tiles
+from .tile_shapes import WIDTHS, pays, shapes_for
 
 
 class _Made(NamedTuple):

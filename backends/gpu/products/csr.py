@@ -14,7 +14,8 @@ from ....core.operations import products as operations
 from ...unified.wrappers import SimtKernel
 from .. import launch
 from ..arguments import CODES, flatten
-from ..base import GpuExecutor, Repeatable
+from ..base import GpuExecutor
+from ..repeatable import Repeatable
 from ..table import algorithms, kernel
 from . import adapter, repeated
 from . import choice as ml_choice

@@ -17,7 +17,8 @@ from ....core.operation import KernelTable
 from ....core.operations import masks as operations
 from ....core.store import Key
 from ...unified.wrappers import SimtKernel
-from ..base import GpuExecutor, Repeatable
+from ..base import GpuExecutor
+from ..repeatable import Repeatable
 from ..table import kernel
 from . import csr
 from . import declarations as ml

@@ -12,7 +12,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ....core.executor import Array
-from ..base import GpuExecutor, Launch
+from ..base import GpuExecutor
+from ..repeatable import Launch
 from .declarations import VECTOR_BYTES
 
 #: Layouts that a plan knows at most: a factor that changes from call to call makes new ones.

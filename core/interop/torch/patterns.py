@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -201,12 +202,16 @@ class Tensors:
 _tensors: dict[int, Tensors] = {}
 
 
+def _drop(tensors: dict[int, Tensors], number: int, _: Any) -> None:
+    tensors.pop(number, None)  # the dictionary is given: at exit this module has no names
+
+
 def tensors_of(A: Csr) -> Tensors:
     """Return the arrays of a matrix as tensors, made once."""
     number = id(A)
     found = _tensors.get(number)
     if found is None or not found.are_of(A):
-        found = _tensors[number] = Tensors(A, lambda _: _tensors.pop(number, None))
+        found = _tensors[number] = Tensors(A, partial(_drop, _tensors, number))
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.cuda.products import tile_attention as attention
+from ..backends.cuda.products import tile_shapes
 from ..backends.cuda.products.sddmm_tile import source
 from ..backends.gpu.arguments import CODES
 from ..backends.gpu.device import Program
@@ -71,7 +72,7 @@ def attention_programs(target: Target) -> Iterator[Program]:
     )
     for value in SIXTEEN_BITS:
         for kernel, asked in kinds:
-            for width in attention.WIDTHS:
+            for width in tile_shapes.WIDTHS:
                 made = attention.kernel_for(target, kernel, width)
                 constants = {**made.constants, **asked, "WHOLE": 1}
 

@@ -106,7 +106,8 @@ def test_what_is_named_is_run(monkeypatch):
     n = 70
     line = np.full(n * n, 4.0)
     A = Csr(poisson(n), executor="reference")
-    assert solve(A, line, M="amg", rtol=1e-8).converged
+    for _ in range(2):  # the second goes straight
+        assert solve(A, line, M="amg", rtol=1e-8).converged
     known = {one.name for one in OPERATIONS} | {one.group for one in OPERATIONS}
     assert named <= known
     # a few steps of power iteration bound the spectra of larger levels

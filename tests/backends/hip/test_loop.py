@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.gpu.base import Launch
+from wollemi.backends.gpu.repeatable import Launch
 from wollemi.backends.hip.loop import BATCH, Batches
 from wollemi.core.executor import Executor
 from wollemi.core.status import Stop

@@ -468,6 +468,8 @@ void run_block(const shared_place* places) {
   m.copies.clear();
   for (int t = 0; t < m.threads; ++t) {
     m.fibers[t].ended = false;
+    m.fibers[t].products.clear(); // which nobody waited for
+    m.fibers[t].groups.clear();
     m.fibers[t].waits = nullptr;
   }
   for (int idle = 0;;) {
@@ -512,6 +514,7 @@ void run(long long blocks, int threads, int wave, shared_place* const* places, c
     for (fiber& f : m.fibers) {
       f.started = false;
       f.products.clear();
+      f.groups.clear();
     }
 }
 

@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 
 import wollemi as wl
 from wollemi.backends.cuda.products import tile_attention as attention
+from wollemi.backends.cuda.products import tile_shapes
 from wollemi.backends.cuda.products.sddmm_tile import source
 from wollemi.backends.cuda.products.tile_pattern import COLUMNS, ROWS, Tiles, filled, make_tiles
 from wollemi.backends.gpu.products.csr import Adapter
@@ -189,7 +190,7 @@ def emulate(
     schedule: int = 0,
     of_tiles: tuple[Tiles, Tiles] | None = None,
     known: bool = False,
-    shapes: attention.Shapes = attention.WARPS,
+    shapes: tile_shapes.Shapes = tile_shapes.WARPS,
 ) -> Expected:
     """Do what the launches of a GPU do; gradients are given what the product left if ``known``."""
     mask, C, B, D, G = given
@@ -204,7 +205,7 @@ def emulate(
     sources = (*place(C), *place(B), *place(D))
 
     def launch(kernel: SimtKernel, panels: int, *arguments: Any, **constants: int) -> None:
-        made = attention.made_for(kernel, shapes.of(kernel)[width], width, shapes.warpgroups)
+        made = attention.made_for(kernel, shapes.of(kernel.name)[width], width, shapes.warpgroups)
         constants |= {**made.constants, "WHOLE": whole}
         run(made.kernel, panels * batch, arguments, schedule, **constants)
 
@@ -236,7 +237,7 @@ def close(have: Expected, want: Expected, tolerance: float = 2e-3) -> None:
 
 either = pytest.mark.parametrize("known", [False, True])
 words = pytest.mark.parametrize(
-    "shapes", [attention.WARPS, attention.WARPGROUPS], ids=["warps", "warpgroups"]
+    "shapes", [tile_shapes.WARPS, tile_shapes.WARPGROUPS], ids=["warps", "warpgroups"]
 )
 
 
@@ -254,7 +255,7 @@ words = pytest.mark.parametrize(
     ],
 )
 def test_they_are_the_products_entry_by_entry(
-    m: int, n: int, k: int, p: int, width: int, whole: int, known: bool, shapes: attention.Shapes
+    m: int, n: int, k: int, p: int, width: int, whole: int, known: bool, shapes: tile_shapes.Shapes
 ) -> None:
     given = operands(m, n, k, p)
     alpha = -0.4 / k**0.5 if k > 20 else 0.7
@@ -267,7 +268,7 @@ def test_they_are_the_products_entry_by_entry(
 @words
 @pytest.mark.parametrize("schedule", [3, 9])
 def test_whole_tiles_and_growing_scores(
-    schedule: int, known: bool, shapes: attention.Shapes
+    schedule: int, known: bool, shapes: tile_shapes.Shapes
 ) -> None:
     mask = np.ones((140, 200), bool)
     mask[:, 64:128] = False
@@ -281,7 +282,7 @@ def test_whole_tiles_and_growing_scores(
 @either
 @words
 def test_infinities_and_nan_stay_in_their_rows_and_columns(
-    known: bool, shapes: attention.Shapes
+    known: bool, shapes: tile_shapes.Shapes
 ) -> None:
     given = operands(135, 100, 16, 16, batch=1)
     given.D[0, 3, 2] = np.inf
@@ -301,7 +302,7 @@ def test_infinities_and_nan_stay_in_their_rows_and_columns(
 @words
 def test_rows_of_minus_infinities_are_not_numbers_and_some_of_them_count_for_nothing(
     known: bool,
-    shapes: attention.Shapes,
+    shapes: tile_shapes.Shapes,
 ) -> None:
     given = operands(128, 64, 8, 8, batch=1, mask=np.ones((128, 64), bool))
     given.B[0, :10] = 0
@@ -324,7 +325,7 @@ def test_nvrtc_compiles_them(value: str, architecture: str) -> None:
     kernels = (
         attention.tile_attention, attention.tile_row_gradients, attention.tile_column_gradients,
     )  # fmt: skip
-    for whole, width in enumerate(attention.WIDTHS[:2]):
+    for whole, width in enumerate(tile_shapes.WIDTHS[:2]):
         for kernel in kernels:
             made = attention.kernel_for(device, kernel, width)
             constants = {**made.constants, "WHOLE": whole}
@@ -351,30 +352,6 @@ def test_what_it_objects_to() -> None:
     assert "8.0" in objection("float16", 64)
     device.capability, device.shared_bytes = (8, 0), 64 * 1024
     assert "shared memory" in objection("float16", 64)
-
-
-def test_few_tiles_are_left_to_rows() -> None:
-    entries, of_tiles = 503_000, (2048, 64)
-    by_warps, by_groups = attention.WARPS, attention.WARPGROUPS
-    # 3 %: measured, tiles and rows, 106 and 21, 146 and 136 microseconds
-    assert not attention.pays(by_warps, *of_tiles, entries, 1, 64, 64)
-    assert not attention.pays(by_warps, *of_tiles, entries, 8, 16, 16)  # 118 and 69
-    assert attention.pays(by_warps, *of_tiles, entries, 8, 128, 128)  # 231 and 242
-    assert attention.pays(by_warps, *of_tiles, 5 * entries, 8, 16, 16)  # 120 and 247
-    assert attention.pays(by_warps, *of_tiles, 17 * entries, 1, 64, 64)  # 106 and 241
-    # by warpgroups, 1 %, 2 % and 4 %: 130 and 62, 131 and 101, 131 and 176
-    assert not attention.pays(by_groups, *of_tiles, entries * 2 // 3, 8, 64, 64)
-    assert attention.pays(by_groups, *of_tiles, entries * 4 // 3, 8, 64, 64)
-
-
-def test_gradients_by_tiles_pay_before_the_product_does() -> None:
-    entries, of_tiles, shapes = 335_000, (2048, 64), attention.WARPGROUPS  # 2 %
-    for columns in (64, 128):
-        assert not attention.pays(shapes, *of_tiles, entries, 4, columns, columns)
-        # by steps 561 microseconds for eight blocks of 64 columns, by tiles 314
-        assert attention.pays(shapes, *of_tiles, entries, 8, columns, columns, gradients=True)
-        few = entries // 4
-        assert not attention.pays(shapes, *of_tiles, few, 8, columns, columns, gradients=True)
 
 
 # ---- on a GPU

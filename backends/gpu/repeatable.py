@@ -1,0 +1,50 @@
+"""Launches, and kernels that do nothing else, so that these are repeated on other arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ...core.executor import Array
+
+#: Stands for the place of an array that is none of the arguments.
+MADE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel with what it is launched with."""
+
+    function: Any
+    grid: tuple[int]
+    block: tuple[int]
+    arguments: Sequence[Any]
+    shared: int
+
+    def __call__(self) -> None:
+        """Launch it on the current stream."""
+        self.function(self.grid, self.block, self.arguments, self.shared)
+
+
+class Repeatable(NamedTuple):
+    """What a kernel returns if ``launches(executor, addresses)`` is all that it ran on arrays.
+
+    ``owner`` has the memory that the launches use besides.
+    """
+
+    owner: object
+    launches: Callable[..., None]
+    arrays: Sequence[Array | None]
+
+
+def places_of(told: Any, arrays: Sequence[Array | None]) -> list[int | None] | None:
+    """Return which of ``arrays`` each array of a kernel's is, or None if it cannot be repeated.
+
+    The place of an argument that nobody gave is None: its address is 0.
+    """
+    if not isinstance(told, Repeatable):
+        return None
+    known = {id(array): place for place, array in enumerate(arrays) if array is not None}
+    places = [None if its is None else known.get(id(its), MADE) for its in told.arrays]
+    return None if MADE in places else places
