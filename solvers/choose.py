@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.distributed.shared import over_groups
 from ..core.errors import InvalidArgument
@@ -159,7 +159,8 @@ def solve(
             operator, b, x0, method=method, M=M, rtol=rtol, atol=atol, maxiter=maxiter,
             callback=callback, unused=unused,
         )  # fmt: skip
-    choices, notes = _chosen(operator, method, M, _columns(b), restart, maxiter, stop)
+    asked = _Asked(method, M, _columns(b), restart, maxiter is not None, stop is not None)
+    choices, notes = _chosen(operator, asked)
     attempts = Attempts(
         operator, b, x0, rtol, atol, maxiter, stop,
         notes=list(notes),
@@ -168,38 +169,35 @@ def solve(
     return attempts.run(choices)
 
 
-def _chosen(
-    operator: LinOp,
-    method: str,
-    M: Any,
-    columns: int,
-    restart: int | None,
-    maxiter: int | None,
-    stop: Criterion | None,
-) -> tuple[list[Attempt], list[str]]:
+class _Asked(NamedTuple):
+    """What a user asked for, as far as the attempts depend on it."""
+
+    method: str
+    M: Any
+    columns: int
+    restart: int | None
+    counted: bool
+    stops: bool
+
+
+def _chosen(operator: LinOp, asked: _Asked) -> tuple[list[Attempt], list[str]]:
     """Return the attempts to make, and notes on the first; kept with the values of a matrix."""
-    plain = isinstance(M, (str, type(None))) and isinstance(restart, (int, type(None)))
+    restart = asked.restart
+    plain = isinstance(asked.M, (str, type(None))) and isinstance(restart, (int, type(None)))
     if not plain or not isinstance(operator, Matrix) or operator.shape[0] != operator.shape[1]:
-        return _choose(operator, method, M, columns, restart, maxiter, stop)
+        return _choose(operator, asked)
     kept = kept_with(operator)
-    asked = (method, M, columns, restart, type(restart), maxiter is None, stop is None)
-    found = kept.choices.get(asked)
+    key = (*asked, type(restart))  # True is 1, and not a length
+    found = kept.choices.get(key)
     if found is None:
-        found = _choose(operator, method, M, columns, restart, maxiter, stop)
-        kept.keep_choice(asked, found)
+        found = _choose(operator, asked)
+        kept.keep_choice(key, found)
     return found
 
 
-def _choose(
-    operator: LinOp,
-    method: str,
-    M: Any,
-    columns: int,
-    restart: int | None,
-    maxiter: int | None,
-    stop: Criterion | None,
-) -> tuple[list[Attempt], list[str]]:
+def _choose(operator: LinOp, asked: _Asked) -> tuple[list[Attempt], list[str]]:
     """Return the attempts to make, and notes on the first."""
+    method, M, columns, restart, counted, stops = asked
     length = restart_for(operator, columns) if restart is None else asked_restart(restart, method)
     M, varies = _looked_at(M, operator)
     facts = _facts(operator, method, M)
@@ -216,11 +214,12 @@ def _choose(
     choices = _choices(methods, preconditioners, length, asked=restart is not None)
     about_M += about_restart(choices[0], restart, operator.shape[0])
     if method == "auto":
-        limited = maxiter is not None or stop is not None
         # what a set-up takes is no iteration, and it ends at no limit on time
-        factors = _is_auto(M) and stop is None
+        factors = _is_auto(M) and not stops
         factored = _factored(methods, facts, operator, length) if factors else []
-        choices = _in_turn(choices, factored, operator, columns, restart, unlimited=not limited)
+        choices = _in_turn(
+            choices, factored, operator, columns, restart, unlimited=not (counted or stops)
+        )
         if _is_auto(M) and facts is not None and facts.looks_elliptic:
             choices, about_M = _with_multigrid(choices, facts, operator, about_M)
     return choices, [f"{methods[0]}: {about_method}", *about_M]

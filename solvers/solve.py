@@ -21,6 +21,7 @@ from ..core.result import Result
 from ..core.status import Stop
 from ..core.stopping import Norms, State
 from .best import BestIterate
+from .results import result_of
 from .scaling import RightHandSides, column, indices, largest_values, norms, scale_columns
 from .straight import Heard, go_straight, may_go_straight
 from .verification import CONVERGED, RUNNING, Members, Verification
@@ -423,24 +424,15 @@ class Solve(Verification):
         self._tell_least_squares()
         solution = self._solution()
         self.best.judge(solution, self.final, self.norm, self.threshold)
-        one = np.ndim(self.asked) == 1
-        if one:
-            residuals = np.array(self.history[0])
-        else:
-            rows = max((len(h) for h in self.history), default=1)
-            residuals = np.full((rows, self.work.k), np.nan)
-            for c, seen in enumerate(self.history):
-                residuals[: len(seen), c] = seen
-        norm, threshold = self.sides.given(self.norm), self.sides.given(self.threshold)
-        return Result(
-            x=self._shaped(solution),
-            stops=[Stop(code) for code in self.final.tolist()],
-            column_iterations=self.iterations,
-            residual_norm=float(norm[0]) if one else norm,
-            residuals=residuals,
-            threshold=float(threshold[0]) if one else threshold,
-            seconds=self.watchers.elapsed,
-            solver=type(self.solver).__name__,
-            executor=self.executor.name,
-            notes=self.solver.notes_of(self.solver.M),
+        residuals = np.full((max(map(len, self.history), default=1), self.work.k), np.nan)
+        for c, seen in enumerate(self.history):
+            residuals[: len(seen), c] = seen
+        return result_of(
+            self,
+            self._shaped(solution),
+            [Stop(code) for code in self.final.tolist()],
+            self.iterations,
+            self.sides.given(self.norm),
+            self.sides.given(self.threshold),
+            residuals,
         )

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..core.result import Result
 from ..core.status import HEARD, Stop
+from .results import result_of
 from .scaling import LEAST_NORM, SAFE_NORMS
 from .verification import Members, ended_by, verdict
 from .watching import ASKED
@@ -138,20 +139,14 @@ def _judged(solve: Solve, members: list[np.ndarray[Any, Any]], left: int) -> Res
         worse = norm > begun and not solve.keep_last and final not in ASKED
         if worse or final in (Stop.RUNNING, Stop.STAGNATED):
             return Heard(_named(members), left, verified=True)
-    residuals = np.empty(done + 1)
-    residuals[0], residuals[1:] = begun, history[:done, 0]
-    done_by_columns = np.array(iterations)
-    one = np.ndim(solve.asked) == 1
-    limit = linear.threshold(begun)
-    return Result(
-        x=solve.edge.leave(solve.executor.copy(solve.work.x), solve.asked),
-        stops=[final],
-        column_iterations=done_by_columns,
-        residual_norm=norm if one else np.array([norm]),
-        residuals=residuals if one else residuals.reshape(-1, 1),
-        threshold=limit if one else np.array([limit]),
-        seconds=solve.watchers.elapsed,
-        solver=type(solver).__name__,
-        executor=solve.executor.name,
-        notes=solver.notes_of(solver.M),
+    residuals = np.empty((done + 1, 1))
+    residuals[0], residuals[1:] = begun, history[:done]
+    return result_of(
+        solve,
+        solve.edge.leave(solve.executor.copy(solve.work.x), solve.asked),
+        [final],
+        np.array(iterations),
+        np.array([norm]),
+        np.array([linear.threshold(begun)]),
+        residuals,
     )

@@ -27,29 +27,11 @@ from .bandwidth import bandwidth
 from .device import GpuDevice
 from .errors import Here, translate
 from .repeatable import Launch, Repeatable, places_of
+from .scratch import Scratch
 from .thresholds import Thresholds
 
 #: Numbers up to which what plans are made of is computed on the host, in some milliseconds.
 HOST_NUMBERS = 1 << 18
-
-
-class Scratch:
-    """Memory for partial sums, which one launch after the other on a stream may use."""
-
-    def __init__(self) -> None:
-        self.buffer: Any = None
-        self.counter: Any = None
-        self.slots: dict[Any, Any] = {}
-
-    def reserve(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
-        """Return the addresses of ``nbytes`` of memory and of counters that are 0."""
-        import cupy
-
-        if self.counter is None or self.counter.size < counters:
-            self.counter = cupy.zeros(max(counters, 1), np.int32)
-        if self.buffer is None or self.buffer.size < nbytes:
-            self.buffer = cupy.empty(max(nbytes, 1 << 16), np.uint8)
-        return self.buffer.data.ptr, self.counter.data.ptr
 
 
 class _PerThread(threading.local):
@@ -290,6 +272,11 @@ class GpuExecutor(Executor):
 
     def run(self, operation: Operation, *arguments: Any) -> Any:
         """Run the kernel of ``operation``, or write it down while a program is recorded."""
+        told = self._run(operation, *arguments)
+        return None if isinstance(told, Repeatable) else told
+
+    def _run(self, operation: Operation, *arguments: Any) -> Any:
+        """Run an operation and return what its kernel says, of how to repeat it too."""
         return self._guarded(operation.name, 0, super().run, operation, *arguments)
 
     def run_repeatably(
@@ -299,7 +286,7 @@ class GpuExecutor(Executor):
 
         Its kernel says so by what it returns.
         """
-        told = self.run(operation, *arguments)
+        told = self._run(operation, *arguments)
         places = places_of(told, arrays)
         if places is None:
             return None

@@ -15,8 +15,9 @@ from typing import Any
 from ...core.operation import Operation
 from ...core.program import Call, Program
 from ...core.status import Status
-from ..gpu.base import GpuExecutor, Scratch
+from ..gpu.base import GpuExecutor
 from ..gpu.repeatable import Launch
+from ..gpu.scratch import Scratch
 
 #: Iterations of a batch. Reading the status costs some 10 microseconds, an iteration of a small
 #: system 30: with 8 of them it is a twentieth, and 4 iterations are in vain at the end on average.

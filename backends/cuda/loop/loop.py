@@ -13,8 +13,8 @@ from ....core.program import Program
 from ....core.status import Status
 from ...gpu import ahead, launch
 from ...gpu.arguments import CODES, address
-from ...gpu.base import Scratch
 from ...gpu.device import Program as DeviceProgram
+from ...gpu.scratch import Scratch
 from ...gpu.spmv import packed, selection
 from ...gpu.tape import Step, is_contiguous, steps_of
 from ...unified.wrappers import sum_bytes

@@ -110,7 +110,7 @@ def made_for(kernel: SimtKernel, shape: Shape, width: int, warpgroups: bool) -> 
 def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:
     """Return a kernel for a device, and for rows of so many numbers."""
     shapes = shapes_for(device)
-    return made_for(kernel, shapes.of(kernel.name)[width], width, shapes.warpgroups)
+    return made_for(kernel, shapes.kernels[kernel.name][width], width, shapes.warpgroups)
 
 
 class State(NamedTuple):

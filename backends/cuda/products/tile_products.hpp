@@ -136,14 +136,14 @@ struct products_by_warpgroups {
     return ballot((two->x | two->y | two->z | two->w) != 0) != 0;
   }
 
-  // Where 16 of the numbers of a row begin, from row `row` on.
-  WL_DEVICE static u64 at(u32 rows, int row, int s) {
-    return rows_descriptor<DIM>(rows + row / 8 * of_eight_rows + s / 4 * 1024 + s % 4 * 32);
+  // Where the first 16 numbers of a row begin, from row `row` on.
+  WL_DEVICE static u64 from(u32 rows, int row) {
+    return rows_descriptor<DIM>(rows + row / 8 * of_eight_rows);
   }
 
   template <int N>
   WL_DEVICE static void multiply(float (&sums)[1][N][4], u32 X, int row, u32 Y, int first, int) {
-    const u64 x = at(X, row & ~63, 0), y = at(Y, first, 0);
+    const u64 x = from(X, row & ~63), y = from(Y, first);
 #pragma unroll
     for (int s = 0; s < DIM / 16; ++s) {
       const u64 on = (s / 4 * 1024 + s % 4 * 32) >> 4;
@@ -154,7 +154,7 @@ struct products_by_warpgroups {
   template <int N>
   WL_DEVICE static void add(float (&sums)[1][DIM / 8][4], const weights_of<N>& weights, u32 Y,
                             int first, int) {
-    const u64 y = at(Y, first, 0);
+    const u64 y = from(Y, first);
 #pragma unroll
     for (int s = 0; s < N / 2; ++s)
       weighted_product<DIM, T>::add(sums[0][0], weights.words[s], y + (2 * s * of_eight_rows >> 4),

@@ -44,8 +44,9 @@ class Shapes(NamedTuple):
 
     Attributes
     ----------
-    forward, by_rows, by_columns : dict
-        Of the product, and of the gradients of ``C``, and of ``B`` and ``D``.
+    kernels : dict
+        By the name of the kernel and by columns: of the product, of the gradients of ``C``, and
+        of those of ``B`` and ``D``.
     in_turn, together : dict
         Microseconds of a tile of the product, by columns: of one block, which has its tiles one
         after the other, and of all that a device holds.
@@ -55,43 +56,44 @@ class Shapes(NamedTuple):
         Whether products are asked for by warpgroups, with the instructions of Hopper.
     """
 
-    forward: dict[int, Shape]
-    by_rows: dict[int, Shape]
-    by_columns: dict[int, Shape]
+    kernels: dict[str, dict[int, Shape]]
     in_turn: dict[int, float]
     together: dict[int, float]
     gradients: dict[int, float]
     warpgroups: bool = False
 
-    def of(self, kernel: str) -> dict[int, Shape]:
-        """Return the shapes of one of the kernels, by its name."""
-        named = {
-            "tile_attention": self.forward,
-            "tile_row_gradients": self.by_rows,
-            "tile_column_gradients": self.by_columns,
-        }
-        return named[kernel]
-
 
 #: By warps. H200, 4096 x 4096, 64 tiles a panel, one head and eight: 88 and 118 microseconds for
 #: 32 columns, 106 and 146 for 64, 159 and 231 for 128.
 WARPS = Shapes(
-    {32: Shape(2), 64: Shape(2), 128: Shape(2)},
-    {32: Shape(1), 64: Shape(1), 128: Shape(2, 32, 1)},
-    {32: Shape(2, 32), 64: Shape(2, 32), 128: Shape(1, resident=1)},
-    {32: 1.38, 64: 1.65, 128: 2.48},
-    {32: 0.0072, 64: 0.0089, 128: 0.0141},
-    {32: 2.8, 64: 2.8, 128: 3.5},
+    {
+        "tile_attention": {32: Shape(2), 64: Shape(2), 128: Shape(2)},
+        "tile_row_gradients": {32: Shape(1), 64: Shape(1), 128: Shape(2, 32, 1)},
+        "tile_column_gradients": {
+            32: Shape(2, 32),
+            64: Shape(2, 32),
+            128: Shape(1, resident=1),
+        },
+    },
+    in_turn={32: 1.38, 64: 1.65, 128: 2.48},
+    together={32: 0.0072, 64: 0.0089, 128: 0.0141},
+    gradients={32: 2.8, 64: 2.8, 128: 3.5},
 )
 #: By warpgroups. The same on an H100: 72 and 108, 85 and 130, 111 and 183; gradients for eight
 #: heads 314 for 64 columns, 521 for 128.
 WARPGROUPS = Shapes(
-    {32: Shape(1), 64: Shape(1), 128: Shape(1)},
-    {32: Shape(1), 64: Shape(1), 128: Shape(1, 32, 1)},
-    {32: Shape(1, 32), 64: Shape(1, 32), 128: Shape(1, resident=1)},
-    {32: 1.09, 64: 1.29, 128: 1.70},
-    {32: 0.0065, 64: 0.0078, 128: 0.0110},
-    {32: 2.4, 64: 2.4, 128: 2.9},
+    {
+        "tile_attention": {32: Shape(1), 64: Shape(1), 128: Shape(1)},
+        "tile_row_gradients": {32: Shape(1), 64: Shape(1), 128: Shape(1, 32, 1)},
+        "tile_column_gradients": {
+            32: Shape(1, 32),
+            64: Shape(1, 32),
+            128: Shape(1, resident=1),
+        },
+    },
+    in_turn={32: 1.09, 64: 1.29, 128: 1.70},
+    together={32: 0.0065, 64: 0.0078, 128: 0.0110},
+    gradients={32: 2.4, 64: 2.4, 128: 2.9},
     warpgroups=True,
 )
 

@@ -16,7 +16,8 @@ from ....core.exchange import Exchange
 from ....core.executor import Array, Executor
 from ....core.iteration import Cycles, Iteration, Replay
 from ....core.links import Links
-from ...gpu.base import GpuExecutor, Scratch
+from ...gpu.base import GpuExecutor
+from ...gpu.scratch import Scratch
 from ...gpu.thresholds import NVIDIA
 from ..table import algorithms, kernel
 from .copies import CudaExchange, Span, padded, side_by_side, spans_of

@@ -205,7 +205,9 @@ def emulate(
     sources = (*place(C), *place(B), *place(D))
 
     def launch(kernel: SimtKernel, panels: int, *arguments: Any, **constants: int) -> None:
-        made = attention.made_for(kernel, shapes.of(kernel.name)[width], width, shapes.warpgroups)
+        made = attention.made_for(
+            kernel, shapes.kernels[kernel.name][width], width, shapes.warpgroups
+        )
         constants |= {**made.constants, "WHOLE": whole}
         run(made.kernel, panels * batch, arguments, schedule, **constants)
 

@@ -219,7 +219,7 @@ def test_an_operation_is_repeated_by_addresses_alone(gpu: Any, rng: Any, operati
     repeat = gpu.run_repeatably(named, (A, *first, *factors), first)
     assert repeat is not None
     repeat(repeated.addresses_of(second))
-    gpu.run(named, A, *expected, *factors)
+    assert gpu.run(named, A, *expected, *factors) is None
     np.testing.assert_array_equal(gpu.to_host(second[-1]), gpu.to_host(expected[-1]))
 
 

@@ -1,0 +1,26 @@
+"""Memory that launches need for a moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Scratch:
+    """Memory for partial sums, which one launch after the other on a stream may use."""
+
+    def __init__(self) -> None:
+        self.buffer: Any = None
+        self.counter: Any = None
+        self.slots: dict[Any, Any] = {}
+
+    def reserve(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
+        """Return the addresses of ``nbytes`` of memory and of counters that are 0."""
+        import cupy
+
+        if self.counter is None or self.counter.size < counters:
+            self.counter = cupy.zeros(max(counters, 1), np.int32)
+        if self.buffer is None or self.buffer.size < nbytes:
+            self.buffer = cupy.empty(max(nbytes, 1 << 16), np.uint8)
+        return self.buffer.data.ptr, self.counter.data.ptr
