@@ -187,6 +187,25 @@ def test_gradients_of_messages_have_gradients(op: str, reduce_op: str) -> None:
     )
 
 
+@pytest.mark.parametrize("how", ["sum", "mean"])
+def test_neighbours_without_values_go_through_transforms(how: str) -> None:
+    made = graph()
+
+    def f(x: Any) -> Any:
+        return wl.graph.gspmm(made, "copy_lhs", how, x, None).pow(2)
+
+    x = leaf(5, 2)
+    torch.autograd.gradcheck(f, (x,), check_forward_ad=True, check_batched_grad=True)
+    torch.autograd.gradgradcheck(f, (x,))
+    many = torch.stack([leaf(5, 2, seed=seed).detach() for seed in range(3)])
+    close(torch.func.vmap(f)(many), torch.stack([f(each) for each in many]))
+    compiled = torch.compile(f, fullgraph=True, backend="aot_eager")
+    close(torch.autograd.grad(compiled(x).sum(), x)[0], torch.autograd.grad(f(x).sum(), x)[0])
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        narrow = x.detach().to(dtype)
+        torch.testing.assert_close(f(narrow).double(), f(narrow.double()), rtol=0.03, atol=0.03)
+
+
 ENDS = {"u": SOURCES, "v": TARGETS, "e": list(range(8))}
 
 
@@ -264,4 +283,6 @@ def test_graphs_without_edges_or_nodes() -> None:
     for reduce_op in ("sum", "mean", "max", "min"):
         got = wl.graph.gspmm(none, "copy_lhs", reduce_op, leaf(3, 2), None)
         close(got, torch.zeros(3, 2).double())
+        got = wl.graph.gspmm(none, "copy_lhs", reduce_op, leaf(3, 0), None)
+        assert got.shape == (3, 0)
     assert wl.graph.edge_softmax(none, torch.zeros(0, 4)).shape == (0, 4)

@@ -19,6 +19,7 @@ from . import operators
 from .additive import attend
 from .extremes import spmm_max
 from .layouts import compress, sparse_of
+from .neighbours import sum_of_neighbours
 from .patterns import Pattern
 from .segments import segment_max, segment_softmax, segment_spread, segment_sum
 
@@ -326,6 +327,8 @@ def gspmm(
             return _extremes_of_sources(pattern, lhs_data, reduce_op)
         messages = _messages(pattern, order, op, lhs_data, rhs_data)
         return _extremes(pattern, messages, reduce_op)
+    if op == "copy_lhs":
+        return _of_sources(pattern, lhs_data, mean=reduce_op == "mean")
     total = _summed(pattern, order, op, lhs_data, rhs_data)
     if reduce_op == "sum":
         return total
@@ -342,14 +345,24 @@ def _messages(pattern: Pattern, order: Any, op: str, lhs: Any, rhs: Any) -> Tens
     return _BINARY[op](*_aligned(sources, _in_order(rhs, order)))
 
 
+def _flat(x: Tensor) -> Tensor:
+    return x[:, None] if x.dim() == 1 else x.flatten(1)
+
+
+def _of_sources(pattern: Pattern, x: Any, *, mean: bool) -> Tensor:
+    """Return the sums or means of the features of sources, without values of edges."""
+    columns = pattern.shape[1]
+    found: Tensor = sum_of_neighbours(*_places(pattern), _flat(x), columns, False, mean)
+    return found.reshape(pattern.shape[0], *x.shape[1:])
+
+
 def _extremes_of_sources(pattern: Pattern, x: Any, reduce_op: str) -> Tensor:
     """Return the largest or smallest features of sources, without an array of messages."""
-    flat = x.reshape(x.shape[0], -1)
     if reduce_op == "max":
-        found = spmm_max(*_places(pattern), flat)
+        found = spmm_max(*_places(pattern), _flat(x))
     else:
-        found = 0 - spmm_max(*_places(pattern), -flat)
-    return found.reshape(-1, *x.shape[1:])
+        found = 0 - spmm_max(*_places(pattern), -_flat(x))
+    return found.reshape(pattern.shape[0], *x.shape[1:])
 
 
 def _extremes(pattern: Pattern, messages: Tensor, reduce_op: str) -> Tensor:
@@ -363,14 +376,11 @@ def _extremes(pattern: Pattern, messages: Tensor, reduce_op: str) -> Tensor:
 def _summed(pattern: Pattern, order: Any, op: str, lhs: Any, rhs: Any) -> Tensor:
     if op == "copy_rhs":
         return _added_up(pattern, _in_order(rhs, order))
-    if op == "copy_lhs":
-        ones = torch.ones(pattern.nnz, dtype=lhs.dtype, device=lhs.device)
-        return _weighed(pattern, ones, lhs)
     lhs, rhs = _aligned(lhs, _in_order(rhs, order))
     if op in ("add", "sub"):
         ends = torch.broadcast_shapes(lhs.shape[1:], rhs.shape[1:])
         lhs, rhs = (x.expand(x.shape[0], *ends) for x in (lhs, rhs))
-        parts = _summed(pattern, None, "copy_lhs", lhs, None), _added_up(pattern, rhs)
+        parts = _of_sources(pattern, lhs, mean=False), _added_up(pattern, rhs)
         return _BINARY[op](*parts)
     rhs = 1 / rhs if op == "div" else rhs
     if rhs.dim() == 1 or rhs.shape[-1] == 1:

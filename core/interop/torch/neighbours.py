@@ -1,0 +1,85 @@
+"""Sums and means of neighbours' features, as an operator of PyTorch: its edges have no values.
+
+Kernels multiply with one number an edge. Ones, or one over the number of a row's edges, follow from
+the pattern alone. So they are made once, for the transpose too, and stay with the pattern.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...formats import Csr
+from ...operations import products as operations
+from ...store import Key
+from .blocks import run
+from .patterns import matrix_of, outside_of_transforms, transposed_of
+from .register import define
+
+_WEIGHTS: Key[Tensor] = Key("weights of neighbours")
+
+
+def _made(A: Csr, indptr: Tensor, dtype: torch.dtype, mean: bool, transposed: bool) -> Tensor:
+    """Return one number for each entry of a pattern, or of its transpose in that one's order."""
+    if not mean:
+        return torch.ones(A.nnz, dtype=dtype, device=indptr.device)
+    counts = indptr.diff()
+    shares = (1 / counts.clamp(min=1).double()).to(dtype)
+    of_entries = shares.repeat_interleave(counts, output_size=A.nnz)
+    return of_entries.index_select(0, transposed_of(A)[1]) if transposed else of_entries
+
+
+def _weights(A: Csr, indptr: Tensor, dtype: torch.dtype, mean: bool, transposed: bool) -> Tensor:
+    """Return what :func:`_made` does, which is kept."""
+
+    def make() -> Tensor:
+        with outside_of_transforms():
+            return _made(A, indptr, dtype, mean, transposed)
+
+    if indptr.is_cuda and torch.cuda.is_current_stream_capturing():
+        return make()  # what a graph writes is there only after a replay of it
+    return A._pattern.get(_WEIGHTS.of_size(dtype, mean, mean and transposed), make)
+
+
+def _kernel(
+    indptr: Tensor, indices: Tensor, B: Tensor, columns: int, transposed: bool, mean: bool
+) -> Tensor:
+    A = matrix_of(indptr, indices, columns)
+    weights = _weights(A, indptr, B.dtype, mean, transposed).expand(*B.shape[:-2], -1)
+    out = _fake(indptr, indices, B, columns, transposed, mean)
+    pattern = transposed_of(A)[0] if transposed else A
+    run(operations.csr_spmm, pattern, [(weights, 1), (B, 2), (out, 2)], 1.0, 0.0, "auto")
+    return out
+
+
+def _fake(
+    indptr: Tensor, indices: Tensor, B: Tensor, columns: int, transposed: bool, mean: bool
+) -> Tensor:
+    rows = columns if transposed else indptr.shape[0] - 1
+    return B.new_empty((*B.shape[:-2], rows, B.shape[-1]))
+
+
+def _backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    indptr, indices, _, columns, transposed, mean = inputs
+    of_B = sum_of_neighbours(indptr, indices, gradient, columns, not transposed, mean)
+    return None, None, of_B, None, None, None
+
+
+def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Tensor:
+    indptr, indices, _, *rest = inputs
+    tangent: Tensor = sum_of_neighbours(indptr, indices, tangents[2], *rest)
+    return tangent
+
+
+#: ``out_i = sum_j w_ij B_j`` over the entries of a pattern, where w is 1, or one over the number of
+#: entries of row i; transposed, ``out_j = sum_i w_ij B_i``.
+sum_of_neighbours: Any = define(
+    "sum_of_neighbours(Tensor indptr, Tensor indices, Tensor B, SymInt columns, bool transposed, "
+    "bool mean) -> Tensor",
+    kernel=_kernel,
+    fake=_fake,
+    backward=_backward,
+    jvp=_jvp,
+)
