@@ -291,9 +291,11 @@ class GpuExecutor(Executor):
         if places is None:
             return None
 
-        def repeat(addresses: Sequence[int], told: Repeatable = told) -> None:
+        owner, launches, _ = told  # the arrays are the caller's, who may let go of them
+
+        def repeat(addresses: Sequence[int], owner: object = owner) -> None:
             ordered = tuple([0 if place is None else addresses[place] for place in places])
-            self._guarded(operation.name, 0, told.launches, self, ordered)
+            self._guarded(operation.name, 0, launches, self, ordered)
 
         return repeat
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -218,6 +219,8 @@ def test_an_operation_is_repeated_by_addresses_alone(gpu: Any, rng: Any, operati
     expected[:-1] = second[:-1]
     repeat = gpu.run_repeatably(named, (A, *first, *factors), first)
     assert repeat is not None
+    result = weakref.ref(first.pop())
+    assert result() is None  # of PyTorch's arrays, it would hold all that gradients are made of
     repeat(repeated.addresses_of(second))
     assert gpu.run(named, A, *expected, *factors) is None
     np.testing.assert_array_equal(gpu.to_host(second[-1]), gpu.to_host(expected[-1]))
