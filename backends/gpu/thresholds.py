@@ -24,6 +24,9 @@ class Thresholds(NamedTuple):
     sorted_entries, sorted_mean, sorted_long : int, float, float
         Entries, and entries a row, from which pieces of rows that are sorted by length find more of
         x in the caches than row blocks in order; entries a row from which fewer entries do.
+    near_bytes : int
+        Bytes of x around the diagonal up to which row blocks in order find them in the first-level
+        cache: pieces of rows then gain nothing.
     cached_entries : int
         Entries from which the matrix comes from memory.
     small_entries : int
@@ -70,6 +73,7 @@ class Thresholds(NamedTuple):
     sorted_entries: int
     sorted_mean: float
     sorted_long: float
+    near_bytes: int
     cached_entries: int
     small_entries: int
     step: float
@@ -120,6 +124,10 @@ NVIDIA = Thresholds(
     sorted_mean=12.0,
     # 30,000 rows of 333 at random, 9.9 M entries: pieces 40, row blocks 79.
     sorted_long=100.0,
+    # H100, dense blocks on the diagonal, pieces and row blocks, float64 and float32: 120 wide 35
+    # and 27, 28 and 21; 500 wide 73 and 69, 53 and 50; 1000 wide 107 and 82, 75 and 61. 12,000
+    # columns at random, 192,000 bytes of float64, 54 and 63.
+    near_bytes=65_536,
     # 48 MB of an L2 of 60. Of a circuit of 2.5 M entries row blocks took 13.7, CSR-stream 15.0.
     cached_entries=4_000_000,
     # Fitted to graph replays of 30 matrices of 4,000 to 4 M entries, all lanes of 1 to 32, the
@@ -143,8 +151,9 @@ NVIDIA = Thresholds(
     adaptive_entry=5e-6,
     bandwidth=4.2e6,
     # Of a circuit of 2.5 M entries (a row of 159) slices took 46 and 32 microseconds, shares 14; of
-    # tetrahedra of 16 M (a row of 189) 82 and 78, pieces 52.
-    most_waiting=0.2,
+    # tetrahedra of 16 M (a row of 189) 82 and 78, pieces 52. H100, float32, at random: 64 a row
+    # (the longest 100) slices 29, shares 58; 80 (120) 33 and 71; 100 (149) 41 and 86.
+    most_waiting=0.26,
     # The longest row of a circuit, 289,063 entries, took eight lanes 5,500 microseconds.
     wait=0.15,
     # Slices with 32-bit columns, which read as much as CSR: a 7-point stencil of 56 M entries 184
@@ -158,8 +167,9 @@ NVIDIA = Thresholds(
     segments_gain=1.1,
     # R-MAT: 1.24 to 1.68, see ``shared_share`` and ``shared_mean``.
     cached_gain=1.3,
-    # H100, 12 a row at random 0.98 (12 M entries), 100 a row 1.64 (10 M).
-    long_slices=64.0,
+    # H100, 12 a row at random 0.98 (12 M entries); 60 a row 1.20 in float64 and 1.78 in float32, 64
+    # a row 1.43 and 1.85, 80 a row 1.54 and 2.0, 100 a row 1.55 and 2.0, 150 a row 1.63 and 1.71.
+    long_slices=56.0,
     long_slices_gain=1.5,
     # 30,000 rows of 333 at random: pieces 40, row blocks 79 (H200); 55 and 94 (H100).
     long_gain=1.9,

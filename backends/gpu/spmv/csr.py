@@ -74,6 +74,8 @@ def known_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selecti
         cached = thresholds.shared_bytes // matrix.dtype.itemsize
         if executor.device.shared_bytes >= thresholds.shared_bytes and matrix.shape[1] > cached:
             facts = facts._replace(shared_share=packed.shared_share(executor, matrix, cached))
+    elif selection.may_cut_rows(statistics, thresholds):
+        facts = facts._replace(reach=packed.examine(executor, matrix)[1])
     return statistics, facts
 
 

@@ -186,9 +186,7 @@ def _packed(statistics: RowStatistics, facts: Facts, thresholds: Thresholds) -> 
                 f"uneven rows, and {facts.shared_share:.0%} of the entries in the columns that "
                 "shared memory holds",
             )
-        long = statistics.mean >= thresholds.sorted_long
-        many = thresholds.cached_entries if long else thresholds.sorted_entries
-        if statistics.nnz >= many and statistics.mean >= thresholds.sorted_mean:
+        if may_cut_rows(statistics, thresholds) and is_far(facts, thresholds):
             return Choice(
                 "row-segments", "many entries a row: long rows are cut, equal ones together"
             )
@@ -289,6 +287,18 @@ def may_share_columns(statistics: RowStatistics, thresholds: Thresholds = NVIDIA
         and statistics.nnz >= thresholds.shared_entries
         and statistics.nnz >= thresholds.shared_mean * statistics.columns
     )
+
+
+def may_cut_rows(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether rows have enough entries for pieces of them, sorted by length, to pay."""
+    long = statistics.mean >= thresholds.sorted_long
+    many = thresholds.cached_entries if long else thresholds.sorted_entries
+    return statistics.nnz >= many and statistics.mean >= thresholds.sorted_mean
+
+
+def is_far(facts: Facts, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether rows beside each other name more of x than the first-level cache holds."""
+    return 2 * facts.reach * facts.itemsize > thresholds.near_bytes
 
 
 def unpacked(statistics: RowStatistics, free_bytes: int, thresholds: Thresholds = NVIDIA) -> Choice:
