@@ -54,9 +54,9 @@ class Thresholds(NamedTuple):
         How many times as fast packed copies of matrices from memory are as the best kernel that
         reads the arrays, beyond what they have less to read: slices of rows, those with 16-bit
         columns, segments of rows, and segments with cached columns.
-    long_slices, long_slices_gain, long_gain : float
-        Entries a row from which slices with 32-bit columns gain more, and what they gain; what
-        segments gain from ``sorted_long`` entries a row on.
+    long_slices, slices_bytes, long_slices_gain, long_gain : float, int, float, float
+        Entries a row from which slices with 32-bit columns gain more, bytes of x that rows may name
+        for it, and what they gain; what segments gain from ``sorted_long`` entries a row on.
     dense_columns : int
         Vectors up to which a wave a row of a dense matrix reads it from the caches often enough.
     """
@@ -94,6 +94,7 @@ class Thresholds(NamedTuple):
     segments_gain: float
     cached_gain: float
     long_slices: float
+    slices_bytes: int
     long_slices_gain: float
     long_gain: float
     dense_columns: int
@@ -167,9 +168,10 @@ NVIDIA = Thresholds(
     segments_gain=1.1,
     # R-MAT: 1.24 to 1.68, see ``shared_share`` and ``shared_mean``.
     cached_gain=1.3,
-    # H100, 12 a row at random 0.98 (12 M entries); 60 a row 1.20 in float64 and 1.78 in float32, 64
-    # a row 1.43 and 1.85, 80 a row 1.54 and 2.0, 100 a row 1.55 and 2.0, 150 a row 1.63 and 1.71.
-    long_slices=56.0,
+    # H100, at random, by bytes of x: 0.4 MB 2.0 (64 to 100 a row), 0.6 1.63 (150), 0.8 1.43 to 1.75
+    # (40 to 100), 1.6 1.20 and 1.11 (60 and 40), 2.4 1.06 (60), 4.8 1.03 (60), 8 0.98 (12).
+    long_slices=32.0,
+    slices_bytes=1_200_000,
     long_slices_gain=1.5,
     # 30,000 rows of 333 at random: pieces 40, row blocks 79 (H200); 55 and 94 (H100).
     long_gain=1.9,

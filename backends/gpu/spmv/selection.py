@@ -234,7 +234,8 @@ def gain(
         long = s.mean >= thresholds.sorted_long
         beyond = thresholds.long_gain if long else thresholds.segments_gain
     elif kernel == "sell":
-        long = s.mean >= thresholds.long_slices
+        named = min(s.columns, 2 * facts.reach) * facts.itemsize
+        long = s.mean >= thresholds.long_slices and named <= thresholds.slices_bytes
         beyond = thresholds.long_slices_gain if long else thresholds.slices_gain
     else:
         beyond = thresholds.near_gain if kernel == "sell-near" else thresholds.slices_gain

@@ -33,14 +33,16 @@ def _made(A: Csr, indptr: Tensor, dtype: torch.dtype, mean: bool, transposed: bo
 
 def _weights(A: Csr, indptr: Tensor, dtype: torch.dtype, mean: bool, transposed: bool) -> Tensor:
     """Return what :func:`_made` does, which is kept."""
+    key = _WEIGHTS.of_size(dtype, mean, mean and transposed)
 
     def make() -> Tensor:
         with outside_of_transforms():
             return _made(A, indptr, dtype, mean, transposed)
 
-    if indptr.is_cuda and torch.cuda.is_current_stream_capturing():
+    new = key not in A._pattern
+    if new and indptr.is_cuda and torch.cuda.is_current_stream_capturing():
         return make()  # what a graph writes is there only after a replay of it
-    return A._pattern.get(_WEIGHTS.of_size(dtype, mean, mean and transposed), make)
+    return A._pattern.get(key, make)
 
 
 def _kernel(

@@ -82,6 +82,7 @@ def facts(
         (rows(count=30_000, mean=333.0, longest=400), facts(), "row-segments"),
         (rows(count=100_000, mean=100.0, longest=140), facts(), "sell"),
         (rows(count=100_000, mean=64.0, longest=100), facts(), "sell"),
+        (rows(count=600_000, mean=64.0, longest=100), facts(), "csr-adaptive"),
         (rows(count=81_000, mean=75.7, longest=81), facts(patterns=27), "sell-pattern"),
         (rows(count=600_000, mean=80.3, longest=81), facts(reach=900), "sell-near"),
     ],
