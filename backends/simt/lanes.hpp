@@ -194,8 +194,10 @@ WL_DEVICE S reduce_scatter(const item& it, S (&each)[A]) {
     const bool upper = (lane & half) != 0;
 #pragma unroll
     for (int a = 0; a < half; ++a) {
-      const S kept = upper ? each[a + half] : each[a], given = upper ? each[a] : each[a + half];
-      each[a] = kept + shuffle_xor(it, given, half);
+      // Read before one is chosen: CUDA's compiler chooses between addresses else, in local memory.
+      const S low = each[a], high = each[a + half];
+      const S given = upper ? low : high;
+      each[a] = (upper ? high : low) + shuffle_xor(it, given, half);
     }
   }
   S sum = each[0];

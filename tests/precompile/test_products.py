@@ -57,7 +57,7 @@ def stencil(executor: Any) -> Csr:
 
 @emulated
 @pytest.mark.parametrize("columns", [8, 32, 128])
-@pytest.mark.parametrize("product", ["spmm", "sddmm", "fusedmm"])
+@pytest.mark.parametrize("product", ["spmm", "sddmm", "fusedmm", "gradients"])
 def test_products_launch_kernels_of_the_wheel(product: str, columns: int) -> None:
     executor, device = asking()
     A = stencil(executor)
@@ -67,6 +67,12 @@ def test_products_launch_kernels_of_the_wheel(product: str, columns: int) -> Non
     elif product == "sddmm":
         sampled = executor.allocate((1, A.nnz), np.float64)
         executor.run(operations.csr_sddmm, A, None, C, B, sampled, 1.0, 0.0, "auto")
+    elif product == "gradients":
+        G, E, *made = (executor.allocate(C.shape, np.float64) for _ in range(5))
+        logs = executor.allocate(C.shape[:2], np.float64)
+        executor.run(
+            operations.csr_fusedmm_softmax_backward, A, None, C, B, D, G, E, logs, None, *made, 1.0
+        )
     else:
         E = executor.allocate(C.shape, np.float64)
         executor.run(operations.csr_fusedmm, A, None, C, B, D, E, 1.0, "softmax", "auto")

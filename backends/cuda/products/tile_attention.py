@@ -176,9 +176,9 @@ class TileAttention(FusedAlgorithm):
         attend(on, state.tiles, C, B, D, E, log_totals, alpha)
 
     def gradients(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
-        """Compute the gradients of attention by rows, then by columns; others by steps."""
+        """Compute the gradients of attention by tiles; others as the algorithm by rows does."""
         _, C, B, D, G, E, log_totals, _, of_C, of_B, of_D, alpha, _ = arguments
-        if self.launches_gradients(on.executor, A, state, *arguments):
+        if self.tiles_do(on, A, state, *arguments):
 
             def turned() -> Tiles:
                 return transposed_tiles_of(on.executor.xp, A)
@@ -188,7 +188,16 @@ class TileAttention(FusedAlgorithm):
         else:
             super().gradients(on, A, state, *arguments)
 
-    def launches_gradients(self, executor: Any, A: Any, state: State, *arguments: Any) -> bool:
+    def launches_gradients(self, on: Adapter, A: Any, state: State, *arguments: Any) -> bool:
+        """Return whether tiles do, or the kernels by rows and by columns."""
+        tiles = self.tiles_do(on, A, state, *arguments)
+        return tiles or super().launches_gradients(on, A, state, *arguments)
+
+    def has_rows(self, state: State) -> bool:
+        """Return whether the algorithm for what tiles do not do gives waves whole rows."""
+        return state.rows == "row-split"
+
+    def tiles_do(self, on: Adapter, A: Any, state: State, *arguments: Any) -> bool:
         """Return whether tiles do: for softmax of up to 128 columns, without values."""
         values, C, B, D, _, _, _, of_values, *_, edge = arguments
         fits = D.shape[2] <= WIDTHS[-1] and all(x.size for x in (C, B, D))
@@ -221,10 +230,10 @@ class TilesOrRows(TileAttention):
         else:
             multiply(on, "fusedmm", A, *arguments, state.rows)
 
-    def launches_gradients(self, executor: Any, A: Any, state: State, *arguments: Any) -> bool:
-        """Return whether tiles do, and are faster."""
-        faster = state.pays(executor.device, A.nnz, arguments[1], arguments[3], gradients=True)
-        return faster and super().launches_gradients(executor, A, state, *arguments)
+    def tiles_do(self, on: Adapter, A: Any, state: State, *arguments: Any) -> bool:
+        """Return whether tiles do for gradients, and are faster."""
+        faster = state.pays(on.executor.device, A.nnz, arguments[1], arguments[3], gradients=True)
+        return faster and super().tiles_do(on, A, state, *arguments)
 
 
 def attend(

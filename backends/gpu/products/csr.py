@@ -174,7 +174,7 @@ def _gradients(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | N
     algorithm = plan.algorithm
     *arrays, alpha, edge = arguments
     repeats = algorithm.repeats and algorithm.launches_gradients(
-        executor, A, plan.state, *arguments
+        Adapter(executor), A, plan.state, *arguments
     )
 
     def compute(on: Adapter) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -54,6 +54,56 @@ def dot_kernel(kernel: SimtKernel, dtype: Any, known: int) -> SimtKernel:
         return kernel
     few = 16 if kernel is ml.csr_sddmm else 8 if dtype.itemsize == 2 else 12
     return replace(kernel, resident=min(few, kernel.resident))
+
+
+class FusedLanes(NamedTuple):
+    """How lanes share rows of the dense operands of fusedmm.
+
+    Attributes
+    ----------
+    lanes : int
+        That have a row together.
+    of_k, of_p : int
+        Vectors that each has of a row of ``C`` and ``B``, and of one of ``D`` and the result.
+    each : int
+        Elements of a vector.
+    same : bool
+        Whether ``D`` is ``B``, so that its rows are loaded once.
+    """
+
+    lanes: int
+    of_k: int
+    of_p: int
+    each: int
+    same: bool
+
+    @classmethod
+    def of(
+        cls, dtype: np.dtype[Any], k: int, p: int, *, same: bool, dense: tuple[Operand, ...]
+    ) -> FusedLanes:
+        """Return what suits rows of ``k`` and of ``p`` columns."""
+        places = tuple(place for o in dense for place in o.places(dtype.itemsize))
+        each = ml.elements(dtype.itemsize, (k, p), places)
+        return cls(*ml.fused_shape(-(-k // each), -(-p // each), same=same), each, same)
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """Those of the kernels' templates."""
+        return {"L": self.lanes, "VK": self.of_k, "VP": self.of_p, "E": self.each}
+
+    def widths(self) -> tuple[int, int]:
+        """Return how many columns of rows of either kind lanes have at a time."""
+        of_lanes = self.lanes * self.each
+        return of_lanes * self.of_k, of_lanes * self.of_p
+
+    def hold(self, k: int, p: int) -> bool:
+        """Return whether rows have just as many columns."""
+        return self.widths() == (k, p)
+
+    def tiles(self, k: int, p: int) -> int:
+        """Return how many tiles rows of so many columns have."""
+        of_k, of_p = self.widths()
+        return max(-(-k // of_k), -(-p // of_p), 1)
 
 
 def itemsize(dtype: str) -> int:

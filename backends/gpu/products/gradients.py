@@ -1,4 +1,4 @@
-"""The gradients of fusedmm: by what an algorithm has for them, else product by product."""
+"""The gradients of fusedmm: by kernels of an algorithm, by rows and columns, or by steps."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 from ....core.algorithm import multiply
 from ....core.dtypes import is_narrow
 from ....core.executor import Array
+from ....core.store import Key
+from . import choice as ml_choice
 from .adapter import Adapter
 from .algorithm import GpuAlgorithm
+from .gradient_kernels import OF_ENTRIES, launch_gradients
 from .rowwise import weigh, weigh_gradients
 
 
@@ -32,11 +35,55 @@ class FusedAlgorithm(GpuAlgorithm):
             Those of the operations after ``A``: ``E`` and ``log_totals`` are None where they are
             not known.
         """
-        gradients_by_steps(on, A, *arguments)
+        if self.launches_gradients(on, A, state, *arguments):
+            gradients_by_rows(on, A, *arguments)
+        else:
+            gradients_by_steps(on, A, *arguments)
 
-    def launches_gradients(self, executor: Any, A: Any, state: Any, *arguments: Any) -> bool:
+    def launches_gradients(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> bool:
         """Return whether launches are all that :meth:`gradients` does for these arguments."""
+        return self.has_rows(state) and rows_do(on, A, *arguments)
+
+    def has_rows(self, state: Any) -> bool:
+        """Return whether waves have whole rows, so that they have them for gradients too."""
         return False
+
+
+_EVEN: Key[bool] = Key("whether no column is long")
+
+
+def rows_do(on: Adapter, A: Any, *arguments: Any) -> bool:
+    """Return whether kernels by rows and by columns do for gradients, where no row is long.
+
+    Values of entries have gradients of their own, by steps. A long column would be that of one
+    wave. The transposed pattern is made here, before launches are noted.
+    """
+    values, *_, of_values, _, of_B, of_D, _, _ = arguments
+    if values is not None or of_values is not None:
+        return False
+    if of_B is None and of_D is None:
+        return True
+
+    def even() -> bool:
+        transposed, _ = A.transposed_pattern()
+        choice = ml_choice.choose("fusedmm", transposed.row_statistics, on.waves)
+        return choice.kernel == "row-split"
+
+    return A._pattern.get(_EVEN, even)
+
+
+def gradients_by_rows(on: Adapter, A: Any, *arguments: Any) -> None:
+    """Launch the kernels by rows and by columns, which store nothing for entries."""
+    _, C, B, D, G, E, log_totals, _, of_C, of_B, of_D, alpha, edge = arguments
+
+    def turned() -> tuple[Array, Array]:
+        transposed, _ = A.transposed_pattern()
+        return transposed.indptr, transposed.indices
+
+    launch_gradients(
+        on, OF_ENTRIES, (A.indptr, A.indices), turned, (C, B, D, G), (E, log_totals),
+        (of_C, of_B, of_D), alpha, edge,
+    )  # fmt: skip
 
 
 def gradients_by_steps(

@@ -1,15 +1,12 @@
 """Patterns of one interval of columns in each row: fusedmm and its gradients by rows.
 
-Nothing is stored for entries. The gradients are computed by a kernel by rows, which leaves three
-numbers of each row of a softmax, and by one by columns, which goes over the transposed mask.
+Nothing is stored for entries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
+from typing import Any, ClassVar
 
 from ....core.errors import InvalidArgument
 from ....core.executor import Array
@@ -22,8 +19,9 @@ from ..repeatable import Repeatable
 from ..table import kernel
 from . import csr
 from . import declarations as ml
-from .adapter import NOTHING, Adapter, Operand
-from .dots import dot_kernel, known_of_rows
+from .adapter import Adapter
+from .dots import FusedLanes, dot_kernel, known_of_rows
+from .gradient_kernels import OF_MASKS, launch_gradients
 
 _ENDS = "first: in I[l], last: in I[l]"
 _DENSE = ", ".join(ml.operand(name) for name in "CBD")
@@ -39,25 +37,6 @@ mask_fusedmm = SimtKernel(
     variants=(),
     resident=16,
 )
-mask_row_gradients = SimtKernel(
-    "mask_row_gradients",
-    "mask_gradients.hpp",
-    f"m: i64, k: i64, p: i64, batch: i64, {_ENDS}, {_DENSE}, {ml.operand('G')}, "
-    f"{ml.operand('out')}, {ml.log_totals('in')}, known: out u8[l], "
-    f"{ml.operand('of_C', 'out')}, alpha: T",
-    f"{_SHAPE}, {{EDGE}}, {{T}}, {{I}}",
-    block=64,
-    variants=(),
-)
-mask_column_gradients = SimtKernel(
-    "mask_column_gradients",
-    "mask_gradients.hpp",
-    f"m: i64, n: i64, k: i64, p: i64, batch: i64, {_ENDS}, {_DENSE}, {ml.operand('G')}, "
-    f"known: in u8[l], {ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, alpha: T",
-    f"{_SHAPE}, {{EDGE}}, {{T}}, {{I}}",
-    block=64,
-    variants=(),
-)
 
 
 def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
@@ -71,12 +50,6 @@ def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
             whole = 2 if shape["E"] == 0 else 0
             same = {"EDGE": edge, "SAME": int(whole > 0), "WHOLE": whole}
             yield mask_fusedmm, {**shape, "A": 2 if whole else 1, **same}
-            yield mask_row_gradients, {**shape, "EDGE": edge}
-            yield mask_column_gradients, {**shape, "EDGE": edge}
-
-
-#: Numbers of a row that the kernel by rows leaves for that by columns.
-FACTS = 3
 
 
 class MaskAlgorithm:
@@ -117,10 +90,11 @@ class MaskRows(MaskAlgorithm):
         k, dtype, index = int(C.shape[2]), C.dtype, A.index_dtype
         of_C, of_B, of_D = (on.read(array, index) for array in (C, B, D))
         of_E = on.operand(E)
-        shape = _Lanes.of(dtype, k, p, same=of_B == of_D and k == p, dense=(of_C, of_B, of_D, of_E))
-        width = shape.lanes * shape.of_p * shape.each
-        tiles = max(-(-p // width), 1)
-        whole = k == shape.lanes * shape.of_k * shape.each and p > 0 and p % width == 0
+        dense = (of_C, of_B, of_D, of_E)
+        shape = FusedLanes.of(dtype, k, p, same=of_B == of_D and k == p, dense=dense)
+        width, tile = shape.widths()
+        tiles = shape.tiles(0, p)
+        whole = k == width and p > 0 and p % tile == 0
         known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
         if known == 2 and of_D.rows != p:
             known = 1
@@ -141,74 +115,16 @@ class MaskRows(MaskAlgorithm):
         )  # fmt: skip
 
     def gradients(self, on: Adapter, A: Any, *arguments: Any) -> None:
-        """Launch the kernel by rows, whose facts that by columns reads."""
+        """Launch the kernels by rows and by columns of the mask."""
         C, B, D, G, E, log_totals, of_C, of_B, of_D, alpha, edge = arguments
-        (batch, m, k), (n, p) = C.shape, D.shape[1:]
-        dtype, index = C.dtype, A.index_dtype
-        sources = [on.read(array, np.dtype(np.int64)) for array in (C, B, D, G)]
-        made = NOTHING if E is None else on.read(E, np.dtype(np.int64))
-        targets = [NOTHING if x is None else on.operand(x) for x in (of_C, of_B, of_D)]
-        shape = _Lanes.of(dtype, k, p, same=False, dense=(*sources, made, *targets))
-        constants = {**shape.constants, "EDGE": ml.EDGES[edge]}
-        item = max(dtype.itemsize, 4)
-        facts = on.scratch(FACTS * item * m * batch)
-        operands = sum(sources, ())
-        by_columns = of_B is not None or of_D is not None
-        if m * batch and (of_C is not None or (by_columns and edge == "softmax")):
-            tiles = shape.tiles(k, 0) if of_C is not None else 1
-            on.launch(
-                mask_row_gradients,
-                m * tiles * batch * on.wave,
-                (
-                    m, k, p, batch, A.first, A.last, *operands, *made, *on.of_rows(log_totals),
-                    facts, *targets[0], alpha,
-                ),
-                dtype,
-                index,
-                **constants,
-            )  # fmt: skip
-        if n * batch and by_columns:
-            turned = A.T
-            on.launch(
-                mask_column_gradients,
-                n * shape.tiles(k, p) * batch * on.wave,
-                (
-                    m, n, k, p, batch, turned.first, turned.last, *operands, facts, *targets[1],
-                    *targets[2], alpha,
-                ),
-                dtype,
-                index,
-                **constants,
-            )  # fmt: skip
 
+        def turned() -> tuple[Array, Array]:
+            return A.T.first, A.T.last
 
-class _Lanes(NamedTuple):
-    """How lanes share rows of dense operands."""
-
-    lanes: int
-    of_k: int
-    of_p: int
-    each: int
-    same: bool
-
-    @classmethod
-    def of(
-        cls, dtype: np.dtype[Any], k: int, p: int, *, same: bool, dense: tuple[Operand, ...]
-    ) -> _Lanes:
-        """Return what suits rows of ``k`` and of ``p`` columns."""
-        places = tuple(place for o in dense for place in o.places(dtype.itemsize))
-        each = ml.elements(dtype.itemsize, (k, p), places)
-        return cls(*ml.fused_shape(-(-k // each), -(-p // each), same=same), each, same)
-
-    @property
-    def constants(self) -> dict[str, int]:
-        """Those of the kernels' templates."""
-        return {"L": self.lanes, "VK": self.of_k, "VP": self.of_p, "E": self.each}
-
-    def tiles(self, k: int, p: int) -> int:
-        """Return how many tiles rows of so many columns have."""
-        of_k, of_p = (self.lanes * vectors * self.each for vectors in (self.of_k, self.of_p))
-        return max(-(-k // of_k), -(-p // of_p), 1)
+        launch_gradients(
+            on, OF_MASKS, (A.first, A.last), turned, (C, B, D, G), (E, log_totals),
+            (of_C, of_B, of_D), alpha, edge,
+        )  # fmt: skip
 
 
 class _Repeats:

@@ -13,7 +13,7 @@ from . import choice as ml_choice
 from . import declarations as ml
 from .adapter import Adapter
 from .algorithm import GpuAlgorithm
-from .dots import dot_constants, dot_kernel, known_of_rows
+from .dots import FusedLanes, dot_constants, dot_kernel, known_of_rows
 from .gradients import FusedAlgorithm
 from .spmm_kernels import by_rows
 
@@ -114,26 +114,26 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
     source: ClassVar[str] = "Rahman et al. (2021)"
     product: ClassVar[str] = "fusedmm"
 
+    def has_rows(self, state: ml_choice.Pieces) -> bool:
+        """Return whether no row was cut."""
+        return not state.lines
+
     def run(self, on: Adapter, A: Any, state: ml_choice.Pieces, *arguments: Any) -> None:
         """Give waves rows or pieces of them; where D is B its rows are loaded once."""
         values, C, B, D, E, log_totals, alpha, edge = arguments
         batch, _, p = E.shape
         k = int(C.shape[2])
         index, dtype = A.indices.dtype, C.dtype
-        item = dtype.itemsize
         of_C, of_B, of_D = (on.read(array, index) for array in (C, B, D))
         of_E, logs = on.operand(E), on.of_rows(log_totals)
         weights, step = on.weights(values)
         dense = (of_C, of_B, of_D, of_E)
-        each = ml.elements(item, (k, p), tuple(place for o in dense for place in o.places(item)))
-        same = of_B == of_D and k == p
-        lanes, of_k, of_p = ml.fused_shape(-(-k // each), -(-p // each), same=same)
-        width = lanes * of_p * each
-        tiles = max(-(-p // width), 1)
-        same = same and tiles == 1
+        shape = FusedLanes.of(dtype, k, p, same=of_B == of_D and k == p, dense=dense)
+        width, tile = shape.widths()
+        tiles = shape.tiles(0, p)
         partial = on.lines(batch * state.lines * (p + 2), dtype)
         function = ml.EDGES[edge]
-        whole = k == lanes * of_k * each and p > 0 and p % width == 0
+        whole = k == width and p > 0 and p % tile == 0
         known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
         if known == 2 and of_D.rows != p:
             known = 1
@@ -146,13 +146,10 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
             ),
             dtype,
             index,
-            L=lanes,
-            VK=of_k,
-            VP=of_p,
-            E=each,
-            A=ml.dots_ahead(lanes, max(of_k, of_p)),
+            **shape.constants,
+            A=ml.dots_ahead(shape.lanes, max(shape.of_k, shape.of_p)),
             EDGE=function,
-            SAME=int(same),
+            SAME=int(shape.same and tiles == 1),
             WHOLE=known,
         )  # fmt: skip
         if state.lines:

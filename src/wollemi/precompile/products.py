@@ -20,6 +20,7 @@ from ..backends.gpu.arguments import CODES
 from ..backends.gpu.device import Program
 from ..backends.gpu.products import declarations as ml
 from ..backends.gpu.products.csr import Adapter
+from ..backends.gpu.products.gradient_kernels import OF_ENTRIES, launch_gradients
 from ..backends.gpu.table import algorithms
 from ..backends.gpu.thresholds import NVIDIA
 from ..core.algorithm import Algorithm, Facts
@@ -153,3 +154,10 @@ def _run(on: Adapter, product: str, algorithm: Algorithm, A: Csr, facts: Facts) 
     for edge in ml.EDGES:
         for sources in (B, D):
             algorithm.run(on, A, state, None, C, B, sources, dense(), None, 1.0, edge)
+    G, E, *gradients = (dense() for _ in range(5))
+    log_totals = A.executor.allocate((1, A.shape[0]), facts.dtype)
+    pattern = A.indptr, A.indices
+    launch_gradients(
+        on, OF_ENTRIES, pattern, lambda: pattern, (C, B, D, G), (E, log_totals),
+        tuple(gradients), 1.0, "softmax",
+    )  # fmt: skip

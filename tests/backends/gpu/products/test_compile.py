@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from wollemi.backends.gpu.products import declarations as ml
-from wollemi.backends.gpu.products import masks
+from wollemi.backends.gpu.products import gradient_kernels, masks
 from wollemi.backends.unified import wrappers
 from wollemi.backends.unified.wrappers import SimtKernel
 
@@ -29,7 +29,7 @@ from ...needs import nvrtc, swept, tool
 KERNELS = (
     *(ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.spmm_join, ml.fusedmm_join),
     *(ml.edge_rows, ml.edge_gradients, ml.csr_spmm_max, ml.csr_spmm_where_equal),
-    *(masks.mask_fusedmm, masks.mask_row_gradients, masks.mask_column_gradients),
+    *(masks.mask_fusedmm, *gradient_kernels.OF_ENTRIES, *gradient_kernels.OF_MASKS),
 )
 # Dtypes and widths of indices, a pair for each target: differences between targets are few.
 PAIRS = (("f4", "i4"), ("f2", "i8"), ("b2", "i4"), ("f8", "i8"))
@@ -45,7 +45,7 @@ def program(
 
 
 def programs(dialect: str, warp: int, pair: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    for kernel, constants in (*ml.samples(warp), *masks.samples()):
+    for kernel, constants in (*ml.samples(warp), *masks.samples(), *gradient_kernels.samples()):
         if kernel in ml.WIDE_ONLY and ml.item_bytes(pair[0]) < 4:
             continue
         name = kernel.symbol(*pair, **ml.sample_variants(kernel, pair[0], constants))

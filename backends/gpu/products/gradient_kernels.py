@@ -1,0 +1,142 @@
+"""The gradients of fusedmm by a kernel by rows and one by columns, which store nothing for entries.
+
+The kernel by rows leaves two numbers of each row of a softmax, and the gradient of ``C``; that by
+columns goes over the transposed pattern and finds those of ``B`` and ``D``. Operands are read in
+their own dtype, and sums are of float32 or wider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ....core.executor import Array
+from ...unified.wrappers import SimtKernel
+from . import declarations as ml
+from .adapter import NOTHING, Adapter
+from .dots import FusedLanes
+
+_GIVEN = ", ".join(ml.operand(name) for name in "CBDG")
+_CONSTANTS = "{L}, {VK}, {VP}, {E}, {A}, {EDGE}, {WHOLE}, {T}, {I}"
+
+#: Numbers of a row that the kernel by rows leaves for that by columns.
+FACTS = 2
+
+
+class GradientKernels(NamedTuple):
+    """The two kernels for a kind of patterns."""
+
+    by_rows: SimtKernel
+    by_columns: SimtKernel
+
+    @classmethod
+    def of(cls, kind: str, pattern: str) -> GradientKernels:
+        """Return those whose names begin with ``kind``; ``pattern`` declares its two arrays."""
+        return cls(
+            SimtKernel(
+                f"{kind}_row_gradients",
+                "fusedmm_gradients.hpp",
+                f"m: i64, k: i64, p: i64, batch: i64, {pattern}, {_GIVEN}, {ml.operand('out')}, "
+                f"{ml.log_totals('in')}, known: out u8[l], {ml.operand('of_C', 'out')}, alpha: T",
+                _CONSTANTS,
+                block=64,
+                variants=(),
+            ),
+            SimtKernel(
+                f"{kind}_column_gradients",
+                "fusedmm_gradients.hpp",
+                f"m: i64, n: i64, k: i64, p: i64, batch: i64, {pattern}, {_GIVEN}, "
+                f"known: in u8[l], {ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, "
+                "alpha: T",
+                _CONSTANTS,
+                block=64,
+                variants=(),
+            ),
+        )
+
+
+#: For patterns of entries, and for those of an interval of columns in each row.
+OF_ENTRIES = GradientKernels.of("csr", "indptr: in I[l], indices: in I[z]")
+OF_MASKS = GradientKernels.of("mask", "first: in I[l], last: in I[l]")
+
+
+def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
+    """Yield kernels with constants that every kind of code occurs in, for compilers to see."""
+    for kernel in (*OF_ENTRIES, *OF_MASKS):
+        for edge in ml.EDGES.values():
+            yield kernel, {"L": 8, "VK": 1, "VP": 1, "E": 0, "A": 2, "EDGE": edge, "WHOLE": 1}
+            yield kernel, {"L": 4, "VK": 1, "VP": 4, "E": 1, "A": 1, "EDGE": edge, "WHOLE": 0}
+
+
+def launch_gradients(
+    on: Adapter,
+    kernels: GradientKernels,
+    rows: tuple[Array, Array],
+    columns: Callable[[], tuple[Array, Array]],
+    given: tuple[Array, ...],
+    made: tuple[Array | None, Array | None],
+    asked: tuple[Array | None, ...],
+    alpha: float,
+    edge: str,
+) -> None:
+    """Launch the kernel by rows, whose facts that by columns reads.
+
+    Parameters
+    ----------
+    on : Adapter
+        The device.
+    kernels : GradientKernels
+        For the pattern's kind.
+    rows : tuple of array
+        The two arrays of the pattern.
+    columns : callable
+        Returns those of its transpose.
+    given : tuple of array
+        ``C``, ``B``, ``D`` and ``G``.
+    made : tuple of array or None
+        ``E`` and ``log_totals`` of the forward product, where they are known.
+    asked : tuple of array or None
+        Gradients of ``C``, ``B`` and ``D``.
+    alpha : float
+    edge : str
+        One of :data:`.declarations.EDGES`.
+    """
+    C, _, D, _ = given
+    (batch, m, k), (n, p) = C.shape, D.shape[1:]
+    dtype, index = C.dtype, rows[0].dtype
+    sources = [on.read(array, index) for array in given]
+    E, log_totals = made
+    of_E = NOTHING if E is None else on.operand(E)
+    targets = [NOTHING if x is None else on.operand(x) for x in asked]
+    lanes = FusedLanes.of(dtype, k, p, same=False, dense=(*sources, of_E, *targets))
+    constants = {
+        **lanes.constants,
+        "A": ml.dots_ahead(lanes.lanes, lanes.of_k + lanes.of_p),
+        "EDGE": ml.EDGES[edge],
+        "WHOLE": int(lanes.hold(k, p)),
+    }
+    facts = on.scratch(FACTS * max(dtype.itemsize, 4) * m * batch)
+    operands = sum(sources, ())
+    by_columns = asked[1] is not None or asked[2] is not None
+    if m * batch and (asked[0] is not None or (by_columns and edge == "softmax")):
+        tiles = lanes.tiles(k, 0) if asked[0] is not None else 1
+        on.launch(
+            kernels.by_rows,
+            m * tiles * batch * on.wave,
+            (
+                m, k, p, batch, *rows, *operands, *of_E, *on.of_rows(log_totals), facts,
+                *targets[0], alpha,
+            ),
+            dtype,
+            index,
+            **constants,
+        )  # fmt: skip
+    if n * batch and by_columns:
+        on.launch(
+            kernels.by_columns,
+            n * lanes.tiles(k, p) * batch * on.wave,
+            (m, n, k, p, batch, *columns(), *operands, facts, *targets[1], *targets[2], alpha),
+            dtype,
+            index,
+            **constants,
+        )
