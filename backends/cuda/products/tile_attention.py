@@ -134,7 +134,7 @@ class State(NamedTuple):
     def pays(
         self, device: Any, entries: int, C: Array, D: Array, *, gradients: bool = False
     ) -> bool:
-        """Return whether tiles are faster than rows for a batch; or for its gradients, by steps."""
+        """Return whether tiles are faster than rows for a batch, or for its gradients."""
         batch, _, k = C.shape
         return pays(
             shapes_for(device), self.filled, self.most, entries, batch, k, D.shape[2],
