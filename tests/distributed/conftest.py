@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import wollemi as wl
+
 KINDS = ("reference", "omp:1")
 SIZES = (1, 2, 3, 5)
 
@@ -47,6 +49,15 @@ def grid(n: int, contrast: float = 1.0) -> Any:
     L: Any = sum(rows[1:], rows[0])
     L = L + L.T
     return (sp.diags_array(L.sum(axis=1) + 1e-3) - L).tocsr()
+
+
+def by_rows(S: Any, kind: str) -> Any:
+    """Return a matrix of one executor whose products are sums of rows, as of a part's transpose.
+
+    The first products of a ``.T`` go by columns on ``omp``, in another order where rows are added
+    up by lanes.
+    """
+    return wl.Csr(sp.csr_array(S), executor=kind)
 
 
 SYSTEMS = {

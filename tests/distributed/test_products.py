@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.distributed import Parts
 
-from .conftest import SIZES, line, scattered
+from .conftest import SIZES, by_rows, line, scattered
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -22,7 +22,7 @@ def test_products_have_the_bits_of_one_executor(
     alone, A = wl.Csr(matrix, executor=kind), wl.distribute(matrix, [kind] * size)
     x, block = rng.standard_normal(n), rng.standard_normal((n, 3))
     np.testing.assert_array_equal(A @ x, alone @ x)
-    np.testing.assert_array_equal(A.T @ x, alone.T @ x)
+    np.testing.assert_array_equal(A.T @ x, by_rows(matrix.T, kind) @ x)
     np.testing.assert_array_equal(A @ block, alone @ block)
     y = rng.standard_normal(n)
     expected = alone.apply(x, y.copy(), alpha=-1.0, beta=1.0)
@@ -39,7 +39,7 @@ def test_any_partition_gives_the_same_product(kind: str, partition: Any, rng: An
     S, x = scattered(40), rng.standard_normal(40)
     alone, A = wl.Csr(S, executor=kind), wl.distribute(S, [kind] * 3, partition=partition)
     np.testing.assert_array_equal(A @ x, alone @ x)
-    np.testing.assert_array_equal(A.T @ x, alone.T @ x)
+    np.testing.assert_array_equal(A.T @ x, by_rows(S.T, kind) @ x)
     assert (abs(A.to_local() - S)).max() == 0
     assert A.nnz == S.nnz
     np.testing.assert_array_equal(A.gather(A.scatter(x)), x)
@@ -65,7 +65,7 @@ def test_a_matrix_that_is_not_square(kind: str, rng: Any) -> None:
     alone, A = wl.Csr(S, executor=kind), wl.distribute(S, [kind] * 3)
     x, y = rng.standard_normal(9), rng.standard_normal(17)
     np.testing.assert_array_equal(A @ x, alone @ x)
-    np.testing.assert_array_equal(A.T @ y, alone.T @ y)
+    np.testing.assert_array_equal(A.T @ y, by_rows(S.T, kind) @ y)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
@@ -107,7 +107,7 @@ def test_new_values_in_the_same_pattern(kind: str, rng: Any) -> None:
     _ = A.T, A @ x
     A.update_values(2 * S.data)
     np.testing.assert_array_equal(A @ x, wl.Csr(2 * S, executor=kind) @ x)
-    np.testing.assert_array_equal(A.T @ x, wl.Csr(2 * S, executor=kind).T @ x)
+    np.testing.assert_array_equal(A.T @ x, by_rows(2 * S.T, kind) @ x)
 
 
 def test_rows_that_members_have(kind: str, rng: Any) -> None:
