@@ -331,6 +331,16 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             better, _ = self.judged(purified, values)
             if np.max(better) < np.max(norms):
                 X, norms = purified, better
+        if self.sigma is not None and np.any(norms > limits):
+            # Eigenvalues far from the shift are near one number of the operator, whose rounding
+            # they have many times over.
+            quotients = self.quotients(X)
+            better, its_limits = self.judged(X, quotients, seen)
+            taken = better < norms
+            values, norms, limits = (
+                np.where(taken, *pair)
+                for pair in ((quotients, values), (better, norms), (its_limits, limits))
+            )
         return _Found(values, X, norms, limits, 0, [])
 
     def _order(self, values: Numbers) -> Numbers:

@@ -11,6 +11,7 @@ from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
 from ...core.linop import LinOp
 from ...core.operands import is_host
+from ...core.operations import vector
 from ...core.operator import as_linop
 from ...core.settings import Settings, settings_of
 from ...core.status import Stop
@@ -89,6 +90,23 @@ class EigenSolver:
         norms, sizes = residual.norms(executor, AX, BX, AX, values.astype(real))
         assert norms.size == k
         return norms, self.thresholds(values, sizes, X.dtype, seen)
+
+    def quotients(self, X: Array) -> Numbers:
+        """Return the Rayleigh quotients of vectors, ``x^H A x / x^H B x``, NaN where there is none.
+
+        Their errors are the squares of those of the vectors, and they know of no shift.
+        """
+        executor, parts = self.executor, []
+        for operator in (self.A, self.B):
+            Y = X
+            if operator is not None:
+                Y = executor.allocate(tuple(X.shape), X.dtype)
+                operator.astype(X.dtype)._multiply(X, Y, 1.0, 0.0)
+            found = executor.allocate((int(X.shape[1]),), X.dtype)
+            executor.run(vector.dot, X, Y, found)
+            parts.append(np.real(executor.to_host(found)).astype(np.float64))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(parts[0] / parts[1])
 
     def thresholds(self, values: Numbers, sizes: Numbers, dtype: Any, seen: float = 0.0) -> Numbers:
         """Return what the norms of residuals have to reach; ``sizes`` are those of ``B x``.
