@@ -329,56 +329,34 @@ WL_DEVICE void column_gradients(const item& it, const Rows& rows, i64 m, i64 n, 
   }
 }
 
-template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I>
+// The kernels, for listed columns and for those of an interval. After the pattern come the
+// arguments of the functions above.
+template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>
 WL_DEVICE void csr_row_gradients(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr,
-                                 const I* indices, const T* C, i64 C_ld, i64 C_step, const T* B,
-                                 i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step, const T* G,
-                                 i64 G_ld, i64 G_step, const T* out, i64 out_ld, i64 out_step,
-                                 const held_t<T>* log_totals, i64 log_totals_step, u8* known,
-                                 T* of_C, i64 of_C_ld, i64 of_C_step, held_t<T> alpha) {
-  row_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(
-      it, listed_rows<I>{indptr, nullptr, indices}, m, k, p, batch, C, C_ld, C_step, B, B_ld,
-      B_step, D, D_ld, D_step, G, G_ld, G_step, out, out_ld, out_step, log_totals, log_totals_step,
-      known, of_C, of_C_ld, of_C_step, alpha);
+                                 const I* indices, Rest... rest) {
+  row_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(it, listed_rows<I>{indptr, nullptr, indices}, m,
+                                                    k, p, batch, rest...);
 }
 
-template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I>
+template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>
 WL_DEVICE void mask_row_gradients(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* first,
-                                  const I* last, const T* C, i64 C_ld, i64 C_step, const T* B,
-                                  i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step,
-                                  const T* G, i64 G_ld, i64 G_step, const T* out, i64 out_ld,
-                                  i64 out_step, const held_t<T>* log_totals, i64 log_totals_step,
-                                  u8* known, T* of_C, i64 of_C_ld, i64 of_C_step, held_t<T> alpha) {
-  row_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(
-      it, interval_rows<I>{first, last}, m, k, p, batch, C, C_ld, C_step, B, B_ld, B_step, D, D_ld,
-      D_step, G, G_ld, G_step, out, out_ld, out_step, log_totals, log_totals_step, known, of_C,
-      of_C_ld, of_C_step, alpha);
+                                  const I* last, Rest... rest) {
+  row_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(it, interval_rows<I>{first, last}, m, k, p,
+                                                    batch, rest...);
 }
 
-template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I>
+template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>
 WL_DEVICE void csr_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch,
-                                    const I* indptr, const I* indices, const T* C, i64 C_ld,
-                                    i64 C_step, const T* B, i64 B_ld, i64 B_step, const T* D,
-                                    i64 D_ld, i64 D_step, const T* G, i64 G_ld, i64 G_step,
-                                    const u8* known, T* of_B, i64 of_B_ld, i64 of_B_step, T* of_D,
-                                    i64 of_D_ld, i64 of_D_step, held_t<T> alpha) {
-  column_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(
-      it, listed_rows<I>{indptr, nullptr, indices}, m, n, k, p, batch, C, C_ld, C_step, B, B_ld,
-      B_step, D, D_ld, D_step, G, G_ld, G_step, known, of_B, of_B_ld, of_B_step, of_D, of_D_ld,
-      of_D_step, alpha);
+                                    const I* indptr, const I* indices, Rest... rest) {
+  column_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(it, listed_rows<I>{indptr, nullptr, indices},
+                                                       m, n, k, p, batch, rest...);
 }
 
-template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I>
+template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>
 WL_DEVICE void mask_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch,
-                                     const I* first, const I* last, const T* C, i64 C_ld,
-                                     i64 C_step, const T* B, i64 B_ld, i64 B_step, const T* D,
-                                     i64 D_ld, i64 D_step, const T* G, i64 G_ld, i64 G_step,
-                                     const u8* known, T* of_B, i64 of_B_ld, i64 of_B_step, T* of_D,
-                                     i64 of_D_ld, i64 of_D_step, held_t<T> alpha) {
-  column_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(
-      it, interval_rows<I>{first, last}, m, n, k, p, batch, C, C_ld, C_step, B, B_ld, B_step, D,
-      D_ld, D_step, G, G_ld, G_step, known, of_B, of_B_ld, of_B_step, of_D, of_D_ld, of_D_step,
-      alpha);
+                                     const I* first, const I* last, Rest... rest) {
+  column_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(it, interval_rows<I>{first, last}, m, n, k,
+                                                       p, batch, rest...);
 }
 
 } // namespace wl

@@ -191,7 +191,7 @@ class TileAttention(FusedAlgorithm):
     def launches_gradients(self, on: Adapter, A: Any, state: State, *arguments: Any) -> bool:
         """Return whether tiles do, or the kernels by rows and by columns."""
         tiles = self.tiles_do(on, A, state, *arguments)
-        return tiles or super().launches_gradients(on, A, state, *arguments)
+        return tiles or self.by_rows(on, A, state, *arguments)
 
     def has_rows(self, state: State) -> bool:
         """Return whether the algorithm for what tiles do not do gives waves whole rows."""
@@ -306,7 +306,7 @@ def gradients_of_attention(
     sources = [_read(on, array) for array in given]
     E, log_totals = made
     of_E = NOTHING if E is None else _read(on, E)
-    targets = [NOTHING if x is None else on.operand(x) for x in asked]
+    targets = [on.operand(x) for x in asked]
     whole = _whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
     operands = sum(sources, ())
     by_rows = kernel_for(on.executor.device, tile_row_gradients, width)

@@ -87,8 +87,10 @@ class Adapter(ABC):
         self.copies.append(self.executor.copy(array))
         return self.copies[-1]
 
-    def operand(self, array: Array) -> Operand:
+    def operand(self, array: Array | None) -> Operand:
         """Return a batch ``(b, rows, columns)`` whose columns are neighbours."""
+        if array is None:
+            return NOTHING
         blocks, rows, columns = array.shape
         item = array.dtype.itemsize
         return Operand(

@@ -11,7 +11,6 @@ from ...unified.wrappers import SimtKernel
 from ..base import GpuExecutor
 from ..table import kernel
 from . import declarations as ml
-from .adapter import NOTHING
 from .choice import of_waves, summed_piece
 from .csr import Adapter
 from .rowwise import shape_of
@@ -62,7 +61,7 @@ def launch(
     lanes, vectors = shape_of(int(k) // each)
     covered = lanes * vectors * each
     partial = on.lines(batch * state.lines * (2 * int(k) + numbers * heads), dtype)
-    results = sum((NOTHING if x is None else on.operand(x) for x in made), ())
+    results = sum((on.operand(x) for x in made), ())
     sizes = (k, int(k) // heads, batch)
     on.launch(
         kernel,

@@ -173,9 +173,9 @@ def _gradients(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | N
     plan = A.plan_for("fusedmm", C.shape[2], "auto", C.dtype)
     algorithm = plan.algorithm
     *arrays, alpha, edge = arguments
-    repeats = algorithm.repeats and algorithm.launches_gradients(
-        Adapter(executor), A, plan.state, *arguments
-    )
+
+    def repeats(on: Adapter) -> bool:
+        return algorithm.repeats and algorithm.launches_gradients(on, A, plan.state, *arguments)
 
     def compute(on: Adapter) -> None:
         algorithm.gradients(on, A, plan.state, *arguments)
@@ -233,7 +233,9 @@ def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> Repeata
     def compute(on: Adapter) -> None:
         plan.algorithm.run(on, A, plan.state, *arrays, one, other)
 
-    repeats = plan.algorithm.repeats
+    def repeats(_: Adapter) -> bool:
+        return bool(plan.algorithm.repeats)
+
     return again(executor, plan, arrays, (one, other), compute, repeats=repeats)
 
 
@@ -250,9 +252,12 @@ def again(
     factors: tuple[Any, ...],
     compute: Callable[[Adapter], None],
     *,
-    repeats: bool,
+    repeats: Callable[[Adapter], bool],
 ) -> Repeatable | None:
-    """Repeat the launches for arrays of this layout, or compute and note what is launched."""
+    """Repeat the launches for arrays of this layout, or compute and note what is launched.
+
+    Only where the layout is new, ``repeats`` tells whether launches are all that ``compute`` does.
+    """
     addresses = repeated.addresses_of(arrays)
     layout = repeated.layout_of(arrays, addresses, factors)
     known = plan.prepared.get(layout)
@@ -260,7 +265,7 @@ def again(
         known(executor, addresses)
         return Repeatable(plan, known, arrays)
     on = Adapter(executor)
-    spans = repeated.spans_of(arrays, addresses) if repeats else None
+    spans = repeated.spans_of(arrays, addresses) if repeats(on) else None
     with executor.noting() as launches:
         compute(on)
     if spans is None or on.copies or len(on.scratched) > 1:

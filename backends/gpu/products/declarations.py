@@ -100,6 +100,8 @@ edge_gradients = SimtKernel(
     variants=(),
 )
 
+#: The arrays of a pattern of an interval of columns in each row.
+INTERVALS = "first: in I[l], last: in I[l]"
 _BY_ROWS = "m: i64, k: i64, batch: i64, indptr: in I[l], indices: in I[z]"
 csr_spmm_max = SimtKernel(
     "csr_spmm_max",

@@ -96,6 +96,23 @@ class FusedLanes(NamedTuple):
         of_lanes = self.lanes * self.each
         return of_lanes * self.of_k, of_lanes * self.of_p
 
+    def of_product(
+        self, batch: int, k: int, p: int, edge: str, of_C: Operand, of_B: Operand, of_D: Operand
+    ) -> tuple[int, dict[str, int]]:
+        """Return how many tiles a row of the product has, and what its kernel is made for."""
+        (width, tile), tiles = self.widths(), self.tiles(0, p)
+        whole = k == width and p > 0 and p % tile == 0
+        known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
+        if known == 2 and of_D.rows != p:
+            known = 1
+        return tiles, {
+            **self.constants,
+            "A": ml.dots_ahead(self.lanes, max(self.of_k, self.of_p)),
+            "EDGE": ml.EDGES[edge],
+            "SAME": int(self.same and tiles == 1),
+            "WHOLE": known,
+        }
+
     def hold(self, k: int, p: int) -> bool:
         """Return whether rows have just as many columns."""
         return self.widths() == (k, p)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ....core.executor import Array
 from ...unified.wrappers import SimtKernel
 from . import declarations as ml
-from .adapter import NOTHING, Adapter
+from .adapter import Adapter
 from .dots import FusedLanes
 
 _GIVEN = ", ".join(ml.operand(name) for name in "CBDG")
@@ -57,7 +57,7 @@ class GradientKernels(NamedTuple):
 
 #: For patterns of entries, and for those of an interval of columns in each row.
 OF_ENTRIES = GradientKernels.of("csr", "indptr: in I[l], indices: in I[z]")
-OF_MASKS = GradientKernels.of("mask", "first: in I[l], last: in I[l]")
+OF_MASKS = GradientKernels.of("mask", ml.INTERVALS)
 
 
 def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
@@ -106,8 +106,8 @@ def launch_gradients(
     dtype, index = C.dtype, rows[0].dtype
     sources = [on.read(array, index) for array in given]
     E, log_totals = made
-    of_E = NOTHING if E is None else on.operand(E)
-    targets = [NOTHING if x is None else on.operand(x) for x in asked]
+    of_E = on.operand(E)
+    targets = [on.operand(x) for x in asked]
     lanes = FusedLanes.of(dtype, k, p, same=False, dense=(*sources, of_E, *targets))
     constants = {
         **lanes.constants,

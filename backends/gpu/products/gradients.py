@@ -35,13 +35,17 @@ class FusedAlgorithm(GpuAlgorithm):
             Those of the operations after ``A``: ``E`` and ``log_totals`` are None where they are
             not known.
         """
-        if self.launches_gradients(on, A, state, *arguments):
+        if self.by_rows(on, A, state, *arguments):
             gradients_by_rows(on, A, *arguments)
         else:
             gradients_by_steps(on, A, *arguments)
 
     def launches_gradients(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> bool:
         """Return whether launches are all that :meth:`gradients` does for these arguments."""
+        return self.by_rows(on, A, state, *arguments)
+
+    def by_rows(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> bool:
+        """Return whether gradients go by the kernels by rows and by columns."""
         return self.has_rows(state) and rows_do(on, A, *arguments)
 
     def has_rows(self, state: Any) -> bool:

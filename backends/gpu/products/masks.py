@@ -20,17 +20,16 @@ from ..table import kernel
 from . import csr
 from . import declarations as ml
 from .adapter import Adapter
-from .dots import FusedLanes, dot_kernel, known_of_rows
+from .dots import FusedLanes, dot_kernel
 from .gradient_kernels import OF_MASKS, launch_gradients
 
-_ENDS = "first: in I[l], last: in I[l]"
 _DENSE = ", ".join(ml.operand(name) for name in "CBD")
 _SHAPE = "{L}, {VK}, {VP}, {E}"
 
 mask_fusedmm = SimtKernel(
     "mask_fusedmm",
     "fusedmm.hpp",
-    f"m: i64, k: i64, p: i64, batch: i64, {_ENDS}, {_DENSE}, {ml.operand('out', 'out')}, "
+    f"m: i64, k: i64, p: i64, batch: i64, {ml.INTERVALS}, {_DENSE}, {ml.operand('out', 'out')}, "
     f"{ml.log_totals()}, alpha: T",
     f"{_SHAPE}, {{A}}, {{EDGE}}, {{SAME}}, {{WHOLE}}, {{T}}, {{I}}",
     block=64,
@@ -92,14 +91,9 @@ class MaskRows(MaskAlgorithm):
         of_E = on.operand(E)
         dense = (of_C, of_B, of_D, of_E)
         shape = FusedLanes.of(dtype, k, p, same=of_B == of_D and k == p, dense=dense)
-        width, tile = shape.widths()
-        tiles = shape.tiles(0, p)
-        whole = k == width and p > 0 and p % tile == 0
-        known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
-        if known == 2 and of_D.rows != p:
-            known = 1
+        tiles, constants = shape.of_product(batch, k, p, edge, of_C, of_B, of_D)
         on.launch(
-            dot_kernel(mask_fusedmm, dtype, known),
+            dot_kernel(mask_fusedmm, dtype, constants["WHOLE"]),
             m * tiles * batch * on.wave,
             (
                 m, k, p, batch, A.first, A.last, *of_C, *of_B, *of_D, *of_E,
@@ -107,11 +101,7 @@ class MaskRows(MaskAlgorithm):
             ),
             dtype,
             index,
-            **shape.constants,
-            A=ml.dots_ahead(shape.lanes, max(shape.of_k, shape.of_p)),
-            EDGE=ml.EDGES[edge],
-            SAME=int(shape.same and tiles == 1),
-            WHOLE=known,
+            **constants,
         )  # fmt: skip
 
     def gradients(self, on: Adapter, A: Any, *arguments: Any) -> None:
@@ -203,7 +193,12 @@ def forward(
 
     factors = (alpha, edge, algorithm.name)
     return csr.again(
-        executor, A._pattern.get(_REPEATS, _Repeats), arrays, factors, compute, repeats=True
+        executor,
+        A._pattern.get(_REPEATS, _Repeats),
+        arrays,
+        factors,
+        compute,
+        repeats=lambda _: True,
     )
 
 
@@ -223,7 +218,12 @@ def backward(
 
     factors = (alpha, edge, algorithm.name, "gradients")
     return csr.again(
-        executor, A._pattern.get(_REPEATS, _Repeats), arrays, factors, compute, repeats=True
+        executor,
+        A._pattern.get(_REPEATS, _Repeats),
+        arrays,
+        factors,
+        compute,
+        repeats=lambda _: True,
     )
 
 

@@ -13,7 +13,7 @@ from . import choice as ml_choice
 from . import declarations as ml
 from .adapter import Adapter
 from .algorithm import GpuAlgorithm
-from .dots import FusedLanes, dot_constants, dot_kernel, known_of_rows
+from .dots import FusedLanes, dot_constants, dot_kernel
 from .gradients import FusedAlgorithm
 from .spmm_kernels import by_rows
 
@@ -129,16 +129,10 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
         weights, step = on.weights(values)
         dense = (of_C, of_B, of_D, of_E)
         shape = FusedLanes.of(dtype, k, p, same=of_B == of_D and k == p, dense=dense)
-        width, tile = shape.widths()
-        tiles = shape.tiles(0, p)
+        tiles, constants = shape.of_product(batch, k, p, edge, of_C, of_B, of_D)
         partial = on.lines(batch * state.lines * (p + 2), dtype)
-        function = ml.EDGES[edge]
-        whole = k == width and p > 0 and p % tile == 0
-        known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
-        if known == 2 and of_D.rows != p:
-            known = 1
         on.launch(
-            dot_kernel(ml.csr_fusedmm, dtype, known),
+            dot_kernel(ml.csr_fusedmm, dtype, constants["WHOLE"]),
             state.items * tiles * batch * on.wave,
             (
                 state.items, k, p, batch, state.bounds, state.target, A.indices, weights, step,
@@ -146,11 +140,7 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
             ),
             dtype,
             index,
-            **shape.constants,
-            A=ml.dots_ahead(shape.lanes, max(shape.of_k, shape.of_p)),
-            EDGE=function,
-            SAME=int(shape.same and tiles == 1),
-            WHOLE=known,
+            **constants,
         )  # fmt: skip
         if state.lines:
             cuts = int(state.cut_rows.size)
@@ -163,7 +153,7 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
                 ),
                 dtype,
                 index,
-                EDGE=function,
+                EDGE=constants["EDGE"],
             )  # fmt: skip
 
 

@@ -69,6 +69,11 @@ class Facts(NamedTuple):
     stored_bytes: int
     index_bytes: int
 
+    @property
+    def reached_bytes(self) -> int:
+        """Bytes of x as far from the diagonal as entries are."""
+        return 2 * self.reach * self.itemsize
+
 
 class Choice(NamedTuple):
     """A kernel and why."""
@@ -234,7 +239,7 @@ def gain(
         long = s.mean >= thresholds.sorted_long
         beyond = thresholds.long_gain if long else thresholds.segments_gain
     elif kernel == "sell":
-        named = min(s.columns, 2 * facts.reach) * facts.itemsize
+        named = min(s.columns * facts.itemsize, facts.reached_bytes)
         long = s.mean >= thresholds.long_slices and named <= thresholds.slices_bytes
         beyond = thresholds.long_slices_gain if long else thresholds.slices_gain
     else:
@@ -299,7 +304,7 @@ def may_cut_rows(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> 
 
 def is_far(facts: Facts, thresholds: Thresholds = NVIDIA) -> bool:
     """Return whether rows beside each other name more of x than the first-level cache holds."""
-    return 2 * facts.reach * facts.itemsize > thresholds.near_bytes
+    return facts.reached_bytes > thresholds.near_bytes
 
 
 def unpacked(statistics: RowStatistics, free_bytes: int, thresholds: Thresholds = NVIDIA) -> Choice:

@@ -6,6 +6,7 @@ the pattern alone. So they are made once, for the transpose too, and stay with t
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -16,29 +17,32 @@ from ...operations import products as operations
 from ...store import Key
 from .blocks import run
 from .patterns import matrix_of, outside_of_transforms, transposed_of
-from .register import define
+from .register import Operator, define
 
 _WEIGHTS: Key[Tensor] = Key("weights of neighbours")
 
 
-def _made(A: Csr, indptr: Tensor, dtype: torch.dtype, mean: bool, transposed: bool) -> Tensor:
-    """Return one number for each entry of a pattern, or of its transpose in that one's order."""
-    if not mean:
-        return torch.ones(A.nnz, dtype=dtype, device=indptr.device)
-    counts = indptr.diff()
-    shares = (1 / counts.clamp(min=1).double()).to(dtype)
-    of_entries = shares.repeat_interleave(counts, output_size=A.nnz)
-    return of_entries.index_select(0, transposed_of(A)[1]) if transposed else of_entries
+@cache  # every call asks
+def _key(dtype: torch.dtype, mean: bool, transposed: bool) -> Key[Tensor]:
+    return _WEIGHTS.of_size(dtype, mean, mean and transposed)
 
 
 def _weights(A: Csr, indptr: Tensor, dtype: torch.dtype, mean: bool, transposed: bool) -> Tensor:
-    """Return what :func:`_made` does, which is kept."""
-    key = _WEIGHTS.of_size(dtype, mean, mean and transposed)
+    """Return one number for each entry of a pattern, or of its transpose in that one's order.
+
+    They stay with the pattern.
+    """
 
     def make() -> Tensor:
         with outside_of_transforms():
-            return _made(A, indptr, dtype, mean, transposed)
+            if not mean:
+                return torch.ones(A.nnz, dtype=dtype, device=indptr.device)
+            counts = indptr.diff()
+            shares = (1 / counts.clamp(min=1).double()).to(dtype)
+            made = shares.repeat_interleave(counts, output_size=A.nnz)
+            return made.index_select(0, transposed_of(A)[1]) if transposed else made
 
+    key = _key(dtype, mean, transposed)
     new = key not in A._pattern
     if new and indptr.is_cuda and torch.cuda.is_current_stream_capturing():
         return make()  # what a graph writes is there only after a replay of it
@@ -77,7 +81,7 @@ def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Tensor:
 
 #: ``out_i = sum_j w_ij B_j`` over the entries of a pattern, where w is 1, or one over the number of
 #: entries of row i; transposed, ``out_j = sum_i w_ij B_i``.
-sum_of_neighbours: Any = define(
+sum_of_neighbours: Operator = define(
     "sum_of_neighbours(Tensor indptr, Tensor indices, Tensor B, SymInt columns, bool transposed, "
     "bool mean) -> Tensor",
     kernel=_kernel,
