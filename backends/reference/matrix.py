@@ -97,6 +97,15 @@ def bsr_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, bet
     apply(A.shape, row, column, A.data.ravel(), x, y, alpha, beta)
 
 
+@kernel(operations.hybrid_spmv)
+def hybrid_spmv(
+    executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Add the product with the Coo part to that with the Ell part."""
+    ell_spmv(executor, A.ell, x, y, alpha, beta)
+    coo_spmv(executor, A.coo, x, y, alpha, 1.0)
+
+
 @kernel(operations.dense_spmv)
 def dense_spmv(
     executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex

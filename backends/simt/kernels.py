@@ -70,6 +70,12 @@ ell_rows = SimtKernel(
     "spmv.hpp",
     f"m: i64, k: i64, width: i64, data: in T[z], indices: in I[z], {_BLOCKS}",
 )
+hybrid_rows = SimtKernel(
+    "hybrid_rows",
+    "spmv.hpp",
+    "m: i64, k: i64, width: i64, data: in T[z], indices: in I[z], rest_indptr: in I[l], "
+    f"rest_indices: in I[y], rest: in T[y], {_BLOCKS}",
+)
 sellp_rows = SimtKernel(
     "sellp_rows",
     "spmv.hpp",

@@ -283,20 +283,44 @@ WL_DEVICE void prepare_balanced(const item& it, i64 n, const i32* gathered, mat<
     store(y(empty_rows[i], 0), T(0), T(0), beta);
 }
 
-// ELLPACK: a work-item a row; rows are neighbours in memory.
+// A row of ELLPACK times column c of x; rows are neighbours in memory.
+template <class T, class I>
+WL_DEVICE T ell_row(i64 m, i64 row, i64 width, const T* data, const I* indices,
+                    const mat<const T>& x, i64 c) {
+  T sum{};
+#pragma unroll 8
+  for (i64 j = 0; j < width; ++j) {
+    const I column = indices[j * m + row];
+    if (column >= 0)
+      sum += data[j * m + row] * x(column, c);
+  }
+  return sum;
+}
+
+// ELLPACK: a work-item a row.
 template <class T, class I>
 WL_DEVICE void ell_rows(const item& it, i64 m, i64 k, i64 width, const T* data, const I* indices,
                         mat<const T> x, mat<T> y, T alpha, T beta) {
   const i64 step = it.blocks() * WL_BLOCK;
   for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m * k; i += step) {
     const i64 row = k == 1 ? i : i % m, c = k == 1 ? 0 : i / m;
-    T sum{};
-#pragma unroll 8
-    for (i64 j = 0; j < width; ++j) {
-      const I column = indices[j * m + row];
-      if (column >= 0)
-        sum += data[j * m + row] * x(column, c);
-    }
+    store(y(row, c), ell_row(m, row, width, data, indices, x, c), alpha, beta);
+  }
+}
+
+// ELLPACK and, for what is left of long rows, compressed rows: a work-item a row.
+template <class T, class I>
+WL_DEVICE void hybrid_rows(const item& it, i64 m, i64 k, i64 width, const T* data, const I* indices,
+                           const I* rest_indptr, const I* rest_indices, const T* rest,
+                           mat<const T> x, mat<T> y, T alpha, T beta) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m * k; i += step) {
+    const i64 row = k == 1 ? i : i % m, c = k == 1 ? 0 : i / m;
+    const I begin = rest_indptr[row], end = rest_indptr[row + 1];
+    T sum = ell_row(m, row, width, data, indices, x, c);
+#pragma unroll 4
+    for (I e = begin; e < end; ++e)
+      sum += rest[e] * x(rest_indices[e], c);
     store(y(row, c), sum, alpha, beta);
   }
 }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ..operations import matrix as operations
 from ..registry import executor as executor_by_name
 from .base import Matrix
 from .coo import Coo
@@ -138,6 +139,9 @@ class Hybrid(Matrix):
         self.coo.update_values(values[cut:])
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        if self.coo.nnz and self.executor.supports(operations.hybrid_spmv):
+            self.executor.run(operations.hybrid_spmv, self, x, y, alpha, beta)
+            return
         self.ell._apply(x, y, alpha, beta)
         if self.coo.nnz:
             self.coo._apply(x, y, alpha, 1.0)

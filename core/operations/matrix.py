@@ -25,6 +25,8 @@ coo_spmv = _spmv("coo", "Coo")
 ell_spmv = _spmv("ell", "Ell")
 sellp_spmv = _spmv("sellp", "Sellp")
 bsr_spmv = _spmv("bsr", "Bsr")
+#: Both parts at once; executors that have no kernel for it multiply one after the other.
+hybrid_spmv = _spmv("hybrid", "Hybrid")
 dense_spmv = _spmv("dense", "Dense")
 
 

@@ -21,12 +21,15 @@ _ON_HOSTS = {
 _BY_COLUMNS = {
     "csr.spmv_transposed": "devices make the rows of a transpose in the time of a few products"
 }
+_BY_PARTS = {"hybrid.spmv": "its two parts are multiplied one after the other: caches keep y"}
 KNOWN_GAPS: dict[str, dict[str, str]] = {
+    "omp": _BY_PARTS,
     "cuda": {**_ON_HOSTS, **_BY_COLUMNS},
     "hip": {**_ON_HOSTS, **_BY_COLUMNS},
     "dpcpp": {
         **_ON_HOSTS,
         **_BY_COLUMNS,
+        **_BY_PARTS,
         **dict.fromkeys(
             (
                 "csr.softmax",

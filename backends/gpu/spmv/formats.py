@@ -117,6 +117,32 @@ def ell_spmv(
         )
 
 
+@kernel(operations.hybrid_spmv)
+def hybrid_spmv(
+    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Let a work-item have a row of both parts, if what is left of the longest is not long."""
+    (m, k), ell, coo = y.shape, A.ell, A.coo
+    if m == 0 or k == 0:
+        return
+    same = coo.nnz and coo.col.dtype == ell.indices.dtype
+    rest = coo_plan(executor, coo) if same else None
+    if rest is None or not selection.one_pass(rest.statistics, x.itemsize, executor.thresholds):
+        ell_spmv(executor, ell, x, y, alpha, beta)
+        coo_spmv(executor, coo, x, y, alpha, 1.0)
+        return
+    executor.launch_simt(
+        simt.hybrid_rows,
+        launch.row_blocks(m * k),
+        (
+            m, k, ell.width, ell.data, ell.indices, rest.indptr, coo.col, coo.data, x, y, alpha,
+            beta,
+        ),
+        A.dtype,
+        ell.indices.dtype,
+    )  # fmt: skip
+
+
 @kernel(operations.sellp_spmv)
 def sellp_spmv(
     executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex

@@ -335,6 +335,31 @@ def unpacked(statistics: RowStatistics, free_bytes: int, thresholds: Thresholds 
     return Choice("csr-adaptive", "equal shares of entries for all blocks: long rows are cut")
 
 
+def one_pass(rest: RowStatistics, itemsize: int, thresholds: Thresholds = NVIDIA) -> bool:
+    """Return whether a lane may add up what is left of a row beside its part of an Ell.
+
+    It loads these entries one after the other. That must not take longer than what it saves:
+    another launch, which reads where all rows begin and writes y again.
+
+    Parameters
+    ----------
+    rest : RowStatistics
+        Of the Coo part.
+    itemsize : int
+        Bytes of a value.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> one_pass(RowStatistics(500_000, 500_000, 400_000, 0.8, 1.5, 17, 0.7), 8)
+    True
+    >>> one_pass(RowStatistics(500_000, 500_000, 400_000, 0.8, 90.0, 20_000, 0.7), 8)
+    False
+    """
+    saved = LAUNCH + rest.rows * (2 * itemsize + 4) / thresholds.bandwidth
+    return thresholds.wait * rest.longest <= saved
+
+
 def one_by_one(statistics: RowStatistics, columns: int, thresholds: Thresholds = NVIDIA) -> bool:
     """Return whether several vectors are better multiplied one after the other, by shares.
 
