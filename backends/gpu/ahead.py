@@ -29,11 +29,12 @@ class Used(NamedTuple):
 LAUNCHED: dict[str, tuple[Used, ...]] = {
     "csr.plan": (
         Used(plans.measure_rows),
-        Used(simt.examine_rows),
+        Used(plans.examine_rows),
         Used(plans.collect_patterns),
         Used(plans.number_patterns),
         Used(plans.write_patterns),
-        Used(simt.check_patterns),
+        Used(plans.check_patterns),
+        Used(plans.write_offsets),
         Used(plans.order_windows),
         Used(plans.lay_lanes),
         Used(plans.measure_slices, wide=True),

@@ -215,6 +215,10 @@ class GpuExecutor(Executor):
 
     # ---- plans
 
+    def plans_on_host(self, size: int) -> bool:
+        """Return whether plans are made by NumPy, of arrays of at most so many numbers."""
+        return size <= HOST_NUMBERS
+
     def planned(
         self,
         size: int,
@@ -237,7 +241,7 @@ class GpuExecutor(Executor):
             Takes NumPy, or what has its functions here, then ``arrays``; returns an array, a number
             or a tuple of these.
         """
-        if size > HOST_NUMBERS:
+        if not self.plans_on_host(size):
             return here(self, *arrays, **options) if here else make(self.xp, *arrays, **options)
         return self._placed(make(np, *(self.to_host(array) for array in arrays), **options))
 

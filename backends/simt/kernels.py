@@ -105,17 +105,6 @@ csr_diagonal = SimtKernel(
     "structure.hpp",
     "count: i64, indptr: in I[l], indices: in I[z], data: in T[z], d: out T[l]",
 )
-examine_rows = SimtKernel(
-    "examine_rows",
-    "structure.hpp",
-    "m: i64, indptr: in I[l], indices: in I[z], hash: out i64[l], reach: out i32[l]",
-)
-check_patterns = SimtKernel(
-    "check_patterns",
-    "structure.hpp",
-    "m: i64, indptr: in I[l], indices: in I[z], pattern: in u8[l], model: in i64[l], "
-    "wrong: inout i32[l]",
-)
 sell_fill = SimtKernel(
     "sell_fill",
     "structure.hpp",

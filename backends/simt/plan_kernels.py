@@ -8,9 +8,11 @@ from __future__ import annotations
 from ..unified.wrappers import SimtKernel
 
 _ROWS = "m: i64, indptr: in I[l]"
+_INDICES = "indices: in I[z]"
 #: Hashes that a table of patterns has room for: four times as many as a byte tells apart.
 SLOTS = 1024
 _TABLE = "table: inout i64[l]"
+_FOUND = "most: i64, found: in i32[l]"
 measure_rows = SimtKernel(
     "measure_rows",
     "row_plans.hpp",
@@ -42,6 +44,12 @@ equal_slices = SimtKernel(
     "slices: i64, width: i64, pointers: out I[l]",
     "{I}",
 )
+examine_rows = SimtKernel(
+    "examine_rows",
+    "row_patterns.hpp",
+    f"{_ROWS}, {_INDICES}, hash: out i64[l], reach: inout i32[l]",
+    "{I}",
+)
 collect_patterns = SimtKernel(
     "collect_patterns",
     "row_patterns.hpp",
@@ -52,17 +60,29 @@ collect_patterns = SimtKernel(
 number_patterns = SimtKernel(
     "number_patterns",
     "row_patterns.hpp",
-    f"{_TABLE}, model: in i64[l], codes: out u8[l], models: out i64[l]",
+    f"{_FOUND}, {_TABLE}, model: in i64[l], codes: out u8[l], models: out i64[l]",
     "{SLOTS}, {I}",
     variants=({"SLOTS": SLOTS},),
 )
 write_patterns = SimtKernel(
     "write_patterns",
     "row_patterns.hpp",
-    f"lanes: i64, hashes: in i64[l], order: in i32[l], {_TABLE}, codes: in u8[l], "
-    "pattern: out u8[l]",
+    f"m: i64, hashes: in i64[l], {_FOUND}, {_TABLE}, codes: in u8[l], pattern: out u8[l]",
     "{SLOTS}, {I}",
     variants=({"SLOTS": SLOTS},),
+)
+check_patterns = SimtKernel(
+    "check_patterns",
+    "row_patterns.hpp",
+    f"{_ROWS}, {_INDICES}, {_FOUND}, pattern: in u8[l], model: in i64[l], wrong: inout i32[l]",
+    "{I}",
+)
+write_offsets = SimtKernel(
+    "write_offsets",
+    "row_patterns.hpp",
+    f"patterns: i64, width: i64, none: i64, indptr: in I[l], {_INDICES}, model: in i64[l], "
+    "offsets: out i32[l]",
+    "{I}",
 )
 end_row_blocks = SimtKernel(
     "end_row_blocks",

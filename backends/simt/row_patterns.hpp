@@ -1,17 +1,47 @@
-// Which rows have the same pattern, by their hashes, and the numbers of patterns. See
-// gpu/spmv/on_device.py; examine_rows (structure.hpp) makes hashes, check_patterns looks at rows.
+// Which rows have the same pattern: by their hashes, then by a look at the rows; and the numbers
+// and offsets of patterns. See gpu/spmv/on_device.py.
 #pragma once
 #include "shared_atomics.hpp"
 
 namespace wl {
 
+WL_DEVICE u64 scatter_bits(u64 v) { // the finalizer of splitmix64
+  v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9ull;
+  v = (v ^ v >> 27) * 0x94d049bb133111ebull;
+  return v ^ v >> 31;
+}
+
+// hash[i] = a hash of the offsets of row i from the diagonal, in order. Raises `reach` to the
+// largest of them (at most 2^31 - 1).
+template <class I>
+WL_DEVICE void examine_rows(const item& it, i64 m, const I* indptr, const I* indices, i64* hash,
+                            i32* reach) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  i64 far = 0;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
+    u64 h = u64(indptr[i + 1] - indptr[i]);
+    for (I e = indptr[i]; e < indptr[i + 1]; ++e) {
+      const i64 offset = i64(indices[e]) - i;
+      h = scatter_bits(h * 0x9e3779b97f4a7c15ull + u64(offset));
+      const i64 distance = offset < 0 ? -offset : offset;
+      far = distance > far ? distance : far;
+    }
+    hash[i] = i64(h);
+  }
+  raise_by_block(it, reach, far < 0x7fffffff ? i32(far) : 0x7fffffff);
+}
+
 // The place of a hash in a table of SLOTS, which holds 0 where nothing is; a new one counts in
-// `found`. -1 where more than `most` have been found.
+// `found`. -1 where more than `most` have been found. That is asked at every step: of rows that all
+// differ, those of the first blocks would fill the table, and all others look through it. It took 9
+// milliseconds for half a million rows (H100).
 template <int SLOTS>
 WL_DEVICE int slot_of(i64* table, i64 hash, i32* found, i32 most) {
   const i64 key = hash ? hash : 1;
   for (int tried = 0, s = int(u64(key) % SLOTS); tried < SLOTS; ++tried, s = (s + 1) % SLOTS) {
     i64 there = *static_cast<volatile i64*>(table + s);
+    if (*static_cast<volatile i32*>(found) > most)
+      return -1;
     if (there == 0) {
       there = exchange_if(table + s, i64(0), key);
       if (there == 0 && fetch_add(found, 1) >= most)
@@ -30,8 +60,6 @@ WL_DEVICE void collect_patterns(const item& it, i64 m, const i64* hashes, i64 mo
                                 i64* model, i32* found) {
   const i64 step = it.blocks() * WL_BLOCK;
   for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
-    if (*static_cast<volatile i32*>(found) > most)
-      return;
     const int s = slot_of<SLOTS>(table, hashes[i], found, i32(most));
     if (s < 0)
       return;
@@ -44,11 +72,11 @@ WL_DEVICE void collect_patterns(const item& it, i64 m, const i64* hashes, i64 mo
 }
 
 // Numbers the hashes of a table by their size: codes[s] is the number of slot s, models[number] the
-// least row. One block.
+// least row. One block. This and what follows do nothing where more than `most` were found.
 template <int SLOTS, class I>
-WL_DEVICE void number_patterns(const item& it, const i64* table, const i64* model, u8* codes,
-                               i64* models) {
-  if (it.block() != 0)
+WL_DEVICE void number_patterns(const item& it, i64 most, const i32* found, const i64* table,
+                               const i64* model, u8* codes, i64* models) {
+  if (it.block() != 0 || *found > most)
     return;
   for (int s = it.thread(); s < SLOTS; s += WL_BLOCK) {
     int number = 0;
@@ -61,17 +89,50 @@ WL_DEVICE void number_patterns(const item& it, const i64* table, const i64* mode
   }
 }
 
-// pattern[v] = the number of the hash of row order[v], or of row v where there is no order.
+// pattern[i] = the number of the hash of row i.
 template <int SLOTS, class I>
-WL_DEVICE void write_patterns(const item& it, i64 lanes, const i64* hashes, const i32* order,
+WL_DEVICE void write_patterns(const item& it, i64 m, const i64* hashes, i64 most, const i32* found,
                               const i64* table, const u8* codes, u8* pattern) {
+  if (*found > most)
+    return;
   const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 v = it.block() * WL_BLOCK + it.thread(); v < lanes; v += step) {
-    const i64 hash = hashes[order ? i64(order[v]) : v], key = hash ? hash : 1;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
+    const i64 key = hashes[i] ? hashes[i] : 1;
     int s = int(u64(key) % SLOTS);
     while (table[s] != key)
       s = (s + 1) % SLOTS;
-    pattern[v] = codes[s];
+    pattern[i] = codes[s];
+  }
+}
+
+// Counts the rows that differ from the row which stands for their pattern: hashes may collide.
+// `found` may be null.
+template <class I>
+WL_DEVICE void check_patterns(const item& it, i64 m, const I* indptr, const I* indices, i64 most,
+                              const i32* found, const u8* pattern, const i64* model, i32* wrong) {
+  if (found && *found > most)
+    return;
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
+    const i64 other = model[pattern[i]];
+    const I length = indptr[i + 1] - indptr[i], begin = indptr[i], beside = indptr[other];
+    bool same_row = length == indptr[other + 1] - beside;
+    for (I e = 0; same_row && e < length; ++e)
+      same_row = i64(indices[begin + e]) - i == i64(indices[beside + e]) - other;
+    if (!same_row)
+      fetch_add(wrong, 1);
+  }
+}
+
+// offsets[p * width + j] = how far entry j of the row that stands for pattern p is from the
+// diagonal, or `none` behind its last one.
+template <class I>
+WL_DEVICE void write_offsets(const item& it, i64 patterns, i64 width, i64 none, const I* indptr,
+                             const I* indices, const i64* model, i32* offsets) {
+  const i64 step = it.blocks() * WL_BLOCK;
+  for (i64 v = it.block() * WL_BLOCK + it.thread(); v < patterns * width; v += step) {
+    const i64 row = model[v / width], e = i64(indptr[row]) + v % width;
+    offsets[v] = e < i64(indptr[row + 1]) ? i32(i64(indices[e]) - row) : i32(none);
   }
 }
 

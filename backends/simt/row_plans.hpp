@@ -8,13 +8,14 @@ namespace wl {
 // Lengths of lanes in numbers. Squares are added up in two parts, which do not overflow: `low` are
 // the lower 24 bits.
 struct length_numbers {
-  i64 longest, filled, low, high, slices;
+  i64 longest, filled, low, high, slices, entries;
   WL_DEVICE length_numbers& operator+=(const length_numbers& o) {
     longest = o.longest > longest ? o.longest : longest;
     filled += o.filled;
     low += o.low;
     high += o.high;
     slices += o.slices;
+    entries += o.entries;
     return *this;
   }
 };
@@ -42,8 +43,9 @@ WL_DEVICE void lay_lanes(const item& it, i64 lanes, const I* indptr, const i32* 
 }
 
 // numbers = the longest lane, how many are not empty, the sums of the low and high halves of
-// squared lengths, and the entries of all slices together. Lane v has the length of row order[v],
-// or of row v where there is no order. `partials` has five numbers of each block.
+// squared lengths, the entries of all slices together with their padding, and without it. Lane v
+// has the length of row order[v], or of row v where there is no order. `partials` has six numbers
+// of each block.
 template <class I>
 WL_DEVICE void measure_rows(const item& it, i64 m, const I* indptr, const i32* order, i64* numbers,
                             i64* partials, i32* counter) {
@@ -54,8 +56,12 @@ WL_DEVICE void measure_rows(const item& it, i64 m, const I* indptr, const i32* o
     const i64 length = v < m ? i64(indptr[row + 1] - indptr[row]) : 0;
     const u64 squared = u64(length) * u64(length);
     const i64 width = longest_of_lanes(it, length);
-    mine += length_numbers{length, length > 0, i64(squared & 0xffffff), i64(squared >> 24),
-                           lane_of(it) == 0 ? width * WL_WARP : 0};
+    mine += length_numbers{length,
+                           length > 0,
+                           i64(squared & 0xffffff),
+                           i64(squared >> 24),
+                           lane_of(it) == 0 ? width * WL_WARP : 0,
+                           length};
   }
   mine = sum_of_block(it, mine);
   auto* const parts = reinterpret_cast<length_numbers*>(partials);

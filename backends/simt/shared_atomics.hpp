@@ -46,6 +46,25 @@ WL_DEVICE void or_to_cell(u32* cell, u32 bits) { atomicOr(cell, bits); }
 WL_DEVICE void least_in_cell(i32* cell, i32 value) { atomicMin(cell, value); }
 #endif
 
+// The larger of two numbers, as a sum.
+struct larger {
+  i32 value;
+  WL_DEVICE larger& operator+=(larger o) {
+    return value = o.value > value ? o.value : value, *this;
+  }
+};
+
+// Raises a cell to the largest value of a block's work-items.
+WL_DEVICE void raise_by_block(const item& it, i32* cell, i32 mine) {
+  const i32 most = sum_of_block(it, larger{mine}).value;
+  if (it.thread() != 0)
+    return;
+  for (i32 held = *cell; held < most;) {
+    const i32 seen = exchange_if(cell, held, most);
+    held = seen == held ? most : seen;
+  }
+}
+
 // Groups of LANES neighbouring work-items: a part of a wave, or the whole block.
 template <int LANES>
 struct lane_group {

@@ -31,48 +31,6 @@ WL_DEVICE void csr_diagonal(const item& it, i64 count, const I* indptr, const I*
   }
 }
 
-WL_DEVICE u64 scatter_bits(u64 v) { // the finalizer of splitmix64
-  v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9ull;
-  v = (v ^ v >> 27) * 0x94d049bb133111ebull;
-  return v ^ v >> 31;
-}
-
-// Of each row: a hash of its offsets from the diagonal, in order, and the largest of them (at most
-// 2^31 - 1).
-template <class T, class I>
-WL_DEVICE void examine_rows(const item& it, i64 m, const I* indptr, const I* indices, i64* hash,
-                            i32* reach) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
-    u64 h = u64(indptr[i + 1] - indptr[i]);
-    i64 far = 0;
-    for (I e = indptr[i]; e < indptr[i + 1]; ++e) {
-      const i64 offset = i64(indices[e]) - i;
-      h = scatter_bits(h * 0x9e3779b97f4a7c15ull + u64(offset));
-      const i64 distance = offset < 0 ? -offset : offset;
-      far = distance > far ? distance : far;
-    }
-    hash[i] = i64(h);
-    reach[i] = far < 0x7fffffff ? i32(far) : 0x7fffffff;
-  }
-}
-
-// Counts the rows that differ from the row which stands for their pattern: hashes may collide.
-template <class T, class I>
-WL_DEVICE void check_patterns(const item& it, i64 m, const I* indptr, const I* indices,
-                              const u8* pattern, const i64* model, i32* wrong) {
-  const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step) {
-    const i64 other = model[pattern[i]];
-    const I length = indptr[i + 1] - indptr[i], begin = indptr[i], beside = indptr[other];
-    bool same_row = length == indptr[other + 1] - beside;
-    for (I e = 0; same_row && e < length; ++e)
-      same_row = i64(indices[begin + e]) - i == i64(indices[beside + e]) - other;
-    if (!same_row)
-      fetch_add(wrong, 1);
-  }
-}
-
 // Fills the slices of a packed matrix: lane v gets the entries start[v] .. start[v] + length[v].
 // `column` maps columns to codes where it is not null. CODE < 0 fills the values alone.
 template <int CODE, class T, class I, class S>

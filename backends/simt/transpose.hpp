@@ -104,14 +104,6 @@ WL_DEVICE void sort_columns(const item& it, i64 m, const I* indptr, const I* ind
   }
 }
 
-// The largest of several lengths, as a sum.
-struct longest_length {
-  i32 value;
-  WL_DEVICE longest_length& operator+=(longest_length o) {
-    return value = o.value > value ? o.value : value, *this;
-  }
-};
-
 // longest[0] = at least that of all rows.
 template <class I>
 WL_DEVICE void longest_row(const item& it, i64 m, const I* indptr, i32* longest) {
@@ -120,14 +112,7 @@ WL_DEVICE void longest_row(const item& it, i64 m, const I* indptr, i32* longest)
     const i64 length = i64(indptr[i + 1] - indptr[i]);
     found = length > found ? length : found;
   }
-  const longest_length mine{found < 0x7fffffff ? i32(found) : 0x7fffffff};
-  const i32 most = sum_of_block(it, mine).value;
-  if (it.thread() != 0)
-    return;
-  for (i32 held = *longest; held < most;) {
-    const i32 seen = exchange_if(longest, held, most);
-    held = seen == held ? most : seen;
-  }
+  raise_by_block(it, longest, found < 0x7fffffff ? i32(found) : 0x7fffffff);
 }
 
 } // namespace wl

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ....core.algorithm import Algorithm, Facts, Plan, Unsuited, facts_of, make_plan
 from ....core.executor import Array
 from ....core.operations import matrix as operations
@@ -31,60 +33,11 @@ from .row_blocks import RowBlocks
 _LARGEST = 2**31
 
 
-def known_of(executor: GpuExecutor, matrix: Any) -> tuple[RowStatistics, selection.Facts]:
-    """Return what the rule wants to know of a CSR matrix, and no more."""
-    warp, thresholds = executor.device.warp, executor.thresholds
-    nnz, rows = matrix.nnz, matrix.shape[0]
-    statistics = statistics_of(executor, matrix.indptr, matrix.shape[1])
-    narrow = max(*matrix.shape, nnz) < 2**31
-    free_bytes = executor.free_memory() if narrow else 0  # packed columns are 32-bit
-    facts = selection.Facts(
-        packed.UNKNOWN,
-        packed.UNKNOWN,
-        0,
-        2**31,
-        0.0,
-        matrix.dtype.itemsize,
-        free_bytes,
-        matrix.data.dtype.itemsize,
-        matrix.indices.dtype.itemsize,
-    )
-    small = selection.choose_small(statistics, thresholds) is not None
-    if small or not narrow or matrix.is_lean:
-        return statistics, facts
-    found = executor.planned(
-        rows,
-        packed.paddings,
-        matrix.indptr,
-        here=on_device.paddings,
-        warp=warp,
-        enough=thresholds.most_padding,
-    )
-    facts = facts._replace(padding=found[0], sorted_padding=found[1])
-    if selection.packs(statistics, facts, thresholds):
-        hashes, reach = packed.examine(executor, matrix)
-        few = packed.patterns(executor, matrix, hashes, selection.MOST_PATTERNS)
-        count = 0 if few is None else int(few[1].size)
-        facts = facts._replace(reach=reach, patterns=count)
-    elif (
-        matrix.dtype.kind == "f"
-        and matrix.storage_dtype == matrix.dtype
-        and selection.may_share_columns(statistics, thresholds)
-    ):
-        cached = thresholds.shared_bytes // matrix.dtype.itemsize
-        if executor.device.shared_bytes >= thresholds.shared_bytes and matrix.shape[1] > cached:
-            facts = facts._replace(shared_share=packed.shared_share(executor, matrix, cached))
-    elif selection.may_cut_rows(statistics, thresholds):
-        facts = facts._replace(reach=packed.examine(executor, matrix)[1])
-    return statistics, facts
-
-
 def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStatistics:
     """Return the statistics of the rows; of many, without copying their lengths to the host."""
-    made: RowStatistics = executor.planned(
-        int(indptr.size), lengths_in_numbers, indptr, here=on_device.statistics, columns=columns
-    )
-    return made
+    if executor.plans_on_host(int(indptr.size)):
+        return lengths_in_numbers(np, executor.to_host(indptr), columns)
+    return on_device.RowLengths(executor, indptr).statistics(columns)
 
 
 class Matrix:
@@ -94,22 +47,92 @@ class Matrix:
         self.executor, self.A = executor, A
 
     @cached_property
-    def known(self) -> tuple[RowStatistics, selection.Facts]:
-        """What the rule wants to know, and no more."""
-        return known_of(self.executor, self.A)
+    def lengths(self) -> on_device.RowLengths | None:
+        """Of the rows, if they are measured on the device."""
+        if self.executor.plans_on_host(self.A.shape[0]):
+            return None
+        return on_device.RowLengths(self.executor, self.A.indptr)
+
+    @cached_property
+    def statistics(self) -> RowStatistics:
+        """Of the rows."""
+        columns = self.A.shape[1]
+        if self.lengths is not None:
+            return self.lengths.statistics(columns)
+        return statistics_of(self.executor, self.A.indptr, columns)
+
+    @cached_property
+    def patterns(self) -> on_device.RowPatterns:
+        """Those of the rows, if a byte can tell them apart."""
+        return packed.row_patterns(self.executor, self.A, selection.MOST_PATTERNS)
+
+    @cached_property
+    def reach(self) -> int:
+        """The largest distance of an entry from the diagonal."""
+        return on_device.reach_of_rows(self.executor, self.A.indptr, self.A.indices)
+
+    def _paddings(self) -> tuple[float, float]:
+        enough, warp = self.executor.thresholds.most_padding, self.executor.device.warp
+        if self.lengths is not None:
+            return self.lengths.paddings(enough)
+        return packed.paddings(np, self.executor.to_host(self.A.indptr), warp, enough)
+
+    @cached_property
+    def facts(self) -> selection.Facts:
+        """What the rule wants to know besides, and no more."""
+        A, executor, thresholds = self.A, self.executor, self.executor.thresholds
+        narrow = max(*A.shape, A.nnz) < 2**31
+        free_bytes = executor.free_memory() if narrow else 0  # packed columns are 32-bit
+        facts = selection.Facts(
+            packed.UNKNOWN,
+            packed.UNKNOWN,
+            0,
+            2**31,
+            0.0,
+            A.dtype.itemsize,
+            free_bytes,
+            A.data.dtype.itemsize,
+            A.indices.dtype.itemsize,
+        )
+        small = selection.choose_small(self.statistics, thresholds) is not None
+        if small or not narrow or A.is_lean:
+            return facts
+        found = self._paddings()
+        facts = facts._replace(padding=found[0], sorted_padding=found[1])
+        if selection.packs(self.statistics, facts, thresholds):
+            facts = facts._replace(reach=self.patterns.reach, patterns=self.patterns.count)
+        elif (
+            A.dtype.kind == "f"
+            and A.storage_dtype == A.dtype
+            and selection.may_share_columns(self.statistics, thresholds)
+        ):
+            cached = thresholds.shared_bytes // A.dtype.itemsize
+            if executor.device.shared_bytes >= thresholds.shared_bytes and A.shape[1] > cached:
+                facts = facts._replace(shared_share=packed.shared_share(executor, A, cached))
+        elif selection.may_cut_rows(self.statistics, thresholds):
+            facts = facts._replace(reach=self.reach)
+        return facts
 
     @cached_property
     def choice(self) -> selection.Choice:
         """What the rule takes."""
-        statistics, facts = self.known
         if self.A.is_lean:
-            return selection.unpacked(statistics, facts.free_bytes, self.executor.thresholds)
-        return selection.choose(statistics, facts, self.executor.thresholds)
+            free_bytes, thresholds = self.facts.free_bytes, self.executor.thresholds
+            return selection.unpacked(self.statistics, free_bytes, thresholds)
+        return selection.choose(self.statistics, self.facts, self.executor.thresholds)
 
-    @property
-    def in_order(self) -> bool:
-        """Whether packed rows need not be sorted."""
-        return self.known[1].padding <= self.executor.thresholds.most_padding
+    def packed_rows(self, code: int) -> packed.Packed:
+        """Return a packed copy of rows, which are sorted if padding were too much."""
+        in_order = self.facts.padding <= self.executor.thresholds.most_padding
+        patterns = self.patterns if code == packed.PATTERN else None
+        return packed.pack_rows(
+            self.executor,
+            self.A,
+            code,
+            in_order=in_order,
+            lengths=self.lengths,
+            patterns=patterns,
+        )
 
 
 class VectorAlgorithm(Algorithm):
@@ -221,7 +244,7 @@ class Sell(_Packed):
 
     def prepare(self, on: Matrix, A: Any, facts: Facts) -> packed.Packed:
         """Pack the rows."""
-        return packed.pack_rows(on.executor, A, packed.ABSOLUTE, in_order=on.in_order)
+        return on.packed_rows(packed.ABSOLUTE)
 
 
 class SellNear(_Packed):
@@ -231,9 +254,9 @@ class SellNear(_Packed):
 
     def prepare(self, on: Matrix, A: Any, facts: Facts) -> packed.Packed:
         """Pack the rows, if all entries are near the diagonal."""
-        if on.choice.kernel != self.name and packed.examine(on.executor, A)[1] > selection.NEAR:
+        if on.choice.kernel != self.name and on.reach > selection.NEAR:
             raise Unsuited(f"an entry is more than {selection.NEAR} columns from the diagonal")
-        return packed.pack_rows(on.executor, A, packed.NEAR, in_order=on.in_order)
+        return on.packed_rows(packed.NEAR)
 
 
 class SellPattern(_Packed):
@@ -243,11 +266,7 @@ class SellPattern(_Packed):
 
     def prepare(self, on: Matrix, A: Any, facts: Facts) -> packed.Packed:
         """Pack the rows, if there are few patterns."""
-        if on.choice.kernel != self.name:
-            hashes, _ = packed.examine(on.executor, A)
-            if packed.patterns(on.executor, A, hashes, selection.MOST_PATTERNS) is None:
-                raise Unsuited(f"rows have more than {selection.MOST_PATTERNS} patterns of columns")
-        return packed.pack_rows(on.executor, A, packed.PATTERN, in_order=on.in_order)
+        return on.packed_rows(packed.PATTERN)
 
 
 class RowSegments(_Packed):
@@ -274,7 +293,7 @@ def csr_plan(
         if A.shape[0] > HOST_NUMBERS:  # their plans are made here
             executor.compile_ahead(["csr.plan"], A.dtype, A.indices.dtype)
         on = Matrix(executor, A)
-        facts = Facts(on.known[0], columns, dtype, A.indices.dtype)
+        facts = Facts(on.statistics, columns, dtype, A.indices.dtype)
         return make_plan(executor.algorithms, on, A, product, facts, kernel)
     facts = facts_of(A, columns, dtype)
     return make_plan(executor.algorithms, Adapter(executor), A, product, facts, kernel)

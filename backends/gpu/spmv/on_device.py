@@ -7,6 +7,7 @@ product of two million rows met 25 to 31 of them (H200). The functions here retu
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,12 +36,13 @@ def _launch(
 
 
 class Numbers(NamedTuple):
-    """The lengths of lanes: the longest, how many are filled, squares, entries of all slices."""
+    """The lengths of lanes: the longest, how many are filled, squares, entries with padding."""
 
     longest: int
     filled: int
     squares: int
     slices: int
+    entries: int
 
 
 def measure(executor: GpuExecutor, indptr: Array, order: Array | None = None) -> Numbers:
@@ -48,57 +50,74 @@ def measure(executor: GpuExecutor, indptr: Array, order: Array | None = None) ->
     m = int(indptr.size) - 1
     resident = executor.device.multiprocessors * launch.RESIDENT
     blocks = min(launch.row_blocks(m), resident)
-    numbers = executor.allocate((5,), np.int64)
-    place, counter = executor.scratch(blocks * 5 * 8)
+    numbers = executor.allocate((6,), np.int64)
+    place, counter = executor.scratch(blocks * 6 * 8)
     given = (m, indptr, order, numbers, place, counter)
     executor.launch_simt(simt.measure_rows, blocks, given, np.float32, indptr.dtype)
-    longest, filled, low, high, slices = (int(n) for n in executor.to_host(numbers))
-    return Numbers(longest, filled, low + (high << 24), slices)
+    longest, filled, low, high, slices, entries = (int(n) for n in executor.to_host(numbers))
+    return Numbers(longest, filled, low + (high << 24), slices, entries)
 
 
-def statistics(executor: GpuExecutor, indptr: Array, columns: int) -> RowStatistics:
-    """Return the statistics of rows; see :func:`~wollemi.core.statistics.lengths_in_numbers`."""
+class RowLengths:
+    """The lengths of rows, of which each order is measured once.
+
+    Parameters
+    ----------
+    executor : GpuExecutor
+    indptr : array
+    """
+
+    def __init__(self, executor: GpuExecutor, indptr: Array) -> None:
+        self.executor, self.indptr = executor, indptr
+
+    @cached_property
+    def as_they_come(self) -> Numbers:
+        """Of rows as they come."""
+        return measure(self.executor, self.indptr)
+
+    @cached_property
+    def order(self) -> Array:
+        """The rows by falling length within windows; those of one length as they come."""
+        m, window = int(self.indptr.size) - 1, self.executor.device.warp * WINDOW
+        order = self.executor.allocate((m,), np.int32)
+        self.executor.launch_simt(
+            simt.order_windows,
+            launch.row_blocks(m, window),
+            (m, self.indptr, order),
+            np.float32,
+            self.indptr.dtype,
+            WINDOW=window,
+        )
+        return order
+
+    @cached_property
+    def in_windows(self) -> Numbers:
+        """Of rows in this order."""
+        return measure(self.executor, self.indptr, self.order)
+
+    def statistics(self, columns: int) -> RowStatistics:
+        """Return what :func:`~wollemi.core.statistics.lengths_in_numbers` returns."""
+        m, found = int(self.indptr.size) - 1, self.as_they_come
+        return in_numbers(m, columns, found.entries, found.squares, found.longest, found.filled)
+
+    def paddings(self, enough: float) -> tuple[float, float]:
+        """Return packed entries per entry, of rows as they come and, if that is too much, sorted.
+
+        Sorted rows are not asked about where those as they come have at most ``enough``.
+        """
+        entries = max(self.as_they_come.entries, 1)
+        as_they_come = self.as_they_come.slices / entries
+        if as_they_come <= enough:
+            return as_they_come, UNKNOWN
+        return as_they_come, self.in_windows.slices / entries
+
+
+def lanes_of_rows(executor: GpuExecutor, indptr: Array, order: Array | None) -> tuple[Array, Array]:
+    """Return the first entries and the lengths of lanes that are rows, as they come or in order."""
     m = int(indptr.size) - 1
-    first, last = (int(executor.to_host(end)[0]) for end in (indptr[:1], indptr[-1:]))
-    found = measure(executor, indptr)
-    return in_numbers(m, columns, last - first, found.squares, found.longest, found.filled)
-
-
-def window_order(executor: GpuExecutor, indptr: Array, warp: int) -> Array:
-    """Return rows by falling length within windows of slices; those of one length as they come."""
-    m, window = int(indptr.size) - 1, warp * WINDOW
-    order = executor.allocate((m,), np.int32)
-    executor.launch_simt(
-        simt.order_windows,
-        launch.row_blocks(m, window),
-        (m, indptr, order),
-        np.float32,
-        indptr.dtype,
-        WINDOW=window,
-    )
-    return order
-
-
-def paddings(executor: GpuExecutor, indptr: Array, warp: int, enough: float) -> tuple[float, float]:
-    """Return packed entries per entry, of rows as they come and, if that is too much, sorted."""
-    first, last = (int(executor.to_host(end)[0]) for end in (indptr[:1], indptr[-1:]))
-    entries = max(last - first, 1)
-    as_they_come = measure(executor, indptr).slices / entries
-    if as_they_come <= enough:
-        return as_they_come, UNKNOWN
-    order = window_order(executor, indptr, warp)
-    return as_they_come, measure(executor, indptr, order).slices / entries
-
-
-def lanes_of_rows(
-    executor: GpuExecutor, indptr: Array, warp: int, in_order: bool
-) -> tuple[Array, Array, Array | None]:
-    """Return the first entries and lengths of lanes that are rows, and which rows they are."""
-    m = int(indptr.size) - 1
-    order = None if in_order else window_order(executor, indptr, warp)
     start, length = executor.allocate((m,), np.int64), executor.allocate((m,), np.int32)
     _launch(executor, simt.lay_lanes, m, indptr.dtype, m, indptr, order, start, length)
-    return start, length, order
+    return start, length
 
 
 def running_sum(executor: GpuExecutor, numbers: Array) -> Array:
@@ -127,23 +146,102 @@ def equal_slices(executor: GpuExecutor, slices: int, width: int) -> Array:
     return pointers
 
 
-def alike(executor: GpuExecutor, hashes: Array, most: int) -> tuple[Array, Array] | None:
-    """Return which rows have one hash, and a model of each; None if more than ``most`` differ."""
-    m, index = int(hashes.size), np.int32
-    table, found = executor.zeros((simt.SLOTS,), np.int64), executor.zeros((1,), np.int32)
-    model = executor.from_host(np.full(simt.SLOTS, m, np.int64))
-    given: tuple[Any, ...] = (m, hashes, most, table, model, found)
-    _launch(executor, simt.collect_patterns, m, index, *given, SLOTS=simt.SLOTS)
-    count = int(executor.to_host(found)[0])
-    if count > most:
-        return None
-    codes, models = executor.zeros((simt.SLOTS,), np.uint8), executor.allocate((count,), np.int64)
-    given = (table, model, codes, models)
-    _launch(executor, simt.number_patterns, 1, index, *given, SLOTS=simt.SLOTS)
-    pattern = executor.allocate((m,), np.uint8)
-    given = (m, hashes, None, table, codes, pattern)
-    _launch(executor, simt.write_patterns, m, index, *given, SLOTS=simt.SLOTS)
-    return pattern, models
+class RowPatterns(NamedTuple):
+    """What rows name, by their offsets from the diagonal.
+
+    Attributes
+    ----------
+    reach : int
+        The largest offset.
+    of_row : array or None
+        The number of each row's pattern; None if there are more than were asked about.
+    model : array or None
+        A row that has each pattern.
+    """
+
+    reach: int
+    of_row: Array | None = None
+    model: Array | None = None
+
+    @property
+    def count(self) -> int:
+        """How many patterns there are; 0 if too many."""
+        return 0 if self.model is None else int(self.model.size)
+
+
+def examine(executor: GpuExecutor, indptr: Array, indices: Array, reach: Array) -> Array:
+    """Return a hash of each row's offsets from the diagonal, and raise ``reach`` to the largest."""
+    m = int(indptr.size) - 1
+    hashes = executor.allocate((m,), np.int64)
+    _launch(executor, simt.examine_rows, m, indptr.dtype, m, indptr, indices, hashes, reach)
+    return hashes
+
+
+def reach_of_rows(executor: GpuExecutor, indptr: Array, indices: Array) -> int:
+    """Return the largest distance of an entry from the diagonal."""
+    reach = executor.zeros((1,), np.int32)
+    examine(executor, indptr, indices, reach)
+    return int(executor.to_host(reach)[0])
+
+
+def row_patterns(executor: GpuExecutor, indptr: Array, indices: Array, most: int) -> RowPatterns:
+    """Return the patterns of rows, if they are at most ``most``.
+
+    All is launched before the host waits: what patterns are numbered for does nothing where these
+    are too many.
+    """
+    m, index, slots = int(indptr.size) - 1, indptr.dtype, simt.SLOTS
+    numbers = executor.zeros((3,), np.int32)
+    reach, found, wrong = numbers[:1], numbers[1:2], numbers[2:]
+    hashes = examine(executor, indptr, indices, reach)
+    table, codes = executor.zeros((slots,), np.int64), executor.zeros((slots,), np.uint8)
+    first = executor.from_host(np.full(slots, m, np.int64))
+    given: tuple[Any, ...] = (m, hashes, most, table, first, found)
+    _launch(executor, simt.collect_patterns, m, index, *given, SLOTS=slots)
+    of_row, model = executor.allocate((m,), np.uint8), executor.zeros((most,), np.int64)
+    given = (most, found, table, first, codes, model)
+    _launch(executor, simt.number_patterns, 1, index, *given, SLOTS=slots)
+    given = (m, hashes, most, found, table, codes, of_row)
+    _launch(executor, simt.write_patterns, m, index, *given, SLOTS=slots)
+    check_patterns(executor, indptr, indices, of_row, model, wrong, found, most)
+    far, count, differ = (int(n) for n in executor.to_host(numbers))
+    if count > most or differ:
+        return RowPatterns(far)
+    return RowPatterns(far, of_row, model[:count])
+
+
+def check_patterns(
+    executor: GpuExecutor,
+    indptr: Array,
+    indices: Array,
+    of_row: Array,
+    model: Array,
+    wrong: Array,
+    found: Array | None = None,
+    most: int = 0,
+) -> None:
+    """Count in ``wrong`` the rows that differ from their model; none where ``found > most``."""
+    m = int(indptr.size) - 1
+    given = (m, indptr, indices, most, found, of_row, model, wrong)
+    _launch(executor, simt.check_patterns, m, indptr.dtype, *given)
+
+
+def pattern_offsets(
+    executor: GpuExecutor, indptr: Array, indices: Array, model: Array, width: int, none: int
+) -> Array:
+    """Return the offsets of each pattern from the diagonal, in lines of ``width``.
+
+    Parameters
+    ----------
+    model : array
+        A row that has each pattern.
+    none : int
+        Stands behind the last offset.
+    """
+    offsets = executor.allocate((int(model.size), width), np.int32)
+    given = (int(model.size), width, none, indptr, indices, model, offsets)
+    _launch(executor, simt.write_offsets, int(offsets.size), indptr.dtype, *given)
+    return offsets
 
 
 def column_counts(executor: GpuExecutor, indices: Array, columns: int) -> Array:

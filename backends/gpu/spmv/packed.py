@@ -16,6 +16,7 @@ from ...simt import kernels as simt
 from .. import launch
 from ..base import GpuExecutor
 from . import on_device
+from .selection import MOST_PATTERNS
 
 #: Entries of a piece of a long row. 64 was 3 to 4 % faster than 32 and 128 on an R-MAT graph
 #: (H200).
@@ -79,8 +80,14 @@ class Packed:
         self.start: Any = None
         self.length: Any = None
 
-    def pack(self, matrix: Any) -> Packed:
+    def pack(self, matrix: Any, numbers: on_device.Numbers | None = None) -> Packed:
         """Lay out the slices of ``length`` and fill them.
+
+        Parameters
+        ----------
+        matrix : Csr
+        numbers : Numbers, optional
+            Those of ``length``, where they are known.
 
         Raises
         ------
@@ -89,21 +96,47 @@ class Packed:
         """
         if not self.length.size:
             raise Unsuited("it has no entries to lay out")
-        xp, device = self.executor.xp, self.executor.device
+        executor, xp, device = self.executor, self.executor.xp, self.executor.device
         self.lanes = int(self.length.size)
-        self.slice_ptr, total, self.width = self.executor.planned(
-            self.lanes,
-            layout,
-            self.length,
-            here=layout_here,
-            warp=device.warp,
-            known_width=device.known_width,
-        )
+        if numbers is None:
+            laid_out = executor.planned(
+                self.lanes,
+                layout,
+                self.length,
+                here=layout_here,
+                warp=device.warp,
+                known_width=device.known_width,
+            )
+        else:
+            laid_out = layout_of(executor, self.length, numbers)
+        self.slice_ptr, total, self.width = laid_out
         self.values = xp.empty(total, self.dtype)
         if self.code != PATTERN:
             self.codes = xp.empty(total * (4 if self.code == ABSOLUTE else 2), np.uint8)
         self._fill(matrix, self.code)
         return self
+
+    def _tell_columns(self, matrix: Any, patterns: on_device.RowPatterns, longest: int) -> None:
+        """Give each lane a pattern, and the patterns a table of offsets."""
+        if patterns.model is None:
+            raise Unsuited(f"rows have more than {MOST_PATTERNS} patterns of columns")
+        # An odd distance: lanes of one step, each in a line of its own, read from different banks.
+        # Of blocks of 64 x 64 and 32 x 32 the product took 80 microseconds, with 125 x 125 it took
+        # 37.
+        self.pattern_width = longest | 1
+        self.offsets = on_device.pattern_offsets(
+            self.executor,
+            matrix.indptr,
+            matrix.indices,
+            patterns.model,
+            self.pattern_width,
+            NO_OFFSET,
+        )
+        self.codes = patterns.of_row
+        if self.target is not None:
+            self.codes = self.executor.planned(
+                int(self.target.size), taken, self.codes, self.target
+            )
 
     def update_values(self, matrix: Any) -> None:
         """Copy the matrix's new values to their places."""
@@ -175,10 +208,24 @@ def layout_here(
     pointers = on_device.slice_pointers(executor, length)
     slices, total = int(pointers.size) - 1, int(pointers[-1])
     width = one_width(total, slices, int(length.max()), warp, known_width)
-    if not width:
-        return pointers, total, 0
-    pointers = on_device.equal_slices(executor, slices, width * warp)
-    return pointers, slices * width * warp, width
+    return _equal(executor, slices, width) if width else (pointers, total, 0)
+
+
+def layout_of(
+    executor: GpuExecutor, length: Any, numbers: on_device.Numbers
+) -> tuple[Any, int, int]:
+    """Return the same for lanes whose numbers are known."""
+    warp, known_width = executor.device.warp, executor.device.known_width
+    slices = -(-int(length.size) // warp)
+    width = one_width(numbers.slices, slices, numbers.longest, warp, known_width)
+    if width:
+        return _equal(executor, slices, width)
+    return on_device.slice_pointers(executor, length), numbers.slices, 0
+
+
+def _equal(executor: GpuExecutor, slices: int, width: int) -> tuple[Any, int, int]:
+    entries = width * executor.device.warp
+    return on_device.equal_slices(executor, slices, entries), slices * entries, width
 
 
 def one_width(total: int, slices: int, longest: int, warp: int, known_width: int) -> int:
@@ -223,22 +270,41 @@ def lanes_of_rows(xp: Any, indptr: Any, warp: int, in_order: bool) -> tuple[Any,
     return indptr[:-1][order], length[order].astype(np.int32), order.astype(np.int32)
 
 
-def pack_rows(executor: GpuExecutor, matrix: Any, code: int, *, in_order: bool) -> Packed:
-    """Return a packed copy whose lanes are rows, sorted within windows unless ``in_order``."""
-    made = Packed(executor, matrix, code)
-    made.start, made.length, made.target = executor.planned(
-        matrix.shape[0],
-        lanes_of_rows,
-        matrix.indptr,
-        here=on_device.lanes_of_rows,
-        warp=executor.device.warp,
-        in_order=in_order,
-    )
-    if code == PATTERN:
-        made.codes, made.offsets, made.pattern_width = _pattern_arrays(
-            executor, matrix, made.target
+def pack_rows(
+    executor: GpuExecutor,
+    matrix: Any,
+    code: int,
+    *,
+    in_order: bool,
+    lengths: on_device.RowLengths | None = None,
+    patterns: on_device.RowPatterns | None = None,
+) -> Packed:
+    """Return a packed copy whose lanes are rows, sorted within windows unless ``in_order``.
+
+    Parameters
+    ----------
+    lengths : RowLengths, optional
+        Of the rows, where they were measured.
+    patterns : RowPatterns, optional
+        At most 256, where these were looked for.
+    """
+    made, m = Packed(executor, matrix, code), matrix.shape[0]
+    numbers = None
+    if executor.plans_on_host(m):
+        made.start, made.length, made.target = executor.planned(
+            m, lanes_of_rows, matrix.indptr, warp=executor.device.warp, in_order=in_order
         )
-    return made.pack(matrix)
+        longest = executor.planned(m, largest, made.length)
+    else:
+        lengths = lengths or on_device.RowLengths(executor, matrix.indptr)
+        numbers = lengths.as_they_come if in_order else lengths.in_windows
+        made.target, longest = None if in_order else lengths.order, numbers.longest
+        made.start, made.length = on_device.lanes_of_rows(executor, matrix.indptr, made.target)
+    if code == PATTERN:
+        made._tell_columns(
+            matrix, patterns or row_patterns(executor, matrix, MOST_PATTERNS), longest
+        )
+    return made.pack(matrix, numbers)
 
 
 def pack_pieces(executor: GpuExecutor, matrix: Any, cached: int = 0) -> Packed:
@@ -320,43 +386,25 @@ def shared_share(executor: GpuExecutor, matrix: Any, cached: int) -> float:
     return float(int(count.astype(np.int64).sum()) / max(matrix.nnz, 1))
 
 
-def examine(executor: GpuExecutor, matrix: Any) -> tuple[Any, int]:
-    """Return a hash of each row's pattern, and the largest distance from the diagonal."""
-    xp, m = executor.xp, matrix.shape[0]
-    hashes, reach = xp.empty(m, np.int64), xp.empty(m, np.int32)
-    executor.launch_simt(
-        simt.examine_rows,
-        launch.row_blocks(m),
-        (m, matrix.indptr, matrix.indices, hashes, reach),
-        matrix.dtype,
-        matrix.indices.dtype,
-    )
-    return hashes, executor.planned(m, largest, reach)
-
-
 def largest(xp: Any, numbers: Any) -> int:
     """Return the largest of some numbers that are not negative, 0 if there are none."""
     return int(numbers.max()) if numbers.size else 0
 
 
-def patterns(executor: GpuExecutor, matrix: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
-    """Return the pattern of each row and a model row of each; None if there are too many."""
-    xp, m = executor.xp, matrix.shape[0]
-    found: tuple[Any, Any] | None = executor.planned(
-        m, alike, hashes, here=on_device.alike, most=most
-    )
-    if found is None:
-        return None
-    pattern, model = found
-    wrong = xp.zeros(1, np.int32)
-    executor.launch_simt(
-        simt.check_patterns,
-        launch.row_blocks(m),
-        (m, matrix.indptr, matrix.indices, pattern, model, wrong),
-        matrix.dtype,
-        matrix.indices.dtype,
-    )
-    return None if int(wrong[0]) else (pattern, model)
+def row_patterns(executor: GpuExecutor, matrix: Any, most: int) -> on_device.RowPatterns:
+    """Return how far rows reach, and their patterns if they are at most ``most``."""
+    m, indptr, indices = matrix.shape[0], matrix.indptr, matrix.indices
+    if not executor.plans_on_host(m):
+        return on_device.row_patterns(executor, indptr, indices, most)
+    numbers = executor.zeros((3,), np.int32)
+    hashes = on_device.examine(executor, indptr, indices, numbers[:1])
+    found: tuple[Any, Any] | None = executor.planned(m, alike, hashes, most=most)
+    if found is not None:
+        on_device.check_patterns(executor, indptr, indices, *found, numbers[2:])
+    reach, _, differ = (int(n) for n in executor.to_host(numbers))
+    if found is None or differ:
+        return on_device.RowPatterns(reach)
+    return on_device.RowPatterns(reach, *found)
 
 
 def alike(xp: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
@@ -373,28 +421,3 @@ def alike(xp: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
 def taken(xp: Any, numbers: Any, places: Any) -> Any:
     """Return the numbers at some places."""
     return numbers[places]
-
-
-def _pattern_arrays(executor: GpuExecutor, matrix: Any, target: Any) -> tuple[Any, Any, int]:
-    """Return the pattern of each lane, the table of offsets, and its width."""
-    xp = executor.xp
-    hashes, _ = examine(executor, matrix)
-    found = patterns(executor, matrix, hashes, 256)
-    assert found is not None, "the rule was told that there are few patterns"
-    pattern, model = found
-    rows = xp.asnumpy(model)
-    pointers = matrix.indptr
-    listed = []
-    for row in rows:
-        begin, end = (int(p) for p in xp.asnumpy(pointers[row : row + 2]))
-        listed.append(xp.asnumpy(matrix.indices[begin:end]).astype(np.int64) - row)
-    width = max((len(offsets) for offsets in listed), default=0)
-    # An odd distance: lanes of one step, each in a line of its own, read from different banks. Of
-    # blocks of 64 x 64 and 32 x 32 the product took 80 microseconds, with 125 x 125 it took 37.
-    table = np.full((len(listed), width | 1), NO_OFFSET, np.int32)
-    for line, offsets in zip(table, listed, strict=True):
-        line[: len(offsets)] = offsets
-    codes = pattern
-    if target is not None:
-        codes = executor.planned(int(target.size), taken, pattern, target)
-    return codes, xp.asarray(table), int(table.shape[1])

@@ -88,11 +88,12 @@ def test_packed_copies(monkeypatch: pytest.MonkeyPatch, gpu: Any, make: Any, ker
 @pytest.mark.parametrize("make", [stencil, uneven])
 def test_what_the_rule_is_told(monkeypatch: pytest.MonkeyPatch, gpu: Any, make: Any) -> None:
     A = wl.Csr(sp.vstack([make()] * 30), executor=gpu)
-    here = csr.known_of(gpu, A)
+    here = csr.Matrix(gpu, A)
+    told = here.statistics, here.facts
     monkeypatch.setattr(base, "HOST_NUMBERS", 0)
-    there = csr.known_of(gpu, A)
-    assert here[0] == pytest.approx(there[0], rel=1e-12)
-    assert here[1]._replace(free_bytes=0) == there[1]._replace(free_bytes=0)
+    there = csr.Matrix(gpu, A)
+    assert told[0] == pytest.approx(there.statistics, rel=1e-12)
+    assert told[1]._replace(free_bytes=0) == there.facts._replace(free_bytes=0)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from wollemi.backends.gpu import base
 from wollemi.backends.gpu.spmv import on_device, packed, row_blocks
 from wollemi.core.statistics import lengths_in_numbers
 
@@ -71,20 +72,21 @@ def assert_same(gpu: Any, ours: Any, expected: Any) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_statistics(gpu: Any, kind: str, index: Any) -> None:
     indptr = pointers(kind, index)
-    ours = on_device.statistics(gpu, gpu.from_host(indptr), 11)
-    assert ours == lengths_in_numbers(np, indptr, 11)
+    ours = on_device.RowLengths(gpu, gpu.from_host(indptr))
+    assert ours.statistics(11) == lengths_in_numbers(np, indptr, 11)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_paddings_and_lanes(gpu: Any, kind: str, index: Any) -> None:
     indptr, warp = pointers(kind, index), gpu.device.warp
     given = gpu.from_host(indptr)
+    ours = on_device.RowLengths(gpu, given)
     for enough in (0.0, 100.0):
-        ours = on_device.paddings(gpu, given, warp, enough)
-        assert ours == packed.paddings(np, indptr, warp, enough)
-    for in_order in (True, False):
-        expected = packed.lanes_of_rows(np, indptr, warp, in_order)
-        assert_same(gpu, on_device.lanes_of_rows(gpu, given, warp, in_order), expected)
+        assert ours.paddings(enough) == packed.paddings(np, indptr, warp, enough)
+    for order in (None, ours.order):
+        *lanes, rows = packed.lanes_of_rows(np, indptr, warp, order is None)
+        assert_same(gpu, on_device.lanes_of_rows(gpu, given, order), lanes)
+        assert_same(gpu, (order,), (rows,))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,22 +104,58 @@ def test_row_blocks(gpu: Any, kind: str, index: Any, most: int) -> None:
     assert_same(gpu, on_device.row_blocks(gpu, gpu.from_host(indptr), most, 256), expected)
 
 
+def drawn_rows(count: int, index: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pattern of 4000 rows of at most ``count`` kinds, each of which occurs."""
+    rng = np.random.default_rng(seed)
+    kinds = [np.flatnonzero(rng.random(40) < 0.2) + 5000 * k for k in range(count)]
+    kind = np.concatenate([np.arange(count), rng.integers(0, count, 4000)])
+    rows = [i + kinds[k] for i, k in enumerate(kind)]
+    indptr = np.concatenate([[0], np.cumsum([row.size for row in rows])])
+    return indptr.astype(index), np.concatenate(rows).astype(index)
+
+
+class Pattern(NamedTuple):
+    """What is asked of a matrix."""
+
+    indptr: Any
+    indices: Any
+    shape: tuple[int, int]
+
+
 @pytest.mark.parametrize("count", [1, 2, 200, 256, 257, 3000])
-def test_patterns(gpu: Any, count: int) -> None:
-    rng = np.random.default_rng(count)
-    drawn = rng.integers(-(2**62), 2**62, count)
-    hashes = drawn[rng.integers(0, count, 4000)] if count < 3000 else rng.permutation(4000)
-    hashes = np.concatenate([drawn[:count], hashes]).astype(np.int64)
-    expected = packed.alike(np, hashes, 256)
-    ours = on_device.alike(gpu, gpu.from_host(hashes), 256)
-    assert (ours is None) == (expected is None) == (count > 256)
-    if ours is not None and expected is not None:
-        assert_same(gpu, ours, expected)
+def test_patterns(gpu: Any, monkeypatch: pytest.MonkeyPatch, count: int, index: Any) -> None:
+    indptr, indices = drawn_rows(count, index)
+    A = Pattern(gpu.from_host(indptr), gpu.from_host(indices), (indptr.size - 1, 10**8))
+    expected = packed.row_patterns(gpu, A, 256)
+    monkeypatch.setattr(base, "HOST_NUMBERS", 0)
+    ours = packed.row_patterns(gpu, A, 256)
+    far = np.abs(indices - np.repeat(np.arange(indptr.size - 1), np.diff(indptr))).max()
+    assert ours.reach == expected.reach == far == on_device.reach_of_rows(gpu, *A[:2])
+    assert (ours.model is None) == (expected.model is None) == (count > 256)
+    if ours.model is not None:
+        assert ours.count == np.unique(on_host(gpu, ours.of_row)).size <= count
+        assert_same(gpu, ours[1:], on_host(gpu, expected[1:]))
+        width = int(np.diff(indptr).max()) + 1
+        offsets = on_host(gpu, on_device.pattern_offsets(gpu, *A[:2], ours.model, width, -7))
+        for i, line in enumerate(offsets[on_host(gpu, ours.of_row)]):
+            named = indices[indptr[i] : indptr[i + 1]] - i
+            np.testing.assert_array_equal(line[: named.size], named)
+            assert np.all(line[named.size :] == -7)
 
 
-def test_hashes_of_zero_and_of_one_place(gpu: Any) -> None:
+def test_hashes_of_zero_and_of_one_place(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     hashes = np.array([0, 1024, 2048, 5, 0, 1024, -1024], np.int64)
-    ours = on_device.alike(gpu, gpu.from_host(hashes), 256)
-    assert ours is not None
-    pattern, model = on_host(gpu, ours)
-    assert np.array_equal(hashes[model][pattern], hashes) and np.array_equal(model, [6, 0, 3, 1, 2])
+    monkeypatch.setattr(on_device, "examine", lambda *_: gpu.from_host(hashes))
+    monkeypatch.setattr(on_device, "check_patterns", lambda *_: None)
+    indptr = gpu.from_host(np.zeros(hashes.size + 1, np.int32))
+    found = on_device.row_patterns(gpu, indptr, indptr[:0], 256)
+    of_row, model = on_host(gpu, found.of_row), on_host(gpu, found.model)
+    assert np.array_equal(hashes[model][of_row], hashes) and np.array_equal(model, [6, 0, 3, 1, 2])
+
+
+def test_rows_with_one_hash_that_differ(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    indptr, indices = drawn_rows(3, np.int32)
+    given = gpu.from_host(indptr), gpu.from_host(indices)
+    same = gpu.from_host(np.zeros(indptr.size - 1, np.int64))
+    monkeypatch.setattr(on_device, "examine", lambda *_: same)
+    assert on_device.row_patterns(gpu, *given, 256).model is None
