@@ -426,6 +426,12 @@ class GpuExecutor(Executor):
             self._compiled_ahead.add(named)
             self.device.compile_ahead(ahead.of_operations(self.device, *named))
 
+    def has_compiled(
+        self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
+    ) -> bool:
+        """Return whether nobody would wait for what :meth:`compile_ahead` compiles."""
+        return self.device.has_compiled(ahead.of_operations(self.device, operations, dtype, index))
+
     def simt_function(
         self,
         kernel: SimtKernel,

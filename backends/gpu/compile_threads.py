@@ -67,6 +67,12 @@ class CompileThreads:
             return None
         return future.result()
 
+    def has(self, name: str) -> bool:
+        """Return whether a program has been made that nobody has asked for yet."""
+        with self._lock:
+            future = self._begun.get(name)
+        return future is not None and future.done() and not future.cancelled()
+
     def end(self) -> None:
         """Begin no further program, and wait for those that are being made."""
         with self._lock:

@@ -110,6 +110,10 @@ class GpuDevice:
             if symbol not in self._functions:
                 self._threads.begin(symbol, partial(self._compiled, symbol, text))
 
+    def has_compiled(self, programs: Iterable[Program]) -> bool:
+        """Return whether nobody would wait for the compiler to have these programs."""
+        return all(symbol in self._functions or self._threads.has(symbol) for symbol, _ in programs)
+
     def _compiled(self, symbol: str, text: Callable[[], str]) -> bytes:
         return self.compile(text(), symbol)
 

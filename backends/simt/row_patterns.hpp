@@ -32,13 +32,18 @@ WL_DEVICE void examine_rows(const item& it, i64 m, const I* indptr, const I* ind
 }
 
 // The place of a hash in a table of SLOTS, which holds 0 where nothing is; a new one counts in
-// `found`. -1 where more than `most` have been found. That is asked at every step: of rows that all
-// differ, those of the first blocks would fill the table, and all others look through it. It took 9
-// milliseconds for half a million rows (H100).
+// `found`. -1 where more than `most` have been found. That is asked at every new place: of rows
+// that all differ, those of the first blocks would fill the table, and all others look through it.
+// It took 9 milliseconds for half a million rows (H100).
+//
+// What the first-level cache says of a place that was taken is true for good, so that most rows ask
+// no further.
 template <int SLOTS>
 WL_DEVICE int slot_of(i64* table, i64 hash, i32* found, i32 most) {
   const i64 key = hash ? hash : 1;
   for (int tried = 0, s = int(u64(key) % SLOTS); tried < SLOTS; ++tried, s = (s + 1) % SLOTS) {
+    if (table[s] == key)
+      return s;
     i64 there = *static_cast<volatile i64*>(table + s);
     if (*static_cast<volatile i32*>(found) > most)
       return -1;
@@ -63,8 +68,7 @@ WL_DEVICE void collect_patterns(const item& it, i64 m, const i64* hashes, i64 mo
     const int s = slot_of<SLOTS>(table, hashes[i], found, i32(most));
     if (s < 0)
       return;
-    i64 least = *static_cast<volatile i64*>(model + s);
-    while (i < least) {
+    for (i64 least = model[s]; i < least;) { // what the cache holds may be too large
       const i64 before = exchange_if(model + s, least, i);
       least = before == least ? i : before;
     }
@@ -78,14 +82,19 @@ WL_DEVICE void number_patterns(const item& it, i64 most, const i32* found, const
                                const i64* model, u8* codes, i64* models) {
   if (it.block() != 0 || *found > most)
     return;
+  WL_SHARED(i64, hashes, SLOTS);
+  for (int s = it.thread(); s < SLOTS; s += WL_BLOCK)
+    hashes[s] = table[s];
+  it.barrier();
   for (int s = it.thread(); s < SLOTS; s += WL_BLOCK) {
+    const i64 mine = hashes[s];
+    if (mine == 0)
+      continue;
     int number = 0;
     for (int o = 0; o < SLOTS; ++o)
-      number += table[o] != 0 && table[o] < table[s];
-    if (table[s] != 0) {
-      codes[s] = u8(number);
-      models[number] = model[s];
-    }
+      number += hashes[o] != 0 && hashes[o] < mine;
+    codes[s] = u8(number);
+    models[number] = model[s];
   }
 }
 

@@ -34,16 +34,33 @@ WL_DEVICE void scan_totals(const item& it, i64 m, i64 parts, const I* lengths, I
   }
 }
 
-// totals[p] = the sum of the parts before p.
+// totals[p] = the sum of the parts before p. One block.
 template <class I>
 WL_DEVICE void scan_join(const item& it, i64 parts, I* totals) {
-  if (it.block() != 0 || it.thread() != 0)
+  if (it.block() != 0)
     return;
-  I before(0);
-  for (i64 p = 0; p < parts; ++p) {
-    const I mine = totals[p];
+  WL_SHARED(I, sums, WL_BLOCK);
+  const i64 begin = part_begin(parts, it.thread(), WL_BLOCK),
+            end = part_begin(parts, it.thread() + 1, WL_BLOCK);
+  I mine(0);
+  for (i64 p = begin; p < end; ++p)
+    mine += totals[p];
+  sums[it.thread()] = mine;
+  it.barrier();
+  if (it.thread() == 0) {
+    I before(0);
+    for (int t = 0; t < WL_BLOCK; ++t) {
+      const I of_thread = sums[t];
+      sums[t] = before;
+      before += of_thread;
+    }
+  }
+  it.barrier();
+  I before = sums[it.thread()];
+  for (i64 p = begin; p < end; ++p) {
+    const I of_part = totals[p];
     totals[p] = before;
-    before += mine;
+    before += of_part;
   }
 }
 

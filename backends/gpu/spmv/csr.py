@@ -12,7 +12,7 @@ from ....core.executor import Array
 from ....core.operations import matrix as operations
 from ....core.statistics import RowStatistics, lengths_in_numbers
 from ..arguments import row_distance
-from ..base import HOST_NUMBERS, GpuExecutor
+from ..base import GpuExecutor
 from ..prepared import Prepared
 from ..products.csr import Adapter
 from ..table import algorithms, kernel
@@ -29,6 +29,11 @@ from .multiply import (
 )
 from .row_blocks import RowBlocks
 
+#: Rows up to which NumPy makes plans wherever kernels are: it takes a millisecond.
+FEW_ROWS = 1 << 13
+#: What is compiled while NumPy makes the first plans: of 216,000 rows one takes 17 milliseconds,
+#: and the kernels take 1.3 (H100).
+_PLAN = ("csr.plan",)
 #: Positions that 32-bit indices of packed copies can tell.
 _LARGEST = 2**31
 
@@ -47,11 +52,19 @@ class Matrix:
         self.executor, self.A = executor, A
 
     @cached_property
+    def is_on_host(self) -> bool:
+        """Whether NumPy makes the plan: of few rows, and of more while kernels are compiled."""
+        executor, A, rows = self.executor, self.A, self.A.shape[0]
+        if executor.plans_on_host(rows) and rows <= FEW_ROWS:
+            return True
+        executor.compile_ahead(_PLAN, A.dtype, A.indices.dtype)
+        at_hand = executor.has_compiled(_PLAN, A.dtype, A.indices.dtype)
+        return executor.plans_on_host(rows) and not at_hand
+
+    @cached_property
     def lengths(self) -> on_device.RowLengths | None:
         """Of the rows, if they are measured on the device."""
-        if self.executor.plans_on_host(self.A.shape[0]):
-            return None
-        return on_device.RowLengths(self.executor, self.A.indptr)
+        return None if self.is_on_host else on_device.RowLengths(self.executor, self.A.indptr)
 
     @cached_property
     def statistics(self) -> RowStatistics:
@@ -59,20 +72,21 @@ class Matrix:
         columns = self.A.shape[1]
         if self.lengths is not None:
             return self.lengths.statistics(columns)
-        return statistics_of(self.executor, self.A.indptr, columns)
+        return lengths_in_numbers(np, self.executor.to_host(self.A.indptr), columns)
 
     @cached_property
     def patterns(self) -> on_device.RowPatterns:
         """Those of the rows, if a byte can tell them apart."""
-        return packed.row_patterns(self.executor, self.A, selection.MOST_PATTERNS)
+        find = packed.row_patterns if self.is_on_host else on_device.row_patterns
+        return find(self.executor, self.A.indptr, self.A.indices, selection.MOST_PATTERNS)
 
     @cached_property
     def reach(self) -> int:
         """The largest distance of an entry from the diagonal."""
         return on_device.reach_of_rows(self.executor, self.A.indptr, self.A.indices)
 
-    def _paddings(self) -> tuple[float, float]:
-        enough, warp = self.executor.thresholds.most_padding, self.executor.device.warp
+    def _paddings(self, enough: float) -> tuple[float, float]:
+        warp = self.executor.device.warp
         if self.lengths is not None:
             return self.lengths.paddings(enough)
         return packed.paddings(np, self.executor.to_host(self.A.indptr), warp, enough)
@@ -97,7 +111,9 @@ class Matrix:
         small = selection.choose_small(self.statistics, thresholds) is not None
         if small or not narrow or A.is_lean:
             return facts
-        found = self._paddings()
+        # Rows are not sorted for a copy that would be refused without padding.
+        may_pack = selection.packs(self.statistics, facts._replace(padding=1.0), thresholds)
+        found = self._paddings(thresholds.most_padding if may_pack else np.inf)
         facts = facts._replace(padding=found[0], sorted_padding=found[1])
         if selection.packs(self.statistics, facts, thresholds):
             facts = facts._replace(reach=self.patterns.reach, patterns=self.patterns.count)
@@ -290,8 +306,6 @@ def csr_plan(
 ) -> Plan:
     """Choose an algorithm by the rule, or by name, and make it ready."""
     if product == "spmv":
-        if A.shape[0] > HOST_NUMBERS:  # their plans are made here
-            executor.compile_ahead(["csr.plan"], A.dtype, A.indices.dtype)
         on = Matrix(executor, A)
         facts = Facts(on.statistics, columns, dtype, A.indices.dtype)
         return make_plan(executor.algorithms, on, A, product, facts, kernel)

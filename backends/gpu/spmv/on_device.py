@@ -23,8 +23,9 @@ from ..base import GpuExecutor
 WINDOW = 32
 #: Stands for the padding of lanes that nobody asked about.
 UNKNOWN = 9.9
-#: Parts that a running sum is made of: a work-item adds up one, another all of these.
-PARTS = 1024
+#: Parts that a running sum is made of, at most, and numbers of a part, at least: a work-item adds
+#: up one, a block all of these.
+PARTS, PART = 16384, 32
 
 
 def _launch(
@@ -123,7 +124,7 @@ def lanes_of_rows(executor: GpuExecutor, indptr: Array, order: Array | None) -> 
 def running_sum(executor: GpuExecutor, numbers: Array) -> Array:
     """Return the sums of all 64-bit integers before each, and of all."""
     m = int(numbers.size)
-    parts = max(1, min(PARTS, m))
+    parts = max(1, min(PARTS, m // PART))
     sums, totals = (executor.allocate((size,), np.int64) for size in (m + 1, parts))
     _launch(executor, kernels.scan_totals, parts, np.int64, m, parts, numbers, totals)
     _launch(executor, kernels.scan_join, 1, np.int64, parts, totals)

@@ -290,20 +290,18 @@ def pack_rows(
     """
     made, m = Packed(executor, matrix, code), matrix.shape[0]
     numbers = None
-    if executor.plans_on_host(m):
+    if lengths is None:
         made.start, made.length, made.target = executor.planned(
             m, lanes_of_rows, matrix.indptr, warp=executor.device.warp, in_order=in_order
         )
         longest = executor.planned(m, largest, made.length)
     else:
-        lengths = lengths or on_device.RowLengths(executor, matrix.indptr)
         numbers = lengths.as_they_come if in_order else lengths.in_windows
         made.target, longest = None if in_order else lengths.order, numbers.longest
         made.start, made.length = on_device.lanes_of_rows(executor, matrix.indptr, made.target)
     if code == PATTERN:
-        made._tell_columns(
-            matrix, patterns or row_patterns(executor, matrix, MOST_PATTERNS), longest
-        )
+        given = patterns or row_patterns(executor, matrix.indptr, matrix.indices, MOST_PATTERNS)
+        made._tell_columns(matrix, given, longest)
     return made.pack(matrix, numbers)
 
 
@@ -391,11 +389,11 @@ def largest(xp: Any, numbers: Any) -> int:
     return int(numbers.max()) if numbers.size else 0
 
 
-def row_patterns(executor: GpuExecutor, matrix: Any, most: int) -> on_device.RowPatterns:
+def row_patterns(
+    executor: GpuExecutor, indptr: Any, indices: Any, most: int
+) -> on_device.RowPatterns:
     """Return how far rows reach, and their patterns if they are at most ``most``."""
-    m, indptr, indices = matrix.shape[0], matrix.indptr, matrix.indices
-    if not executor.plans_on_host(m):
-        return on_device.row_patterns(executor, indptr, indices, most)
+    m = int(indptr.size) - 1
     numbers = executor.zeros((3,), np.int32)
     hashes = on_device.examine(executor, indptr, indices, numbers[:1])
     found: tuple[Any, Any] | None = executor.planned(m, alike, hashes, most=most)

@@ -116,6 +116,10 @@ class LockstepDevice:
     def compile_ahead(self, programs: Any) -> None:
         """Nothing: programs are made beforehand."""
 
+    def has_compiled(self, programs: Any) -> bool:
+        """Return that all of them are."""
+        return True
+
     def _launcher(self, library: Library, symbol: str) -> Callable[..., None]:
         def launch(
             blocks: tuple[int], block: tuple[int], arguments: Sequence[Any], shared: int = 0
