@@ -47,7 +47,7 @@ LAUNCHED: dict[str, tuple[Used, ...]] = {
     "csr.spmv": (Used(simt.sell_packed), Used(simt.csr_adaptive), Used(simt.csr_subwarp)),
     "csr.diagonal": (Used(simt.csr_diagonal),),
     "csr.transpose": (
-        Used(simt.count_columns),
+        Used(simt.count_with_places),
         Used(simt.longest_row),
         Used(simt.place_entries),
         Used(simt.sort_places),

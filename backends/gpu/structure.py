@@ -7,7 +7,8 @@ limit of dtype or index width; cuSPARSE, through CuPy, has neither int64 indices
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def compressed(
 def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
     """Use CuPy's running sum."""
     indptr[:1] = 0
-    indptr[1:] = executor.xp.cumsum(lengths, dtype=indptr.dtype)
+    executor.xp.cumsum(lengths, dtype=indptr.dtype, out=indptr[1:])
 
 
 def sorting_lanes(longest: int, rows: int, entries: int) -> int | None:
@@ -116,22 +117,63 @@ def sorting_lanes(longest: int, rows: int, entries: int) -> int | None:
     return None
 
 
-def bucketed(
-    executor: GpuExecutor, keys: Array, buckets: int, dtype: Any
-) -> tuple[Array, Array, int | None]:
-    """Return where entries with each key begin when sorted by it, and zeros to count places with.
+class Buckets(NamedTuple):
+    """Where entries with each key belong.
 
-    The third is how many lanes sort the entries of one key; None if there are too many.
+    Attributes
+    ----------
+    indptr : array
+        Where those with each key begin when sorted by it.
+    places : array of int32
+        How many of an entry's key were counted before it, in any order.
+    lanes : int or None
+        How many sort the entries of one key; None if there are too many.
     """
-    counts = executor.xp.zeros(buckets + 1, np.int32)  # and the longest at the end
-    if keys.size:
-        _by_index(executor, simt.count_columns, int(keys.size), dtype, keys, counts)
+
+    indptr: Array
+    places: Array
+    lanes: int | None
+
+
+def bucketed(executor: GpuExecutor, keys: Array, buckets: int, dtype: Any) -> Buckets:
+    """Count the entries with each key."""
+    count = int(keys.size)
+    counts = executor.zeros((buckets + 1,), np.int32)  # and the longest at the end
+    places = executor.allocate((count,), np.int32)
+    if count:
+        _by_index(executor, simt.count_with_places, count, dtype, keys, counts, places)
     indptr = executor.allocate((buckets + 1,), dtype)
     scan_pointers(executor, counts[:buckets], indptr)
     sparse_products.find_longest(executor, indptr, counts[buckets:])
     longest = int(executor.to_host(counts[buckets:])[0])
-    counts[:buckets] = 0
-    return indptr, counts, sorting_lanes(longest, buckets, int(keys.size))
+    return Buckets(indptr, places, sorting_lanes(longest, buckets, count))
+
+
+def sorted_places(
+    executor: GpuExecutor,
+    buckets: Buckets,
+    lanes: int,
+    count: int,
+    dtype: Any,
+    place: Callable[[Array], None],
+) -> tuple[Array, Array]:
+    """Return what belongs to each entry, sorted by key and where entries were, and this order.
+
+    Parameters
+    ----------
+    lanes : int
+        How many sort the entries of one key.
+    place : callable
+        Puts both numbers of each entry into an array, each at its place.
+    """
+    numbers, order = (executor.allocate((count,), dtype) for _ in range(2))
+    if count:
+        entries = executor.allocate((2 * count,), dtype)
+        place(entries)
+        given = (buckets.indptr, entries, numbers, order)
+        keys = int(buckets.indptr.size) - 1
+        _by_rows(executor, simt.sort_places, keys, lanes, dtype, *given, LANES=lanes)
+    return numbers, order
 
 
 def _by_index(executor: GpuExecutor, kernel: Any, items: int, dtype: Any, *given: Any) -> None:
@@ -162,18 +204,17 @@ PLACING_LANES = 4
 @kernel(operations.coo_to_csr)
 def coo_to_csr(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
     """Put entries into their rows and sort short ones; order all entries if a row is long."""
-    dtype, m = A.row.dtype, A.shape[0]
-    indptr, taken, lanes = bucketed(executor, A.row, m, dtype)
-    if lanes is None:
+    dtype, found = A.row.dtype, bucketed(executor, A.row, A.shape[0], A.row.dtype)
+    if found.lanes is None:
         order = executor.xp.argsort(A.row, kind="stable")
-        return indptr, A.col[order], A.data[order]
-    indices, order = (executor.allocate((A.nnz,), dtype) for _ in range(2))
-    if A.nnz:
-        given = (A.row, A.col, indptr, taken, indices, order)
+        return found.indptr, A.col[order], A.data[order]
+
+    def place(entries: Array) -> None:
+        given = (A.row, A.col, found.indptr, found.places, entries)
         _by_index(executor, simt.place_coordinates, A.nnz, dtype, *given)
-        sorted_by = (indptr, indices, order)
-        _by_rows(executor, simt.sort_places, m, lanes, dtype, *sorted_by, LANES=lanes)
-    return indptr, indices, A.data[order]
+
+    indices, order = sorted_places(executor, found, found.lanes, A.nnz, dtype, place)
+    return found.indptr, indices, A.data[order]
 
 
 @kernel(operations.csr_sort)
@@ -204,19 +245,19 @@ def csr_sum_duplicates(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Arr
 @kernel(operations.csr_transpose)
 def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, Array]:
     """Put entries into their columns and sort short columns; order all entries if one is long."""
-    dtype, (m, n), nnz = A.indices.dtype, A.shape, A.nnz
-    indptr, taken, lanes = bucketed(executor, A.indices, n, dtype)
-    if lanes is None:
+    dtype, (m, n) = A.indices.dtype, A.shape
+    found = bucketed(executor, A.indices, n, dtype)
+    if found.lanes is None:
         order = executor.xp.argsort(A.indices, kind="stable")
-        row = rows_of(executor, A.indptr, nnz)[order].astype(dtype)
-        return indptr, row, A.data[order], order.astype(dtype)
-    rows, order = (executor.allocate((nnz,), dtype) for _ in range(2))
-    if nnz:
-        given = (A.indptr, A.indices, indptr, taken, rows, order)
+        row = rows_of(executor, A.indptr, A.nnz)[order].astype(dtype)
+        return found.indptr, row, A.data[order], order.astype(dtype)
+
+    def place(entries: Array) -> None:
+        given = (A.indptr, A.indices, found.indptr, found.places, entries)
         _by_rows(executor, simt.place_entries, m, PLACING_LANES, dtype, *given)
-        sorted_by = (indptr, rows, order)
-        _by_rows(executor, simt.sort_places, n, lanes, dtype, *sorted_by, LANES=lanes)
-    return indptr, rows, A.data[order], order
+
+    rows, order = sorted_places(executor, found, found.lanes, A.nnz, dtype, place)
+    return found.indptr, rows, A.data[order], order
 
 
 @kernel(operations.csr_matmul)

@@ -258,11 +258,17 @@ count_columns = SimtKernel(
     "{I}",
     block=128,
 )
+count_with_places = SimtKernel(
+    "count_with_places",
+    "transpose.hpp",
+    "entries: i64, indices: in I[z], counts: inout i32[l], places: out i32[z]",
+    "{I}",
+)
 place_entries = SimtKernel(
     "place_entries",
     "transpose.hpp",
-    "m: i64, indptr: in I[l], indices: in I[l], target: in I[l], taken: inout i32[l], "
-    "rows: out I[l], order: out I[l]",
+    "m: i64, indptr: in I[l], indices: in I[z], target: in I[l], places: in i32[z], "
+    "entries: out I[y]",
     "{I}",
     block=128,
 )
@@ -273,7 +279,7 @@ _SORTERS = tuple({"LANES": lanes} for lanes in SORTING_LANES)
 sort_places = SimtKernel(
     "sort_places",
     "transpose.hpp",
-    "columns: i64, target: in I[l], rows: inout I[l], order: inout I[l]",
+    "columns: i64, target: in I[l], entries: in I[y], rows: out I[z], order: out I[z]",
     "{LANES}, {I}",
     block=SORTING_LANES[-1],
     variants=_SORTERS,
@@ -282,8 +288,8 @@ sort_places = SimtKernel(
 place_coordinates = SimtKernel(
     "place_coordinates",
     "transpose.hpp",
-    "entries: i64, rows: in I[l], columns: in I[l], target: in I[l], taken: inout i32[l], "
-    "indices: out I[l], order: out I[l]",
+    "count: i64, rows: in I[z], columns: in I[z], target: in I[l], places: in i32[z], "
+    "entries: out I[y]",
     "{I}",
     block=128,
 )

@@ -13,29 +13,40 @@ WL_DEVICE void count_columns(const item& it, i64 entries, const I* indices, i32*
     fetch_add(counts + indices[e], 1);
 }
 
-// Puts each entry into its column, of which taken[c] places are taken: the row and where it was.
+// The same, and places[e] = how many entries of the column were counted before entry e.
 template <class I>
-WL_DEVICE void place_entries(const item& it, i64 m, const I* indptr, const I* indices,
-                             const I* target, i32* taken, I* rows, I* order) {
-  constexpr int lanes = 4; // rows are short, and lanes write wherever their columns are
-  const i64 step = it.blocks() * WL_BLOCK / lanes;
-  for (i64 i = (it.block() * WL_BLOCK + it.thread()) / lanes; i < m; i += step)
-    for (I e = indptr[i] + I(it.thread() % lanes); e < indptr[i + 1]; e += I(lanes)) {
-      const I to = target[indices[e]] + I(fetch_add(taken + indices[e], 1));
-      rows[to] = I(i);
-      order[to] = e;
-    }
+WL_DEVICE void count_with_places(const item& it, i64 entries, const I* indices, i32* counts,
+                                 i32* places) {
+  for (i64 e = it.block() * WL_BLOCK + it.thread(); e < entries; e += it.blocks() * WL_BLOCK)
+    places[e] = fetch_add(counts + indices[e], 1);
 }
 
-// Puts each entry into its row, of which taken[r] places are taken: the column and where it was.
+// What is put into a column: the row, or the column of coordinates, and where the entry was. Both
+// are written at once, since it is the number of places written to that takes time.
 template <class I>
-WL_DEVICE void place_coordinates(const item& it, i64 entries, const I* rows, const I* columns,
-                                 const I* target, i32* taken, I* indices, I* order) {
-  for (i64 e = it.block() * WL_BLOCK + it.thread(); e < entries; e += it.blocks() * WL_BLOCK) {
-    const I to = target[rows[e]] + I(fetch_add(taken + rows[e], 1));
-    indices[to] = columns[e];
-    order[to] = I(e);
-  }
+struct placed {
+  I row, entry;
+};
+
+// Puts each entry at its place in its column.
+template <class I>
+WL_DEVICE void place_entries(const item& it, i64 m, const I* indptr, const I* indices,
+                             const I* target, const i32* places, I* entries) {
+  constexpr int lanes = 4; // rows are short, and lanes write wherever their columns are
+  auto* const to = reinterpret_cast<placed<I>*>(entries);
+  const i64 step = it.blocks() * WL_BLOCK / lanes;
+  for (i64 i = (it.block() * WL_BLOCK + it.thread()) / lanes; i < m; i += step)
+    for (I e = indptr[i] + I(it.thread() % lanes); e < indptr[i + 1]; e += I(lanes))
+      to[target[indices[e]] + I(places[e])] = placed<I>{I(i), e};
+}
+
+// The same for coordinates, by rows.
+template <class I>
+WL_DEVICE void place_coordinates(const item& it, i64 count, const I* rows, const I* columns,
+                                 const I* target, const i32* places, I* entries) {
+  auto* const to = reinterpret_cast<placed<I>*>(entries);
+  for (i64 e = it.block() * WL_BLOCK + it.thread(); e < count; e += it.blocks() * WL_BLOCK)
+    to[target[rows[e]] + I(places[e])] = placed<I>{columns[e], I(e)};
 }
 
 // Entries of a column that a group of LANES sorts, at most.
@@ -45,11 +56,13 @@ constexpr int sorted_cells = 16 * LANES;
 // Sorts each column by where its entries were, and so by rows. LANES lanes have a column: each
 // counts, for its entries, how many come before.
 template <int LANES, class I>
-WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, I* rows, I* order) {
+WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, const I* entries, I* rows,
+                           I* order) {
   constexpr int cells = sorted_cells<LANES>;
   using group = lane_group<LANES>;
   WL_SHARED(I, all_places, group::per_block * cells);
   WL_SHARED(I, all_rows, group::per_block * cells);
+  auto* const given = reinterpret_cast<const placed<I>*>(entries);
   const int lane = group::lane(it);
   I* const places = all_places + group::number(it) * cells;
   I* const row_of = all_rows + group::number(it) * cells;
@@ -59,8 +72,9 @@ WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, I* rows
     const I begin = c < columns ? target[c] : I(0);
     const int length = c < columns ? int(target[c + 1] - begin) : 0;
     for (int j = lane; j < length; j += LANES) {
-      places[j] = order[begin + I(j)];
-      row_of[j] = rows[begin + I(j)];
+      const placed<I> one = given[begin + I(j)];
+      places[j] = one.entry;
+      row_of[j] = one.row;
     }
     group::barrier(it);
     for (int j = lane; j < length; j += LANES) {

@@ -116,7 +116,7 @@ class Matrix:
         found = self._paddings(thresholds.most_padding if may_pack else np.inf)
         facts = facts._replace(padding=found[0], sorted_padding=found[1])
         if selection.packs(self.statistics, facts, thresholds):
-            facts = facts._replace(reach=self.patterns.reach, patterns=self.patterns.count)
+            facts = facts._replace(reach=self.patterns.reach, patterns=self.patterns.distinct)
         elif (
             A.dtype.kind == "f"
             and A.storage_dtype == A.dtype

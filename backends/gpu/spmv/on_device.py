@@ -165,7 +165,7 @@ class RowPatterns(NamedTuple):
     model: Array | None = None
 
     @property
-    def count(self) -> int:
+    def distinct(self) -> int:
         """How many patterns there are; 0 if too many."""
         return 0 if self.model is None else int(self.model.size)
 

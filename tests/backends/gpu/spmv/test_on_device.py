@@ -123,7 +123,7 @@ def test_patterns(gpu: Any, count: int, index: Any) -> None:
     assert ours.reach == expected.reach == far == on_device.reach_of_rows(gpu, *given)
     assert (ours.model is None) == (expected.model is None) == (count > 256)
     if ours.model is not None:
-        assert ours.count == np.unique(on_host(gpu, ours.of_row)).size <= count
+        assert ours.distinct == np.unique(on_host(gpu, ours.of_row)).size <= count
         assert_same(gpu, ours[1:], on_host(gpu, expected[1:]))
         width = int(np.diff(indptr).max()) + 1
         offsets = on_host(gpu, on_device.pattern_offsets(gpu, *given, ours.model, width, -7))
