@@ -430,7 +430,8 @@ class GpuExecutor(Executor):
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
     ) -> bool:
         """Return whether nobody would wait for what :meth:`compile_ahead` compiles."""
-        return self.device.has_compiled(ahead.of_operations(self.device, operations, dtype, index))
+        named = (tuple(operations), np.dtype(dtype), np.dtype(index))
+        return self.device.has_compiled(named, lambda: ahead.of_operations(self.device, *named))
 
     def simt_function(
         self,

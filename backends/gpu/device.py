@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -48,6 +48,7 @@ class GpuDevice:
         self.shared_bytes = int(facts.get("sharedMemPerBlockOptin", 0))
         self.facts: dict[str, Any] = facts
         self._functions: dict[str, Function] = {}
+        self._at_hand: set[Hashable] = set()
         self._variants: dict[tuple[Any, ...], Function] = {}
         self._modules: dict[str, Any] = {}
         self._shared: dict[int, int] = {}
@@ -110,9 +111,14 @@ class GpuDevice:
             if symbol not in self._functions:
                 self._threads.begin(symbol, partial(self._compiled, symbol, text))
 
-    def has_compiled(self, programs: Iterable[Program]) -> bool:
-        """Return whether nobody would wait for the compiler to have these programs."""
-        return all(symbol in self._functions or self._threads.has(symbol) for symbol, _ in programs)
+    def has_compiled(self, named: Hashable, programs: Callable[[], Iterable[Program]]) -> bool:
+        """Return whether nobody would wait for the compiler to have the programs of a name."""
+        if named not in self._at_hand:
+            for symbol, _ in programs():
+                if symbol not in self._functions and not self._threads.has(symbol):
+                    return False
+            self._at_hand.add(named)
+        return True
 
     def _compiled(self, symbol: str, text: Callable[[], str]) -> bytes:
         return self.compile(text(), symbol)

@@ -77,24 +77,66 @@ WL_DEVICE void measure_rows(const item& it, i64 m, const I* indptr, const i32* o
     *reinterpret_cast<length_numbers*>(numbers) = all;
 }
 
+// How many of some rows are longer than row i, or as long and before it.
+template <class I>
+WL_DEVICE int longer_before(const I* indptr, int count, int i) {
+  int before = 0;
+  for (int j = 0; i < count && j < count; ++j) {
+    const I mine = indptr[i + 1] - indptr[i], other = indptr[j + 1] - indptr[j];
+    before += other > mine || (other == mine && j < i);
+  }
+  return before;
+}
+
+struct alignas(16) pack4 {
+  i32 at[4];
+};
+
 // Rows by falling length within windows of WINDOW rows, those of one length in their order. A block
-// has a window at a time and counts for each row those that come before it.
+// has a window at a time and counts for each row those that come before it: those with a greater
+// number, made of length and place, four of which are read at once. A row whose length has no room
+// in that takes the whole window to another way.
 template <int WINDOW, class I>
 WL_DEVICE void order_windows(const item& it, i64 m, const I* indptr, i32* order) {
-  WL_SHARED(i32, lengths, WINDOW);
+  constexpr i32 longest = 0x7fffffff / WINDOW - 1;
+  constexpr int each = (WINDOW + WL_BLOCK - 1) / WL_BLOCK;
+  WL_SHARED(pack4, numbers, WINDOW / 4);
+  WL_SHARED(i32, too_long, 1);
+  i32* const number = numbers[0].at;
   for (i64 first = it.block() * WINDOW; first < m; first += it.blocks() * WINDOW) {
     const int count = int(m - first < WINDOW ? m - first : WINDOW);
     it.barrier(); // the window before has been read
-    for (int i = it.thread(); i < count; i += WL_BLOCK)
-      lengths[i] = i32(indptr[first + i + 1] - indptr[first + i]);
+    if (it.thread() == 0)
+      too_long[0] = 0;
     it.barrier();
-    for (int i = it.thread(); i < count; i += WL_BLOCK) {
-      const i32 mine = lengths[i];
-      int before = 0;
-      for (int j = 0; j < count; ++j)
-        before += lengths[j] > mine || (lengths[j] == mine && j < i);
-      order[first + before] = i32(first + i);
+    for (int i = it.thread(); i < WINDOW; i += WL_BLOCK) {
+      const i64 length = i < count ? i64(indptr[first + i + 1] - indptr[first + i]) : -1;
+      if (length > longest)
+        too_long[0] = 1;
+      const i32 known = i32(length < longest ? length : longest);
+      number[i] = length < 0 ? -1 : known * WINDOW + (WINDOW - 1 - i);
     }
+    it.barrier();
+    i32 mine[each];
+    int before[each] = {};
+#pragma unroll
+    for (int u = 0; u < each; ++u)
+      mine[u] = it.thread() + u * WL_BLOCK < WINDOW ? number[it.thread() + u * WL_BLOCK] : 0;
+    for (int j = 0; j < WINDOW / 4; ++j) {
+      const pack4 four = numbers[j];
+#pragma unroll
+      for (int u = 0; u < each; ++u)
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+          before[u] += four.at[k] > mine[u];
+    }
+    if (too_long[0])
+      for (int u = 0; u < each; ++u)
+        before[u] = longer_before(indptr + first, count, it.thread() + u * WL_BLOCK);
+#pragma unroll
+    for (int u = 0; u < each; ++u)
+      if (it.thread() + u * WL_BLOCK < count)
+        order[first + before[u]] = i32(first + it.thread() + u * WL_BLOCK);
   }
 }
 

@@ -116,7 +116,7 @@ class LockstepDevice:
     def compile_ahead(self, programs: Any) -> None:
         """Nothing: programs are made beforehand."""
 
-    def has_compiled(self, programs: Any) -> bool:
+    def has_compiled(self, named: Any, programs: Any) -> bool:
         """Return that all of them are."""
         return True
 

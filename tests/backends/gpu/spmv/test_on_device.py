@@ -88,6 +88,15 @@ def test_paddings_and_lanes(gpu: Any, kind: str, index: Any) -> None:
         assert_same(gpu, (order,), (rows,))
 
 
+def test_rows_too_long_for_one_number(gpu: Any, index: Any) -> None:
+    lengths = np.array([2, 3_000_000, 0, 3_000_001, 5, 3_000_000, 5, 2**21 - 2])
+    indptr, warp = np.concatenate([[0], np.cumsum(lengths)]).astype(index), gpu.device.warp
+    order = packed.lanes_of_rows(np, indptr, warp, False)[2]
+    np.testing.assert_array_equal(
+        gpu.to_host(on_device.RowLengths(gpu, gpu.from_host(indptr)).order), order
+    )
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_layouts(gpu: Any, kind: str) -> None:
     length, warp = lengths(kind).astype(np.int32), gpu.device.warp
