@@ -48,12 +48,20 @@ dense_scatter = SimtKernel(
     "{T}, {I}",
     variants=(),
 )
-dense_mend = SimtKernel(
-    "dense_mend",
+dense_add = SimtKernel(
+    "dense_add",
     "dense.hpp",
     f"m: i64, k: i64, {_PATTERN}, B: in T[l], B_ld: i64, product: in u8[l], C: inout T[l], "
     "C_ld: i64, alpha: T, beta: T",
-    "{IN_PLACE}, {T}, {I}",
+    "{T}, {I}",
+    variants=(),
+)
+dense_mend = SimtKernel(
+    "dense_mend",
+    "dense.hpp",
+    f"m: i64, k: i64, groups: i64, {_PATTERN}, B: in T[l], B_ld: i64, C: inout T[l], C_ld: i64, "
+    "alpha: T",
+    "{T}, {I}",
     variants=(),
 )
 
@@ -70,6 +78,10 @@ DENSE_FLOPS = 7.8e14
 #: What a product costs besides, and mending it: a launch that reads the result, and every element.
 #: 512 x 512, 2048 x 512, 4096 x 1024 and 8192 x 2048 with 256 columns: 5.3, 7.0, 11.2 and 22.
 LAUNCH, MEND, MENDED = 2e-6, 3e-6, 2.7e-12
+#: Columns of a lane that looks for what is not finite, as in ``dense.hpp``, and about how many
+#: waves look: with few of them, what is to be mended takes long; a launch of 128 waves took as long
+#: as one of 1056 (H100).
+MEND_EACH, MENDERS = 8, 1024
 #: By how much it has to be faster.
 MARGIN = 1.05
 #: With fewer columns there is little to gain: 32 columns, 2048^2, 80 %, 8.3, rows one by one 10.8.
@@ -144,18 +156,28 @@ class DenseProduct(GpuAlgorithm):
             else:
                 product.fill(0)
             of_B, of_C = on.operand(B[b][None]), on.operand(C[b][None])
-            launch(
-                on,
-                dense_mend,
-                m * -(-k // on.wave) * on.wave,
-                (
-                    m, k, A.indptr, A.indices, mine, of_B.address, of_B.rows,
-                    0 if in_place else on.address(product), of_C.address, of_C.rows, alpha, beta,
-                ),
-                C.dtype,
-                A.indices.dtype,
-                IN_PLACE=int(in_place),
-            )  # fmt: skip
+            of_A = (A.indptr, A.indices, mine, of_B.address, of_B.rows)
+            to, kinds = (of_C.address, of_C.rows, alpha), (C.dtype, A.indices.dtype)
+            if in_place:
+                groups, waves = menders(m, k, on.wave)
+                launch(on, dense_mend, waves * on.wave, (m, k, groups, *of_A, *to), *kinds)
+            else:
+                items = m * -(-k // on.wave) * on.wave
+                given = (m, k, *of_A, on.address(product), *to, beta)
+                launch(on, dense_add, items, given, *kinds)
+
+
+def menders(m: int, k: int, wave: int) -> tuple[int, int]:
+    """Return among how many waves the rows of a result are shared, and how many there are.
+
+    Examples
+    --------
+    >>> menders(11008, 512, 32), menders(100, 8, 32)
+    ((512, 1024), (100, 100))
+    """
+    tiles = -(-k // (MEND_EACH * wave))
+    groups = min(m, max(1, MENDERS // max(tiles, 1)))
+    return groups, groups * tiles
 
 
 class _Copy:
