@@ -9,7 +9,7 @@ import numpy as np
 from ..factors import number
 from ..formats import Csr
 from ..formats.stored import StoredCsr
-from ..interop.tensors import differentiable, in_likeness, is_tensor
+from ..interop.tensors import differentiable, in_likeness, is_tensor, known_product
 from ..operations import matrix as vector_operations
 from ..operations import products as operations
 from .operands import Operand, Result, Values, as_csr, blocks_of, common_type
@@ -66,6 +66,10 @@ def spmm(
     array([[2. , 1. ],
            [1. , 3.5]])
     """
+    if values is None and out is None and kernel == "auto":
+        known = known_product(A, B, alpha, beta)
+        if known is not None:
+            return known
     if (
         type(A) is not Csr
         and isinstance(A, StoredCsr)

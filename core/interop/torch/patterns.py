@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -168,9 +168,11 @@ class Tensors:
         Its pattern.
     sparse : object
         What :mod:`.layouts` makes of these.
+    products : dict
+        What :mod:`.known_products` knows of products with this matrix.
     """
 
-    __slots__ = ("_array", "_indices", "_owner", "_values", "pattern", "sparse")
+    __slots__ = ("_array", "_indices", "_owner", "_values", "pattern", "products", "sparse")
 
     def __init__(self, A: Csr, forget: Callable[[Any], Any]) -> None:
         self._owner = weakref.ref(A, forget)
@@ -180,6 +182,7 @@ class Tensors:
             key = (*identity(indptr), *identity(indices), n)
             _remember(key, A.executor, indptr, indices, n, A._pattern)
         self.sparse: Any = None
+        self.products: dict[Hashable, Any] = {}
         self._indices = A.indices
         self._array: Any = None
         self._values: Any = None
@@ -199,7 +202,8 @@ class Tensors:
         return found
 
 
-_tensors: dict[int, Tensors] = {}
+#: By the numbers of the matrices.
+known_tensors: dict[int, Tensors] = {}
 
 
 def _drop(tensors: dict[int, Tensors], number: int, _: Any) -> None:
@@ -209,9 +213,9 @@ def _drop(tensors: dict[int, Tensors], number: int, _: Any) -> None:
 def tensors_of(A: Csr) -> Tensors:
     """Return the arrays of a matrix as tensors, made once."""
     number = id(A)
-    found = _tensors.get(number)
+    found = known_tensors.get(number)
     if found is None or not found.are_of(A):
-        found = _tensors[number] = Tensors(A, partial(_drop, _tensors, number))
+        found = known_tensors[number] = Tensors(A, partial(_drop, known_tensors, number))
     return found
 
 
