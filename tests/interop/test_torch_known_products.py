@@ -66,7 +66,12 @@ def test_the_second_product_passes_the_dispatcher_by(A: wl.Csr, dispatched: Coun
 
 
 def test_each_layout_is_known_by_itself(A: wl.Csr, dispatched: Counted) -> None:
-    layouts = [torch.rand(N, K), torch.rand(N, K + 1), torch.rand(N, K + 2)[:, :K], torch.rand(N, K)[:, ::2]]
+    layouts = [
+        torch.rand(N, K),
+        torch.rand(N, K + 1),
+        torch.rand(N, K + 2)[:, :K],
+        torch.rand(N, K)[:, ::2],
+    ]
     for _ in range(2):
         for B in layouts:
             torch.testing.assert_close(spmm(A, B), dense(A) @ B)

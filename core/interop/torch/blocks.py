@@ -78,9 +78,7 @@ def layout_of(
     return (
         operation,
         scalars,
-        *[
-            None if t is None else (t.dtype, t.get_device(), t.shape, t.stride()) for t in tensors
-        ],
+        *[None if t is None else (t.dtype, t.get_device(), t.shape, t.stride()) for t in tensors],
         *[address % alignment for address in addresses],
         *[addresses.index(address) for address in addresses],
     )

@@ -24,8 +24,8 @@ from .patterns import known_tensors
 
 _Key = _C.DispatchKey
 
-#: Keys of the dispatcher that wait for a plain tensor, the first of them at most: of autograd, which
-#: has nothing to do where no gradient is asked for, and of what operators of ours pass by.
+#: The first key of the dispatcher that waits for a plain tensor is one of these: that of autograd,
+#: which has nothing to do where no gradient is asked for, or one that operators of ours pass by.
 _FIRST = (
     _Key.AutogradCUDA, _Key.AutogradCPU, _Key.ADInplaceOrView, _Key.BackendSelect, _Key.CUDA,
     _Key.CPU,
@@ -142,7 +142,7 @@ def _is_watched(B: Tensor) -> bool:
         (B.requires_grad and torch.is_grad_enabled())
         or forward_ad._current_level >= 0
         or _C._len_torch_function_stack()
-        or _C._autograd._profiler_enabled()
+        or torch.autograd._profiler_enabled()
     )
 
 

@@ -98,7 +98,12 @@ def test_each_row_of_a_column_that_is_not_finite_is_mended(
     parts = (S.data.astype(T), S.indices.astype("int32"), S.indptr.astype("int32"))
     A = wl.Csr(parts, shape=S.shape, executor=wave)
     B = rng.integers(-2, 3, (1, 6, k)).astype(T)
-    for row, column, number in ((0, 1, np.inf), (3, k - 1, np.nan), (3, 2, -np.inf), (5, 2, np.inf)):
+    for row, column, number in (
+        (0, 1, np.inf),
+        (3, k - 1, np.nan),
+        (3, 2, -np.inf),
+        (5, 2, np.inf),
+    ):
         B[0, row, column] = number
     got = wide(run(wave, A, A.to("reference").data[None], B, np.ones((1, m, k), T), 2.0, 0.0)[0])
     want = np.zeros((m, k))
