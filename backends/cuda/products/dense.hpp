@@ -178,15 +178,23 @@ WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, i64 groups, const I* ind
             first = u % tiles * mend_columns, left = k - first;
   if (group >= groups)
     return; // a whole wave
+  const auto number_of = [&](int j) {
+    const i64 c = lane_of(it) + j * WL_WARP;
+    return C[group * C_ld + first + (c < left ? c : 0)];
+  };
   T seen[mend_each];
 #pragma unroll
-  for (int j = 0; j < mend_each; ++j) {
-    const i64 c = lane_of(it) + j * WL_WARP;
-    seen[j] = C[group * C_ld + first + (c < left ? c : 0)];
-  }
+  for (int j = 0; j < mend_each; ++j)
+    seen[j] = number_of(j);
+  bool any = false;
 #pragma unroll
+  for (int j = 0; j < mend_each; ++j)
+    any = any || !is_finite(widen(seen[j]));
+  if (!ballot(any))
+    return;
+#pragma unroll 1
   for (int j = 0; j < mend_each; ++j) {
-    u64 votes = ballot(lane_of(it) + j * WL_WARP < left && !is_finite(widen(seen[j])));
+    u64 votes = ballot(lane_of(it) + j * WL_WARP < left && !is_finite(widen(number_of(j))));
     for (i64 column = first + j * WL_WARP; votes; ++column, votes >>= 1) {
       if (!(votes & 1))
         continue; // the whole wave does
