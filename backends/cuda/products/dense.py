@@ -73,11 +73,12 @@ CHOSEN = ("float16", "bfloat16")
 # Measured on an H200 with 8192 x 8192 in float16; how long products take is estimated from them.
 #: Bytes per second of a dense matrix: the library alone with 128 columns, 134 MB in 36.
 DENSE_RATE = 4.0e12
+#: The same by what the memory could move: 4.0 of 4.92 TB/s; on an H100 2.7 of 3.35 (90 MB in 35).
+DENSE_SHARE = 0.81
 #: Operations per second of dense products: the library alone with 256 columns, in 44.
 DENSE_FLOPS = 7.8e14
-#: What a product costs besides, and mending it: a launch that reads the result, and every element.
-#: 512 x 512, 2048 x 512, 4096 x 1024 and 8192 x 2048 with 256 columns: 5.3, 7.0, 11.2 and 22.
-LAUNCH, MEND, MENDED = 2e-6, 3e-6, 2.7e-12
+#: What a product costs besides, and looking whether something is to be mended (H100, 1.3 to 1.6).
+LAUNCH, MEND = 2e-6, 1.5e-6
 #: Columns of a lane that looks for what is not finite, as in ``dense.hpp``, and about how many
 #: waves look: more of them mend sooner what seldom is to be mended, and cost every product more.
 #: After a product of the library a launch of 1056 waves took 1.5, one of 128 took 1.4 (H100).
@@ -123,8 +124,9 @@ class DenseProduct(GpuAlgorithm):
         if tensor_choice.reason(facts, waves) and on.executor.device.capability == (9, 0):
             sparse = tensor_choice.with_tensor_cores(facts) * 1e-6
         multiplied = 2 * places * columns / DENSE_FLOPS
-        mending = MEND + MENDED * statistics.rows * columns
-        dense = LAUNCH + mending + max(places * nbytes / DENSE_RATE, multiplied)
+        peak = on.executor.device.peak_bandwidth
+        rate = DENSE_SHARE * peak if peak else DENSE_RATE
+        dense = LAUNCH + MEND + max(places * nbytes / rate, multiplied)
         if dense * MARGIN > sparse or places * nbytes > MEMORY * on.executor.free_memory():
             return None
         return (
