@@ -238,7 +238,7 @@ def test_it_is_chosen_where_it_is_faster(
 
 
 def test_small_weights_are_left_to_rows() -> None:
-    assert DenseProduct().reason(Hopper(), None, facts(0.03, 256, "float16", 512)) is None
+    assert DenseProduct().reason(Hopper(), None, facts(0.1, 256, "float16", 512)) is None
     assert DenseProduct().reason(Hopper(), None, facts(0.3, 256, "float16", 512))
 
 
