@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import _C, Tensor
 from torch.autograd import forward_ad
@@ -18,9 +19,10 @@ from torch.autograd import forward_ad
 from ...formats import Csr
 from ...operations import products as operations
 from ...program import recording
+from . import operators
 from .blocks import MOST_LAYOUTS, layout_of
 from .memory import on_its_stream
-from .patterns import known_tensors
+from .patterns import data_of, indices_of, indptr_of, known_tensors
 
 _Key = _C.DispatchKey
 
@@ -68,14 +70,18 @@ def spmm_again(A: Any, B: Any, alpha: Any, beta: Any) -> Tensor | None:
     alpha, beta : object
         What was given for the factors: others than 1 and 0 are not looked at further.
     """
+    if type(A) is not Csr or type(B) is not Tensor or not _are_plain(alpha, beta):
+        return None
+    if torch.compiler.is_compiling():
+        return spmm_traced(A, B)
     tensors = known_tensors.get(id(A))
-    if tensors is None or not tensors.products or type(B) is not Tensor or _is_watched(B):
+    if tensors is None or not tensors.products or _is_watched(B):
         return None
     known: Known | None = tensors.products.get(_state(B))
     if known is None or not tensors.are_of(A) or known.values is not tensors.values():
         return None
     on = A.executor
-    if on.observed or recording() is not None or not _are_plain(alpha, beta):
+    if on.observed or recording() is not None:
         return None
     result = B.new_empty(known.shape)
     addresses = known.address, B.data_ptr(), result.data_ptr()
@@ -85,6 +91,24 @@ def spmm_again(A: Any, B: Any, alpha: Any, beta: Any) -> Tensor | None:
     with on_its_stream(on, B):
         known.repeat(addresses)
     return result
+
+
+def spmm_traced(A: Csr, B: Tensor) -> Tensor | None:
+    """Return ``A @ B`` as PyTorch's compiler is to see it, or None where there is more to decide.
+
+    The compiler guards each name that it meets, and a call pays for each guard: the checks of a
+    product have sixty names.
+    """
+    if B.is_cpu != (A.executor.xp is np):
+        return None
+    values = data_of(id(A))
+    if B.dim() != 2 or B.dtype is not values.dtype or not values.dtype.is_floating_point:
+        return None
+    if B.shape[0] != A.shape[1] or B.device != values.device:
+        return None
+    indptr, indices = indptr_of(id(A), id(A._pattern)), indices_of(id(A))
+    found: Tensor = operators.spmm(indptr, indices, values, B, "auto")
+    return found
 
 
 def remember(A: Any, values: Tensor, B: Tensor, result: Tensor) -> None:

@@ -225,17 +225,17 @@ def tensors_of(A: Csr) -> Tensors:
 
 
 @torch.compiler.assume_constant_result
-def _indptr_of(identity: int, pattern: int) -> Tensor:
+def indptr_of(identity: int, pattern: int) -> Tensor:
     return of_one_size(tensors_of(with_id(identity)).pattern.indptr)
 
 
 @torch.compiler.assume_constant_result
-def _indices_of(identity: int) -> Tensor:
+def indices_of(identity: int) -> Tensor:
     return of_one_size(tensors_of(with_id(identity)).pattern.indices)
 
 
 @torch.compiler.assume_constant_result
-def _data_of(identity: int) -> Tensor:
+def data_of(identity: int) -> Tensor:
     return of_one_size(tensors_of(with_id(identity)).values())
 
 
@@ -257,7 +257,7 @@ def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
     """Return the pattern of a matrix in tensors that share its memory."""
     if torch.compiler.is_compiling():
         # The pattern, too, is to be the same: a matrix may be sorted in place.
-        pattern = Pattern(_indptr_of(id(A), id(A._pattern)), _indices_of(id(A)), A.shape)
+        pattern = Pattern(indptr_of(id(A), id(A._pattern)), indices_of(id(A)), A.shape)
     else:
         pattern = tensors_of(A).pattern
         if torch._C._len_torch_dispatch_stack():
@@ -272,7 +272,7 @@ def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
 def value_tensor(A: Csr) -> Tensor:
     """Return the values of a matrix in a tensor that shares their memory."""
     if torch.compiler.is_compiling():
-        return _data_of(id(A))
+        return data_of(id(A))
     values = tensors_of(A).values()
     return faked(values) if torch._C._len_torch_dispatch_stack() else values
 
