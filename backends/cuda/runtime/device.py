@@ -9,7 +9,6 @@ from ....core.errors import DeviceError
 from ...gpu.device import GpuDevice
 from .compiler import cached_cubin
 
-
 #: cudaDevAttrMemoryClockRate and cudaDevAttrGlobalMemoryBusWidth.
 _CLOCK, _WIDTH = 36, 37
 

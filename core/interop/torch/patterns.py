@@ -226,16 +226,19 @@ def tensors_of(A: Csr) -> Tensors:
 
 @torch.compiler.assume_constant_result
 def indptr_of(identity: int, pattern: int) -> Tensor:
+    """Return where rows begin, for the numbers of a matrix and of its pattern."""
     return of_one_size(tensors_of(with_id(identity)).pattern.indptr)
 
 
 @torch.compiler.assume_constant_result
 def indices_of(identity: int) -> Tensor:
+    """Return the columns of entries, for the number of a matrix."""
     return of_one_size(tensors_of(with_id(identity)).pattern.indices)
 
 
 @torch.compiler.assume_constant_result
 def data_of(identity: int) -> Tensor:
+    """Return the values, for the number of a matrix."""
     return of_one_size(tensors_of(with_id(identity)).values())
 
 
