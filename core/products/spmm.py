@@ -82,7 +82,7 @@ def spmm(
         A = as_csr(A)
     tensors = differentiable(A, B, values, out)
     if tensors is not None:
-        return tensors.spmm(A, B, out=out, alpha=alpha, beta=beta, values=values, kernel=kernel)
+        return tensors.functions.spmm_anew(A, B, out, alpha, beta, values, kernel)
     A = as_csr(A)
     alpha, beta = number(alpha, "alpha"), number(beta, "beta")
     executor, (m, n) = A.executor, A.shape

@@ -165,46 +165,42 @@ WL_DEVICE void dense_add(const item& it, i64 m, i64 k, const I* indptr, const I*
 
 // C = alpha A B was computed as a product of dense matrices. A number of B that is not finite met
 // each row of A there, an entry or a zero, so that no number of its column of C is finite: any row
-// tells which columns may have to be mended. A wave has one of `groups` shares of the rows, and
-// `mend_columns` columns. It looks at the first of its rows, because nobody else changes that one,
-// and is done if all is finite there.
-constexpr int mend_each = 8, mend_columns = mend_each * WL_WARP;
+// tells which columns may have to be mended. A wave has one of `groups` shares of the rows. It
+// looks at the first of them, because nobody else changes that one, and is done if all is finite
+// there.
+constexpr int mend_each = 16, mend_columns = mend_each * WL_WARP;
 template <class T, class I>
 WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, i64 groups, const I* indptr,
                           const I* indices, const T* values, const T* B, i64 B_ld, T* C, i64 C_ld,
                           held_t<T> alpha) {
-  const i64 tiles = (k + mend_columns - 1) / mend_columns,
-            u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it), group = u / tiles,
-            first = u % tiles * mend_columns, left = k - first;
+  const i64 group = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
   if (group >= groups)
     return; // a whole wave
-  const auto number_of = [&](int j) {
-    const i64 c = lane_of(it) + j * WL_WARP;
-    return C[group * C_ld + first + (c < left ? c : 0)];
-  };
-  T seen[mend_each];
+  const T* const row_of_group = C + group * C_ld;
+  for (i64 first = lane_of(it); first - lane_of(it) < k; first += mend_columns) {
+    T seen[mend_each];
 #pragma unroll
-  for (int j = 0; j < mend_each; ++j)
-    seen[j] = number_of(j);
-  bool any = false;
+    for (int j = 0; j < mend_each; ++j)
+      seen[j] = row_of_group[first + j * WL_WARP < k ? first + j * WL_WARP : 0];
+    bool any = false;
 #pragma unroll
-  for (int j = 0; j < mend_each; ++j)
-    any = any || !is_finite(widen(seen[j]));
-  if (!ballot(any))
-    return;
-#pragma unroll 1
-  for (int j = 0; j < mend_each; ++j) {
-    u64 votes = ballot(lane_of(it) + j * WL_WARP < left && !is_finite(widen(number_of(j))));
-    for (i64 column = first + j * WL_WARP; votes; ++column, votes >>= 1) {
-      if (!(votes & 1))
-        continue; // the whole wave does
-      for (i64 row = group; row < m; row += groups) {
-        T* const place = C + row * C_ld + column;
-        if (is_finite(widen(*place)))
-          continue; // as above
-        const held_t<T> sum = dense_entry(it, row, column, indptr, indices, values, B, B_ld);
-        if (lane_of(it) == 0)
-          store_narrowed(*place, sum, alpha, held_t<T>(0));
+    for (int j = 0; j < mend_each; ++j)
+      any = any || !is_finite(widen(seen[j]));
+    if (!ballot(any))
+      continue;
+    for (i64 c = first; c - lane_of(it) < k && c < first + mend_columns; c += WL_WARP) {
+      u64 votes = ballot(c < k && !is_finite(widen(row_of_group[c < k ? c : 0])));
+      for (i64 column = c - lane_of(it); votes; ++column, votes >>= 1) {
+        if (!(votes & 1))
+          continue; // the whole wave does
+        for (i64 row = group; row < m; row += groups) {
+          T* const place = C + row * C_ld + column;
+          if (is_finite(widen(*place)))
+            continue; // as above
+          const held_t<T> sum = dense_entry(it, row, column, indptr, indices, values, B, B_ld);
+          if (lane_of(it) == 0)
+            store_narrowed(*place, sum, alpha, held_t<T>(0));
+        }
       }
     }
   }

@@ -77,13 +77,16 @@ DENSE_RATE = 4.0e12
 DENSE_SHARE = 0.81
 #: Operations per second of dense products: the library alone with 256 columns, in 44.
 DENSE_FLOPS = 7.8e14
-#: What a product costs besides, and looking whether something is to be mended: 0.6 to 2.4 on an
-#: H100; small products of the library take longer than their numbers say.
-LAUNCH, MEND = 2e-6, 2.5e-6
-#: Columns of a lane that looks for what is not finite, as in ``dense.hpp``, and about how many
-#: waves look: more of them mend sooner what seldom is to be mended, and cost every product more.
-#: After a product of the library a launch of 1056 waves took 1.5, one of 128 took 1.4 (H100).
-MEND_EACH, MENDERS = 8, 256
+#: A launch.
+LAUNCH = 2e-6
+#: The least that a product of the library takes, and what a larger one costs beside its numbers.
+LEAST, BESIDE = 3e-6, 1e-6
+#: Looking whether something is to be mended: 0.6 to 2.4 on an H100.
+MEND = 1.5e-6
+#: About how many waves look for what is not finite: more of them mend sooner what seldom is to be
+#: mended, and cost every product more. After a product of the library a launch of 1056 waves took
+#: 1.5, one of 128 took 1.4 (H100).
+MENDERS = 256
 #: By how much it has to be faster.
 MARGIN = 1.05
 #: With fewer columns there is little to gain: 32 columns, 2048^2, 80 %, 8.3, rows one by one 10.8.
@@ -127,7 +130,7 @@ class DenseProduct(GpuAlgorithm):
         multiplied = 2 * places * columns / DENSE_FLOPS
         peak = on.executor.device.peak_bandwidth
         rate = DENSE_SHARE * peak if peak else DENSE_RATE
-        dense = LAUNCH + MEND + max(places * nbytes / rate, multiplied)
+        dense = MEND + max(LEAST, BESIDE + max(places * nbytes / rate, multiplied))
         if dense * MARGIN > sparse or places * nbytes > MEMORY * on.executor.free_memory():
             return None
         return (
@@ -162,25 +165,12 @@ class DenseProduct(GpuAlgorithm):
             of_A = (A.indptr, A.indices, mine, of_B.address, of_B.rows)
             to, kinds = (of_C.address, of_C.rows, alpha), (C.dtype, A.indices.dtype)
             if in_place:
-                groups, waves = menders(m, k, on.wave)
-                launch(on, dense_mend, waves * on.wave, (m, k, groups, *of_A, *to), *kinds)
+                groups = min(m, MENDERS)
+                launch(on, dense_mend, groups * on.wave, (m, k, groups, *of_A, *to), *kinds)
             else:
                 items = m * -(-k // on.wave) * on.wave
                 given = (m, k, *of_A, on.address(product), *to, beta)
                 launch(on, dense_add, items, given, *kinds)
-
-
-def menders(m: int, k: int, wave: int) -> tuple[int, int]:
-    """Return among how many waves the rows of a result are shared, and how many there are.
-
-    Examples
-    --------
-    >>> menders(11008, 512, 32), menders(100, 8, 32)
-    ((128, 256), (100, 100))
-    """
-    tiles = -(-k // (MEND_EACH * wave))
-    groups = min(m, max(1, MENDERS // max(tiles, 1)))
-    return groups, groups * tiles
 
 
 class _Copy:

@@ -70,18 +70,14 @@ def spmm_again(A: Any, B: Any, alpha: Any, beta: Any) -> Tensor | None:
     alpha, beta : object
         What was given for the factors: others than 1 and 0 are not looked at further.
     """
-    if type(A) is not Csr or type(B) is not Tensor or not _are_plain(alpha, beta):
-        return None
-    if torch.compiler.is_compiling():
-        return spmm_traced(A, B)
     tensors = known_tensors.get(id(A))
-    if tensors is None or not tensors.products or _is_watched(B):
+    if tensors is None or not tensors.products or type(B) is not Tensor or _is_watched(B):
         return None
     known: Known | None = tensors.products.get(_state(B))
     if known is None or not tensors.are_of(A) or known.values is not tensors.values():
         return None
     on = A.executor
-    if on.observed or recording() is not None:
+    if on.observed or recording() is not None or not _are_plain(alpha, beta):
         return None
     result = B.new_empty(known.shape)
     addresses = known.address, B.data_ptr(), result.data_ptr()
@@ -93,12 +89,14 @@ def spmm_again(A: Any, B: Any, alpha: Any, beta: Any) -> Tensor | None:
     return result
 
 
-def spmm_traced(A: Csr, B: Tensor) -> Tensor | None:
+def spmm_traced(A: Any, B: Any, alpha: Any, beta: Any) -> Tensor | None:
     """Return ``A @ B`` as PyTorch's compiler is to see it, or None where there is more to decide.
 
     The compiler guards each name that it meets, and a call pays for each guard: the checks of a
     product have sixty names.
     """
+    if type(A) is not Csr or type(B) is not Tensor or not _are_plain(alpha, beta):
+        return None
     if B.is_cpu != (A.executor.xp is np):
         return None
     values = data_of(id(A))
