@@ -165,42 +165,41 @@ WL_DEVICE void dense_add(const item& it, i64 m, i64 k, const I* indptr, const I*
 
 // C = alpha A B was computed as a product of dense matrices. A number of B that is not finite met
 // each row of A there, an entry or a zero, so that no number of its column of C is finite: any row
-// tells which columns may have to be mended. A wave has one of `groups` shares of the rows. It
-// looks at the first of them, because nobody else changes that one, and is done if all is finite
-// there.
-constexpr int mend_each = 16, mend_columns = mend_each * WL_WARP;
+// tells which columns may have to be mended. A block has every `it.blocks()`th row; it looks at the
+// first, and is done if all is finite there. What comes before that is kept short: the product
+// before has driven this text out of all caches, and each line of it that is read takes as long as
+// the look itself.
 template <class T, class I>
-WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, i64 groups, const I* indptr,
-                          const I* indices, const T* values, const T* B, i64 B_ld, T* C, i64 C_ld,
-                          held_t<T> alpha) {
-  const i64 group = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
-  if (group >= groups)
-    return; // a whole wave
-  const T* const row_of_group = C + group * C_ld;
-  for (i64 first = lane_of(it); first - lane_of(it) < k; first += mend_columns) {
-    T seen[mend_each];
-#pragma unroll
-    for (int j = 0; j < mend_each; ++j)
-      seen[j] = row_of_group[first + j * WL_WARP < k ? first + j * WL_WARP : 0];
-    bool any = false;
-#pragma unroll
-    for (int j = 0; j < mend_each; ++j)
-      any = any || !is_finite(widen(seen[j]));
-    if (!ballot(any))
+WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
+                          const T* values, const T* B, i64 B_ld, T* C, i64 C_ld, held_t<T> alpha) {
+  const T* const row_of_block = C + it.block() * C_ld;
+  bool mine = false;
+#pragma unroll 1
+  for (int c = it.thread(); c < int(k); c += WL_BLOCK)
+    mine = mine || !is_finite(widen(row_of_block[c]));
+  if (!__syncthreads_or(mine))
+    return; // the whole block
+  // A wave has WL_WARP columns, and shares the rows with others where there are fewer columns than
+  // waves.
+  constexpr int waves = WL_BLOCK / WL_WARP;
+  const int chunks = int((k + WL_WARP - 1) / WL_WARP), apart = chunks < waves ? chunks : waves,
+            sharing = waves / apart, wave = int(wave_of(it)), share = wave / apart;
+  for (int begin = 0; begin < chunks; begin += waves) {
+    const i64 first = i64(begin + wave % apart) * WL_WARP, c = first + lane_of(it);
+    u64 votes = ballot(c < k && !is_finite(widen(row_of_block[c < k ? c : 0])));
+    it.barrier(); // all have looked before somebody mends
+    if (share >= sharing)
       continue;
-    for (i64 c = first; c - lane_of(it) < k && c < first + mend_columns; c += WL_WARP) {
-      u64 votes = ballot(c < k && !is_finite(widen(row_of_group[c < k ? c : 0])));
-      for (i64 column = c - lane_of(it); votes; ++column, votes >>= 1) {
-        if (!(votes & 1))
-          continue; // the whole wave does
-        for (i64 row = group; row < m; row += groups) {
-          T* const place = C + row * C_ld + column;
-          if (is_finite(widen(*place)))
-            continue; // as above
-          const held_t<T> sum = dense_entry(it, row, column, indptr, indices, values, B, B_ld);
-          if (lane_of(it) == 0)
-            store_narrowed(*place, sum, alpha, held_t<T>(0));
-        }
+    for (i64 column = first; votes; ++column, votes >>= 1) {
+      if (!(votes & 1))
+        continue; // the whole wave does
+      for (i64 row = it.block() + share * it.blocks(); row < m; row += sharing * it.blocks()) {
+        T* const place = C + row * C_ld + column;
+        if (is_finite(widen(*place)))
+          continue; // as above
+        const held_t<T> sum = dense_entry(it, row, column, indptr, indices, values, B, B_ld);
+        if (lane_of(it) == 0)
+          store_narrowed(*place, sum, alpha, held_t<T>(0));
       }
     }
   }

@@ -59,9 +59,9 @@ dense_add = SimtKernel(
 dense_mend = SimtKernel(
     "dense_mend",
     "dense.hpp",
-    f"m: i64, k: i64, groups: i64, {_PATTERN}, B: in T[l], B_ld: i64, C: inout T[l], C_ld: i64, "
-    "alpha: T",
+    f"m: i64, k: i64, {_PATTERN}, B: in T[l], B_ld: i64, C: inout T[l], C_ld: i64, alpha: T",
     "{T}, {I}",
+    block=512,
     variants=(),
 )
 
@@ -83,10 +83,9 @@ LAUNCH = 2e-6
 LEAST, BESIDE = 3e-6, 1e-6
 #: Looking whether something is to be mended: 0.6 to 2.4 on an H100.
 MEND = 1.5e-6
-#: About how many waves look for what is not finite: more of them mend sooner what seldom is to be
-#: mended, and cost every product more. After a product of the library a launch of 1056 waves took
-#: 1.5, one of 128 took 1.4 (H100).
-MENDERS = 256
+#: Blocks that look for what is not finite: more of them mend sooner what seldom is to be mended,
+#: and cost every product more.
+MENDERS = 32
 #: By how much it has to be faster.
 MARGIN = 1.05
 #: With fewer columns there is little to gain: 32 columns, 2048^2, 80 %, 8.3, rows one by one 10.8.
@@ -165,8 +164,8 @@ class DenseProduct(GpuAlgorithm):
             of_A = (A.indptr, A.indices, mine, of_B.address, of_B.rows)
             to, kinds = (of_C.address, of_C.rows, alpha), (C.dtype, A.indices.dtype)
             if in_place:
-                groups = min(m, MENDERS)
-                launch(on, dense_mend, groups * on.wave, (m, k, groups, *of_A, *to), *kinds)
+                items = min(m, MENDERS) * dense_mend.block
+                launch(on, dense_mend, items, (m, k, *of_A, *to), *kinds)
             else:
                 items = m * -(-k // on.wave) * on.wave
                 given = (m, k, *of_A, on.address(product), *to, beta)

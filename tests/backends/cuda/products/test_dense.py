@@ -88,7 +88,7 @@ def test_zeros_leave_what_is_infinite_alone(wave: Any, beta: float) -> None:
 
 @emulated
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize(("m", "k"), [(3, 300), (400, 9), (300, 600)])
+@pytest.mark.parametrize(("m", "k"), [(3, 300), (40, 9), (70, 1200)])
 def test_each_row_of_a_column_that_is_not_finite_is_mended(
     wave: Any, dtype: str, m: int, k: int
 ) -> None:
