@@ -167,7 +167,7 @@ WL_DEVICE void dense_add(const item& it, i64 m, i64 k, const I* indptr, const I*
 // each row of A there, an entry or a zero, so that no number of its column of C is finite: any row
 // tells which columns may have to be mended. A block has every `it.blocks()`th row; it looks at the
 // first, and is done if all is finite there. What comes before that is kept short: after a product
-// of the library a probe that read a row in some thirty instructions took 1.4 to 1.8 microseconds,
+// of the library a probe that read a row in some thirty instructions took 1.3 to 1.8 microseconds,
 // and loads unrolled eight and sixteen times 2 and more (benchmarks/results/ml-h200.md).
 template <class T, class I>
 WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, const I* indptr, const I* indices,

@@ -81,7 +81,7 @@ DENSE_FLOPS = 7.8e14
 LAUNCH = 2e-6
 #: The least that a product of the library takes, and what a larger one costs beside its numbers.
 LEAST, BESIDE = 3e-6, 1e-6
-#: Looking whether something is to be mended: a probe on an H100 took 1.4 to 1.8.
+#: Looking whether something is to be mended: a probe on an H100 took 1.3 to 1.8.
 MEND = 1.5e-6
 #: Blocks that look for what is not finite: more of them mend sooner what seldom is to be mended,
 #: and cost every product more.
