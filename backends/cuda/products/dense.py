@@ -77,8 +77,8 @@ DENSE_RATE = 4.0e12
 DENSE_SHARE = 0.81
 #: Operations per second of dense products: the library alone with 256 columns, in 44.
 DENSE_FLOPS = 7.8e14
-#: A launch, and the least that a product of the library takes: with 256 columns 512 x 512 and 2048 x
-#: 512 took 2.2 and 2.6, 2048 x 2048 with 32 took 5.3.
+#: A launch, and the least that a product of the library takes. From times of both launches, less
+#: what the second was estimated to take: 512 x 512 and 2048 x 512 with 256 columns 2.2 and 2.6.
 LAUNCH, LEAST = 2e-6, 3.5e-6
 #: Looking whether something is to be mended: a probe on an H100 took 1.3 to 1.8.
 MEND = 1.5e-6
