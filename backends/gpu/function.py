@@ -44,7 +44,7 @@ class Slots(threading.local):
 
 
 @cache
-def _layout(*kinds: type) -> Struct | None:
+def packing(*kinds: type) -> Struct | None:
     """Return how arguments of these types lie side by side; None if one of them is not known."""
     if not all(kind in _FORMATS for kind in kinds):
         return None
@@ -67,7 +67,7 @@ class Function:
 
     __slots__ = ("_launch", "_loaded", "_stream", "ptr")
 
-    _slots = Slots()
+    slots = Slots()
 
     def __init__(self, loaded: Any) -> None:
         from cupy.cuda import driver, get_current_stream
@@ -86,11 +86,11 @@ class Function:
         cooperative: bool = False,
     ) -> None:
         """Launch it, on the current stream if none is given."""
-        layout = _layout(*map(type, arguments))
+        layout = packing(*map(type, arguments))
         if layout is None or cooperative:
             self._loaded(grid, block, arguments, shared, stream, cooperative)
             return
-        slots = self._slots
+        slots = self.slots
         slots.reserve(len(arguments))
         layout.pack_into(slots.memory, 0, *arguments)
         where = (self._stream() if stream is None else stream).ptr

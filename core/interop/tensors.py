@@ -30,6 +30,23 @@ def is_tensor(operand: Any) -> bool:
     return torch is not None and isinstance(operand, torch.Tensor)
 
 
+#: The module that knows products that were there before, once one with a tensor was.
+_KNOWN = "wollemi.core.interop.torch.known_products"
+
+
+def known_product(A: Any, B: Any, alpha: Any, beta: Any) -> Any:
+    """Return ``A @ B`` for a tensor like that of a product before, or None: the shortest way."""
+    torch_there = sys.modules.get("torch")
+    if torch_there is None or type(B) is not torch_there.Tensor:
+        return None
+    if torch_there.compiler.is_compiling():
+        from .torch import known_products
+
+        return known_products.spmm_traced(A, B, alpha, beta)
+    module = sys.modules.get(_KNOWN)
+    return None if module is None else module.spmm_again(A, B, alpha, beta)
+
+
 def differentiable(A: Any, *operands: Any) -> Any:
     """Return the module whose products have gradients, if it takes these operands, or None.
 

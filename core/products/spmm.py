@@ -9,7 +9,7 @@ import numpy as np
 from ..factors import number
 from ..formats import Csr
 from ..formats.stored import StoredCsr
-from ..interop.tensors import differentiable, in_likeness, is_tensor
+from ..interop.tensors import differentiable, in_likeness, is_tensor, known_product
 from ..operations import matrix as vector_operations
 from ..operations import products as operations
 from .operands import Operand, Result, Values, as_csr, blocks_of, common_type
@@ -66,6 +66,10 @@ def spmm(
     array([[2. , 1. ],
            [1. , 3.5]])
     """
+    if values is None and out is None and kernel == "auto":
+        known = known_product(A, B, alpha, beta)
+        if known is not None:
+            return known
     if (
         type(A) is not Csr
         and isinstance(A, StoredCsr)
@@ -78,7 +82,7 @@ def spmm(
         A = as_csr(A)
     tensors = differentiable(A, B, values, out)
     if tensors is not None:
-        return tensors.spmm(A, B, out=out, alpha=alpha, beta=beta, values=values, kernel=kernel)
+        return tensors.functions.spmm_anew(A, B, out, alpha, beta, values, kernel)
     A = as_csr(A)
     alpha, beta = number(alpha, "alpha"), number(beta, "beta")
     executor, (m, n) = A.executor, A.shape

@@ -126,14 +126,22 @@ WL_DEVICE bool is_finite(S v) {
   return v - v == S(0);
 }
 
-// A wave has WL_WARP numbers of a row of a product of dense matrices. If all are finite there was
-// nothing infinite that a zero could meet; those that are not are computed from the entries.
-// IN_PLACE = 1: the product is in C already, alpha times; else it is in `product`, and beta C is
-// added.
-template <int IN_PLACE, class T, class I>
-WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
-                          const T* values, const T* B, i64 B_ld, const u8* product, T* C, i64 C_ld,
-                          held_t<T> alpha, held_t<T> beta) {
+// The number in row `row` and column `column` of A B, from the entries: the whole wave computes it.
+template <class T, class I>
+WL_DEVICE held_t<T> dense_entry(const item& it, i64 row, i64 column, const I* indptr,
+                                const I* indices, const T* values, const T* B, i64 B_ld) {
+  held_t<T> sum{};
+  for (i64 e = indptr[row] + lane_of(it); e < indptr[row + 1]; e += WL_WARP)
+    sum += widen(values[e]) * widen(B[indices[e] * B_ld + column]);
+  return sum_of_lanes<WL_WARP>(it, sum);
+}
+
+// C = alpha P + beta C where P = A B is the product of dense matrices: a wave has WL_WARP numbers
+// of a row. Those of P that are not finite are computed from the entries.
+template <class T, class I>
+WL_DEVICE void dense_add(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
+                         const T* values, const T* B, i64 B_ld, const u8* product, T* C, i64 C_ld,
+                         held_t<T> alpha, held_t<T> beta) {
   using S = held_t<T>;
   const i64 tiles = (k + WL_WARP - 1) / WL_WARP,
             u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it), row = u / tiles,
@@ -142,21 +150,59 @@ WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, const I* indptr, const I
     return; // a whole wave
   S mine{};
   if (c < k)
-    mine = IN_PLACE ? widen(C[row * C_ld + c]) : reinterpret_cast<const S*>(product)[row * k + c];
-  const bool bad = !is_finite(mine);
-  u64 votes = ballot(bad);
+    mine = reinterpret_cast<const S*>(product)[row * k + c];
+  u64 votes = ballot(!is_finite(mine));
   for (int lane = 0; votes; ++lane, votes >>= 1) {
     if (!(votes & 1))
       continue; // the whole wave does
-    S sum{};
-    for (i64 e = indptr[row] + lane_of(it); e < indptr[row + 1]; e += WL_WARP)
-      sum += widen(values[e]) * widen(B[indices[e] * B_ld + first + lane]);
-    sum = sum_of_lanes<WL_WARP>(it, sum);
+    const S sum = dense_entry(it, row, first + lane, indptr, indices, values, B, B_ld);
     if (lane == lane_of(it))
       mine = sum;
   }
-  if (c < k && (bad || !IN_PLACE))
+  if (c < k)
     store_narrowed(C[row * C_ld + c], mine, alpha, beta);
+}
+
+// C = alpha A B was computed as a product of dense matrices. A number of B that is not finite met
+// each row of A there, an entry or a zero, so that no number of its column of C is finite: any row
+// tells which columns may have to be mended. A block has every `it.blocks()`th row; it looks at the
+// first, and is done if all is finite there. What comes before that is kept short: after a product
+// of the library a probe that read a row in some thirty instructions took 1.3 to 1.8 microseconds,
+// and loads unrolled eight and sixteen times 2 and more (benchmarks/results/ml-h200.md).
+template <class T, class I>
+WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
+                          const T* values, const T* B, i64 B_ld, T* C, i64 C_ld, held_t<T> alpha) {
+  const T* const row_of_block = C + it.block() * C_ld;
+  bool mine = false;
+#pragma unroll 1
+  for (int c = it.thread(); c < int(k); c += WL_BLOCK)
+    mine = mine || !is_finite(widen(row_of_block[c]));
+  if (!__syncthreads_or(mine))
+    return; // the whole block
+  // A wave has WL_WARP columns, and shares the rows with others where there are fewer columns than
+  // waves.
+  constexpr int waves = WL_BLOCK / WL_WARP;
+  const int chunks = int((k + WL_WARP - 1) / WL_WARP), apart = chunks < waves ? chunks : waves,
+            sharing = waves / apart, wave = int(wave_of(it)), share = wave / apart;
+  for (int begin = 0; begin < chunks; begin += waves) {
+    const i64 first = i64(begin + wave % apart) * WL_WARP, c = first + lane_of(it);
+    u64 votes = ballot(c < k && !is_finite(widen(row_of_block[c < k ? c : 0])));
+    it.barrier(); // all have looked before somebody mends
+    if (share >= sharing)
+      continue;
+    for (i64 column = first; votes; ++column, votes >>= 1) {
+      if (!(votes & 1))
+        continue; // the whole wave does
+      for (i64 row = it.block() + share * it.blocks(); row < m; row += sharing * it.blocks()) {
+        T* const place = C + row * C_ld + column;
+        if (is_finite(widen(*place)))
+          continue; // as above
+        const held_t<T> sum = dense_entry(it, row, column, indptr, indices, values, B, B_ld);
+        if (lane_of(it) == 0)
+          store_narrowed(*place, sum, alpha, held_t<T>(0));
+      }
+    }
+  }
 }
 
 } // namespace wl

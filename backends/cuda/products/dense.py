@@ -48,12 +48,20 @@ dense_scatter = SimtKernel(
     "{T}, {I}",
     variants=(),
 )
-dense_mend = SimtKernel(
-    "dense_mend",
+dense_add = SimtKernel(
+    "dense_add",
     "dense.hpp",
     f"m: i64, k: i64, {_PATTERN}, B: in T[l], B_ld: i64, product: in u8[l], C: inout T[l], "
     "C_ld: i64, alpha: T, beta: T",
-    "{IN_PLACE}, {T}, {I}",
+    "{T}, {I}",
+    variants=(),
+)
+dense_mend = SimtKernel(
+    "dense_mend",
+    "dense.hpp",
+    f"m: i64, k: i64, {_PATTERN}, B: in T[l], B_ld: i64, C: inout T[l], C_ld: i64, alpha: T",
+    "{T}, {I}",
+    block=512,
     variants=(),
 )
 
@@ -65,11 +73,18 @@ CHOSEN = ("float16", "bfloat16")
 # Measured on an H200 with 8192 x 8192 in float16; how long products take is estimated from them.
 #: Bytes per second of a dense matrix: the library alone with 128 columns, 134 MB in 36.
 DENSE_RATE = 4.0e12
+#: The same by what the memory could move: 4.0 of 4.92 TB/s; on an H100 2.7 of 3.35 (90 MB in 35).
+DENSE_SHARE = 0.81
 #: Operations per second of dense products: the library alone with 256 columns, in 44.
 DENSE_FLOPS = 7.8e14
-#: What a product costs besides, and mending it: a launch that reads the result, and every element.
-#: 512 x 512, 2048 x 512, 4096 x 1024 and 8192 x 2048 with 256 columns: 5.3, 7.0, 11.2 and 22.
-LAUNCH, MEND, MENDED = 2e-6, 3e-6, 2.7e-12
+#: A launch, and the least that a product of the library takes. From times of both launches, less
+#: what the second was estimated to take: 512 x 512 and 2048 x 512 with 256 columns 2.2 and 2.6.
+LAUNCH, LEAST = 2e-6, 3.5e-6
+#: Looking whether something is to be mended: a probe on an H100 took 1.3 to 1.8.
+MEND = 1.5e-6
+#: Blocks that look for what is not finite: more of them mend sooner what seldom is to be mended,
+#: and cost every product more.
+MENDERS = 32
 #: By how much it has to be faster.
 MARGIN = 1.05
 #: With fewer columns there is little to gain: 32 columns, 2048^2, 80 %, 8.3, rows one by one 10.8.
@@ -111,8 +126,9 @@ class DenseProduct(GpuAlgorithm):
         if tensor_choice.reason(facts, waves) and on.executor.device.capability == (9, 0):
             sparse = tensor_choice.with_tensor_cores(facts) * 1e-6
         multiplied = 2 * places * columns / DENSE_FLOPS
-        mending = MEND + MENDED * statistics.rows * columns
-        dense = LAUNCH + mending + max(places * nbytes / DENSE_RATE, multiplied)
+        peak = on.executor.device.peak_bandwidth
+        rate = DENSE_SHARE * peak if peak else DENSE_RATE
+        dense = MEND + max(LEAST, LAUNCH + max(places * nbytes / rate, multiplied))
         if dense * MARGIN > sparse or places * nbytes > MEMORY * on.executor.free_memory():
             return None
         return (
@@ -144,18 +160,15 @@ class DenseProduct(GpuAlgorithm):
             else:
                 product.fill(0)
             of_B, of_C = on.operand(B[b][None]), on.operand(C[b][None])
-            launch(
-                on,
-                dense_mend,
-                m * -(-k // on.wave) * on.wave,
-                (
-                    m, k, A.indptr, A.indices, mine, of_B.address, of_B.rows,
-                    0 if in_place else on.address(product), of_C.address, of_C.rows, alpha, beta,
-                ),
-                C.dtype,
-                A.indices.dtype,
-                IN_PLACE=int(in_place),
-            )  # fmt: skip
+            of_A = (A.indptr, A.indices, mine, of_B.address, of_B.rows)
+            to, kinds = (of_C.address, of_C.rows, alpha), (C.dtype, A.indices.dtype)
+            if in_place:
+                items = min(m, MENDERS) * dense_mend.block
+                launch(on, dense_mend, items, (m, k, *of_A, *to), *kinds)
+            else:
+                items = m * -(-k // on.wave) * on.wave
+                given = (m, k, *of_A, on.address(product), *to, beta)
+                launch(on, dense_add, items, given, *kinds)
 
 
 class _Copy:

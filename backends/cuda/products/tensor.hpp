@@ -58,15 +58,9 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
   extern __shared__ __align__(128) u8 shared[];
   const int thread = it.thread(), group = thread / 128;
   const u32 barriers = shared_address(shared), first_stage = barriers + 16 * most_stages;
+  let_next_launch_begin();
   const u32 of_rows = u32(tensor_meta + value_bytes), of_stage = of_dense + W * of_rows;
 
-  i32 wrong = 0;
-#pragma unroll 4
-  for (i64 i = thread; i < bad_row_count; i += WL_BLOCK)
-    wrong |= bad_rows[i];
-#pragma unroll 4
-  for (i64 i = thread; i < bad_column_count; i += WL_BLOCK)
-    wrong |= bad_columns[i];
   if (thread == 0) {
     for (int s = 0; s < int(stages); ++s) {
       barrier_init(barriers + 16 * s, 4);
@@ -74,6 +68,14 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
     }
     barriers_are_ready();
   }
+  wait_for_launch_before();
+  i32 wrong = 0;
+#pragma unroll 4
+  for (i64 i = thread; i < bad_row_count; i += WL_BLOCK)
+    wrong |= bad_rows[i];
+#pragma unroll 4
+  for (i64 i = thread; i < bad_column_count; i += WL_BLOCK)
+    wrong |= bad_columns[i];
   const bool leave = __syncthreads_or(wrong);
   if (it.block() == 0 && thread == 0)
     *verdict = leave;
@@ -241,7 +243,8 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
             reinterpret_cast<float4*>(partial) + (line * W + group) * (count / 4) * 128;
 #pragma unroll
         for (int j = 0; j < count / 4; ++j)
-          to[j * 128 + mine] = {made[4 * j], made[4 * j + 1], made[4 * j + 2], made[4 * j + 3]};
+          if (8 * j < k - i64(now.panel) * N)
+            to[j * 128 + mine] = {made[4 * j], made[4 * j + 1], made[4 * j + 2], made[4 * j + 3]};
       }
       first_step = 0;
       parts = 1;

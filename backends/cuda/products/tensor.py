@@ -15,6 +15,7 @@ from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...unified.wrappers import SimtKernel
+from ..runtime.overlapped import Overlapped
 from . import tensor_choice
 from . import tensor_kernels as kernels
 from .tensor_pattern import META, TILE, UNIT, TilePattern, tile_pattern
@@ -35,9 +36,13 @@ def run_kernel(
     dtype: Any,
     index: Any = np.int32,
     shared: int = 0,
+    overlapped: bool = False,
     **constants: int,
 ) -> None:
-    """Launch a kernel whose text is in this folder."""
+    """Launch a kernel whose text is in this folder.
+
+    ``overlapped`` says that it waits for the launch before by itself.
+    """
     executor = on.executor
     value, index = ml.value_code(dtype), CODES[np.dtype(index)]
     function = executor.device.function(
@@ -47,7 +52,8 @@ def run_kernel(
     if shared:
         executor.device.allow_shared(function, shared)
     flat = flatten(kernel.parameters, arguments, np.dtype(np.float32))
-    executor.launch(function, blocks, flat, kernel.block, shared)
+    launched = Overlapped(function) if overlapped else function
+    executor.launch(launched, blocks, flat, kernel.block, shared)
 
 
 class Places:
@@ -262,6 +268,7 @@ class TensorCores(GpuAlgorithm):
                 ),
                 dtype,
                 shared=cut.shared,
+                overlapped=True,
                 **tile,
             )  # fmt: skip
             run_kernel(
@@ -275,6 +282,7 @@ class TensorCores(GpuAlgorithm):
                 ),
                 dtype,
                 A.indices.dtype,
+                overlapped=True,
                 **tile,
             )  # fmt: skip
 

@@ -44,6 +44,7 @@ WL_DEVICE void tensor_join(const item& it, i64 m, i64 k, i64 row_blocks, i64 ste
                            i64 shares, const i32* exponents, const i32* verdict, const I* indptr,
                            const I* indices, const T* values, const T* B, i64 B_ld, T* C, i64 C_ld,
                            float alpha, float beta, const u8* partial) {
+  wait_for_launch_before();
   if (*verdict) {
     tensor_by_entry(it, m, k, indptr, indices, values, B, B_ld, C, C_ld, alpha, beta);
     return;
@@ -59,6 +60,9 @@ WL_DEVICE void tensor_join(const item& it, i64 m, i64 k, i64 row_blocks, i64 ste
     const i64 tile = slice / slices;
     const int place = int(slice - tile * slices) * WL_BLOCK + it.thread();
     const int thread = place % 128, j = place / 128 % quads;
+    const i64 panel = divide(tile, row_tiles), column = panel * N + j * 8 + thread % 4 * 2;
+    if (column >= k)
+      continue; // nobody left a part there
     const i64 first = share_of(tile * steps, units, shares);
     const i64 last = share_of((tile + 1) * steps - 1, units, shares);
     if (first == last)
@@ -71,10 +75,8 @@ WL_DEVICE void tensor_join(const item& it, i64 m, i64 k, i64 row_blocks, i64 ste
       const float4 other = lines[2 * s * each + place];
       sum.x += other.x, sum.y += other.y, sum.z += other.z, sum.w += other.w;
     }
-    const i64 panel = divide(tile, row_tiles);
     const i64 block = (tile - panel * row_tiles) * W + place / 128 / quads;
     const i64 row = block * tensor_rows + thread / 32 * 16 + thread % 32 / 4;
-    const i64 column = panel * N + j * 8 + thread % 4 * 2;
     const float v[4] = {sum.x, sum.y, sum.z, sum.w};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {

@@ -95,6 +95,7 @@ WL_DEVICE void tensor_pack_dense(const item& it, i64 n, i64 k, i64 steps, const 
   using of = tensor_of<T>;
   constexpr int window = window_steps<N>(), octets = window * tensor_step / 8, strips = N / 32;
   static_assert(WL_BLOCK == 32 * octets, "a work-item has eight rows of a column");
+  let_next_launch_begin();
   const i64 windows = (steps + window - 1) / window;
   const i64 where = it.block() / strips, panel = divide(where, windows);
   const int lane = it.thread() % 32, octet = it.thread() / 32 % 8;

@@ -2,6 +2,7 @@
 // two numbers of 16 bits.
 #pragma once
 #include "packs.hpp"
+#include "dependent_launch.hpp"
 
 namespace wl {
 

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from ....core.errors import DeviceError
 from ...gpu.device import GpuDevice
 from .compiler import cached_cubin
+
+#: cudaDevAttrMemoryClockRate and cudaDevAttrGlobalMemoryBusWidth.
+_CLOCK, _WIDTH = 36, 37
+
+
+def _attribute(number: int, ordinal: int) -> int:
+    """Return a fact of a device, 0 if its driver does not tell."""
+    from cupy.cuda import runtime
+
+    try:
+        return int(runtime.deviceGetAttribute(number, ordinal))
+    except runtime.CUDARuntimeError:
+        return 0
 
 
 class CudaDevice(GpuDevice):
@@ -24,6 +37,16 @@ class CudaDevice(GpuDevice):
     def architecture(self) -> str:
         """What the compiler is told: ``sm_80``, or ``sm_90a``, with the words of Hopper alone."""
         return "sm_{}{}".format(*self.capability) + ("a" if self.capability == (9, 0) else "")
+
+    @cached_property
+    def peak_bandwidth(self) -> float | None:
+        """Bytes per second that the memory could move by its clock and width; None if unknown.
+
+        Rules that choose between algorithms compare with it and not with what was measured: the
+        choice, and with it the order of sums, is then the same in each process.
+        """
+        kilohertz, bits = (_attribute(number, self.ordinal) for number in (_CLOCK, _WIDTH))
+        return 2e3 * kilohertz * bits / 8 if kilohertz and bits else None
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def _run_again(
     """
     on, repeats = A.executor, A._pattern.repeats
     addresses = [0 if t is None else t.data_ptr() for t, _ in tensors]
-    layout = _layout_of(operation, tensors, scalars, addresses, on.alignment)
+    layout = layout_of(operation, [t for t, _ in tensors], scalars, addresses, on.alignment)
     with on_its_stream(on, _first(tensors)):
         repeat = repeats.get(layout)
         if repeat is not None:
@@ -67,21 +67,18 @@ def _run_again(
         repeats[layout] = repeat
 
 
-def _layout_of(
+def layout_of(
     operation: Any,
-    tensors: Sequence[Given],
+    tensors: Sequence[Tensor | None],
     scalars: tuple[Any, ...],
-    addresses: list[int],
+    addresses: Sequence[int],
     alignment: int,
 ) -> Hashable:
     """Return all that a call follows from, besides the pattern and the addresses."""
     return (
         operation,
         scalars,
-        *[
-            None if t is None else (t.dtype, t.get_device(), t.shape, t.stride())
-            for t, _ in tensors
-        ],
+        *[None if t is None else (t.dtype, t.get_device(), t.shape, t.stride()) for t in tensors],
         *[address % alignment for address in addresses],
         *[addresses.index(address) for address in addresses],
     )

@@ -18,6 +18,7 @@ from ...formats import Csr
 from ...formats.mask import Mask, refuse_without_entries
 from ...products.fusedmm import EDGES
 from . import masks, operators
+from .known_products import remember, spmm_again, spmm_traced
 from .layouts import Sparse, eager_for_tensors, sparse_of
 from .memory import executor_of
 from .messages import EdgeFunction, check_options, weigh
@@ -96,6 +97,25 @@ def spmm(
     >>> weights.grad
     tensor([3., 3.])
     """
+    if values is None and out is None and kernel == "auto":
+        compiling = torch.compiler.is_compiling()
+        known = (spmm_traced if compiling else spmm_again)(A, B, alpha, beta)
+        if known is not None:
+            return known
+    return spmm_anew(A, B, out, alpha, beta, values, kernel)
+
+
+@eager_for_tensors
+def spmm_anew(
+    A: Any,
+    B: Tensor,
+    out: Tensor | None,
+    alpha: float,
+    beta: float,
+    values: Tensor | None,
+    kernel: str,
+) -> Tensor:
+    """Do what :func:`spmm` does where no product before tells how."""
     _check_tensor("B", B)
     sparse = sparse_of(A, B.device)
     indptr, indices, (rows, columns) = sparse.compressed.pattern
@@ -118,6 +138,8 @@ def spmm(
     if beta != 0:
         raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
     made = operators.spmm(indptr, indices, weights, B, kernel)
+    if values is None and kernel == "auto" and not torch.compiler.is_compiling():
+        remember(A, weights, B, made)
     made = sparse.unfold(made if alpha == 1 else made * alpha)
     return made[..., 0] if vector else made
 

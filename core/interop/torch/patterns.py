@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -168,9 +168,11 @@ class Tensors:
         Its pattern.
     sparse : object
         What :mod:`.layouts` makes of these.
+    products : dict
+        What :mod:`.known_products` knows of products with this matrix.
     """
 
-    __slots__ = ("_array", "_indices", "_owner", "_values", "pattern", "sparse")
+    __slots__ = ("_array", "_indices", "_owner", "_values", "pattern", "products", "sparse")
 
     def __init__(self, A: Csr, forget: Callable[[Any], Any]) -> None:
         self._owner = weakref.ref(A, forget)
@@ -180,6 +182,7 @@ class Tensors:
             key = (*identity(indptr), *identity(indices), n)
             _remember(key, A.executor, indptr, indices, n, A._pattern)
         self.sparse: Any = None
+        self.products: dict[Hashable, Any] = {}
         self._indices = A.indices
         self._array: Any = None
         self._values: Any = None
@@ -199,7 +202,8 @@ class Tensors:
         return found
 
 
-_tensors: dict[int, Tensors] = {}
+#: By the numbers of the matrices.
+known_tensors: dict[int, Tensors] = {}
 
 
 def _drop(tensors: dict[int, Tensors], number: int, _: Any) -> None:
@@ -209,9 +213,9 @@ def _drop(tensors: dict[int, Tensors], number: int, _: Any) -> None:
 def tensors_of(A: Csr) -> Tensors:
     """Return the arrays of a matrix as tensors, made once."""
     number = id(A)
-    found = _tensors.get(number)
+    found = known_tensors.get(number)
     if found is None or not found.are_of(A):
-        found = _tensors[number] = Tensors(A, partial(_drop, _tensors, number))
+        found = known_tensors[number] = Tensors(A, partial(_drop, known_tensors, number))
     return found
 
 
@@ -221,17 +225,20 @@ def tensors_of(A: Csr) -> Tensors:
 
 
 @torch.compiler.assume_constant_result
-def _indptr_of(identity: int, pattern: int) -> Tensor:
+def indptr_of(identity: int, pattern: int) -> Tensor:
+    """Return where rows begin, for the numbers of a matrix and of its pattern."""
     return of_one_size(tensors_of(with_id(identity)).pattern.indptr)
 
 
 @torch.compiler.assume_constant_result
-def _indices_of(identity: int) -> Tensor:
+def indices_of(identity: int) -> Tensor:
+    """Return the columns of entries, for the number of a matrix."""
     return of_one_size(tensors_of(with_id(identity)).pattern.indices)
 
 
 @torch.compiler.assume_constant_result
-def _data_of(identity: int) -> Tensor:
+def data_of(identity: int) -> Tensor:
+    """Return the values, for the number of a matrix."""
     return of_one_size(tensors_of(with_id(identity)).values())
 
 
@@ -253,7 +260,7 @@ def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
     """Return the pattern of a matrix in tensors that share its memory."""
     if torch.compiler.is_compiling():
         # The pattern, too, is to be the same: a matrix may be sorted in place.
-        pattern = Pattern(_indptr_of(id(A), id(A._pattern)), _indices_of(id(A)), A.shape)
+        pattern = Pattern(indptr_of(id(A), id(A._pattern)), indices_of(id(A)), A.shape)
     else:
         pattern = tensors_of(A).pattern
         if torch._C._len_torch_dispatch_stack():
@@ -268,7 +275,7 @@ def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
 def value_tensor(A: Csr) -> Tensor:
     """Return the values of a matrix in a tensor that shares their memory."""
     if torch.compiler.is_compiling():
-        return _data_of(id(A))
+        return data_of(id(A))
     values = tensors_of(A).values()
     return faked(values) if torch._C._len_torch_dispatch_stack() else values
 

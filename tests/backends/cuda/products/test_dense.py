@@ -12,6 +12,7 @@ import wollemi as wl
 from wollemi.backends.cuda.products import dense, dense_library
 from wollemi.backends.cuda.products.dense import (
     DenseProduct,
+    dense_add,
     dense_fill,
     dense_mend,
     dense_scatter,
@@ -82,6 +83,34 @@ def test_zeros_leave_what_is_infinite_alone(wave: Any, beta: float) -> None:
     got = run(wave, A, A.to("reference").data[None], B, np.ones((1, 3, 40)), 1.0, beta)[0]
     want = np.full((3, 40), beta) + np.array([[1.0], [2.0], [np.inf]])
     want[0, 3], want[1, 5] = np.inf, np.nan
+    np.testing.assert_array_equal(got, want)
+
+
+@emulated
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(("m", "k"), [(3, 300), (40, 9), (70, 1200)])
+def test_each_row_of_a_column_that_is_not_finite_is_mended(
+    wave: Any, dtype: str, m: int, k: int
+) -> None:
+    rng, T = np.random.default_rng(9), dtype_called(dtype)
+    S = sp.random_array((m, 6), density=0.3, rng=rng, format="csr")
+    S.data[:] = rng.integers(1, 3, S.nnz)
+    parts = (S.data.astype(T), S.indices.astype("int32"), S.indptr.astype("int32"))
+    A = wl.Csr(parts, shape=S.shape, executor=wave)
+    B = rng.integers(-2, 3, (1, 6, k)).astype(T)
+    for row, column, number in (
+        (0, 1, np.inf),
+        (3, k - 1, np.nan),
+        (3, 2, -np.inf),
+        (5, 2, np.inf),
+    ):
+        B[0, row, column] = number
+    got = wide(run(wave, A, A.to("reference").data[None], B, np.ones((1, m, k), T), 2.0, 0.0)[0])
+    want = np.zeros((m, k))
+    with np.errstate(invalid="ignore"):  # of infinities of both signs
+        for i in range(m):
+            for e in range(S.indptr[i], S.indptr[i + 1]):
+                want[i] += 2.0 * S.data[e] * wide(B[0, S.indices[e]])
     np.testing.assert_array_equal(got, want)
 
 
@@ -179,6 +208,7 @@ class Hopper(Adapter):
     def __init__(self) -> None:
         super().__init__(LockstepExecutor(32))
         self.executor.device.capability = (9, 0)
+        self.executor.device.peak_bandwidth = 4.92e12
 
 
 def facts(density: float, columns: int, dtype: str, n: int = 8192) -> Facts:
@@ -242,8 +272,8 @@ def test_nvrtc_compiles_it() -> None:
             for team in (32, 256):
                 text = text_of(dense_fill, value, index, BYTES=8192, TEAM=team)
                 assert compile_source(text, target)
-            for in_place in (0, 1):
-                assert compile_source(text_of(dense_mend, value, index, IN_PLACE=in_place), target)
+            for kernel in (dense_add, dense_mend):
+                assert compile_source(text_of(kernel, value, index), target)
 
 
 @pytest.mark.gpu

@@ -28,7 +28,13 @@ from ...lockstep.executor import LockstepExecutor
 
 RECORDED = Path(__file__).with_name("choices.json")
 DEVICES: dict[str, dict[str, Any]] = {
-    "h200": {"multiprocessors": 132, "warp": 32, "shared_bytes": 232448, "capability": (9, 0)},
+    "h200": {
+        "multiprocessors": 132,
+        "warp": 32,
+        "shared_bytes": 232448,
+        "capability": (9, 0),
+        "peak_bandwidth": 4.92e12,
+    },
     "mi300": {"multiprocessors": 304, "warp": 64, "shared_bytes": 0},
 }
 COLUMNS = (1, 4, 32, 128, 512)
