@@ -71,7 +71,7 @@ struct weighted {
 // Where the entries of rows are: a list of pieces of rows and of their columns.
 template <class I>
 struct listed_rows {
-  static constexpr bool CUT = true;
+  static constexpr bool CUT = true, VALUED = false;
   const I *bounds, *target, *indices;
 
   WL_DEVICE I begin(i64 i) const { return bounds[i]; }
@@ -85,7 +85,7 @@ struct listed_rows {
 // All places between two columns of each row: entry e is in column e.
 template <class I>
 struct interval_rows {
-  static constexpr bool CUT = false;
+  static constexpr bool CUT = false, VALUED = false;
   const I *first, *last;
 
   WL_DEVICE I begin(i64 i) const { return first[i]; }
