@@ -5,7 +5,7 @@
 namespace wl {
 
 // Listed rows, and the values of their entries. By columns `order` says where in the pattern that
-// was transposed entries are. `values` are ones where they are null; `of_values` may be null.
+// was transposed entries are. `of_values` may be null. That `values` never are saves 16 registers.
 template <class T, class I>
 struct valued_rows : listed_rows<I> {
   static constexpr bool VALUED = true;
@@ -16,16 +16,13 @@ struct valued_rows : listed_rows<I> {
   i64 of_values_step;
 
   WL_DEVICE I place(I e) const { return order ? read_once(order + e) : e; }
-  WL_DEVICE held_t<T> value(I place) const {
-    return values ? widen(load_pack<T, 1>(values + place).at[0]) : held_t<T>(1);
-  }
+  WL_DEVICE held_t<T> value(I place) const { return widen(load_pack<T, 1>(values + place).at[0]); }
 };
 
 template <class T, class I>
 WL_DEVICE valued_rows<T, I> rows_of(const valued_rows<T, I>& rows, i64 b) {
   valued_rows<T, I> found = rows;
-  if (rows.values)
-    found.values = rows.values + b * rows.values_step;
+  found.values = rows.values + b * rows.values_step;
   if (rows.of_values)
     found.of_values = rows.of_values + b * rows.of_values_step;
   return found;

@@ -190,7 +190,6 @@ def test_values_and_their_gradients_are_those_of_float64(
         (0b1000, shared, one_for_all),
         (0b1010, each, apart),
         (0b0001, each, on_device),
-        (0b1101, None, None),
     ):
         found = gradients(gpu, there, arrays, edge, asked, values=held)
         assert_right(A, given, edge, found, values)
@@ -220,6 +219,14 @@ def test_a_value_of_zero_leaves_the_gradients_of_the_others(gpu: Any) -> None:
     found = gradients(gpu, there, arrays, "softmax", 0b1111, values=gpu.from_host(values))
     assert_right(A, given, "softmax", found, values)
     assert np.any(found[3][:, ::3])
+
+
+def test_gradients_of_values_that_are_not_given_go_by_steps(gpu: Any) -> None:
+    on, A, made = Adapter(gpu), pattern(np.dtype(np.float64)).to(gpu), np.zeros(1)
+    plan = A.plan_for("fusedmm", 64)
+    for values, does in ((made, True), (None, False)):
+        arguments = [values, *[None] * 6, made, made, made, made, 1.0, "softmax"]
+        assert plan.algorithm.launches_gradients(on, A, plan.state, *arguments) == does
 
 
 def test_what_tiles_leave_goes_as_it_does_by_rows(gpu: Any, monkeypatch: Any) -> None:
