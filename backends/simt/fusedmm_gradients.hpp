@@ -11,7 +11,7 @@ template <class T, class I>
 struct rows_of_block {
   const T* data;
   I ld;
-  WL_DEVICE const T* row(I i) const { return row_at(data, i, ld); }
+  WL_DEVICE const T* row(I i) const { return data + wide_product(i, ld); }
 };
 
 // The rows of a block; where entries have values, blocks have others
@@ -28,7 +28,7 @@ struct row_facts {
   S log_total, mean;
 
   WL_DEVICE static row_facts load(const u8* known, i64 i) {
-    const auto read = load_pack<S, 2>(reinterpret_cast<const S*>(known) + 2 * i);
+    const auto read = reinterpret_cast<const pack<S, 2>*>(known)[i]; // for asked_before
     return {read.at[0], read.at[1]};
   }
   WL_DEVICE void store(u8* known, i64 i) const {
@@ -171,6 +171,7 @@ WL_DEVICE void for_entries(const item& it, const Rows& rows, I begin, I end,
     at = left > I(A * side) ? at + I(A * side) : end;
     if (at < end)
       ask(at);
+    asked_before();
     held_t<T> scores[A] = {}, slopes[A] = {};
     first.multiply(scores, found.one, one, found.j);
     second.multiply(slopes, found.other, other, found.j);
@@ -238,10 +239,11 @@ facts_of_row(const item& it, const Rows& rows, I begin, I end, own_row<L, VK, E,
 }
 
 // Leaves the facts of rows, and the gradients of C and of values that are asked for. A wave has a
-// row, or a tile of the columns of it. Where `log_totals` is not null, `out` is the softmax's, and
-// what is needed of a row takes no pass over its entries: the mean is <G_i, out_i> (Dao, 2023,
+// row, or a tile of the columns of it. KNOWN says that `out` and `log_totals` are the softmax's,
+// and what is needed of a row takes no pass over its entries: the mean is <G_i, out_i> (Dao, 2023,
 // algorithm 2).
-template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class Rows>
+template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
+          class Rows>
 WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64 p, i64 batch,
                              const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
                              const T* D, i64 D_ld, i64 D_step, const T* G, i64 G_ld, i64 G_step,
@@ -263,7 +265,7 @@ WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64
     own_row<L, VP, E, WHOLE, T> own_G(G + unit.b * G_step + unit.i * G_ld, p, l);
     row_facts<S> facts{};
     if constexpr (EDGE == SOFTMAX) {
-      if (begin < end && log_totals) {
+      if constexpr (KNOWN) {
         const rows_of_block<T, I> made{out + unit.b * out_step + unit.i * out_ld, I(0)};
         const I here[1] = {I(0)};
         pack<T, E> loaded[1][VP] = {};
@@ -371,18 +373,20 @@ WL_DEVICE void column_gradients(const item& it, const Rows& rows, i64 m, i64 n, 
 
 // The kernels, for listed columns and for those of an interval. After the pattern come the
 // arguments of the functions above.
-template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>
+template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
+          class... Rest>
 WL_DEVICE void csr_row_gradients(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr,
                                  const I* indices, Rest... rest) {
-  row_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(it, listed_rows<I>{indptr, nullptr, indices}, m,
-                                                    k, p, batch, rest...);
+  row_gradients<L, VK, VP, E, A, EDGE, KNOWN, WHOLE, T, I>(
+      it, listed_rows<I>{indptr, nullptr, indices}, m, k, p, batch, rest...);
 }
 
-template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>
+template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
+          class... Rest>
 WL_DEVICE void mask_row_gradients(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* first,
                                   const I* last, Rest... rest) {
-  row_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(it, interval_rows<I>{first, last}, m, k, p,
-                                                    batch, rest...);
+  row_gradients<L, VK, VP, E, A, EDGE, KNOWN, WHOLE, T, I>(it, interval_rows<I>{first, last}, m, k,
+                                                           p, batch, rest...);
 }
 
 template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>

@@ -16,7 +16,7 @@ struct valued_rows : listed_rows<I> {
   i64 of_values_step;
 
   WL_DEVICE I place(I e) const { return order ? read_once(order + e) : e; }
-  WL_DEVICE held_t<T> value(I place) const { return widen(load_pack<T, 1>(values + place).at[0]); }
+  WL_DEVICE held_t<T> value(I place) const { return widen(values[place]); }
 };
 
 template <class T, class I>
@@ -28,14 +28,15 @@ WL_DEVICE valued_rows<T, I> rows_of(const valued_rows<T, I>& rows, i64 b) {
   return found;
 }
 
-template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>
+template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
+          class... Rest>
 WL_DEVICE void csr_valued_row_gradients(const item& it, i64 m, i64 k, i64 p, i64 batch,
                                         const I* indptr, const I* indices, const T* values,
                                         i64 values_step, T* of_values, i64 of_values_step,
                                         Rest... rest) {
   const valued_rows<T, I> rows{
       {indptr, nullptr, indices}, nullptr, values, values_step, of_values, of_values_step};
-  row_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(it, rows, m, k, p, batch, rest...);
+  row_gradients<L, VK, VP, E, A, EDGE, KNOWN, WHOLE, T, I>(it, rows, m, k, p, batch, rest...);
 }
 
 template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>

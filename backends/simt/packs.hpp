@@ -124,6 +124,18 @@ WL_DEVICE T* row_at(T* data, I i, I ld) {
   return data + i64(i) * ld;
 }
 
+template <class I>
+WL_DEVICE i64 wide_product(I a, I b) {
+#if defined(WL_CUDA)
+  if constexpr (sizeof(I) == 4) {
+    i64 made;
+    asm("mul.wide.s32 %0, %1, %2;" : "=l"(made) : "r"(a), "r"(b));
+    return made;
+  }
+#endif
+  return i64(a) * b;
+}
+
 // What a wave does: item i of a list for tile `tile` of the columns of block b.
 struct unit_of {
   i64 i, tile, b;

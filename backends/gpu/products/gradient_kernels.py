@@ -17,7 +17,8 @@ from .adapter import Adapter
 from .dots import FusedLanes
 
 _GIVEN = ", ".join(ml.operand(name) for name in "CBDG")
-_CONSTANTS = "{L}, {VK}, {VP}, {E}, {A}, {EDGE}, {WHOLE}, {T}, {I}"
+_SHAPE = "{L}, {VK}, {VP}, {E}, {A}"
+_KNOWN = "{WHOLE}, {T}, {I}"
 
 #: Numbers of a row that the kernel by rows leaves for that by columns.
 FACTS = 2
@@ -43,7 +44,7 @@ class GradientKernels(NamedTuple):
                 header,
                 f"m: i64, k: i64, p: i64, batch: i64, {rows}, {_GIVEN}, {ml.operand('out')}, "
                 f"{ml.log_totals('in')}, known: out u8[l], {ml.operand('of_C', 'out')}, alpha: T",
-                _CONSTANTS,
+                f"{_SHAPE}, {{EDGE}}, {{KNOWN}}, {_KNOWN}",
                 block=64,
                 variants=(),
             ),
@@ -53,7 +54,7 @@ class GradientKernels(NamedTuple):
                 f"m: i64, n: i64, k: i64, p: i64, batch: i64, {columns}, {_GIVEN}, "
                 f"known: in u8[l], {ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, "
                 "alpha: T",
-                _CONSTANTS,
+                f"{_SHAPE}, {{EDGE}}, {_KNOWN}",
                 block=64,
                 variants=(),
             ),
@@ -76,10 +77,16 @@ OF_MASKS = GradientKernels.of("mask", ml.INTERVALS, ml.INTERVALS)
 
 def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
     """Yield kernels with constants that every kind of code occurs in, for compilers to see."""
-    for kernel in (*OF_ENTRIES, *OF_VALUED_ENTRIES, *OF_MASKS):
-        for edge in ml.EDGES.values():
-            yield kernel, {"L": 8, "VK": 1, "VP": 1, "E": 0, "A": 2, "EDGE": edge, "WHOLE": 1}
-            yield kernel, {"L": 4, "VK": 1, "VP": 4, "E": 1, "A": 1, "EDGE": edge, "WHOLE": 0}
+    shapes = (
+        {"L": 8, "VK": 1, "VP": 1, "E": 0, "A": 2, "WHOLE": 1},
+        {"L": 4, "VK": 1, "VP": 4, "E": 1, "A": 1, "WHOLE": 0},
+    )
+    for kernels in (OF_ENTRIES, OF_VALUED_ENTRIES, OF_MASKS):
+        for name, edge in ml.EDGES.items():
+            for shape in shapes:
+                yield kernels.by_columns, {**shape, "EDGE": edge}
+                for known in (0, 1) if name == "softmax" else (0,):
+                    yield kernels.by_rows, {**shape, "EDGE": edge, "KNOWN": known}
 
 
 def launch_gradients(
@@ -146,6 +153,7 @@ def launch_gradients(
             dtype,
             index,
             **constants,
+            KNOWN=int(edge == "softmax" and log_totals is not None),
         )  # fmt: skip
     if n * batch and by_columns:
         on.launch(
