@@ -131,11 +131,10 @@ WL_DEVICE i64 wide_product(I a, I b) {
   return i64(a) * b;
 }
 
-// Where row i of a matrix begins. Distances of rows fit an index, so that the product of two of 32
-// bits is one instruction.
+// Where row i of a matrix begins. Distances of rows fit an index.
 template <class I, class T>
 WL_DEVICE T* row_at(T* data, I i, I ld) {
-  return data + i64(i) * ld;
+  return data + wide_product(i, ld);
 }
 
 // What a wave does: item i of a list for tile `tile` of the columns of block b.

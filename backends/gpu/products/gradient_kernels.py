@@ -28,9 +28,9 @@ FACTS = 2
 class GradientKernels(NamedTuple):
     """The two kernels for a kind of patterns.
 
-    That by rows is bounded for float32: unbounded, it has 80 registers and waits for some rows
-    before it asks for the others. 16 heads of 64, 1 %: 181 microseconds and 201 with values, 169
-    and 188 with 10 and 8 blocks (H100).
+    That by rows is bounded for float32, unless it goes over a row twice: unbounded, it has 80
+    registers and waits for some rows before it asks for the others. 16 heads of 64, 1 %: 181
+    microseconds and 201 with values, 169 and 188 with 10 and 8 blocks (H100).
     """
 
     by_rows: SimtKernel
@@ -154,10 +154,12 @@ def launch_gradients(
     operands = sum(sources, ())
     by_columns = of_B is not None or of_D is not None
     by_rows = of_C is not None or of_values is not None
+    known = edge == "softmax" and log_totals is not None
+    bounded = dtype.name == "float32" and (known or edge != "softmax")
     if m * batch and (by_rows or (by_columns and edge == "softmax")):
         tiles = lanes.tiles(k, 0) if of_C is not None else 1
         on.launch(
-            kernels.by_rows_of_float32 if dtype.name == "float32" else kernels.by_rows,
+            kernels.by_rows_of_float32 if bounded else kernels.by_rows,
             m * tiles * batch * on.wave,
             (
                 m, k, p, batch, *rows, *operands, *of_E, *on.of_rows(log_totals), facts,
@@ -166,7 +168,7 @@ def launch_gradients(
             dtype,
             index,
             **constants,
-            KNOWN=int(edge == "softmax" and log_totals is not None),
+            KNOWN=int(known),
         )  # fmt: skip
     if n * batch and by_columns:
         on.launch(
