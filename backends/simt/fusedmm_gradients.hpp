@@ -11,7 +11,7 @@ template <class T, class I>
 struct rows_of_block {
   const T* data;
   I ld;
-  WL_DEVICE const T* row(I i) const { return row_at(data, i, ld); }
+  WL_DEVICE const T* row(I i) const { return gathered_row(data, i, ld); }
 };
 
 // The rows of a block; where entries have values, blocks have others

@@ -134,6 +134,12 @@ WL_DEVICE i64 wide_product(I a, I b) {
 // Where row i of a matrix begins. Distances of rows fit an index.
 template <class I, class T>
 WL_DEVICE T* row_at(T* data, I i, I ld) {
+  return data + i64(i) * ld;
+}
+
+// The same of a row that an entry of a loop names.
+template <class I, class T>
+WL_DEVICE T* gathered_row(T* data, I i, I ld) {
   return data + wide_product(i, ld);
 }
 

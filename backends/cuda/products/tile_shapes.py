@@ -12,9 +12,9 @@ WIDTHS = (32, 64, 128)
 NOT_WHOLE = 1.5
 #: Microseconds of an entry by rows: 12, 19, 29 and 56 picoseconds for 16, 32, 64 and 128 columns.
 ENTRY, ENTRY_OF_COLUMN = 7e-6, 0.41e-6
-#: The same of gradients by rows and columns: 38, 70 and 134 picoseconds for 32, 64 and 128 columns
+#: The same of gradients by rows and columns: 48, 90 and 172 picoseconds for 32, 64 and 128 columns
 #: (H100, 4 % of 4096 x 4096).
-GRADIENT_ENTRY, GRADIENT_OF_COLUMN = 6e-6, 1.0e-6
+GRADIENT_ENTRY, GRADIENT_OF_COLUMN = 6e-6, 1.3e-6
 #: Microseconds of a launch.
 LAUNCH = 2.0
 
