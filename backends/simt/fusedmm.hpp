@@ -71,7 +71,7 @@ struct weighted {
 // Where the entries of rows are: a list of pieces of rows and of their columns.
 template <class I>
 struct listed_rows {
-  static constexpr bool CUT = true;
+  static constexpr bool CUT = true, VALUED = false;
   const I *bounds, *target, *indices;
 
   WL_DEVICE I begin(i64 i) const { return bounds[i]; }
@@ -85,7 +85,7 @@ struct listed_rows {
 // All places between two columns of each row: entry e is in column e.
 template <class I>
 struct interval_rows {
-  static constexpr bool CUT = false;
+  static constexpr bool CUT = false, VALUED = false;
   const I *first, *last;
 
   WL_DEVICE I begin(i64 i) const { return first[i]; }
@@ -122,7 +122,7 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
     const I goes_to = rows.goes_to(unit.i);
     const bool cut = Rows::CUT && goes_to < 0;
     const I of_row = cut ? rows.row_of(items, goes_to) : goes_to;
-    const T* const of_C = row_at(C + unit.b * C_step, of_row, C_row);
+    const T* const of_C = gathered_row(C + unit.b * C_step, of_row, C_row);
     const T* const of_B = B + unit.b * B_step;
     const i64 c0 = unit.tile * tile_width + me.l * E;
     const T* const of_D = D + unit.b * D_step;
@@ -173,8 +173,8 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
             for (int a = 0; a < ahead; ++a)
 #pragma unroll
               for (int v = 0; v < VK; ++v)
-                row[a][v] = load_part<WHOLE, T, E>(first + v * L * E < k,
-                                                   row_at(of_B, of_j[a], B_row), first + v * L * E);
+                row[a][v] = load_part<WHOLE, T, E>(
+                    first + v * L * E < k, gathered_row(of_B, of_j[a], B_row), first + v * L * E);
 #pragma unroll
             for (int a = 0; a < ahead; ++a)
 #pragma unroll
@@ -188,7 +188,7 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
 #pragma unroll
                 for (int v = 0; v < VP; ++v)
                   summed[a][v] = load_part<WHOLE, T, E>(
-                      c0 + v * L * E < p, row_at(of_D, of_j[a], D_row), c0 + v * L * E);
+                      c0 + v * L * E < p, gathered_row(of_D, of_j[a], D_row), c0 + v * L * E);
           const int number = s + me.l % ahead;
           const S score = reduce_scatter<L>(it, dots) * shuffle(factor, me.lane_with(number));
           const S weight = total.template weigh<ahead>(it, score, me.place(number) < here);

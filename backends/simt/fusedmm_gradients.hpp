@@ -11,8 +11,15 @@ template <class T, class I>
 struct rows_of_block {
   const T* data;
   I ld;
-  WL_DEVICE const T* row(I i) const { return row_at(data, i, ld); }
+  WL_DEVICE const T* row(I i) const { return gathered_row(data, i, ld); }
 };
+
+// The rows of a block; where entries have values, blocks have others
+// (fusedmm_valued_gradients.hpp).
+template <class Rows>
+WL_DEVICE const Rows& rows_of(const Rows& rows, i64) {
+  return rows;
+}
 
 // What by columns is needed of each row of the softmax: the logarithm of the total of powers, and
 // the mean of the weights' gradients.
@@ -21,7 +28,7 @@ struct row_facts {
   S log_total, mean;
 
   WL_DEVICE static row_facts load(const u8* known, i64 i) {
-    const auto read = load_pack<S, 2>(reinterpret_cast<const S*>(known) + 2 * i);
+    const auto read = reinterpret_cast<const pack<S, 2>*>(known)[i]; // for asked_before
     return {read.at[0], read.at[1]};
   }
   WL_DEVICE void store(u8* known, i64 i) const {
@@ -106,7 +113,8 @@ struct tile_sums {
 };
 
 // A entries of a group of lanes, and the rows of dense operands that they name. A lane has the
-// numbers of one of them: score = alpha <first, one_j>, slope = <second, other_j>.
+// numbers of one of them: score = alpha <first, one_j>, slope = <second, other_j>. Where entries
+// have values, `score` is `sample` times the value of the entry at `place`.
 template <int VK, int VP, int E, int A, class T, class I>
 struct some_entries {
   I j[A];
@@ -115,6 +123,8 @@ struct some_entries {
   bool mine_there;
   row_facts<held_t<T>> facts;
   held_t<T> score, slope;
+  I place;
+  held_t<T> value, sample;
 };
 
 // Calls body(entries) for the entries of [begin, end), A of each group of lanes at a time.
@@ -128,12 +138,19 @@ WL_DEVICE void for_entries(const item& it, const Rows& rows, I begin, I end,
                            held_t<T> alpha, const Facts& facts_of, const Body& body) {
   constexpr int side = WL_WARP / L;
   const int group = lane_of(it) / L, mine = lane_of(it) % L % A;
-  const auto column_of = [&](I at) { // of my lane's entry
+  const auto my_entry = [&](I at) {
     const I left = end - at;
     const int place = mine * side + group;
-    return rows.column(at + (I(place) < left ? I(place) : left - 1));
+    return at + (I(place) < left ? I(place) : left - 1);
   };
-  I next = begin < end ? column_of(begin) : I(0);
+  I next{}, next_place{};
+  const auto ask = [&](I at) { // for what the entries at `at` need
+    next = rows.column(my_entry(at));
+    if constexpr (Rows::VALUED)
+      next_place = rows.place(my_entry(at));
+  };
+  if (begin < end)
+    ask(begin);
 #pragma unroll 1
   for (I at = begin; at < end;) {
     const I left = end - at, j = next;
@@ -147,14 +164,23 @@ WL_DEVICE void for_entries(const item& it, const Rows& rows, I begin, I end,
     first.load_all(found.one, one, found.j, 0);
     second.load_all(found.other, other, found.j, 0);
     found.facts = facts_of(j);
+    if constexpr (Rows::VALUED) {
+      found.place = next_place;
+      found.value = rows.value(next_place);
+    }
     at = left > I(A * side) ? at + I(A * side) : end;
     if (at < end)
-      next = column_of(at);
+      ask(at);
+    asked_before();
     held_t<T> scores[A] = {}, slopes[A] = {};
     first.multiply(scores, found.one, one, found.j);
     second.multiply(slopes, found.other, other, found.j);
     found.score = alpha * reduce_scatter<L>(it, scores);
     found.slope = reduce_scatter<L>(it, slopes);
+    if constexpr (Rows::VALUED) {
+      found.sample = found.score;
+      found.score = found.sample * found.value;
+    }
     body(found);
   }
 }
@@ -212,10 +238,12 @@ facts_of_row(const item& it, const Rows& rows, I begin, I end, own_row<L, VK, E,
   return {largest + logarithm(total), product / total};
 }
 
-// Leaves the facts of rows, and the gradient of C if it is asked for. A wave has a row, or a tile
-// of the columns of it. Where `log_totals` is not null, `out` is the softmax's, and what is needed
-// of a row takes no pass over its entries: the mean is <G_i, out_i> (Dao, 2023, algorithm 2).
-template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class Rows>
+// Leaves the facts of rows, and the gradients of C and of values that are asked for. A wave has a
+// row, or a tile of the columns of it. KNOWN says that `out` and `log_totals` are the softmax's,
+// and what is needed of a row takes no pass over its entries: the mean is <G_i, out_i> (Dao, 2023,
+// algorithm 2).
+template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
+          class Rows>
 WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64 p, i64 batch,
                              const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
                              const T* D, i64 D_ld, i64 D_step, const T* G, i64 G_ld, i64 G_step,
@@ -229,6 +257,7 @@ WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64
   const int l = lane_of(it) % L, group = lane_of(it) / L;
   for (i64 u = it.block() * waves + wave_of(it); u < m * tiles * batch; u += it.blocks() * waves) {
     const unit_of unit(u, m, tiles);
+    const auto of_block = rows_of(rows, unit.b);
     const I begin = rows.begin(unit.i), end = rows.end(unit.i);
     const rows_of_block<T, I> of_B{B + unit.b * B_step, I(B_ld)},
         of_D{D + unit.b * D_step, I(D_ld)};
@@ -236,7 +265,7 @@ WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64
     own_row<L, VP, E, WHOLE, T> own_G(G + unit.b * G_step + unit.i * G_ld, p, l);
     row_facts<S> facts{};
     if constexpr (EDGE == SOFTMAX) {
-      if (begin < end && log_totals) {
+      if constexpr (KNOWN) {
         const rows_of_block<T, I> made{out + unit.b * out_step + unit.i * out_ld, I(0)};
         const I here[1] = {I(0)};
         pack<T, E> loaded[1][VP] = {};
@@ -245,20 +274,30 @@ WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64
         own_G.multiply(mean, loaded, made, here);
         facts = {log_totals[unit.b * log_totals_step + unit.i], sum_of_lanes<L>(it, mean[0])};
       } else if (begin < end) {
-        facts = facts_of_row<L, VK, VP, E, A, WHOLE, T, I>(it, rows, begin, end, own_C, own_G, of_B,
-                                                           of_D, alpha);
+        facts = facts_of_row<L, VK, VP, E, A, WHOLE, T, I>(it, of_block, begin, end, own_C, own_G,
+                                                           of_B, of_D, alpha);
       }
       if (unit.tile == 0 && lane_of(it) == 0)
         facts.store(known, unit.b * m + unit.i);
     }
-    if (!of_C)
+    bool asked = of_C != nullptr;
+    if constexpr (Rows::VALUED)
+      asked = asked || of_block.of_values != nullptr;
+    if (!asked)
       continue;
     tile_sums<L, VK, E, T> sums;
     for_entries<L, VK, VP, E, A, WHOLE, T, I>(
-        it, rows, begin, end, own_C, own_G, of_B, of_D, alpha, [&](I) { return facts; },
+        it, of_block, begin, end, own_C, own_G, of_B, of_D, alpha, [&](I) { return facts; },
         [&](entries& found) {
           S weight, gradient;
           weigh_entry<EDGE>(found.score, found.slope, found.facts, weight, gradient);
+          if constexpr (Rows::VALUED) {
+            if (of_block.of_values && unit.tile == 0 && l < A && found.mine_there)
+              store_narrowed(of_block.of_values[found.place], gradient * found.sample, S(1), S(0));
+            if (!of_C)
+              return;
+            gradient = gradient * found.value;
+          }
           const S factor = alpha * gradient;
           if (own_C.strips())
             own_C.load_all(found.one, of_B, found.j, unit.tile * width);
@@ -269,7 +308,8 @@ WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64
               sums.add(of_a, found.one[a]);
           }
         });
-    sums.store(it, of_C + unit.b * of_C_step + unit.i * of_C_ld, unit.tile * width + l * E, k);
+    if (of_C)
+      sums.store(it, of_C + unit.b * of_C_step + unit.i * of_C_ld, unit.tile * width + l * E, k);
   }
 }
 
@@ -303,10 +343,12 @@ WL_DEVICE void column_gradients(const item& it, const Rows& rows, i64 m, i64 n, 
     tile_sums<L, VK, E, T> sums;
     tile_sums<L, VP, E, T> other_sums;
     for_entries<L, VK, VP, E, A, WHOLE, T, I>(
-        it, rows, rows.begin(unit.i), rows.end(unit.i), own_B, own_D, of_C, of_G, alpha, facts_of,
-        [&](entries& found) {
+        it, rows_of(rows, unit.b), rows.begin(unit.i), rows.end(unit.i), own_B, own_D, of_C, of_G,
+        alpha, facts_of, [&](entries& found) {
           S weight, gradient;
           weigh_entry<EDGE>(found.score, found.slope, found.facts, weight, gradient);
+          if constexpr (Rows::VALUED)
+            gradient = gradient * found.value;
           const S factor = alpha * gradient;
           if (own_B.strips())
             own_B.load_all(found.one, of_C, found.j, from);
@@ -331,18 +373,20 @@ WL_DEVICE void column_gradients(const item& it, const Rows& rows, i64 m, i64 n, 
 
 // The kernels, for listed columns and for those of an interval. After the pattern come the
 // arguments of the functions above.
-template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>
+template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
+          class... Rest>
 WL_DEVICE void csr_row_gradients(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr,
                                  const I* indices, Rest... rest) {
-  row_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(it, listed_rows<I>{indptr, nullptr, indices}, m,
-                                                    k, p, batch, rest...);
+  row_gradients<L, VK, VP, E, A, EDGE, KNOWN, WHOLE, T, I>(
+      it, listed_rows<I>{indptr, nullptr, indices}, m, k, p, batch, rest...);
 }
 
-template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>
+template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
+          class... Rest>
 WL_DEVICE void mask_row_gradients(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* first,
                                   const I* last, Rest... rest) {
-  row_gradients<L, VK, VP, E, A, EDGE, WHOLE, T, I>(it, interval_rows<I>{first, last}, m, k, p,
-                                                    batch, rest...);
+  row_gradients<L, VK, VP, E, A, EDGE, KNOWN, WHOLE, T, I>(it, interval_rows<I>{first, last}, m, k,
+                                                           p, batch, rest...);
 }
 
 template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class... Rest>

@@ -245,6 +245,14 @@ WL_DEVICE void wave_barrier() {
 WL_DEVICE void wave_barrier() { sycl::group_barrier(this_item::get_sub_group()); }
 #endif
 
+// What is loaded before, but for load_pack, is asked for before: CUDA's compiler would ask where it
+// is used, and a wave would wait once for each.
+WL_DEVICE void asked_before() {
+#if defined(WL_CUDA)
+  __syncwarp();
+#endif
+}
+
 // ---------------------------------------------------------------- between blocks
 
 #if defined(WL_SYCL)

@@ -117,11 +117,30 @@ WL_DEVICE void store_pack(T* place, const held_t<T>* sums, held_t<T> alpha, held
   *y = made;
 }
 
-// Where row i of a matrix begins. Distances of rows fit an index, so that the product of two of 32
-// bits is one instruction.
+// The product of two indices, of 32 bits in one instruction: where one of them stays the same in a
+// loop, CUDA's compiler widens it before the loop, and multiplies 64 bits by 64.
+template <class I>
+WL_DEVICE i64 wide_product(I a, I b) {
+#if defined(WL_CUDA)
+  if constexpr (sizeof(I) == 4) {
+    i64 product;
+    asm("mul.wide.s32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+    return product;
+  }
+#endif
+  return i64(a) * b;
+}
+
+// Where row i of a matrix begins. Distances of rows fit an index.
 template <class I, class T>
 WL_DEVICE T* row_at(T* data, I i, I ld) {
   return data + i64(i) * ld;
+}
+
+// The same of a row that an entry of a loop names.
+template <class I, class T>
+WL_DEVICE T* gathered_row(T* data, I i, I ld) {
+  return data + wide_product(i, ld);
 }
 
 // What a wave does: item i of a list for tile `tile` of the columns of block b.

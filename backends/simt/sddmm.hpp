@@ -28,7 +28,7 @@ WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* b
       continue;
     I column = read_once(indices + me.own(p, count));
     const I of_row = target ? target[unit.i] : I(unit.i);
-    const T* const of_C = row_at(C + unit.b * C_step, of_row, C_row);
+    const T* const of_C = gathered_row(C + unit.b * C_step, of_row, C_row);
     const T* const of_B = B + unit.b * B_step;
     pack<T, E> mine[V] = {};
     if (strips == 1)
@@ -51,7 +51,7 @@ WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* b
         const T* of_j[ahead];
 #pragma unroll
         for (int a = 0; a < ahead; ++a)
-          of_j[a] = row_at(of_B, shuffle(of_now, me.lane_with(s + a)), B_row);
+          of_j[a] = gathered_row(of_B, shuffle(of_now, me.lane_with(s + a)), B_row);
         for (i64 strip = 0; strip < strips; ++strip) {
           const i64 first = strip * width + me.l * E;
           if (strips > 1)

@@ -116,6 +116,10 @@ class Adapter(ABC):
         blocks = numbers.shape[0]
         return numbers, int(numbers.strides[0] // numbers.dtype.itemsize) if blocks > 1 else 0
 
+    def of_entries(self, results: Array | None) -> tuple[Array | None, int]:
+        """Return results of entries, which are neighbours, and the distance of blocks."""
+        return self.of_rows(results)
+
     def lines(self, count: int, dtype: Any) -> int:
         """Return the address of memory for so many sums."""
         return self.scratch(count * max(dtype.itemsize, 4)) if count else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,7 @@ def dot_constants(dtype: Any, k: int, blocks: int, C: Operand, B: Operand) -> di
     }
 
 
+@cache  # devices know kernels by identity
 def dot_kernel(kernel: SimtKernel, dtype: Any, known: int) -> SimtKernel:
     """Return a kernel with fewer waves resident where more would have too few registers.
 

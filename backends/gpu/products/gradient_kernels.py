@@ -1,14 +1,15 @@
 """The gradients of fusedmm by a kernel by rows and one by columns, which store nothing for entries.
 
-The kernel by rows leaves two numbers of each row of a softmax, and the gradient of ``C``; that by
-columns goes over the transposed pattern and finds those of ``B`` and ``D``. Operands are read in
-their own dtype, and sums are of float32 or wider.
+The kernel by rows leaves two numbers of each row of a softmax, and the gradients of ``C`` and of
+values of entries; that by columns goes over the transposed pattern and finds those of ``B`` and
+``D``. Operands are read in their own dtype, and sums are of float32 or wider.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from ....core.executor import Array
 from ...unified.wrappers import SimtKernel
@@ -17,62 +18,95 @@ from .adapter import Adapter
 from .dots import FusedLanes
 
 _GIVEN = ", ".join(ml.operand(name) for name in "CBDG")
-_CONSTANTS = "{L}, {VK}, {VP}, {E}, {A}, {EDGE}, {WHOLE}, {T}, {I}"
+_SHAPE = "{L}, {VK}, {VP}, {E}, {A}"
+_KNOWN = "{WHOLE}, {T}, {I}"
 
 #: Numbers of a row that the kernel by rows leaves for that by columns.
 FACTS = 2
 
 
 class GradientKernels(NamedTuple):
-    """The two kernels for a kind of patterns."""
+    """The two kernels for a kind of patterns.
+
+    That by rows is bounded for float32, unless it goes over a row twice: unbounded, it has 80
+    registers and waits for some rows before it asks for the others. 16 heads of 64, 1 %: 181
+    microseconds and 201 with values, 169 and 188 with 10 and 8 blocks (H100).
+    """
 
     by_rows: SimtKernel
     by_columns: SimtKernel
+    by_rows_of_float32: SimtKernel
 
     @classmethod
-    def of(cls, kind: str, pattern: str) -> GradientKernels:
-        """Return those whose names begin with ``kind``; ``pattern`` declares its two arrays."""
-        return cls(
+    def of(
+        cls, kind: str, rows: str, columns: str, *, header: str, float32_blocks: int
+    ) -> GradientKernels:
+        """Return those whose names begin with ``kind``.
+
+        ``rows`` and ``columns`` declare the arguments of the pattern and of its transpose.
+        """
+        by_rows, by_columns = (
             SimtKernel(
                 f"{kind}_row_gradients",
-                "fusedmm_gradients.hpp",
-                f"m: i64, k: i64, p: i64, batch: i64, {pattern}, {_GIVEN}, {ml.operand('out')}, "
+                header,
+                f"m: i64, k: i64, p: i64, batch: i64, {rows}, {_GIVEN}, {ml.operand('out')}, "
                 f"{ml.log_totals('in')}, known: out u8[l], {ml.operand('of_C', 'out')}, alpha: T",
-                _CONSTANTS,
+                f"{_SHAPE}, {{EDGE}}, {{KNOWN}}, {_KNOWN}",
                 block=64,
                 variants=(),
             ),
             SimtKernel(
                 f"{kind}_column_gradients",
-                "fusedmm_gradients.hpp",
-                f"m: i64, n: i64, k: i64, p: i64, batch: i64, {pattern}, {_GIVEN}, "
+                header,
+                f"m: i64, n: i64, k: i64, p: i64, batch: i64, {columns}, {_GIVEN}, "
                 f"known: in u8[l], {ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, "
                 "alpha: T",
-                _CONSTANTS,
+                f"{_SHAPE}, {{EDGE}}, {_KNOWN}",
                 block=64,
                 variants=(),
             ),
         )
+        return cls(by_rows, by_columns, replace(by_rows, resident=float32_blocks))
 
 
-#: For patterns of entries, and for those of an interval of columns in each row.
-OF_ENTRIES = GradientKernels.of("csr", "indptr: in I[l], indices: in I[z]")
-OF_MASKS = GradientKernels.of("mask", ml.INTERVALS)
+_LISTED = "indptr: in I[l], indices: in I[z]"
+_VALUES = "values: in T[z], values_step: i64"
+
+#: For patterns of entries, for entries with values, and for an interval of columns in each row.
+OF_ENTRIES = GradientKernels.of(
+    "csr", _LISTED, _LISTED, header="fusedmm_gradients.hpp", float32_blocks=10
+)
+OF_VALUED_ENTRIES = GradientKernels.of(
+    "csr_valued",
+    f"{_LISTED}, {_VALUES}, of_values: out T[z], of_values_step: i64",
+    f"{_LISTED}, order: in I[z], {_VALUES}",
+    header="fusedmm_valued_gradients.hpp",
+    float32_blocks=8,
+)
+OF_MASKS = GradientKernels.of(
+    "mask", ml.INTERVALS, ml.INTERVALS, header="fusedmm_gradients.hpp", float32_blocks=10
+)
 
 
 def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
     """Yield kernels with constants that every kind of code occurs in, for compilers to see."""
-    for kernel in (*OF_ENTRIES, *OF_MASKS):
-        for edge in ml.EDGES.values():
-            yield kernel, {"L": 8, "VK": 1, "VP": 1, "E": 0, "A": 2, "EDGE": edge, "WHOLE": 1}
-            yield kernel, {"L": 4, "VK": 1, "VP": 4, "E": 1, "A": 1, "EDGE": edge, "WHOLE": 0}
+    shapes = (
+        {"L": 8, "VK": 1, "VP": 1, "E": 0, "A": 2, "WHOLE": 1},
+        {"L": 4, "VK": 1, "VP": 4, "E": 1, "A": 1, "WHOLE": 0},
+    )
+    for kernels in (OF_ENTRIES, OF_VALUED_ENTRIES, OF_MASKS):
+        for name, edge in ml.EDGES.items():
+            for shape in shapes:
+                yield kernels.by_columns, {**shape, "EDGE": edge}
+                for known in (0, 1) if name == "softmax" else (0,):
+                    yield kernels.by_rows, {**shape, "EDGE": edge, "KNOWN": known}
 
 
 def launch_gradients(
     on: Adapter,
     kernels: GradientKernels,
-    rows: tuple[Array, Array],
-    columns: Callable[[], tuple[Array, Array]],
+    rows: tuple[Any, ...],
+    columns: Callable[[], tuple[Any, ...]],
     given: tuple[Array, ...],
     made: tuple[Array | None, Array | None],
     asked: tuple[Array | None, ...],
@@ -87,8 +121,8 @@ def launch_gradients(
         The device.
     kernels : GradientKernels
         For the pattern's kind.
-    rows : tuple of array
-        The two arrays of the pattern.
+    rows : tuple
+        The arguments of the pattern, as the kernel by rows declares them.
     columns : callable
         Returns those of its transpose.
     given : tuple of array
@@ -96,7 +130,7 @@ def launch_gradients(
     made : tuple of array or None
         ``E`` and ``log_totals`` of the forward product, where they are known.
     asked : tuple of array or None
-        Gradients of ``C``, ``B`` and ``D``.
+        Gradients of values, ``C``, ``B`` and ``D``.
     alpha : float
     edge : str
         One of :data:`.declarations.EDGES`.
@@ -107,7 +141,8 @@ def launch_gradients(
     sources = [on.read(array, index) for array in given]
     E, log_totals = made
     of_E = on.operand(E)
-    targets = [on.operand(x) for x in asked]
+    of_values, of_C, of_B, of_D = asked
+    targets = [on.operand(x) for x in (of_C, of_B, of_D)]
     lanes = FusedLanes.of(dtype, k, p, same=False, dense=(*sources, of_E, *targets))
     constants = {
         **lanes.constants,
@@ -117,11 +152,14 @@ def launch_gradients(
     }
     facts = on.scratch(FACTS * max(dtype.itemsize, 4) * m * batch)
     operands = sum(sources, ())
-    by_columns = asked[1] is not None or asked[2] is not None
-    if m * batch and (asked[0] is not None or (by_columns and edge == "softmax")):
-        tiles = lanes.tiles(k, 0) if asked[0] is not None else 1
+    by_columns = of_B is not None or of_D is not None
+    by_rows = of_C is not None or of_values is not None
+    known = edge == "softmax" and log_totals is not None
+    bounded = dtype.name == "float32" and (known or edge != "softmax")
+    if m * batch and (by_rows or (by_columns and edge == "softmax")):
+        tiles = lanes.tiles(k, 0) if of_C is not None else 1
         on.launch(
-            kernels.by_rows,
+            kernels.by_rows_of_float32 if bounded else kernels.by_rows,
             m * tiles * batch * on.wave,
             (
                 m, k, p, batch, *rows, *operands, *of_E, *on.of_rows(log_totals), facts,
@@ -130,6 +168,7 @@ def launch_gradients(
             dtype,
             index,
             **constants,
+            KNOWN=int(known),
         )  # fmt: skip
     if n * batch and by_columns:
         on.launch(

@@ -13,7 +13,7 @@ from ....core.store import Key
 from . import choice as ml_choice
 from .adapter import Adapter
 from .algorithm import GpuAlgorithm
-from .gradient_kernels import OF_ENTRIES, launch_gradients
+from .gradient_kernels import OF_ENTRIES, OF_VALUED_ENTRIES, GradientKernels, launch_gradients
 from .rowwise import weigh, weigh_gradients
 
 
@@ -59,11 +59,11 @@ _EVEN: Key[bool] = Key("whether no column is long")
 def rows_do(on: Adapter, A: Any, *arguments: Any) -> bool:
     """Return whether kernels by rows and by columns do for gradients, where no row is long.
 
-    Values of entries have gradients of their own, by steps. A long column would be that of one
-    wave. The transposed pattern is made here, before launches are noted.
+    A long column would be that of one wave. Gradients of values that are not given, which nobody
+    asks for, go by steps. The transposed pattern is made here, before launches are noted.
     """
     values, *_, of_values, _, of_B, of_D, _, _ = arguments
-    if values is not None or of_values is not None:
+    if values is None and of_values is not None:
         return False
     if of_B is None and of_D is None:
         return True
@@ -77,16 +77,22 @@ def rows_do(on: Adapter, A: Any, *arguments: Any) -> bool:
 
 
 def gradients_by_rows(on: Adapter, A: Any, *arguments: Any) -> None:
-    """Launch the kernels by rows and by columns, which store nothing for entries."""
-    _, C, B, D, G, E, log_totals, _, of_C, of_B, of_D, alpha, edge = arguments
+    """Launch the kernels by rows and by columns, which store nothing for entries but results."""
+    values, C, B, D, G, E, log_totals, of_values, of_C, of_B, of_D, alpha, edge = arguments
+    kernels: GradientKernels = OF_ENTRIES
+    rows: tuple[Any, ...] = (A.indptr, A.indices)
+    weights = on.weights(values)
+    if values is not None:
+        kernels, rows = OF_VALUED_ENTRIES, (*rows, *weights, *on.of_entries(of_values))
 
-    def turned() -> tuple[Array, Array]:
-        transposed, _ = A.transposed_pattern()
-        return transposed.indptr, transposed.indices
+    def turned() -> tuple[Any, ...]:
+        transposed, order = A.transposed_pattern()
+        pattern = transposed.indptr, transposed.indices
+        return pattern if values is None else (*pattern, order, *weights)
 
     launch_gradients(
-        on, OF_ENTRIES, (A.indptr, A.indices), turned, (C, B, D, G), (E, log_totals),
-        (of_C, of_B, of_D), alpha, edge,
+        on, kernels, rows, turned, (C, B, D, G), (E, log_totals), (of_values, of_C, of_B, of_D),
+        alpha, edge,
     )  # fmt: skip
 
 

@@ -113,7 +113,7 @@ class MaskRows(MaskAlgorithm):
 
         launch_gradients(
             on, OF_MASKS, (A.first, A.last), turned, (C, B, D, G), (E, log_totals),
-            (of_C, of_B, of_D), alpha, edge,
+            (None, of_C, of_B, of_D), alpha, edge,
         )  # fmt: skip
 
 

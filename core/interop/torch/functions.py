@@ -216,9 +216,9 @@ def fusedmm(
 ) -> Tensor:
     """Return ``E_i = sum_j f(alpha * <C_i, B_j> [* A_ij]) D_j``, with gradients.
 
-    The forward pass never stores the sampled matrix, the backward pass has a few arrays of ``nnz``
-    numbers, on the CPU two for all heads. With a function of your own, a bias, a cap or dropout the
-    scores are stored.
+    The forward pass never stores the sampled matrix, nor does the backward pass on GPUs where no
+    row and no column is long; else it has a few arrays of ``nnz`` numbers, on the CPU two for all
+    heads. With a function of your own, a bias, a cap or dropout the scores are stored.
 
     Parameters
     ----------

@@ -159,5 +159,5 @@ def _run(on: Adapter, product: str, algorithm: Algorithm, A: Csr, facts: Facts) 
     pattern = A.indptr, A.indices
     launch_gradients(
         on, OF_ENTRIES, pattern, lambda: pattern, (C, B, D, G), (E, log_totals),
-        tuple(gradients), 1.0, "softmax",
+        (None, *gradients), 1.0, "softmax",
     )  # fmt: skip

@@ -30,6 +30,7 @@ KERNELS = (
     *(ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.spmm_join, ml.fusedmm_join),
     *(ml.edge_rows, ml.edge_gradients, ml.csr_spmm_max, ml.csr_spmm_where_equal),
     *(masks.mask_fusedmm, *gradient_kernels.OF_ENTRIES, *gradient_kernels.OF_MASKS),
+    *gradient_kernels.OF_VALUED_ENTRIES,
 )
 # Dtypes and widths of indices, a pair for each target: differences between targets are few.
 PAIRS = (("f4", "i4"), ("f2", "i8"), ("b2", "i4"), ("f8", "i8"))

@@ -62,28 +62,39 @@ def operands(rng: np.random.Generator, k: int, p: int, T: np.dtype[Any]) -> list
 
 
 def gradients(
-    gpu: Any, A: wl.Csr, given: list[Any], edge: str, asked: int = 0b111, left: Any = ()
+    gpu: Any,
+    A: wl.Csr,
+    given: list[Any],
+    edge: str,
+    asked: int = 0b111,
+    left: Any = (),
+    values: Any = None,
 ) -> list[Any]:
-    """Return the gradients for C, B and D, or None; ``left`` is what a softmax left, if known."""
+    """Return the gradients for C, B, D and values, or None; ``left`` is what a softmax left."""
     dtype = given[0].dtype
+    shapes = (*(x.shape for x in given[:3]), (BATCH, A.nnz))
     made = [
-        gpu.from_host(np.full(x.shape, np.nan).astype(dtype)) if asked >> i & 1 else None
-        for i, x in enumerate(given[:3])
+        gpu.from_host(np.full(shape, np.nan).astype(dtype)) if asked >> i & 1 else None
+        for i, shape in enumerate(shapes)
     ]
     operation, edges = operations.csr_fusedmm_backward, (edge,)
     if left:
         operation, edges = operations.csr_fusedmm_softmax_backward, ()
-    gpu.run(operation, A, None, *given, *left, None, *made, 0.25, *edges)
+    gpu.run(operation, A, values, *given, *left, made[3], *made[:3], 0.25, *edges)
     return [None if x is None else np.array(gpu.to_host(x)) for x in made]
 
 
-def assert_right(A: wl.Csr, given: list[Any], edge: str, found: list[Any]) -> None:
+def assert_right(
+    A: wl.Csr, given: list[Any], edge: str, found: list[Any], values: Any = None
+) -> None:
     """Fail unless gradients are those of float64, within units of what is added up."""
     T, columns = given[0].dtype, given[0].shape[2] + given[2].shape[2]
     units = (30 + columns) * eps(np.dtype(np.float32) if T.itemsize < 4 else T)
     for b in range(BATCH):
-        want, sizes = in_float64(A, [x[b : b + 1] for x in given], edge, None, 0.25)
-        for got, exact, size in zip(found, want[1:], sizes[1:], strict=True):
+        of_block = None if values is None else values[b : b + 1]
+        want, sizes = in_float64(A, [x[b : b + 1] for x in given], edge, of_block, 0.25)
+        ordered = ([*made[1:], made[0]] for made in (want, sizes))
+        for got, exact, size in zip(found, *ordered, strict=True):
             if got is not None:
                 allowed = (units * A.nnz + 2 * eps(T)) * size + eps(T)
                 assert (np.abs(wide(got[b]) - exact) <= allowed).all()
@@ -124,9 +135,12 @@ def test_they_are_repeated_for_other_arrays(gpu: Any, dtype: str, monkeypatch: A
     there = A.to(gpu)
     kept = []  # so that the second arrays are elsewhere
     for turn in range(3):
-        given = operands(rng, 32, 32, T)
-        kept.append([gpu.from_host(x) for x in given])
-        assert_right(A, given, "softmax", gradients(gpu, there, kept[-1], "softmax"))
+        given, values = operands(rng, 32, 32, T), numbers(rng, (BATCH, A.nnz), T)
+        kept.append([gpu.from_host(x) for x in (*given, values)])
+        *arrays, weights = kept[-1]
+        assert_right(A, given, "softmax", gradients(gpu, there, arrays, "softmax"))
+        found = gradients(gpu, there, arrays, "softmax", 0b1111, values=weights)
+        assert_right(A, given, "softmax", found, values)
         if turn == 0:
             monkeypatch.setattr(by_kernels, "gradients_by_rows", None)
 
@@ -153,13 +167,66 @@ def test_where_a_row_or_a_column_is_long_they_go_by_steps(gpu: Any, turned: bool
             assert plan.algorithm.launches_gradients(on, A, plan.state, *arguments)
 
 
-def test_values_and_their_gradients_go_by_steps(gpu: Any) -> None:
+@pytest.mark.pairs
+@pytest.mark.parametrize("edge", ["identity", "sigmoid", "softmax"])
+@pytest.mark.parametrize(("dtype", "index"), KINDS)
+@pytest.mark.parametrize(("k", "p"), [(64, 64), (16, 5), (300, 40)])
+def test_values_and_their_gradients_are_those_of_float64(
+    gpu: Any, dtype: str, index: str, k: int, p: int, edge: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_kernels, "gradients_by_steps", None)
+    T = dtype_called(dtype)
+    A, rng = pattern(T, index), np.random.default_rng(k)
+    given, there = operands(rng, k, p, T), A.to(gpu)
+    arrays = [strided(gpu, x) for x in given]
+    each = numbers(rng, (BATCH, A.nnz), T)
+    shared = np.broadcast_to(each[:1], each.shape)
+    apart = gpu.from_host(np.repeat(each, 2, axis=1))[:, ::2]  # entries that are no neighbours
+    on_device = gpu.from_host(each)
+    one_for_all = gpu.xp.broadcast_to(on_device[:1], each.shape)
+    for asked, values, held in (
+        (0b1111, each, on_device),
+        (0b0111, shared, one_for_all),
+        (0b1000, shared, one_for_all),
+        (0b1010, each, apart),
+        (0b0001, each, on_device),
+    ):
+        found = gradients(gpu, there, arrays, edge, asked, values=held)
+        assert_right(A, given, edge, found, values)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_a_softmax_left_gives_the_same_with_values(gpu: Any, dtype: str) -> None:
+    T, rng = np.dtype(dtype), np.random.default_rng(2)
+    A = pattern(T)
+    given, there = operands(rng, 64, 24, T), A.to(gpu)
+    values = numbers(rng, (BATCH, A.nnz), T)
+    arrays, weights = [strided(gpu, x) for x in given], gpu.from_host(values)
+    left = gpu.allocate((BATCH, M, 24), T), gpu.allocate((BATCH, M), T)
+    gpu.run(operations.csr_fusedmm_softmax, there, weights, *arrays[:3], *left, 0.25, "auto")
+    for asked in (0b1111, 0b1000, 0b0110):
+        found = gradients(gpu, there, arrays, "softmax", asked, left, weights)
+        assert_right(A, given, "softmax", found, values)
+
+
+def test_a_value_of_zero_leaves_the_gradients_of_the_others(gpu: Any) -> None:
+    T, rng = np.dtype(np.float64), np.random.default_rng(8)
+    A = pattern(T)
+    given, there = operands(rng, 8, 8, T), A.to(gpu)
+    values = numbers(rng, (BATCH, A.nnz), T)
+    values[:, ::3] = 0
+    arrays = [gpu.from_host(x) for x in given]
+    found = gradients(gpu, there, arrays, "softmax", 0b1111, values=gpu.from_host(values))
+    assert_right(A, given, "softmax", found, values)
+    assert np.any(found[3][:, ::3])
+
+
+def test_gradients_of_values_that_are_not_given_go_by_steps(gpu: Any) -> None:
     on, A, made = Adapter(gpu), pattern(np.dtype(np.float64)).to(gpu), np.zeros(1)
     plan = A.plan_for("fusedmm", 64)
-    for place in (0, 7):
-        arguments = [None] * 8 + [made, made, made, 1.0, "softmax"]
-        arguments[place] = made
-        assert not plan.algorithm.launches_gradients(on, A, plan.state, *arguments)
+    for values, does in ((made, True), (None, False)):
+        arguments = [values, *[None] * 6, made, made, made, made, 1.0, "softmax"]
+        assert plan.algorithm.launches_gradients(on, A, plan.state, *arguments) == does
 
 
 def test_what_tiles_leave_goes_as_it_does_by_rows(gpu: Any, monkeypatch: Any) -> None:
@@ -173,4 +240,5 @@ def test_what_tiles_leave_goes_as_it_does_by_rows(gpu: Any, monkeypatch: Any) ->
         arguments = (None, *arrays, None, None, None, *made, 0.25, "sigmoid")
         assert tiles.launches_gradients(on, there, state, *arguments) != steps
         tiles.gradients(on, there, state, *arguments)
-        assert_right(A, given, "sigmoid", [np.array(gpu.to_host(x)) for x in made])
+        found = [np.array(gpu.to_host(x)) for x in made]
+        assert_right(A, given, "sigmoid", [*found, None])
