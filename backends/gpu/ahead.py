@@ -48,6 +48,9 @@ LAUNCHED: dict[str, tuple[Used, ...]] = {
     "csr.diagonal": (Used(simt.csr_diagonal),),
     "csr.transpose": (
         Used(simt.count_with_places),
+        Used(simt.scan_totals),
+        Used(simt.scan_join),
+        Used(simt.scan_fill),
         Used(simt.longest_row),
         Used(simt.place_entries),
         Used(simt.sort_places),

@@ -14,12 +14,12 @@ import numpy as np
 
 from ...core.dtypes import index_dtype
 from ...core.executor import Array
-from ...core.operations import scan
 from ...core.operations import structure as operations
 from ..simt import kernels as simt
 from ..unified import merged_rows
 from . import launch, sparse_products
 from .base import GpuExecutor
+from .scans import scan_pointers
 from .table import kernel
 
 #: Products of entries that are expanded at once: 2^26 take 3 GiB in float64, sorting included.
@@ -90,13 +90,6 @@ def compressed(
     row, column, data = (xp.concatenate(arrays) for arrays in zip(*parts, strict=True))
     dtype = index_dtype(max(int(data.size), *shape), *wide)
     return pointers(executor, row, shape[0], dtype), column.astype(dtype), data
-
-
-@kernel(scan.pointers)
-def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
-    """Use CuPy's running sum."""
-    indptr[:1] = 0
-    executor.xp.cumsum(lengths, dtype=indptr.dtype, out=indptr[1:])
 
 
 def sorting_lanes(longest: int, rows: int, entries: int) -> int | None:

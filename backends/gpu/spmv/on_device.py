@@ -18,14 +18,12 @@ from ...simt import kernels
 from ...simt import plan_kernels as simt
 from .. import launch
 from ..base import GpuExecutor
+from ..scans import running_sum
 
 #: Slices within whose rows are sorted: 1024 rows keep what is near in x near.
 WINDOW = 32
 #: Stands for the padding of lanes that nobody asked about.
 UNKNOWN = 9.9
-#: Parts that a running sum is made of, at most, and numbers of a part, at least: a work-item adds
-#: up one, a block all of these.
-PARTS, PART = 16384, 32
 
 
 def _launch(
@@ -119,17 +117,6 @@ def lanes_of_rows(executor: GpuExecutor, indptr: Array, order: Array | None) -> 
     start, length = executor.allocate((m,), np.int64), executor.allocate((m,), np.int32)
     _launch(executor, simt.lay_lanes, m, indptr.dtype, m, indptr, order, start, length)
     return start, length
-
-
-def running_sum(executor: GpuExecutor, numbers: Array) -> Array:
-    """Return the sums of all 64-bit integers before each, and of all."""
-    m = int(numbers.size)
-    parts = max(1, min(PARTS, m // PART))
-    sums, totals = (executor.allocate((size,), np.int64) for size in (m + 1, parts))
-    _launch(executor, kernels.scan_totals, parts, np.int64, m, parts, numbers, totals)
-    _launch(executor, kernels.scan_join, 1, np.int64, parts, totals)
-    _launch(executor, kernels.scan_fill, parts, np.int64, m, parts, numbers, totals, sums)
-    return sums
 
 
 def slice_pointers(executor: GpuExecutor, length: Array) -> Array:
