@@ -1,0 +1,131 @@
+"""Entries of a pattern by panels of 16 rows and slabs of columns, in batches for tensor cores."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....core.algorithm import Unsuited
+from ....core.executor import Array
+from ....core.store import Key
+from ...gpu.products.sddmm_flat import rows_of
+
+#: Rows of a panel, and entries of a batch. As in ``slab_entries.hpp``.
+PANEL, BATCH = 16, 16
+#: Bits of a column in its slab, below those of the row in its panel. As there.
+COLUMN_BITS = 11
+#: Classes of columns: rows of eight of them are in different banks of shared memory.
+CLASSES = 8
+#: Where each entry of a batch is stored. As ``place_in_batch`` there.
+PLACES = np.array([e % 8 // 2 * 4 + e // 8 * 2 + e % 2 for e in range(BATCH)])
+
+
+class Lists(NamedTuple):
+    """The entries of a pattern for tensor cores.
+
+    Attributes
+    ----------
+    panels, slabs, height : int
+        How many panels and slabs there are, and the columns of a slab.
+    batches : int
+        How many batches of entries there are.
+    starts : array, shape ((panels + 1) * slabs + 1,)
+        The first batch of each slab of each panel, and of an empty panel behind them; int32.
+    entries : array, shape (16 batches,)
+        For each entry its column in the slab and, above ``COLUMN_BITS``, its row in the panel; 16
+        where a batch is only filled. uint16.
+    """
+
+    panels: int
+    slabs: int
+    height: int
+    batches: int
+    starts: Array
+    entries: Array
+
+
+def make_lists(xp: Any, rows: Array, columns: Array, shape: tuple[int, int], height: int) -> Lists:
+    """Return the lists of entries.
+
+    Entries of a list are dealt out so that neighbours are of different classes: of each class the
+    first one, then of each the second one, and so on. Eight neighbours' dense rows are then mostly
+    in different banks, and those of two neighbours nearly always.
+
+    Parameters
+    ----------
+    xp : module
+        NumPy, or what has its functions for the arrays of a device.
+    rows, columns : array, shape (nnz,)
+        Of the entries, in any order; an entry may be there twice.
+    shape : tuple of int
+        Of the matrix.
+    height : int
+        Columns of a slab, a multiple of 8.
+
+    Raises
+    ------
+    Unsuited
+        If the pattern is too large for 63 bits.
+    """
+    panels, slabs = -(-shape[0] // PANEL), max(-(-shape[1] // height), 1)
+    lists = (panels + 1) * slabs
+    row_bits = 1 << COLUMN_BITS
+    payloads = PANEL * row_bits
+    if lists * CLASSES * payloads >= 2**63:
+        raise Unsuited("the matrix has too many panels and slabs")
+    rows, columns = rows.astype(np.int64), columns.astype(np.int64)
+    in_slab = columns % height
+    # Classes that differ in the bit by which halves of a dense row change places are neighbours.
+    rank = in_slab % 4 * 2 + in_slab // 4 % 2
+    cell = (rows // PANEL * slabs + columns // height) * CLASSES + rank
+    key = xp.sort(cell * payloads + rows % PANEL * row_bits + in_slab)
+    cell, payload = key // payloads, key % payloads
+    place = xp.arange(int(key.size))
+    level = place - xp.searchsorted(cell, cell)
+    levels = int(level.max()) + 1 if key.size else 1
+    if lists * levels * CLASSES * payloads >= 2**63:
+        raise Unsuited("the matrix has too many panels and slabs")
+    key = (cell // CLASSES * levels + level) * CLASSES + cell % CLASSES
+    key = xp.sort(key * payloads + payload)
+    payload = (key % payloads).astype(np.uint16)
+    of_list = key // (payloads * CLASSES * levels)
+    firsts = xp.searchsorted(of_list, xp.arange(lists + 1))
+    counts = firsts[1:] - firsts[:-1]
+    ends = xp.cumsum(-(-counts // BATCH))
+    starts = xp.concatenate([xp.zeros(1, ends.dtype), ends])
+    batches = int(ends[-1])
+    if batches >= 2**31 // BATCH:
+        raise Unsuited("the pattern has too many entries")
+    # Every slot of a list, those behind its end too: they repeat the last entry, as of no row.
+    slot = xp.arange(batches * BATCH)
+    its_list = xp.searchsorted(ends, slot // BATCH, side="right")
+    number = slot - starts[its_list] * BATCH
+    there = number < counts[its_list]
+    source = firsts[its_list] + xp.minimum(number, counts[its_list] - 1)
+    made = payload[source]
+    made = xp.where(there, made, made % row_bits + payloads).astype(np.uint16)
+    of_batch = slot // BATCH * BATCH + xp.asarray(PLACES)[slot % BATCH]
+    entries = xp.empty(max(batches * BATCH, BATCH), np.uint16)
+    entries[of_batch] = made
+    return Lists(panels, slabs, height, batches, starts.astype(np.int32), entries)
+
+
+LISTS: Key[Lists] = Key("entries by panels and slabs")
+TRANSPOSED: Key[Lists] = Key("entries of the transposed pattern by panels and slabs")
+
+
+def lists_of(xp: Any, A: Any, height: int) -> Lists:
+    """Return the lists of a matrix by compressed rows, made once for its pattern."""
+    return A._pattern.get(
+        LISTS.of_size(height),
+        lambda: make_lists(xp, rows_of(xp, A.indptr, A.nnz), A.indices, A.shape, height),
+    )
+
+
+def transposed_lists_of(xp: Any, A: Any, height: int) -> Lists:
+    """Return the lists of the transposed pattern, made once."""
+    return A._pattern.get(
+        TRANSPOSED.of_size(height),
+        lambda: make_lists(xp, A.indices, rows_of(xp, A.indptr, A.nnz), A.shape[::-1], height),
+    )
