@@ -1,4 +1,4 @@
-"""Attention of 16-bit numbers by entries of 16 rows on tensor cores, for patterns without tiles.
+"""Attention of 16-bit numbers by entries of 8 rows on tensor cores, for patterns without tiles.
 
 Rows of ``B`` and ``D`` are read slab by slab into shared memory, once for each block of rows and
 not once for each entry; see ``slab_entries.hpp``.
@@ -7,6 +7,7 @@ not once for each entry; see ``slab_entries.hpp``.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,7 +32,7 @@ slab_attention = SimtKernel(
     "slab_attention",
     "slab_attention.hpp",
     f"{_SIZES}, {_LISTS}, {_OPERANDS}, {ml.operand('out', 'out')}, {ml.log_totals()}, alpha: T",
-    "{DIM}, {HEIGHT}, {M}, {WHOLE}, {T}",
+    "{DIM}, {HEIGHT}, {M}, {N}, {WHOLE}, {T}",
     block=512,
     variants=(),
     resident=1,
@@ -41,7 +42,7 @@ slab_row_gradients = SimtKernel(
     "slab_gradients.hpp",
     f"{_SIZES}, padded: i64, {_LISTS}, {_OPERANDS}, {ml.operand('G')}, {ml.operand('out')}, "
     f"{ml.log_totals('in')}, facts: out R[l], {ml.operand('of_C', 'out')}, alpha: T",
-    "{DIM}, {HEIGHT}, {WHOLE}, {T}",
+    "{DIM}, {HEIGHT}, {M}, {N}, {WHOLE}, {T}",
     block=512,
     variants=(),
     resident=1,
@@ -51,7 +52,7 @@ slab_column_gradients = SimtKernel(
     "slab_gradients.hpp",
     f"{_SIZES}, padded: i64, {_LISTS}, {_OPERANDS}, {ml.operand('G')}, facts: in R[l], "
     f"{ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, alpha: T",
-    "{DIM}, {HEIGHT}, {WHOLE}, {T}",
+    "{DIM}, {HEIGHT}, {M}, {N}, {WHOLE}, {T}",
     block=512,
     variants=(),
     resident=1,
@@ -88,8 +89,31 @@ def height_of(shared: int, width: int) -> int:
     return shared // STAGES // (4 * width + FACTS) // STEP * STEP
 
 
+class Shape(NamedTuple):
+    """How a kernel is made.
+
+    Attributes
+    ----------
+    warps : int
+        Of a block.
+    panels : int
+        Of 8 rows that a warp has.
+    batches : int
+        Of 16 entries that a warp computes at once.
+    """
+
+    warps: int = 16
+    panels: int = 2
+    batches: int = 2
+
+    @property
+    def rows(self) -> int:
+        """Of a block."""
+        return self.warps * self.panels * PANEL
+
+
 @cache
-def made_for(kernel: SimtKernel, shared: int, width: int, panels: int = 1) -> Made:
+def made_for(kernel: SimtKernel, shared: int, width: int, shape: Shape) -> Made:
     """Return a kernel for rows of dense operands of so many numbers, one of :data:`WIDTHS`.
 
     Parameters
@@ -99,21 +123,18 @@ def made_for(kernel: SimtKernel, shared: int, width: int, panels: int = 1) -> Ma
         Bytes that a block may have.
     width : int
         Columns of dense operands.
-    panels : int
-        Of 16 rows that a warp of the product has.
+    shape : Shape
     """
     height = height_of(shared, width)
-    constants = {"DIM": width, "HEIGHT": height}
     facts = FACTS if kernel is slab_column_gradients else 0
-    if kernel is slab_attention:
-        constants["M"] = panels
-    rows = kernel.block // 32 * PANEL * panels
-    return Made(kernel, constants, STAGES * height * (4 * width + facts), rows)
+    constants = {"DIM": width, "HEIGHT": height, "M": shape.panels, "N": shape.batches}
+    made = replace(kernel, block=32 * shape.warps)
+    return Made(made, constants, STAGES * height * (4 * width + facts), shape.rows)
 
 
 def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:
     """Return a kernel for a device, and for rows of so many numbers."""
-    return made_for(kernel, device.shared_bytes, width)
+    return made_for(kernel, device.shared_bytes, width, Shape())
 
 
 class State(NamedTuple):
@@ -123,7 +144,7 @@ class State(NamedTuple):
 
 
 class SlabAttention(FusedAlgorithm):
-    """Scores and sums of the entries of 16 rows on tensor cores; slabs pass by in shared memory."""
+    """Scores and sums of the entries of 8 rows on tensor cores; slabs pass by in shared memory."""
 
     name: ClassVar[str] = "slab-mma"
     copies: ClassVar[bool] = True
@@ -195,7 +216,7 @@ def attend(
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
     operands = [*(_read(on, array) for array in (C, B, D)), on.operand(E)]
     made = kernel_for(on.executor.device, slab_attention, width_of(k, p))
-    lists = lists_of(on.executor.xp, A, made.constants["HEIGHT"])
+    lists = lists_of(on.executor.xp, A, made.constants["HEIGHT"], made.constants["DIM"])
     shares = -(-m // made.rows)
     launch(
         on, made.kernel, shares * batch,
@@ -246,7 +267,7 @@ def gradients_of_attention(
     targets = [on.operand(x) for x in asked]
     whole = _whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
     operands = sum(sources, ())
-    lists = lists_of(xp, A, height)
+    lists = lists_of(xp, A, height, width)
     shares = -(-m // by_rows.rows)
     launch(
         on, by_rows.kernel, shares * batch,
@@ -258,7 +279,7 @@ def gradients_of_attention(
     )  # fmt: skip
     if asked[1] is None and asked[2] is None:
         return
-    turned = transposed_lists_of(xp, A, height)
+    turned = transposed_lists_of(xp, A, height, width)
     shares = -(-n // by_columns.rows)
     launch(
         on, by_columns.kernel, shares * batch,

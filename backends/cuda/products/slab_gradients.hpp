@@ -1,4 +1,4 @@
-// The gradients of attention by entries of 16 rows at a time; see slab_attention.hpp. Weights are
+// The gradients of attention by 16 entries of 8 rows at a time; see slab_attention.hpp. Weights are
 // computed again from what the forward product left (Dao, FlashAttention-2, 2023, algorithm 2, by
 // rows and by columns in turn instead of with atomic sums).
 #pragma once
@@ -6,9 +6,61 @@
 
 namespace wl {
 
+// Makes the scores of a batch weights, 2^(scale score - log_total), and what is not an entry 0.
+template <class Log>
+WL_DEVICE void weigh_entries(float (&scores)[4], const lane_entries& known, float scale, int lane,
+                             const Log& log_total) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h)
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      float& score = scores[2 * h + e];
+      const float weight = power_of_2(fmaf(score, scale, -log_total(h, e)));
+      score = known.has(h, e, lane) ? weight : 0.0f;
+    }
+}
+
+// of_weights = weights (of_weights - mean)
+template <class Mean>
+WL_DEVICE void to_score_gradients(float (&of_weights)[4], const float (&weights)[4],
+                                  const Mean& mean) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h)
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
+      of_weights[2 * h + e] = weights[2 * h + e] * (of_weights[2 * h + e] - mean(h, e));
+}
+
+// What a warp has of M panels of rows: their rows of C and G, and sums of rows of B, whose slab is
+// `other` bytes before that of D.
+template <int DIM, int M, int WHOLE, class T>
+struct row_gradient_panels {
+  const item& it;
+  float scale;
+  int other;
+  own_rows<DIM, WHOLE, T> rows_C[M], rows_G[M];
+  float log_total[M][2], mean[M][2];
+  float sums[M][DIM / 16][4];
+
+  template <int N>
+  WL_DEVICE void take(int i, const lane_entries (&known)[N], const unsigned char* stage) {
+    const int lane = lane_of(it);
+    float weights[N][4], of_scores[N][4];
+    rows_C[i].multiply(weights, stage, known, lane);
+    rows_G[i].multiply(of_scores, stage + other, known, lane);
+#pragma unroll
+    for (int b = 0; b < N; ++b) {
+      weigh_entries(weights[b], known[b], scale, lane,
+                    [&](int, int e) { return log_total[i][e]; });
+      to_score_gradients(of_scores[b], weights[b], [&](int, int e) { return mean[i][e]; });
+      add_rows<DIM, T>(sums[i], of_scores[b], shared_offset(stage), known[b], lane);
+    }
+  }
+};
+
 // Leaves the facts of rows, the logarithm of the total to base 2 and the mean of the gradients of
 // weights, `padded` of either for each block, and the gradient of C if it is asked for.
-template <int DIM, int HEIGHT, int WHOLE, class T>
+template <int DIM, int HEIGHT, int M, int N, int WHOLE, class T>
 WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares, i64 slabs,
                                   i64 padded, const i32* starts, const u8* entries, const T* C,
                                   i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
@@ -18,61 +70,97 @@ WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
                                   T* of_C, i64 of_C_ld, i64 of_C_step, float alpha) {
   WL_DYNAMIC_SHARED(bytes);
   const int lane = lane_of(it);
-  const own_panels<1> own(it, m, shares);
-  const i64 block = own.block, first = own.number[0] * PANEL_ROWS;
+  const own_panels<DIM, HEIGHT, M> own(it, m, shares, slabs, starts, entries);
+  const i64 block = own.block;
   const rows_of<T> its_C{C + block * C_step, C_ld, m}, its_G{G + block * G_step, G_ld, m},
       its_B{B + block * B_step, B_ld, n}, its_D{D + block * D_step, D_ld, n},
       its_out{out + block * out_step, out_ld, m};
   float* const its_facts = facts + block * padded * 2;
-  float log_total[2], mean[2];
+  row_gradient_panels<DIM, M, WHOLE, T> panels{
+      it, score_scale(alpha), tile_rows<DIM, WHOLE, WL_BLOCK>::size(HEIGHT), {}, {}, {}, {}, {}};
 #pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    const i64 r = first + 8 * h + lane / 4;
+  for (int i = 0; i < M; ++i) {
+    const i64 r = own.first_row[i] + lane / 4;
     const float part =
         r < m ? part_of_dot<DIM, WHOLE>(lane % 4, its_G.row(r), its_out.row(r), p) : 0.0f;
-    mean[h] = sum_of_row(it, part);
-    log_total[h] = r < m ? log_totals[block * log_totals_step + r] * LOG2_E : 0.0f;
+    const float of_row = sum_of_row(it, part);
+    const float its_log = r < m ? log_totals[block * log_totals_step + r] * LOG2_E : 0.0f;
     if (r < m && lane % 4 == 0)
-      *reinterpret_cast<pack<float, 2>*>(its_facts + 2 * r) = {{log_total[h], mean[h]}};
+      *reinterpret_cast<pack<float, 2>*>(its_facts + 2 * r) = {{its_log, of_row}};
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      const int from = (lane % 4 * 2 + e) * 4;
+      panels.log_total[i][e] = shuffle(its_log, from);
+      panels.mean[i][e] = shuffle(of_row, from);
+    }
   }
   if (!of_C)
     return;
   const slab_pair<DIM, HEIGHT, WHOLE, 0, T> pair{its_B, its_D, k, p, nullptr, bytes};
-  const float scale = score_scale(alpha);
-  const panel_entries panels[1] = {
-      panel_entries::of(own.number[0], starts, entries, int(slabs), HEIGHT)};
-  own_rows<DIM, WHOLE, T> rows_C, rows_G;
-  rows_C.load(its_C, first, k, alpha < 0 ? 0x80008000u : 0u, lane);
-  rows_G.load(its_G, first, p, 0, lane);
-  float sums[1][DIM / 8][4] = {};
-  for_batches(it, pair, panels, [&](int, const lane_entries& known, const unsigned char* stage) {
-    const places_of_entries places(known, lane);
-    float weights[1][2][4], of_scores[1][2][4];
-    rows_C.multiply(weights, stage, known, lane);
-    rows_G.multiply(of_scores, stage + pair.of_slab, known, lane);
-    to_weights<true>(weights, places, scale, [&](int, int, int e) { return log_total[e / 2]; });
-    to_score_gradients(of_scores, weights, [&](int, int, int e) { return mean[e / 2]; });
-    add_rows<DIM, T>(sums[0], of_scores, shared_offset(stage), known, lane);
-  });
-  bool finite = true;
 #pragma unroll
-  for (int h = 0; h < 2; ++h)
-    finite = scale_row(sums[0], h, alpha) && finite;
-  T* const its_of_C = of_C + block * of_C_step;
-  if (ballot(!finite)) {
-    for (int r = 0; r < PANEL_ROWS && first + r < m; ++r)
-      row_gradient_by_entries<DIM>(it, panels[0], r, its_C.row(first + r), its_G.row(first + r),
-                                   its_B, its_D, k, p, alpha * LOG2_E, its_facts[2 * (first + r)],
-                                   its_facts[2 * (first + r) + 1], alpha,
-                                   its_of_C + (first + r) * of_C_ld);
-  } else {
-    store_rows<DIM, 1, WHOLE>(sums, its_of_C, of_C_ld, first, m, k, lane);
+  for (int i = 0; i < M; ++i) {
+    panels.rows_C[i].load(its_C, own.first_row[i], k, alpha < 0 ? 0x80008000u : 0u, lane);
+    panels.rows_G[i].load(its_G, own.first_row[i], p, 0, lane);
+  }
+  own.template for_batches<N>(it, pair, panels);
+#pragma unroll
+  for (int i = 0; i < M; ++i) {
+    const i64 first = own.first_row[i];
+    T* const its_of_C = of_C + block * of_C_step + first * of_C_ld;
+    bool finite = true;
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
+      finite = scale_sums(panels.sums[i], e, alpha) && finite;
+    if (ballot(!finite)) {
+      for (int r = 0; r < PANEL_ROWS && first + r < m; ++r)
+        row_gradient_by_entries<DIM>(it, own.entries[i], r, its_C.row(first + r),
+                                     its_G.row(first + r), its_B, its_D, k, p, alpha * LOG2_E,
+                                     its_facts[2 * (first + r)], its_facts[2 * (first + r) + 1],
+                                     alpha, its_of_C + r * of_C_ld);
+    } else {
+      store_sums<DIM, WHOLE>(panels.sums[i], its_of_C, of_C_ld, m - first, k, lane);
+    }
   }
 }
 
+// What a warp has of M panels of columns: their rows of B and D, and sums of rows of C and G, whose
+// slabs follow one another, and the facts of their rows.
+template <int DIM, int M, int WHOLE, class T>
+struct column_gradient_panels {
+  const item& it;
+  float scale;
+  int other;
+  own_rows<DIM, WHOLE, T> rows_B[M], rows_D[M];
+  float sums_B[M][DIM / 16][4], sums_D[M][DIM / 16][4];
+
+  template <int N>
+  WL_DEVICE void take(int i, const lane_entries (&known)[N], const unsigned char* stage) {
+    const int lane = lane_of(it);
+    const unsigned char* const at_G = stage + other;
+    pack<float, 2> facts[N][2]; // the logarithm and the mean of an entry's row
+#pragma unroll
+    for (int b = 0; b < N; ++b)
+#pragma unroll
+      for (int h = 0; h < 2; ++h)
+        facts[b][h] = *reinterpret_cast<const pack<float, 2>*>(
+            at_G + other + 8 * row_in_slab<DIM>(known[b].dotted[h]));
+    float weights[N][4], of_scores[N][4];
+    rows_B[i].multiply(weights, stage, known, lane);
+    rows_D[i].multiply(of_scores, at_G, known, lane);
+#pragma unroll
+    for (int b = 0; b < N; ++b) {
+      weigh_entries(weights[b], known[b], scale, lane,
+                    [&](int h, int) { return facts[b][h].at[0]; });
+      add_rows<DIM, T>(sums_D[i], weights[b], shared_offset(at_G), known[b], lane);
+      to_score_gradients(of_scores[b], weights[b], [&](int h, int) { return facts[b][h].at[1]; });
+      add_rows<DIM, T>(sums_B[i], of_scores[b], shared_offset(stage), known[b], lane);
+    }
+  }
+};
+
 // The gradients of the rows of B and D, either of which may be null, by panels of the transposed
 // pattern, whose columns are the m rows of C and G.
-template <int DIM, int HEIGHT, int WHOLE, class T>
+template <int DIM, int HEIGHT, int M, int N, int WHOLE, class T>
 WL_DEVICE void slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares,
                                      i64 slabs, i64 padded, const i32* starts, const u8* entries,
                                      const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld,
@@ -82,54 +170,43 @@ WL_DEVICE void slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p,
                                      float alpha) {
   WL_DYNAMIC_SHARED(bytes);
   const int lane = lane_of(it);
-  const own_panels<1> own(it, n, shares);
-  const i64 block = own.block, first = own.number[0] * PANEL_ROWS;
+  const own_panels<DIM, HEIGHT, M> own(it, n, shares, slabs, starts, entries);
+  const i64 block = own.block;
   const rows_of<T> its_C{C + block * C_step, C_ld, m}, its_G{G + block * G_step, G_ld, m},
       its_B{B + block * B_step, B_ld, n}, its_D{D + block * D_step, D_ld, n};
   const float* const its_facts = facts + block * padded * 2;
   const slab_pair<DIM, HEIGHT, WHOLE, 8, T> pair{
       its_C, its_G, k, p, reinterpret_cast<const u8*>(its_facts), bytes};
-  const float scale = score_scale(alpha);
-  const panel_entries panels[1] = {
-      panel_entries::of(own.number[0], starts, entries, int(slabs), HEIGHT)};
-  own_rows<DIM, WHOLE, T> rows_B, rows_D;
-  rows_B.load(its_B, first, k, alpha < 0 ? 0x80008000u : 0u, lane);
-  rows_D.load(its_D, first, p, 0, lane);
-  float sums_B[1][DIM / 8][4] = {}, sums_D[1][DIM / 8][4] = {};
-  for_batches(it, pair, panels, [&](int, const lane_entries& known, const unsigned char* stage) {
-    const places_of_entries places(known, lane);
-    const float* const slab_facts = reinterpret_cast<const float*>(stage + 2 * pair.of_slab);
-    const auto fact = [&](int j, int e, int which) {
-      return slab_facts[2 * column_in_slab(known.entry(j, e % 2)) + which];
-    };
-    float weights[1][2][4];
-    rows_B.multiply(weights, stage, known, lane);
-    to_weights<true>(weights, places, scale, [&](int, int j, int e) { return fact(j, e, 0); });
-    add_rows<DIM, T>(sums_D[0], weights, shared_offset(stage + pair.of_slab), known, lane);
-    float of_scores[1][2][4];
-    rows_D.multiply(of_scores, stage + pair.of_slab, known, lane);
-    to_score_gradients(of_scores, weights, [&](int, int j, int e) { return fact(j, e, 1); });
-    add_rows<DIM, T>(sums_B[0], of_scores, shared_offset(stage), known, lane);
-  });
-  bool finite = true;
+  column_gradient_panels<DIM, M, WHOLE, T> panels{
+      it, score_scale(alpha), pair.of_slab, {}, {}, {}, {}};
 #pragma unroll
-  for (int h = 0; h < 2; ++h)
-    finite = scale_row(sums_B[0], h, alpha) && scale_row(sums_D[0], h, 1.0f) && finite;
-  T* const out_B = of_B ? of_B + block * of_B_step : of_B;
-  T* const out_D = of_D ? of_D + block * of_D_step : of_D;
-  if (ballot(!finite)) {
-    for (int r = 0; r < PANEL_ROWS && first + r < n; ++r) {
-      const i64 at = first + r;
-      column_gradients_by_entries<DIM>(it, panels[0], r, its_B.row(at), its_D.row(at), its_C, its_G,
-                                       its_facts, its_facts + 1, 2, k, p, alpha,
-                                       out_B ? out_B + at * of_B_ld : out_B,
-                                       out_D ? out_D + at * of_D_ld : out_D);
+  for (int i = 0; i < M; ++i) {
+    panels.rows_B[i].load(its_B, own.first_row[i], k, alpha < 0 ? 0x80008000u : 0u, lane);
+    panels.rows_D[i].load(its_D, own.first_row[i], p, 0, lane);
+  }
+  own.template for_batches<N>(it, pair, panels);
+#pragma unroll
+  for (int i = 0; i < M; ++i) {
+    const i64 first = own.first_row[i];
+    T* const out_B = of_B ? of_B + block * of_B_step + first * of_B_ld : of_B;
+    T* const out_D = of_D ? of_D + block * of_D_step + first * of_D_ld : of_D;
+    bool finite = true;
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
+      finite = scale_sums(panels.sums_B[i], e, alpha) && scale_sums(panels.sums_D[i], e, 1.0f) && finite;
+    if (ballot(!finite)) {
+      for (int r = 0; r < PANEL_ROWS && first + r < n; ++r)
+        column_gradients_by_entries<DIM>(it, own.entries[i], r, its_B.row(first + r),
+                                         its_D.row(first + r), its_C, its_G, its_facts,
+                                         its_facts + 1, 2, k, p, alpha,
+                                         out_B ? out_B + r * of_B_ld : out_B,
+                                         out_D ? out_D + r * of_D_ld : out_D);
+    } else {
+      if (out_B)
+        store_sums<DIM, WHOLE>(panels.sums_B[i], out_B, of_B_ld, n - first, k, lane);
+      if (out_D)
+        store_sums<DIM, WHOLE>(panels.sums_D[i], out_D, of_D_ld, n - first, p, lane);
     }
-  } else {
-    if (out_B)
-      store_rows<DIM, 1, WHOLE>(sums_B, out_B, of_B_ld, first, n, k, lane);
-    if (out_D)
-      store_rows<DIM, 1, WHOLE>(sums_D, out_D, of_D_ld, first, n, p, lane);
   }
 }
 

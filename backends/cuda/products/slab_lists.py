@@ -1,4 +1,4 @@
-"""Entries of a pattern by panels of 16 rows and slabs of columns, in batches for tensor cores."""
+"""Entries of a pattern by panels of 8 rows and slabs of columns, in batches for tensor cores."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ....core.store import Key
 from ...gpu.products.sddmm_flat import rows_of
 
 #: Rows of a panel, and entries of a batch. As in ``slab_entries.hpp``.
-PANEL, BATCH = 16, 16
-#: Bits of a column in its slab, below those of the row in its panel. As there.
-COLUMN_BITS = 11
-#: Classes of columns: rows of eight of them are in different banks of shared memory.
+PANEL, BATCH = 8, 16
+#: Bits of the place of a dense row in its slab, below those of the row in its panel. As there.
+PLACE_BITS = 28
+#: Classes of columns: chunks of dense rows of eight of them are in different banks.
 CLASSES = 8
-#: Where each entry of a batch is stored. As ``place_in_batch`` there.
-PLACES = np.array([e % 8 // 2 * 4 + e // 8 * 2 + e % 2 for e in range(BATCH)])
+#: Empty batches behind the last one: kernels ask for so many before they know that there are none.
+AHEAD = 2
 
 
 class Lists(NamedTuple):
@@ -32,9 +32,9 @@ class Lists(NamedTuple):
         How many batches of entries there are.
     starts : array, shape ((panels + 1) * slabs + 1,)
         The first batch of each slab of each panel, and of an empty panel behind them; int32.
-    entries : array, shape (16 batches,)
-        For each entry its column in the slab and, above ``COLUMN_BITS``, its row in the panel; 16
-        where a batch is only filled. uint16.
+    entries : array, shape (16 (batches + 2),)
+        For each entry the place of its dense row in the slab and, above ``PLACE_BITS``, its row in
+        the panel; 8 where a batch is only filled. uint32.
     """
 
     panels: int
@@ -45,7 +45,23 @@ class Lists(NamedTuple):
     entries: Array
 
 
-def make_lists(xp: Any, rows: Array, columns: Array, shape: tuple[int, int], height: int) -> Lists:
+def places_of(rows: Array, width: int) -> Array:
+    """Return where dense rows of so many numbers begin; see ``chunk_at`` in ``tile_rows.hpp``.
+
+    Examples
+    --------
+    >>> int(places_of(np.array(9), 64)) == 9 * 128 + 16
+    True
+    """
+    if width == 128:
+        return rows // 8 * 2048 + rows % 8 * (128 + 16)
+    turn = rows // 2 % 4 if width == 32 else rows % 8
+    return rows * (2 * width) + turn * 16
+
+
+def make_lists(
+    xp: Any, rows: Array, columns: Array, shape: tuple[int, int], height: int, width: int
+) -> Lists:
     """Return the lists of entries.
 
     Entries of a list are dealt out so that neighbours are of different classes: of each class the
@@ -62,6 +78,8 @@ def make_lists(xp: Any, rows: Array, columns: Array, shape: tuple[int, int], hei
         Of the matrix.
     height : int
         Columns of a slab, a multiple of 8.
+    width : int
+        Numbers of a dense row: 32, 64 or 128.
 
     Raises
     ------
@@ -69,27 +87,24 @@ def make_lists(xp: Any, rows: Array, columns: Array, shape: tuple[int, int], hei
         If the pattern is too large for 63 bits.
     """
     panels, slabs = -(-shape[0] // PANEL), max(-(-shape[1] // height), 1)
-    lists = (panels + 1) * slabs
-    row_bits = 1 << COLUMN_BITS
-    payloads = PANEL * row_bits
+    lists, payloads = (panels + 1) * slabs, PANEL * height
+    too_large = Unsuited("the matrix has too many panels and slabs")
     if lists * CLASSES * payloads >= 2**63:
-        raise Unsuited("the matrix has too many panels and slabs")
+        raise too_large
     rows, columns = rows.astype(np.int64), columns.astype(np.int64)
     in_slab = columns % height
-    # Classes that differ in the bit by which halves of a dense row change places are neighbours.
-    rank = in_slab % 4 * 2 + in_slab // 4 % 2
+    # Two neighbours have their halves of 64 bytes in different banks.
+    rank = in_slab % 8 if width == 32 else in_slab % 4 * 2 + in_slab // 4 % 2
     cell = (rows // PANEL * slabs + columns // height) * CLASSES + rank
-    key = xp.sort(cell * payloads + rows % PANEL * row_bits + in_slab)
+    key = xp.sort((cell * PANEL + rows % PANEL) * height + in_slab)
     cell, payload = key // payloads, key % payloads
-    place = xp.arange(int(key.size))
-    level = place - xp.searchsorted(cell, cell)
+    level = xp.arange(int(key.size)) - xp.searchsorted(cell, cell)
     levels = int(level.max()) + 1 if key.size else 1
     if lists * levels * CLASSES * payloads >= 2**63:
-        raise Unsuited("the matrix has too many panels and slabs")
+        raise too_large
     key = (cell // CLASSES * levels + level) * CLASSES + cell % CLASSES
     key = xp.sort(key * payloads + payload)
-    payload = (key % payloads).astype(np.uint16)
-    of_list = key // (payloads * CLASSES * levels)
+    of_list, payload = key // (payloads * CLASSES * levels), key % payloads
     firsts = xp.searchsorted(of_list, xp.arange(lists + 1))
     counts = firsts[1:] - firsts[:-1]
     ends = xp.cumsum(-(-counts // BATCH))
@@ -97,17 +112,16 @@ def make_lists(xp: Any, rows: Array, columns: Array, shape: tuple[int, int], hei
     batches = int(ends[-1])
     if batches >= 2**31 // BATCH:
         raise Unsuited("the pattern has too many entries")
-    # Every slot of a list, those behind its end too: they repeat the last entry, as of no row.
+    # Every slot of a list: those behind its end repeat the last entry, as of no row.
     slot = xp.arange(batches * BATCH)
     its_list = xp.searchsorted(ends, slot // BATCH, side="right")
     number = slot - starts[its_list] * BATCH
     there = number < counts[its_list]
-    source = firsts[its_list] + xp.minimum(number, counts[its_list] - 1)
-    made = payload[source]
-    made = xp.where(there, made, made % row_bits + payloads).astype(np.uint16)
-    of_batch = slot // BATCH * BATCH + xp.asarray(PLACES)[slot % BATCH]
-    entries = xp.empty(max(batches * BATCH, BATCH), np.uint16)
-    entries[of_batch] = made
+    payload = payload[firsts[its_list] + xp.minimum(number, counts[its_list] - 1)]
+    row = xp.where(there, payload // height, PANEL)
+    made = (places_of(payload % height, width) + row * 2**PLACE_BITS).astype(np.uint32)
+    filling = xp.full(AHEAD * BATCH, PANEL * 2**PLACE_BITS, np.uint32)
+    entries = xp.concatenate([made, filling])
     return Lists(panels, slabs, height, batches, starts.astype(np.int32), entries)
 
 
@@ -115,17 +129,19 @@ LISTS: Key[Lists] = Key("entries by panels and slabs")
 TRANSPOSED: Key[Lists] = Key("entries of the transposed pattern by panels and slabs")
 
 
-def lists_of(xp: Any, A: Any, height: int) -> Lists:
+def lists_of(xp: Any, A: Any, height: int, width: int) -> Lists:
     """Return the lists of a matrix by compressed rows, made once for its pattern."""
     return A._pattern.get(
-        LISTS.of_size(height),
-        lambda: make_lists(xp, rows_of(xp, A.indptr, A.nnz), A.indices, A.shape, height),
+        LISTS.of_size(height, width),
+        lambda: make_lists(xp, rows_of(xp, A.indptr, A.nnz), A.indices, A.shape, height, width),
     )
 
 
-def transposed_lists_of(xp: Any, A: Any, height: int) -> Lists:
+def transposed_lists_of(xp: Any, A: Any, height: int, width: int) -> Lists:
     """Return the lists of the transposed pattern, made once."""
     return A._pattern.get(
-        TRANSPOSED.of_size(height),
-        lambda: make_lists(xp, A.indices, rows_of(xp, A.indptr, A.nnz), A.shape[::-1], height),
+        TRANSPOSED.of_size(height, width),
+        lambda: make_lists(
+            xp, A.indices, rows_of(xp, A.indptr, A.nnz), A.shape[::-1], height, width
+        ),
     )

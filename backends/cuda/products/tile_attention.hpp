@@ -23,9 +23,9 @@ struct running_softmax {
 
   // Makes scores powers, and what is not an entry 0. Calls `rescale` with what earlier sums are
   // multiplied by where that is not 1 for all rows of the warp.
-  template <bool MASKED, int N, class Bits, class Rescale>
-  WL_DEVICE void take(const item& it, float (&scores)[M][N][4], const Bits& bits, float scale,
-                      const Rescale& rescale) {
+  template <bool MASKED, int N, class Rescale>
+  WL_DEVICE void take(const item& it, float (&scores)[M][N][4], const bits_of_rows<M>& bits,
+                      float scale, const Rescale& rescale) {
     float most[M][2];
     bool grows = false;
 #pragma unroll

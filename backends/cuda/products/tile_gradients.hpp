@@ -20,8 +20,8 @@ WL_DEVICE void to_score_gradients(float (&of_weights)[M][N][4], const float (&we
 }
 
 // Makes scores weights, 2^(scale score - log_total), and what is not an entry 0.
-template <bool MASKED, int M, int N, class Bits, class Log>
-WL_DEVICE void to_weights(float (&scores)[M][N][4], const Bits& bits, float scale,
+template <bool MASKED, int M, int N, class Log>
+WL_DEVICE void to_weights(float (&scores)[M][N][4], const bits_of_rows<M>& bits, float scale,
                           const Log& log_total) {
 #pragma unroll
   for (int i = 0; i < M; ++i)

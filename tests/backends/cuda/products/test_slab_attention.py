@@ -10,11 +10,11 @@ import pytest
 from wollemi.backends.cuda.products import slab_attention as attention
 from wollemi.backends.cuda.products.slab_lists import (
     BATCH,
-    COLUMN_BITS,
     PANEL,
-    PLACES,
+    PLACE_BITS,
     Lists,
     make_lists,
+    places_of,
 )
 from wollemi.backends.unified.wrappers import SimtKernel
 
@@ -37,58 +37,60 @@ emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CX
 # ---- lists
 
 
-def entries_of(lists: Lists) -> list[tuple[int, int]]:
+def entries_of(lists: Lists, width: int) -> list[tuple[int, int]]:
     """Return the row and the column of each entry."""
     found = []
-    each = lists.entries.reshape(-1, BATCH)[:, PLACES].astype(int)
+    column_at = {int(place): c for c, place in enumerate(places_of(np.arange(lists.height), width))}
+    each = lists.entries.reshape(-1, BATCH)
     for panel in range(lists.panels + 1):
         for slab in range(lists.slabs):
             number = panel * lists.slabs + slab
-            for batch in each[lists.starts[number] : lists.starts[number + 1]]:
-                rows, columns = batch >> COLUMN_BITS, batch & ((1 << COLUMN_BITS) - 1)
-                assert columns.max() < lists.height
-                found += [
-                    (panel * PANEL + row, slab * lists.height + column)
-                    for row, column in zip(rows, columns, strict=True)
-                    if row < PANEL
-                ]
+            for entry in each[lists.starts[number] : lists.starts[number + 1]].ravel():
+                row, column = int(entry) >> PLACE_BITS, column_at[int(entry) % 2**PLACE_BITS]
+                if row < PANEL:
+                    found.append((panel * PANEL + row, slab * lists.height + column))
     return found
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (16, 48), (130, 200), (300, 47), (5, 1000)])
-def test_lists_have_every_entry(m: int, n: int) -> None:
+@pytest.mark.parametrize("width", [32, 64, 128])
+def test_lists_have_every_entry(m: int, n: int, width: int) -> None:
     rows, columns = np.nonzero(random_mask(m, n))
     shuffled = np.random.default_rng(0).permutation(rows.size)
-    lists = make_lists(np, rows[shuffled], columns[shuffled], (m, n), 48)
-    assert sorted(entries_of(lists)) == list(zip(rows, columns, strict=True))
-    assert lists.entries.size == max(lists.batches, 1) * BATCH
+    lists = make_lists(np, rows[shuffled], columns[shuffled], (m, n), 48, width)
+    assert sorted(entries_of(lists, width)) == list(zip(rows, columns, strict=True))
+    assert lists.entries.size == (lists.batches + 2) * BATCH
 
 
 def test_a_pattern_without_entries_has_no_batches() -> None:
-    lists = make_lists(np, np.zeros(0, int), np.zeros(0, int), (300, 70), 16)
+    lists = make_lists(np, np.zeros(0, int), np.zeros(0, int), (300, 70), 16, 64)
     assert lists.batches == 0 and not lists.starts.any()
 
 
 def test_an_entry_may_be_stored_twice() -> None:
-    lists = make_lists(np, np.array([1, 0, 1]), np.array([2, 2, 2]), (3, 3), 16)
-    assert sorted(entries_of(lists)) == [(0, 2), (1, 2), (1, 2)]
+    lists = make_lists(np, np.array([1, 0, 1]), np.array([2, 2, 2]), (3, 3), 16, 32)
+    assert sorted(entries_of(lists, 32)) == [(0, 2), (1, 2), (1, 2)]
 
 
-def test_neighbours_are_of_different_classes() -> None:
-    rows, columns = np.nonzero(np.ones((16, 48), bool))
-    lists = make_lists(np, rows, columns, (16, 48), 48)
-    each = lists.entries.reshape(-1, BATCH)[:, PLACES].reshape(-1, 8) % 8
-    assert all(np.unique(eight).size == 8 for eight in each)
+@pytest.mark.parametrize("width", [32, 64, 128])
+def test_neighbours_are_in_different_banks(width: int) -> None:
+    rows, columns = np.nonzero(np.ones((8, 48), bool))
+    lists = make_lists(np, rows, columns, (8, 48), 48, width)
+    chunks = (lists.entries % 2**PLACE_BITS).reshape(-1, BATCH)[: lists.batches] // 16 % 8
+    eights = chunks.reshape(-1, 8)
+    assert all(np.unique(eight).size == 8 for eight in eights)
+    halves = chunks.reshape(-1, 2) // 4
+    assert np.all(halves[:, 0] != halves[:, 1])
 
 
 # ---- kernels by emulated tensor cores
 
 
-def listed(mask: Any, height: int) -> tuple[Lists, Lists]:
+def listed(mask: Any, height: int, width: int) -> tuple[Lists, Lists]:
     rows, columns = np.nonzero(mask)
     return (
-        make_lists(np, rows, columns, mask.shape, height),
-        make_lists(np, columns, rows, mask.shape[::-1], height),
+        make_lists(np, rows, columns, mask.shape, height, width),
+        make_lists(np, columns, rows, mask.shape[::-1], height, width),
     )
 
 
@@ -100,14 +102,14 @@ def emulate(
     whole: int,
     schedule: int = 0,
     shared: int = 24 << 10,
-    panels: int = 1,
+    shape: attention.Shape = attention.Shape(2, 2, 2),
     lists: tuple[Lists, Lists] | None = None,
 ) -> Expected:
     """Do what the launches of a GPU do, with slabs for so much shared memory."""
     mask, C, B, D, G = given
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
     height = attention.height_of(shared, width)
-    of_rows, of_columns = lists or listed(mask, height)
+    of_rows, of_columns = lists or listed(mask, height, width)
     E, of_C, of_B, of_D = (np.full_like(x, 7) for x in (G, C, B, D))
     padded = of_columns.slabs * height
     facts = np.full((batch, padded, 2), np.nan, np.float32)
@@ -115,7 +117,7 @@ def emulate(
     sources = (*place(C), *place(B), *place(D))
 
     def launch(kernel: SimtKernel, lists: Lists, *arguments: Any) -> None:
-        made = attention.made_for(kernel, shared, width, panels)
+        made = attention.made_for(kernel, shared, width, shape)
         count = n if lists is of_columns else m
         shares = -(-count // made.rows)
         between = () if kernel is attention.slab_attention else (padded,)
