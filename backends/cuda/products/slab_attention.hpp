@@ -5,58 +5,50 @@
 
 namespace wl {
 
-// Sums of powers of 2 of scores as running_softmax has them, of the two rows of a panel that a lane
-// has scores of. Eight lanes share a row.
+// Sums of powers of 2 of scores as running_softmax has them, of row lane / 4 of a panel. Four lanes
+// share a row.
 struct softmax_of_entries {
-  float from[2] = {lowest(), lowest()}, total[2] = {};
+  float from = lowest(), total = 0;
 
-  // Makes scores powers, and what is not an entry 0. Calls `rescale` with what earlier sums are
-  // multiplied by where that is not 1 for all rows of the warp.
+  // Makes scores powers, and what is not an entry 0. Calls `rescale` with what earlier sums of the
+  // row are multiplied by where that is not 1 for all rows of the panel.
   template <int N, class Rescale>
-  WL_DEVICE void take(const item& it, float (&scores)[N][4], const lane_entries (&known)[N],
+  WL_DEVICE void take(const item& it, float (&scores)[N][2][2], const lane_entries (&known)[N],
                       float scale, const Rescale& rescale) {
     const int lane = lane_of(it);
-    float most[2];
-    bool grows = false;
+    float largest = lowest();
 #pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      float largest = lowest();
+    for (int n = 0; n < N; ++n)
 #pragma unroll
-      for (int n = 0; n < N; ++n)
+      for (int j = 0; j < 2; ++j)
 #pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          float& score = scores[n][2 * h + e];
-          score = known[n].has(h, e, lane) ? score : lowest();
+        for (int e = 0; e < 2; ++e) {
+          float& score = scores[n][j][e];
+          score = known[n].has(j, e, lane) ? score : lowest();
           largest = fmaxf(largest, score);
         }
-      most[e] = largest * scale;
-      grows = grows || most[e] > from[e] + SLACK;
-    }
-    if (ballot(grows)) { // rarely, once the first scores are known: only then do lanes exchange
-      float factor[2];
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const float largest = largest_of_entries(it, most[e]);
-        const float now = largest > from[e] + SLACK ? largest : from[e];
-        factor[e] = now == from[e] ? 1.0f : power_of_2(from[e] - now);
-        from[e] = now;
-        total[e] *= factor[e];
-      }
+    largest *= scale;
+    if (ballot(largest > from + SLACK)) { // rarely, once the first scores are known
+      largest = fmaxf(largest, shuffle_xor(it, largest, 1));
+      largest = fmaxf(largest, shuffle_xor(it, largest, 2));
+      const float now = largest > from + SLACK ? largest : from;
+      const float factor = now == from ? 1.0f : power_of_2(from - now);
+      from = now;
+      total *= factor;
       rescale(factor);
     }
+    // Relative to minus infinity, others of it would be NaN.
+    const float minus = from == lowest() ? 0.0f : -from;
 #pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      // Relative to minus infinity, others of it would be NaN.
-      const float minus = from[e] == lowest() ? 0.0f : -from[e];
+    for (int n = 0; n < N; ++n)
 #pragma unroll
-      for (int n = 0; n < N; ++n)
+      for (int j = 0; j < 2; ++j)
 #pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          float& score = scores[n][2 * h + e];
+        for (int e = 0; e < 2; ++e) {
+          float& score = scores[n][j][e];
           score = power_of_2(fmaf(score, scale, minus));
-          total[e] += score;
+          total += score;
         }
-    }
   }
 };
 
@@ -67,21 +59,25 @@ struct attending_panels {
   const item& it;
   float scale;
   int other;
-  own_rows<DIM, WHOLE, T> rows[M];
+  own_rows<DIM, WHOLE, T> rows[M / 2];
   softmax_of_entries softmax[M];
   float sums[M][DIM / 16][4];
 
   template <int N>
   WL_DEVICE void take(int i, const lane_entries (&known)[N], const unsigned char* stage) {
     const int lane = lane_of(it);
-    float scores[N][4];
-    rows[i].multiply(scores, stage, known, lane);
-    softmax[i].take(it, scores, known, scale, [&](const float (&factor)[2]) {
+    float scores[N][2][2];
+    multiply_panel(scores, rows[i / 2], i % 2, stage, known, lane);
+    softmax[i].take(it, scores, known, scale, [&](float of_row) {
 #pragma unroll
-      for (int j = 0; j < DIM / 16; ++j)
+      for (int e = 0; e < 2; ++e) {
+        const float factor = of_sums(of_row, e, lane);
 #pragma unroll
-        for (int e = 0; e < 4; ++e)
-          sums[i][j][e] *= factor[e % 2];
+        for (int j = 0; j < DIM / 16; ++j) {
+          sums[i][j][e] *= factor;
+          sums[i][j][e + 2] *= factor;
+        }
+      }
     });
 #pragma unroll
     for (int b = 0; b < N; ++b)
@@ -107,24 +103,24 @@ WL_DEVICE void slab_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 sh
   attending_panels<DIM, M, WHOLE, T> panels{it, score_scale(alpha), pair.of_slab, {}, {}, {}};
 #pragma unroll
   for (int i = 0; i < M; ++i)
-    panels.rows[i].load(of_C, own.first_row[i], k, alpha < 0 ? 0x80008000u : 0u, lane);
+    panels.rows[i / 2].load(i % 2, of_C, own.first_row[i], k, alpha < 0 ? 0x80008000u : 0u, lane);
   own.template for_batches<N>(it, pair, panels);
 #pragma unroll
   for (int i = 0; i < M; ++i) {
     const i64 first = own.first_row[i];
     T* const of_out = out + block * out_step + first * out_ld;
     bool finite = true;
+    const int row = lane / 4;
+    const float total = sum_of_row(it, panels.softmax[i].total);
+    // A total is 0 of no entries, and of minus infinities alone.
+    const bool has_entries = total != 0 || own.entries[i].any(row);
+    const float share = share_of(total, has_entries);
 #pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const int row = lane % 4 * 2 + e;
-      const float total = sum_of_entries(it, panels.softmax[i].total[e]);
-      // A total is 0 of no entries, and of minus infinities alone.
-      const bool has_entries = total != 0 || own.entries[i].any(row);
-      finite = scale_sums(panels.sums[i], e, share_of(total, has_entries)) && finite;
-      if (log_totals && lane < 4 && first + row < m)
-        log_totals[block * log_totals_step + first + row] =
-            (panels.softmax[i].from[e] + log_2(total)) * LN_2;
-    }
+    for (int e = 0; e < 2; ++e)
+      finite = scale_sums(panels.sums[i], e, of_sums(share, e, lane)) && finite;
+    if (log_totals && lane % 4 == 0 && first + row < m)
+      log_totals[block * log_totals_step + first + row] =
+          (panels.softmax[i].from + log_2(total)) * LN_2;
     if (ballot(!finite)) {
       for (int r = 0; r < PANEL_ROWS && first + r < m; ++r)
         attend_by_entries<DIM>(it, own.entries[i], r, of_C.row(first + r), of_B, of_D, k, p,

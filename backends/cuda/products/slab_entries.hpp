@@ -1,9 +1,9 @@
 // Entries of a sparse pattern for tensor cores without tiles of it. A warp has panels of 8 rows,
-// and columns pass by in slabs whose dense rows are in the shared memory of a block. A product's 16
-// rows are those that any 16 entries of a panel name, its 8 columns the rows of the panel: one of
-// the 8 sums of each entry is of use, which at low densities is cheaper than to multiply tiles of
-// which one place in a hundred is an entry. A slab is read from the second-level cache once for
-// each block, where a kernel by rows reads two rows for each entry.
+// and columns pass by in slabs whose dense rows are in the shared memory of a block. What a product
+// takes in the place of 16 neighbouring columns are the columns of any 16 entries of a panel: one
+// of the 8 sums of each is of use, which at low densities is cheaper than to multiply tiles of which
+// one place in a hundred is an entry. A slab is read from the second-level cache once for each
+// block, where a kernel by rows reads two rows for each entry.
 #pragma once
 #include "tile_gradients.hpp"
 
@@ -11,25 +11,29 @@ namespace wl {
 
 // Rows of a panel, and entries that are multiplied at once.
 constexpr int PANEL_ROWS = 8, BATCH_ENTRIES = 16;
-// An entry is where its dense row begins in the slab, and above that its row in the panel; 8 of
-// what only fills a batch.
-constexpr int PLACE_BITS = 28;
+// An entry is where its dense row begins in the slab, a multiple of 16, and its row in the panel; 8
+// of what only fills a batch.
+constexpr u32 ROW_BITS = 15;
 
-WL_DEVICE int row_in_panel(u32 entry) { return int(entry >> PLACE_BITS); }
-// Where a chunk of an entry's dense row is; see chunk_at. Bits 4 to 6 say how chunks change places.
+WL_DEVICE int row_in_panel(u32 entry) { return int(entry & ROW_BITS); }
+// Where a dense row begins, its chunks changed places as for `chunk`; see chunk_at.
+WL_DEVICE u32 place_of(u32 entry, int chunk) { return (entry ^ u32(chunk << 4)) & ~ROW_BITS; }
+// How far chunk `by` behind one of the first four or two is from it: these addresses are changed in
+// bits 4 to 6, which slabs begin at multiples of.
 template <int DIM>
-WL_DEVICE u32 chunk_of(u32 entry, int chunk) {
-  const u32 place = (entry & ((1u << PLACE_BITS) - 1)) ^ u32((chunk & 7) << 4);
-  return DIM > 64 ? place + u32(chunk >> 3) * 1024 : place;
+WL_DEVICE u32 chunk_on(u32 at, int by) {
+  return (at ^ u32((by & 7) << 4)) + (DIM > 64 ? u32(by >> 3) * 1024 : 0u);
 }
 template <int DIM>
 WL_DEVICE int row_in_slab(u32 entry) {
-  const u32 place = entry & ((1u << PLACE_BITS) - 1);
   if constexpr (DIM > 64)
-    return int(place / (16 * DIM) * 8 + place / 128 % 8);
+    return int(entry / (16 * DIM) * 8 + entry / 128 % 8);
   else
-    return int(place / (2 * DIM));
+    return int(entry / (2 * DIM));
 }
+
+// Where entry e of a batch is stored: the four that a lane has sums of are neighbours.
+WL_DEVICE constexpr int place_in_batch(int e) { return e % 8 / 2 * 4 + e / 8 * 2 + e % 2; }
 
 // The entries of a panel, slab by slab, in batches.
 template <int DIM, int HEIGHT>
@@ -53,31 +57,33 @@ struct panel_entries {
   }
 };
 
-// What a lane needs to know of a batch: entries lane / 4 and 8 behind it, whose dense rows it loads
-// parts of for dot products and of whose sums it has those with two rows of the panel; and one
-// entry whose dense row it names to be added up.
+// What a lane needs to know of a batch.
 struct lane_entries {
-  u32 dotted[2], added;
+  pack<u32, 4> summed; // entries 2 (lane % 4), the next one, and 8 behind these: it has their sums
+  u32 dotted[2];       // entries lane / 4 and 8 behind: it loads parts of their dense rows
+  u32 added;           // it names the dense row of this one to be added up
 
   WL_DEVICE void load(const u32* batch, int lane) {
-    dotted[0] = batch[lane / 4];
-    dotted[1] = batch[lane / 4 + 8];
-    added = batch[lane % 8 + lane / 16 * 8];
+    summed = load_pack<u32, 4>(batch + lane % 4 * 4);
+    dotted[0] = load_pack<u32, 1>(batch + place_in_batch(lane / 4)).at[0];
+    dotted[1] = load_pack<u32, 1>(batch + place_in_batch(lane / 4) + 2).at[0];
+    added = load_pack<u32, 1>(batch + place_in_batch(lane % 8 + lane / 16 * 8)).at[0];
   }
-  // Whether entry 8 h behind lane / 4 is in row e of the two that the lane has sums of.
-  WL_DEVICE bool has(int h, int e, int lane) const {
-    return row_in_panel(dotted[h]) == lane % 4 * 2 + e;
+  // Whether entry 8 j + e of those that begin at 2 (lane % 4) is in row lane / 4 of the panel.
+  WL_DEVICE bool has(int j, int e, int lane) const {
+    return row_in_panel(summed.at[2 * j + e]) == lane / 4;
   }
 };
 
-// The rows of a panel, of up to DIM numbers, as products take them; in the order of their chunks of
-// 16 bytes that suits loads of 16 bytes: lane q of four has chunks q, q + 4, ..
+// The rows of two panels, of up to DIM numbers, as products take them; in the order of their chunks
+// of 16 bytes that suits loads of 16 bytes: lane q of four has chunks q, q + 4, ..
 template <int DIM, int WHOLE, class T>
 struct own_rows {
   static constexpr int turns = DIM / 32;
-  u32 words[turns][4];
+  u32 words[2 * turns][4];
 
-  WL_DEVICE void load(const rows_of<T>& from, i64 first, i64 columns, u32 signs, int lane) {
+  WL_DEVICE void load(int panel, const rows_of<T>& from, i64 first, i64 columns, u32 signs,
+                      int lane) {
     const i64 row = first + lane / 4;
     const T* const place = from.row(row < from.count ? row : 0);
 #pragma unroll
@@ -95,66 +101,77 @@ struct own_rows {
       const auto four = __builtin_bit_cast(pack<u32, 4>, numbers);
 #pragma unroll
       for (int w = 0; w < 4; ++w)
-        words[turn][w] = four.at[w] ^ signs;
+        words[2 * turn + w / 2][w % 2 * 2 + panel] = four.at[w] ^ signs;
     }
   }
 
-  // sums = the dense rows in `slab` that the entries of N batches name, times own rows
+  // sums = the rows of both panels times the dense rows in `slab` that N batches name
   template <int N>
-  WL_DEVICE void multiply(float (&sums)[N][4], const unsigned char* slab,
+  WL_DEVICE void multiply(float (&sums)[N][2][4], const unsigned char* slab,
                           const lane_entries (&known)[N], int lane) const {
 #pragma unroll
     for (int n = 0; n < N; ++n)
 #pragma unroll
-      for (int e = 0; e < 4; ++e)
-        sums[n][e] = 0;
+      for (int j = 0; j < 2; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          sums[n][j][e] = 0;
 #pragma unroll
     for (int turn = 0; turn < turns; ++turn) {
       pack<u32, 4> four[N][2];
 #pragma unroll
       for (int n = 0; n < N; ++n)
 #pragma unroll
-        for (int h = 0; h < 2; ++h)
-          four[n][h] = *reinterpret_cast<const pack<u32, 4>*>(
-              slab + chunk_of<DIM>(known[n].dotted[h], lane % 4 + 4 * turn));
+        for (int j = 0; j < 2; ++j)
+          four[n][j] = *reinterpret_cast<const pack<u32, 4>*>(
+              slab + chunk_on<DIM>(place_of(known[n].dotted[j], lane % 4), 4 * turn));
 #pragma unroll
       for (int w = 0; w < 4; w += 2)
 #pragma unroll
-        for (int n = 0; n < N; ++n) {
-          const u32 a[4] = {four[n][0].at[w], four[n][1].at[w], four[n][0].at[w + 1],
-                            four[n][1].at[w + 1]};
-          add_product<T>(sums[n], a, words[turn][w], words[turn][w + 1]);
-        }
+        for (int n = 0; n < N; ++n)
+#pragma unroll
+          for (int j = 0; j < 2; ++j)
+            add_product<T>(sums[n][j], words[2 * turn + w / 2], four[n][j].at[w],
+                           four[n][j].at[w + 1]);
     }
   }
 };
 
-// sums (DIM x 8) += the dense rows in `slab` that 16 entries name, times their factors (16 x 8)
+// The same for one of two panels: two of each eight entries for the lane's row.
+template <int N, class Rows>
+WL_DEVICE void multiply_panel(float (&sums)[N][2][2], const Rows& rows, int panel,
+                              const unsigned char* slab, const lane_entries (&known)[N],
+                              int lane) {
+  float both[N][2][4];
+  rows.multiply(both, slab, known, lane);
+#pragma unroll
+  for (int n = 0; n < N; ++n)
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        sums[n][j][e] = both[n][j][2 * panel + e];
+}
+
+// sums (DIM x 8) += the dense rows in `slab` that 16 entries name, times their factors: two of each
+// eight entries for the lane's row.
 template <int DIM, class T>
-WL_DEVICE void add_rows(float (&sums)[DIM / 16][4], const float (&factors)[4], u32 slab,
+WL_DEVICE void add_rows(float (&sums)[DIM / 16][4], const float (&factors)[2][2], u32 slab,
                         const lane_entries& known, int lane) {
-  const u32 low = transpose_core(narrow_both<T>(factors[0], factors[1])),
-            high = transpose_core(narrow_both<T>(factors[2], factors[3]));
+  const u32 low = narrow_both<T>(factors[0][0], factors[0][1]),
+            high = narrow_both<T>(factors[1][0], factors[1][1]);
+  const u32 at = slab + place_of(known.added, lane / 8 % 2);
 #pragma unroll
   for (int j = 0; j < DIM / 16; ++j) {
     u32 a[4];
-    load_cores_transposed(a, slab + chunk_of<DIM>(known.added, 2 * j + lane / 8 % 2));
+    load_cores_transposed(a, chunk_on<DIM>(at, 2 * j));
     add_product<T>(sums[j], a, low, high);
   }
 }
 
-// The sum, or the largest, over the lanes that have sums of the same rows of a panel.
-WL_DEVICE float sum_of_entries(const item& it, float value) {
-#pragma unroll
-  for (int d = 4; d < 32; d *= 2)
-    value += shuffle_xor(it, value, d);
-  return value;
-}
-WL_DEVICE float largest_of_entries(const item& it, float value) {
-#pragma unroll
-  for (int d = 4; d < 32; d *= 2)
-    value = fmaxf(value, shuffle_xor(it, value, d));
-  return value;
+// What lanes have of their rows, lane / 4, for row e of the two that a lane has sums of.
+WL_DEVICE float of_sums(float of_row, int e, int lane) {
+  return shuffle(of_row, (lane % 4 * 2 + e) * 4);
 }
 
 // Multiplies the sums of row e of the two that a lane has; returns whether all are finite.

@@ -8,27 +8,27 @@ namespace wl {
 
 // Makes the scores of a batch weights, 2^(scale score - log_total), and what is not an entry 0.
 template <class Log>
-WL_DEVICE void weigh_entries(float (&scores)[4], const lane_entries& known, float scale, int lane,
-                             const Log& log_total) {
+WL_DEVICE void weigh_entries(float (&scores)[2][2], const lane_entries& known, float scale,
+                             int lane, const Log& log_total) {
 #pragma unroll
-  for (int h = 0; h < 2; ++h)
+  for (int j = 0; j < 2; ++j)
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-      float& score = scores[2 * h + e];
-      const float weight = power_of_2(fmaf(score, scale, -log_total(h, e)));
-      score = known.has(h, e, lane) ? weight : 0.0f;
+      float& score = scores[j][e];
+      const float weight = power_of_2(fmaf(score, scale, -log_total(j, e)));
+      score = known.has(j, e, lane) ? weight : 0.0f;
     }
 }
 
 // of_weights = weights (of_weights - mean)
 template <class Mean>
-WL_DEVICE void to_score_gradients(float (&of_weights)[4], const float (&weights)[4],
+WL_DEVICE void to_score_gradients(float (&of_weights)[2][2], const float (&weights)[2][2],
                                   const Mean& mean) {
 #pragma unroll
-  for (int h = 0; h < 2; ++h)
+  for (int j = 0; j < 2; ++j)
 #pragma unroll
     for (int e = 0; e < 2; ++e)
-      of_weights[2 * h + e] = weights[2 * h + e] * (of_weights[2 * h + e] - mean(h, e));
+      of_weights[j][e] = weights[j][e] * (of_weights[j][e] - mean(j, e));
 }
 
 // What a warp has of M panels of rows: their rows of C and G, and sums of rows of B, whose slab is
@@ -38,21 +38,21 @@ struct row_gradient_panels {
   const item& it;
   float scale;
   int other;
-  own_rows<DIM, WHOLE, T> rows_C[M], rows_G[M];
-  float log_total[M][2], mean[M][2];
+  own_rows<DIM, WHOLE, T> rows_C[M / 2], rows_G[M / 2];
+  float log_total[M], mean[M];
   float sums[M][DIM / 16][4];
 
   template <int N>
   WL_DEVICE void take(int i, const lane_entries (&known)[N], const unsigned char* stage) {
     const int lane = lane_of(it);
-    float weights[N][4], of_scores[N][4];
-    rows_C[i].multiply(weights, stage, known, lane);
-    rows_G[i].multiply(of_scores, stage + other, known, lane);
+    float weights[N][2][2], of_scores[N][2][2];
+    multiply_panel(weights, rows_C[i / 2], i % 2, stage, known, lane);
+    multiply_panel(of_scores, rows_G[i / 2], i % 2, stage + other, known, lane);
 #pragma unroll
     for (int b = 0; b < N; ++b) {
       weigh_entries(weights[b], known[b], scale, lane,
-                    [&](int, int e) { return log_total[i][e]; });
-      to_score_gradients(of_scores[b], weights[b], [&](int, int e) { return mean[i][e]; });
+                    [&](int, int) { return log_total[i]; });
+      to_score_gradients(of_scores[b], weights[b], [&](int, int) { return mean[i]; });
       add_rows<DIM, T>(sums[i], of_scores[b], shared_offset(stage), known[b], lane);
     }
   }
@@ -83,24 +83,19 @@ WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
     const i64 r = own.first_row[i] + lane / 4;
     const float part =
         r < m ? part_of_dot<DIM, WHOLE>(lane % 4, its_G.row(r), its_out.row(r), p) : 0.0f;
-    const float of_row = sum_of_row(it, part);
-    const float its_log = r < m ? log_totals[block * log_totals_step + r] * LOG2_E : 0.0f;
+    panels.mean[i] = sum_of_row(it, part);
+    panels.log_total[i] = r < m ? log_totals[block * log_totals_step + r] * LOG2_E : 0.0f;
     if (r < m && lane % 4 == 0)
-      *reinterpret_cast<pack<float, 2>*>(its_facts + 2 * r) = {{its_log, of_row}};
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const int from = (lane % 4 * 2 + e) * 4;
-      panels.log_total[i][e] = shuffle(its_log, from);
-      panels.mean[i][e] = shuffle(of_row, from);
-    }
+      *reinterpret_cast<pack<float, 2>*>(its_facts + 2 * r) = {
+          {panels.log_total[i], panels.mean[i]}};
   }
   if (!of_C)
     return;
   const slab_pair<DIM, HEIGHT, WHOLE, 0, T> pair{its_B, its_D, k, p, nullptr, bytes};
 #pragma unroll
   for (int i = 0; i < M; ++i) {
-    panels.rows_C[i].load(its_C, own.first_row[i], k, alpha < 0 ? 0x80008000u : 0u, lane);
-    panels.rows_G[i].load(its_G, own.first_row[i], p, 0, lane);
+    panels.rows_C[i / 2].load(i % 2, its_C, own.first_row[i], k, alpha < 0 ? 0x80008000u : 0u, lane);
+    panels.rows_G[i / 2].load(i % 2, its_G, own.first_row[i], p, 0, lane);
   }
   own.template for_batches<N>(it, pair, panels);
 #pragma unroll
@@ -130,29 +125,31 @@ struct column_gradient_panels {
   const item& it;
   float scale;
   int other;
-  own_rows<DIM, WHOLE, T> rows_B[M], rows_D[M];
+  own_rows<DIM, WHOLE, T> rows_B[M / 2], rows_D[M / 2];
   float sums_B[M][DIM / 16][4], sums_D[M][DIM / 16][4];
 
   template <int N>
   WL_DEVICE void take(int i, const lane_entries (&known)[N], const unsigned char* stage) {
     const int lane = lane_of(it);
     const unsigned char* const at_G = stage + other;
-    pack<float, 2> facts[N][2]; // the logarithm and the mean of an entry's row
+    pack<float, 2> facts[N][2][2]; // the logarithm and the mean of an entry's row
 #pragma unroll
     for (int b = 0; b < N; ++b)
 #pragma unroll
-      for (int h = 0; h < 2; ++h)
-        facts[b][h] = *reinterpret_cast<const pack<float, 2>*>(
-            at_G + other + 8 * row_in_slab<DIM>(known[b].dotted[h]));
-    float weights[N][4], of_scores[N][4];
-    rows_B[i].multiply(weights, stage, known, lane);
-    rows_D[i].multiply(of_scores, at_G, known, lane);
+      for (int j = 0; j < 2; ++j)
+#pragma unroll
+        for (int e = 0; e < 2; ++e)
+          facts[b][j][e] = *reinterpret_cast<const pack<float, 2>*>(
+              at_G + other + 8 * row_in_slab<DIM>(known[b].summed.at[2 * j + e]));
+    float weights[N][2][2], of_scores[N][2][2];
+    multiply_panel(weights, rows_B[i / 2], i % 2, stage, known, lane);
+    multiply_panel(of_scores, rows_D[i / 2], i % 2, at_G, known, lane);
 #pragma unroll
     for (int b = 0; b < N; ++b) {
       weigh_entries(weights[b], known[b], scale, lane,
-                    [&](int h, int) { return facts[b][h].at[0]; });
+                    [&](int j, int e) { return facts[b][j][e].at[0]; });
       add_rows<DIM, T>(sums_D[i], weights[b], shared_offset(at_G), known[b], lane);
-      to_score_gradients(of_scores[b], weights[b], [&](int h, int) { return facts[b][h].at[1]; });
+      to_score_gradients(of_scores[b], weights[b], [&](int j, int e) { return facts[b][j][e].at[1]; });
       add_rows<DIM, T>(sums_B[i], of_scores[b], shared_offset(stage), known[b], lane);
     }
   }
@@ -181,8 +178,8 @@ WL_DEVICE void slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p,
       it, score_scale(alpha), pair.of_slab, {}, {}, {}, {}};
 #pragma unroll
   for (int i = 0; i < M; ++i) {
-    panels.rows_B[i].load(its_B, own.first_row[i], k, alpha < 0 ? 0x80008000u : 0u, lane);
-    panels.rows_D[i].load(its_D, own.first_row[i], p, 0, lane);
+    panels.rows_B[i / 2].load(i % 2, its_B, own.first_row[i], k, alpha < 0 ? 0x80008000u : 0u, lane);
+    panels.rows_D[i / 2].load(i % 2, its_D, own.first_row[i], p, 0, lane);
   }
   own.template for_batches<N>(it, pair, panels);
 #pragma unroll

@@ -13,8 +13,10 @@ from ...gpu.products.sddmm_flat import rows_of
 
 #: Rows of a panel, and entries of a batch. As in ``slab_entries.hpp``.
 PANEL, BATCH = 8, 16
-#: Bits of the place of a dense row in its slab, below those of the row in its panel. As there.
-PLACE_BITS = 28
+#: Bits of an entry's row in its panel, below those of the place of its dense row. As there.
+ROW_BITS = 4
+#: Where each entry of a batch is stored. As ``place_in_batch`` there.
+PLACES = np.array([e % 8 // 2 * 4 + e // 8 * 2 + e % 2 for e in range(BATCH)])
 #: Classes of columns: chunks of dense rows of eight of them are in different banks.
 CLASSES = 8
 #: Empty batches behind the last one: kernels ask for so many before they know that there are none.
@@ -33,8 +35,8 @@ class Lists(NamedTuple):
     starts : array, shape ((panels + 1) * slabs + 1,)
         The first batch of each slab of each panel, and of an empty panel behind them; int32.
     entries : array, shape (16 (batches + 2),)
-        For each entry the place of its dense row in the slab and, above ``PLACE_BITS``, its row in
-        the panel; 8 where a batch is only filled. uint32.
+        For each entry the place of its dense row in the slab, in bytes, and in its ``ROW_BITS`` the
+        row in the panel; 8 where a batch is only filled. uint32.
     """
 
     panels: int
@@ -119,9 +121,9 @@ def make_lists(
     there = number < counts[its_list]
     payload = payload[firsts[its_list] + xp.minimum(number, counts[its_list] - 1)]
     row = xp.where(there, payload // height, PANEL)
-    made = (places_of(payload % height, width) + row * 2**PLACE_BITS).astype(np.uint32)
-    filling = xp.full(AHEAD * BATCH, PANEL * 2**PLACE_BITS, np.uint32)
-    entries = xp.concatenate([made, filling])
+    entries = xp.full((batches + AHEAD) * BATCH, PANEL, np.uint32)
+    of_batch = slot // BATCH * BATCH + xp.asarray(PLACES)[slot % BATCH]
+    entries[of_batch] = (places_of(payload % height, width) + row).astype(np.uint32)
     return Lists(panels, slabs, height, batches, starts.astype(np.int32), entries)
 
 

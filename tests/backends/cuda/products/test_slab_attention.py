@@ -11,7 +11,8 @@ from wollemi.backends.cuda.products import slab_attention as attention
 from wollemi.backends.cuda.products.slab_lists import (
     BATCH,
     PANEL,
-    PLACE_BITS,
+    PLACES,
+    ROW_BITS,
     Lists,
     make_lists,
     places_of,
@@ -41,12 +42,13 @@ def entries_of(lists: Lists, width: int) -> list[tuple[int, int]]:
     """Return the row and the column of each entry."""
     found = []
     column_at = {int(place): c for c, place in enumerate(places_of(np.arange(lists.height), width))}
-    each = lists.entries.reshape(-1, BATCH)
+    each = lists.entries.reshape(-1, BATCH)[:, PLACES]
     for panel in range(lists.panels + 1):
         for slab in range(lists.slabs):
             number = panel * lists.slabs + slab
             for entry in each[lists.starts[number] : lists.starts[number + 1]].ravel():
-                row, column = int(entry) >> PLACE_BITS, column_at[int(entry) % 2**PLACE_BITS]
+                row = int(entry) % 2**ROW_BITS
+                column = column_at[int(entry) - row]
                 if row < PANEL:
                     found.append((panel * PANEL + row, slab * lists.height + column))
     return found
@@ -76,7 +78,7 @@ def test_an_entry_may_be_stored_twice() -> None:
 def test_neighbours_are_in_different_banks(width: int) -> None:
     rows, columns = np.nonzero(np.ones((8, 48), bool))
     lists = make_lists(np, rows, columns, (8, 48), 48, width)
-    chunks = (lists.entries % 2**PLACE_BITS).reshape(-1, BATCH)[: lists.batches] // 16 % 8
+    chunks = lists.entries.reshape(-1, BATCH)[: lists.batches, PLACES] // 16 % 8
     eights = chunks.reshape(-1, 8)
     assert all(np.unique(eight).size == 8 for eight in eights)
     halves = chunks.reshape(-1, 2) // 4
