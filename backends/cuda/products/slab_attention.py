@@ -32,7 +32,7 @@ slab_attention = SimtKernel(
     "slab_attention",
     "slab_attention.hpp",
     f"{_SIZES}, {_LISTS}, {_OPERANDS}, {ml.operand('out', 'out')}, {ml.log_totals()}, alpha: T",
-    "{DIM}, {HEIGHT}, {M}, {N}, {WHOLE}, {T}",
+    "{DIM}, {HEIGHT}, {WHOLE}, {T}",
     block=512,
     variants=(),
     resident=1,
@@ -42,7 +42,7 @@ slab_row_gradients = SimtKernel(
     "slab_gradients.hpp",
     f"{_SIZES}, padded: i64, {_LISTS}, {_OPERANDS}, {ml.operand('G')}, {ml.operand('out')}, "
     f"{ml.log_totals('in')}, facts: out R[l], {ml.operand('of_C', 'out')}, alpha: T",
-    "{DIM}, {HEIGHT}, {M}, {N}, {WHOLE}, {T}",
+    "{DIM}, {HEIGHT}, {WHOLE}, {T}",
     block=512,
     variants=(),
     resident=1,
@@ -52,7 +52,7 @@ slab_column_gradients = SimtKernel(
     "slab_gradients.hpp",
     f"{_SIZES}, padded: i64, {_LISTS}, {_OPERANDS}, {ml.operand('G')}, facts: in R[l], "
     f"{ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, alpha: T",
-    "{DIM}, {HEIGHT}, {M}, {N}, {WHOLE}, {T}",
+    "{DIM}, {HEIGHT}, {WHOLE}, {T}",
     block=512,
     variants=(),
     resident=1,
@@ -64,6 +64,8 @@ STAGES, FACTS = 2, 8
 LEAST_BYTES = 96 << 10
 #: Rows that the kernels' threads copy together: heights of slabs are multiples of them.
 STEP = 16
+#: Warps of a block.
+WARPS = 16
 #: Columns of dense operands that there are gradients for: more would take more registers.
 GRADIENT_WIDTHS = WIDTHS[:2]
 
@@ -89,31 +91,8 @@ def height_of(shared: int, width: int) -> int:
     return shared // STAGES // (4 * width + FACTS) // STEP * STEP
 
 
-class Shape(NamedTuple):
-    """How a kernel is made.
-
-    Attributes
-    ----------
-    warps : int
-        Of a block.
-    panels : int
-        Of 8 rows that a warp has.
-    batches : int
-        Of 16 entries that a warp computes at once.
-    """
-
-    warps: int = 16
-    panels: int = 2
-    batches: int = 2
-
-    @property
-    def rows(self) -> int:
-        """Of a block."""
-        return self.warps * self.panels * PANEL
-
-
 @cache
-def made_for(kernel: SimtKernel, shared: int, width: int, shape: Shape) -> Made:
+def made_for(kernel: SimtKernel, shared: int, width: int, warps: int) -> Made:
     """Return a kernel for rows of dense operands of so many numbers, one of :data:`WIDTHS`.
 
     Parameters
@@ -123,18 +102,21 @@ def made_for(kernel: SimtKernel, shared: int, width: int, shape: Shape) -> Made:
         Bytes that a block may have.
     width : int
         Columns of dense operands.
-    shape : Shape
+    warps : int
+        Of a block.
     """
     height = height_of(shared, width)
     facts = FACTS if kernel is slab_column_gradients else 0
-    constants = {"DIM": width, "HEIGHT": height, "M": shape.panels, "N": shape.batches}
-    made = replace(kernel, block=32 * shape.warps)
-    return Made(made, constants, STAGES * height * (4 * width + facts), shape.rows)
+    made = replace(kernel, block=32 * warps)
+    rows = 2 * PANEL * warps
+    return Made(
+        made, {"DIM": width, "HEIGHT": height}, STAGES * height * (4 * width + facts), rows
+    )
 
 
 def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:
     """Return a kernel for a device, and for rows of so many numbers."""
-    return made_for(kernel, device.shared_bytes, width, Shape())
+    return made_for(kernel, device.shared_bytes, width, WARPS)
 
 
 class State(NamedTuple):

@@ -12,12 +12,12 @@ namespace wl {
 // Rows of a panel, and entries that are multiplied at once.
 constexpr int PANEL_ROWS = 8, BATCH_ENTRIES = 16;
 // An entry is where its dense row begins in the slab, a multiple of 16, and its row in the panel; 8
-// of what only fills a batch.
-constexpr u32 ROW_BITS = 15;
+// of what only fills a batch. The highest bit says that the batch is the last one of its list.
+constexpr u32 ROW_BITS = 15, LAST_BIT = 1u << 31, PLACE_BITS = ~(ROW_BITS | LAST_BIT);
 
 WL_DEVICE int row_in_panel(u32 entry) { return int(entry & ROW_BITS); }
 // Where a dense row begins, its chunks changed places as for `chunk`; see chunk_at.
-WL_DEVICE u32 place_of(u32 entry, int chunk) { return (entry ^ u32(chunk << 4)) & ~ROW_BITS; }
+WL_DEVICE u32 place_of(u32 entry, int chunk) { return (entry ^ u32(chunk << 4)) & PLACE_BITS; }
 // How far chunk `by` behind one of the first four or two is from it: these addresses are changed in
 // bits 4 to 6, which slabs begin at multiples of.
 template <int DIM>
@@ -26,29 +26,31 @@ WL_DEVICE u32 chunk_on(u32 at, int by) {
 }
 template <int DIM>
 WL_DEVICE int row_in_slab(u32 entry) {
-  if constexpr (DIM > 64)
-    return int(entry / (16 * DIM) * 8 + entry / 128 % 8);
-  else
-    return int(entry / (2 * DIM));
+  const u32 place = entry & PLACE_BITS;
+  return int(DIM > 64 ? place / (16 * DIM) * 8 + place / 128 % 8 : place / (2 * DIM));
 }
 
 // Where entry e of a batch is stored: the four that a lane has sums of are neighbours.
 WL_DEVICE constexpr int place_in_batch(int e) { return e % 8 / 2 * 4 + e / 8 * 2 + e % 2; }
 
-// The entries of a panel, slab by slab, in batches.
+// The entries of a pair of panels: a list for each slab and panel of the pair, of one batch or more.
 template <int DIM, int HEIGHT>
-struct panel_entries {
-  const i32* starts; // the first batch of each slab, and the end
-  const u32* entries;
+struct pair_entries {
+  const u32* batches; // from the first one of the pair on
   int slabs;
 
-  // Calls `visit` with the column of each entry of a row.
+  // Calls `visit` with the column of each entry of a row of 16.
   template <class Visit>
   WL_DEVICE void for_entries(int row, const Visit& visit) const {
-    for (int s = 0; s < slabs; ++s)
-      for (i64 e = i64(starts[s]) * BATCH_ENTRIES; e < i64(starts[s + 1]) * BATCH_ENTRIES; ++e)
-        if (row_in_panel(entries[e]) == row)
-          visit(i64(s) * HEIGHT + row_in_slab<DIM>(entries[e]));
+    const u32* batch = batches;
+    for (int list = 0; list < 2 * slabs; ++list)
+      for (bool last = false; !last; batch += BATCH_ENTRIES) {
+        for (int e = 0; e < BATCH_ENTRIES; ++e)
+          if (list % 2 * PANEL_ROWS + row_in_panel(batch[e]) == row &&
+              row_in_panel(batch[e]) < PANEL_ROWS)
+            visit(i64(list / 2) * HEIGHT + row_in_slab<DIM>(batch[e]));
+        last = (batch[0] & LAST_BIT) != 0;
+      }
   }
   WL_DEVICE bool any(int row) const {
     bool found = false;
@@ -63,12 +65,16 @@ struct lane_entries {
   u32 dotted[2];       // entries lane / 4 and 8 behind: it loads parts of their dense rows
   u32 added;           // it names the dense row of this one to be added up
 
-  WL_DEVICE void load(const u32* batch, int lane) {
-    summed = load_pack<u32, 4>(batch + lane % 4 * 4);
-    dotted[0] = load_pack<u32, 1>(batch + place_in_batch(lane / 4)).at[0];
-    dotted[1] = load_pack<u32, 1>(batch + place_in_batch(lane / 4) + 2).at[0];
-    added = load_pack<u32, 1>(batch + place_in_batch(lane % 8 + lane / 16 * 8)).at[0];
+  WL_DEVICE void load(const u32* entries, u32 batch, int lane) {
+    const u32 first = batch * BATCH_ENTRIES; // in 32 bits, as pointers of a lane take registers
+    summed = load_pack<u32, 4>(entries + (first + lane % 4 * 4));
+    const u32* const two = entries + (first + place_in_batch(lane / 4));
+    dotted[0] = load_pack<u32, 1>(two).at[0];
+    dotted[1] = load_pack<u32, 1>(two + 2).at[0];
+    added =
+        load_pack<u32, 1>(entries + (first + place_in_batch(lane % 8 + lane / 16 * 8))).at[0];
   }
+  WL_DEVICE bool last() const { return (added & LAST_BIT) != 0; }
   // Whether entry 8 j + e of those that begin at 2 (lane % 4) is in row lane / 4 of the panel.
   WL_DEVICE bool has(int j, int e, int lane) const {
     return row_in_panel(summed.at[2 * j + e]) == lane / 4;
@@ -105,52 +111,67 @@ struct own_rows {
     }
   }
 
-  // sums = the rows of both panels times the dense rows in `slab` that N batches name
-  template <int N>
-  WL_DEVICE void multiply(float (&sums)[N][2][4], const unsigned char* slab,
-                          const lane_entries (&known)[N], int lane) const {
+  // What four lanes have of chunks of two dense rows.
+  WL_DEVICE static void bring(pack<u32, 4> (&four)[2], const unsigned char* slab,
+                              const lane_entries& known, int turn, int lane) {
 #pragma unroll
-    for (int n = 0; n < N; ++n)
+    for (int j = 0; j < 2; ++j)
+      four[j] = *reinterpret_cast<const pack<u32, 4>*>(
+          slab + chunk_on<DIM>(place_of(known.dotted[j], lane % 4), 4 * turn));
+  }
+  // sums += own rows times half of these chunks
+  WL_DEVICE void add(float (&sums)[2][4], const pack<u32, 4> (&four)[2], int turn, int half) const {
 #pragma unroll
-      for (int j = 0; j < 2; ++j)
-#pragma unroll
-        for (int e = 0; e < 4; ++e)
-          sums[n][j][e] = 0;
-#pragma unroll
-    for (int turn = 0; turn < turns; ++turn) {
-      pack<u32, 4> four[N][2];
-#pragma unroll
-      for (int n = 0; n < N; ++n)
-#pragma unroll
-        for (int j = 0; j < 2; ++j)
-          four[n][j] = *reinterpret_cast<const pack<u32, 4>*>(
-              slab + chunk_on<DIM>(place_of(known[n].dotted[j], lane % 4), 4 * turn));
-#pragma unroll
-      for (int w = 0; w < 4; w += 2)
-#pragma unroll
-        for (int n = 0; n < N; ++n)
-#pragma unroll
-          for (int j = 0; j < 2; ++j)
-            add_product<T>(sums[n][j], words[2 * turn + w / 2], four[n][j].at[w],
-                           four[n][j].at[w + 1]);
-    }
+    for (int j = 0; j < 2; ++j)
+      add_product<T>(sums[j], words[2 * turn + half], four[j].at[2 * half],
+                     four[j].at[2 * half + 1]);
   }
 };
 
-// The same for one of two panels: two of each eight entries for the lane's row.
-template <int N, class Rows>
-WL_DEVICE void multiply_panel(float (&sums)[N][2][2], const Rows& rows, int panel,
-                              const unsigned char* slab, const lane_entries (&known)[N],
-                              int lane) {
-  float both[N][2][4];
-  rows.multiply(both, slab, known, lane);
+// What one of two panels has of their sums.
+WL_DEVICE void of_panel(float (&sums)[2][2], const float (&both)[2][4], int panel) {
 #pragma unroll
-  for (int n = 0; n < N; ++n)
+  for (int j = 0; j < 2; ++j)
 #pragma unroll
-    for (int j = 0; j < 2; ++j)
+    for (int e = 0; e < 2; ++e)
+      sums[j][e] = both[j][2 * panel + e];
+}
+
+// sums = rows of a panel times the dense rows in `slab` that a batch names
+template <int DIM, int WHOLE, class T>
+WL_DEVICE void multiply(float (&sums)[2][2], const own_rows<DIM, WHOLE, T>& rows, int panel,
+                        const unsigned char* slab, const lane_entries& known, int lane) {
+  float both[2][4] = {};
 #pragma unroll
-      for (int e = 0; e < 2; ++e)
-        sums[n][j][e] = both[n][j][2 * panel + e];
+  for (int turn = 0; turn < DIM / 32; ++turn) {
+    pack<u32, 4> four[2];
+    rows.bring(four, slab, known, turn, lane);
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      rows.add(both, four, turn, half);
+  }
+  of_panel(sums, both, panel);
+}
+// The same for two operands at once: products that wait for one another alternate.
+template <int DIM, int WHOLE, class T>
+WL_DEVICE void multiply(float (&sums)[2][2], float (&others)[2][2],
+                        const own_rows<DIM, WHOLE, T>& rows, const own_rows<DIM, WHOLE, T>& more,
+                        int panel, const unsigned char* slab, const unsigned char* other,
+                        const lane_entries& known, int lane) {
+  float both[2][4] = {}, other_both[2][4] = {};
+#pragma unroll
+  for (int turn = 0; turn < DIM / 32; ++turn) {
+    pack<u32, 4> four[2], other_four[2];
+    rows.bring(four, slab, known, turn, lane);
+    more.bring(other_four, other, known, turn, lane);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      rows.add(both, four, turn, half);
+      more.add(other_both, other_four, turn, half);
+    }
+  }
+  of_panel(sums, both, panel);
+  of_panel(others, other_both, panel);
 }
 
 // sums (DIM x 8) += the dense rows in `slab` that 16 entries name, times their factors: two of each
@@ -244,75 +265,53 @@ struct slab_pair {
   }
 };
 
-// The panels of a warp: the block's are neighbours. Blocks of a head follow one another, so that its
-// slabs are in the second-level cache while they are read.
-template <int DIM, int HEIGHT, int M>
-struct own_panels {
-  i64 block, first_row[M];
-  panel_entries<DIM, HEIGHT> entries[M];
+// The pair of panels of a warp. Those of a block are neighbours, and blocks of a head follow one
+// another, so that its slabs are in the second-level cache while they are read.
+template <int DIM, int HEIGHT>
+struct own_pair {
+  i64 block, first_row;
+  const u32* all;
+  u32 first_batch;
+  int slabs;
 
-  // Behind the last panel of a pattern is an empty one.
-  WL_DEVICE own_panels(const item& it, i64 rows, i64 shares, i64 slabs, const i32* starts,
-                       const u8* all)
-      : block(it.block() / shares) {
-    const i64 count = (rows + PANEL_ROWS - 1) / PANEL_ROWS;
-    const i64 first = it.block() % shares * (M * (WL_BLOCK / 32)) + wave_of(it) * M;
-#pragma unroll
-    for (int i = 0; i < M; ++i) {
-      const i64 panel = first + i < count ? first + i : count;
-      first_row[i] = panel * PANEL_ROWS;
-      entries[i] = {starts + panel * slabs, reinterpret_cast<const u32*>(all), int(slabs)};
-    }
+  // Behind the last pair of a pattern is an empty one.
+  WL_DEVICE own_pair(const item& it, i64 rows, i64 shares, i64 slabs, const i32* starts,
+                     const u8* entries)
+      : block(it.block() / shares), all(reinterpret_cast<const u32*>(entries)), slabs(int(slabs)) {
+    const i64 count = (rows + 2 * PANEL_ROWS - 1) / (2 * PANEL_ROWS);
+    const i64 pair = it.block() % shares * (WL_BLOCK / 32) + wave_of(it);
+    first_row = (pair < count ? pair : count) * 2 * PANEL_ROWS;
+    first_batch = u32(starts[pair < count ? pair : count]);
+  }
+  WL_DEVICE pair_entries<DIM, HEIGHT> entries() const {
+    return {all + i64(first_batch) * BATCH_ENTRIES, slabs};
   }
 
-  // Calls panels.take(i, known, stage) for N and for single batches: of each slab those of one panel
-  // after the other. What is to be known of batches is asked for while those before are computed.
-  template <int N, class Slabs, class Panels>
-  WL_DEVICE void for_batches(const item& it, const Slabs& slabs, Panels& panels) const {
-    const int t = it.thread(), lane = lane_of(it), count = entries[0].slabs;
-    i32 at[M];
-    lane_entries next[M][N];
-    // Behind the last batch of a pattern are N that are empty.
-    const auto ask = [&](int i) {
-#pragma unroll
-      for (int n = 0; n < N; ++n)
-        next[i][n].load(entries[i].entries + i64(at[i]) * BATCH_ENTRIES + n * BATCH_ENTRIES, lane);
-    };
-    slabs.bring(t, 0);
-#pragma unroll
-    for (int i = 0; i < M; ++i) {
-      at[i] = entries[i].starts[0];
-      ask(i);
-    }
+  // Calls panels.take(i, known, stage) for the batches of panel i. What is to be known of a batch
+  // is asked for while that before is computed.
+  template <class Slabs, class Panels>
+  WL_DEVICE void for_batches(const item& it, const Slabs& pair, Panels& panels) const {
+    const int t = it.thread(), lane = lane_of(it);
+    u32 at = first_batch;
+    lane_entries next;
+    pair.bring(t, 0);
+    next.load(all, at, lane);
 #pragma unroll 1
-    for (int s = 0; s < count; ++s) {
+    for (int s = 0; s < slabs; ++s) {
       wait_for_copies<0>();
       it.barrier(); // what others copied is there too, and all have used the slab before
-      if (s + 1 < count)
-        slabs.bring(t, s + 1);
-      const unsigned char* const stage = slabs.stage(s);
+      if (s + 1 < slabs)
+        pair.bring(t, s + 1);
+      const unsigned char* const stage = pair.stage(s);
 #pragma unroll
-      for (int i = 0; i < M; ++i) {
-        const i32 end = entries[i].starts[s + 1];
+      for (int i = 0; i < 2; ++i) {
+        lane_entries known;
 #pragma unroll 1
-        while (at[i] + N <= end) {
-          lane_entries known[N];
-#pragma unroll
-          for (int n = 0; n < N; ++n)
-            known[n] = next[i][n];
-          at[i] += N;
-          ask(i);
+        do {
+          known = next;
+          next.load(all, ++at, lane); // behind the last batch is one more
           panels.take(i, known, stage);
-        }
-        if constexpr (N > 1) {
-#pragma unroll 1
-          while (at[i] < end) {
-            const lane_entries known[1] = {next[i][0]};
-            at[i] += 1;
-            ask(i);
-            panels.take(i, known, stage);
-          }
-        }
+        } while (!known.last());
       }
     }
   }

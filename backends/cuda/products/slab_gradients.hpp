@@ -31,36 +31,30 @@ WL_DEVICE void to_score_gradients(float (&of_weights)[2][2], const float (&weigh
       of_weights[j][e] = weights[j][e] * (of_weights[j][e] - mean(j, e));
 }
 
-// What a warp has of M panels of rows: their rows of C and G, and sums of rows of B, whose slab is
+// What a warp has of two panels of rows: their rows of C and G, and sums of rows of B, whose slab is
 // `other` bytes before that of D.
-template <int DIM, int M, int WHOLE, class T>
+template <int DIM, int WHOLE, class T>
 struct row_gradient_panels {
   const item& it;
   float scale;
   int other;
-  own_rows<DIM, WHOLE, T> rows_C[M / 2], rows_G[M / 2];
-  float log_total[M], mean[M];
-  float sums[M][DIM / 16][4];
+  own_rows<DIM, WHOLE, T> rows_C, rows_G;
+  float log_total[2], mean[2];
+  float sums[2][DIM / 16][4];
 
-  template <int N>
-  WL_DEVICE void take(int i, const lane_entries (&known)[N], const unsigned char* stage) {
+  WL_DEVICE void take(int i, const lane_entries& known, const unsigned char* stage) {
     const int lane = lane_of(it);
-    float weights[N][2][2], of_scores[N][2][2];
-    multiply_panel(weights, rows_C[i / 2], i % 2, stage, known, lane);
-    multiply_panel(of_scores, rows_G[i / 2], i % 2, stage + other, known, lane);
-#pragma unroll
-    for (int b = 0; b < N; ++b) {
-      weigh_entries(weights[b], known[b], scale, lane,
-                    [&](int, int) { return log_total[i]; });
-      to_score_gradients(of_scores[b], weights[b], [&](int, int) { return mean[i]; });
-      add_rows<DIM, T>(sums[i], of_scores[b], shared_offset(stage), known[b], lane);
-    }
+    float weights[2][2], of_scores[2][2];
+    multiply(weights, of_scores, rows_C, rows_G, i, stage, stage + other, known, lane);
+    weigh_entries(weights, known, scale, lane, [&](int, int) { return log_total[i]; });
+    to_score_gradients(of_scores, weights, [&](int, int) { return mean[i]; });
+    add_rows<DIM, T>(sums[i], of_scores, shared_offset(stage), known, lane);
   }
 };
 
 // Leaves the facts of rows, the logarithm of the total to base 2 and the mean of the gradients of
 // weights, `padded` of either for each block, and the gradient of C if it is asked for.
-template <int DIM, int HEIGHT, int M, int N, int WHOLE, class T>
+template <int DIM, int HEIGHT, int WHOLE, class T>
 WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares, i64 slabs,
                                   i64 padded, const i32* starts, const u8* entries, const T* C,
                                   i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
@@ -70,17 +64,17 @@ WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
                                   T* of_C, i64 of_C_ld, i64 of_C_step, float alpha) {
   WL_DYNAMIC_SHARED(bytes);
   const int lane = lane_of(it);
-  const own_panels<DIM, HEIGHT, M> own(it, m, shares, slabs, starts, entries);
+  const own_pair<DIM, HEIGHT> own(it, m, shares, slabs, starts, entries);
   const i64 block = own.block;
   const rows_of<T> its_C{C + block * C_step, C_ld, m}, its_G{G + block * G_step, G_ld, m},
       its_B{B + block * B_step, B_ld, n}, its_D{D + block * D_step, D_ld, n},
       its_out{out + block * out_step, out_ld, m};
   float* const its_facts = facts + block * padded * 2;
-  row_gradient_panels<DIM, M, WHOLE, T> panels{
+  row_gradient_panels<DIM, WHOLE, T> panels{
       it, score_scale(alpha), tile_rows<DIM, WHOLE, WL_BLOCK>::size(HEIGHT), {}, {}, {}, {}, {}};
 #pragma unroll
-  for (int i = 0; i < M; ++i) {
-    const i64 r = own.first_row[i] + lane / 4;
+  for (int i = 0; i < 2; ++i) {
+    const i64 r = own.first_row + PANEL_ROWS * i + lane / 4;
     const float part =
         r < m ? part_of_dot<DIM, WHOLE>(lane % 4, its_G.row(r), its_out.row(r), p) : 0.0f;
     panels.mean[i] = sum_of_row(it, part);
@@ -93,14 +87,14 @@ WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
     return;
   const slab_pair<DIM, HEIGHT, WHOLE, 0, T> pair{its_B, its_D, k, p, nullptr, bytes};
 #pragma unroll
-  for (int i = 0; i < M; ++i) {
-    panels.rows_C[i / 2].load(i % 2, its_C, own.first_row[i], k, alpha < 0 ? 0x80008000u : 0u, lane);
-    panels.rows_G[i / 2].load(i % 2, its_G, own.first_row[i], p, 0, lane);
+  for (int i = 0; i < 2; ++i) {
+    panels.rows_C.load(i, its_C, own.first_row + PANEL_ROWS * i, k, alpha < 0 ? 0x80008000u : 0u, lane);
+    panels.rows_G.load(i, its_G, own.first_row + PANEL_ROWS * i, p, 0, lane);
   }
-  own.template for_batches<N>(it, pair, panels);
+  own.for_batches(it, pair, panels);
 #pragma unroll
-  for (int i = 0; i < M; ++i) {
-    const i64 first = own.first_row[i];
+  for (int i = 0; i < 2; ++i) {
+    const i64 first = own.first_row + PANEL_ROWS * i;
     T* const its_of_C = of_C + block * of_C_step + first * of_C_ld;
     bool finite = true;
 #pragma unroll
@@ -108,7 +102,7 @@ WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
       finite = scale_sums(panels.sums[i], e, alpha) && finite;
     if (ballot(!finite)) {
       for (int r = 0; r < PANEL_ROWS && first + r < m; ++r)
-        row_gradient_by_entries<DIM>(it, own.entries[i], r, its_C.row(first + r),
+        row_gradient_by_entries<DIM>(it, own.entries(), PANEL_ROWS * i + r, its_C.row(first + r),
                                      its_G.row(first + r), its_B, its_D, k, p, alpha * LOG2_E,
                                      its_facts[2 * (first + r)], its_facts[2 * (first + r) + 1],
                                      alpha, its_of_C + r * of_C_ld);
@@ -118,46 +112,35 @@ WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
   }
 }
 
-// What a warp has of M panels of columns: their rows of B and D, and sums of rows of C and G, whose
+// What a warp has of two panels of columns: their rows of B and D, and sums of rows of C and G, whose
 // slabs follow one another, and the facts of their rows.
-template <int DIM, int M, int WHOLE, class T>
+template <int DIM, int WHOLE, class T>
 struct column_gradient_panels {
   const item& it;
   float scale;
   int other;
-  own_rows<DIM, WHOLE, T> rows_B[M / 2], rows_D[M / 2];
-  float sums_B[M][DIM / 16][4], sums_D[M][DIM / 16][4];
+  own_rows<DIM, WHOLE, T> rows_B, rows_D;
+  float sums_B[2][DIM / 16][4], sums_D[2][DIM / 16][4];
 
-  template <int N>
-  WL_DEVICE void take(int i, const lane_entries (&known)[N], const unsigned char* stage) {
+  WL_DEVICE void take(int i, const lane_entries& known, const unsigned char* stage) {
     const int lane = lane_of(it);
     const unsigned char* const at_G = stage + other;
-    pack<float, 2> facts[N][2][2]; // the logarithm and the mean of an entry's row
-#pragma unroll
-    for (int b = 0; b < N; ++b)
-#pragma unroll
-      for (int j = 0; j < 2; ++j)
-#pragma unroll
-        for (int e = 0; e < 2; ++e)
-          facts[b][j][e] = *reinterpret_cast<const pack<float, 2>*>(
-              at_G + other + 8 * row_in_slab<DIM>(known[b].summed.at[2 * j + e]));
-    float weights[N][2][2], of_scores[N][2][2];
-    multiply_panel(weights, rows_B[i / 2], i % 2, stage, known, lane);
-    multiply_panel(of_scores, rows_D[i / 2], i % 2, at_G, known, lane);
-#pragma unroll
-    for (int b = 0; b < N; ++b) {
-      weigh_entries(weights[b], known[b], scale, lane,
-                    [&](int j, int e) { return facts[b][j][e].at[0]; });
-      add_rows<DIM, T>(sums_D[i], weights[b], shared_offset(at_G), known[b], lane);
-      to_score_gradients(of_scores[b], weights[b], [&](int j, int e) { return facts[b][j][e].at[1]; });
-      add_rows<DIM, T>(sums_B[i], of_scores[b], shared_offset(stage), known[b], lane);
-    }
+    float weights[2][2], of_scores[2][2];
+    multiply(weights, of_scores, rows_B, rows_D, i, stage, at_G, known, lane);
+    const auto fact = [&](int j, int e) { // the logarithm and the mean of an entry's row
+      return *reinterpret_cast<const pack<float, 2>*>(
+          at_G + other + 8 * row_in_slab<DIM>(known.summed.at[2 * j + e]));
+    };
+    weigh_entries(weights, known, scale, lane, [&](int j, int e) { return fact(j, e).at[0]; });
+    to_score_gradients(of_scores, weights, [&](int j, int e) { return fact(j, e).at[1]; });
+    add_rows<DIM, T>(sums_D[i], weights, shared_offset(at_G), known, lane);
+    add_rows<DIM, T>(sums_B[i], of_scores, shared_offset(stage), known, lane);
   }
 };
 
 // The gradients of the rows of B and D, either of which may be null, by panels of the transposed
 // pattern, whose columns are the m rows of C and G.
-template <int DIM, int HEIGHT, int M, int N, int WHOLE, class T>
+template <int DIM, int HEIGHT, int WHOLE, class T>
 WL_DEVICE void slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares,
                                      i64 slabs, i64 padded, const i32* starts, const u8* entries,
                                      const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld,
@@ -167,24 +150,24 @@ WL_DEVICE void slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p,
                                      float alpha) {
   WL_DYNAMIC_SHARED(bytes);
   const int lane = lane_of(it);
-  const own_panels<DIM, HEIGHT, M> own(it, n, shares, slabs, starts, entries);
+  const own_pair<DIM, HEIGHT> own(it, n, shares, slabs, starts, entries);
   const i64 block = own.block;
   const rows_of<T> its_C{C + block * C_step, C_ld, m}, its_G{G + block * G_step, G_ld, m},
       its_B{B + block * B_step, B_ld, n}, its_D{D + block * D_step, D_ld, n};
   const float* const its_facts = facts + block * padded * 2;
   const slab_pair<DIM, HEIGHT, WHOLE, 8, T> pair{
       its_C, its_G, k, p, reinterpret_cast<const u8*>(its_facts), bytes};
-  column_gradient_panels<DIM, M, WHOLE, T> panels{
+  column_gradient_panels<DIM, WHOLE, T> panels{
       it, score_scale(alpha), pair.of_slab, {}, {}, {}, {}};
 #pragma unroll
-  for (int i = 0; i < M; ++i) {
-    panels.rows_B[i / 2].load(i % 2, its_B, own.first_row[i], k, alpha < 0 ? 0x80008000u : 0u, lane);
-    panels.rows_D[i / 2].load(i % 2, its_D, own.first_row[i], p, 0, lane);
+  for (int i = 0; i < 2; ++i) {
+    panels.rows_B.load(i, its_B, own.first_row + PANEL_ROWS * i, k, alpha < 0 ? 0x80008000u : 0u, lane);
+    panels.rows_D.load(i, its_D, own.first_row + PANEL_ROWS * i, p, 0, lane);
   }
-  own.template for_batches<N>(it, pair, panels);
+  own.for_batches(it, pair, panels);
 #pragma unroll
-  for (int i = 0; i < M; ++i) {
-    const i64 first = own.first_row[i];
+  for (int i = 0; i < 2; ++i) {
+    const i64 first = own.first_row + PANEL_ROWS * i;
     T* const out_B = of_B ? of_B + block * of_B_step + first * of_B_ld : of_B;
     T* const out_D = of_D ? of_D + block * of_D_step + first * of_D_ld : of_D;
     bool finite = true;
@@ -193,7 +176,7 @@ WL_DEVICE void slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p,
       finite = scale_sums(panels.sums_B[i], e, alpha) && scale_sums(panels.sums_D[i], e, 1.0f) && finite;
     if (ballot(!finite)) {
       for (int r = 0; r < PANEL_ROWS && first + r < n; ++r)
-        column_gradients_by_entries<DIM>(it, own.entries[i], r, its_B.row(first + r),
+        column_gradients_by_entries<DIM>(it, own.entries(), PANEL_ROWS * i + r, its_B.row(first + r),
                                          its_D.row(first + r), its_C, its_G, its_facts,
                                          its_facts + 1, 2, k, p, alpha,
                                          out_B ? out_B + r * of_B_ld : out_B,

@@ -19,8 +19,10 @@ ROW_BITS = 4
 PLACES = np.array([e % 8 // 2 * 4 + e // 8 * 2 + e % 2 for e in range(BATCH)])
 #: Classes of columns: chunks of dense rows of eight of them are in different banks.
 CLASSES = 8
-#: Empty batches behind the last one: kernels ask for so many before they know that there are none.
-AHEAD = 2
+#: The bit of an entry that says that its batch is the last one of its list. As there.
+LAST = 2**31
+#: Empty batches behind the last one: kernels ask for it before they know that there is none.
+AHEAD = 1
 
 
 class Lists(NamedTuple):
@@ -28,18 +30,19 @@ class Lists(NamedTuple):
 
     Attributes
     ----------
-    panels, slabs, height : int
-        How many panels and slabs there are, and the columns of a slab.
+    pairs, slabs, height : int
+        How many pairs of panels and slabs there are, and the columns of a slab.
     batches : int
         How many batches of entries there are.
-    starts : array, shape ((panels + 1) * slabs + 1,)
-        The first batch of each slab of each panel, and of an empty panel behind them; int32.
-    entries : array, shape (16 (batches + 2),)
+    starts : array, shape (pairs + 1,)
+        The first batch of each pair, and of an empty pair behind them; int32. A pair has a list for
+        each slab and each of its panels, of one batch or more.
+    entries : array, shape (16 (batches + 1),)
         For each entry the place of its dense row in the slab, in bytes, and in its ``ROW_BITS`` the
-        row in the panel; 8 where a batch is only filled. uint32.
+        row in the panel; 8 where a batch is only filled. ``LAST`` is said of whole batches. uint32.
     """
 
-    panels: int
+    pairs: int
     slabs: int
     height: int
     batches: int
@@ -88,8 +91,9 @@ def make_lists(
     Unsuited
         If the pattern is too large for 63 bits.
     """
-    panels, slabs = -(-shape[0] // PANEL), max(-(-shape[1] // height), 1)
-    lists, payloads = (panels + 1) * slabs, PANEL * height
+    pairs, slabs = -(-shape[0] // (2 * PANEL)), max(-(-shape[1] // height), 1)
+    of_pair, payloads = 2 * slabs, PANEL * height
+    lists = (pairs + 1) * of_pair
     too_large = Unsuited("the matrix has too many panels and slabs")
     if lists * CLASSES * payloads >= 2**63:
         raise too_large
@@ -97,7 +101,8 @@ def make_lists(
     in_slab = columns % height
     # Two neighbours have their halves of 64 bytes in different banks.
     rank = in_slab % 8 if width == 32 else in_slab % 4 * 2 + in_slab // 4 % 2
-    cell = (rows // PANEL * slabs + columns // height) * CLASSES + rank
+    of_list = rows // (2 * PANEL) * of_pair + columns // height * 2 + rows // PANEL % 2
+    cell = of_list * CLASSES + rank
     key = xp.sort((cell * PANEL + rows % PANEL) * height + in_slab)
     cell, payload = key // payloads, key % payloads
     level = xp.arange(int(key.size)) - xp.searchsorted(cell, cell)
@@ -109,22 +114,28 @@ def make_lists(
     of_list, payload = key // (payloads * CLASSES * levels), key % payloads
     firsts = xp.searchsorted(of_list, xp.arange(lists + 1))
     counts = firsts[1:] - firsts[:-1]
-    ends = xp.cumsum(-(-counts // BATCH))
+    ends = xp.cumsum(xp.maximum(-(-counts // BATCH), 1))
     starts = xp.concatenate([xp.zeros(1, ends.dtype), ends])
     batches = int(ends[-1])
     if batches >= 2**31 // BATCH:
         raise Unsuited("the pattern has too many entries")
     # Every slot of a list: those behind its end repeat the last entry, as of no row.
     slot = xp.arange(batches * BATCH)
-    its_list = xp.searchsorted(ends, slot // BATCH, side="right")
-    number = slot - starts[its_list] * BATCH
-    there = number < counts[its_list]
-    payload = payload[firsts[its_list] + xp.minimum(number, counts[its_list] - 1)]
-    row = xp.where(there, payload // height, PANEL)
-    entries = xp.full((batches + AHEAD) * BATCH, PANEL, np.uint32)
-    of_batch = slot // BATCH * BATCH + xp.asarray(PLACES)[slot % BATCH]
-    entries[of_batch] = (places_of(payload % height, width) + row).astype(np.uint32)
-    return Lists(panels, slabs, height, batches, starts.astype(np.int32), entries)
+    batch = slot // BATCH
+    its_list = xp.searchsorted(ends, batch, side="right")
+    number, count = slot - starts[its_list] * BATCH, counts[its_list]
+    if key.size:
+        source = firsts[its_list] + xp.maximum(xp.minimum(number, count - 1), 0)
+        payload = payload[xp.minimum(source, int(key.size) - 1)]
+    else:
+        payload = xp.zeros(slot.size, np.int64)
+    row = xp.where(number < count, payload // height, PANEL)
+    last = xp.where(batch == ends[its_list] - 1, LAST, 0)
+    entries = xp.full((batches + AHEAD) * BATCH, PANEL + LAST, np.uint32)
+    of_batch = batch * BATCH + xp.asarray(PLACES)[slot % BATCH]
+    entries[of_batch] = (places_of(payload % height, width) + row + last).astype(np.uint32)
+    starts = starts[: -1 : of_pair].astype(np.int32)
+    return Lists(pairs, slabs, height, batches, starts, entries)
 
 
 LISTS: Key[Lists] = Key("entries by panels and slabs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from wollemi.backends.cuda.products import slab_attention as attention
 from wollemi.backends.cuda.products.slab_lists import (
     BATCH,
+    LAST,
     PANEL,
     PLACES,
     ROW_BITS,
@@ -43,14 +45,20 @@ def entries_of(lists: Lists, width: int) -> list[tuple[int, int]]:
     found = []
     column_at = {int(place): c for c, place in enumerate(places_of(np.arange(lists.height), width))}
     each = lists.entries.reshape(-1, BATCH)[:, PLACES]
-    for panel in range(lists.panels + 1):
-        for slab in range(lists.slabs):
-            number = panel * lists.slabs + slab
-            for entry in each[lists.starts[number] : lists.starts[number + 1]].ravel():
-                row = int(entry) % 2**ROW_BITS
-                column = column_at[int(entry) - row]
-                if row < PANEL:
-                    found.append((panel * PANEL + row, slab * lists.height + column))
+    for pair in range(lists.pairs + 1):
+        at = lists.starts[pair]
+        for slab, panel in product(range(lists.slabs), range(2)):
+            last = False
+            while not last:
+                last = bool((each[at] & LAST).all())
+                assert last == bool((each[at] & LAST).any())
+                for entry in each[at].astype(int) % LAST:
+                    row = entry % 2**ROW_BITS
+                    if row < PANEL:
+                        column = slab * lists.height + column_at[entry - row]
+                        found.append(((2 * pair + panel) * PANEL + row, column))
+                at += 1
+        assert pair == lists.pairs or at == lists.starts[pair + 1]
     return found
 
 
@@ -61,12 +69,13 @@ def test_lists_have_every_entry(m: int, n: int, width: int) -> None:
     shuffled = np.random.default_rng(0).permutation(rows.size)
     lists = make_lists(np, rows[shuffled], columns[shuffled], (m, n), 48, width)
     assert sorted(entries_of(lists, width)) == list(zip(rows, columns, strict=True))
-    assert lists.entries.size == (lists.batches + 2) * BATCH
+    assert lists.entries.size == (lists.batches + 1) * BATCH
 
 
-def test_a_pattern_without_entries_has_no_batches() -> None:
+def test_a_pattern_without_entries_has_empty_batches() -> None:
     lists = make_lists(np, np.zeros(0, int), np.zeros(0, int), (300, 70), 16, 64)
-    assert lists.batches == 0 and not lists.starts.any()
+    assert lists.batches == lists.slabs * 2 * (lists.pairs + 1)
+    assert entries_of(lists, 64) == []
 
 
 def test_an_entry_may_be_stored_twice() -> None:
@@ -78,7 +87,7 @@ def test_an_entry_may_be_stored_twice() -> None:
 def test_neighbours_are_in_different_banks(width: int) -> None:
     rows, columns = np.nonzero(np.ones((8, 48), bool))
     lists = make_lists(np, rows, columns, (8, 48), 48, width)
-    chunks = lists.entries.reshape(-1, BATCH)[: lists.batches, PLACES] // 16 % 8
+    chunks = lists.entries.reshape(-1, BATCH)[: rows.size // BATCH, PLACES] % LAST // 16 % 8
     eights = chunks.reshape(-1, 8)
     assert all(np.unique(eight).size == 8 for eight in eights)
     halves = chunks.reshape(-1, 2) // 4
@@ -104,7 +113,7 @@ def emulate(
     whole: int,
     schedule: int = 0,
     shared: int = 24 << 10,
-    shape: attention.Shape = attention.Shape(2, 2, 2),
+    warps: int = 2,
     lists: tuple[Lists, Lists] | None = None,
 ) -> Expected:
     """Do what the launches of a GPU do, with slabs for so much shared memory."""
@@ -119,7 +128,7 @@ def emulate(
     sources = (*place(C), *place(B), *place(D))
 
     def launch(kernel: SimtKernel, lists: Lists, *arguments: Any) -> None:
-        made = attention.made_for(kernel, shared, width, shape)
+        made = attention.made_for(kernel, shared, width, warps)
         count = n if lists is of_columns else m
         shares = -(-count // made.rows)
         between = () if kernel is attention.slab_attention else (padded,)
