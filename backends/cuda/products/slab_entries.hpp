@@ -244,23 +244,37 @@ struct slab_pair {
   unsigned char* memory;
 
   WL_DEVICE unsigned char* stage(int s) const { return memory + s % 2 * of_stage; }
-  // Not unrolled: sums are in registers meanwhile.
-  WL_DEVICE void bring(int t, unsigned char* to, const rows_of<T>& from, i64 first,
-                       i64 columns) const {
-    constexpr int whole = HEIGHT / rows::apart * rows::apart;
+  // Copies HEIGHT rows from `first` on; what there is not becomes zeros.
+  WL_DEVICE static void bring(int t, unsigned char* to, const rows_of<T>& from, i64 first,
+                              i64 columns) {
+    constexpr int apart = rows::apart;
+    const int row = t / rows::chunks, chunk = t % rows::chunks;
+    if constexpr (WHOLE) {
+      const T* place = from.row(first + row) + chunk * 8;
+      const i64 step = apart * from.ld, rest = from.count - first;
+      const int there = 8 * chunk >= columns ? 0 : rest < HEIGHT ? int(rest) : HEIGHT;
+      const u32 at = shared_offset(to + chunk_at<DIM>(row, chunk));
+#pragma unroll
+      for (int r = 0; r < HEIGHT; r += apart) {
+        if (r + apart <= HEIGHT || row + r < HEIGHT)
+          copy_16_bytes_if(row + r < there, at + rows::size(r), place);
+        place += step;
+      }
+    } else {
 #pragma unroll 1
-    for (int r = 0; r < whole; r += rows::apart)
-      rows::template bring<rows::apart>(t, to + rows::size(r), from, first + r, columns);
-    if constexpr (whole < HEIGHT)
-      rows::template bring<HEIGHT - whole>(t, to + rows::size(whole), from, first + whole, columns);
+      for (int r = 0; r < HEIGHT; r += apart)
+        if (r + row < HEIGHT)
+          rows::template bring<apart>(t, to + rows::size(r), from, first + r, columns);
+    }
   }
   WL_DEVICE void bring(int t, int s) const {
     unsigned char* const to = stage(s);
     bring(t, to, one, i64(s) * HEIGHT, k);
     bring(t, to + of_slab, other, i64(s) * HEIGHT, p);
-    for (int i = t * 16; i < FACTS * HEIGHT; i += WL_BLOCK * 16)
-      copy_16_bytes_if(true, shared_offset(to + 2 * of_slab + i),
-                       facts + i64(s) * (FACTS * HEIGHT) + i);
+    if constexpr (FACTS > 0)
+      for (int i = t * 16; i < FACTS * HEIGHT; i += WL_BLOCK * 16)
+        copy_16_bytes_if(true, shared_offset(to + 2 * of_slab + i),
+                         facts + i64(s) * (FACTS * HEIGHT) + i);
     commit_copies();
   }
 };
