@@ -69,9 +69,10 @@ def make_lists(
 ) -> Lists:
     """Return the lists of entries.
 
-    Entries of a list are dealt out so that neighbours are of different classes: of each class the
-    first one, then of each the second one, and so on. Eight neighbours' dense rows are then mostly
-    in different banks, and those of two neighbours nearly always.
+    Eight neighbours of a batch are of different classes as far as there are: of each class the
+    first entry is in the first eight, the second one in the second eight, and so on. What is left
+    over is where others are missing. So dense rows of eight neighbours are mostly in different
+    banks, and those of two neighbours nearly always.
 
     Parameters
     ----------
@@ -94,46 +95,47 @@ def make_lists(
     pairs, slabs = -(-shape[0] // (2 * PANEL)), max(-(-shape[1] // height), 1)
     of_pair, payloads = 2 * slabs, PANEL * height
     lists = (pairs + 1) * of_pair
-    too_large = Unsuited("the matrix has too many panels and slabs")
     if lists * CLASSES * payloads >= 2**63:
-        raise too_large
+        raise Unsuited("the matrix has too many panels and slabs")
     rows, columns = rows.astype(np.int64), columns.astype(np.int64)
     in_slab = columns % height
     # Two neighbours have their halves of 64 bytes in different banks.
     rank = in_slab % 8 if width == 32 else in_slab % 4 * 2 + in_slab // 4 % 2
     of_list = rows // (2 * PANEL) * of_pair + columns // height * 2 + rows // PANEL % 2
-    cell = of_list * CLASSES + rank
-    key = xp.sort((cell * PANEL + rows % PANEL) * height + in_slab)
+    key = xp.sort(((of_list * CLASSES + rank) * PANEL + rows % PANEL) * height + in_slab)
     cell, payload = key // payloads, key % payloads
-    level = xp.arange(int(key.size)) - xp.searchsorted(cell, cell)
-    levels = int(level.max()) + 1 if key.size else 1
-    if lists * levels * CLASSES * payloads >= 2**63:
-        raise too_large
-    key = (cell // CLASSES * levels + level) * CLASSES + cell % CLASSES
-    key = xp.sort(key * payloads + payload)
-    of_list, payload = key // (payloads * CLASSES * levels), key % payloads
+    of_list, rank = cell // CLASSES, cell % CLASSES
     firsts = xp.searchsorted(of_list, xp.arange(lists + 1))
-    counts = firsts[1:] - firsts[:-1]
-    ends = xp.cumsum(xp.maximum(-(-counts // BATCH), 1))
+    ends = xp.cumsum(xp.maximum(-(-(firsts[1:] - firsts[:-1]) // BATCH), 1))
     starts = xp.concatenate([xp.zeros(1, ends.dtype), ends])
     batches = int(ends[-1])
     if batches >= 2**31 // BATCH:
         raise Unsuited("the pattern has too many entries")
-    # Every slot of a list: those behind its end repeat the last entry, as of no row.
-    slot = xp.arange(batches * BATCH)
-    batch = slot // BATCH
-    its_list = xp.searchsorted(ends, batch, side="right")
-    number, count = slot - starts[its_list] * BATCH, counts[its_list]
-    if key.size:
-        source = firsts[its_list] + xp.maximum(xp.minimum(number, count - 1), 0)
-        payload = payload[xp.minimum(source, int(key.size) - 1)]
-    else:
-        payload = xp.zeros(slot.size, np.int64)
-    row = xp.where(number < count, payload // height, PANEL)
-    last = xp.where(batch == ends[its_list] - 1, LAST, 0)
-    entries = xp.full((batches + AHEAD) * BATCH, PANEL + LAST, np.uint32)
-    of_batch = batch * BATCH + xp.asarray(PLACES)[slot % BATCH]
-    entries[of_batch] = (places_of(payload % height, width) + row + last).astype(np.uint32)
+    # Where nothing is, a row of the slot's class does no harm.
+    slot = xp.arange((batches + AHEAD) * BATCH)
+    filling = slot % CLASSES if width == 32 else slot % CLASSES // 2 + slot % 2 * 4
+    made = places_of(filling, width) + PANEL
+    level = xp.arange(int(key.size)) - xp.searchsorted(cell, cell)
+    fits = level < 2 * (ends[of_list] - starts[of_list])
+    place = (starts[of_list] * 2 + level) * CLASSES + rank
+    entry = places_of(payload % height, width) + payload // height
+    made[place[fits]] = entry[fits]
+    rest = xp.flatnonzero(~fits)
+    if rest.size:
+        free = xp.ones(batches * BATCH, bool)
+        free[place[fits]] = False
+        free = xp.flatnonzero(free)
+        its_list = of_list[rest]
+        # From the end of a list on, where entries are few; those of a level are neighbours.
+        behind = xp.searchsorted(free, ends[its_list] * BATCH)
+        order = xp.argsort(its_list * (int(level.max()) + 1) + level[rest])
+        number = xp.arange(int(rest.size)) - xp.searchsorted(its_list, its_list)
+        made[free[behind - 1 - number]] = entry[rest[order]]
+    last = xp.zeros(batches + AHEAD, np.int64)
+    last[ends - 1] = LAST
+    made = made + last[slot // BATCH]
+    entries = xp.empty(int(slot.size), np.uint32)
+    entries[slot // BATCH * BATCH + xp.asarray(PLACES)[slot % BATCH]] = made.astype(np.uint32)
     starts = starts[: -1 : of_pair].astype(np.int32)
     return Lists(pairs, slabs, height, batches, starts, entries)
 
