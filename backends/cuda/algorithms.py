@@ -7,6 +7,7 @@ from .products.fusedmm_steps import StepsOrPass, TwoSteps
 from .products.sddmm_tile import Tile, TileMma
 from .products.slab import Slab
 from .products.slab_attention import SlabAttention
+from .products.slab_choice import SlabsOrRows
 from .products.tensor import TensorCores
 from .products.tensor_tca import Tca, TcaTf32
 from .products.tile_attention import TileAttention, TilesOrRows
@@ -17,5 +18,11 @@ algorithms.register("spmv", CachedColumns())
 algorithms.register("spmm", Slab(), DenseProduct(), TensorCores(), Tca(), TcaTf32())
 algorithms.register("sddmm", SampledDense(), Tile(), TileMma())
 algorithms.register(
-    "fusedmm", TileAttention(), TilesOrRows(), SlabAttention(), TwoSteps(), StepsOrPass()
+    "fusedmm",
+    SlabAttention(),
+    SlabsOrRows(),
+    TileAttention(),
+    TilesOrRows(),
+    TwoSteps(),
+    StepsOrPass(),
 )

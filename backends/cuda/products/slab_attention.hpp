@@ -1,5 +1,5 @@
-// softmax(alpha C B^T) D by 16 entries of 8 rows at a time on tensor cores, with slabs of B and D in
-// shared memory; see slab_entries.hpp.
+// softmax(alpha C B^T) D by 16 entries of 8 rows at a time on tensor cores, with slabs of B and D
+// in shared memory; see slab_entries.hpp.
 #pragma once
 #include "slab_entries.hpp"
 
@@ -46,8 +46,8 @@ struct softmax_of_entries {
   }
 };
 
-// What a warp has of two panels: their rows of C, and sums of rows of D, whose slab is `other` bytes
-// behind that of B.
+// What a warp has of two panels: their rows of C, and sums of rows of D, whose slab is `other`
+// bytes behind that of B.
 template <int DIM, int WHOLE, class T>
 struct attending_panels {
   const item& it;
@@ -76,7 +76,8 @@ struct attending_panels {
   }
 };
 
-// A warp has two panels of 8 rows. The logarithms of totals are left where `log_totals` is not null.
+// A warp has two panels of 8 rows. The logarithms of totals are left where `log_totals` is not
+// null.
 template <int DIM, int HEIGHT, int WHOLE, class T>
 WL_DEVICE void slab_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares, i64 slabs,
                               const i32* starts, const u8* entries, const T* C, i64 C_ld,

@@ -21,8 +21,7 @@ from ...gpu.products.adapter import Adapter, Operand
 from ...gpu.products.gradients import FusedAlgorithm
 from ...unified.wrappers import SimtKernel
 from .sddmm_tile import launch
-from .slab_lists import PANEL, Lists, lists_of, transposed_lists_of
-from .tile_shapes import WIDTHS, width_of
+from .slab_lists import BATCH, PANEL, Lists, lists_of, transposed_lists_of
 
 _SIZES = "m: i64, n: i64, k: i64, p: i64, shares: i64, slabs: i64"
 _LISTS = "starts: in i32[l], entries: in u8[l]"
@@ -66,8 +65,10 @@ LEAST_BYTES = 96 << 10
 STEP = 16
 #: Warps of a block.
 WARPS = 16
-#: Columns of dense operands that there are gradients for: more would take more registers.
-GRADIENT_WIDTHS = WIDTHS[:2]
+#: Columns of dense operands that there are kernels for: more would take more registers.
+WIDTHS = (32, 64)
+#: Places of a matrix whose entries are told apart in 63 bits.
+MOST_PLACES = 2**52
 
 
 class Made(NamedTuple):
@@ -77,6 +78,11 @@ class Made(NamedTuple):
     constants: dict[str, int]
     shared: int
     rows: int
+
+
+def width_of(k: int, p: int) -> int:
+    """Return the columns that a kernel is made for."""
+    return next(width for width in WIDTHS if width >= max(k, p))
 
 
 @cache
@@ -109,20 +115,12 @@ def made_for(kernel: SimtKernel, shared: int, width: int, warps: int) -> Made:
     facts = FACTS if kernel is slab_column_gradients else 0
     made = replace(kernel, block=32 * warps)
     rows = 2 * PANEL * warps
-    return Made(
-        made, {"DIM": width, "HEIGHT": height}, STAGES * height * (4 * width + facts), rows
-    )
+    return Made(made, {"DIM": width, "HEIGHT": height}, STAGES * height * (4 * width + facts), rows)
 
 
 def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:
     """Return a kernel for a device, and for rows of so many numbers."""
     return made_for(kernel, device.shared_bytes, width, WARPS)
-
-
-class State(NamedTuple):
-    """What a plan keeps: the name of the algorithm for what slabs do not do."""
-
-    rows: str
 
 
 class SlabAttention(FusedAlgorithm):
@@ -135,53 +133,72 @@ class SlabAttention(FusedAlgorithm):
 
     def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why slabs do not do here."""
-        return obstacle(on, facts.dtype, facts.columns)
+        return obstacle(on, A, facts)
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return None: how many blocks there are in a batch decides."""
+        """Return None: how many blocks there are in a batch decides, see :class:`SlabsOrRows`."""
         return None
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> State:
-        """Return what does the rest; lists are made when a width is first asked for."""
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Any:
+        """Return what does the rest. Lists are made when they are first asked for."""
         return State(ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel)
 
-    def run(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
+    def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
         """Attend where slabs do."""
         values, C, B, D, E, log_totals, alpha, edge = arguments
-        if edge != "softmax" or values is not None or not fits((C, B, D), WIDTHS):
-            multiply(on, "fusedmm", A, *arguments, state.rows)
-        else:
+        plain = edge == "softmax" and values is None and fit(C, B, D)
+        if plain and self.pays(on, A, state, C, B, D, gradients=False):
             attend(on, A, C, B, D, E, log_totals, alpha)
+        else:
+            multiply(on, "fusedmm", A, *arguments, state.rest)
 
-    def gradients(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
-        """Compute the gradients of attention by slabs; others as the algorithm by rows does."""
+    def gradients(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+        """Compute the gradients of attention where slabs do."""
         _, C, B, D, G, E, log_totals, _, of_C, of_B, of_D, alpha, _ = arguments
         if self.slabs_do(on, A, state, *arguments):
             given, asked = (C, B, D, G), (of_C, of_B, of_D)
             gradients_of_attention(on, A, given, (E, log_totals), asked, alpha)
         else:
-            super().gradients(on, A, state, *arguments)
+            rest = self._rest(A, state, C)
+            rest.algorithm.gradients(on, A, rest.state, *arguments)
 
-    def launches_gradients(self, on: Adapter, A: Any, state: State, *arguments: Any) -> bool:
-        """Return whether slabs do, or the kernels by rows and by columns."""
-        slabs = self.slabs_do(on, A, state, *arguments)
-        return slabs or self.by_rows(on, A, state, *arguments)
+    def launches_gradients(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> bool:
+        """Return whether slabs do, or what does the rest only launches."""
+        if self.slabs_do(on, A, state, *arguments):
+            return True
+        rest = self._rest(A, state, arguments[1])
+        launches: bool = rest.algorithm.launches_gradients(on, A, rest.state, *arguments)
+        return launches
 
-    def has_rows(self, state: State) -> bool:
-        """Return whether the algorithm for what slabs do not do gives waves whole rows."""
-        return state.rows == "row-split"
+    @staticmethod
+    def _rest(A: Any, state: Any, C: Array) -> Any:
+        return A.plan_for("fusedmm", C.shape[2], state.rest, C.dtype)
 
-    def slabs_do(self, on: Adapter, A: Any, state: State, *arguments: Any) -> bool:
+    def slabs_do(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> bool:
         """Return whether slabs do: for softmax without values whose totals are known."""
         values, C, B, D, _, E, log_totals, of_values, *_, edge = arguments
         known = E is not None and log_totals is not None
         plain = edge == "softmax" and values is None and of_values is None
-        return known and plain and fits((C, B, D), GRADIENT_WIDTHS)
+        return bool(
+            known and plain and fit(C, B, D) and self.pays(on, A, state, C, B, D, gradients=True)
+        )
+
+    def pays(
+        self, on: Adapter, A: Any, state: Any, C: Array, B: Array, D: Array, *, gradients: bool
+    ) -> bool:
+        """Return True: slabs were asked for by name."""
+        return True
 
 
-def fits(operands: tuple[Array, ...], widths: tuple[int, ...]) -> bool:
+class State(NamedTuple):
+    """What a plan keeps: the name of the algorithm for what slabs do not do."""
+
+    rest: str
+
+
+def fit(*operands: Array) -> bool:
     """Return whether there is something to multiply, and no row is wider than kernels are."""
-    return all(x.size and x.shape[2] <= widths[-1] for x in operands)
+    return all(x.size and x.shape[2] <= WIDTHS[-1] for x in operands)
 
 
 def attend(
@@ -273,17 +290,22 @@ def gradients_of_attention(
     )  # fmt: skip
 
 
-def obstacle(on: Adapter, dtype: str, columns: int) -> str | None:
-    """Return why slabs do not do on a device, for operands of a dtype and so many columns."""
+def obstacle(on: Adapter, A: Any, facts: Facts) -> str | None:
+    """Return why slabs do not do on a device, for a pattern and operands."""
     device = on.executor.device
     if device.capability < (8, 0):
         return "it is made of words of compute capability 8.0"
-    if dtype not in ("float16", "bfloat16"):
-        return f"tensor cores have no {dtype}"
-    if not 0 < columns <= WIDTHS[-1]:
+    if facts.dtype not in ("float16", "bfloat16"):
+        return f"tensor cores have no {facts.dtype}"
+    if not 0 < facts.columns <= WIDTHS[-1]:
         return f"it takes 1 to {WIDTHS[-1]} columns of C and B"
     if device.shared_bytes < LEAST_BYTES:
         return f"it needs {LEAST_BYTES} bytes of shared memory, and there are {device.shared_bytes}"
+    m, n = A.shape
+    height = height_of(device.shared_bytes, WIDTHS[-1])
+    lists = 2 * max(-(-m // (2 * PANEL)) * -(-n // height), -(-n // (2 * PANEL)) * -(-m // height))
+    if m * n >= MOST_PLACES or A.nnz + BATCH * lists >= 2**31:
+        return "the matrix is too large for its lists of entries"
     return None
 
 

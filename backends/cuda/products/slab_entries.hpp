@@ -1,9 +1,9 @@
 // Entries of a sparse pattern for tensor cores without tiles of it. A warp has panels of 8 rows,
 // and columns pass by in slabs whose dense rows are in the shared memory of a block. What a product
 // takes in the place of 16 neighbouring columns are the columns of any 16 entries of a panel: one
-// of the 8 sums of each is of use, which at low densities is cheaper than to multiply tiles of which
-// one place in a hundred is an entry. A slab is read from the second-level cache once for each
-// block, where a kernel by rows reads two rows for each entry.
+// of the 8 sums of each is of use, which at low densities is cheaper than to multiply tiles of
+// which one place in a hundred is an entry. A slab is read from the second-level cache once for
+// each block, where a kernel by rows reads two rows for each entry.
 #pragma once
 #include "tile_gradients.hpp"
 
@@ -18,22 +18,19 @@ constexpr u32 ROW_BITS = 15, LAST_BIT = 1u << 31, PLACE_BITS = ~(ROW_BITS | LAST
 WL_DEVICE int row_in_panel(u32 entry) { return int(entry & ROW_BITS); }
 // Where a dense row begins, its chunks changed places as for `chunk`; see chunk_at.
 WL_DEVICE u32 place_of(u32 entry, int chunk) { return (entry ^ u32(chunk << 4)) & PLACE_BITS; }
-// How far chunk `by` behind one of the first four or two is from it: these addresses are changed in
-// bits 4 to 6, which slabs begin at multiples of.
-template <int DIM>
-WL_DEVICE u32 chunk_on(u32 at, int by) {
-  return (at ^ u32((by & 7) << 4)) + (DIM > 64 ? u32(by >> 3) * 1024 : 0u);
-}
+// The place of the chunk that is `by` behind: chunks change places in bits 4 to 6, which slabs
+// begin at multiples of.
+WL_DEVICE u32 chunk_on(u32 at, int by) { return at ^ u32(by << 4); }
 template <int DIM>
 WL_DEVICE int row_in_slab(u32 entry) {
-  const u32 place = entry & PLACE_BITS;
-  return int(DIM > 64 ? place / (16 * DIM) * 8 + place / 128 % 8 : place / (2 * DIM));
+  return int((entry & PLACE_BITS) / (2 * DIM));
 }
 
 // Where entry e of a batch is stored: the four that a lane has sums of are neighbours.
 WL_DEVICE constexpr int place_in_batch(int e) { return e % 8 / 2 * 4 + e / 8 * 2 + e % 2; }
 
-// The entries of a pair of panels: a list for each slab and panel of the pair, of one batch or more.
+// The entries of a pair of panels: a list for each slab and panel of the pair, of one batch or
+// more.
 template <int DIM, int HEIGHT>
 struct pair_entries {
   const u32* batches; // from the first one of the pair on
@@ -71,8 +68,7 @@ struct lane_entries {
     const u32* const two = entries + (first + place_in_batch(lane / 4));
     dotted[0] = load_pack<u32, 1>(two).at[0];
     dotted[1] = load_pack<u32, 1>(two + 2).at[0];
-    added =
-        load_pack<u32, 1>(entries + (first + place_in_batch(lane % 8 + lane / 16 * 8))).at[0];
+    added = load_pack<u32, 1>(entries + (first + place_in_batch(lane % 8 + lane / 16 * 8))).at[0];
   }
   WL_DEVICE bool last() const { return (added & LAST_BIT) != 0; }
   // Whether entry 8 j + e of those that begin at 2 (lane % 4) is in row lane / 4 of the panel.
@@ -117,7 +113,7 @@ struct own_rows {
 #pragma unroll
     for (int j = 0; j < 2; ++j)
       four[j] = *reinterpret_cast<const pack<u32, 4>*>(
-          slab + chunk_on<DIM>(place_of(known.dotted[j], lane % 4), 4 * turn));
+          slab + chunk_on(place_of(known.dotted[j], lane % 4), 4 * turn));
   }
   // sums += own rows times half of these chunks
   WL_DEVICE void add(float (&sums)[2][4], const pack<u32, 4> (&four)[2], int turn, int half) const {
@@ -185,7 +181,7 @@ WL_DEVICE void add_rows(float (&sums)[DIM / 16][4], const float (&factors)[2][2]
 #pragma unroll
   for (int j = 0; j < DIM / 16; ++j) {
     u32 a[4];
-    load_cores_transposed(a, chunk_on<DIM>(at, 2 * j));
+    load_cores_transposed(a, chunk_on(at, 2 * j));
     add_product<T>(sums[j], a, low, high);
   }
 }

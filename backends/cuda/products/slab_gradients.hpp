@@ -31,8 +31,8 @@ WL_DEVICE void to_score_gradients(float (&of_weights)[2][2], const float (&weigh
       of_weights[j][e] = weights[j][e] * (of_weights[j][e] - mean(j, e));
 }
 
-// What a warp has of two panels of rows: their rows of C and G, and sums of rows of B, whose slab is
-// `other` bytes before that of D.
+// What a warp has of two panels of rows: their rows of C and G, and sums of rows of B, whose slab
+// is `other` bytes before that of D.
 template <int DIM, int WHOLE, class T>
 struct row_gradient_panels {
   const item& it;
@@ -80,15 +80,16 @@ WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
     panels.mean[i] = sum_of_row(it, part);
     panels.log_total[i] = r < m ? log_totals[block * log_totals_step + r] * LOG2_E : 0.0f;
     if (r < m && lane % 4 == 0)
-      *reinterpret_cast<pack<float, 2>*>(its_facts + 2 * r) = {
-          {panels.log_total[i], panels.mean[i]}};
+      *reinterpret_cast<pack<float, 2>*>(its_facts +
+                                         2 * r) = {{panels.log_total[i], panels.mean[i]}};
   }
   if (!of_C)
     return;
   const slab_pair<DIM, HEIGHT, WHOLE, 0, T> pair{its_B, its_D, k, p, nullptr, bytes};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    panels.rows_C.load(i, its_C, own.first_row + PANEL_ROWS * i, k, alpha < 0 ? 0x80008000u : 0u, lane);
+    panels.rows_C.load(i, its_C, own.first_row + PANEL_ROWS * i, k, alpha < 0 ? 0x80008000u : 0u,
+                       lane);
     panels.rows_G.load(i, its_G, own.first_row + PANEL_ROWS * i, p, 0, lane);
   }
   own.for_batches(it, pair, panels);
@@ -112,8 +113,8 @@ WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
   }
 }
 
-// What a warp has of two panels of columns: their rows of B and D, and sums of rows of C and G, whose
-// slabs follow one another, and the facts of their rows.
+// What a warp has of two panels of columns: their rows of B and D, and sums of rows of C and G,
+// whose slabs follow one another, and the facts of their rows.
 template <int DIM, int WHOLE, class T>
 struct column_gradient_panels {
   const item& it;
@@ -141,13 +142,12 @@ struct column_gradient_panels {
 // The gradients of the rows of B and D, either of which may be null, by panels of the transposed
 // pattern, whose columns are the m rows of C and G.
 template <int DIM, int HEIGHT, int WHOLE, class T>
-WL_DEVICE void slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares,
-                                     i64 slabs, i64 padded, const i32* starts, const u8* entries,
-                                     const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld,
-                                     i64 B_step, const T* D, i64 D_ld, i64 D_step, const T* G,
-                                     i64 G_ld, i64 G_step, const float* facts, T* of_B, i64 of_B_ld,
-                                     i64 of_B_step, T* of_D, i64 of_D_ld, i64 of_D_step,
-                                     float alpha) {
+WL_DEVICE void
+slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares, i64 slabs, i64 padded,
+                      const i32* starts, const u8* entries, const T* C, i64 C_ld, i64 C_step,
+                      const T* B, i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step,
+                      const T* G, i64 G_ld, i64 G_step, const float* facts, T* of_B, i64 of_B_ld,
+                      i64 of_B_step, T* of_D, i64 of_D_ld, i64 of_D_step, float alpha) {
   WL_DYNAMIC_SHARED(bytes);
   const int lane = lane_of(it);
   const own_pair<DIM, HEIGHT> own(it, n, shares, slabs, starts, entries);
@@ -157,11 +157,12 @@ WL_DEVICE void slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p,
   const float* const its_facts = facts + block * padded * 2;
   const slab_pair<DIM, HEIGHT, WHOLE, 8, T> pair{
       its_C, its_G, k, p, reinterpret_cast<const u8*>(its_facts), bytes};
-  column_gradient_panels<DIM, WHOLE, T> panels{
-      it, score_scale(alpha), pair.of_slab, {}, {}, {}, {}};
+  column_gradient_panels<DIM, WHOLE, T> panels{it, score_scale(alpha), pair.of_slab, {}, {}, {},
+                                               {}};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    panels.rows_B.load(i, its_B, own.first_row + PANEL_ROWS * i, k, alpha < 0 ? 0x80008000u : 0u, lane);
+    panels.rows_B.load(i, its_B, own.first_row + PANEL_ROWS * i, k, alpha < 0 ? 0x80008000u : 0u,
+                       lane);
     panels.rows_D.load(i, its_D, own.first_row + PANEL_ROWS * i, p, 0, lane);
   }
   own.for_batches(it, pair, panels);
@@ -173,14 +174,14 @@ WL_DEVICE void slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p,
     bool finite = true;
 #pragma unroll
     for (int e = 0; e < 2; ++e)
-      finite = scale_sums(panels.sums_B[i], e, alpha) && scale_sums(panels.sums_D[i], e, 1.0f) && finite;
+      finite =
+          scale_sums(panels.sums_B[i], e, alpha) && scale_sums(panels.sums_D[i], e, 1.0f) && finite;
     if (ballot(!finite)) {
       for (int r = 0; r < PANEL_ROWS && first + r < n; ++r)
-        column_gradients_by_entries<DIM>(it, own.entries(), PANEL_ROWS * i + r, its_B.row(first + r),
-                                         its_D.row(first + r), its_C, its_G, its_facts,
-                                         its_facts + 1, 2, k, p, alpha,
-                                         out_B ? out_B + r * of_B_ld : out_B,
-                                         out_D ? out_D + r * of_D_ld : out_D);
+        column_gradients_by_entries<DIM>(
+            it, own.entries(), PANEL_ROWS * i + r, its_B.row(first + r), its_D.row(first + r),
+            its_C, its_G, its_facts, its_facts + 1, 2, k, p, alpha,
+            out_B ? out_B + r * of_B_ld : out_B, out_D ? out_D + r * of_D_ld : out_D);
     } else {
       if (out_B)
         store_sums<DIM, WHOLE>(panels.sums_B[i], out_B, of_B_ld, n - first, k, lane);

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.algorithm import Unsuited
 from ....core.executor import Array
 from ....core.store import Key
 from ...gpu.products.sddmm_flat import rows_of
@@ -58,8 +57,6 @@ def places_of(rows: Array, width: int) -> Array:
     >>> int(places_of(np.array(9), 64)) == 9 * 128 + 16
     True
     """
-    if width == 128:
-        return rows // 8 * 2048 + rows % 8 * (128 + 16)
     turn = rows // 2 % 4 if width == 32 else rows % 8
     return rows * (2 * width) + turn * 16
 
@@ -85,18 +82,11 @@ def make_lists(
     height : int
         Columns of a slab, a multiple of 8.
     width : int
-        Numbers of a dense row: 32, 64 or 128.
-
-    Raises
-    ------
-    Unsuited
-        If the pattern is too large for 63 bits.
+        Numbers of a dense row, 32 or 64.
     """
     pairs, slabs = -(-shape[0] // (2 * PANEL)), max(-(-shape[1] // height), 1)
     of_pair, payloads = 2 * slabs, PANEL * height
     lists = (pairs + 1) * of_pair
-    if lists * CLASSES * payloads >= 2**63:
-        raise Unsuited("the matrix has too many panels and slabs")
     rows, columns = rows.astype(np.int64), columns.astype(np.int64)
     in_slab = columns % height
     # Two neighbours have their halves of 64 bytes in different banks.
@@ -109,8 +99,6 @@ def make_lists(
     ends = xp.cumsum(xp.maximum(-(-(firsts[1:] - firsts[:-1]) // BATCH), 1))
     starts = xp.concatenate([xp.zeros(1, ends.dtype), ends])
     batches = int(ends[-1])
-    if batches >= 2**31 // BATCH:
-        raise Unsuited("the pattern has too many entries")
     # Where nothing is, a row of the slot's class does no harm.
     slot = xp.arange((batches + AHEAD) * BATCH)
     filling = slot % CLASSES if width == 32 else slot % CLASSES // 2 + slot % 2 * 4
@@ -136,7 +124,7 @@ def make_lists(
     made = made + last[slot // BATCH]
     entries = xp.empty(int(slot.size), np.uint32)
     entries[slot // BATCH * BATCH + xp.asarray(PLACES)[slot % BATCH]] = made.astype(np.uint32)
-    starts = starts[: -1 : of_pair].astype(np.int32)
+    starts = starts[:-1:of_pair].astype(np.int32)
     return Lists(pairs, slabs, height, batches, starts, entries)
 
 
