@@ -6,6 +6,8 @@ from .products.dense_sampled import SampledDense
 from .products.fusedmm_steps import StepsOrPass, TwoSteps
 from .products.sddmm_tile import Tile, TileMma
 from .products.slab import Slab
+from .products.slab_attention import SlabAttention
+from .products.slab_choice import SlabsOrRows
 from .products.tensor import TensorCores
 from .products.tensor_tca import Tca, TcaTf32
 from .products.tile_attention import TileAttention, TilesOrRows
@@ -15,4 +17,12 @@ from .table import algorithms
 algorithms.register("spmv", CachedColumns())
 algorithms.register("spmm", Slab(), DenseProduct(), TensorCores(), Tca(), TcaTf32())
 algorithms.register("sddmm", SampledDense(), Tile(), TileMma())
-algorithms.register("fusedmm", TileAttention(), TilesOrRows(), TwoSteps(), StepsOrPass())
+algorithms.register(
+    "fusedmm",
+    SlabAttention(),
+    SlabsOrRows(),
+    TileAttention(),
+    TilesOrRows(),
+    TwoSteps(),
+    StepsOrPass(),
+)

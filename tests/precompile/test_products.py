@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from wollemi import Csr, solve
-from wollemi.backends.cuda.products import tile_attention
+from wollemi.backends.cuda.products import slab_attention, tile_attention
+from wollemi.backends.cuda.products.slab_lists import make_lists
 from wollemi.backends.cuda.products.tile_pattern import make_tiles
 from wollemi.backends.cuda.products.tile_shapes import WIDTHS
 from wollemi.backends.gpu.products.csr import Adapter
@@ -112,6 +113,30 @@ def test_attention_by_tiles_launches_kernels_of_the_wheel(
     tile_attention.attend(on, tiles, C, B, D, E, log_totals, 1.0)
     tile_attention.gradients_of_attention(
         on, tiles, lambda: tiles, (C, B, D, G), (E, log_totals), tuple(gradients), 1.0
+    )
+    asked = {symbol: text() for symbol, text in device.noted.items()}
+    assert len(asked) == 3
+    assert asked.items() <= known("float64").items()
+
+
+@pytest.mark.parametrize("columns", slab_attention.WIDTHS)
+def test_attention_by_slabs_launches_kernels_of_the_wheel(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = products.Noting(target.Target("sm_90"))
+    monkeypatch.setattr(device, "allow_shared", lambda function, nbytes: None, raising=False)
+    on = Adapter(products.described(device))
+    height = slab_attention.height_of(device.shared_bytes, columns)
+    lists = make_lists(np, np.zeros(1, int), np.zeros(1, int), (256, 256), height, columns)
+    native = type(lists)(*(x.view(NativeArray) if isinstance(x, np.ndarray) else x for x in lists))
+    for name in ("lists_of", "transposed_lists_of"):
+        monkeypatch.setattr(slab_attention, name, lambda *_: native)
+    arrays = [np.zeros((2, 256, columns), np.float16).view(NativeArray) for _ in range(8)]
+    C, B, D, E, G, *gradients = arrays
+    log_totals = np.zeros((2, 256), np.float32).view(NativeArray)
+    slab_attention.attend(on, None, C, B, D, E, log_totals, 1.0)
+    slab_attention.gradients_of_attention(
+        on, None, (C, B, D, G), (E, log_totals), tuple(gradients), 1.0
     )
     asked = {symbol: text() for symbol, text in device.noted.items()}
     assert len(asked) == 3

@@ -56,6 +56,13 @@ WL_DEVICE void load_cores_transposed(u32 (&b)[4], u32 row) {
                : "memory");
 }
 
+// A core of 8 x 8 numbers, two of row lane / 4 in each lane, transposed.
+WL_DEVICE u32 transpose_core(u32 two) {
+  u32 transposed;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(two));
+  return transposed;
+}
+
 // 2^x; of numbers below 2^-126 it makes 0.
 WL_DEVICE float power_of_2(float x) {
   float power;

@@ -101,8 +101,8 @@ WL_DEVICE float share_of(float total, bool has_entries) {
 
 // Row `row` of a tile's rows by a warp, entry by entry, for operands with infinities and NaN: those
 // of columns without an entry must not reach a sum by way of a weight of 0.
-template <int DIM, class T>
-WL_DEVICE void attend_by_entries(const item& it, const tile_list& tiles, int row, const T* of_C,
+template <int DIM, class List, class T>
+WL_DEVICE void attend_by_entries(const item& it, const List& tiles, int row, const T* of_C,
                                  const rows_of<T>& B, const rows_of<T>& D, i64 k, i64 p,
                                  float scale, T* out) {
   constexpr int each = DIM / 32;

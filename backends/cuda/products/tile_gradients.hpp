@@ -72,11 +72,11 @@ struct running_mean {
 };
 
 // The gradient of row `row` of C, entry by entry; see attend_by_entries.
-template <int DIM, class T>
-WL_DEVICE void row_gradient_by_entries(const item& it, const tile_list& tiles, int row,
-                                       const T* of_C, const T* of_G, const rows_of<T>& B,
-                                       const rows_of<T>& D, i64 k, i64 p, float scale,
-                                       float log_total, float mean, float alpha, T* out) {
+template <int DIM, class List, class T>
+WL_DEVICE void row_gradient_by_entries(const item& it, const List& tiles, int row, const T* of_C,
+                                       const T* of_G, const rows_of<T>& B, const rows_of<T>& D,
+                                       i64 k, i64 p, float scale, float log_total, float mean,
+                                       float alpha, T* out) {
   constexpr int each = DIM / 32;
   const int lane = lane_of(it);
   float c[each], g[each], sums[each] = {};
@@ -266,13 +266,14 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
   }
 }
 
-// The gradients of row `row` of B and D, entry by entry; see attend_by_entries.
-template <int DIM, class T>
-WL_DEVICE void column_gradients_by_entries(const item& it, const tile_list& tiles, int row,
+// The gradients of row `row` of B and D, entry by entry; see attend_by_entries. Facts of rows are
+// so far `apart`.
+template <int DIM, class List, class T>
+WL_DEVICE void column_gradients_by_entries(const item& it, const List& tiles, int row,
                                            const T* of_B, const T* of_D, const rows_of<T>& C,
                                            const rows_of<T>& G, const float* logs,
-                                           const float* means, i64 k, i64 p, float alpha, T* out_B,
-                                           T* out_D) {
+                                           const float* means, i64 apart, i64 k, i64 p, float alpha,
+                                           T* out_B, T* out_D) {
   constexpr int each = DIM / 32;
   const int lane = lane_of(it);
   float b[each], d[each], sums_B[each] = {}, sums_D[each] = {};
@@ -280,8 +281,8 @@ WL_DEVICE void column_gradients_by_entries(const item& it, const tile_list& tile
   load_by_lanes(lane, of_D, p, d);
   tiles.for_entries(row, [&](i64 column) {
     const float score = dot_by_lanes(it, b, C.row(column), k) * (alpha * LOG2_E);
-    const float weight = power_of_2(score - logs[column]);
-    const float of_score = weight * (dot_by_lanes(it, d, G.row(column), p) - means[column]);
+    const float weight = power_of_2(score - logs[column * apart]);
+    const float of_score = weight * (dot_by_lanes(it, d, G.row(column), p) - means[column * apart]);
     float c[each], g[each];
     load_by_lanes(lane, C.row(column), k, c);
     load_by_lanes(lane, G.row(column), p, g);
@@ -418,8 +419,8 @@ tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64
       const i64 own = first_row + r;
       if (own < n)
         column_gradients_by_entries<DIM>(
-            it, tiles, r, its_B.row(own), its_D.row(own), its_C, its_G, its_logs, its_means, k, p,
-            alpha, out_B ? out_B + own * of_B_ld : out_B, out_D ? out_D + own * of_D_ld : out_D);
+            it, tiles, r, its_B.row(own), its_D.row(own), its_C, its_G, its_logs, its_means, 1, k,
+            p, alpha, out_B ? out_B + own * of_B_ld : out_B, out_D ? out_D + own * of_D_ld : out_D);
     }
   } else {
     if (out_B)

@@ -130,13 +130,19 @@ def pays(
     gradients : bool
         Whether gradients are asked for.
     """
-    columns = min(p, WIDTHS[-1])
-    width, wider = width_of(k, columns), max(k, columns)
+    wider = max(k, min(p, WIDTHS[-1]))
+    by_rows = entries * batch * (of_gradient(wider) if gradients else of_entry(wider))
+    return time_of(shapes, filled, most, batch, k, p, gradients=gradients) < by_rows
+
+
+def time_of(
+    shapes: Shapes, filled: int, most: int, batch: int, k: int, p: int, *, gradients: bool = False
+) -> float:
+    """Return the microseconds of tiles, or of their gradients; see :func:`pays`."""
+    width = width_of(k, min(p, WIDTHS[-1]))
     tiles = max(most * shapes.in_turn[width], filled * batch * shapes.together[width])
     tiles *= 1 if k % 8 == 0 and p % 8 == 0 else NOT_WHOLE
-    if gradients:
-        return LAUNCH + tiles * shapes.gradients[width] < entries * batch * of_gradient(wider)
-    return LAUNCH + tiles < entries * batch * of_entry(wider)
+    return LAUNCH + tiles * (shapes.gradients[width] if gradients else 1)
 
 
 def of_tiles(device: Any, columns: int) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.cuda.products import slab_attention as slabs
 from ..backends.cuda.products import tile_attention as attention
 from ..backends.cuda.products import tile_shapes
 from ..backends.cuda.products.sddmm_tile import source
@@ -23,6 +24,7 @@ from ..backends.gpu.products.csr import Adapter
 from ..backends.gpu.products.gradient_kernels import OF_ENTRIES, launch_gradients
 from ..backends.gpu.table import algorithms
 from ..backends.gpu.thresholds import NVIDIA
+from ..backends.unified.wrappers import SimtKernel
 from ..core.algorithm import Algorithm, Facts
 from ..core.formats import Csr
 from ..core.statistics import row_statistics
@@ -39,7 +41,7 @@ ALGORITHMS = {
     "fusedmm": ("row-split", "row-segments"),
 }
 
-#: Dtypes of attention by tiles, as kernels call them.
+#: Dtypes of attention by tiles and slabs, as kernels call them.
 SIXTEEN_BITS = ("f2", "b2")
 
 INDEX = np.dtype(np.int32)
@@ -65,24 +67,28 @@ def product_programs(target: Target, dtype: str) -> Iterator[Program]:
 
 
 def attention_programs(target: Target) -> Iterator[Program]:
-    """Yield the programs of attention by tiles and of its gradients, as PyTorch's ask for them."""
-    kinds: tuple[tuple[Any, dict[str, int]], ...] = (
+    """Yield the programs of attention by tiles and slabs and of gradients, as PyTorch's ask for."""
+    by_tiles: tuple[tuple[Any, dict[str, int]], ...] = (
         (attention.tile_attention, {}),
         (attention.tile_row_gradients, {"KNOWN": 1}),
         (attention.tile_column_gradients, {}),
     )
+    by_slabs = slabs.slab_attention, slabs.slab_row_gradients, slabs.slab_column_gradients
     for value in SIXTEEN_BITS:
-        for kernel, asked in kinds:
+        for kernel, asked in by_tiles:
             for width in tile_shapes.WIDTHS:
-                made = attention.kernel_for(target, kernel, width)
-                constants = {**made.constants, **asked, "WHOLE": 1}
+                tiled = attention.kernel_for(target, kernel, width)
+                yield _attention_program(tiled.kernel, value, {**tiled.constants, **asked})
+        for kernel in by_slabs:
+            for width in slabs.WIDTHS:
+                made = slabs.kernel_for(target, kernel, width)
+                yield _attention_program(made.kernel, value, made.constants)
 
-                def text(
-                    kernel: Any = made.kernel, value: str = value, given: Any = constants
-                ) -> str:
-                    return source(kernel, value, CODES[INDEX], **given)
 
-                yield made.kernel.symbol(value, CODES[INDEX], **constants), text
+def _attention_program(kernel: SimtKernel, value: str, constants: dict[str, int]) -> Program:
+    whole = {**constants, "WHOLE": 1}
+    symbol = kernel.symbol(value, CODES[INDEX], **whole)
+    return symbol, lambda: source(kernel, value, CODES[INDEX], **whole)
 
 
 class Noting(Target):

@@ -39,6 +39,13 @@ WL_DEVICE void wait_for_copies() {}
 WL_DEVICE void load_cores(u32 (&b)[4], u32 row) { lockstep::load_cores(b, row, false); }
 WL_DEVICE void load_cores_transposed(u32 (&b)[4], u32 row) { lockstep::load_cores(b, row, true); }
 
+WL_DEVICE u32 transpose_core(u32 two) {
+  const int lane = lockstep::thread() % 32, from = lane % 4 * 8 + lane / 8, odd = lane / 4 % 2;
+  const u32 low = u32(lockstep::exchange(i32(two), from)),
+            high = u32(lockstep::exchange(i32(two), from + 4));
+  return (low >> 16 * odd & 0xffffu) | (high >> 16 * odd & 0xffffu) << 16;
+}
+
 WL_DEVICE float power_of_2(float x) { return __builtin_exp2f(x); }
 WL_DEVICE float log_2(float x) { return __builtin_log2f(x); }
 

@@ -1,0 +1,125 @@
+// softmax(alpha C B^T) D by 16 entries of 8 rows at a time on tensor cores, with slabs of B and D
+// in shared memory; see slab_entries.hpp.
+#pragma once
+#include "slab_entries.hpp"
+
+namespace wl {
+
+// Sums of powers of 2 of scores as running_softmax has them, of row lane / 4 of a panel. Four lanes
+// share a row.
+struct softmax_of_entries {
+  float from = lowest(), total = 0;
+
+  // Makes scores powers, and what is not an entry 0. Calls `rescale` with what earlier sums of the
+  // row are multiplied by where that is not 1 for all rows of the panel.
+  template <class Rescale>
+  WL_DEVICE void take(const item& it, float (&scores)[2][2], const lane_entries& known, float scale,
+                      const Rescale& rescale) {
+    const int lane = lane_of(it);
+    float largest = lowest();
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        scores[j][e] = known.has(j, e, lane) ? scores[j][e] : lowest();
+        largest = fmaxf(largest, scores[j][e]);
+      }
+    largest *= scale;
+    if (ballot(largest > from + SLACK)) { // rarely, once the first scores are known
+      largest = fmaxf(largest, shuffle_xor(it, largest, 1));
+      largest = fmaxf(largest, shuffle_xor(it, largest, 2));
+      const float now = largest > from + SLACK ? largest : from;
+      const float factor = now == from ? 1.0f : power_of_2(from - now);
+      from = now;
+      total *= factor;
+      rescale(factor);
+    }
+    // Relative to minus infinity, others of it would be NaN.
+    const float minus = from == lowest() ? 0.0f : -from;
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        scores[j][e] = power_of_2(fmaf(scores[j][e], scale, minus));
+        total += scores[j][e];
+      }
+  }
+};
+
+// What a warp has of two panels: their rows of C, and sums of rows of D, whose slab is `other`
+// bytes behind that of B.
+template <int DIM, int WHOLE, class T>
+struct attending_panels {
+  const item& it;
+  float scale;
+  int other;
+  own_rows<DIM, WHOLE, T> rows;
+  softmax_of_entries softmax[2];
+  float sums[2][DIM / 16][4];
+
+  WL_DEVICE void take(int i, const lane_entries& known, const unsigned char* stage) {
+    const int lane = lane_of(it);
+    float scores[2][2];
+    multiply(scores, rows, i, stage, known, lane);
+    softmax[i].take(it, scores, known, scale, [&](float of_row) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const float factor = of_sums(of_row, e, lane);
+#pragma unroll
+        for (int j = 0; j < DIM / 16; ++j) {
+          sums[i][j][e] *= factor;
+          sums[i][j][e + 2] *= factor;
+        }
+      }
+    });
+    add_rows<DIM, T>(sums[i], scores, shared_offset(stage + other), known, lane);
+  }
+};
+
+// A warp has two panels of 8 rows. The logarithms of totals are left where `log_totals` is not
+// null.
+template <int DIM, int HEIGHT, int WHOLE, class T>
+WL_DEVICE void slab_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares, i64 slabs,
+                              const i32* starts, const u8* entries, const T* C, i64 C_ld,
+                              i64 C_step, const T* B, i64 B_ld, i64 B_step, const T* D, i64 D_ld,
+                              i64 D_step, T* out, i64 out_ld, i64 out_step, float* log_totals,
+                              i64 log_totals_step, float alpha) {
+  WL_DYNAMIC_SHARED(bytes);
+  const int lane = lane_of(it), row = lane / 4;
+  const own_pair<DIM, HEIGHT> own(it, m, shares, slabs, starts, entries);
+  const i64 block = own.block;
+  const rows_of<T> of_C{C + block * C_step, C_ld, m}, of_B{B + block * B_step, B_ld, n},
+      of_D{D + block * D_step, D_ld, n};
+  const slab_pair<DIM, HEIGHT, WHOLE, 0, T> pair{of_B, of_D, k, p, nullptr, bytes};
+  attending_panels<DIM, WHOLE, T> panels{it, score_scale(alpha), pair.of_slab, {}, {}, {}};
+#pragma unroll
+  for (int i = 0; i < 2; ++i)
+    panels.rows.load(i, of_C, own.first_row + PANEL_ROWS * i, k, alpha < 0 ? 0x80008000u : 0u,
+                     lane);
+  own.for_batches(it, pair, panels);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const i64 first = own.first_row + PANEL_ROWS * i;
+    T* const of_out = out + block * out_step + first * out_ld;
+    bool finite = true;
+    const float total = sum_of_row(it, panels.softmax[i].total);
+    // A total is 0 of no entries, and of minus infinities alone.
+    const bool has_entries = total != 0 || own.entries().any(PANEL_ROWS * i + row);
+    const float share = share_of(total, has_entries);
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
+      finite = scale_sums(panels.sums[i], e, of_sums(share, e, lane)) && finite;
+    if (log_totals && lane % 4 == 0 && first + row < m)
+      log_totals[block * log_totals_step + first + row] =
+          (panels.softmax[i].from + log_2(total)) * LN_2;
+    if (ballot(!finite)) {
+      for (int r = 0; r < PANEL_ROWS && first + r < m; ++r)
+        attend_by_entries<DIM>(it, own.entries(), PANEL_ROWS * i + r, of_C.row(first + r), of_B,
+                               of_D, k, p, alpha * LOG2_E, of_out + r * out_ld);
+    } else {
+      store_sums<DIM, WHOLE>(panels.sums[i], of_out, out_ld, m - first, p, lane);
+    }
+  }
+}
+
+} // namespace wl

@@ -1,0 +1,231 @@
+"""When attention by slabs is faster than by rows or by tiles."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any, ClassVar, NamedTuple
+
+from ....core.algorithm import Facts, Unsuited
+from ....core.executor import Array
+from ....core.statistics import RowStatistics
+from ....core.store import Key
+from ...gpu.products import choice as ml_choice
+from ...gpu.products.adapter import Adapter
+from . import tile_shapes
+from .slab_attention import WARPS, SlabAttention, height_of, width_of
+from .slab_lists import BATCH, PANEL
+from .tile_attention import TilesOrRows
+from .tile_pattern import COLUMNS, ROWS, filled
+
+
+class Rate(NamedTuple):
+    """Microseconds of a block on a full H100: for each slab, and for each batch of a warp in it.
+
+    Fitted to a grid of densities, 0.25 to 4 % of 4096 x 4096, with 8 and 16 heads. Those of 64
+    columns are scaled to what 16 heads take at 1 % since copies and lists were improved
+    (``benchmarks/results/ml-h200.md``).
+    """
+
+    of_slab: float
+    of_batch: float
+
+
+#: By columns: of the product, of the gradient of ``C``, and of those of ``B`` and ``D``.
+FORWARD = {32: Rate(2.3, 0.30), 64: Rate(1.85, 0.38)}
+BY_ROWS = {32: Rate(2.2, 0.33), 64: Rate(2.2, 0.50)}
+BY_COLUMNS = {32: Rate(2.6, 0.51), 64: Rate(3.0, 0.84)}
+#: Bytes of shared memory that these were measured with.
+MEASURED_BYTES = 227 << 10
+#: Microseconds of a launch, and of each time that all multiprocessors have a block.
+LAUNCH, ROUND = 2.0, 1.5
+#: Microseconds of an entry for each column, and of a row, by the kernels by rows; and of gradients
+#: by rows and by columns, where a row costs more with more columns. Within 15 % of that grid.
+ENTRY_OF_COLUMN, ROW = 0.45e-6, 900e-6
+GRADIENT_OF_COLUMN, GRADIENT_ROW, GRADIENT_ROW_OF_COLUMN = 1.25e-6, 1200e-6, 6e-6
+#: How many times as fast the product by rows is for each entry where ``D`` is ``B``.
+SAME = 1.7
+#: By how much slabs have to be faster, because estimates err.
+MARGIN = 0.85
+#: Bytes of shared memory of a block from which the rule takes slabs.
+LEAST_BYTES = 160 << 10
+#: Columns from which the rule takes slabs, and what they are multiples of, for copies of 16 bytes.
+LEAST_COLUMNS, OF_VECTOR = 32, 8
+#: How many times as long as the average a row may be: all warps wait for that of the longest.
+EVEN = 4
+#: Entries of a row and of a column, on average, from which estimates hold.
+LEAST_MEAN = 8
+#: Heads that fill a device, and bytes of memory for each entry while lists are made.
+MANY, BYTES_TO_PLAN = 64, 100
+
+
+class Sizes(NamedTuple):
+    """A product or its gradients, and the device.
+
+    Attributes
+    ----------
+    m, n, entries, batch, k, p : int
+        Of the pattern, heads, and columns of ``C`` and ``D``.
+    shared, multiprocessors : int
+        Of the device: bytes of shared memory of a block, and blocks at once.
+    """
+
+    m: int
+    n: int
+    entries: int
+    batch: int
+    k: int
+    p: int
+    shared: int
+    multiprocessors: int
+
+    @property
+    def turned(self) -> Sizes:
+        """Those of the transposed pattern."""
+        return self._replace(m=self.n, n=self.m)
+
+    def of_kernel(self, rates: dict[int, Rate]) -> float:
+        """Return the microseconds of a kernel."""
+        width = width_of(self.k, self.p)
+        height, rate = height_of(self.shared, width), rates[width]
+        rounds = ceil(ceil(self.m / (2 * PANEL * WARPS)) * self.batch / self.multiprocessors)
+        slabs = ceil(self.n / height)
+        # Half of the last batch of a list is filled, on average; a warp has two lists for a slab.
+        batches = 2 * max(self.entries * PANEL / self.m / slabs / BATCH + 0.5, 1.0)
+        of_slab = rate.of_slab * height / height_of(MEASURED_BYTES, width)
+        return LAUNCH + rounds * (ROUND + slabs * (of_slab + rate.of_batch * batches))
+
+    def by_slabs(self, *, gradients: bool) -> float:
+        """Return the microseconds of slabs."""
+        if gradients:
+            return self.of_kernel(BY_ROWS) + self.turned.of_kernel(BY_COLUMNS)
+        return self.of_kernel(FORWARD)
+
+    def by_rows(self, *, gradients: bool, same: bool = False) -> float:
+        """Return the microseconds of the kernels by rows."""
+        columns = max(self.k, self.p)
+        if gradients:
+            of_row = GRADIENT_ROW + GRADIENT_ROW_OF_COLUMN * columns
+            of_rows = (self.m + self.n) / 2 * of_row
+            return LAUNCH + self.batch * (self.entries * GRADIENT_OF_COLUMN * columns + of_rows)
+        of_entry = ENTRY_OF_COLUMN * columns / (SAME if same else 1.0)
+        return LAUNCH + self.batch * (self.entries * of_entry + self.m * ROW)
+
+    def by_tiles(self, device: Any, tiles: int, *, gradients: bool) -> float:
+        """Return the microseconds of so many dense tiles a head."""
+        shapes = tile_shapes.shapes_for(device)
+        most = min(ceil(self.n / COLUMNS), tiles)
+        return tile_shapes.time_of(
+            shapes, tiles, most, self.batch, self.k, self.p, gradients=gradients
+        )
+
+
+class State(NamedTuple):
+    """What a plan keeps.
+
+    Attributes
+    ----------
+    rest : str
+        The algorithm for what slabs do not do.
+    tiles : int
+        How many dense tiles a head has, estimated.
+    """
+
+    rest: str
+    tiles: int
+
+
+_EVEN: Key[bool] = Key("whether columns are even for slabs")
+
+
+class SlabsOrRows(SlabAttention):
+    """Slabs where a batch has so many heads that they are faster, else tiles or rows."""
+
+    name: ClassVar[str] = "slabs-or-rows"
+    by_rule: ClassVar[bool] = True
+
+    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+        """Return why slabs are faster on a full device, or None."""
+        device = on.executor.device
+        if A.nnz == 0 or device.shared_bytes < LEAST_BYTES or not is_even(facts.statistics):
+            return None
+        if not are_wide(facts.columns) or not are_many(A):
+            return None
+        if A.nnz * BYTES_TO_PLAN > on.executor.free_memory():
+            return None
+        full = sizes_of(on, A, MANY, facts.columns, facts.columns)
+        rows = [
+            full.by_slabs(gradients=g) < MARGIN * full.by_rows(gradients=g) for g in (False, True)
+        ]
+        if not any(rows):
+            return None
+        tiles = tiles_of(on, A)
+        if not any(
+            ok and full.by_slabs(gradients=g) < full.by_tiles(device, tiles, gradients=g)
+            for g, ok in zip((False, True), rows, strict=True)
+        ):
+            return None
+        return f"rows have {facts.statistics.mean:.0f} entries on average, all over the columns"
+
+    def prepare(self, on: Adapter, A: Any, facts: Facts) -> State:
+        """Return what does the rest: tiles or rows, or rows alone."""
+        tiles = TilesOrRows()
+        rest = ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel
+        if tiles.objection(on, A, facts) is None and tiles.reason(on, A, facts) is not None:
+            try:
+                tiles.prepare(on, A, facts)
+                rest = tiles.name
+            except Unsuited:
+                pass
+        return State(rest, tiles_of(on, A))
+
+    def pays(
+        self, on: Adapter, A: Any, state: State, C: Array, B: Array, D: Array, *, gradients: bool
+    ) -> bool:
+        """Return whether slabs are faster for a batch."""
+        (batch, _, k), p = C.shape, D.shape[2]
+        if not are_wide(k, p) or (gradients and not _columns_are_even(A)):
+            return False
+        sizes = sizes_of(on, A, batch, k, p)
+        same = B.shape == D.shape and on.operand(B) == on.operand(D)
+        others = sizes.by_rows(gradients=gradients, same=same)
+        if state.rest == TilesOrRows.name:
+            others = min(
+                others, sizes.by_tiles(on.executor.device, state.tiles, gradients=gradients)
+            )
+        return sizes.by_slabs(gradients=gradients) < MARGIN * others
+
+
+def is_even(statistics: RowStatistics) -> bool:
+    """Return whether no row is so long that others would wait for it."""
+    return statistics.longest <= EVEN * statistics.mean
+
+
+def are_wide(*columns: int) -> bool:
+    """Return whether rows of operands are neither short nor of broken vectors."""
+    return all(count >= LEAST_COLUMNS and count % OF_VECTOR == 0 for count in columns)
+
+
+def are_many(A: Any) -> bool:
+    """Return whether rows and columns have some entries on average."""
+    return bool(A.nnz >= LEAST_MEAN * max(A.shape))
+
+
+def _columns_are_even(A: Any) -> bool:
+    def even() -> bool:
+        transposed, _ = A.transposed_pattern()
+        return is_even(transposed.row_statistics)
+
+    return A._pattern.get(_EVEN, even)
+
+
+def sizes_of(on: Adapter, A: Any, batch: int, k: int, p: int) -> Sizes:
+    """Return the sizes of a product with a pattern."""
+    device = on.executor.device
+    m, n = A.shape
+    return Sizes(m, n, A.nnz, batch, k, p, device.shared_bytes, device.multiprocessors)
+
+
+def tiles_of(on: Adapter, A: Any) -> int:
+    """Return how many dense tiles a pattern has, estimated from some panels of rows."""
+    part = filled(on.executor.xp, A, on.executor.to_host)
+    return ceil(A.nnz / (max(part, 1e-9) * ROWS * COLUMNS))

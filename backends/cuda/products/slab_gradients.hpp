@@ -1,0 +1,194 @@
+// The gradients of attention by 16 entries of 8 rows at a time; see slab_attention.hpp. Weights are
+// computed again from what the forward product left (Dao, FlashAttention-2, 2023, algorithm 2, by
+// rows and by columns in turn instead of with atomic sums).
+#pragma once
+#include "slab_attention.hpp"
+
+namespace wl {
+
+// Makes the scores of a batch weights, 2^(scale score - log_total), and what is not an entry 0.
+template <class Log>
+WL_DEVICE void weigh_entries(float (&scores)[2][2], const lane_entries& known, float scale,
+                             int lane, const Log& log_total) {
+#pragma unroll
+  for (int j = 0; j < 2; ++j)
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      float& score = scores[j][e];
+      const float weight = power_of_2(fmaf(score, scale, -log_total(j, e)));
+      score = known.has(j, e, lane) ? weight : 0.0f;
+    }
+}
+
+// of_weights = weights (of_weights - mean)
+template <class Mean>
+WL_DEVICE void to_score_gradients(float (&of_weights)[2][2], const float (&weights)[2][2],
+                                  const Mean& mean) {
+#pragma unroll
+  for (int j = 0; j < 2; ++j)
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
+      of_weights[j][e] = weights[j][e] * (of_weights[j][e] - mean(j, e));
+}
+
+// What a warp has of two panels of rows: their rows of C and G, and sums of rows of B, whose slab
+// is `other` bytes before that of D.
+template <int DIM, int WHOLE, class T>
+struct row_gradient_panels {
+  const item& it;
+  float scale;
+  int other;
+  own_rows<DIM, WHOLE, T> rows_C, rows_G;
+  float log_total[2], mean[2];
+  float sums[2][DIM / 16][4];
+
+  WL_DEVICE void take(int i, const lane_entries& known, const unsigned char* stage) {
+    const int lane = lane_of(it);
+    float weights[2][2], of_scores[2][2];
+    multiply(weights, of_scores, rows_C, rows_G, i, stage, stage + other, known, lane);
+    weigh_entries(weights, known, scale, lane, [&](int, int) { return log_total[i]; });
+    to_score_gradients(of_scores, weights, [&](int, int) { return mean[i]; });
+    add_rows<DIM, T>(sums[i], of_scores, shared_offset(stage), known, lane);
+  }
+};
+
+// Leaves the facts of rows, the logarithm of the total to base 2 and the mean of the gradients of
+// weights, `padded` of either for each block, and the gradient of C if it is asked for.
+template <int DIM, int HEIGHT, int WHOLE, class T>
+WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares, i64 slabs,
+                                  i64 padded, const i32* starts, const u8* entries, const T* C,
+                                  i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step,
+                                  const T* D, i64 D_ld, i64 D_step, const T* G, i64 G_ld,
+                                  i64 G_step, const T* out, i64 out_ld, i64 out_step,
+                                  const float* log_totals, i64 log_totals_step, float* facts,
+                                  T* of_C, i64 of_C_ld, i64 of_C_step, float alpha) {
+  WL_DYNAMIC_SHARED(bytes);
+  const int lane = lane_of(it);
+  const own_pair<DIM, HEIGHT> own(it, m, shares, slabs, starts, entries);
+  const i64 block = own.block;
+  const rows_of<T> its_C{C + block * C_step, C_ld, m}, its_G{G + block * G_step, G_ld, m},
+      its_B{B + block * B_step, B_ld, n}, its_D{D + block * D_step, D_ld, n},
+      its_out{out + block * out_step, out_ld, m};
+  float* const its_facts = facts + block * padded * 2;
+  row_gradient_panels<DIM, WHOLE, T> panels{
+      it, score_scale(alpha), tile_rows<DIM, WHOLE, WL_BLOCK>::size(HEIGHT), {}, {}, {}, {}, {}};
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const i64 r = own.first_row + PANEL_ROWS * i + lane / 4;
+    const float part =
+        r < m ? part_of_dot<DIM, WHOLE>(lane % 4, its_G.row(r), its_out.row(r), p) : 0.0f;
+    panels.mean[i] = sum_of_row(it, part);
+    panels.log_total[i] = r < m ? log_totals[block * log_totals_step + r] * LOG2_E : 0.0f;
+    if (r < m && lane % 4 == 0)
+      *reinterpret_cast<pack<float, 2>*>(its_facts +
+                                         2 * r) = {{panels.log_total[i], panels.mean[i]}};
+  }
+  if (!of_C)
+    return;
+  const slab_pair<DIM, HEIGHT, WHOLE, 0, T> pair{its_B, its_D, k, p, nullptr, bytes};
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    panels.rows_C.load(i, its_C, own.first_row + PANEL_ROWS * i, k, alpha < 0 ? 0x80008000u : 0u,
+                       lane);
+    panels.rows_G.load(i, its_G, own.first_row + PANEL_ROWS * i, p, 0, lane);
+  }
+  own.for_batches(it, pair, panels);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const i64 first = own.first_row + PANEL_ROWS * i;
+    T* const its_of_C = of_C + block * of_C_step + first * of_C_ld;
+    bool finite = true;
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
+      finite = scale_sums(panels.sums[i], e, alpha) && finite;
+    if (ballot(!finite)) {
+      for (int r = 0; r < PANEL_ROWS && first + r < m; ++r)
+        row_gradient_by_entries<DIM>(it, own.entries(), PANEL_ROWS * i + r, its_C.row(first + r),
+                                     its_G.row(first + r), its_B, its_D, k, p, alpha * LOG2_E,
+                                     its_facts[2 * (first + r)], its_facts[2 * (first + r) + 1],
+                                     alpha, its_of_C + r * of_C_ld);
+    } else {
+      store_sums<DIM, WHOLE>(panels.sums[i], its_of_C, of_C_ld, m - first, k, lane);
+    }
+  }
+}
+
+// What a warp has of two panels of columns: their rows of B and D, and sums of rows of C and G,
+// whose slabs follow one another, and the facts of their rows.
+template <int DIM, int WHOLE, class T>
+struct column_gradient_panels {
+  const item& it;
+  float scale;
+  int other;
+  own_rows<DIM, WHOLE, T> rows_B, rows_D;
+  float sums_B[2][DIM / 16][4], sums_D[2][DIM / 16][4];
+
+  WL_DEVICE void take(int i, const lane_entries& known, const unsigned char* stage) {
+    const int lane = lane_of(it);
+    const unsigned char* const at_G = stage + other;
+    float weights[2][2], of_scores[2][2];
+    multiply(weights, of_scores, rows_B, rows_D, i, stage, at_G, known, lane);
+    const auto fact = [&](int j, int e) { // the logarithm and the mean of an entry's row
+      return *reinterpret_cast<const pack<float, 2>*>(
+          at_G + other + 8 * row_in_slab<DIM>(known.summed.at[2 * j + e]));
+    };
+    weigh_entries(weights, known, scale, lane, [&](int j, int e) { return fact(j, e).at[0]; });
+    to_score_gradients(of_scores, weights, [&](int j, int e) { return fact(j, e).at[1]; });
+    add_rows<DIM, T>(sums_D[i], weights, shared_offset(at_G), known, lane);
+    add_rows<DIM, T>(sums_B[i], of_scores, shared_offset(stage), known, lane);
+  }
+};
+
+// The gradients of the rows of B and D, either of which may be null, by panels of the transposed
+// pattern, whose columns are the m rows of C and G.
+template <int DIM, int HEIGHT, int WHOLE, class T>
+WL_DEVICE void
+slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares, i64 slabs, i64 padded,
+                      const i32* starts, const u8* entries, const T* C, i64 C_ld, i64 C_step,
+                      const T* B, i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step,
+                      const T* G, i64 G_ld, i64 G_step, const float* facts, T* of_B, i64 of_B_ld,
+                      i64 of_B_step, T* of_D, i64 of_D_ld, i64 of_D_step, float alpha) {
+  WL_DYNAMIC_SHARED(bytes);
+  const int lane = lane_of(it);
+  const own_pair<DIM, HEIGHT> own(it, n, shares, slabs, starts, entries);
+  const i64 block = own.block;
+  const rows_of<T> its_C{C + block * C_step, C_ld, m}, its_G{G + block * G_step, G_ld, m},
+      its_B{B + block * B_step, B_ld, n}, its_D{D + block * D_step, D_ld, n};
+  const float* const its_facts = facts + block * padded * 2;
+  const slab_pair<DIM, HEIGHT, WHOLE, 8, T> pair{
+      its_C, its_G, k, p, reinterpret_cast<const u8*>(its_facts), bytes};
+  column_gradient_panels<DIM, WHOLE, T> panels{it, score_scale(alpha), pair.of_slab, {}, {}, {},
+                                               {}};
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    panels.rows_B.load(i, its_B, own.first_row + PANEL_ROWS * i, k, alpha < 0 ? 0x80008000u : 0u,
+                       lane);
+    panels.rows_D.load(i, its_D, own.first_row + PANEL_ROWS * i, p, 0, lane);
+  }
+  own.for_batches(it, pair, panels);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const i64 first = own.first_row + PANEL_ROWS * i;
+    T* const out_B = of_B ? of_B + block * of_B_step + first * of_B_ld : of_B;
+    T* const out_D = of_D ? of_D + block * of_D_step + first * of_D_ld : of_D;
+    bool finite = true;
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
+      finite =
+          scale_sums(panels.sums_B[i], e, alpha) && scale_sums(panels.sums_D[i], e, 1.0f) && finite;
+    if (ballot(!finite)) {
+      for (int r = 0; r < PANEL_ROWS && first + r < n; ++r)
+        column_gradients_by_entries<DIM>(
+            it, own.entries(), PANEL_ROWS * i + r, its_B.row(first + r), its_D.row(first + r),
+            its_C, its_G, its_facts, its_facts + 1, 2, k, p, alpha,
+            out_B ? out_B + r * of_B_ld : out_B, out_D ? out_D + r * of_D_ld : out_D);
+    } else {
+      if (out_B)
+        store_sums<DIM, WHOLE>(panels.sums_B[i], out_B, of_B_ld, n - first, k, lane);
+      if (out_D)
+        store_sums<DIM, WHOLE>(panels.sums_D[i], out_D, of_D_ld, n - first, p, lane);
+    }
+  }
+}
+
+} // namespace wl

@@ -1,0 +1,150 @@
+"""Entries of a pattern by panels of 8 rows and slabs of columns, in batches for tensor cores."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....core.executor import Array
+from ....core.store import Key
+from ...gpu.products.sddmm_flat import rows_of
+
+#: Rows of a panel, and entries of a batch. As in ``slab_entries.hpp``.
+PANEL, BATCH = 8, 16
+#: Bits of an entry's row in its panel, below those of the place of its dense row. As there.
+ROW_BITS = 4
+#: Where each entry of a batch is stored. As ``place_in_batch`` there.
+PLACES = np.array([e % 8 // 2 * 4 + e // 8 * 2 + e % 2 for e in range(BATCH)])
+#: Classes of columns: chunks of dense rows of eight of them are in different banks.
+CLASSES = 8
+#: The bit of an entry that says that its batch is the last one of its list. As there.
+LAST = 2**31
+#: Empty batches behind the last one: kernels ask for it before they know that there is none.
+AHEAD = 1
+
+
+class Lists(NamedTuple):
+    """The entries of a pattern for tensor cores.
+
+    Attributes
+    ----------
+    pairs, slabs, height : int
+        How many pairs of panels and slabs there are, and the columns of a slab.
+    batches : int
+        How many batches of entries there are.
+    starts : array, shape (pairs + 1,)
+        The first batch of each pair, and of an empty pair behind them; int32. A pair has a list for
+        each slab and each of its panels, of one batch or more.
+    entries : array, shape (16 (batches + 1),)
+        For each entry the place of its dense row in the slab, in bytes, and in its ``ROW_BITS`` the
+        row in the panel; 8 where a batch is only filled. ``LAST`` is said of whole batches. uint32.
+    """
+
+    pairs: int
+    slabs: int
+    height: int
+    batches: int
+    starts: Array
+    entries: Array
+
+
+def places_of(rows: Array, width: int) -> Array:
+    """Return where dense rows of so many numbers begin; see ``chunk_at`` in ``tile_rows.hpp``.
+
+    Examples
+    --------
+    >>> int(places_of(np.array(9), 64)) == 9 * 128 + 16
+    True
+    """
+    turn = rows // 2 % 4 if width == 32 else rows % 8
+    return rows * (2 * width) + turn * 16
+
+
+def make_lists(
+    xp: Any, rows: Array, columns: Array, shape: tuple[int, int], height: int, width: int
+) -> Lists:
+    """Return the lists of entries.
+
+    Eight neighbours of a batch are of different classes as far as there are: of each class the
+    first entry is in the first eight, the second one in the second eight, and so on. What is left
+    over is where others are missing. So dense rows of eight neighbours are mostly in different
+    banks, and those of two neighbours nearly always.
+
+    Parameters
+    ----------
+    xp : module
+        NumPy, or what has its functions for the arrays of a device.
+    rows, columns : array, shape (nnz,)
+        Of the entries, in any order; an entry may be there twice.
+    shape : tuple of int
+        Of the matrix.
+    height : int
+        Columns of a slab, a multiple of 8.
+    width : int
+        Numbers of a dense row, 32 or 64.
+    """
+    pairs, slabs = -(-shape[0] // (2 * PANEL)), max(-(-shape[1] // height), 1)
+    of_pair, payloads = 2 * slabs, PANEL * height
+    lists = (pairs + 1) * of_pair
+    rows, columns = rows.astype(np.int64), columns.astype(np.int64)
+    in_slab = columns % height
+    # Two neighbours have their halves of 64 bytes in different banks.
+    rank = in_slab % 8 if width == 32 else in_slab % 4 * 2 + in_slab // 4 % 2
+    of_list = rows // (2 * PANEL) * of_pair + columns // height * 2 + rows // PANEL % 2
+    key = xp.sort(((of_list * CLASSES + rank) * PANEL + rows % PANEL) * height + in_slab)
+    cell, payload = key // payloads, key % payloads
+    of_list, rank = cell // CLASSES, cell % CLASSES
+    firsts = xp.searchsorted(of_list, xp.arange(lists + 1))
+    ends = xp.cumsum(xp.maximum(-(-(firsts[1:] - firsts[:-1]) // BATCH), 1))
+    starts = xp.concatenate([xp.zeros(1, ends.dtype), ends])
+    batches = int(ends[-1])
+    # Where nothing is, a row of the slot's class does no harm.
+    slot = xp.arange((batches + AHEAD) * BATCH)
+    filling = slot % CLASSES if width == 32 else slot % CLASSES // 2 + slot % 2 * 4
+    made = places_of(filling, width) + PANEL
+    level = xp.arange(int(key.size)) - xp.searchsorted(cell, cell)
+    fits = level < 2 * (ends[of_list] - starts[of_list])
+    place = (starts[of_list] * 2 + level) * CLASSES + rank
+    entry = places_of(payload % height, width) + payload // height
+    made[place[fits]] = entry[fits]
+    rest = xp.flatnonzero(~fits)
+    if rest.size:
+        free = xp.ones(batches * BATCH, bool)
+        free[place[fits]] = False
+        free = xp.flatnonzero(free)
+        its_list = of_list[rest]
+        # From the end of a list on, where entries are few; those of a level are neighbours.
+        behind = xp.searchsorted(free, ends[its_list] * BATCH)
+        order = xp.argsort(its_list * (int(level.max()) + 1) + level[rest])
+        number = xp.arange(int(rest.size)) - xp.searchsorted(its_list, its_list)
+        made[free[behind - 1 - number]] = entry[rest[order]]
+    last = xp.zeros(batches + AHEAD, np.int64)
+    last[ends - 1] = LAST
+    made = made + last[slot // BATCH]
+    entries = xp.empty(int(slot.size), np.uint32)
+    entries[slot // BATCH * BATCH + xp.asarray(PLACES)[slot % BATCH]] = made.astype(np.uint32)
+    starts = starts[:-1:of_pair].astype(np.int32)
+    return Lists(pairs, slabs, height, batches, starts, entries)
+
+
+LISTS: Key[Lists] = Key("entries by panels and slabs")
+TRANSPOSED: Key[Lists] = Key("entries of the transposed pattern by panels and slabs")
+
+
+def lists_of(xp: Any, A: Any, height: int, width: int) -> Lists:
+    """Return the lists of a matrix by compressed rows, made once for its pattern."""
+    return A._pattern.get(
+        LISTS.of_size(height, width),
+        lambda: make_lists(xp, rows_of(xp, A.indptr, A.nnz), A.indices, A.shape, height, width),
+    )
+
+
+def transposed_lists_of(xp: Any, A: Any, height: int, width: int) -> Lists:
+    """Return the lists of the transposed pattern, made once."""
+    return A._pattern.get(
+        TRANSPOSED.of_size(height, width),
+        lambda: make_lists(
+            xp, A.indices, rows_of(xp, A.indptr, A.nnz), A.shape[::-1], height, width
+        ),
+    )
