@@ -19,7 +19,7 @@ WIDTH = re.compile(r"\b(32|31|0x1f|0x20|0x[fF]{8}|warpSize)[uUlL]*\b")
 ALLOWED = {
     ("lanes.hpp", "__shfl_sync(0xffffffffu"): "CUDA alone has masks, and waves of 32",
     ("lanes.hpp", "__ballot_sync(0xffffffffu"): "CUDA alone has masks, and waves of 32",
-    ("structure.hpp", "v ^ v >> 31"): "a step of splitmix64, as published",
+    ("row_patterns.hpp", "v ^ v >> 31"): "a step of splitmix64, as published",
     ("narrow.hpp", "exponent"): "a half has five bits of exponent",
 }
 VENDORS_WORDS = re.compile(
