@@ -21,7 +21,8 @@ FEW = 1_000
 #: and 7) 0.7 and 0.65, circuits (0.42 and more) 0.3 to 0.6. Below, ten random columns a row (0.32)
 #: 0.8, but the copy costs sixty products; 14 entries (0.28) 0.9; tetrahedra of 43 and 56 (0.14) as
 #: much. Two cores of a Xeon (Granite Rapids): R-MAT 0.95, 5-point stencil 0.93, 27 and 7 points
-#: 1.06 and 1.37.
+#: 1.06 and 1.37. That is for few rows: of many it is by how many entries they vary that counts, see
+#: :mod:`..cpu.slices`.
 SELL_DEVIATION = 0.35
 
 #: The same for a matrix that one thread multiplies with, whose ``x`` and entries are in its cache:
@@ -85,7 +86,8 @@ class Sell(_Native):
         """Return that the lengths of rows vary, if they do and a copy pays."""
         s = facts.statistics
         least = SELL_DEVIATION if s.nnz >= SERIAL else SELL_DEVIATION_SERIAL
-        if s.nnz < SELL_FEW or s.deviation <= least * s.mean:
+        vary = s.deviation > least * s.mean or s.rows >= slices.KNOWN_ROWS
+        if s.nnz < SELL_FEW or not vary:
             return None
         if not copy_pays(slices.gain(s), extra=1.0):  # or more, with what slices are padded
             return None
