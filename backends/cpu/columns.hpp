@@ -2,7 +2,7 @@
 //
 // Bodies here compute a range of rows and know nothing of threads or work-items. What the compilers
 // differ in is in "arithmetic.hpp", which each backend has: multiply_add, prefetch_eight, raised,
-// interrupted, with_column, WIDEST_TILE, ROW_SUMS, PADDED_ROWS and the macros of loops.
+// interrupted, with_column, WIDEST_TILE, ROW_SUMS, SUMS_LANES, PADDED_ROWS and the macros of loops.
 #pragma once
 #include "types.hpp"
 #include "arithmetic.hpp"

@@ -10,10 +10,12 @@
 #include "interruption.hpp"
 #include "types.hpp"
 
-// Before a loop over lanes of a vector register, one of any length, one that is unrolled, and one
-// whose iterations write apart from what others read.
+// Before a loop over lanes of a vector register, one of any length, one that adds up, one that is
+// unrolled, and one whose iterations write apart from what others read.
 #define WL_SIMD _Pragma("omp simd")
 #define WL_VECTORIZED _Pragma("omp simd")
+#define WL_PRAGMA(words) _Pragma(#words)
+#define WL_SUM_OF_LANES(sum) WL_PRAGMA(omp simd reduction(+ : sum))
 #define WL_UNROLL _Pragma("GCC unroll 32")
 #define WL_INDEPENDENT _Pragma("GCC ivdep")
 
@@ -39,6 +41,9 @@ constexpr int WIDEST_TILE = 16;
 
 // Independent sums of a row.
 constexpr int ROW_SUMS = 4;
+
+// Whether a loop that adds up becomes one over vector registers.
+constexpr bool SUMS_LANES = true;
 
 // Padded rows that advance together: their sums are in the first-level cache, and each entry of
 // theirs is a page of neighbours.
