@@ -104,7 +104,7 @@ def reproducible(group: Any) -> None:
 
 
 def interrupt(group: Any) -> None:
-    n = 4000
+    n = 200_000  # 4000 rows stagnate after half a second, when Ctrl-C is to come
     A = wl.distribute(line(n) - 0.5 * sp.eye_array(n), group)
     cg = wl.solvers.Cg(A, rtol=1e-15, maxiter=10**7)
     b = np.random.default_rng(1).standard_normal(n)
