@@ -24,7 +24,7 @@ ROW_END, SLICED_ENTRY, SLICED_ROW_END = 20.0, 1.18, 7.8
 #: slices and, in parentheses, expected: 5 a row deviating by 0.3 0.8, 0.8 (0.8), by 1.0 2.0, 1.4
 #: (1.3); 10 by 1.1 1.5, 1.1 (1.15), by 2 1.7, 1.3 (1.3); 16 by 3.2 1.8, 1.3 (1.3); 25 by 4.8 1.5,
 #: 1.1 (1.2); 40 by 7.7 1.3, 1.05 (1.1).
-FORESEEN = 12.0
+ROW_END_OF_ONE = 12.0
 
 #: Rows from which no processor knows by heart how long each is. A thread of a Zen 4 knows some
 #: 12,000: products by rows of fewer took 0.75 to 0.85 of the time of slices whatever the lengths,
@@ -43,5 +43,5 @@ def gain(statistics: RowStatistics) -> float:
     [1.6, 1.2, 1.0]
     """
     s = statistics
-    row_end = min(ROW_END, 2 * FORESEEN * s.deviation / (s.deviation + 1))
+    row_end = min(ROW_END, 2 * ROW_END_OF_ONE * s.deviation / (s.deviation + 1))
     return (s.mean + row_end) / (SLICED_ENTRY * s.mean + SLICED_ROW_END)

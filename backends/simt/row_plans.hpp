@@ -1,7 +1,7 @@
 // What plans of products find out about the lengths of rows, and lay out by them: orders within
 // windows, lanes and slices. See gpu/spmv/on_device.py.
 #pragma once
-#include "lanes.hpp"
+#include "packs.hpp"
 
 namespace wl {
 
@@ -88,10 +88,6 @@ WL_DEVICE int longer_before(const I* indptr, int count, int i) {
   return before;
 }
 
-struct alignas(16) pack4 {
-  i32 at[4];
-};
-
 // Rows by falling length within windows of WINDOW rows, those of one length in their order. A block
 // has a window at a time and counts for each row those that come before it: those with a greater
 // number, made of length and place, four of which are read at once. A row whose length has no room
@@ -100,9 +96,10 @@ template <int WINDOW, class I>
 WL_DEVICE void order_windows(const item& it, i64 m, const I* indptr, i32* order) {
   constexpr i32 longest = 0x7fffffff / WINDOW - 1;
   constexpr int each = (WINDOW + WL_BLOCK - 1) / WL_BLOCK;
-  WL_SHARED(pack4, numbers, WINDOW / 4);
+  using four_numbers = pack<i32, 4>;
+  WL_SHARED(four_numbers, numbers, WINDOW / 4);
   WL_SHARED(i32, too_long, 1);
-  i32* const number = numbers[0].at;
+  i32* const number = reinterpret_cast<i32*>(numbers);
   for (i64 first = it.block() * WINDOW; first < m; first += it.blocks() * WINDOW) {
     const int count = int(m - first < WINDOW ? m - first : WINDOW);
     it.barrier(); // the window before has been read
@@ -123,7 +120,7 @@ WL_DEVICE void order_windows(const item& it, i64 m, const I* indptr, i32* order)
     for (int u = 0; u < each; ++u)
       mine[u] = it.thread() + u * WL_BLOCK < WINDOW ? number[it.thread() + u * WL_BLOCK] : 0;
     for (int j = 0; j < WINDOW / 4; ++j) {
-      const pack4 four = numbers[j];
+      const four_numbers four = numbers[j];
 #pragma unroll
       for (int u = 0; u < each; ++u)
 #pragma unroll

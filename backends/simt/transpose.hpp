@@ -24,7 +24,7 @@ WL_DEVICE void count_with_places(const item& it, i64 entries, const I* indices, 
 // What is put into a column: the row, or the column of coordinates, and where the entry was. Both
 // are written at once, since it is the number of places written to that takes time.
 template <class I>
-struct placed {
+struct alignas(2 * sizeof(I)) placed {
   I row, entry;
 };
 

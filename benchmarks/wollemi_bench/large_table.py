@@ -112,7 +112,7 @@ def steps(executor: Any, rows: int, *, lean: bool, rtol: float) -> Iterator[Step
         yield step
         nbytes = sum(int(array.nbytes) for array in arrays)
         _, step = timed("a copy of the values", lambda: arrays[0].copy())
-        reading = step.seconds / (2 * int(arrays[0].nbytes)) * 2 * nbytes
+        reading = step.seconds * nbytes / int(arrays[0].nbytes)  # a copy reads and writes
         yield step
         yield Step(f"two reads of {nbytes / 1e9:.1f} GB at that speed", reading, 0, None)
         A, step = timed("wl.Csr of the arrays", lambda: wl.Csr(arrays, shape=(rows, rows)))

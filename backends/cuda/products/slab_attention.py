@@ -6,7 +6,6 @@ not once for each entry; see ``slab_entries.hpp``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
@@ -17,9 +16,10 @@ from ....core.algorithm import Facts, multiply
 from ....core.executor import Array
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
-from ...gpu.products.adapter import Adapter, Operand
+from ...gpu.products.adapter import Adapter
 from ...gpu.products.gradients import FusedAlgorithm
 from ...unified.wrappers import SimtKernel
+from . import attention_operands
 from .sddmm_tile import launch
 from .slab_lists import BATCH, PANEL, Lists, lists_of, transposed_lists_of
 
@@ -213,7 +213,7 @@ def attend(
 ) -> None:
     """Launch the kernel of softmax."""
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
-    operands = [*(_read(on, array) for array in (C, B, D)), on.operand(E)]
+    operands = [*(attention_operands.read(on, array) for array in (C, B, D)), on.operand(E)]
     made = kernel_for(on.executor.device, slab_attention, width_of(k, p))
     lists = lists_of(on.executor.xp, A, made.constants["HEIGHT"], made.constants["DIM"])
     shares = -(-m // made.rows)
@@ -224,7 +224,7 @@ def attend(
             *on.of_rows(log_totals), alpha,
         ),
         C.dtype, np.int32, shared=made.shared, **made.constants,
-        WHOLE=_whole(C.dtype.itemsize, (k, p), operands),
+        WHOLE=attention_operands.whole(C.dtype.itemsize, (k, p), operands),
     )  # fmt: skip
 
 
@@ -261,10 +261,10 @@ def gradients_of_attention(
     height = by_rows.constants["HEIGHT"]
     padded = -(-m // height) * height
     facts = on.scratch(FACTS * batch * padded)
-    sources = [_read(on, array) for array in given]
-    of_E = _read(on, made[0])
+    sources = [attention_operands.read(on, array) for array in given]
+    of_E = attention_operands.read(on, made[0])
     targets = [on.operand(x) for x in asked]
-    whole = _whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
+    whole = attention_operands.whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
     operands = sum(sources, ())
     lists = lists_of(xp, A, height, width)
     shares = -(-m // by_rows.rows)
@@ -293,12 +293,9 @@ def gradients_of_attention(
 def obstacle(on: Adapter, A: Any, facts: Facts) -> str | None:
     """Return why slabs do not do on a device, for a pattern and operands."""
     device = on.executor.device
-    if device.capability < (8, 0):
-        return "it is made of words of compute capability 8.0"
-    if facts.dtype not in ("float16", "bfloat16"):
-        return f"tensor cores have no {facts.dtype}"
-    if not 0 < facts.columns <= WIDTHS[-1]:
-        return f"it takes 1 to {WIDTHS[-1]} columns of C and B"
+    found = attention_operands.obstacle(device, facts.dtype, facts.columns, WIDTHS[-1])
+    if found is not None:
+        return found
     if device.shared_bytes < LEAST_BYTES:
         return f"it needs {LEAST_BYTES} bytes of shared memory, and there are {device.shared_bytes}"
     m, n = A.shape
@@ -309,15 +306,5 @@ def obstacle(on: Adapter, A: Any, facts: Facts) -> str | None:
     return None
 
 
-def _read(on: Adapter, array: Array) -> Operand:
-    return on.read(array, np.dtype(np.int64))
-
-
 def _flat(on: Adapter, lists: Lists) -> tuple[Any, ...]:
     return lists.starts, on.address(lists.entries)
-
-
-def _whole(item: int, columns: tuple[int, ...], operands: Iterable[Operand]) -> int:
-    """Return whether all rows can be copied 16 bytes at a time."""
-    places = tuple(place for one in operands for place in one.places(item))
-    return int(ml.elements(item, columns, places) > 1)

@@ -7,7 +7,7 @@ gathering two rows for every entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
@@ -18,9 +18,10 @@ from ....core.algorithm import Facts, multiply
 from ....core.executor import Array
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
-from ...gpu.products.adapter import NOTHING, Adapter, Operand
+from ...gpu.products.adapter import NOTHING, Adapter
 from ...gpu.products.gradients import FusedAlgorithm
 from ...unified.wrappers import SimtKernel
+from . import attention_operands
 from .sddmm_tile import launch
 from .tile_pattern import COLUMNS, ROWS, Tiles, filled, tiles_of, transposed_tiles_of
 from .tile_shapes import (
@@ -248,7 +249,7 @@ def attend(
 ) -> None:
     """Launch the kernel of softmax, for 128 columns of ``D`` at a time; logs are of the first."""
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
-    operands = [_read(on, array) for array in (C, B, D)] + [on.operand(E)]
+    operands = [attention_operands.read(on, array) for array in (C, B, D)] + [on.operand(E)]
     item = C.dtype.itemsize
     logs = on.of_rows(log_totals)
     for first in range(0, max(p, 1), WIDTHS[-1]):
@@ -265,7 +266,7 @@ def attend(
                 alpha,
             ),
             C.dtype, np.int32, shared=made.shared, **made.constants,
-            WHOLE=_whole(item, (k, columns), parts),
+            WHOLE=attention_operands.whole(item, (k, columns), parts),
         )  # fmt: skip
         logs = on.of_rows(None)
 
@@ -303,11 +304,11 @@ def gradients_of_attention(
     padded = tiles.panels * ROWS
     logs = on.scratch(8 * batch * padded)
     means = logs + 4 * batch * padded
-    sources = [_read(on, array) for array in given]
+    sources = [attention_operands.read(on, array) for array in given]
     E, log_totals = made
-    of_E = NOTHING if E is None else _read(on, E)
+    of_E = NOTHING if E is None else attention_operands.read(on, E)
     targets = [on.operand(x) for x in asked]
-    whole = _whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
+    whole = attention_operands.whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
     operands = sum(sources, ())
     by_rows = kernel_for(on.executor.device, tile_row_gradients, width)
     launch(
@@ -336,27 +337,14 @@ def gradients_of_attention(
 def obstacle(on: Adapter, dtype: str, columns: int) -> str | None:
     """Return why tiles do not do on a device, for operands of a dtype and so many columns."""
     device = on.executor.device
-    if device.capability < (8, 0):
-        return "it is made of words of compute capability 8.0"
-    if dtype not in ("float16", "bfloat16"):
-        return f"tensor cores have no {dtype}"
-    if not 0 < columns <= WIDTHS[-1]:
-        return f"it takes 1 to {WIDTHS[-1]} columns of C and B"
+    found = attention_operands.obstacle(device, dtype, columns, WIDTHS[-1])
+    if found is not None:
+        return found
     need = kernel_for(on.executor.device, tile_attention, WIDTHS[-1]).shared
     if device.shared_bytes < need:
         return f"it needs {need} bytes of shared memory, and there are {device.shared_bytes}"
     return None
 
 
-def _read(on: Adapter, array: Array) -> Operand:
-    return on.read(array, np.dtype(np.int64))
-
-
 def _flat(on: Adapter, tiles: Tiles) -> tuple[Any, ...]:
     return (*tiles[1:-1], on.address(tiles.words))
-
-
-def _whole(item: int, columns: tuple[int, ...], operands: Iterable[Operand]) -> int:
-    """Return whether all rows can be copied 16 bytes at a time."""
-    places = tuple(place for one in operands for place in one.places(item))
-    return int(ml.elements(item, columns, places) > 1)

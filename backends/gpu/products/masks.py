@@ -5,7 +5,7 @@ Nothing is stored for entries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from ....core.errors import InvalidArgument
@@ -191,15 +191,7 @@ def forward(
     def compute(on: Adapter) -> None:
         algorithm.run(on, A, *arrays, alpha, edge)
 
-    factors = (alpha, edge, algorithm.name)
-    return csr.again(
-        executor,
-        A._pattern.get(_REPEATS, _Repeats),
-        arrays,
-        factors,
-        compute,
-        repeats=lambda _: True,
-    )
+    return _again(executor, A, arrays, (alpha, edge, algorithm.name), compute)
 
 
 def backward(
@@ -216,15 +208,19 @@ def backward(
     def compute(on: Adapter) -> None:
         algorithm.gradients(on, A, *arrays, alpha, edge)
 
-    factors = (alpha, edge, algorithm.name, "gradients")
-    return csr.again(
-        executor,
-        A._pattern.get(_REPEATS, _Repeats),
-        arrays,
-        factors,
-        compute,
-        repeats=lambda _: True,
-    )
+    return _again(executor, A, arrays, (alpha, edge, algorithm.name, "gradients"), compute)
+
+
+def _again(
+    executor: GpuExecutor,
+    A: Any,
+    arrays: list[Any],
+    factors: tuple[Any, ...],
+    compute: Callable[[Adapter], None],
+) -> Repeatable | None:
+    """Compute, or repeat what was launched: launches are all that there is."""
+    plan = A._pattern.get(_REPEATS, _Repeats)
+    return csr.again(executor, plan, arrays, factors, compute, repeats=lambda _: True)
 
 
 def register(algorithms: tuple[MaskAlgorithm, ...], kernel: KernelTable) -> None:

@@ -67,12 +67,17 @@ class Matrix:
         return None if self.is_on_host else on_device.RowLengths(self.executor, self.A.indptr)
 
     @cached_property
+    def _indptr(self) -> np.ndarray[Any, Any]:
+        """Where rows begin, on the host."""
+        return self.executor.to_host(self.A.indptr)
+
+    @cached_property
     def statistics(self) -> RowStatistics:
         """Of the rows."""
         columns = self.A.shape[1]
         if self.lengths is not None:
             return self.lengths.statistics(columns)
-        return lengths_in_numbers(np, self.executor.to_host(self.A.indptr), columns)
+        return lengths_in_numbers(np, self._indptr, columns)
 
     @cached_property
     def patterns(self) -> on_device.RowPatterns:
@@ -86,10 +91,9 @@ class Matrix:
         return on_device.reach_of_rows(self.executor, self.A.indptr, self.A.indices)
 
     def _paddings(self, enough: float) -> tuple[float, float]:
-        warp = self.executor.device.warp
         if self.lengths is not None:
             return self.lengths.paddings(enough)
-        return packed.paddings(np, self.executor.to_host(self.A.indptr), warp, enough)
+        return packed.paddings(np, self._indptr, self.executor.device.warp, enough)
 
     @cached_property
     def facts(self) -> selection.Facts:

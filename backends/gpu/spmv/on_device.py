@@ -35,7 +35,7 @@ def _launch(
 
 
 class Numbers(NamedTuple):
-    """The lengths of lanes: the longest, how many are filled, squares, entries with padding."""
+    """The longest lane, filled lanes, squares of lengths, entries with padding and without it."""
 
     longest: int
     filled: int

@@ -1,0 +1,53 @@
+"""What attention by tiles and by slabs ask of operands: both multiply them on tensor cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ....core.executor import Array
+from ...gpu.products import declarations as ml
+from ...gpu.products.adapter import Adapter, Operand
+
+
+def obstacle(device: Any, dtype: str, columns: int, most: int) -> str | None:
+    """Return why a device does not multiply operands of a dtype and so many columns, or None.
+
+    Parameters
+    ----------
+    device : GpuDevice
+    dtype : str
+    columns : int
+        Of ``C`` and ``B``.
+    most : int
+        Columns that there are kernels for.
+    """
+    if device.capability < (8, 0):
+        return "it is made of words of compute capability 8.0"
+    if dtype not in ("float16", "bfloat16"):
+        return f"tensor cores have no {dtype}"
+    if not 0 < columns <= most:
+        return f"it takes 1 to {most} columns of C and B"
+    return None
+
+
+def read(on: Adapter, array: Array) -> Operand:
+    """Return an operand whose rows may be any distance apart."""
+    return on.read(array, np.dtype(np.int64))
+
+
+def whole(item: int, columns: tuple[int, ...], operands: Iterable[Operand]) -> int:
+    """Return whether all rows can be copied 16 bytes at a time, 1 or 0.
+
+    Parameters
+    ----------
+    item : int
+        Bytes of a number.
+    columns : tuple of int
+        Of the operands.
+    operands : iterable of Operand
+    """
+    places = tuple(place for one in operands for place in one.places(item))
+    return int(ml.elements(item, columns, places) > 1)
