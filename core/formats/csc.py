@@ -25,7 +25,7 @@ class Csc(Matrix):
     arg : matrix or tuple
         Any matrix, the triple ``(data, indices, indptr)`` with row indices and column pointers, or
         ``(data, (row, col))``, whose duplicates are added up.
-    shape, dtype, executor
+    shape, dtype, executor, copy
         As for :class:`Csr`.
 
     Notes
@@ -56,12 +56,13 @@ class Csc(Matrix):
         *,
         dtype: Any = None,
         executor: Executor | str | None = None,
+        copy: bool = True,
     ) -> None:
         arg = validate.as_numbers(arg, dtype)
         if isinstance(arg, tuple) and len(arg) == 3:
-            made = _from_triple(arg, shape, place(executor, *arg))
+            made = _from_triple(arg, shape, place(executor, *arg), copy)
         else:
-            made = converted(arg, "csc", shape, executor)
+            made = converted(arg, "csc", shape, executor, copy=copy)
         if dtype is not None:
             made = made.astype(dtype)
         self._become(made, homeless(executor, arg))
@@ -198,10 +199,10 @@ class Csc(Matrix):
         return csc_array((data, indices, indptr), shape=self.shape)
 
 
-def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csc:
+def _from_triple(triple: Any, shape: Any, executor: Executor, copy: bool) -> Csc:
     from .csr import validate_compressed
 
-    there = device_arrays.compressed(executor, triple, shape, rows_first=False)
+    there = device_arrays.compressed(executor, triple, shape, rows_first=False, copy=copy)
     if there is not None:
         return Csc._from_arrays(executor, *there)
     data, indices, indptr = validate_compressed(triple, shape, rows_first=False)
@@ -209,5 +210,5 @@ def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csc:
         shape = (int(indices.max()) + 1 if indices.size else 0, indptr.size - 1)
     arrays = zip((data, indices, indptr), triple, strict=True)
     return Csc._from_arrays(
-        executor, checked_shape(shape), *(own(executor, a, given) for a, given in arrays)
+        executor, checked_shape(shape), *(own(executor, a, given, copy=copy) for a, given in arrays)
     )

@@ -35,13 +35,17 @@ class Csr(SolvesTriangles, CompressedRows):
     arg : matrix or tuple
         A matrix of SciPy, CuPy or PyTorch, any wollemi matrix, a dense array, the triple
         ``(data, indices, indptr)``, or ``(data, (row, col))``, whose duplicates are added up.
-        Arrays of a device are checked there, and the matrix has copies of them.
+        Arrays of a device are checked there.
     shape : tuple of int, optional
         Rows and columns; needed with a tuple, unless the largest index tells them.
     dtype : dtype, optional
         Of the values; by default that of ``arg`` (integers become float64).
     executor : Executor or str, optional
         Where it lives; the default executor by default, or where ``arg`` lives.
+    copy : bool
+        Whether the matrix must have copies of the arrays of ``arg``. ``copy=False`` saves memory
+        and time: compressed rows are used in place where their dtype, order and device allow. Until
+        the matrix is gone, do not change these arrays; new values are written into them.
 
     Attributes
     ----------
@@ -74,12 +78,13 @@ class Csr(SolvesTriangles, CompressedRows):
         *,
         dtype: Any = None,
         executor: Executor | str | None = None,
+        copy: bool = True,
     ) -> None:
         arg = validate.as_numbers(arg, dtype)
         if isinstance(arg, tuple) and len(arg) == 3:
-            made = _from_triple(arg, shape, place(executor, *arg))
+            made = _from_triple(arg, shape, place(executor, *arg), copy)
         else:
-            made = converted(arg, "csr", shape, executor)
+            made = converted(arg, "csr", shape, executor, copy=copy)
         if dtype is not None:
             made = made.astype(dtype)
         self._become(made, homeless(executor, arg))
@@ -304,8 +309,8 @@ def rearranged(A: Csr, operation: Operation) -> tuple[Array, ...]:
     return *arrays, A.data[order], order
 
 
-def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csr:
-    there = device_arrays.compressed(executor, triple, shape, rows_first=True)
+def _from_triple(triple: Any, shape: Any, executor: Executor, copy: bool) -> Csr:
+    there = device_arrays.compressed(executor, triple, shape, rows_first=True, copy=copy)
     if there is not None:
         return Csr._from_arrays(executor, *there)
     data, indices, indptr = validate_compressed(
@@ -315,7 +320,7 @@ def _from_triple(triple: Any, shape: Any, executor: Executor) -> Csr:
         shape = (indptr.size - 1, int(indices.max()) + 1 if indices.size else 0)
     arrays = zip((data, indices, indptr), triple, strict=True)
     return Csr._from_arrays(
-        executor, checked_shape(shape), *(own(executor, a, given) for a, given in arrays)
+        executor, checked_shape(shape), *(own(executor, a, given, copy=copy) for a, given in arrays)
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..dtypes import INDEX_DTYPES, VALUE_DTYPES, index_dtype, is_narrow
 from ..operands import is_host
 from ..operations import facts, rows
-from .given import checked_shape
+from .given import as_held, checked_shape
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -24,7 +24,7 @@ _UNBOUNDED = int(np.iinfo(np.int64).max)
 
 
 class Compressed(NamedTuple):
-    """Arrays of compressed rows or columns that passed, in memory of their own."""
+    """Arrays of compressed rows or columns that passed, as a matrix holds them."""
 
     shape: tuple[int, int]
     data: Array
@@ -42,9 +42,11 @@ class Coordinates(NamedTuple):
 
 
 def compressed(
-    executor: Executor, triple: Any, shape: Any, *, rows_first: bool
+    executor: Executor, triple: Any, shape: Any, *, rows_first: bool, copy: bool
 ) -> Compressed | None:
-    """Return the arrays ``(data, indices, indptr)`` of a device as a matrix has them.
+    """Return the arrays ``(data, indices, indptr)`` of a device as a matrix holds them.
+
+    Without ``copy``, they are the caller's where they have one dtype of indices.
 
     Returns
     -------
@@ -69,8 +71,8 @@ def compressed(
     if shape is None:
         shape = (major, high + 1) if rows_first else (high + 1, major)
     dtype = index_dtype(max(int(data.size), *shape), indices.dtype, indptr.dtype)
-    own = (_copied(executor, array, dtype) for array in (indices, indptr))
-    return Compressed(shape, executor.copy(data), *own)
+    held = (as_held(executor, array, dtype, copy=copy) for array in (indices, indptr))
+    return Compressed(shape, as_held(executor, data, copy=copy), *held)
 
 
 def coordinates(
@@ -104,10 +106,6 @@ def _native(executor: Executor, arrays: Any) -> list[Array] | None:
     values, *indices = found
     known = values.dtype in VALUE_DTYPES or is_narrow(values.dtype)
     return found if known and all(a.dtype in INDEX_DTYPES for a in indices) else None
-
-
-def _copied(executor: Executor, array: Array, dtype: np.dtype[Any]) -> Array:
-    return executor.copy(array) if array.dtype == dtype else array.astype(dtype)
 
 
 def _bounds(executor: Executor, indices: Array) -> tuple[int, int]:

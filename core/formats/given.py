@@ -84,7 +84,30 @@ def _holds_arrays(arg: Any) -> bool:
     return len(arg) <= 3 and any(not isinstance(part, (int, float, complex)) for part in arg)
 
 
-def own(executor: Executor, checked: np.ndarray[Any, Any], given: Any) -> Array:
+def as_held(executor: Executor, array: Array, dtype: Any = None, *, copy: bool = True) -> Array:
+    """Return a native array as a matrix holds it: a copy, or itself where that is allowed.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where the array lives.
+    array : array
+        Perhaps the caller's.
+    dtype : dtype, optional
+        What the matrix holds; by default what the array has.
+    copy : bool
+        Whether the array must be copied. Without, what kernels cannot read in place, and what new
+        values cannot be written to, is copied all the same.
+    """
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    readable = array.flags.c_contiguous and getattr(array.flags, "writeable", True)
+    return array if readable and not copy else executor.copy(array)
+
+
+def own(
+    executor: Executor, checked: np.ndarray[Any, Any], given: Any, *, copy: bool = True
+) -> Array:
     """Return an array of the host as a native one that nobody else writes to.
 
     Parameters
@@ -95,11 +118,13 @@ def own(executor: Executor, checked: np.ndarray[Any, Any], given: Any) -> Array:
         What was made of ``given``: perhaps its own memory, perhaps a copy already.
     given : array or sequence
         What the caller handed over, and may go on changing.
+    copy : bool
+        Without, the memory may stay the caller's: see :func:`as_held`.
     """
     array = executor.from_host(checked)
     if not isinstance(array, np.ndarray) or is_new(array, given):
         return array
-    return executor.copy(array)
+    return as_held(executor, array, copy=copy)
 
 
 def is_new(array: Array, given: Any) -> bool:
@@ -129,9 +154,17 @@ def checked_shape(shape: Any) -> tuple[int, int]:
 
 
 def converted(
-    arg: Any, format: str, shape: Any, executor: Executor | str | None, **options: Any
+    arg: Any,
+    format: str,
+    shape: Any,
+    executor: Executor | str | None,
+    *,
+    copy: bool = True,
+    **options: Any,
 ) -> Any:
     """Return what a constructor was given, in its format; a shape that was given must be its own.
+
+    Without ``copy``, what has this format already may share memory with what was given.
 
     Raises
     ------
@@ -148,7 +181,7 @@ def converted(
         # Csr alone holds 16-bit values, and a dense array becomes a Dense on its way
         made = converted(arg.astype(np.float32), format, None, executor).astype(arg.dtype)
     else:
-        made = matrix_from(arg, executor).asformat(format, **options)
+        made = matrix_from(arg, executor, copy=copy).asformat(format, **options)
     if shape is not None and checked_shape(shape) != made.shape:
         raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
     return made

@@ -19,7 +19,7 @@ from ..formats.coo import Coo
 from ..formats.csc import Csc
 from ..formats.csr import Csr
 from ..formats.dense import dense_of
-from ..formats.given import checked_shape, place
+from ..formats.given import as_held, checked_shape, place
 from ..linop import LinOp
 from ..operands import home, is_host, to_host
 from .jax import from_jax, is_jax_sparse
@@ -33,11 +33,11 @@ def is_sparse(arg: object) -> bool:
     return known or _is_graph(arg) or is_jax_sparse(arg)
 
 
-def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
+def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool = True) -> Matrix:
     """Return ``arg`` as a matrix, in the format that is nearest to its own.
 
-    The arrays of sparse matrices are copied. A dense array may be shared: what it becomes next is
-    new.
+    The arrays of sparse matrices are copied, unless ``copy`` says that compressed rows and columns
+    need not be. A dense array may be shared: what it becomes next is new.
 
     Parameters
     ----------
@@ -46,6 +46,8 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
         matrix as these libraries have it: ones, sources are rows, targets are columns.
     executor : Executor or str, optional
         Where it goes; by default where it is, and the default executor for what is the host's.
+    copy : bool
+        Whether arrays of compressed rows and columns must be copied.
     """
     if isinstance(arg, Matrix):
         return arg if executor is None else arg.to(executor)
@@ -56,9 +58,9 @@ def matrix_from(arg: Any, executor: Executor | str | None = None) -> Matrix:
     if is_jax_sparse(arg):
         return from_jax(arg, executor)
     if hasattr(arg, "tocsr"):
-        return _from_scipy_like(arg, executor)
+        return _from_scipy_like(arg, executor, copy)
     if _torch_layout(arg):
-        return _from_torch(arg, executor)
+        return _from_torch(arg, executor, copy)
     if isinstance(arg, tuple):
         raise InvalidMatrix(
             f"a tuple of {len(arg)} does not describe this matrix; tuples are (data, indices, "
@@ -108,24 +110,18 @@ def _torch_layout(arg: object) -> str:
     return layout.removeprefix("torch.") if layout.startswith("torch.sparse") else ""
 
 
-def _owned(executor: Executor, array: Any, dtype: Any = None) -> Any:
-    """Return a native copy of any library's array."""
+def _native(executor: Executor, array: Any, dtype: Any, copy: bool) -> Any:
+    """Return any library's array as a matrix of ``executor`` holds it."""
     if executor.owns(array):
-        return _copied(executor, array, dtype)
+        return as_held(executor, array, dtype, copy=copy)
     adopted = None if is_host(array) else executor.adopt(array)
     if adopted is not None:
-        return _copied(executor, adopted, dtype)
+        return as_held(executor, adopted, dtype, copy=copy)
     host = np.ascontiguousarray(_to_host(array))
     there = executor.from_host(host)
     if isinstance(there, np.ndarray):  # it may be the library's own memory still
-        return _copied(executor, there, dtype)
+        return as_held(executor, there, dtype, copy=copy)
     return there if dtype is None else there.astype(dtype, copy=False)
-
-
-def _copied(executor: Executor, array: Any, dtype: Any) -> Any:
-    if dtype is None or array.dtype == dtype:
-        return executor.copy(array)
-    return array.astype(dtype)
 
 
 def _to_host(array: Any) -> np.ndarray[Any, Any]:
@@ -136,7 +132,7 @@ def _to_host(array: Any) -> np.ndarray[Any, Any]:
     return to_host(array)
 
 
-def _from_scipy_like(arg: Any, executor: Executor | str | None) -> Matrix:
+def _from_scipy_like(arg: Any, executor: Executor | str | None, copy: bool) -> Matrix:
     if getattr(arg, "ndim", 2) != 2:
         raise InvalidMatrix(f"expected a matrix of 2 dimensions, got shape {arg.shape}")
     shape = checked_shape(arg.shape)
@@ -151,12 +147,12 @@ def _from_scipy_like(arg: Any, executor: Executor | str | None) -> Matrix:
         arg, format = arg.tocsr(), "csr"
     if _is_host_matrix(arg):
         return _COMPRESSED[format](
-            (arg.data, arg.indices, arg.indptr), shape=shape, executor=executor
+            (arg.data, arg.indices, arg.indptr), shape=shape, executor=executor, copy=copy
         )
     # a device library's own matrix: its invariants hold, and checking would read it back
     where = place(executor, arg.data)
-    data = _owned(where, arg.data, value_dtype(arg.data.dtype))
-    indices, indptr = (_owned(where, a) for a in (arg.indices, arg.indptr))
+    data = _native(where, arg.data, value_dtype(arg.data.dtype), copy)
+    indices, indptr = (_native(where, a, None, copy) for a in (arg.indices, arg.indptr))
     return _COMPRESSED[format]._from_arrays(where, shape, data, indices, indptr)
 
 
@@ -164,7 +160,7 @@ def _is_host_matrix(arg: Any) -> bool:
     return isinstance(arg.data, (np.ndarray, memoryview))
 
 
-def _from_torch(arg: Any, executor: Executor | str | None) -> Matrix:
+def _from_torch(arg: Any, executor: Executor | str | None, copy: bool) -> Matrix:
     layout = _torch_layout(arg)
     if layout == "sparse_coo":
         arg, layout = arg.coalesce().to_sparse_csr(), "sparse_csr"
@@ -180,7 +176,7 @@ def _from_torch(arg: Any, executor: Executor | str | None) -> Matrix:
         pointers, indices, cls = arg.ccol_indices(), arg.row_indices(), _COMPRESSED["csc"]
     values = arg.values().detach()
     where = place(executor, values)
-    data, indices, indptr = (_owned(where, a) for a in (values, indices, pointers))
+    data, indices, indptr = (_native(where, a, None, copy) for a in (values, indices, pointers))
     shape = (int(arg.shape[0]), int(arg.shape[1]))
     data = data.astype(cls._held_dtype(data.dtype), copy=False)
     return cls._from_arrays(where, shape, data, indices, indptr)

@@ -122,6 +122,76 @@ def test_a_device_s_own_arrays_are_copied_too(on):
     np.testing.assert_array_equal(D.to_dense(), dense)
 
 
+# ---- copy=False
+
+
+def address(A, name):
+    array = getattr(A, name)
+    return A.executor.address(array)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_arrays_of_the_executor_are_used_in_place_where_no_copy_is_asked_for(on, format):
+    S = unsorted(format)
+    arrays = [on.from_host(np.array(a)) for a in (S.data, S.indices, S.indptr)]
+    made = getattr(wl, format.capitalize())
+    A = made(tuple(arrays), shape=(N, N), executor=on, copy=False)
+    assert [address(A, n) for n in ("data", "indices", "indptr")] == [on.address(a) for a in arrays]
+    same(product(A, X), [S @ X, S @ np.stack([X, -X, 2 * X], axis=1)])
+    A.update_values(2 * A.data)  # is written where the caller sees it
+    np.testing.assert_array_equal(on.to_host(arrays[0]), 2 * S.data)
+    same(product(A, X), [2 * (S @ X), 2 * (S @ np.stack([X, -X, 2 * X], axis=1))])
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_so_are_those_of_a_matrix_of_scipy_on_the_host(format):
+    S = unsorted(format)
+    A = getattr(wl, format.capitalize())(S, executor="omp", copy=False)
+    assert all(
+        np.shares_memory(getattr(A, n), getattr(S, n)) for n in ("data", "indices", "indptr")
+    )
+    B = getattr(wl, format.capitalize())(S, executor="omp")
+    assert not any(
+        np.shares_memory(getattr(B, n), getattr(S, n)) for n in ("data", "indices", "indptr")
+    )
+
+
+def test_what_cannot_be_used_in_place_is_copied_all_the_same(on):
+    S = unsorted()
+    expected = product(wl.Csr(S, executor=on), X)
+    locked = S.data.copy()
+    locked.flags.writeable = False
+    strided = np.repeat(S.data, 2)[::2]
+    for data, indices in (
+        (locked, S.indices),
+        (strided, S.indices),
+        (S.data.astype(int), S.indices),
+        (S.data.copy(), S.indices.astype(np.int64)),
+        (list(S.data), list(S.indices)),
+    ):
+        A = wl.Csr((data, indices, S.indptr), shape=(N, N), executor=on, copy=False)
+        same(product(A, X), expected)
+        A.update_values(3 * A.data)
+        same(product(A, X), [3 * e for e in expected])
+    np.testing.assert_array_equal(locked, S.data)
+
+
+def test_a_matrix_of_another_format_is_converted_and_shares_nothing(on):
+    S = unsorted("csc")
+    A = wl.Csr(S, executor=on, copy=False)
+    expected = product(A, X)
+    S.data[:] = 0
+    same(product(A, X), expected)
+
+
+def test_arrays_in_place_are_checked_as_all_are(on):
+    S = unsorted()
+    wrong = S.indices.copy()
+    wrong[5] = N
+    with pytest.raises(wl.errors.InvalidMatrix, match="indices"):
+        wl.Csr((S.data, wrong, S.indptr), shape=(N, N), executor=on, copy=False)
+
+
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 def test_tensors_of_the_host_are_copied(on, layout):
