@@ -1,6 +1,7 @@
 // Instructions of Hopper (compute capability 9.0a alone): barriers that count bytes, copies of
 // whole arrays, and asynchronous products of tiles.
 #pragma once
+#include "counting_barriers.hpp"
 #include "descriptors.hpp"
 #include "narrow.hpp"
 
@@ -10,31 +11,14 @@ WL_DEVICE u32 shared_address(const void* place) { return u32(__cvta_generic_to_s
 
 // ---------------------------------------------------------------- barriers in shared memory
 
-WL_DEVICE void barrier_init(u32 barrier, u32 arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
 // Makes what was initialized known to the engine that copies.
 WL_DEVICE void barriers_are_ready() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-WL_DEVICE void arrive(u32 barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 WL_DEVICE void arrive_expecting(u32 barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
-WL_DEVICE void wait_for(u32 barrier, u32 parity) {
-  u32 done = 0;
-  while (!done)
-    asm volatile("{.reg .pred p;\n"
-                 " mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                 " selp.u32 %0, 1, 0, p;}"
-                 : "=r"(done)
-                 : "r"(barrier), "r"(parity)
-                 : "memory");
-}
-
 // Barriers of two warpgroups by number: one waits until the other has come.
 WL_DEVICE void named_wait(int barrier) {
   asm volatile("bar.sync %0, 256;" ::"r"(barrier) : "memory");

@@ -15,6 +15,7 @@ from ....core.store import Key
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.masks import MaskAlgorithm, MaskRows, register
 from ..table import kernel
+from .row_times import Sizes
 from .tile_attention import attend, gradients_of_attention, obstacle
 from .tile_pattern import Tiles, make_interval_tiles
 from .tile_shapes import WIDTHS, pays, shapes_for
@@ -62,9 +63,10 @@ class MaskTiles(MaskAlgorithm):
         if self.objection(on, A, C, D, edge) or A.nnz == 0:
             return False
         _, filled, most = _tiles_of(on, A)
-        batch, _, k = C.shape
+        batch, m, k = C.shape
         shapes = shapes_for(on.executor.device)
-        return pays(shapes, filled, most, A.nnz, batch, k, D.shape[2])
+        sizes = Sizes(m, A.shape[1], A.nnz, batch, k, D.shape[2])
+        return pays(shapes, filled, most, sizes)
 
     def run(self, on: Adapter, A: Any, *arguments: Any) -> None:
         """Attend, 128 columns of ``D`` at a time."""

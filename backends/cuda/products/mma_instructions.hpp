@@ -10,6 +10,10 @@ namespace wl {
 
 WL_DEVICE u32 shared_offset(const void* pointer) { return u32(__cvta_generic_to_shared(pointer)); }
 
+WL_DEVICE const unsigned char* shared_pointer(u32 offset) {
+  return static_cast<const unsigned char*>(__cvta_shared_to_generic(offset));
+}
+
 // One of the sixteen barriers of a block, which `Threads` threads arrive at: those that sync wait.
 template <int Threads>
 WL_DEVICE void named_barrier_sync(int barrier) {

@@ -13,9 +13,8 @@ struct softmax_of_entries {
   // Makes scores powers, and what is not an entry 0. Calls `rescale` with what earlier sums of the
   // row are multiplied by where that is not 1 for all rows of the panel.
   template <class Rescale>
-  WL_DEVICE void take(const item& it, float (&scores)[2][2], const lane_entries& known, float scale,
-                      const Rescale& rescale) {
-    const int lane = lane_of(it);
+  WL_DEVICE void take(const item& it, int lane, float (&scores)[2][2], const lane_entries& known,
+                      float scale, const Rescale& rescale) {
     float largest = lowest();
 #pragma unroll
     for (int j = 0; j < 2; ++j)
@@ -50,6 +49,7 @@ struct softmax_of_entries {
 // bytes behind that of B.
 template <int DIM, int WHOLE, class T>
 struct attending_panels {
+  static constexpr bool told = false;
   const item& it;
   float scale;
   int other;
@@ -57,11 +57,10 @@ struct attending_panels {
   softmax_of_entries softmax[2];
   float sums[2][DIM / 16][4];
 
-  WL_DEVICE void take(int i, const lane_entries& known, const unsigned char* stage) {
-    const int lane = lane_of(it);
+  WL_DEVICE void take(int i, int lane, const lane_entries& known, const unsigned char* stage) {
     float scores[2][2];
     multiply(scores, rows, i, stage, known, lane);
-    softmax[i].take(it, scores, known, scale, [&](float of_row) {
+    softmax[i].take(it, lane, scores, known, scale, [&](float of_row) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const float factor = of_sums(of_row, e, lane);
@@ -90,7 +89,7 @@ WL_DEVICE void slab_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 sh
   const i64 block = own.block;
   const rows_of<T> of_C{C + block * C_step, C_ld, m}, of_B{B + block * B_step, B_ld, n},
       of_D{D + block * D_step, D_ld, n};
-  const slab_pair<DIM, HEIGHT, WHOLE, 0, T> pair{of_B, of_D, k, p, nullptr, bytes};
+  const slab_pair<DIM, HEIGHT, WHOLE, 0, T> pair{of_B, of_D, k, p, nullptr, own.slabs, bytes};
   attending_panels<DIM, WHOLE, T> panels{it, score_scale(alpha), pair.of_slab, {}, {}, {}};
 #pragma unroll
   for (int i = 0; i < 2; ++i)

@@ -57,8 +57,9 @@ slab_column_gradients = SimtKernel(
     resident=1,
 )
 
-#: Stages of slabs in shared memory, and bytes of the facts of a row.
-STAGES, FACTS = 2, 8
+#: Stages of slabs in shared memory, bytes of their barriers and counters, and of the facts of a
+#: row. As in ``slab_stages.hpp``.
+STAGES, BARRIERS, FACTS = 2, 40, 8
 #: Bytes of shared memory of a block from which slabs have enough rows to be worth it.
 LEAST_BYTES = 96 << 10
 #: Rows that the kernels' threads copy together: heights of slabs are multiples of them.
@@ -94,7 +95,7 @@ def height_of(shared: int, width: int) -> int:
     >>> height_of(227 * 1024, 64), height_of(99 * 1024, 64)
     (432, 192)
     """
-    return shared // STAGES // (4 * width + FACTS) // STEP * STEP
+    return (shared - BARRIERS) // STAGES // (4 * width + FACTS) // STEP * STEP
 
 
 @cache
@@ -115,7 +116,8 @@ def made_for(kernel: SimtKernel, shared: int, width: int, warps: int) -> Made:
     facts = FACTS if kernel is slab_column_gradients else 0
     made = replace(kernel, block=32 * warps)
     rows = 2 * PANEL * warps
-    return Made(made, {"DIM": width, "HEIGHT": height}, STAGES * height * (4 * width + facts), rows)
+    bytes_of_block = STAGES * height * (4 * width + facts) + BARRIERS
+    return Made(made, {"DIM": width, "HEIGHT": height}, bytes_of_block, rows)
 
 
 def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:

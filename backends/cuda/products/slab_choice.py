@@ -11,7 +11,8 @@ from ....core.statistics import RowStatistics
 from ....core.store import Key
 from ...gpu.products import choice as ml_choice
 from ...gpu.products.adapter import Adapter
-from . import tile_shapes
+from . import row_times, tile_shapes
+from .row_times import MANY
 from .slab_attention import WARPS, SlabAttention, height_of, width_of
 from .slab_lists import BATCH, PANEL
 from .tile_attention import TilesOrRows
@@ -21,9 +22,8 @@ from .tile_pattern import COLUMNS, ROWS, filled
 class Rate(NamedTuple):
     """Microseconds of a block on a full H100: for each slab, and for each batch of a warp in it.
 
-    Fitted to a grid of densities, 0.25 to 4 % of 4096 x 4096, with 8 and 16 heads. Those of 64
-    columns are scaled to what 16 heads take at 1 % since copies and lists were improved
-    (``benchmarks/results/ml-h200.md``).
+    Fitted to densities of 0.25 to 4 % of 4096 x 4096 with 1 to 16 heads and to seven other
+    patterns: nine of ten estimates are within 10 % (``benchmarks/results/ml-h200.md``).
     """
 
     of_slab: float
@@ -31,22 +31,18 @@ class Rate(NamedTuple):
 
 
 #: By columns: of the product, of the gradient of ``C``, and of those of ``B`` and ``D``.
-FORWARD = {32: Rate(2.3, 0.30), 64: Rate(1.85, 0.38)}
-BY_ROWS = {32: Rate(2.2, 0.33), 64: Rate(2.2, 0.50)}
-BY_COLUMNS = {32: Rate(2.6, 0.51), 64: Rate(3.0, 0.84)}
+FORWARD = {32: Rate(0.2, 0.295), 64: Rate(0.5, 0.41)}
+BY_ROWS = {32: Rate(0.1, 0.345), 64: Rate(0.9, 0.55)}
+BY_COLUMNS = {32: Rate(0.1, 0.475), 64: Rate(0.4, 0.895)}
+#: Microseconds that a slab takes at least, to be copied, by columns.
+COPIED = {32: 1.4, 64: 1.75}
 #: Bytes of shared memory that these were measured with.
 MEASURED_BYTES = 227 << 10
-#: Microseconds of a launch, and of each time that all multiprocessors have a block.
-LAUNCH, ROUND = 2.0, 1.5
-#: Microseconds of an entry for each column, and of a row, by the kernels by rows; and of gradients
-#: by rows and by columns, where a row costs more with more columns. Within 15 % of that grid, those
-#: of gradients after they were scaled by 0.8: that much of the time they take since.
-ENTRY_OF_COLUMN, ROW = 0.45e-6, 900e-6
-GRADIENT_OF_COLUMN, GRADIENT_ROW, GRADIENT_ROW_OF_COLUMN = 1.0e-6, 960e-6, 4.8e-6
-#: How many times as fast the product by rows is for each entry where ``D`` is ``B``.
-SAME = 1.7
+#: Microseconds of a launch, and of each time that all multiprocessors have a block: until the first
+#: slab is there, and from when the first warp has ended to the last.
+LAUNCH, ROUND = 2.0, 5.3
 #: By how much slabs have to be faster, because estimates err.
-MARGIN = 0.85
+MARGIN = 0.95
 #: Bytes of shared memory of a block from which the rule takes slabs.
 LEAST_BYTES = 160 << 10
 #: Columns from which the rule takes slabs, and what they are multiples of, for copies of 16 bytes.
@@ -54,9 +50,9 @@ LEAST_COLUMNS, OF_VECTOR = 32, 8
 #: How many times as long as the average a row may be: all warps wait for that of the longest.
 EVEN = 4
 #: Entries of a row and of a column, on average, from which estimates hold.
-LEAST_MEAN = 8
-#: Heads that fill a device, and bytes of memory for each entry while lists are made.
-MANY, BYTES_TO_PLAN = 64, 100
+LEAST_MEAN = 4
+#: Bytes of memory for each entry while lists are made.
+BYTES_TO_PLAN = 100
 
 
 class Sizes(NamedTuple):
@@ -80,6 +76,11 @@ class Sizes(NamedTuple):
     multiprocessors: int
 
     @property
+    def of_rows(self) -> row_times.Sizes:
+        """Those that do not ask for a device."""
+        return row_times.Sizes(*self[: len(row_times.Sizes._fields)])
+
+    @property
     def turned(self) -> Sizes:
         """Those of the transposed pattern."""
         return self._replace(m=self.n, n=self.m)
@@ -92,8 +93,9 @@ class Sizes(NamedTuple):
         slabs = ceil(self.n / height)
         # Half of the last batch of a list is filled, on average; a warp has two lists for a slab.
         batches = 2 * max(self.entries * PANEL / self.m / slabs / BATCH + 0.5, 1.0)
-        of_slab = rate.of_slab * height / height_of(MEASURED_BYTES, width)
-        return LAUNCH + rounds * (ROUND + slabs * (of_slab + rate.of_batch * batches))
+        part = height / height_of(MEASURED_BYTES, width)
+        of_slab = max(COPIED[width] * part, rate.of_slab * part + rate.of_batch * batches)
+        return LAUNCH + rounds * (ROUND + slabs * of_slab)
 
     def by_slabs(self, *, gradients: bool) -> float:
         """Return the microseconds of slabs."""
@@ -103,21 +105,13 @@ class Sizes(NamedTuple):
 
     def by_rows(self, *, gradients: bool, same: bool = False) -> float:
         """Return the microseconds of the kernels by rows."""
-        columns = max(self.k, self.p)
-        if gradients:
-            of_row = GRADIENT_ROW + GRADIENT_ROW_OF_COLUMN * columns
-            of_rows = (self.m + self.n) / 2 * of_row
-            return LAUNCH + self.batch * (self.entries * GRADIENT_OF_COLUMN * columns + of_rows)
-        of_entry = ENTRY_OF_COLUMN * columns / (SAME if same else 1.0)
-        return LAUNCH + self.batch * (self.entries * of_entry + self.m * ROW)
+        return row_times.time_of(self.of_rows, gradients=gradients, same=same)
 
     def by_tiles(self, device: Any, tiles: int, *, gradients: bool) -> float:
         """Return the microseconds of so many dense tiles a head."""
         shapes = tile_shapes.shapes_for(device)
         most = min(ceil(self.n / COLUMNS), tiles)
-        return tile_shapes.time_of(
-            shapes, tiles, most, self.batch, self.k, self.p, gradients=gradients
-        )
+        return tile_shapes.time_of(shapes, tiles, most, self.of_rows, gradients=gradients)
 
 
 class State(NamedTuple):

@@ -6,48 +6,39 @@
 
 namespace wl {
 
-// Makes the scores of a batch weights, 2^(scale score - log_total), and what is not an entry 0.
-template <class Log>
-WL_DEVICE void weigh_entries(float (&scores)[2][2], const lane_entries& known, float scale,
-                             int lane, const Log& log_total) {
+// Makes the scores of a batch weights, 2^(scale score - log_total), and the gradients of weights
+// those of scores, weight (gradient - mean). What is not an entry becomes 0. `fact_of(j, e)` is the
+// logarithm of the total and the mean of an entry's row.
+template <class Facts>
+WL_DEVICE void weigh_entries(float (&weights)[2][2], float (&gradients)[2][2],
+                             const lane_entries& known, float scale, int lane,
+                             const Facts& fact_of) {
 #pragma unroll
   for (int j = 0; j < 2; ++j)
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-      float& score = scores[j][e];
-      const float weight = power_of_2(fmaf(score, scale, -log_total(j, e)));
-      score = known.has(j, e, lane) ? weight : 0.0f;
+      const pack<float, 2> fact = fact_of(j, e);
+      const float weight = power_of_2(fmaf(weights[j][e], scale, -fact.at[0]));
+      weights[j][e] = known.has(j, e, lane) ? weight : 0.0f;
+      gradients[j][e] = weights[j][e] * (gradients[j][e] - fact.at[1]);
     }
-}
-
-// of_weights = weights (of_weights - mean)
-template <class Mean>
-WL_DEVICE void to_score_gradients(float (&of_weights)[2][2], const float (&weights)[2][2],
-                                  const Mean& mean) {
-#pragma unroll
-  for (int j = 0; j < 2; ++j)
-#pragma unroll
-    for (int e = 0; e < 2; ++e)
-      of_weights[j][e] = weights[j][e] * (of_weights[j][e] - mean(j, e));
 }
 
 // What a warp has of two panels of rows: their rows of C and G, and sums of rows of B, whose slab
 // is `other` bytes before that of D.
 template <int DIM, int WHOLE, class T>
 struct row_gradient_panels {
-  const item& it;
+  static constexpr bool told = true;
   float scale;
   int other;
   own_rows<DIM, WHOLE, T> rows_C, rows_G;
-  float log_total[2], mean[2];
+  pack<float, 2> facts[2];
   float sums[2][DIM / 16][4];
 
-  WL_DEVICE void take(int i, const lane_entries& known, const unsigned char* stage) {
-    const int lane = lane_of(it);
+  WL_DEVICE void take(int i, int lane, const lane_entries& known, const unsigned char* stage) {
     float weights[2][2], of_scores[2][2];
     multiply(weights, of_scores, rows_C, rows_G, i, stage, stage + other, known, lane);
-    weigh_entries(weights, known, scale, lane, [&](int, int) { return log_total[i]; });
-    to_score_gradients(of_scores, weights, [&](int, int) { return mean[i]; });
+    weigh_entries(weights, of_scores, known, scale, lane, [&](int, int) { return facts[i]; });
     add_rows<DIM, T>(sums[i], of_scores, shared_offset(stage), known, lane);
   }
 };
@@ -71,21 +62,20 @@ WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
       its_out{out + block * out_step, out_ld, m};
   float* const its_facts = facts + block * padded * 2;
   row_gradient_panels<DIM, WHOLE, T> panels{
-      it, score_scale(alpha), tile_rows<DIM, WHOLE, WL_BLOCK>::size(HEIGHT), {}, {}, {}, {}, {}};
+      score_scale(alpha), tile_rows<DIM, WHOLE, WL_BLOCK>::size(HEIGHT), {}, {}, {}, {}};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const i64 r = own.first_row + PANEL_ROWS * i + lane / 4;
     const float part =
         r < m ? part_of_dot<DIM, WHOLE>(lane % 4, its_G.row(r), its_out.row(r), p) : 0.0f;
-    panels.mean[i] = sum_of_row(it, part);
-    panels.log_total[i] = r < m ? log_totals[block * log_totals_step + r] * LOG2_E : 0.0f;
+    panels.facts[i] = {
+        {r < m ? log_totals[block * log_totals_step + r] * LOG2_E : 0.0f, sum_of_row(it, part)}};
     if (r < m && lane % 4 == 0)
-      *reinterpret_cast<pack<float, 2>*>(its_facts +
-                                         2 * r) = {{panels.log_total[i], panels.mean[i]}};
+      *reinterpret_cast<pack<float, 2>*>(its_facts + 2 * r) = panels.facts[i];
   }
   if (!of_C)
     return;
-  const slab_pair<DIM, HEIGHT, WHOLE, 0, T> pair{its_B, its_D, k, p, nullptr, bytes};
+  const slab_pair<DIM, HEIGHT, WHOLE, 0, T> pair{its_B, its_D, k, p, nullptr, own.slabs, bytes};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     panels.rows_C.load(i, its_C, own.first_row + PANEL_ROWS * i, k, alpha < 0 ? 0x80008000u : 0u,
@@ -117,23 +107,20 @@ WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
 // whose slabs follow one another, and the facts of their rows.
 template <int DIM, int WHOLE, class T>
 struct column_gradient_panels {
-  const item& it;
+  static constexpr bool told = true;
   float scale;
   int other;
   own_rows<DIM, WHOLE, T> rows_B, rows_D;
   float sums_B[2][DIM / 16][4], sums_D[2][DIM / 16][4];
 
-  WL_DEVICE void take(int i, const lane_entries& known, const unsigned char* stage) {
-    const int lane = lane_of(it);
+  WL_DEVICE void take(int i, int lane, const lane_entries& known, const unsigned char* stage) {
     const unsigned char* const at_G = stage + other;
     float weights[2][2], of_scores[2][2];
     multiply(weights, of_scores, rows_B, rows_D, i, stage, at_G, known, lane);
-    const auto fact = [&](int j, int e) { // the logarithm and the mean of an entry's row
+    weigh_entries(weights, of_scores, known, scale, lane, [&](int j, int e) {
       return *reinterpret_cast<const pack<float, 2>*>(
-          at_G + other + 8 * row_in_slab<DIM>(known.summed.at[2 * j + e]));
-    };
-    weigh_entries(weights, known, scale, lane, [&](int j, int e) { return fact(j, e).at[0]; });
-    to_score_gradients(of_scores, weights, [&](int j, int e) { return fact(j, e).at[1]; });
+          at_G + other + 8 * row_in_slab<DIM>(known.summed[2 * j + e]));
+    });
     add_rows<DIM, T>(sums_D[i], weights, shared_offset(at_G), known, lane);
     add_rows<DIM, T>(sums_B[i], of_scores, shared_offset(stage), known, lane);
   }
@@ -156,9 +143,8 @@ slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares, i6
       its_B{B + block * B_step, B_ld, n}, its_D{D + block * D_step, D_ld, n};
   const float* const its_facts = facts + block * padded * 2;
   const slab_pair<DIM, HEIGHT, WHOLE, 8, T> pair{
-      its_C, its_G, k, p, reinterpret_cast<const u8*>(its_facts), bytes};
-  column_gradient_panels<DIM, WHOLE, T> panels{it, score_scale(alpha), pair.of_slab, {}, {}, {},
-                                               {}};
+      its_C, its_G, k, p, reinterpret_cast<const u8*>(its_facts), own.slabs, bytes};
+  column_gradient_panels<DIM, WHOLE, T> panels{score_scale(alpha), pair.of_slab, {}, {}, {}, {}};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     panels.rows_B.load(i, its_B, own.first_row + PANEL_ROWS * i, k, alpha < 0 ? 0x80008000u : 0u,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from math import ceil
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,14 +23,12 @@ from ...gpu.products.adapter import NOTHING, Adapter
 from ...gpu.products.gradients import FusedAlgorithm
 from ...unified.wrappers import SimtKernel
 from . import attention_operands
+from .row_times import MANY, Sizes
 from .sddmm_tile import launch
 from .tile_pattern import COLUMNS, ROWS, Tiles, filled, tiles_of, transposed_tiles_of
 from .tile_shapes import (
     WIDTHS,
     Shape,
-    of_entry,
-    of_gradient,
-    of_tiles,
     pays,
     shapes_for,
     width_of,
@@ -136,11 +135,9 @@ class State(NamedTuple):
         self, device: Any, entries: int, C: Array, D: Array, *, gradients: bool = False
     ) -> bool:
         """Return whether tiles are faster than rows for a batch, or for its gradients."""
-        batch, _, k = C.shape
-        return pays(
-            shapes_for(device), self.filled, self.most, entries, batch, k, D.shape[2],
-            gradients=gradients,
-        )  # fmt: skip
+        (batch, m, k), (n, p) = C.shape, D.shape[1:]
+        sizes = Sizes(m, n, entries, batch, k, p)
+        return pays(shapes_for(device), self.filled, self.most, sizes, gradients=gradients)
 
 
 class TileAttention(FusedAlgorithm):
@@ -217,10 +214,11 @@ class TilesOrRows(TileAttention):
         if A.nnz == 0 or A.nnz * BYTES_TO_PLAN > on.executor.free_memory():
             return None
         part = filled(on.executor.xp, A, on.executor.to_host)
-        of_tile, of_gradients = of_tiles(on.executor.device, facts.columns)
-        entries = part * ROWS * COLUMNS
-        faster = of_tile < entries * of_entry(facts.columns)
-        if not faster and of_gradients > entries * of_gradient(facts.columns):
+        tiles = ceil(A.nnz / (max(part, 1e-9) * ROWS * COLUMNS))
+        m, n = A.shape
+        sizes = Sizes(m, n, A.nnz, MANY, facts.columns, facts.columns)
+        shapes, most = shapes_for(on.executor.device), min(ceil(n / COLUMNS), tiles)
+        if not any(pays(shapes, tiles, most, sizes, gradients=g) for g in (False, True)):
             return None
         return f"{part:.0%} of the places of its tiles are entries"
 

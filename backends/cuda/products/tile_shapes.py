@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any, NamedTuple
 
-from .tile_pattern import COLUMNS
+from . import row_times
+from .tile_pattern import COLUMNS, ROWS
 
 #: Columns of dense operands that there are kernels for.
 WIDTHS = (32, 64, 128)
 #: How many times as long tiles take if rows are not copied 16 bytes at a time: 129 for 4 columns.
 NOT_WHOLE = 1.5
-#: Microseconds of an entry by rows: 12, 19, 29 and 56 picoseconds for 16, 32, 64 and 128 columns.
-ENTRY, ENTRY_OF_COLUMN = 7e-6, 0.41e-6
-#: The same of gradients by rows and columns: 48, 90 and 172 picoseconds for 32, 64 and 128 columns
-#: (H100, 4 % of 4096 x 4096).
-GRADIENT_ENTRY, GRADIENT_OF_COLUMN = 6e-6, 1.3e-6
 #: Microseconds of a launch.
 LAUNCH = 2.0
 
@@ -52,7 +49,8 @@ class Shapes(NamedTuple):
         Microseconds of a tile of the product, by columns: of one block, which has its tiles one
         after the other, and of all that a device holds.
     gradients : dict
-        How many times as long as the product gradients take, by columns.
+        How many times as long as the product gradients take, by columns: that of ``C``, and those
+        of ``B`` and ``D``, whose blocks have panels of columns.
     warpgroups : bool
         Whether products are asked for by warpgroups, with the instructions of Hopper.
     """
@@ -60,7 +58,7 @@ class Shapes(NamedTuple):
     kernels: dict[str, dict[int, Shape]]
     in_turn: dict[int, float]
     together: dict[int, float]
-    gradients: dict[int, float]
+    gradients: dict[int, tuple[float, float]]
     warpgroups: bool = False
 
 
@@ -78,10 +76,11 @@ WARPS = Shapes(
     },
     in_turn={32: 1.38, 64: 1.65, 128: 2.48},
     together={32: 0.0072, 64: 0.0089, 128: 0.0141},
-    gradients={32: 2.8, 64: 2.8, 128: 3.5},
+    gradients={32: (1.15, 1.65), 64: (1.15, 1.65), 128: (1.45, 2.05)},
 )
 #: By warpgroups. The same on an H100: 72 and 108, 85 and 130, 111 and 183; gradients for eight
-#: heads 314 for 64 columns, 521 for 128.
+#: heads 314 for 64 columns, 521 for 128. Those of 16384 x 1024 and of 1024 x 16384, 4 and 16 heads
+#: of 64: 529 and 687.
 WARPGROUPS = Shapes(
     {
         "tile_attention": {32: Shape(1), 64: Shape(1), 128: Shape(1)},
@@ -94,7 +93,7 @@ WARPGROUPS = Shapes(
     },
     in_turn={32: 1.09, 64: 1.29, 128: 1.70},
     together={32: 0.0065, 64: 0.0078, 128: 0.0110},
-    gradients={32: 2.4, 64: 2.4, 128: 2.9},
+    gradients={32: (0.9, 1.27), 64: (1.0, 1.4), 128: (1.2, 1.7)},
     warpgroups=True,
 )
 
@@ -105,15 +104,7 @@ def shapes_for(device: Any) -> Shapes:
 
 
 def pays(
-    shapes: Shapes,
-    filled: int,
-    most: int,
-    entries: int,
-    batch: int,
-    k: int,
-    p: int,
-    *,
-    gradients: bool = False,
+    shapes: Shapes, filled: int, most: int, sizes: row_times.Sizes, *, gradients: bool = False
 ) -> bool:
     """Return whether tiles are faster than rows, or their gradients than those by rows.
 
@@ -123,43 +114,35 @@ def pays(
         Of the device's kernels.
     filled, most : int
         How many tiles there are, and how many the panel of most has.
-    entries : int
-        Of one block of the batch.
-    batch, k, p : int
-        Blocks, and columns of ``C`` and of ``D``.
+    sizes : Sizes
+        Of the product; tiles have up to 128 columns of ``D`` at a time, and so are compared.
     gradients : bool
         Whether gradients are asked for.
     """
-    wider = max(k, min(p, WIDTHS[-1]))
-    by_rows = entries * batch * (of_gradient(wider) if gradients else of_entry(wider))
-    return time_of(shapes, filled, most, batch, k, p, gradients=gradients) < by_rows
+    sizes = sizes._replace(p=min(sizes.p, WIDTHS[-1]))
+    by_rows = row_times.time_of(sizes, gradients=gradients)
+    return time_of(shapes, filled, most, sizes, gradients=gradients) < by_rows
 
 
 def time_of(
-    shapes: Shapes, filled: int, most: int, batch: int, k: int, p: int, *, gradients: bool = False
+    shapes: Shapes, filled: int, most: int, sizes: row_times.Sizes, *, gradients: bool = False
 ) -> float:
-    """Return the microseconds of tiles, or of their gradients; see :func:`pays`."""
-    width = width_of(k, min(p, WIDTHS[-1]))
-    tiles = max(most * shapes.in_turn[width], filled * batch * shapes.together[width])
-    tiles *= 1 if k % 8 == 0 and p % 8 == 0 else NOT_WHOLE
-    return LAUNCH + tiles * (shapes.gradients[width] if gradients else 1)
+    """Return the microseconds of tiles, or of their gradients; see :func:`pays`.
 
+    Panels of columns are taken to be as uneven as those of rows.
+    """
+    k, p = sizes.k, min(sizes.p, WIDTHS[-1])
+    width = width_of(k, p)
 
-def of_tiles(device: Any, columns: int) -> tuple[float, float]:
-    """Return the microseconds of a tile on a full device, and of its gradients."""
-    shapes, width = shapes_for(device), width_of(columns, 1)
-    of_tile = shapes.together[width] * (NOT_WHOLE if columns % 8 else 1)
-    return of_tile, of_tile * shapes.gradients[width]
+    def of(most: float) -> float:
+        return max(most * shapes.in_turn[width], filled * sizes.batch * shapes.together[width])
 
-
-def of_entry(columns: int) -> float:
-    """Return the microseconds of an entry by rows."""
-    return ENTRY + ENTRY_OF_COLUMN * columns
-
-
-def of_gradient(columns: int) -> float:
-    """Return the microseconds of an entry's gradients by rows and columns."""
-    return GRADIENT_ENTRY + GRADIENT_OF_COLUMN * columns
+    tiles = of(most)
+    if gradients:
+        by_rows, by_columns = shapes.gradients[width]
+        turned = most * ceil(sizes.m / ROWS) / max(ceil(sizes.n / ROWS), 1)
+        tiles = by_rows * tiles + by_columns * of(turned)
+    return LAUNCH + tiles * (1 if k % 8 == 0 and p % 8 == 0 else NOT_WHOLE)
 
 
 def width_of(k: int, p: int) -> int:

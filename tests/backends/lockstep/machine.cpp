@@ -11,7 +11,8 @@
 // `schedule` says which of the other orders it is: below 8, a wave runs as far as it can before the
 // next one starts, bit 0 reverses lanes, bit 1 waves, bit 2 blocks, and copies arrive at once. From
 // 8 on it is a seed: waves take turns in a random order, and copies arrive at random times in any
-// order. What lacks a barrier finds the old value under one of them.
+// order, those that a work-item waits for not before it does. What lacks a barrier finds the old
+// value under one of them.
 #include "machine.hpp"
 
 #include <algorithm>
@@ -50,10 +51,13 @@ struct counting {
   unsigned phase = 0;
 };
 
+// What a barrier waits for: bytes, or an arrival that is behind all of a work-item's copies.
 struct copying {
   unsigned to;
   std::vector<unsigned char> data;
   unsigned barrier;
+  int arrivals = 0;
+  std::vector<copying> before;
 };
 
 struct fiber {
@@ -68,6 +72,8 @@ struct fiber {
   unsigned words[2][6];
   std::vector<product> products;
   std::vector<std::size_t> groups; // how many of them were asked for when a group ended
+  std::vector<copying> copies;
+  std::vector<std::size_t> copy_groups; // the same of copies
 };
 
 // What runs where, and what went wrong. One launch at a time.
@@ -228,12 +234,21 @@ void turn_if_done(counting& b) {
   b.phase ^= 1;
 }
 
+void store(const copying& copy) {
+  std::memcpy(shared + copy.to, copy.data.data(), copy.data.size());
+}
+
 void land(std::size_t i) {
   const copying copy = std::move(m.copies[i]);
   m.copies.erase(m.copies.begin() + i);
-  std::memcpy(shared + copy.to, copy.data.data(), copy.data.size());
+  for (const copying& one : copy.before)
+    store(one);
+  store(copy);
   counting& b = m.barriers.at(copy.barrier);
   b.bytes -= (long long)(copy.data.size());
+  b.missing -= copy.arrivals;
+  if (b.missing < 0)
+    return blame("more arrivals than were expected");
   turn_if_done(b);
 }
 
@@ -267,6 +282,8 @@ void counting_wait(unsigned barrier, unsigned parity) {
     yield();
 }
 
+bool counting_turned(unsigned barrier, unsigned parity) { return known(barrier).phase != parity; }
+
 void copy(unsigned to, const void* from, unsigned bytes, unsigned barrier) {
   if (bytes == 0 || bytes % 16 || to % 16 || (unsigned long long)(from) % 16)
     fail("a copy is not of whole units of 16 bytes");
@@ -274,7 +291,58 @@ void copy(unsigned to, const void* from, unsigned bytes, unsigned barrier) {
     fail("a copy beyond shared memory");
   known(barrier);
   const unsigned char* const data = static_cast<const unsigned char*>(from);
-  m.copies.push_back({to, {data, data + bytes}, barrier});
+  m.copies.push_back({to, {data, data + bytes}, barrier, 0, {}});
+  ++m.events;
+  if (!at_random())
+    land(m.copies.size() - 1);
+}
+
+// ---------------------------------------------------------------- copies that a work-item waits
+// for
+
+namespace {
+
+// The first copies that the work-item has asked for come.
+void come(std::size_t count) {
+  auto& copies = self().copies;
+  for (std::size_t i = 0; i < count; ++i)
+    store(copies[i]);
+  copies.erase(copies.begin(), copies.begin() + long(count));
+}
+
+} // namespace
+
+void copy_16_bytes(unsigned to, const void* from) {
+  if (to % 16 || (unsigned long long)(from) % 16)
+    fail("a copy is not of a whole unit of 16 bytes");
+  if (to + 16 > sizeof shared)
+    fail("a copy beyond shared memory");
+  std::vector<unsigned char> data(16);
+  if (from)
+    std::memcpy(data.data(), from, 16);
+  self().copies.push_back({to, std::move(data), 0, 0, {}});
+  if (!at_random())
+    come(1);
+}
+
+void commit_copies() { self().copy_groups.push_back(self().copies.size()); }
+
+void wait_for_copies(int left) {
+  auto& groups = self().copy_groups;
+  if (groups.size() <= std::size_t(left))
+    return;
+  const std::size_t ended = groups.size() - left, count = groups[ended - 1];
+  come(count);
+  groups.erase(groups.begin(), groups.begin() + long(ended));
+  for (std::size_t& end : groups)
+    end -= count;
+}
+
+void arrive_when_copied(unsigned barrier) {
+  known(barrier);
+  m.copies.push_back({0, {}, barrier, 1, std::move(self().copies)});
+  self().copies.clear();
+  self().copy_groups.clear();
   ++m.events;
   if (!at_random())
     land(m.copies.size() - 1);
@@ -470,6 +538,8 @@ void run_block(const shared_place* places) {
     m.fibers[t].ended = false;
     m.fibers[t].products.clear(); // which nobody waited for
     m.fibers[t].groups.clear();
+    m.fibers[t].copies.clear();
+    m.fibers[t].copy_groups.clear();
     m.fibers[t].waits = nullptr;
   }
   for (int idle = 0;;) {
@@ -515,6 +585,8 @@ void run(long long blocks, int threads, int wave, shared_place* const* places, c
       f.started = false;
       f.products.clear();
       f.groups.clear();
+      f.copies.clear();
+      f.copy_groups.clear();
     }
 }
 

@@ -64,8 +64,20 @@ void named_barrier_arrive(int barrier, int count);
 void counting_init(unsigned barrier, int arrivals);
 void counting_arrive(unsigned barrier, unsigned bytes);
 void counting_wait(unsigned barrier, unsigned parity);
+bool counting_turned(unsigned barrier, unsigned parity);
 // The copy arrives later, and the barrier is told then.
 void copy(unsigned to, const void* from, unsigned bytes, unsigned barrier);
+
+// ---------------------------------------------------------------- copies that a work-item waits
+// for
+
+// 16 bytes, or zeros from null. They arrive when the work-item waits for them.
+void copy_16_bytes(unsigned to, const void* from);
+void commit_copies();
+// Waits for all but the last groups that were committed.
+void wait_for_copies(int left);
+// The barrier counts an arrival when all copies that this work-item has asked for have come.
+void arrive_when_copied(unsigned barrier);
 
 // ---------------------------------------------------------------- tensor cores
 

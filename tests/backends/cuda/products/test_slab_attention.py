@@ -197,6 +197,23 @@ def test_growing_scores_rows_of_one_entry_and_empty_ones(schedule: int) -> None:
 
 
 @emulated
+@pytest.mark.parametrize("schedule", [0, 8, 9, 10, 11])
+@pytest.mark.parametrize("warps", [2, 4, 8])
+def test_warps_of_many_entries_and_of_none_pass_the_slabs_at_their_own_pace(
+    warps: int, schedule: int
+) -> None:
+    mask = np.zeros((16 * warps, 400), bool)
+    mask[3, :: 1 + schedule % 2] = True  # one warp has many batches of each slab
+    mask[20] = np.arange(400) > 300
+    mask[-1, [0, 399]] = True
+    given = operands(16 * warps, 400, 32, 32, batch=1, mask=mask)
+    have = emulate(
+        given, 0.2, width=32, whole=schedule % 2, schedule=schedule, shared=9 << 10, warps=warps
+    )
+    close(have, expected(given, 0.2))
+
+
+@emulated
 def test_infinities_and_nan_stay_in_their_rows_and_columns() -> None:
     given = operands(135, 100, 16, 16, batch=1)
     given.D[0, 3, 2] = np.inf

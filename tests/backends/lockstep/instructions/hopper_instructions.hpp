@@ -1,6 +1,7 @@
 // The instructions of backends/cuda/products/hopper_instructions.hpp, as machine.cpp carries them
 // out.
 #pragma once
+#include "counting_barriers.hpp"
 #include "descriptors.hpp"
 #include "mma_instructions.hpp"
 
@@ -8,15 +9,10 @@ namespace wl {
 
 WL_DEVICE u32 shared_address(const void* pointer) { return shared_offset(pointer); }
 
-WL_DEVICE void barrier_init(u32 barrier, u32 arrivals) {
-  lockstep::counting_init(barrier, int(arrivals));
-}
 WL_DEVICE void barriers_are_ready() {}
-WL_DEVICE void arrive(u32 barrier) { lockstep::counting_arrive(barrier, 0); }
 WL_DEVICE void arrive_expecting(u32 barrier, u32 bytes) {
   lockstep::counting_arrive(barrier, bytes);
 }
-WL_DEVICE void wait_for(u32 barrier, u32 parity) { lockstep::counting_wait(barrier, parity); }
 WL_DEVICE void named_wait(int barrier) { lockstep::named_barrier_sync(barrier, 256); }
 WL_DEVICE void named_arrive(int barrier) { lockstep::named_barrier_arrive(barrier, 256); }
 

@@ -12,6 +12,8 @@ WL_DEVICE u32 shared_offset(const void* pointer) {
   return u32(static_cast<const unsigned char*>(pointer) - shared);
 }
 
+WL_DEVICE const unsigned char* shared_pointer(u32 offset) { return shared + offset; }
+
 template <int Threads>
 WL_DEVICE void named_barrier_sync(int barrier) {
   lockstep::named_barrier_sync(barrier, Threads);
@@ -25,16 +27,15 @@ WL_DEVICE bool any_of_block(bool mine) { return __syncthreads_or(mine); }
 
 WL_DEVICE int count_up(int* counter) { return (*counter)++; }
 
-WL_DEVICE void copy_16_bytes(u32 to, const void* from) { __builtin_memcpy(shared + to, from, 16); }
+WL_DEVICE void copy_16_bytes(u32 to, const void* from) { lockstep::copy_16_bytes(to, from); }
 WL_DEVICE void copy_16_bytes_if(bool there, u32 to, const void* from) {
-  if (there)
-    copy_16_bytes(to, from);
-  else
-    __builtin_memset(shared + to, 0, 16);
+  lockstep::copy_16_bytes(to, there ? from : nullptr);
 }
-WL_DEVICE void commit_copies() {}
+WL_DEVICE void commit_copies() { lockstep::commit_copies(); }
 template <int Groups>
-WL_DEVICE void wait_for_copies() {}
+WL_DEVICE void wait_for_copies() {
+  lockstep::wait_for_copies(Groups);
+}
 
 WL_DEVICE void load_cores(u32 (&b)[4], u32 row) { lockstep::load_cores(b, row, false); }
 WL_DEVICE void load_cores_transposed(u32 (&b)[4], u32 row) { lockstep::load_cores(b, row, true); }

@@ -1,0 +1,147 @@
+// Slabs of two dense operands that pass by in the shared memory of a block, in two stages: while
+// one is used, the next one is copied.
+//
+// Warps go on by themselves, as far as the slabs let them: what they have to do in a slab differs,
+// and where a barrier of the block was between slabs a fifth of the time went into waiting. Two
+// barriers of each stage count. `there`: threads that copy a slab arrive when their part has come.
+// `left`: each warp arrives when it has used a slab. Turn s / 2 of those of stage s % 2 is that of
+// slab s. The first warps in the middle of a slab copy the next one, as they have the time. Every
+// warp, with entries in a slab or without, does for s = 0, 1, ..:
+//
+//   1. waits for `there` of s,
+//   2. uses half of s, and takes a number,
+//   3. if it is one of the lowest numbers, waits for `left` of s - 1 and asks for a part of s + 1,
+//   4. uses the rest of s, and arrives at `left` of s.
+//
+// Nobody waits forever. Of all warps that wait, take one that is the least far in this order. In 1
+// it waits for copies that others ask for in 3 of s - 1, whatever the numbers are: all warps are
+// beyond that. In 3 it waits for arrivals in 4 of s - 1: likewise. Copies come by themselves. And a
+// parity says which turn it is: `there` does not turn for s + 2 before all have arrived in 4 of s,
+// `left` not for s + 1 before all have arrived in 4 of s + 1, the waiting warp among them. Numbers
+// of s + 2 are taken by a counter that those of s were taken by, after all of them.
+#pragma once
+#include "counting_barriers.hpp"
+#include "tile_rows.hpp"
+
+namespace wl {
+
+// Stages, and bytes of their barriers, which are behind them; then come their counters.
+constexpr int SLAB_STAGES = 2, SLAB_BARRIERS = 2 * SLAB_STAGES * BARRIER_BYTES;
+// Warps that copy a slab. Gradients of 1 % and 16 heads of 64 take 209 microseconds with eight, 211
+// with four and 216 where all sixteen do; the product 65, 64 and 66.
+constexpr int COPYING_WARPS = 8;
+
+// HEIGHT rows of each operand at a time.
+template <int DIM, int HEIGHT, int WHOLE, int FACTS, class T>
+struct slab_pair {
+  static constexpr int warps = WL_BLOCK / 32,
+                       copying = warps < COPYING_WARPS ? warps : COPYING_WARPS,
+                       threads = 32 * copying;
+  using rows = tile_rows<DIM, WHOLE, threads>;
+  static constexpr int of_slab = rows::size(HEIGHT), of_stage = 2 * of_slab + FACTS * HEIGHT;
+  rows_of<T> one, other;
+  i64 k, p;
+  const u8* facts; // FACTS bytes of each row
+  int slabs;
+  unsigned char* memory;
+
+  WL_DEVICE unsigned char* stage(int s) const { return memory + s % SLAB_STAGES * of_stage; }
+  // The same, but the compiler is not told what it is made of, so that it is one register and not
+  // made again for each load.
+  WL_DEVICE const unsigned char* stage_at_once(int s) const {
+    u32 at = shared_offset(stage(s));
+    asm volatile("" : "+r"(at));
+    return shared_pointer(at);
+  }
+  WL_DEVICE u32 there(int s) const {
+    return shared_offset(memory + SLAB_STAGES * of_stage + s % SLAB_STAGES * BARRIER_BYTES);
+  }
+  WL_DEVICE u32 left(int s) const { return there(s) + SLAB_STAGES * BARRIER_BYTES; }
+  WL_DEVICE static u32 parity(int s) { return u32(s) / SLAB_STAGES % 2; }
+
+  WL_DEVICE int* counter(int s) const {
+    return reinterpret_cast<int*>(memory + SLAB_STAGES * of_stage + SLAB_BARRIERS) + s % 2;
+  }
+
+  // Asks for the first slabs.
+  WL_DEVICE void begin(const item& it) const {
+    if (it.thread() == 0)
+      for (int s = 0; s < SLAB_STAGES; ++s) {
+        barrier_init(there(s), threads);
+        barrier_init(left(s), warps);
+        *counter(s) = 0;
+      }
+    it.barrier();
+    for (int s = 0; s < SLAB_STAGES && s < slabs; ++s) {
+      const int first = s * copying < warps - copying ? s * copying : warps - copying;
+      const int t = it.thread() - 32 * first;
+      if (t >= 0 && t < threads)
+        bring(t, s);
+    }
+  }
+  // In the middle of slab s: asks for a part of the next one if the warp is one of the first there.
+  // The first two slabs are asked for already.
+  WL_DEVICE void copy_next(int s, int lane) const {
+    if (s == 0 || s + 1 >= slabs)
+      return;
+    int before = lane == 0 ? count_up(counter(s)) : 0;
+    before = shuffle(before, 0) - (s - 1) / 2 * warps;
+    if (before < copying) {
+      wait_until_left(s - 1);
+      bring(32 * before + lane, s + 1);
+    }
+  }
+  WL_DEVICE void wait_until_there(int s) const { wait_for(there(s), parity(s)); }
+  // What lanes of a warp do before they come together is done before one of them arrives.
+  WL_DEVICE void leave(int s, int lane) const {
+    __syncwarp();
+    if (lane == 0)
+      arrive(left(s));
+  }
+  WL_DEVICE void wait_until_left(int s) const { wait_for(left(s), parity(s)); }
+
+  // Copies HEIGHT rows from `first` on; what there is not becomes zeros.
+  WL_DEVICE static void bring(int t, unsigned char* to, const rows_of<T>& from, i64 first,
+                              i64 columns) {
+    constexpr int apart = rows::apart;
+    const int row = t / rows::chunks, chunk = t % rows::chunks;
+    if constexpr (WHOLE) {
+      const T* place = from.row(first + row) + chunk * 8;
+      const i64 step = apart * from.ld, rest = from.count - first;
+      const int there = 8 * chunk >= columns ? 0 : rest < HEIGHT ? int(rest) : HEIGHT;
+      const u32 at = shared_offset(to + chunk_at<DIM>(row, chunk));
+#pragma unroll
+      for (int r = 0; r < HEIGHT; r += apart) {
+        if (r + apart <= HEIGHT || row + r < HEIGHT)
+          copy_16_bytes_if(row + r < there, at + rows::size(r), place);
+        place += step;
+      }
+    } else {
+#pragma unroll 1
+      for (int r = 0; r < HEIGHT; r += apart)
+        if (r + row < HEIGHT)
+          rows::template bring<apart>(t, to + rows::size(r), from, first + r, columns);
+    }
+  }
+  // Asks for a thread's part of a slab.
+  WL_DEVICE void bring(int t, int s) const {
+    // No address of a copy is known beforehand: it would take registers from products.
+    asm volatile("" : "+r"(t), "+r"(s));
+    unsigned char* const to = stage(s);
+    bring(t, to, one, i64(s) * HEIGHT, k);
+    bring(t, to + of_slab, other, i64(s) * HEIGHT, p);
+    if constexpr (FACTS > 0)
+      for (int i = t * 16; i < FACTS * HEIGHT; i += threads * 16)
+        copy_16_bytes_if(true, shared_offset(to + 2 * of_slab + i),
+                         facts + i64(s) * (FACTS * HEIGHT) + i);
+    if constexpr (WHOLE) {
+      arrive_when_copied(there(s));
+    } else { // what it stored itself comes with its own arrival
+      commit_copies();
+      wait_for_copies<0>();
+      arrive(there(s));
+    }
+  }
+};
+
+} // namespace wl
