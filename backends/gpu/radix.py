@@ -1,12 +1,17 @@
 """Entries of a matrix sorted by one of their indices, by passes of a radix sort.
 
 Keys at random, such as the columns of a random matrix, are moved into buckets by their upper bits,
-and a block sorts each bucket in shared memory. Where a bucket has too many entries for that, or keys
-have many entries each, passes move entries by all bits, the lowest first. No launch writes to places
-all over memory, and the result is that of a stable sort.
+in one pass or two, and a block sorts each bucket in shared memory. Values move with them. Where a
+bucket has too many entries for that, or keys have many entries each, passes move entries by all
+bits, the lowest first. No launch reads or writes places all over memory, but that which gathers
+values in the end where they did not move. The result is that of a stable sort.
 
 Three kernels make a pass: each block counts the digits of its tiles, what comes before is added up,
-and each block moves its tiles. The host waits once, for the size of the largest bucket.
+and each block moves its tiles. The host waits once for each pass into buckets, for the size of the
+largest.
+
+Beside the result there is a word of 64 bits for each entry, and its value, or two words; with two
+passes into buckets twice that. By keys one at a time it is two indices and 32 bits.
 """
 
 from __future__ import annotations
@@ -15,19 +20,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.dtypes import VALUE_DTYPES
 from ...core.executor import Array
 from ..simt import kernels as simt
 from . import launch
 from .base import GpuExecutor
 
+#: Entries from which passes pay; fewer are sorted a key at a time.
+FEWEST = 1 << 13
+
 #: Entries that buckets have on average: blocks sort up to half as many again.
 OF_BUCKET = simt.BUCKET_ENTRIES * 2 // 3
+
+#: Entries of a key on average from which passes go by all bits.
+OF_KEY = 32
 
 #: Parts of the entries at most. Each has a counter for each digit.
 PARTS = 1024
 
-#: Entries from which passes pay; fewer are sorted a key at a time.
-FEWEST = 1 << 17
+#: Bits of the first of two digits that tell buckets apart, where it need not have more.
+FIRST_BITS = 9
+
+#: How many times the average the largest bucket of a first pass may be.
+UNEVEN = 4
+
+#: Bytes of a value that moves with its entry, at most: each pass reads and writes it, where a
+#: gather reads 64 bytes from memory.
+MOVED_BYTES = 8
 
 #: Bits of a word.
 WORD_BITS = 64
@@ -48,6 +67,8 @@ class Entries(NamedTuple):
         Where rows begin, if the other index is the row.
     others_limit : int
         All other indices are smaller.
+    values : array
+        The value of each entry.
     """
 
     keys: Array
@@ -55,11 +76,21 @@ class Entries(NamedTuple):
     others: Array | None
     indptr: Array | None
     others_limit: int
+    values: Array
 
     @property
     def count(self) -> int:
         """How many entries there are."""
         return int(self.keys.size)
+
+
+class Sorted(NamedTuple):
+    """Entries by key: where each key begins, other indices, where entries were, and values."""
+
+    indptr: Array
+    others: Array
+    order: Array
+    values: Array
 
 
 class Digits(NamedTuple):
@@ -69,15 +100,45 @@ class Digits(NamedTuple):
     count: int
 
 
-class Parts(NamedTuple):
+class Bits(NamedTuple):
     """How many bits of a word the entry and its other index take; the key has those above."""
 
     entry: int
     other: int
 
-    def fit(self, key: int) -> bool:
-        """Return whether a word has so many bits for the key."""
+    def leave(self, key: int) -> bool:
+        """Return whether a word has so many bits left for the key."""
         return key + self.entry + self.other <= WORD_BITS
+
+
+class Segments(NamedTuple):
+    """The buckets of the pass before.
+
+    Attributes
+    ----------
+    count : int
+        How many they are.
+    bounds : array
+        Where each begins, and where the last one ends.
+    largest : int
+        Entries of the largest.
+    """
+
+    count: int
+    bounds: Array
+    largest: int
+
+
+class Moved(NamedTuple):
+    """What a pass made: words and values by digit, and where digits begin.
+
+    The last two numbers of ``starts`` are how many entries there are, and how many of the most
+    frequent digit.
+    """
+
+    words: Array
+    values: Array | None
+    starts: Array
 
 
 def bits_of(limit: int) -> int:
@@ -92,9 +153,9 @@ def bits_of(limit: int) -> int:
     return max(limit - 1, 0).bit_length()
 
 
-def parts_of(entries: Entries) -> Parts:
+def layout_of(entries: Entries) -> Bits:
     """Return how words have their parts."""
-    return Parts(bits_of(entries.count), bits_of(entries.others_limit))
+    return Bits(bits_of(entries.count), bits_of(entries.others_limit))
 
 
 def bucket_bits(count: int, keys: int) -> int:
@@ -110,19 +171,37 @@ def bucket_bits(count: int, keys: int) -> int:
     return min(max(fair, 1).bit_length() - 1, bits_of(simt.BUCKET_KEYS))
 
 
-def digits_of(bits: int) -> list[Digits]:
+def bucket_digits(bits: int, keys: int) -> list[Digits]:
+    """Return the digits that tell buckets apart, the highest first, if they are at most two.
+
+    Examples
+    --------
+    >>> from wollemi.backends.gpu.radix import bucket_digits
+    >>> bucket_digits(10, 500_000)
+    [Digits(shift=10, count=512)]
+    >>> bucket_digits(9, 1_000_000)
+    [Digits(shift=11, count=512), Digits(shift=9, count=4)]
+    """
+    buckets, most = -(-keys // (1 << bits)), bits_of(simt.RADIX_DIGITS)
+    if buckets <= simt.RADIX_DIGITS:
+        return [Digits(bits, 1 << max(1, bits_of(buckets)))]
+    second = max(bits_of(buckets) - FIRST_BITS, 1)
+    first = bits_of(buckets) - second
+    return [Digits(bits + second, 1 << first), Digits(bits, 1 << second)] if second <= most else []
+
+
+def all_digits(bits: int) -> list[Digits]:
     """Return the digits of keys, the lowest first, of about the same number of bits.
 
     Examples
     --------
-    >>> from wollemi.backends.gpu.radix import digits_of
-    >>> digits_of(20)
+    >>> from wollemi.backends.gpu.radix import all_digits
+    >>> all_digits(20)
     [Digits(shift=0, count=1024), Digits(shift=10, count=1024)]
-    >>> [(one.shift, one.count) for one in digits_of(23)]
+    >>> [(one.shift, one.count) for one in all_digits(23)]
     [(0, 256), (8, 256), (16, 128)]
     """
-    most = bits_of(simt.RADIX_DIGITS)
-    passes = max(1, -(-bits // most))
+    passes = max(1, -(-bits // bits_of(simt.RADIX_DIGITS)))
     each = max(1, -(-bits // passes))
     shifts = range(0, max(bits, 1), each)
     return [Digits(shift, 1 << max(1, min(each, bits - shift))) for shift in shifts]
@@ -133,102 +212,140 @@ def pays(entries: Entries) -> bool:
     return FEWEST <= entries.count < 2**31 and entries.limit < 2**31
 
 
-def sorted_by_key(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array] | None:
-    """Return where each key begins, the other indices by key, and where their entries were.
+def sorted_by_key(executor: GpuExecutor, entries: Entries) -> Sorted | None:
+    """Return entries by key, equal keys in their order; None if words have too few bits."""
+    made = None
+    if entries.count < OF_KEY * entries.limit:
+        made = by_buckets(executor, entries)
+    if made is None:
+        made = by_digits(executor, entries)
+    return by_buckets(executor, entries) if made is None else made
 
-    None if words have too few bits for that.
-    """
-    found = by_buckets(executor, entries)
-    return by_digits(executor, entries) if found is None else found
 
-
-def by_buckets(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array] | None:
+def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | None:
     """Sort buckets of keys; return None if some bucket has too many entries."""
-    bits, parts = bucket_bits(entries.count, entries.limit), parts_of(entries)
-    buckets = -(-entries.limit // (1 << bits))
-    if bits == 0 or buckets > simt.RADIX_DIGITS or not parts.fit(bits):
+    bits, layout = bucket_bits(entries.count, entries.limit), layout_of(entries)
+    digits = bucket_digits(bits, entries.limit)
+    if not digits or not layout.leave(digits[0].shift):
         return None
-    step = Pass(executor, entries, parts, Digits(bits, 1 << max(1, bits_of(buckets))))
-    counts, starts = step.count(None)
-    if int(executor.to_host(starts[step.digits.count + 1 :])[0]) > simt.BUCKET_ENTRIES:
-        return None
-    words = step.move(None, counts, starts, (1 << bits) - 1)
+    kept = (1 << digits[0].shift) - 1
+    data = entries.values
+    moves = data.dtype in map(np.dtype, VALUE_DTYPES) and data.dtype.itemsize <= MOVED_BYTES
+    step = Pass(executor, entries, layout, digits[0], None, None)
+    counts, starts = step.count()
+    largest = int(executor.to_host(starts[-1:])[0])
+    if len(digits) == 1:
+        if largest > simt.BUCKET_ENTRIES:
+            return None
+        moved = step.move(counts, starts, kept, data if moves else None)
+    else:
+        segments = Segments(-(-entries.limit >> digits[0].shift), starts, largest)
+        if largest * segments.count > UNEVEN * max(entries.count, simt.RADIX_TILE * segments.count):
+            return None
+        moved = step.move(counts, starts, kept, data if moves else None)
+        step = Pass(executor, entries, layout, digits[1], moved, segments)
+        counts, starts = step.count()
+        if int(executor.to_host(starts[-1:])[0]) > simt.BUCKET_ENTRIES:
+            return None
+        moved = step.move(counts, starts, kept, moved.values)
     made = _empty(executor, entries)
-    given = (entries.limit, bits, *parts, starts, words, *made)
-    _launch(executor, simt.sort_bucket, buckets, given, entries.keys.dtype)
-    return made
+    buckets = -(-entries.limit >> bits)
+    values = executor.allocate((entries.count,), data.dtype) if moves else None
+    given = (entries.limit, bits, *layout, moved.starts, moved.words, moved.values, *made, values)
+    index, dtype = entries.keys.dtype, data.dtype if moves else np.float32
+    executor.launch_simt(simt.sort_bucket, buckets, given, dtype, index, VALUES=int(moves))
+    return Sorted(*made, data[made[2]] if values is None else values)
 
 
-def by_digits(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array] | None:
+def by_digits(executor: GpuExecutor, entries: Entries) -> Sorted | None:
     """Move entries by each digit in turn; return None if words have too few bits for keys."""
-    bits, parts = bits_of(entries.limit), parts_of(entries)
-    if not parts.fit(bits):
+    bits, layout = bits_of(entries.limit), layout_of(entries)
+    if not layout.leave(bits):
         return None
-    words: Array | None = None
-    for digits in digits_of(bits):
-        step = Pass(executor, entries, parts, digits)
-        counts, starts = step.count(words)
-        words = step.move(words, counts, starts, (1 << bits) - 1)
+    moved: Moved | None = None
+    for digits in all_digits(bits):
+        step = Pass(executor, entries, layout, digits, moved, None)
+        moved = step.move(*step.count(), (1 << bits) - 1, None)
+    assert moved is not None
     made = _empty(executor, entries)
     count = entries.count
-    given = (count, entries.limit, digits.shift, *parts, starts, words, *made)
+    given = (count, entries.limit, digits.shift, *layout, moved.starts, moved.words, *made)
     blocks = launch.row_blocks(max(count, entries.limit + 1), simt.unpack_sorted.block)
-    _launch(executor, simt.unpack_sorted, blocks, given, entries.keys.dtype)
-    return made
+    index = entries.keys.dtype
+    executor.launch_simt(simt.unpack_sorted, blocks, given, np.float32, index)
+    return Sorted(*made, entries.values[made[2]])
 
 
 class Pass(NamedTuple):
-    """One pass of a radix sort, over entries or the words that the pass before it moved."""
+    """One pass of a radix sort, over entries or what the pass before it moved.
+
+    With segments it is a pass within each.
+    """
 
     executor: GpuExecutor
     entries: Entries
-    parts: Parts
+    layout: Bits
     digits: Digits
+    moved: Moved | None
+    segments: Segments | None
 
     @property
     def tiles(self) -> int:
         """How many tiles a block has."""
+        if self.segments is not None:
+            return 1
         return max(1, -(-self.entries.count // (simt.RADIX_TILE * PARTS)))
 
     @property
-    def blocks(self) -> int:
-        """How many blocks have the entries."""
-        return max(1, -(-self.entries.count // (simt.RADIX_TILE * self.tiles)))
+    def parts(self) -> int:
+        """How many blocks have the entries of a segment, or all of them."""
+        count = self.entries.count if self.segments is None else self.segments.largest
+        return max(1, -(-count // (simt.RADIX_TILE * self.tiles)))
 
-    def _digits(self, words: Array | None) -> tuple[int, ...]:
-        below_key = 0 if words is None else self.parts.entry + self.parts.other
+    @property
+    def _blocks(self) -> int:
+        return self.parts * (1 if self.segments is None else self.segments.count)
+
+    def _given(self) -> tuple[Any, ...]:
+        below_key = 0 if self.moved is None else sum(self.layout)
+        bounds = None if self.segments is None else self.segments.bounds
         shift, digits = self.digits
-        return self.entries.count, self.tiles, shift + below_key, digits
+        return self.entries.count, self.tiles, self.parts, bounds, shift + below_key, digits
 
-    def count(self, words: Array | None) -> tuple[Array, Array]:
+    def count(self) -> tuple[Array, Array]:
         """Return how many entries of a digit are in earlier parts, and where each digit begins.
 
         The last two numbers are how many entries there are, and how many of the most frequent
         digit.
         """
-        executor, digits, index = self.executor, self.digits.count, self.entries.keys.dtype
-        counts = executor.allocate((digits * self.blocks,), np.int32)
+        executor, index = self.executor, self.entries.keys.dtype
+        digits = self.digits.count * (1 if self.segments is None else self.segments.count)
+        counts = executor.allocate((digits * self.parts,), np.int32)
         starts = executor.allocate((digits + 2,), np.int32)
-        given = (*self._digits(words), self.entries.keys, words, counts)
-        is_words = int(words is not None)
-        _launch(executor, simt.split_count, self.blocks, given, index, WORDS=is_words)
+        words = None if self.moved is None else self.moved.words
+        given = (*self._given(), self.entries.keys, words, counts)
+        kernel, is_words = simt.split_count, int(words is not None)
+        executor.launch_simt(kernel, self._blocks, given, np.float32, index, WORDS=is_words)
         _, counter = executor.scratch(0)
-        given = (digits, self.blocks, counts, starts, counter)
-        _launch(executor, simt.split_scan, digits, given, np.dtype(np.int32))
+        given = (digits, self.parts, counts, starts, counter)
+        executor.launch_simt(simt.split_scan, digits, given, np.float32, np.int32)
         return counts, starts
 
-    def move(self, words: Array | None, counts: Array, starts: Array, kept: int) -> Array:
-        """Return words by digit, which have so many bits of keys; those of a digit in order."""
-        keys, _, others, indptr, rows = self.entries
+    def move(self, counts: Array, starts: Array, kept: int, values: Array | None) -> Moved:
+        """Return words by digit, with the bits of keys in ``kept``; those of a digit in order."""
+        executor, (keys, _, others, indptr, rows, _) = self.executor, self.entries
         source = simt.ROWS if others is None else simt.COORDINATES
-        moved = self.executor.allocate((self.entries.count,), np.int64)
+        source = source if self.moved is None else simt.WORDS
+        words = executor.allocate((self.entries.count,), np.int64)
+        made = None if values is None else executor.allocate(values.shape, values.dtype)
         given = (
-            *self._digits(words), kept, *self.parts, rows, indptr, keys, others, words, counts,
-            starts, moved,
+            *self._given(), kept, *self.layout, rows, indptr, keys, others,
+            None if self.moved is None else self.moved.words, values, counts, starts, words, made,
         )  # fmt: skip
-        source = simt.WORDS if words is not None else source
-        _launch(self.executor, simt.split_move, self.blocks, given, keys.dtype, SOURCE=source)
-        return moved
+        dtype = np.dtype(np.float32) if values is None else values.dtype
+        which = {"SOURCE": source, "VALUES": int(values is not None)}
+        executor.launch_simt(simt.split_move, self._blocks, given, dtype, keys.dtype, **which)
+        return Moved(words, made, starts)
 
 
 def _empty(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array]:
@@ -236,9 +353,3 @@ def _empty(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array
     indptr = executor.allocate((entries.limit + 1,), dtype)
     others, order = (executor.allocate((count,), dtype) for _ in range(2))
     return indptr, others, order
-
-
-def _launch(
-    executor: GpuExecutor, kernel: Any, blocks: int, given: Any, index: Any, **constants: int
-) -> None:
-    executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)

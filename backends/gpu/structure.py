@@ -197,11 +197,10 @@ PLACING_LANES = 4
 @kernel(operations.coo_to_csr)
 def coo_to_csr(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
     """Sort entries by row: by passes if they are many, else each short row by itself."""
-    entries = radix.Entries(A.row, A.shape[0], A.col, None, A.shape[1])
+    entries = radix.Entries(A.row, A.shape[0], A.col, None, A.shape[1], A.data)
     made = radix.sorted_by_key(executor, entries) if radix.pays(entries) else None
     if made is not None:
-        indptr, indices, order = made
-        return indptr, indices, A.data[order]
+        return made.indptr, made.others, made.values
     dtype, found = A.row.dtype, bucketed(executor, A.row, A.shape[0], A.row.dtype)
     if found.lanes is None:
         order = executor.xp.argsort(A.row, kind="stable")
@@ -244,11 +243,10 @@ def csr_sum_duplicates(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Arr
 def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, Array]:
     """Sort entries by column: by passes if they are many, else each short column by itself."""
     dtype, (m, n) = A.indices.dtype, A.shape
-    entries = radix.Entries(A.indices, n, None, A.indptr, m)
+    entries = radix.Entries(A.indices, n, None, A.indptr, m, A.data)
     made = radix.sorted_by_key(executor, entries) if radix.pays(entries) else None
     if made is not None:
-        indptr, rows, order = made
-        return indptr, rows, A.data[order], order
+        return made.indptr, made.others, made.values, made.order
     found = bucketed(executor, A.indices, n, dtype)
     if found.lanes is None:
         order = executor.xp.argsort(A.indices, kind="stable")

@@ -304,16 +304,16 @@ sort_columns = SimtKernel(
 
 #: Entries of a tile, digits that a pass of a radix sort tells apart, entries and keys of a bucket
 #: that a block sorts; the same as in the texts.
-RADIX_TILE, RADIX_DIGITS = 4096, 2048
+RADIX_TILE, RADIX_DIGITS = 4096, 1024
 BUCKET_ENTRIES, BUCKET_KEYS = 12288, 2048
 #: What an entry's other index is, as ``split_move`` names it: its row, one that is given, or a part
 #: of its word.
 ROWS, COORDINATES, WORDS = range(3)
-_TILES = "n: i64, tiles: i64, shift: i64, digits: i64"
+_PARTS = "n: i64, tiles: i64, parts: i64, bounds: in i32[l], shift: i64, digits: i64"
 split_count = SimtKernel(
     "split_count",
     "radix_split.hpp",
-    f"{_TILES}, keys: in I[z], words: in i64[z], counts: out i32[l]",
+    f"{_PARTS}, keys: in I[z], words: in i64[z], counts: out i32[l]",
     "{WORDS}, {I}",
     variants=({"WORDS": 0}, {"WORDS": 1}),
 )
@@ -323,28 +323,34 @@ split_scan = SimtKernel(
     "digits: i64, parts: i64, counts: inout I[l], starts: out I[l], counter: inout i32[l]",
     "{I}",
 )
-_PARTS = "entry_bits: i64, other_bits: i64"
+_BITS = "entry_bits: i64, other_bits: i64"
 split_move = SimtKernel(
     "split_move",
-    "radix_split.hpp",
-    f"{_TILES}, kept: i64, {_PARTS}, m: i64, indptr: in I[l], keys: in I[z], others: in I[z], "
-    "words: in i64[z], counts: in i32[l], starts: in i32[l], moved: out i64[z]",
-    "{SOURCE}, {I}",
-    variants=tuple({"SOURCE": source} for source in (ROWS, COORDINATES, WORDS)),
-)
-_SORTED_WORDS = (
-    "starts: in i32[l], words: in i64[z], indptr: out I[l], others: out I[z], order: out I[z]"
+    "radix_move.hpp",
+    f"{_PARTS}, kept: i64, {_BITS}, m: i64, indptr: in I[l], keys: in I[z], others: in I[z], "
+    "words: in i64[z], values: in T[z], counts: in i32[l], starts: in i32[l], moved: out i64[z], "
+    "moved_values: out T[z]",
+    "{SOURCE}, {VALUES}, {T}, {I}",
+    variants=tuple(
+        {"SOURCE": source, "VALUES": values}
+        for source in (ROWS, COORDINATES, WORDS)
+        for values in (0, 1)
+    ),
+    resident=4,
 )
 sort_bucket = SimtKernel(
     "sort_bucket",
     "radix_buckets.hpp",
-    f"n: i64, key_bits: i64, {_PARTS}, {_SORTED_WORDS}",
-    "{I}",
+    f"n: i64, key_bits: i64, {_BITS}, starts: in i32[l], words: in i64[z], values: in T[z], "
+    "indptr: out I[l], others: out I[z], order: out I[z], sorted_values: out T[z]",
+    "{VALUES}, {T}, {I}",
+    variants=({"VALUES": 0}, {"VALUES": 1}),
 )
 unpack_sorted = SimtKernel(
     "unpack_sorted",
     "radix_buckets.hpp",
-    f"count: i64, n: i64, shift: i64, {_PARTS}, {_SORTED_WORDS}",
+    f"count: i64, n: i64, shift: i64, {_BITS}, starts: in i32[l], words: in i64[z], "
+    "indptr: out I[l], others: out I[z], order: out I[z]",
     "{I}",
 )
 

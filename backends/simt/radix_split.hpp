@@ -1,14 +1,15 @@
 // One pass of a radix sort: entries are moved into buckets by some bits of their keys, and those of
 // a bucket stay in their order. A block has a part of the entries; three launches count how many of
-// each part belong to each bucket, add up what comes before, and move.
+// each part belong to each bucket, add up what comes before, and move. A later pass may do so
+// within each bucket of the pass before, which is a segment then.
 //
 // What is moved is one word of 64 bits: bits of the key, then which entry it was, then its other
-// index. Words of a tile are put in order in shared memory first, so that those of a bucket leave
-// side by side.
+// index; and its value, if it is asked for. A tile is put in order in shared memory first, so that
+// entries of a bucket leave side by side.
 //
 // D. Merrill, A. Grimshaw, High performance and scalable radix sorting, Parallel Processing Letters
-// 21 (2011), for the three launches; S. Ashkiani et al., GPU multisplit, PPoPP 2016, for ranks from
-// ballots.
+// 21 (2011), for the three launches; S. Ashkiani et al., GPU multisplit, PPoPP 2016, for ranks in
+// the order of lanes.
 #pragma once
 #include "bits.hpp"
 #include "block_scan.hpp"
@@ -16,8 +17,9 @@
 
 namespace wl {
 
-// Buckets at most: what a block of 256 counts for each wave takes as much as the words of a tile.
-constexpr int kMostDigits = 2048;
+// Digits that a pass tells apart at most, and entries of a tile. A block has 45 KiB for them: four
+// are on a multiprocessor of Hopper, whose registers hold no more.
+constexpr int kMostDigits = 1024;
 constexpr int kTile = 4096;
 
 // Where a word has its parts, from above: the key, the entry, the other index.
@@ -26,7 +28,7 @@ struct word_parts {
   WL_DEVICE u64 word(u64 key, i64 entry, u64 other) const {
     return (key << entry_bits | u64(entry)) << other_bits | other;
   }
-  // Shifts are of less than 64 bits: an index has a bit for each place of at most 2^62.
+  // Shifts are of less than 64 bits: an index has at most 62.
   WL_DEVICE u64 key(u64 word) const { return word >> entry_bits >> other_bits; }
   WL_DEVICE i64 entry(u64 word) const {
     return i64(word >> other_bits & ((u64(1) << entry_bits) - 1));
@@ -34,12 +36,19 @@ struct word_parts {
   WL_DEVICE i64 other(u64 word) const { return i64(word & ((u64(1) << other_bits) - 1)); }
 };
 
-// Which entries a block has: tiles that follow one another.
-struct own_tiles {
-  i64 begin, end;
-  WL_DEVICE own_tiles(const item& it, i64 n, i64 tiles)
-      : begin(it.block() * tiles * kTile),
-        end(n - begin < tiles * kTile ? n : begin + tiles * kTile) {}
+// Which entries a block has: tiles that follow one another, in a segment if there are bounds of
+// such; and where its counts are.
+struct own_part {
+  i64 segment, part, parts, begin, end;
+  WL_DEVICE own_part(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds)
+      : segment(it.block() / parts), part(it.block() % parts), parts(parts) {
+    const i64 last = bounds ? i64(bounds[segment + 1]) : n;
+    begin = (bounds ? i64(bounds[segment]) : 0) + part * tiles * kTile;
+    end = last - begin < tiles * kTile ? last : begin + tiles * kTile;
+  }
+  // Numbers of a digit: of the block, and of the segment.
+  WL_DEVICE i64 count(i64 digits, i64 d) const { return start(digits, d) * parts + part; }
+  WL_DEVICE i64 start(i64 digits, i64 d) const { return segment * digits + d; }
 };
 
 // The lanes of a wave as bits, in no more than it takes.
@@ -53,6 +62,26 @@ struct lane_bits<true> {
 };
 using lane_set = lane_bits<(WL_WARP > 8 * int(sizeof(u32)))>::type;
 
+// The lanes of those that are entries whose digit is that of this lane. `cell` is a cell in shared
+// memory for each digit, in which some lane of each digit leaves its number: only digits of several
+// lanes are looked for, one after the other.
+WL_DEVICE lane_set lanes_alike(const item& it, bool is_entry, u32 digit, u16* cell) {
+  const int lane = lane_of(it);
+  if (is_entry)
+    cell[digit] = u16(lane);
+  wave_barrier();
+  const bool is_late = is_entry && cell[digit] != lane;
+  lane_set alike = lane_set(1) << lane;
+  for (lane_set left = lane_set(ballot(is_late)); left != 0;) {
+    const i32 of_first = shuffle(i32(digit), ones_in((left & (0 - left)) - 1));
+    const bool is_alike = is_entry && i32(digit) == of_first;
+    const lane_set found = lane_set(ballot(is_alike));
+    alike = is_alike ? found : alike;
+    left &= ~found;
+  }
+  return alike;
+}
+
 // The digit of an entry. WORDS tells whether entries are words already, or keys.
 template <int WORDS, class I>
 WL_DEVICE int digit_at(const I* keys, const i64* words, i64 e, i64 shift, i64 digits) {
@@ -60,13 +89,14 @@ WL_DEVICE int digit_at(const I* keys, const i64* words, i64 e, i64 shift, i64 di
   return int(from >> shift & u64(digits - 1));
 }
 
-// counts[d * blocks + b] = how many entries of block b have digit d, of `digits`, a power of two.
+// counts = how many entries of each part of each segment have each digit, of `digits`, a power of
+// two. Parts are of as many tiles.
 template <int WORDS, class I>
-WL_DEVICE void split_count(const item& it, i64 n, i64 tiles, i64 shift, i64 digits, const I* keys,
-                           const i64* words, i32* counts) {
+WL_DEVICE void split_count(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds,
+                           i64 shift, i64 digits, const I* keys, const i64* words, i32* counts) {
   constexpr int each = 8; // loads under way
   WL_SHARED(i32, count, kMostDigits);
-  const own_tiles own(it, n, tiles);
+  const own_part own(it, n, tiles, parts, bounds);
   for (int d = it.thread(); d < digits; d += WL_BLOCK)
     count[d] = 0;
   it.barrier();
@@ -84,7 +114,7 @@ WL_DEVICE void split_count(const item& it, i64 n, i64 tiles, i64 shift, i64 digi
   }
   it.barrier();
   for (int d = it.thread(); d < digits; d += WL_BLOCK)
-    counts[d * it.blocks() + it.block()] = count[d];
+    counts[own.count(digits, d)] = count[d];
 }
 
 // counts = how many entries of a digit are in the parts before; starts = how many have a smaller
@@ -121,174 +151,6 @@ WL_DEVICE void split_scan(const item& it, i64 digits, i64 parts, I* counts, I* s
       starts[digits] = before;
       starts[digits + 1] = most;
     }
-  }
-}
-
-// The last of the rows from `low` on and below `high` that begins no later than an entry.
-template <class I>
-WL_DEVICE i64 row_of_entry(const I* indptr, i64 low, i64 high, i64 e) {
-  while (high - low > 1) {
-    const i64 middle = low + (high - low) / 2;
-    if (i64(indptr[middle]) <= e)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-// The same for two entries, by all lanes of a wave: each looks at another row.
-struct row_range {
-  i64 first, last;
-};
-template <class I>
-WL_DEVICE row_range rows_of_entries(const item& it, const I* indptr, i64 m, i64 first, i64 last) {
-  i64 low[2] = {0, 0}, high[2] = {m, m};
-  const i64 e[2] = {first, last};
-  while (high[0] - low[0] > 1 || high[1] - low[1] > 1) {
-#pragma unroll
-    for (int a = 0; a < 2; ++a) {
-      const i64 step = (high[a] - low[a] + WL_WARP - 1) / WL_WARP;
-      const i64 row = low[a] + (lane_of(it) + 1) * step;
-      const int passed = ones_in(ballot(row < high[a] && i64(indptr[row]) <= e[a]));
-      low[a] += passed * step;
-      high[a] = high[a] - low[a] < step ? high[a] : low[a] + step;
-    }
-  }
-  return {low[0], low[1]};
-}
-
-// Where an entry's other index comes from: it is its row, or is given, or the entry is a word.
-enum split_source { kRows, kCoordinates, kWords };
-
-// moved = the words of entries, sorted by digit. Of keys, words have the bits in `kept`. `tiles` as
-// for split_count; counts and starts are those of split_scan.
-template <int SOURCE, class I>
-WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 shift, i64 digits, i64 kept,
-                          i64 entry_bits, i64 other_bits, i64 m, const I* indptr, const I* keys,
-                          const I* others, const i64* words, const i32* counts, const i32* starts,
-                          i64* moved) {
-  constexpr int waves = WL_BLOCK / WL_WARP, items = kTile / WL_BLOCK;
-  constexpr int most_each = kMostDigits / WL_BLOCK;
-  constexpr int half = 8 * sizeof(u32), quarter = half / 2;
-  static_assert(waves * kMostDigits * sizeof(u16) <= kTile * sizeof(u64), "counts of waves fit");
-  static_assert(kTile <= 1 << quarter, "places in a tile are short");
-  WL_SHARED(u64, staged, kTile);
-  WL_SHARED(i32, target, kMostDigits);
-  u16* const of_waves = reinterpret_cast<u16*>(staged); // until all know their places
-  u16* const of_wave = of_waves + wave_of(it) * digits;
-  const word_parts parts{entry_bits, other_bits};
-  const lane_set below = (lane_set(1) << lane_of(it)) - 1;
-  const int each = digits > WL_BLOCK ? int(digits / WL_BLOCK) : 1;
-  const own_tiles own(it, n, tiles);
-  for (int d = it.thread(); d < digits; d += WL_BLOCK)
-    target[d] = starts[d] + counts[d * it.blocks() + it.block()];
-
-  for (i64 tile = own.begin; tile < own.end; tile += kTile) {
-    const i64 end = own.end - tile < kTile ? own.end : tile + kTile;
-    const i64 of_lane = tile + wave_of(it) * (items * WL_WARP) + lane_of(it);
-    u32 place[items]; // digit, and how many of it come before in the wave
-#pragma unroll
-    for (int j = 0; j < items; ++j) {
-      const i64 e = of_lane + j * WL_WARP;
-      place[j] = e < end ? u32(digit_at<SOURCE == kWords>(keys, words, e, shift, digits)) : 0;
-    }
-    for (i64 at = it.thread(); at * 4 < waves * digits; at += WL_BLOCK)
-      staged[at] = 0;
-    it.barrier();
-#pragma unroll
-    for (int j = 0; j < items; ++j) {
-      const bool is_entry = of_lane + j * WL_WARP < end;
-      const u32 digit = place[j];
-      lane_set peers = lane_set(ballot(is_entry));
-      for (u32 bit = 1; bit < u32(digits); bit *= 2) {
-        const bool vote = (digit & bit) != 0;
-        const lane_set votes = lane_set(ballot(vote));
-        peers &= vote ? votes : ~votes;
-      }
-      const int before = ones_in(peers & below);
-      const u32 met = of_wave[digit];
-      wave_barrier();
-      if (is_entry && before == 0)
-        of_wave[digit] = u16(met + ones_in(peers));
-      wave_barrier();
-      place[j] = digit << quarter | (met + before);
-    }
-    it.barrier();
-
-    // Where each wave's entries of a digit begin in the tile.
-    i32 last[most_each], mine = 0;
-#pragma unroll
-    for (int k = 0; k < most_each; ++k) {
-      const int d = it.thread() * each + k;
-      last[k] = 0;
-      if (k < each && d < digits)
-        for (int w = 0; w < waves; ++w)
-          last[k] += of_waves[w * digits + d];
-      mine += last[k];
-    }
-    i32 before = sums_before(it, mine).before;
-#pragma unroll
-    for (int k = 0; k < most_each; ++k) {
-      const int d = it.thread() * each + k;
-      if (k < each && d < digits) {
-        target[d] -= before;
-        for (int w = 0; w < waves; ++w) {
-          const u16 count = of_waves[w * digits + d];
-          of_waves[w * digits + d] = u16(before);
-          before += count;
-        }
-      }
-      last[k] = before;
-    }
-    it.barrier();
-#pragma unroll
-    for (int j = 0; j < items; ++j)
-      place[j] += of_wave[place[j] >> quarter];
-    it.barrier();
-
-    const i64 first = of_lane - lane_of(it);
-    if (first < end) {
-      row_range rows{0, 0};
-      if constexpr (SOURCE == kRows)
-        rows = rows_of_entries(it, indptr, m, first,
-                               (end - first < items * WL_WARP ? end : first + items * WL_WARP) - 1);
-#pragma unroll
-      for (int j = 0; j < items; ++j) {
-        const i64 e = of_lane + j * WL_WARP;
-        if (e < end) {
-          const u32 at = place[j] & ((1u << quarter) - 1);
-          if constexpr (SOURCE == kWords) {
-            staged[at] = u64(words[e]);
-          } else {
-            const i64 other = SOURCE == kRows
-                                  ? row_of_entry(indptr, rows.first, rows.last + 1, e)
-                                  : i64(others[e]);
-            staged[at] = u64(other) << half | (place[j] >> quarter) << quarter | u32(e - tile);
-          }
-        }
-      }
-    }
-    it.barrier();
-    for (int at = it.thread(); at < end - tile; at += WL_BLOCK) {
-      u64 word = staged[at];
-      int digit;
-      if constexpr (SOURCE == kWords) {
-        digit = int(word >> shift & u64(digits - 1));
-      } else {
-        digit = int(u32(word) >> quarter);
-        const i64 e = tile + i64(word & ((1u << quarter) - 1));
-        word = parts.word(u64(keys[e]) & u64(kept), e, word >> half);
-      }
-      moved[target[digit] + at] = i64(word);
-    }
-    it.barrier();
-#pragma unroll
-    for (int k = 0; k < most_each; ++k) {
-      const int d = it.thread() * each + k;
-      if (k < each && d < digits)
-        target[d] += last[k];
-    }
-    it.barrier();
   }
 }
 
