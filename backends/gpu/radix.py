@@ -27,7 +27,7 @@ from . import launch
 from .base import GpuExecutor
 
 #: Entries from which passes pay; fewer are sorted a key at a time.
-FEWEST = 1 << 13
+FEWEST = 1 << 10
 
 #: Entries that buckets have on average: blocks sort up to half as many again.
 OF_BUCKET = simt.BUCKET_ENTRIES * 2 // 3
@@ -233,7 +233,7 @@ def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | None:
     moves = data.dtype in map(np.dtype, VALUE_DTYPES) and data.dtype.itemsize <= MOVED_BYTES
     step = Pass(executor, entries, layout, digits[0], None, None)
     counts, starts = step.count()
-    largest = int(executor.to_host(starts[-1:])[0])
+    largest = _largest(executor, starts)
     if len(digits) == 1:
         if largest > simt.BUCKET_ENTRIES:
             return None
@@ -245,7 +245,7 @@ def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | None:
         moved = step.move(counts, starts, kept, data if moves else None)
         step = Pass(executor, entries, layout, digits[1], moved, segments)
         counts, starts = step.count()
-        if int(executor.to_host(starts[-1:])[0]) > simt.BUCKET_ENTRIES:
+        if _largest(executor, starts) > simt.BUCKET_ENTRIES:
             return None
         moved = step.move(counts, starts, kept, moved.values)
     made = _empty(executor, entries)
@@ -346,6 +346,11 @@ class Pass(NamedTuple):
         which = {"SOURCE": source, "VALUES": int(values is not None)}
         executor.launch_simt(simt.split_move, self._blocks, given, dtype, keys.dtype, **which)
         return Moved(words, made, starts)
+
+
+def _largest(executor: GpuExecutor, starts: Array) -> int:
+    """Return how many entries the most frequent digit has, after the work that counts them."""
+    return int(executor.to_host_together(starts[-1:])[0][0])
 
 
 def _empty(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array]:
