@@ -38,6 +38,10 @@ OF_KEY = 32
 #: Parts of the entries at most. Each has a counter for each digit.
 PARTS = 1024
 
+#: Bits of a digit at most, where passes go by all bits: entries of more digits leave a tile in
+#: shorter runs.
+PASS_BITS = 8
+
 #: Bits of the first of two digits that tell buckets apart, where it need not have more.
 FIRST_BITS = 9
 
@@ -196,12 +200,12 @@ def all_digits(bits: int) -> list[Digits]:
     Examples
     --------
     >>> from wollemi.backends.gpu.radix import all_digits
-    >>> all_digits(20)
-    [Digits(shift=0, count=1024), Digits(shift=10, count=1024)]
-    >>> [(one.shift, one.count) for one in all_digits(23)]
-    [(0, 256), (8, 256), (16, 128)]
+    >>> all_digits(16)
+    [Digits(shift=0, count=256), Digits(shift=8, count=256)]
+    >>> [(one.shift, one.count) for one in all_digits(20)]
+    [(0, 128), (7, 128), (14, 64)]
     """
-    passes = max(1, -(-bits // bits_of(simt.RADIX_DIGITS)))
+    passes = max(1, -(-bits // PASS_BITS))
     each = max(1, -(-bits // passes))
     shifts = range(0, max(bits, 1), each)
     return [Digits(shift, 1 << max(1, min(each, bits - shift))) for shift in shifts]

@@ -344,6 +344,7 @@ sort_bucket = SimtKernel(
     f"n: i64, key_bits: i64, {_BITS}, starts: in i32[l], words: in i64[z], values: in T[z], "
     "indptr: out I[l], others: out I[z], order: out I[z], sorted_values: out T[z]",
     "{VALUES}, {T}, {I}",
+    block=1024,
     variants=({"VALUES": 0}, {"VALUES": 1}),
 )
 unpack_sorted = SimtKernel(

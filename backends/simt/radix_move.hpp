@@ -9,7 +9,7 @@ namespace wl {
 enum split_source { kRows, kCoordinates, kWords };
 
 // moved = the words of entries, sorted by digit within each segment, and, with VALUES, moved_values
-// their values. Of keys, words have the bits in `kept`. The rest as for split_count and split_scan.
+// their values of at most 64 bits. Of keys, words have the bits in `kept`. The rest as for split_count and split_scan.
 template <int SOURCE, int VALUES, class T, class I>
 WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds, i64 shift,
                           i64 digits, i64 kept, i64 entry_bits, i64 other_bits, i64 m,
@@ -18,10 +18,12 @@ WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32
                           T* moved_values) {
   constexpr int waves = WL_BLOCK / WL_WARP, items = kTile / WL_BLOCK;
   constexpr int most_each = kMostDigits / WL_BLOCK;
-  constexpr int half = 8 * sizeof(u32), quarter = half / 2;
+  constexpr int quarter = 8 * sizeof(u16);
+  constexpr u32 low = (1u << quarter) - 1;
   static_assert(waves * kMostDigits * sizeof(u16) <= kTile * sizeof(u64), "counts of waves fit");
-  static_assert(kTile <= 1 << quarter, "places in a tile are short");
+  constexpr bool moves_values = VALUES && sizeof(T) <= sizeof(u64); // they take the place of words
   WL_SHARED(u64, staged, kTile);
+  WL_SHARED(u16, digits_of, SOURCE == kWords ? 1 : kTile); // of words in order; before, marks
   WL_SHARED(i32, target, kMostDigits);
   u16* const of_waves = reinterpret_cast<u16*>(staged); // until all know their places
   u16* const of_wave = of_waves + wave_of(it) * digits;
@@ -45,20 +47,15 @@ WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32
     for (int at = it.thread(); at * 4 < waves * int(digits); at += WL_BLOCK)
       staged[at] = 0;
     row_range rows{0, 0};
-    u16* marks = nullptr;
     if constexpr (SOURCE == kRows) {
-      WL_SHARED(u16, marked, kTile);
       rows = rows_of_entries(it, indptr, m, tile, tile + count - 1);
-      if (can_mark(rows)) {
-        marks = marked;
-        for (int at = it.thread(); at < kTile; at += WL_BLOCK)
-          marks[at] = 0;
-      }
+      for (int at = it.thread(); at < kTile; at += WL_BLOCK)
+        digits_of[at] = 0;
     }
     it.barrier();
     if constexpr (SOURCE == kRows)
-      if (marks)
-        mark_rows(it, indptr, rows, tile, tile + count, items * WL_WARP, marks);
+      if (can_mark(rows))
+        mark_rows(it, indptr, rows, tile, tile + count, items * WL_WARP, digits_of);
 #pragma unroll
     for (int j = 0; j < items; ++j) {
       const bool is_entry = first + j * WL_WARP < count;
@@ -100,50 +97,62 @@ WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32
       last[k] = before;
     }
     it.barrier();
+    u32 row[items];
 #pragma unroll
-    for (int j = 0; j < items; ++j)
+    for (int j = 0; j < items; ++j) {
       place[j] += of_wave[place[j] >> quarter];
+      row[j] = 0;
+      if (SOURCE == kRows && can_mark(rows)) {
+        const int at = first + j * WL_WARP;
+        const u32 before = j > 0 ? u32(shuffle(i32(row[j > 0 ? j - 1 : 0]), WL_WARP - 1)) : 0;
+        row[j] = marked_row(it, at < count ? digits_of[at] : 0, before);
+      }
+    }
     it.barrier();
-
-    u32 row = 0;
 #pragma unroll
     for (int j = 0; j < items; ++j) {
       const int at = first + j * WL_WARP;
-      const bool is_entry = at < count;
-      u64 word = u64(at);
-      if constexpr (SOURCE == kWords) {
-        if (!VALUES && is_entry)
-          word = u64(words[tile + at]);
-      } else {
-        u64 other = 0;
-        if (SOURCE == kRows && marks) {
-          row = marked_row(it, is_entry ? marks[at] : 0, row);
-          other = u64(rows.first + row - 1);
-          row = u32(shuffle(i32(row), WL_WARP - 1));
-        } else if (is_entry) {
-          other = u64(SOURCE == kRows ? row_of_entry(indptr, rows, tile + at)
-                                      : i64(others[tile + at]));
+      if (at < count) {
+        const i64 e = tile + at;
+        const u32 to = place[j] & low;
+        if constexpr (SOURCE == kWords) {
+          staged[to] = u64(words[e]);
+        } else {
+          i64 other = rows.first + row[j] - 1;
+          if constexpr (SOURCE == kCoordinates)
+            other = i64(others[e]);
+          else if (!can_mark(rows))
+            other = row_of_entry(indptr, rows, e);
+          staged[to] = layout.word(u64(keys[e]) & u64(kept), e, u64(other));
+          digits_of[to] = u16(place[j] >> quarter);
         }
-        word |= other << half | (place[j] >> quarter) << quarter;
       }
-      if (is_entry)
-        staged[place[j] & ((1u << quarter) - 1)] = word;
     }
     it.barrier();
-    for (int at = it.thread(); at < count; at += WL_BLOCK) {
-      u64 word = staged[at];
-      const i64 e = tile + i64(word & ((1u << quarter) - 1));
-      int digit = int(u32(word) >> quarter);
-      if constexpr (SOURCE == kWords) {
-        word = VALUES ? u64(words[e]) : word;
-        digit = int(word >> shift & u64(digits - 1));
-      } else {
-        word = layout.word(u64(keys[e]) & u64(kept), e, word >> half);
+    i32 targets[items];
+#pragma unroll
+    for (int j = 0; j < items; ++j) {
+      const int at = it.thread() + j * WL_BLOCK;
+      targets[j] = 0;
+      if (at < count) {
+        const u64 word = staged[at];
+        const int digit = SOURCE == kWords ? int(word >> shift & u64(digits - 1)) : digits_of[at];
+        targets[j] = target[digit] + at;
+        moved[targets[j]] = i64(word);
       }
-      const i64 to = target[digit] + at;
-      moved[to] = i64(word);
-      if constexpr (VALUES)
-        moved_values[to] = values[e];
+    }
+    if constexpr (moves_values) {
+      T* const of_values = reinterpret_cast<T*>(staged);
+      it.barrier();
+#pragma unroll
+      for (int j = 0; j < items; ++j)
+        if (first + j * WL_WARP < count)
+          of_values[place[j] & low] = values[tile + first + j * WL_WARP];
+      it.barrier();
+#pragma unroll
+      for (int j = 0; j < items; ++j)
+        if (it.thread() + j * WL_BLOCK < count)
+          moved_values[targets[j]] = of_values[it.thread() + j * WL_BLOCK];
     }
     it.barrier();
 #pragma unroll
