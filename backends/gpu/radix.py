@@ -1,26 +1,27 @@
 """Entries of a matrix sorted by one of their indices, by passes of a radix sort.
 
 Keys at random, such as the columns of a random matrix, are moved into buckets by their upper bits,
-in one pass or two, and a block sorts each bucket in shared memory. Values move with them. Where a
-bucket has too many entries for that, or keys have many entries each, passes move entries by all
-bits, the lowest first. No launch reads or writes places all over memory, but that which gathers
-values in the end where they did not move. The result is that of a stable sort.
+in one pass or two, and a block sorts each bucket in shared memory. Where a bucket has too many
+entries for that, or keys have many entries each, passes move entries by all bits, the lowest first.
+Until values are gathered in the end no launch reads or writes places all over memory. The result is
+that of a stable sort.
 
 Three kernels make a pass: each block counts the digits of its tiles, what comes before is added up,
-and each block moves its tiles. The host waits once for each pass into buckets, for the size of the
-largest.
+and each block moves its tiles. The host asks how large the largest bucket is, and submits the pass
+before it waits for that.
 
-Beside the result there is a word of 64 bits for each entry, and its value, or two words; with two
-passes into buckets twice that. By keys one at a time it is two indices and 32 bits.
+Beside the result there is a word of 64 bits for each entry, or two. A sort of one key at a time
+has two indices and 32 bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.dtypes import VALUE_DTYPES
 from ...core.executor import Array
 from ..simt import kernels as simt
 from . import launch
@@ -35,11 +36,14 @@ OF_BUCKET = simt.BUCKET_ENTRIES * 2 // 3
 #: Entries of a key on average from which passes go by all bits.
 OF_KEY = 32
 
-#: Parts of the entries at most. Each has a counter for each digit.
-PARTS = 1024
+#: Parts of the entries at most. Each has a counter for each digit. Blocks with more tiles write to
+#: more places at once: then words of a place leave the caches before its neighbours come.
+PARTS = 1 << 13
 
 #: Bits of a digit at most, where passes go by all bits: entries of more digits leave a tile in
-#: shorter runs.
+#: shorter runs. Three passes of 7 bits and two of 10, kernels in microseconds without what follows:
+#: 4 M entries at random 166 and 209, 16 M 690 and 950, R-MAT of 8 M 407 and 399 (H100, 26
+#: November).
 PASS_BITS = 8
 
 #: Bits of the first of two digits that tell buckets apart, where it need not have more.
@@ -48,9 +52,10 @@ FIRST_BITS = 9
 #: How many times the average the largest bucket of a first pass may be.
 UNEVEN = 4
 
-#: Bytes of a value that moves with its entry, at most: each pass reads and writes it, where a
-#: gather reads 64 bytes from memory.
-MOVED_BYTES = 8
+#: Digits that a tile has on average where two passes begin to pay: entries of a tile with fewer are
+#: near to each other in memory wherever they go. A stencil of 34 M entries took 1.6 milliseconds by
+#: keys one at a time and 2.0 by two passes (H100, 26 November).
+FAR = 32
 
 #: Bits of a word.
 WORD_BITS = 64
@@ -83,7 +88,7 @@ class Entries(NamedTuple):
     values: Array
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many entries there are."""
         return int(self.keys.size)
 
@@ -97,11 +102,19 @@ class Sorted(NamedTuple):
     values: Array
 
 
+class Refused(Enum):
+    """Why entries were not sorted in buckets."""
+
+    WIDE = "words have too few bits, or there are too many buckets"
+    UNEVEN = "some bucket has too many entries"
+    NEAR = "it takes two passes, and entries of a tile are near to each other wherever they go"
+
+
 class Digits(NamedTuple):
-    """Some bits of keys: those from ``shift`` on, as many as ``count`` values take."""
+    """Some bits of keys: those from ``shift`` on, as many as ``number`` values take."""
 
     shift: int
-    count: int
+    number: int
 
 
 class Bits(NamedTuple):
@@ -120,7 +133,7 @@ class Segments(NamedTuple):
 
     Attributes
     ----------
-    count : int
+    number : int
         How many they are.
     bounds : array
         Where each begins, and where the last one ends.
@@ -128,20 +141,34 @@ class Segments(NamedTuple):
         Entries of the largest.
     """
 
-    count: int
+    number: int
     bounds: Array
     largest: int
 
 
-class Moved(NamedTuple):
-    """What a pass made: words and values by digit, and where digits begin.
+class Counted(NamedTuple):
+    """What entries a pass has.
 
-    The last two numbers of ``starts`` are how many entries there are, and how many of the most
-    frequent digit.
+    Attributes
+    ----------
+    counts : array
+        How many entries of each digit are in the parts before.
+    starts : array
+        Where each digit begins, and where the last one ends.
+    found : callable
+        Waits for how many entries the most frequent digit has, and how many pairs there are of a
+        part and a digit that it has; returns both.
     """
 
+    counts: Array
+    starts: Array
+    found: Callable[[], Any]
+
+
+class Moved(NamedTuple):
+    """Words by digit, and where digits begin."""
+
     words: Array
-    values: Array | None
     starts: Array
 
 
@@ -159,7 +186,7 @@ def bits_of(limit: int) -> int:
 
 def layout_of(entries: Entries) -> Bits:
     """Return how words have their parts."""
-    return Bits(bits_of(entries.count), bits_of(entries.others_limit))
+    return Bits(bits_of(entries.size), bits_of(entries.others_limit))
 
 
 def bucket_bits(count: int, keys: int) -> int:
@@ -182,9 +209,9 @@ def bucket_digits(bits: int, keys: int) -> list[Digits]:
     --------
     >>> from wollemi.backends.gpu.radix import bucket_digits
     >>> bucket_digits(10, 500_000)
-    [Digits(shift=10, count=512)]
+    [Digits(shift=10, number=512)]
     >>> bucket_digits(9, 1_000_000)
-    [Digits(shift=11, count=512), Digits(shift=9, count=4)]
+    [Digits(shift=11, number=512), Digits(shift=9, number=4)]
     """
     buckets, most = -(-keys // (1 << bits)), bits_of(simt.RADIX_DIGITS)
     if buckets <= simt.RADIX_DIGITS:
@@ -201,8 +228,8 @@ def all_digits(bits: int) -> list[Digits]:
     --------
     >>> from wollemi.backends.gpu.radix import all_digits
     >>> all_digits(16)
-    [Digits(shift=0, count=256), Digits(shift=8, count=256)]
-    >>> [(one.shift, one.count) for one in all_digits(20)]
+    [Digits(shift=0, number=256), Digits(shift=8, number=256)]
+    >>> [(one.shift, one.number) for one in all_digits(20)]
     [(0, 128), (7, 128), (14, 64)]
     """
     passes = max(1, -(-bits // PASS_BITS))
@@ -213,52 +240,51 @@ def all_digits(bits: int) -> list[Digits]:
 
 def pays(entries: Entries) -> bool:
     """Return whether passes are expected to take less time than a sort of each key's entries."""
-    return FEWEST <= entries.count < 2**31 and entries.limit < 2**31
+    return FEWEST <= entries.size < 2**31 and entries.limit < 2**31
 
 
 def sorted_by_key(executor: GpuExecutor, entries: Entries) -> Sorted | None:
-    """Return entries by key, equal keys in their order; None if words have too few bits."""
-    made = None
-    if entries.count < OF_KEY * entries.limit:
+    """Return entries by key, equal keys in their order; None if a sort of each key is better."""
+    few = entries.size < OF_KEY * entries.limit
+    made = by_buckets(executor, entries) if few else None
+    if isinstance(made, Sorted):
+        return made
+    if made is Refused.NEAR:
+        return None
+    by_all = by_digits(executor, entries)
+    if by_all is None and not few:
         made = by_buckets(executor, entries)
-    if made is None:
-        made = by_digits(executor, entries)
-    return by_buckets(executor, entries) if made is None else made
+        return made if isinstance(made, Sorted) else None
+    return by_all
 
 
-def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | None:
-    """Sort buckets of keys; return None if some bucket has too many entries."""
-    bits, layout = bucket_bits(entries.count, entries.limit), layout_of(entries)
+def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | Refused:
+    """Move entries into buckets by one digit or two, and sort each."""
+    bits, layout = bucket_bits(entries.size, entries.limit), layout_of(entries)
     digits = bucket_digits(bits, entries.limit)
     if not digits or not layout.leave(digits[0].shift):
-        return None
+        return Refused.WIDE
     kept = (1 << digits[0].shift) - 1
-    data = entries.values
-    moves = data.dtype in map(np.dtype, VALUE_DTYPES) and data.dtype.itemsize <= MOVED_BYTES
     step = Pass(executor, entries, layout, digits[0], None, None)
-    counts, starts = step.count()
-    largest = _largest(executor, starts)
-    if len(digits) == 1:
-        if largest > simt.BUCKET_ENTRIES:
-            return None
-        moved = step.move(counts, starts, kept, data if moves else None)
-    else:
-        segments = Segments(-(-entries.limit >> digits[0].shift), starts, largest)
-        if largest * segments.count > UNEVEN * max(entries.count, simt.RADIX_TILE * segments.count):
-            return None
-        moved = step.move(counts, starts, kept, data if moves else None)
-        step = Pass(executor, entries, layout, digits[1], moved, segments)
-        counts, starts = step.count()
-        if _largest(executor, starts) > simt.BUCKET_ENTRIES:
-            return None
-        moved = step.move(counts, starts, kept, moved.values)
+    if len(digits) > 1:
+        segments = -(-entries.limit >> digits[0].shift)
+        even = UNEVEN * max(entries.size // segments, simt.RADIX_TILE)
+        counted, moved = step.run(kept, even)
+        largest, pairs = (int(number) for number in counted.found())
+        if largest > even:
+            return Refused.UNEVEN
+        if pairs < FAR * step.parts * step.tiles:
+            return Refused.NEAR
+        ends = Segments(segments, moved.starts, largest)
+        step = Pass(executor, entries, layout, digits[1], moved, ends)
+    counted, moved = step.run(kept, simt.BUCKET_ENTRIES)
+    if int(counted.found()[0]) > simt.BUCKET_ENTRIES:
+        return Refused.UNEVEN
     made = _empty(executor, entries)
     buckets = -(-entries.limit >> bits)
-    values = executor.allocate((entries.count,), data.dtype) if moves else None
-    given = (entries.limit, bits, *layout, moved.starts, moved.words, moved.values, *made, values)
-    index, dtype = entries.keys.dtype, data.dtype if moves else np.float32
-    executor.launch_simt(simt.sort_bucket, buckets, given, dtype, index, VALUES=int(moves))
-    return Sorted(*made, data[made[2]] if values is None else values)
+    given = (entries.limit, bits, *layout, moved.starts, moved.words, *made)
+    _launch(executor, simt.sort_bucket, buckets, given, entries.keys.dtype)
+    return Sorted(*made, entries.values[made[2]])
 
 
 def by_digits(executor: GpuExecutor, entries: Entries) -> Sorted | None:
@@ -269,14 +295,13 @@ def by_digits(executor: GpuExecutor, entries: Entries) -> Sorted | None:
     moved: Moved | None = None
     for digits in all_digits(bits):
         step = Pass(executor, entries, layout, digits, moved, None)
-        moved = step.move(*step.count(), (1 << bits) - 1, None)
+        _, moved = step.run((1 << bits) - 1, entries.size)
     assert moved is not None
     made = _empty(executor, entries)
-    count = entries.count
+    count = entries.size
     given = (count, entries.limit, digits.shift, *layout, moved.starts, moved.words, *made)
     blocks = launch.row_blocks(max(count, entries.limit + 1), simt.unpack_sorted.block)
-    index = entries.keys.dtype
-    executor.launch_simt(simt.unpack_sorted, blocks, given, np.float32, index)
+    _launch(executor, simt.unpack_sorted, blocks, given, entries.keys.dtype)
     return Sorted(*made, entries.values[made[2]])
 
 
@@ -298,67 +323,70 @@ class Pass(NamedTuple):
         """How many tiles a block has."""
         if self.segments is not None:
             return 1
-        return max(1, -(-self.entries.count // (simt.RADIX_TILE * PARTS)))
+        return max(1, -(-self.entries.size // (simt.RADIX_TILE * PARTS)))
 
     @property
     def parts(self) -> int:
         """How many blocks have the entries of a segment, or all of them."""
-        count = self.entries.count if self.segments is None else self.segments.largest
+        count = self.entries.size if self.segments is None else self.segments.largest
         return max(1, -(-count // (simt.RADIX_TILE * self.tiles)))
 
     @property
-    def _blocks(self) -> int:
-        return self.parts * (1 if self.segments is None else self.segments.count)
+    def _segments(self) -> int:
+        return 1 if self.segments is None else self.segments.number
 
     def _given(self) -> tuple[Any, ...]:
         below_key = 0 if self.moved is None else sum(self.layout)
         bounds = None if self.segments is None else self.segments.bounds
         shift, digits = self.digits
-        return self.entries.count, self.tiles, self.parts, bounds, shift + below_key, digits
+        return self.entries.size, self.tiles, self.parts, bounds, shift + below_key, digits
 
-    def count(self) -> tuple[Array, Array]:
-        """Return how many entries of a digit are in earlier parts, and where each digit begins.
+    def run(self, kept: int, most: int) -> tuple[Counted, Moved]:
+        """Count digits, and move entries if no digit has more than ``most``.
 
-        The last two numbers are how many entries there are, and how many of the most frequent
-        digit.
+        Words have the bits of keys in ``kept``; those of a digit stay in their order.
         """
-        executor, index = self.executor, self.entries.keys.dtype
-        digits = self.digits.count * (1 if self.segments is None else self.segments.count)
-        counts = executor.allocate((digits * self.parts,), np.int32)
-        starts = executor.allocate((digits + 2,), np.int32)
-        words = None if self.moved is None else self.moved.words
-        given = (*self._given(), self.entries.keys, words, counts)
-        kernel, is_words = simt.split_count, int(words is not None)
-        executor.launch_simt(kernel, self._blocks, given, np.float32, index, WORDS=is_words)
-        _, counter = executor.scratch(0)
-        given = (digits, self.parts, counts, starts, counter)
-        executor.launch_simt(simt.split_scan, digits, given, np.float32, np.int32)
-        return counts, starts
+        counted = self._count()
+        return counted, self._move(counted, kept, most)
 
-    def move(self, counts: Array, starts: Array, kept: int, values: Array | None) -> Moved:
-        """Return words by digit, with the bits of keys in ``kept``; those of a digit in order."""
+    def _count(self) -> Counted:
+        executor, digits = self.executor, self.digits.number * self._segments
+        blocks = self.parts * self._segments
+        counts = executor.allocate((digits * self.parts,), np.int32)
+        starts = executor.allocate((digits + 3,), np.int32)
+        words = None if self.moved is None else self.moved.words
+        given: tuple[Any, ...] = (*self._given(), self.entries.keys, words, counts)
+        index, is_words = self.entries.keys.dtype, int(words is not None)
+        _launch(executor, simt.split_count, blocks, given, index, WORDS=is_words)
+        filled, counter = executor.scratch(4 * digits)
+        given = (digits, self.parts, counts, starts, filled, counter)
+        _launch(executor, simt.split_scan, digits, given, np.int32)
+        return Counted(counts, starts, executor.to_host_later(starts[digits + 1 :]))
+
+    def _move(self, counted: Counted, kept: int, most: int) -> Moved:
         executor, (keys, _, others, indptr, rows, _) = self.executor, self.entries
         source = simt.ROWS if others is None else simt.COORDINATES
         source = source if self.moved is None else simt.WORDS
-        words = executor.allocate((self.entries.count,), np.int64)
-        made = None if values is None else executor.allocate(values.shape, values.dtype)
+        words = executor.allocate((self.entries.size,), np.int64)
         given = (
-            *self._given(), kept, *self.layout, rows, indptr, keys, others,
-            None if self.moved is None else self.moved.words, values, counts, starts, words, made,
+            *self._given(), self.digits.number * self._segments, most, kept, *self.layout, rows,
+            indptr, keys, others, None if self.moved is None else self.moved.words,
+            counted.counts, counted.starts, words,
         )  # fmt: skip
-        dtype = np.dtype(np.float32) if values is None else values.dtype
-        which = {"SOURCE": source, "VALUES": int(values is not None)}
-        executor.launch_simt(simt.split_move, self._blocks, given, dtype, keys.dtype, **which)
-        return Moved(words, made, starts)
-
-
-def _largest(executor: GpuExecutor, starts: Array) -> int:
-    """Return how many entries the most frequent digit has, after the work that counts them."""
-    return int(executor.to_host_together(starts[-1:])[0][0])
+        blocks = self.parts * self._segments
+        _launch(executor, simt.split_move, blocks, given, keys.dtype, SOURCE=source)
+        return Moved(words, counted.starts)
 
 
 def _empty(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array]:
-    dtype, count = entries.keys.dtype, entries.count
+    dtype, count = entries.keys.dtype, entries.size
     indptr = executor.allocate((entries.limit + 1,), dtype)
     others, order = (executor.allocate((count,), dtype) for _ in range(2))
     return indptr, others, order
+
+
+def _launch(
+    executor: GpuExecutor, kernel: Any, blocks: int, given: Any, index: Any, **constants: int
+) -> None:
+    """Launch a kernel that knows no values."""
+    executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)

@@ -127,6 +127,15 @@ scan_fill = SimtKernel(
     "m: i64, parts: i64, lengths: in I[l], totals: in I[l], indptr: out I[l]",
     "{I}",
 )
+scan_block_totals = SimtKernel(
+    "scan_block_totals", "scan.hpp", "m: i64, lengths: in I[l], totals: out I[l]", "{I}"
+)
+scan_block_fill = SimtKernel(
+    "scan_block_fill",
+    "scan.hpp",
+    "m: i64, lengths: in I[l], totals: in I[l], indptr: out I[l]",
+    "{I}",
+)
 
 _SORTED = "shift: i64, digits: i64, keys: in I[l], order: in I[l]"
 radix_count = SimtKernel(
@@ -320,32 +329,28 @@ split_count = SimtKernel(
 split_scan = SimtKernel(
     "split_scan",
     "radix_split.hpp",
-    "digits: i64, parts: i64, counts: inout I[l], starts: out I[l], counter: inout i32[l]",
+    "digits: i64, parts: i64, counts: inout I[l], starts: out I[l], filled: out I[l], "
+    "counter: inout i32[l]",
     "{I}",
 )
 _BITS = "entry_bits: i64, other_bits: i64"
 split_move = SimtKernel(
     "split_move",
     "radix_move.hpp",
-    f"{_PARTS}, kept: i64, {_BITS}, m: i64, indptr: in I[l], keys: in I[z], others: in I[z], "
-    "words: in i64[z], values: in T[z], counts: in i32[l], starts: in i32[l], moved: out i64[z], "
-    "moved_values: out T[z]",
-    "{SOURCE}, {VALUES}, {T}, {I}",
-    variants=tuple(
-        {"SOURCE": source, "VALUES": values}
-        for source in (ROWS, COORDINATES, WORDS)
-        for values in (0, 1)
-    ),
+    f"{_PARTS}, all_digits: i64, most: i64, kept: i64, {_BITS}, m: i64, indptr: in I[l], "
+    "keys: in I[z], others: in I[z], words: in i64[z], counts: in i32[l], starts: in i32[l], "
+    "moved: out i64[z]",
+    "{SOURCE}, {I}",
+    variants=tuple({"SOURCE": source} for source in (ROWS, COORDINATES, WORDS)),
     resident=4,
 )
 sort_bucket = SimtKernel(
     "sort_bucket",
     "radix_buckets.hpp",
-    f"n: i64, key_bits: i64, {_BITS}, starts: in i32[l], words: in i64[z], values: in T[z], "
-    "indptr: out I[l], others: out I[z], order: out I[z], sorted_values: out T[z]",
-    "{VALUES}, {T}, {I}",
+    f"n: i64, key_bits: i64, {_BITS}, starts: in i32[l], words: in i64[z], indptr: out I[l], "
+    "others: out I[z], order: out I[z]",
+    "{I}",
     block=1024,
-    variants=({"VALUES": 0}, {"VALUES": 1}),
 )
 unpack_sorted = SimtKernel(
     "unpack_sorted",

@@ -5,13 +5,14 @@
 
 namespace wl {
 
-// Entries and keys of a bucket at most, and entries of a key that a work-item sorts. A block has
-// 35 KiB, so that six are on a multiprocessor of Hopper.
+// Entries and keys of a bucket at most, and entries of a key that a work-item sorts. Blocks have
+// 1024 work-items: a bucket is read three times, and few at once stay in the caches.
 constexpr int kBucketEntries = 12288;
 constexpr int kBucketKeys = 2048;
-constexpr int kFewEntries = 32;
+constexpr int kFewEntries = 40;
 
-// Calls use(e, key) for the entries of a bucket and the masked bits of their keys; some loads of a work-item are under way at once.
+// Calls use(e, key) for the entries of a bucket and the masked bits of their keys; some loads of a
+// work-item are under way at once.
 template <class Use>
 WL_DEVICE void for_keys(const item& it, word_parts parts, u64 mask, int count, const i64* words,
                         Use&& use) {
@@ -64,11 +65,10 @@ WL_DEVICE void sort_many(const item& it, u16* numbers, int count) {
 
 // Sorts each bucket by key; its entries are in their order. A block has a bucket: it counts the
 // entries of each key, puts their numbers to their keys, and sorts those of each key. Buckets are
-// of 2^key_bits keys each, the lowest bits of a word's key. With VALUES values are sorted too.
-template <int VALUES, class T, class I>
+// of 2^key_bits keys each, the lowest bits of a word's key.
+template <class I>
 WL_DEVICE void sort_bucket(const item& it, i64 n, i64 key_bits, i64 entry_bits, i64 other_bits,
-                           const i32* starts, const i64* words, const T* values, I* indptr,
-                           I* others, I* order, T* sorted_values) {
+                           const i32* starts, const i64* words, I* indptr, I* others, I* order) {
   constexpr int each = kBucketKeys / WL_BLOCK;
   constexpr int most_listed = kBucketEntries / kFewEntries;
   WL_SHARED(i32, ends, kBucketKeys);
@@ -130,8 +130,6 @@ WL_DEVICE void sort_bucket(const item& it, i64 n, i64 key_bits, i64 entry_bits, 
     const u64 word = u64(own[e]);
     others[begin + at] = I(parts.other(word));
     order[begin + at] = I(parts.entry(word));
-    if constexpr (VALUES)
-      sorted_values[begin + at] = values[begin + e];
   }
 }
 

@@ -8,20 +8,19 @@ namespace wl {
 // Where an entry's other index comes from: it is its row, or is given, or the entry is a word.
 enum split_source { kRows, kCoordinates, kWords };
 
-// moved = the words of entries, sorted by digit within each segment, and, with VALUES, moved_values
-// their values of at most 64 bits. Of keys, words have the bits in `kept`. The rest as for split_count and split_scan.
-template <int SOURCE, int VALUES, class T, class I>
+// moved = the words of entries, sorted by digit within each segment; of keys they have the bits in
+// `kept`. Nothing is moved if a digit has more entries than `most`. The rest as for split_count and
+// split_scan, for as many digits in all segments as `all_digits`.
+template <int SOURCE, class I>
 WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds, i64 shift,
-                          i64 digits, i64 kept, i64 entry_bits, i64 other_bits, i64 m,
-                          const I* indptr, const I* keys, const I* others, const i64* words,
-                          const T* values, const i32* counts, const i32* starts, i64* moved,
-                          T* moved_values) {
+                          i64 digits, i64 all_digits, i64 most, i64 kept, i64 entry_bits,
+                          i64 other_bits, i64 m, const I* indptr, const I* keys, const I* others,
+                          const i64* words, const i32* counts, const i32* starts, i64* moved) {
   constexpr int waves = WL_BLOCK / WL_WARP, items = kTile / WL_BLOCK;
   constexpr int most_each = kMostDigits / WL_BLOCK;
   constexpr int quarter = 8 * sizeof(u16);
   constexpr u32 low = (1u << quarter) - 1;
   static_assert(waves * kMostDigits * sizeof(u16) <= kTile * sizeof(u64), "counts of waves fit");
-  constexpr bool moves_values = VALUES && sizeof(T) <= sizeof(u64); // they take the place of words
   WL_SHARED(u64, staged, kTile);
   WL_SHARED(u16, digits_of, SOURCE == kWords ? 1 : kTile); // of words in order; before, marks
   WL_SHARED(i32, target, kMostDigits);
@@ -30,6 +29,8 @@ WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32
   const word_parts layout{entry_bits, other_bits};
   const lane_set below = (lane_set(1) << lane_of(it)) - 1;
   const int each = digits > WL_BLOCK ? int(digits / WL_BLOCK) : 1;
+  if (starts[all_digits + 1] > most)
+    return;
   const own_part own(it, n, tiles, parts, bounds);
   for (int d = it.thread(); d < digits; d += WL_BLOCK)
     target[d] = starts[own.start(digits, d)] + counts[own.count(digits, d)];
@@ -129,30 +130,14 @@ WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32
       }
     }
     it.barrier();
-    i32 targets[items];
 #pragma unroll
     for (int j = 0; j < items; ++j) {
       const int at = it.thread() + j * WL_BLOCK;
-      targets[j] = 0;
       if (at < count) {
         const u64 word = staged[at];
         const int digit = SOURCE == kWords ? int(word >> shift & u64(digits - 1)) : digits_of[at];
-        targets[j] = target[digit] + at;
-        moved[targets[j]] = i64(word);
+        moved[target[digit] + at] = i64(word);
       }
-    }
-    if constexpr (moves_values) {
-      T* const of_values = reinterpret_cast<T*>(staged);
-      it.barrier();
-#pragma unroll
-      for (int j = 0; j < items; ++j)
-        if (first + j * WL_WARP < count)
-          of_values[place[j] & low] = values[tile + first + j * WL_WARP];
-      it.barrier();
-#pragma unroll
-      for (int j = 0; j < items; ++j)
-        if (it.thread() + j * WL_BLOCK < count)
-          moved_values[targets[j]] = of_values[it.thread() + j * WL_BLOCK];
     }
     it.barrier();
 #pragma unroll

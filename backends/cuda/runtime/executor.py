@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -233,6 +233,26 @@ class CudaExecutor(GpuExecutor):
             staging[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape).copy()
             for array, begin in zip(arrays, begins, strict=True)
         ]
+
+    def to_host_later(self, array: Array) -> Callable[[], np.ndarray[Any, Any]]:
+        """Ask for a NumPy copy of a contiguous array, and return what waits for it alone."""
+        if unused.group_at_work:  # see from_host
+            return super().to_host_later(array)
+        with self._here("copy to the host"):
+            cuda = self.xp.cuda
+            pinned = cuda.alloc_pinned_memory(array.nbytes)
+            copied = np.frombuffer(pinned, array.dtype, array.size).reshape(array.shape)
+            stream, event = cuda.get_current_stream(), cuda.Event(disable_timing=True)
+            place = copied.ctypes.data, array.data.ptr, array.nbytes
+            cuda.runtime.memcpyAsync(*place, cuda.runtime.memcpyDeviceToHost, stream.ptr)
+            event.record(stream)
+
+        def wait() -> np.ndarray[Any, Any]:
+            with self._here("copy to the host"):
+                event.synchronize()
+            return copied
+
+        return wait
 
     def exchange(self, written: Sequence[Array], read: Sequence[Array]) -> CudaExchange:
         """Return an exchange whose copies are planned."""

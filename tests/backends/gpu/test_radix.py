@@ -10,6 +10,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.gpu import radix
+from wollemi.backends.gpu.radix import Refused
 from wollemi.backends.simt import kernels as simt
 from wollemi.core.formats import Coo, Csr
 from wollemi.core.operations import structure
@@ -36,7 +37,7 @@ def executor_of(name: str) -> Any:
 
 
 def drawn(rows: int, columns: int, entries: int, seed: int = 0) -> tuple[Any, Any, tuple[int, int]]:
-    """Return rows and columns of entries at random, in no order within a row, some of them twice."""
+    """Return rows and columns of entries at random, in no order within a row, some twice."""
     rng = np.random.default_rng(seed)
     return (
         np.sort(rng.integers(0, rows, entries)),
@@ -76,12 +77,6 @@ def compressed(executor: Any, given: tuple[Any, Any, tuple[int, int]], index: st
     return Csr._from_arrays(executor, shape, *map(executor.from_host, arrays))
 
 
-def complex_values(A: Csr) -> Csr:
-    """Return a matrix with values of 16 bytes."""
-    data = A.executor.from_host(A.executor.to_host(A.data).astype(np.complex128))
-    return Csr._from_arrays(A.executor, A.shape, data, A.indices, A.indptr)
-
-
 def coordinates(executor: Any, given: tuple[Any, Any, tuple[int, int]], index: str) -> Coo:
     row, column, (rows, columns) = given
     arrays = np.arange(1.0, row.size + 1), column.astype(index), row.astype(index)
@@ -100,7 +95,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(radix, "FEWEST", 1)
     monkeypatch.setattr(radix, "OF_KEY", 1 << 20)
     if request.param == "digits":
-        monkeypatch.setattr(radix, "by_buckets", lambda executor, entries: None)
+        monkeypatch.setattr(radix, "by_buckets", lambda executor, entries: Refused.UNEVEN)
     return str(request.param)
 
 
@@ -134,26 +129,33 @@ def test_blocks_have_several_tiles(
     assert_equal(executor, have, want)
 
 
-@pytest.mark.parametrize("values", ["moved", "gathered"])
 @pytest.mark.parametrize(("name", "index"), PLACES)
 def test_two_passes_tell_many_buckets_apart(
-    name: str, index: str, values: str, monkeypatch: pytest.MonkeyPatch
+    name: str, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(radix, "FEWEST", 1)
     monkeypatch.setattr(radix, "OF_BUCKET", 8)
-    monkeypatch.setattr(radix, "UNEVEN", 1 << 20)
     executor, given = executor_of(name), drawn(4000, 9000, 18_000)
-    digits = radix.bucket_digits(radix.bucket_bits(18_000, 9000), 9000)
-    assert len(digits) == 2
-    A, B = (compressed(on, given, index) for on in (executor, REFERENCE))
-    if values == "gathered":
-        A, B = complex_values(A), complex_values(B)
+    assert len(radix.bucket_digits(radix.bucket_bits(18_000, 9000), 9000)) == 2
+    A = compressed(executor, given, index)
     entries = radix.Entries(A.indices, 9000, None, A.indptr, 4000, A.data)
     have = radix.by_buckets(executor, entries)
-    assert have is not None
-    want = REFERENCE.run(structure.csr_transpose, B)
+    want = REFERENCE.run(structure.csr_transpose, compressed(REFERENCE, given, index))
+    assert isinstance(have, radix.Sorted)
     assert_equal(executor, (have.indptr, have.others, have.values, have.order), want)
     executor.synchronize()
+
+
+@pytest.mark.parametrize(("name", "index"), PLACES)
+def test_two_passes_are_not_for_columns_near_the_diagonal(
+    name: str, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(radix, "OF_BUCKET", 8)
+    monkeypatch.setattr(radix, "FAR", 200)  # of 512
+    executor, (row, _, shape) = executor_of(name), drawn(9000, 9000, 18_000)
+    A = compressed(executor, (row, row // 3 * 3, shape), index)
+    entries = radix.Entries(A.indices, 9000, None, A.indptr, 9000, A.data)
+    assert radix.by_buckets(executor, entries) is Refused.NEAR
+    assert radix.sorted_by_key(executor, entries) is None
 
 
 @pytest.mark.parametrize(("name", "index"), PLACES)
@@ -164,7 +166,7 @@ def test_a_bucket_with_too_many_entries_is_left_to_passes_over_all_bits(
     column[: simt.BUCKET_ENTRIES + 1] %= 100
     A = compressed(executor, (row, column, shape), index)
     entries = radix.Entries(A.indices, shape[1], None, A.indptr, shape[0], A.data)
-    assert radix.by_buckets(executor, entries) is None
+    assert radix.by_buckets(executor, entries) is Refused.UNEVEN
     made = radix.sorted_by_key(executor, entries)
     order = np.argsort(column, kind="stable")
     want = np.searchsorted(column[order], np.arange(shape[1] + 1)), row[order], order
