@@ -159,7 +159,7 @@ class Executor(ABC):
         return [self.to_host(array) for array in arrays]
 
     def to_host_later(self, array: Array) -> Callable[[], np.ndarray]:
-        """Ask for what :meth:`to_host` returns, and return what waits for it.
+        """Ask for what :meth:`to_host` returns, and return what waits for it, to be called once.
 
         On devices that can, it does not wait for what is submitted in between.
         """

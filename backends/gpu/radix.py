@@ -16,8 +16,6 @@ has two indices and 32 bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,35 +25,35 @@ from ..simt import kernels as simt
 from . import launch
 from .base import GpuExecutor
 
-#: Entries from which passes pay; fewer are sorted a key at a time.
+#: Entries from which passes pay; fewer are sorted a key at a time. Both are mostly launches below a
+#: million: of 4096 entries 254 and 363 microseconds, of 2^17 214 and 295 (H100, 26 November).
 FEWEST = 1 << 10
 
 #: Entries that buckets have on average: blocks sort up to half as many again.
 OF_BUCKET = simt.BUCKET_ENTRIES * 2 // 3
 
-#: Entries of a key on average from which passes go by all bits.
+#: Entries of a key on average from which passes go by all bits: kernels of 4 M entries of 20,000
+#: keys take 184 microseconds so, and 304 in buckets (H100, 26 November).
 OF_KEY = 32
 
 #: Parts of the entries at most. Each has a counter for each digit. Blocks with more tiles write to
-#: more places at once: then words of a place leave the caches before its neighbours come.
+#: more places at once: then words of a place leave the caches before its neighbours come. The first
+#: pass over 16 M entries took 320 microseconds with up to 1024 parts and takes 183 (H100, 26
+#: November).
 PARTS = 1 << 13
 
-#: Bits of a digit at most, where passes go by all bits: entries of more digits leave a tile in
-#: shorter runs. Three passes of 7 bits and two of 10, kernels in microseconds without what follows:
-#: 4 M entries at random 166 and 209, 16 M 690 and 950, R-MAT of 8 M 407 and 399 (H100, 26
-#: November).
-PASS_BITS = 8
+#: Bits of a digit at most, where passes go by all bits: of many entries and of few, for which each
+#: pass is mostly launches. With more digits entries leave a tile in shorter runs. Three passes of 7
+#: bits and two of 10, all kernels with the gather of values in microseconds: 4 M entries at random
+#: 287 and 329, 16 M 1214 and 1385, R-MAT of 8 M 550 and 544 (H100, 26 November). Where few begin is
+#: an estimate.
+PASS_BITS, PASS_BITS_OF_FEW, FEW = 8, 10, 1 << 21
 
 #: Bits of the first of two digits that tell buckets apart, where it need not have more.
 FIRST_BITS = 9
 
 #: How many times the average the largest bucket of a first pass may be.
 UNEVEN = 4
-
-#: Digits that a tile has on average where two passes begin to pay: entries of a tile with fewer are
-#: near to each other in memory wherever they go. A stencil of 34 M entries took 1.6 milliseconds by
-#: keys one at a time and 2.0 by two passes (H100, 26 November).
-FAR = 32
 
 #: Bits of a word.
 WORD_BITS = 64
@@ -102,14 +100,6 @@ class Sorted(NamedTuple):
     values: Array
 
 
-class Refused(Enum):
-    """Why entries were not sorted in buckets."""
-
-    WIDE = "words have too few bits, or there are too many buckets"
-    UNEVEN = "some bucket has too many entries"
-    NEAR = "it takes two passes, and entries of a tile are near to each other wherever they go"
-
-
 class Digits(NamedTuple):
     """Some bits of keys: those from ``shift`` on, as many as ``number`` values take."""
 
@@ -144,25 +134,6 @@ class Segments(NamedTuple):
     number: int
     bounds: Array
     largest: int
-
-
-class Counted(NamedTuple):
-    """What entries a pass has.
-
-    Attributes
-    ----------
-    counts : array
-        How many entries of each digit are in the parts before.
-    starts : array
-        Where each digit begins, and where the last one ends.
-    found : callable
-        Waits for how many entries the most frequent digit has, and how many pairs there are of a
-        part and a digit that it has; returns both.
-    """
-
-    counts: Array
-    starts: Array
-    found: Callable[[], Any]
 
 
 class Moved(NamedTuple):
@@ -221,18 +192,23 @@ def bucket_digits(bits: int, keys: int) -> list[Digits]:
     return [Digits(bits + second, 1 << first), Digits(bits, 1 << second)] if second <= most else []
 
 
-def all_digits(bits: int) -> list[Digits]:
-    """Return the digits of keys, the lowest first, of about the same number of bits.
+def pass_bits(entries: int) -> int:
+    """Return how many bits a digit has at most, where passes go by all bits of so many entries."""
+    return PASS_BITS_OF_FEW if entries < FEW else PASS_BITS
+
+
+def all_digits(bits: int, most: int) -> list[Digits]:
+    """Return digits of at most so many bits each, the lowest first, of about the same size.
 
     Examples
     --------
     >>> from wollemi.backends.gpu.radix import all_digits
-    >>> all_digits(16)
+    >>> all_digits(16, 8)
     [Digits(shift=0, number=256), Digits(shift=8, number=256)]
-    >>> [(one.shift, one.number) for one in all_digits(20)]
+    >>> [(one.shift, one.number) for one in all_digits(20, 8)]
     [(0, 128), (7, 128), (14, 64)]
     """
-    passes = max(1, -(-bits // PASS_BITS))
+    passes = max(1, -(-bits // most))
     each = max(1, -(-bits // passes))
     shifts = range(0, max(bits, 1), each)
     return [Digits(shift, 1 << max(1, min(each, bits - shift))) for shift in shifts]
@@ -244,42 +220,37 @@ def pays(entries: Entries) -> bool:
 
 
 def sorted_by_key(executor: GpuExecutor, entries: Entries) -> Sorted | None:
-    """Return entries by key, equal keys in their order; None if a sort of each key is better."""
+    """Return entries by key, equal keys in their order; None if words have too few bits."""
     few = entries.size < OF_KEY * entries.limit
     made = by_buckets(executor, entries) if few else None
-    if isinstance(made, Sorted):
-        return made
-    if made is Refused.NEAR:
-        return None
-    by_all = by_digits(executor, entries)
-    if by_all is None and not few:
-        made = by_buckets(executor, entries)
-        return made if isinstance(made, Sorted) else None
-    return by_all
+    if made is None:
+        made = by_digits(executor, entries)
+    return by_buckets(executor, entries) if made is None and not few else made
 
 
-def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | Refused:
-    """Move entries into buckets by one digit or two, and sort each."""
+def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | None:
+    """Move entries into buckets by one digit or two, and sort each.
+
+    None if some bucket has too many entries, there are too many buckets, or words have too few
+    bits.
+    """
     bits, layout = bucket_bits(entries.size, entries.limit), layout_of(entries)
     digits = bucket_digits(bits, entries.limit)
     if not digits or not layout.leave(digits[0].shift):
-        return Refused.WIDE
+        return None
     kept = (1 << digits[0].shift) - 1
     step = Pass(executor, entries, layout, digits[0], None, None)
     if len(digits) > 1:
         segments = -(-entries.limit >> digits[0].shift)
         even = UNEVEN * max(entries.size // segments, simt.RADIX_TILE)
-        counted, moved = step.run(kept, even)
-        largest, pairs = (int(number) for number in counted.found())
+        moved, largest = step.run_up_to(even, kept)
         if largest > even:
-            return Refused.UNEVEN
-        if pairs < FAR * step.parts * step.tiles:
-            return Refused.NEAR
+            return None
         ends = Segments(segments, moved.starts, largest)
         step = Pass(executor, entries, layout, digits[1], moved, ends)
-    counted, moved = step.run(kept, simt.BUCKET_ENTRIES)
-    if int(counted.found()[0]) > simt.BUCKET_ENTRIES:
-        return Refused.UNEVEN
+    moved, largest = step.run_up_to(simt.BUCKET_ENTRIES, kept)
+    if largest > simt.BUCKET_ENTRIES:
+        return None
     made = _empty(executor, entries)
     buckets = -(-entries.limit >> bits)
     given = (entries.limit, bits, *layout, moved.starts, moved.words, *made)
@@ -293,9 +264,8 @@ def by_digits(executor: GpuExecutor, entries: Entries) -> Sorted | None:
     if not layout.leave(bits):
         return None
     moved: Moved | None = None
-    for digits in all_digits(bits):
-        step = Pass(executor, entries, layout, digits, moved, None)
-        _, moved = step.run((1 << bits) - 1, entries.size)
+    for digits in all_digits(bits, pass_bits(entries.size)):
+        moved = Pass(executor, entries, layout, digits, moved, None).run((1 << bits) - 1)
     assert moved is not None
     made = _empty(executor, entries)
     count = entries.size
@@ -341,29 +311,39 @@ class Pass(NamedTuple):
         shift, digits = self.digits
         return self.entries.size, self.tiles, self.parts, bounds, shift + below_key, digits
 
-    def run(self, kept: int, most: int) -> tuple[Counted, Moved]:
-        """Count digits, and move entries if no digit has more than ``most``.
+    def run(self, kept: int) -> Moved:
+        """Return words by digit, with the bits of keys in ``kept``; those of a digit in order."""
+        return self._move(*self._count(), kept, self.entries.size)
 
-        Words have the bits of keys in ``kept``; those of a digit stay in their order.
+    def run_up_to(self, most: int, kept: int) -> tuple[Moved, int]:
+        """Do so if no digit has more than ``most`` entries; return how many one has at most too.
+
+        The host waits for this number alone, when all is submitted.
         """
-        counted = self._count()
-        return counted, self._move(counted, kept, most)
+        counts, starts = self._count()
+        found = self.executor.to_host_later(starts[-1:])
+        return self._move(counts, starts, kept, most), int(found()[0])
 
-    def _count(self) -> Counted:
+    def _count(self) -> tuple[Array, Array]:
+        """Return how many entries of each digit are in the parts before, and where digits begin.
+
+        The last two numbers are how many entries there are, and how many of the most frequent
+        digit.
+        """
         executor, digits = self.executor, self.digits.number * self._segments
         blocks = self.parts * self._segments
         counts = executor.allocate((digits * self.parts,), np.int32)
-        starts = executor.allocate((digits + 3,), np.int32)
+        starts = executor.allocate((digits + 2,), np.int32)
         words = None if self.moved is None else self.moved.words
         given: tuple[Any, ...] = (*self._given(), self.entries.keys, words, counts)
         index, is_words = self.entries.keys.dtype, int(words is not None)
         _launch(executor, simt.split_count, blocks, given, index, WORDS=is_words)
-        filled, counter = executor.scratch(4 * digits)
-        given = (digits, self.parts, counts, starts, filled, counter)
+        _, counter = executor.scratch(0)
+        given = (digits, self.parts, counts, starts, counter)
         _launch(executor, simt.split_scan, digits, given, np.int32)
-        return Counted(counts, starts, executor.to_host_later(starts[digits + 1 :]))
+        return counts, starts
 
-    def _move(self, counted: Counted, kept: int, most: int) -> Moved:
+    def _move(self, counts: Array, starts: Array, kept: int, most: int) -> Moved:
         executor, (keys, _, others, indptr, rows, _) = self.executor, self.entries
         source = simt.ROWS if others is None else simt.COORDINATES
         source = source if self.moved is None else simt.WORDS
@@ -371,11 +351,11 @@ class Pass(NamedTuple):
         given = (
             *self._given(), self.digits.number * self._segments, most, kept, *self.layout, rows,
             indptr, keys, others, None if self.moved is None else self.moved.words,
-            counted.counts, counted.starts, words,
+            counts, starts, words,
         )  # fmt: skip
         blocks = self.parts * self._segments
         _launch(executor, simt.split_move, blocks, given, keys.dtype, SOURCE=source)
-        return Moved(words, counted.starts)
+        return Moved(words, starts)
 
 
 def _empty(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array]:

@@ -329,8 +329,7 @@ split_count = SimtKernel(
 split_scan = SimtKernel(
     "split_scan",
     "radix_split.hpp",
-    "digits: i64, parts: i64, counts: inout I[l], starts: out I[l], filled: out I[l], "
-    "counter: inout i32[l]",
+    "digits: i64, parts: i64, counts: inout I[l], starts: out I[l], counter: inout i32[l]",
     "{I}",
 )
 _BITS = "entry_bits: i64, other_bits: i64"

@@ -117,14 +117,13 @@ WL_DEVICE void split_count(const item& it, i64 n, i64 tiles, i64 parts, const i3
     counts[own.count(digits, d)] = count[d];
 }
 
-// counts = how many entries of a digit are in the parts before. starts = how many have a smaller
-// digit, all in the end, then how many the most frequent digit has, and how many pairs of a part
-// and a digit have entries. A block has a digit.
+// counts = how many entries of a digit are in the parts before; starts = how many have a smaller
+// digit, all in the end, and how many the most frequent digit has. A block has a digit.
 template <class I>
-WL_DEVICE void split_scan(const item& it, i64 digits, i64 parts, I* counts, I* starts, I* filled,
+WL_DEVICE void split_scan(const item& it, i64 digits, i64 parts, I* counts, I* starts,
                           i32* counter) {
   for (i64 d = it.block(); d < digits; d += it.blocks()) {
-    i32 before = 0, pairs = 0;
+    i32 before = 0;
     for (i64 first = 0; first < parts; first += WL_BLOCK) {
       const i64 p = first + it.thread();
       I* const count = counts + d * parts + p;
@@ -133,33 +132,25 @@ WL_DEVICE void split_scan(const item& it, i64 digits, i64 parts, I* counts, I* s
       if (p < parts)
         *count = I(before + sum.before);
       before += sum.all;
-      pairs += mine != 0;
     }
-    pairs = sum_of_block(it, pairs);
-    if (it.thread() == 0) {
+    if (it.thread() == 0)
       starts[d] = before;
-      filled[d] = pairs;
-    }
   }
   if (is_last_block(it, counter)) {
-    i32 before = 0, most = 0, pairs = 0;
+    i32 before = 0, most = 0;
     for (i64 first = 0; first < digits; first += WL_BLOCK) {
       const i64 d = first + it.thread();
       const i32 mine = d < digits ? i32(starts[d]) : 0;
       const partial_sum sum = sums_before(it, mine);
-      if (d < digits) {
+      if (d < digits)
         starts[d] = before + sum.before;
-        pairs += i32(filled[d]);
-      }
       before += sum.all;
       most = mine > most ? mine : most;
     }
     most = sum_of_block(it, larger{most}).value;
-    pairs = sum_of_block(it, pairs);
     if (it.thread() == 0) {
       starts[digits] = before;
       starts[digits + 1] = most;
-      starts[digits + 2] = pairs;
     }
   }
 }

@@ -20,6 +20,7 @@ from ...gpu.base import GpuExecutor
 from ...gpu.scratch import Scratch
 from ...gpu.thresholds import NVIDIA
 from ..table import algorithms, kernel
+from . import later
 from .copies import CudaExchange, Span, padded, side_by_side, spans_of
 from .device import CudaDevice, device
 from .graphs import OwnMemory, unused
@@ -104,7 +105,7 @@ class CudaExecutor(GpuExecutor):
 
         require(device)
         super().__init__(device)
-        self._pinned = _Pinned()
+        self._pinned, self._later = _Pinned(), later.Copies()
 
     @cached_property
     def device(self) -> CudaDevice:
@@ -236,23 +237,11 @@ class CudaExecutor(GpuExecutor):
 
     def to_host_later(self, array: Array) -> Callable[[], np.ndarray[Any, Any]]:
         """Ask for a NumPy copy of a contiguous array, and return what waits for it alone."""
-        if unused.group_at_work:  # see from_host
+        if unused.group_at_work or array.nbytes > later.LARGEST:  # see from_host
             return super().to_host_later(array)
         with self._here("copy to the host"):
-            cuda = self.xp.cuda
-            pinned = cuda.alloc_pinned_memory(array.nbytes)
-            copied = np.frombuffer(pinned, array.dtype, array.size).reshape(array.shape)
-            stream, event = cuda.get_current_stream(), cuda.Event(disable_timing=True)
-            place = copied.ctypes.data, array.data.ptr, array.nbytes
-            cuda.runtime.memcpyAsync(*place, cuda.runtime.memcpyDeviceToHost, stream.ptr)
-            event.record(stream)
-
-        def wait() -> np.ndarray[Any, Any]:
-            with self._here("copy to the host"):
-                event.synchronize()
-            return copied
-
-        return wait
+            wait = self._later.ask(self.xp, array)
+        return lambda: self.call("copy to the host", wait)
 
     def exchange(self, written: Sequence[Array], read: Sequence[Array]) -> CudaExchange:
         """Return an exchange whose copies are planned."""

@@ -10,7 +10,6 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.gpu import radix
-from wollemi.backends.gpu.radix import Refused
 from wollemi.backends.simt import kernels as simt
 from wollemi.core.formats import Coo, Csr
 from wollemi.core.operations import structure
@@ -95,7 +94,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(radix, "FEWEST", 1)
     monkeypatch.setattr(radix, "OF_KEY", 1 << 20)
     if request.param == "digits":
-        monkeypatch.setattr(radix, "by_buckets", lambda executor, entries: Refused.UNEVEN)
+        monkeypatch.setattr(radix, "by_buckets", lambda executor, entries: None)
     return str(request.param)
 
 
@@ -146,19 +145,6 @@ def test_two_passes_tell_many_buckets_apart(
 
 
 @pytest.mark.parametrize(("name", "index"), PLACES)
-def test_two_passes_are_not_for_columns_near_the_diagonal(
-    name: str, index: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(radix, "OF_BUCKET", 8)
-    monkeypatch.setattr(radix, "FAR", 200)  # of 512
-    executor, (row, _, shape) = executor_of(name), drawn(9000, 9000, 18_000)
-    A = compressed(executor, (row, row // 3 * 3, shape), index)
-    entries = radix.Entries(A.indices, 9000, None, A.indptr, 9000, A.data)
-    assert radix.by_buckets(executor, entries) is Refused.NEAR
-    assert radix.sorted_by_key(executor, entries) is None
-
-
-@pytest.mark.parametrize(("name", "index"), PLACES)
 def test_a_bucket_with_too_many_entries_is_left_to_passes_over_all_bits(
     name: str, index: str
 ) -> None:
@@ -166,7 +152,7 @@ def test_a_bucket_with_too_many_entries_is_left_to_passes_over_all_bits(
     column[: simt.BUCKET_ENTRIES + 1] %= 100
     A = compressed(executor, (row, column, shape), index)
     entries = radix.Entries(A.indices, shape[1], None, A.indptr, shape[0], A.data)
-    assert radix.by_buckets(executor, entries) is Refused.UNEVEN
+    assert radix.by_buckets(executor, entries) is None
     made = radix.sorted_by_key(executor, entries)
     order = np.argsort(column, kind="stable")
     want = np.searchsorted(column[order], np.arange(shape[1] + 1)), row[order], order
