@@ -1,4 +1,4 @@
-"""Work on the structure of matrices: sorts of short rows, and CuPy's stable sorts of long ones.
+"""Work on the structure of matrices: radix sorts, sorts of short rows, CuPy's stable sorts of long.
 
 Products are those of ``sparse_products``. Where rows of the right factor are not sorted, all terms
 are expanded, sorted and added up in this order instead. So they repeat bit for bit and have no
