@@ -349,7 +349,8 @@ sort_bucket = SimtKernel(
     f"n: i64, key_bits: i64, {_BITS}, starts: in i32[l], words: in i64[z], indptr: out I[l], "
     "others: out I[z], order: out I[z]",
     "{I}",
-    block=1024,
+    block=768,  # of 256 four buckets were read at once, and left the L2: 280 us instead of 51
+    resident=2,
 )
 unpack_sorted = SimtKernel(
     "unpack_sorted",

@@ -5,8 +5,8 @@
 
 namespace wl {
 
-// Entries and keys of a bucket at most, and entries of a key that a work-item sorts. Blocks have
-// 1024 work-items: a bucket is read three times, and few at once stay in the caches.
+// Entries and keys of a bucket at most, and entries of a key that a work-item sorts. Blocks are
+// large: a bucket is read three times, and few at once stay in the caches.
 constexpr int kBucketEntries = 12288;
 constexpr int kBucketKeys = 2048;
 constexpr int kFewEntries = 40;
@@ -69,9 +69,9 @@ WL_DEVICE void sort_many(const item& it, u16* numbers, int count) {
 template <class I>
 WL_DEVICE void sort_bucket(const item& it, i64 n, i64 key_bits, i64 entry_bits, i64 other_bits,
                            const i32* starts, const i64* words, I* indptr, I* others, I* order) {
-  constexpr int each = kBucketKeys / WL_BLOCK;
+  constexpr int each = (kBucketKeys + WL_BLOCK - 1) / WL_BLOCK, cells = each * WL_BLOCK;
   constexpr int most_listed = kBucketEntries / kFewEntries;
-  WL_SHARED(i32, ends, kBucketKeys);
+  WL_SHARED(i32, ends, cells);
   WL_SHARED(u16, placed, kBucketEntries);
   WL_SHARED(u16, listed, most_listed); // keys with many entries
   WL_SHARED(i32, many, 1);
@@ -83,7 +83,7 @@ WL_DEVICE void sort_bucket(const item& it, i64 n, i64 key_bits, i64 entry_bits, 
   const i64* const own = words + begin;
   const u64 mask = (u64(1) << key_bits) - 1;
 
-  for (int c = it.thread(); c < kBucketKeys; c += WL_BLOCK)
+  for (int c = it.thread(); c < cells; c += WL_BLOCK)
     ends[c] = 0;
   if (it.thread() == 0)
     many[0] = 0;
