@@ -158,6 +158,14 @@ class Executor(ABC):
         """Return what :meth:`to_host` does for each; on a device, one wait for all."""
         return [self.to_host(array) for array in arrays]
 
+    def to_host_later(self, array: Array) -> Callable[[], np.ndarray]:
+        """Ask for what :meth:`to_host` returns, and return what waits for it, to be called once.
+
+        On devices that can, it does not wait for what is submitted in between.
+        """
+        copied = self.to_host(array)
+        return lambda: copied
+
     def exchange(self, written: Sequence[Array], read: Sequence[Array]) -> Exchange:
         """Return what :meth:`write` and :meth:`read` take: arrays that are copied again and again.
 

@@ -1,4 +1,4 @@
-"""Work on the structure of matrices: sorts of short rows, and CuPy's stable sorts of long ones.
+"""Work on the structure of matrices: radix sorts, sorts of short rows, CuPy's stable sorts of long.
 
 Products are those of ``sparse_products``. Where rows of the right factor are not sorted, all terms
 are expanded, sorted and added up in this order instead. So they repeat bit for bit and have no
@@ -17,7 +17,7 @@ from ...core.executor import Array
 from ...core.operations import structure as operations
 from ..simt import kernels as simt
 from ..unified import merged_rows
-from . import launch, sparse_products
+from . import launch, radix, sparse_products
 from .base import GpuExecutor
 from .scans import scan_pointers
 from .table import kernel
@@ -196,7 +196,11 @@ PLACING_LANES = 4
 
 @kernel(operations.coo_to_csr)
 def coo_to_csr(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
-    """Put entries into their rows and sort short ones; order all entries if a row is long."""
+    """Sort entries by row: by passes if they are many, else each short row by itself."""
+    entries = radix.Entries(A.row, A.shape[0], A.col, None, A.shape[1], A.data)
+    made = radix.sorted_by_key(executor, entries) if radix.pays(entries) else None
+    if made is not None:
+        return made.indptr, made.others, made.values
     dtype, found = A.row.dtype, bucketed(executor, A.row, A.shape[0], A.row.dtype)
     if found.lanes is None:
         order = executor.xp.argsort(A.row, kind="stable")
@@ -237,8 +241,12 @@ def csr_sum_duplicates(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Arr
 
 @kernel(operations.csr_transpose)
 def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, Array]:
-    """Put entries into their columns and sort short columns; order all entries if one is long."""
+    """Sort entries by column: by passes if they are many, else each short column by itself."""
     dtype, (m, n) = A.indices.dtype, A.shape
+    entries = radix.Entries(A.indices, n, None, A.indptr, m, A.data)
+    made = radix.sorted_by_key(executor, entries) if radix.pays(entries) else None
+    if made is not None:
+        return made.indptr, made.others, made.values, made.order
     found = bucketed(executor, A.indices, n, dtype)
     if found.lanes is None:
         order = executor.xp.argsort(A.indices, kind="stable")

@@ -4,8 +4,6 @@
 
 namespace wl {
 
-using u16 = unsigned short;
-
 struct half {
   u16 bits;
 };

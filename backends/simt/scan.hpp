@@ -1,7 +1,7 @@
 // Sums of all that came before, in three launches: the sum of each part, what is before each part,
 // and what is before each number. See wollemi.core.operations.scan.
 #pragma once
-#include "lanes.hpp"
+#include "block_scan.hpp"
 
 namespace wl {
 
@@ -78,6 +78,50 @@ WL_DEVICE void scan_fill(const item& it, i64 m, i64 parts, const I* lengths, con
     if (p + 1 == parts)
       indptr[m] = sum;
   }
+}
+
+// The same where a block has a part: neighbours read what is side by side.
+
+// Numbers of a work-item in a step of its block.
+constexpr int kScanned = 8;
+
+template <class I>
+WL_DEVICE void scan_block_totals(const item& it, i64 m, const I* lengths, I* totals) {
+  const i64 end = part_begin(m, it.block() + 1, it.blocks());
+  I sum(0);
+  for (i64 i = part_begin(m, it.block(), it.blocks()) + it.thread(); i < end; i += WL_BLOCK)
+    sum += lengths[i];
+  sum = sum_of_block(it, sum);
+  if (it.thread() == 0)
+    totals[it.block()] = sum;
+}
+
+template <class I>
+WL_DEVICE void scan_block_fill(const item& it, i64 m, const I* lengths, const I* totals,
+                               I* indptr) {
+  const i64 begin = part_begin(m, it.block(), it.blocks());
+  const i64 end = part_begin(m, it.block() + 1, it.blocks());
+  I before = totals[it.block()];
+  for (i64 step = begin; step < end; step += kScanned * WL_BLOCK) {
+    const i64 first = step + it.thread() * kScanned;
+    I length[kScanned], mine(0);
+#pragma unroll
+    for (int j = 0; j < kScanned; ++j) {
+      length[j] = first + j < end ? lengths[first + j] : I(0);
+      mine += length[j];
+    }
+    const partial_sum_of<I> sums = sums_before(it, mine);
+    I sum = before + sums.before;
+#pragma unroll
+    for (int j = 0; j < kScanned; ++j) {
+      if (first + j < end)
+        indptr[first + j] = sum;
+      sum += length[j];
+    }
+    before += sums.all;
+  }
+  if (it.thread() == 0 && end == m)
+    indptr[m] = before;
 }
 
 } // namespace wl

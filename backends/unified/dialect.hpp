@@ -32,6 +32,7 @@
 namespace wl {
 
 using u8 = unsigned char;
+using u16 = unsigned short;
 using i32 = int;
 using u32 = unsigned;
 using i64 = long long;

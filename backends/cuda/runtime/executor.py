@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -20,6 +20,7 @@ from ...gpu.base import GpuExecutor
 from ...gpu.scratch import Scratch
 from ...gpu.thresholds import NVIDIA
 from ..table import algorithms, kernel
+from . import later
 from .copies import CudaExchange, Span, padded, side_by_side, spans_of
 from .device import CudaDevice, device
 from .graphs import OwnMemory, unused
@@ -104,7 +105,7 @@ class CudaExecutor(GpuExecutor):
 
         require(device)
         super().__init__(device)
-        self._pinned = _Pinned()
+        self._pinned, self._later = _Pinned(), later.Copies()
 
     @cached_property
     def device(self) -> CudaDevice:
@@ -233,6 +234,14 @@ class CudaExecutor(GpuExecutor):
             staging[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape).copy()
             for array, begin in zip(arrays, begins, strict=True)
         ]
+
+    def to_host_later(self, array: Array) -> Callable[[], np.ndarray[Any, Any]]:
+        """Ask for a NumPy copy of a contiguous array, and return what waits for it alone."""
+        if unused.group_at_work or array.nbytes > later.LARGEST:  # see from_host
+            return super().to_host_later(array)
+        with self._here("copy to the host"):
+            wait = self._later.ask(self.xp, array)
+        return lambda: self.call("copy to the host", wait)
 
     def exchange(self, written: Sequence[Array], read: Sequence[Array]) -> CudaExchange:
         """Return an exchange whose copies are planned."""

@@ -34,6 +34,12 @@ def _launch(
     executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)
 
 
+def _brought(executor: GpuExecutor, numbers: Array) -> np.ndarray[Any, Any]:
+    """Return a few numbers on the host; by memory that is pinned already."""
+    found: np.ndarray[Any, Any] = executor.to_host_together(numbers)[0]
+    return found
+
+
 class Numbers(NamedTuple):
     """The longest lane, filled lanes, squares of lengths, entries with padding and without it."""
 
@@ -53,7 +59,7 @@ def measure(executor: GpuExecutor, indptr: Array, order: Array | None = None) ->
     place, counter = executor.scratch(blocks * 6 * 8)
     given = (m, indptr, order, numbers, place, counter)
     executor.launch_simt(simt.measure_rows, blocks, given, np.float32, indptr.dtype)
-    longest, filled, low, high, slices, entries = (int(n) for n in executor.to_host(numbers))
+    longest, filled, low, high, slices, entries = (int(n) for n in _brought(executor, numbers))
     return Numbers(longest, filled, low + (high << 24), slices, entries)
 
 
@@ -169,7 +175,7 @@ def reach_of_rows(executor: GpuExecutor, indptr: Array, indices: Array) -> int:
     """Return the largest distance of an entry from the diagonal."""
     reach = executor.zeros((1,), np.int32)
     examine(executor, indptr, indices, reach)
-    return int(executor.to_host(reach)[0])
+    return int(_brought(executor, reach)[0])
 
 
 def row_patterns(executor: GpuExecutor, indptr: Array, indices: Array, most: int) -> RowPatterns:
@@ -193,7 +199,7 @@ def row_patterns(executor: GpuExecutor, indptr: Array, indices: Array, most: int
     given = (m, hashes, most, found, table, codes, of_row)
     _launch(executor, simt.write_patterns, m, index, *given, SLOTS=slots)
     check_patterns(executor, indptr, indices, of_row, model, wrong, found, most)
-    far, count, differ = (int(n) for n in executor.to_host(numbers))
+    far, count, differ = (int(n) for n in _brought(executor, numbers))
     if count > most or differ:
         return RowPatterns(far)
     return RowPatterns(far, of_row, model[:count])
@@ -252,7 +258,7 @@ def row_blocks(
     given: tuple[Any, ...] = (m, indptr, most, most_rows, jump, begins)
     _launch(executor, simt.end_row_blocks, m + 1, dtype, *given)
     # Two neighbours have more than most entries or rows together.
-    nnz = int(executor.to_host(indptr[-1:])[0])
+    nnz = int(_brought(executor, indptr[-1:])[0])
     count = min(m, 2 * (nnz // most + m // most_rows + 1))
     for _ in range(count.bit_length()):
         given = (m, jump, next_jump, begins)
@@ -261,8 +267,8 @@ def row_blocks(
     parts = executor.allocate((m,), np.int64)
     _launch(executor, simt.count_row_blocks, m, dtype, m, indptr, most, begins, parts)
     places = running_sum(executor, parts)
-    size, cut = int(executor.to_host(places[-1:])[0]) + 1, executor.zeros((1,), np.int32)
+    size, cut = int(_brought(executor, places[-1:])[0]) + 1, executor.zeros((1,), np.int32)
     row, entry = (executor.allocate((size,), dtype) for _ in range(2))
     given = (m, indptr, most, places, row, entry, cut)
     _launch(executor, simt.write_row_blocks, m + 1, dtype, *given)
-    return row, entry, bool(executor.to_host(cut)[0])
+    return row, entry, bool(_brought(executor, cut)[0])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wollemi.backends.cuda.runtime import later
 from wollemi.backends.cuda.runtime.copies import (
     LARGEST_GAP,
     CudaExchange,
@@ -114,3 +115,52 @@ def test_what_lies_between_the_written_arrays_is_left_alone() -> None:
     for target, source, nbytes in exchange.writes:
         ctypes.memmove(target, source, nbytes)
     assert [of(memory, a).tolist() for a in arrays] == [[1, 1], [9, 9], [3, 3]]
+
+
+class LateDevice:
+    """As much of CuPy as copies for later need: they arrive when their event is waited for."""
+
+    def __init__(self) -> None:
+        self.pending: list[Any] = []
+        self.pinned = 0
+        self.cuda = SimpleNamespace(
+            Event=lambda disable_timing: SimpleNamespace(
+                record=lambda stream: None, synchronize=self.arrive
+            ),
+            alloc_pinned_memory=self.pin,
+            get_current_stream=lambda: SimpleNamespace(ptr=0),
+            runtime=SimpleNamespace(
+                memcpyAsync=lambda *copy: self.pending.append(copy), memcpyDeviceToHost=2
+            ),
+        )
+
+    def pin(self, nbytes: int) -> bytearray:
+        self.pinned += 1
+        return bytearray(nbytes)
+
+    def arrive(self) -> None:
+        for place, source, nbytes, _, _ in self.pending:
+            ctypes.memmove(place, source, nbytes)
+        self.pending.clear()
+
+
+def test_a_copy_for_later_arrives_when_it_is_waited_for() -> None:
+    device, copies = LateDevice(), later.Copies()
+    memory, (one, other) = in_one_piece(((2,), np.int32), ((1, 3), np.float64))
+    of(memory, one)[:], of(memory, other)[:] = [3, 5], 0.25
+    waits = [copies.ask(device, array) for array in (one, other)]
+    assert len(device.pending) == 2
+    found = [wait() for wait in waits]
+    np.testing.assert_array_equal(found[0], [3, 5])
+    np.testing.assert_array_equal(found[1], np.full((1, 3), 0.25))
+
+
+def test_copies_for_later_use_memory_again() -> None:
+    device, copies = LateDevice(), later.Copies()
+    memory, (one,) = in_one_piece(((2,), np.int32))
+    kept = []
+    for number in range(3):
+        of(memory, one)[:] = number
+        kept.append(copies.ask(device, one)())
+    assert device.pinned == 1
+    np.testing.assert_array_equal(kept, [[0, 0], [1, 1], [2, 2]])

@@ -1,0 +1,372 @@
+"""Entries of a matrix sorted by one of their indices, by passes of a radix sort.
+
+Keys at random, such as the columns of a random matrix, are moved into buckets by their upper bits,
+in one pass or two, and a block sorts each bucket in shared memory. Where a bucket has too many
+entries for that, or keys have many entries each, passes move entries by all bits, the lowest first.
+Until values are gathered in the end no launch reads or writes places all over memory. The result is
+that of a stable sort.
+
+Three kernels make a pass: each block counts the digits of its tiles, what comes before is added up,
+and each block moves its tiles. The host asks how large the largest bucket is, and submits the pass
+before it waits for that.
+
+Beside the result there is a word of 64 bits for each entry, or two. A sort of one key at a time
+has two indices and 32 bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.executor import Array
+from ..simt import kernels as simt
+from . import launch
+from .base import GpuExecutor
+
+#: Entries from which passes pay; fewer are sorted a key at a time. Both are mostly launches below a
+#: million: of 4096 entries 254 and 363 microseconds, of 2^17 214 and 295 (H100, 26 November).
+FEWEST = 1 << 10
+
+#: Entries that buckets have on average: blocks sort up to half as many again.
+OF_BUCKET = simt.BUCKET_ENTRIES * 2 // 3
+
+#: Entries of a key on average from which passes go by all bits: kernels of 4 M entries of 20,000
+#: keys take 184 microseconds so, and 304 in buckets (H100, 26 November).
+OF_KEY = 32
+
+#: Parts of the entries at most. Each has a counter for each digit. Blocks with more tiles write to
+#: more places at once: then words of a place leave the caches before its neighbours come. The first
+#: pass over 16 M entries took 320 microseconds with up to 1024 parts and takes 183 (H100, 26
+#: November).
+PARTS = 1 << 13
+
+#: Bits of a digit at most, where passes go by all bits: of many entries and of few, for which each
+#: pass is mostly launches. With more digits entries leave a tile in shorter runs. Three passes of 7
+#: bits and two of 10, all kernels with the gather of values in microseconds: 4 M entries at random
+#: 287 and 329, 16 M 1214 and 1385, R-MAT of 8 M 550 and 544 (H100, 26 November). Where few begin is
+#: an estimate.
+PASS_BITS, PASS_BITS_OF_FEW, FEW = 8, 10, 1 << 21
+
+#: Bits of the first of two digits that tell buckets apart, where it need not have more.
+FIRST_BITS = 9
+
+#: How many times the average the largest bucket of a first pass may be.
+UNEVEN = 4
+
+#: Bits of a word.
+WORD_BITS = 64
+
+
+class Entries(NamedTuple):
+    """What is sorted.
+
+    Attributes
+    ----------
+    keys : array
+        An index of each entry.
+    limit : int
+        All keys are smaller.
+    others : array or None
+        The other index; None if it is the row.
+    indptr : array or None
+        Where rows begin, if the other index is the row.
+    others_limit : int
+        All other indices are smaller.
+    values : array
+        The value of each entry.
+    """
+
+    keys: Array
+    limit: int
+    others: Array | None
+    indptr: Array | None
+    others_limit: int
+    values: Array
+
+    @property
+    def size(self) -> int:
+        """How many entries there are."""
+        return int(self.keys.size)
+
+
+class Sorted(NamedTuple):
+    """Entries by key: where each key begins, other indices, where entries were, and values."""
+
+    indptr: Array
+    others: Array
+    order: Array
+    values: Array
+
+
+class Digits(NamedTuple):
+    """Some bits of keys: those from ``shift`` on, as many as ``number`` values take."""
+
+    shift: int
+    number: int
+
+
+class Bits(NamedTuple):
+    """How many bits of a word the entry and its other index take; the key has those above."""
+
+    entry: int
+    other: int
+
+    def leave(self, key: int) -> bool:
+        """Return whether a word has so many bits left for the key."""
+        return key + self.entry + self.other <= WORD_BITS
+
+
+class Segments(NamedTuple):
+    """The buckets of the pass before.
+
+    Attributes
+    ----------
+    number : int
+        How many they are.
+    bounds : array
+        Where each begins, and where the last one ends.
+    largest : int
+        Entries of the largest.
+    """
+
+    number: int
+    bounds: Array
+    largest: int
+
+
+class Moved(NamedTuple):
+    """Words by digit, and where digits begin."""
+
+    words: Array
+    starts: Array
+
+
+def bits_of(limit: int) -> int:
+    """Return how many bits tell the numbers below a limit apart.
+
+    Examples
+    --------
+    >>> from wollemi.backends.gpu.radix import bits_of
+    >>> [bits_of(limit) for limit in (1, 2, 1024, 1025)]
+    [0, 1, 10, 11]
+    """
+    return max(limit - 1, 0).bit_length()
+
+
+def layout_of(entries: Entries) -> Bits:
+    """Return how words have their parts."""
+    return Bits(bits_of(entries.size), bits_of(entries.others_limit))
+
+
+def bucket_bits(count: int, keys: int) -> int:
+    """Return how many lower bits the keys of a bucket differ in, for buckets of a fair size.
+
+    Examples
+    --------
+    >>> from wollemi.backends.gpu.radix import bucket_bits
+    >>> bucket_bits(4_000_000, 500_000), bucket_bits(100_000, 500_000), bucket_bits(10**6, 50)
+    (10, 11, 0)
+    """
+    fair = keys * OF_BUCKET // max(count, 1)
+    return min(max(fair, 1).bit_length() - 1, bits_of(simt.BUCKET_KEYS))
+
+
+def bucket_digits(bits: int, keys: int) -> list[Digits]:
+    """Return the digits that tell buckets apart, the highest first, if they are at most two.
+
+    Examples
+    --------
+    >>> from wollemi.backends.gpu.radix import bucket_digits
+    >>> bucket_digits(10, 500_000)
+    [Digits(shift=10, number=512)]
+    >>> bucket_digits(9, 1_000_000)
+    [Digits(shift=11, number=512), Digits(shift=9, number=4)]
+    """
+    buckets, most = -(-keys // (1 << bits)), bits_of(simt.RADIX_DIGITS)
+    if buckets <= simt.RADIX_DIGITS:
+        return [Digits(bits, 1 << max(1, bits_of(buckets)))]
+    second = max(bits_of(buckets) - FIRST_BITS, 1)
+    first = bits_of(buckets) - second
+    return [Digits(bits + second, 1 << first), Digits(bits, 1 << second)] if second <= most else []
+
+
+def pass_bits(entries: int) -> int:
+    """Return how many bits a digit has at most, where passes go by all bits of so many entries."""
+    return PASS_BITS_OF_FEW if entries < FEW else PASS_BITS
+
+
+def all_digits(bits: int, most: int) -> list[Digits]:
+    """Return digits of at most so many bits each, the lowest first, of about the same size.
+
+    Examples
+    --------
+    >>> from wollemi.backends.gpu.radix import all_digits
+    >>> all_digits(16, 8)
+    [Digits(shift=0, number=256), Digits(shift=8, number=256)]
+    >>> [(one.shift, one.number) for one in all_digits(20, 8)]
+    [(0, 128), (7, 128), (14, 64)]
+    """
+    passes = max(1, -(-bits // most))
+    each = max(1, -(-bits // passes))
+    shifts = range(0, max(bits, 1), each)
+    return [Digits(shift, 1 << max(1, min(each, bits - shift))) for shift in shifts]
+
+
+def pays(entries: Entries) -> bool:
+    """Return whether passes are expected to take less time than a sort of each key's entries."""
+    return FEWEST <= entries.size < 2**31 and entries.limit < 2**31
+
+
+def sorted_by_key(executor: GpuExecutor, entries: Entries) -> Sorted | None:
+    """Return entries by key, equal keys in their order; None if words have too few bits."""
+    few = entries.size < OF_KEY * entries.limit
+    made = by_buckets(executor, entries) if few else None
+    if made is None:
+        made = by_digits(executor, entries)
+    return by_buckets(executor, entries) if made is None and not few else made
+
+
+def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | None:
+    """Move entries into buckets by one digit or two, and sort each.
+
+    None if some bucket has too many entries, there are too many buckets, or words have too few
+    bits.
+    """
+    bits, layout = bucket_bits(entries.size, entries.limit), layout_of(entries)
+    digits = bucket_digits(bits, entries.limit)
+    if not digits or not layout.leave(digits[0].shift):
+        return None
+    kept = (1 << digits[0].shift) - 1
+    step = Pass(executor, entries, layout, digits[0], None, None)
+    if len(digits) > 1:
+        segments = -(-entries.limit >> digits[0].shift)
+        even = UNEVEN * max(entries.size // segments, simt.RADIX_TILE)
+        moved, largest = step.run_up_to(even, kept)
+        if largest > even:
+            return None
+        ends = Segments(segments, moved.starts, largest)
+        step = Pass(executor, entries, layout, digits[1], moved, ends)
+    moved, largest = step.run_up_to(simt.BUCKET_ENTRIES, kept)
+    if largest > simt.BUCKET_ENTRIES:
+        return None
+    made = _empty(executor, entries)
+    buckets = -(-entries.limit >> bits)
+    given = (entries.limit, bits, *layout, moved.starts, moved.words, *made)
+    _launch(executor, simt.sort_bucket, buckets, given, entries.keys.dtype)
+    return Sorted(*made, entries.values[made[2]])
+
+
+def by_digits(executor: GpuExecutor, entries: Entries) -> Sorted | None:
+    """Move entries by each digit in turn; return None if words have too few bits for keys."""
+    bits, layout = bits_of(entries.limit), layout_of(entries)
+    if not layout.leave(bits):
+        return None
+    moved: Moved | None = None
+    for digits in all_digits(bits, pass_bits(entries.size)):
+        moved = Pass(executor, entries, layout, digits, moved, None).run((1 << bits) - 1)
+    assert moved is not None
+    made = _empty(executor, entries)
+    count = entries.size
+    given = (count, entries.limit, digits.shift, *layout, moved.starts, moved.words, *made)
+    blocks = launch.row_blocks(max(count, entries.limit + 1), simt.unpack_sorted.block)
+    _launch(executor, simt.unpack_sorted, blocks, given, entries.keys.dtype)
+    return Sorted(*made, entries.values[made[2]])
+
+
+class Pass(NamedTuple):
+    """One pass of a radix sort, over entries or what the pass before it moved.
+
+    With segments it is a pass within each.
+    """
+
+    executor: GpuExecutor
+    entries: Entries
+    layout: Bits
+    digits: Digits
+    moved: Moved | None
+    segments: Segments | None
+
+    @property
+    def tiles(self) -> int:
+        """How many tiles a block has."""
+        if self.segments is not None:
+            return 1
+        return max(1, -(-self.entries.size // (simt.RADIX_TILE * PARTS)))
+
+    @property
+    def parts(self) -> int:
+        """How many blocks have the entries of a segment, or all of them."""
+        count = self.entries.size if self.segments is None else self.segments.largest
+        return max(1, -(-count // (simt.RADIX_TILE * self.tiles)))
+
+    @property
+    def _segments(self) -> int:
+        return 1 if self.segments is None else self.segments.number
+
+    def _given(self) -> tuple[Any, ...]:
+        below_key = 0 if self.moved is None else sum(self.layout)
+        bounds = None if self.segments is None else self.segments.bounds
+        shift, digits = self.digits
+        return self.entries.size, self.tiles, self.parts, bounds, shift + below_key, digits
+
+    def run(self, kept: int) -> Moved:
+        """Return words by digit, with the bits of keys in ``kept``; those of a digit in order."""
+        return self._move(*self._count(), kept, self.entries.size)
+
+    def run_up_to(self, most: int, kept: int) -> tuple[Moved, int]:
+        """Do so if no digit has more than ``most`` entries; return how many one has at most too.
+
+        The host waits for this number alone, when all is submitted.
+        """
+        counts, starts = self._count()
+        found = self.executor.to_host_later(starts[-1:])
+        return self._move(counts, starts, kept, most), int(found()[0])
+
+    def _count(self) -> tuple[Array, Array]:
+        """Return how many entries of each digit are in the parts before, and where digits begin.
+
+        The last two numbers are how many entries there are, and how many of the most frequent
+        digit.
+        """
+        executor, digits = self.executor, self.digits.number * self._segments
+        blocks = self.parts * self._segments
+        counts = executor.allocate((digits * self.parts,), np.int32)
+        starts = executor.allocate((digits + 2,), np.int32)
+        words = None if self.moved is None else self.moved.words
+        given: tuple[Any, ...] = (*self._given(), self.entries.keys, words, counts)
+        index, is_words = self.entries.keys.dtype, int(words is not None)
+        _launch(executor, simt.split_count, blocks, given, index, WORDS=is_words)
+        _, counter = executor.scratch(0)
+        given = (digits, self.parts, counts, starts, counter)
+        _launch(executor, simt.split_scan, digits, given, np.int32)
+        return counts, starts
+
+    def _move(self, counts: Array, starts: Array, kept: int, most: int) -> Moved:
+        executor, (keys, _, others, indptr, rows, _) = self.executor, self.entries
+        source = simt.ROWS if others is None else simt.COORDINATES
+        source = source if self.moved is None else simt.WORDS
+        words = executor.allocate((self.entries.size,), np.int64)
+        given = (
+            *self._given(), self.digits.number * self._segments, most, kept, *self.layout, rows,
+            indptr, keys, others, None if self.moved is None else self.moved.words,
+            counts, starts, words,
+        )  # fmt: skip
+        blocks = self.parts * self._segments
+        _launch(executor, simt.split_move, blocks, given, keys.dtype, SOURCE=source)
+        return Moved(words, starts)
+
+
+def _empty(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array]:
+    dtype, count = entries.keys.dtype, entries.size
+    indptr = executor.allocate((entries.limit + 1,), dtype)
+    others, order = (executor.allocate((count,), dtype) for _ in range(2))
+    return indptr, others, order
+
+
+def _launch(
+    executor: GpuExecutor, kernel: Any, blocks: int, given: Any, index: Any, **constants: int
+) -> None:
+    """Launch a kernel that knows no values."""
+    executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)

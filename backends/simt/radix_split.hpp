@@ -1,0 +1,158 @@
+// One pass of a radix sort: entries are moved into buckets by some bits of their keys, and those of
+// a bucket stay in their order. A block has a part of the entries; three launches count how many of
+// each part belong to each bucket, add up what comes before, and move. A later pass may do so
+// within each bucket of the pass before, which is a segment then.
+//
+// What is moved is one word of 64 bits: bits of the key, then which entry it was, then its other
+// index. A tile is put in order in shared memory first, so that words of a bucket leave side by
+// side.
+//
+// D. Merrill, A. Grimshaw, High performance and scalable radix sorting, Parallel Processing Letters
+// 21 (2011), for the three launches; S. Ashkiani et al., GPU multisplit, PPoPP 2016, for ranks in
+// the order of lanes.
+#pragma once
+#include "bits.hpp"
+#include "block_scan.hpp"
+#include "shared_atomics.hpp"
+
+namespace wl {
+
+// Digits that a pass tells apart at most, and entries of a tile. A block has 45 KiB for them: four
+// are on a multiprocessor of Hopper, whose registers hold no more.
+constexpr int kMostDigits = 1024;
+constexpr int kTile = 4096;
+
+// Where a word has its parts, from above: the key, the entry, the other index.
+struct word_parts {
+  i64 entry_bits, other_bits;
+  WL_DEVICE u64 word(u64 key, i64 entry, u64 other) const {
+    return (key << entry_bits | u64(entry)) << other_bits | other;
+  }
+  // Shifts are of less than 64 bits: an index has at most 62.
+  WL_DEVICE u64 key(u64 word) const { return word >> entry_bits >> other_bits; }
+  WL_DEVICE i64 entry(u64 word) const {
+    return i64(word >> other_bits & ((u64(1) << entry_bits) - 1));
+  }
+  WL_DEVICE i64 other(u64 word) const { return i64(word & ((u64(1) << other_bits) - 1)); }
+};
+
+// Which entries a block has: tiles that follow one another, in a segment if there are bounds of
+// such; and where its counts are.
+struct own_part {
+  i64 segment, part, parts, begin, end;
+  WL_DEVICE own_part(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds)
+      : segment(it.block() / parts), part(it.block() % parts), parts(parts) {
+    const i64 last = bounds ? i64(bounds[segment + 1]) : n;
+    begin = (bounds ? i64(bounds[segment]) : 0) + part * tiles * kTile;
+    end = last - begin < tiles * kTile ? last : begin + tiles * kTile;
+  }
+  // Numbers of a digit: of the block, and of the segment.
+  WL_DEVICE i64 count(i64 digits, i64 d) const { return start(digits, d) * parts + part; }
+  WL_DEVICE i64 start(i64 digits, i64 d) const { return segment * digits + d; }
+};
+
+// The lanes of a wave as bits, in no more than it takes.
+template <bool WIDE>
+struct lane_bits {
+  using type = u32;
+};
+template <>
+struct lane_bits<true> {
+  using type = u64;
+};
+using lane_set = lane_bits<(WL_WARP > 8 * int(sizeof(u32)))>::type;
+
+// The lanes of those that are entries whose digit is that of this lane. `cell` is a cell in shared
+// memory for each digit, in which some lane of each digit leaves its number: only digits of several
+// lanes are looked for, one after the other.
+WL_DEVICE lane_set lanes_alike(const item& it, bool is_entry, u32 digit, u16* cell) {
+  const int lane = lane_of(it);
+  if (is_entry)
+    cell[digit] = u16(lane);
+  wave_barrier();
+  const bool is_late = is_entry && cell[digit] != lane;
+  lane_set alike = lane_set(1) << lane;
+  for (lane_set left = lane_set(ballot(is_late)); left != 0;) {
+    const i32 of_first = shuffle(i32(digit), ones_in((left & (0 - left)) - 1));
+    const bool is_alike = is_entry && i32(digit) == of_first;
+    const lane_set found = lane_set(ballot(is_alike));
+    alike = is_alike ? found : alike;
+    left &= ~found;
+  }
+  return alike;
+}
+
+// The digit of an entry. WORDS tells whether entries are words already, or keys.
+template <int WORDS, class I>
+WL_DEVICE int digit_at(const I* keys, const i64* words, i64 e, i64 shift, i64 digits) {
+  const u64 from = WORDS ? u64(words[e]) : u64(keys[e]);
+  return int(from >> shift & u64(digits - 1));
+}
+
+// counts = how many entries of each part of each segment have each digit, of `digits`, a power of
+// two. Parts are of as many tiles.
+template <int WORDS, class I>
+WL_DEVICE void split_count(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds,
+                           i64 shift, i64 digits, const I* keys, const i64* words, i32* counts) {
+  constexpr int each = 8; // loads under way
+  WL_SHARED(i32, count, kMostDigits);
+  const own_part own(it, n, tiles, parts, bounds);
+  for (int d = it.thread(); d < digits; d += WL_BLOCK)
+    count[d] = 0;
+  it.barrier();
+  for (i64 e = own.begin + it.thread(); e < own.end; e += each * WL_BLOCK) {
+    int digit[each];
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      const i64 at = e + j * WL_BLOCK;
+      digit[j] = at < own.end ? digit_at<WORDS>(keys, words, at, shift, digits) : -1;
+    }
+#pragma unroll
+    for (int j = 0; j < each; ++j)
+      if (digit[j] >= 0)
+        add_to_cell(count + digit[j], 1);
+  }
+  it.barrier();
+  for (int d = it.thread(); d < digits; d += WL_BLOCK)
+    counts[own.count(digits, d)] = count[d];
+}
+
+// counts = how many entries of a digit are in the parts before; starts = how many have a smaller
+// digit, all in the end, and how many the most frequent digit has. A block has a digit.
+template <class I>
+WL_DEVICE void split_scan(const item& it, i64 digits, i64 parts, I* counts, I* starts,
+                          i32* counter) {
+  for (i64 d = it.block(); d < digits; d += it.blocks()) {
+    i32 before = 0;
+    for (i64 first = 0; first < parts; first += WL_BLOCK) {
+      const i64 p = first + it.thread();
+      I* const count = counts + d * parts + p;
+      const i32 mine = p < parts ? i32(*count) : 0;
+      const partial_sum sum = sums_before(it, mine);
+      if (p < parts)
+        *count = I(before + sum.before);
+      before += sum.all;
+    }
+    if (it.thread() == 0)
+      starts[d] = before;
+  }
+  if (is_last_block(it, counter)) {
+    i32 before = 0, most = 0;
+    for (i64 first = 0; first < digits; first += WL_BLOCK) {
+      const i64 d = first + it.thread();
+      const i32 mine = d < digits ? i32(starts[d]) : 0;
+      const partial_sum sum = sums_before(it, mine);
+      if (d < digits)
+        starts[d] = before + sum.before;
+      before += sum.all;
+      most = mine > most ? mine : most;
+    }
+    most = sum_of_block(it, larger{most}).value;
+    if (it.thread() == 0) {
+      starts[digits] = before;
+      starts[digits + 1] = most;
+    }
+  }
+}
+
+} // namespace wl
