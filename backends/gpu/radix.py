@@ -11,7 +11,8 @@ and each block moves its tiles. The host asks how large the largest bucket is, a
 before it waits for that.
 
 Beside the result there is a word of 64 bits for each entry, or two. A sort of one key at a time
-has two indices and 32 bits.
+has two indices and 32 bits. A word has the key, which entry it is and its other index, or the first
+two where 64 bits are too few for all.
 """
 
 from __future__ import annotations
@@ -41,6 +42,12 @@ OF_KEY = 32
 #: pass over 16 M entries took 320 microseconds with up to 1024 parts and takes 183 (H100, 26
 #: November).
 PARTS = 1 << 13
+
+#: Entries below which passes go by all bits if they are at most two: these take what a pass into
+#: buckets and their sorts take, and no bucket can be too large. By calls, in microseconds, by bits
+#: and in buckets: a stencil of 32^3 589 and 583, R-MAT of 0.9 M entries 248 and 383, 2,000 entries
+#: 355 and 471 (H100, 26 November).
+SMALL = 1 << 20
 
 #: Bits of a digit at most, where passes go by all bits: of many entries and of few, for which each
 #: pass is mostly launches. With more digits entries leave a tile in shorter runs. Three passes of 7
@@ -219,13 +226,18 @@ def pays(entries: Entries) -> bool:
     return FEWEST <= entries.size < 2**31 and entries.limit < 2**31
 
 
-def sorted_by_key(executor: GpuExecutor, entries: Entries) -> Sorted | None:
-    """Return entries by key, equal keys in their order; None if words have too few bits."""
-    few = entries.size < OF_KEY * entries.limit
-    made = by_buckets(executor, entries) if few else None
-    if made is None:
-        made = by_digits(executor, entries)
-    return by_buckets(executor, entries) if made is None and not few else made
+def sorted_by_key(executor: GpuExecutor, entries: Entries) -> Sorted:
+    """Return entries by key, equal keys in their order. They are at most 2^31, and so are keys."""
+    made = by_buckets(executor, entries) if are_for_buckets(entries) else None
+    return by_digits(executor, entries) if made is None else made
+
+
+def are_for_buckets(entries: Entries) -> bool:
+    """Return whether buckets are tried first."""
+    if entries.size >= OF_KEY * entries.limit:
+        return False
+    passes = all_digits(bits_of(entries.limit), pass_bits(entries.size))
+    return entries.size >= SMALL or len(passes) > 2
 
 
 def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | None:
@@ -258,11 +270,16 @@ def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | None:
     return Sorted(*made, entries.values[made[2]])
 
 
-def by_digits(executor: GpuExecutor, entries: Entries) -> Sorted | None:
-    """Move entries by each digit in turn; return None if words have too few bits for keys."""
+def by_digits(executor: GpuExecutor, entries: Entries) -> Sorted:
+    """Move entries by each digit in turn.
+
+    Where words have too few bits for the other index, that is gathered in the end.
+    """
     bits, layout = bits_of(entries.limit), layout_of(entries)
-    if not layout.leave(bits):
-        return None
+    is_moved = layout.leave(bits)
+    if not is_moved:
+        layout = Bits(layout.entry, 0)
+    assert layout.leave(bits)
     moved: Moved | None = None
     for digits in all_digits(bits, pass_bits(entries.size)):
         moved = Pass(executor, entries, layout, digits, moved, None).run((1 << bits) - 1)
@@ -272,7 +289,28 @@ def by_digits(executor: GpuExecutor, entries: Entries) -> Sorted | None:
     given = (count, entries.limit, digits.shift, *layout, moved.starts, moved.words, *made)
     blocks = launch.row_blocks(max(count, entries.limit + 1), simt.unpack_sorted.block)
     _launch(executor, simt.unpack_sorted, blocks, given, entries.keys.dtype)
-    return Sorted(*made, entries.values[made[2]])
+    indptr, others, order = made
+    if not is_moved:
+        others = _other_indices(executor, entries)[order]
+    return Sorted(indptr, others, order, entries.values[order])
+
+
+def _other_indices(executor: GpuExecutor, entries: Entries) -> Array:
+    """Return the other index of each entry."""
+    if entries.others is not None:
+        return entries.others
+    assert entries.indptr is not None
+    return rows_of_entries(executor, entries.indptr, entries.size)
+
+
+def rows_of_entries(executor: GpuExecutor, indptr: Array, count: int) -> Array:
+    """Return the row of each of ``count`` entries, in the dtype of the pointers."""
+    rows = executor.allocate((count,), indptr.dtype)
+    if count:
+        blocks = launch.row_blocks(count, simt.entry_rows.block * simt.ENTRIES_OF_ITEM)
+        given = (count, int(indptr.size) - 1, indptr, rows)
+        _launch(executor, simt.entry_rows, blocks, given, indptr.dtype)
+    return rows
 
 
 class Pass(NamedTuple):
@@ -345,6 +383,8 @@ class Pass(NamedTuple):
 
     def _move(self, counts: Array, starts: Array, kept: int, most: int) -> Moved:
         executor, (keys, _, others, indptr, rows, _) = self.executor, self.entries
+        if self.layout.other == 0:
+            others = keys  # none is moved, and none has to be found
         source = simt.ROWS if others is None else simt.COORDINATES
         source = source if self.moved is None else simt.WORDS
         words = executor.allocate((self.entries.size,), np.int64)

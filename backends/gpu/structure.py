@@ -31,12 +31,8 @@ OF_BLOCK = 32
 
 
 def rows_of(executor: GpuExecutor, indptr: Array, count: int) -> Array:
-    """Return the row of each of ``count`` entries."""
-    xp = executor.xp
-    if count == 0:
-        return xp.empty(0, np.int64)
-    entries = xp.arange(count, dtype=indptr.dtype)
-    return xp.searchsorted(indptr[1:], entries, side="right")
+    """Return the row of each of ``count`` entries, in 64 bits."""
+    return radix.rows_of_entries(executor, indptr, count).astype(np.int64, copy=False)
 
 
 def pointers(executor: GpuExecutor, row: Array, rows: int, dtype: Any) -> Array:
@@ -198,8 +194,8 @@ PLACING_LANES = 4
 def coo_to_csr(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
     """Sort entries by row: by passes if they are many, else each short row by itself."""
     entries = radix.Entries(A.row, A.shape[0], A.col, None, A.shape[1], A.data)
-    made = radix.sorted_by_key(executor, entries) if radix.pays(entries) else None
-    if made is not None:
+    if radix.pays(entries):
+        made = radix.sorted_by_key(executor, entries)
         return made.indptr, made.others, made.values
     dtype, found = A.row.dtype, bucketed(executor, A.row, A.shape[0], A.row.dtype)
     if found.lanes is None:
@@ -244,8 +240,8 @@ def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, A
     """Sort entries by column: by passes if they are many, else each short column by itself."""
     dtype, (m, n) = A.indices.dtype, A.shape
     entries = radix.Entries(A.indices, n, None, A.indptr, m, A.data)
-    made = radix.sorted_by_key(executor, entries) if radix.pays(entries) else None
-    if made is not None:
+    if radix.pays(entries):
+        made = radix.sorted_by_key(executor, entries)
         return made.indptr, made.others, made.values, made.order
     found = bucketed(executor, A.indices, n, dtype)
     if found.lanes is None:

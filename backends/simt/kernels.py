@@ -332,6 +332,14 @@ split_scan = SimtKernel(
     "digits: i64, parts: i64, counts: inout I[l], starts: out I[l], counter: inout i32[l]",
     "{I}",
 )
+entry_rows = SimtKernel(
+    "entry_rows",
+    "entry_rows.hpp",
+    "entries: i64, m: i64, indptr: in I[l], rows: out I[z]",
+    "{I}",
+)
+#: Entries of a work-item of ``entry_rows``; the same in the text.
+ENTRIES_OF_ITEM = 8
 _BITS = "entry_bits: i64, other_bits: i64"
 split_move = SimtKernel(
     "split_move",

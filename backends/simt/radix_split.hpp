@@ -26,7 +26,7 @@ constexpr int kTile = 4096;
 struct word_parts {
   i64 entry_bits, other_bits;
   WL_DEVICE u64 word(u64 key, i64 entry, u64 other) const {
-    return (key << entry_bits | u64(entry)) << other_bits | other;
+    return (key << entry_bits | u64(entry)) << other_bits | (other & ((u64(1) << other_bits) - 1));
   }
   // Shifts are of less than 64 bits: an index has at most 62.
   WL_DEVICE u64 key(u64 word) const { return word >> entry_bits >> other_bits; }

@@ -160,11 +160,48 @@ def test_a_bucket_with_too_many_entries_is_left_to_passes_over_all_bits(
     assert_equal(executor, made, (*(array.astype(index) for array in want), order + 1.0))
 
 
-def test_words_of_64_bits_are_not_always_enough() -> None:
-    executor = LockstepExecutor(32)
-    keys = executor.from_host(np.zeros(2, np.int64))
-    entries = radix.Entries(keys, 1 << 40, keys, None, 1 << 40, keys)
-    assert radix.sorted_by_key(executor, entries) is None
+@pytest.mark.parametrize("given", ["several tiles", "long columns", "many empty rows"])
+@pytest.mark.parametrize(("name", "index"), PLACES)
+def test_words_need_not_have_bits_for_the_other_index(
+    name: str, index: str, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor, (row, column, shape) = executor_of(name), INPUTS[given]()
+    need = radix.bits_of(shape[1]) + radix.bits_of(row.size)
+    monkeypatch.setattr(radix, "WORD_BITS", need)
+    monkeypatch.setattr(radix, "FEWEST", 1)
+    A = compressed(executor, (row, column, shape), index)
+    entries = radix.Entries(A.indices, shape[1], None, A.indptr, shape[0], A.data)
+    assert not radix.layout_of(entries).leave(radix.bits_of(shape[1]))
+    have = radix.by_digits(executor, entries)
+    want = REFERENCE.run(structure.csr_transpose, compressed(REFERENCE, INPUTS[given](), index))
+    assert_equal(executor, (have.indptr, have.others, have.values, have.order), want)
+    of_coordinates = coordinates(executor, INPUTS[given](), index)
+    entries = radix.Entries(
+        of_coordinates.row, shape[1], of_coordinates.col, None, shape[0], of_coordinates.data
+    )
+    have = radix.by_digits(executor, entries)
+    assert_equal(executor, (have.indptr, have.others, have.values), want[:3])
+
+
+@pytest.mark.parametrize("given", INPUTS)
+@pytest.mark.parametrize(("name", "index"), PLACES)
+def test_the_row_of_each_entry(name: str, index: str, given: str) -> None:
+    executor, (row, column, shape) = executor_of(name), INPUTS[given]()
+    A = compressed(executor, (row, column, shape), index)
+    have = radix.rows_of_entries(executor, A.indptr, A.nnz)
+    assert_equal(executor, [have], [row.astype(index)])
+
+
+def test_few_entries_go_by_all_bits_unless_these_take_many_passes() -> None:
+    def are_for_buckets(entries: int, keys: int) -> bool:
+        made = np.broadcast_to(np.int32(0), entries)
+        return radix.are_for_buckets(radix.Entries(made, keys, made, None, keys, made))
+
+    assert not are_for_buckets(2000, 500)
+    assert not are_for_buckets(900_000, 1 << 16)
+    assert are_for_buckets(900_000, 1 << 21)
+    assert are_for_buckets(4_000_000, 1_000_000)
+    assert not are_for_buckets(4_000_000, 20_000)
 
 
 def test_few_entries_are_sorted_a_key_at_a_time() -> None:

@@ -353,7 +353,8 @@ def test_the_rule_takes_tiles_that_are_full(gpu: Any) -> None:
     for density, chosen in (
         (0.2, {"tiles-or-rows"}),
         (0.03, {"tiles-or-rows", "slabs-or-rows"}),
-        (0.003, {"row-split"}),
+        (0.003, {"row-split", "slabs-or-rows"}),
+        (0.001, {"row-split"}),
     ):
         A = csr(np.random.default_rng(2).random((2048, 2048)) < density, "int32", gpu)
         plan = A.plan_for("fusedmm", 64, "auto", np.dtype(np.float16))
