@@ -10,6 +10,7 @@ import numpy as np
 from ...core.operation import OPERATIONS, Operation
 from ..simt import kernels as simt
 from ..simt import plan_kernels as plans
+from ..simt import radix_kernels as sorts
 from ..unified.wrappers import SimtKernel, has_functor
 from .arguments import CODES
 from .device import Program
@@ -47,10 +48,10 @@ LAUNCHED: dict[str, tuple[Used, ...]] = {
     "csr.spmv": (Used(simt.sell_packed), Used(simt.csr_adaptive), Used(simt.csr_subwarp)),
     "csr.diagonal": (Used(simt.csr_diagonal),),
     "csr.transpose": (
-        Used(simt.split_count),
-        Used(simt.split_scan),
-        Used(simt.split_move),
-        Used(simt.sort_bucket),
+        Used(sorts.split_count),
+        Used(sorts.split_scan),
+        Used(sorts.split_move),
+        Used(sorts.sort_bucket),
     ),
     "csr.matmul": (
         Used(simt.deal_rows),

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.executor import Array
-from ..simt import kernels as simt
+from ..simt import radix_kernels as simt
 from . import launch
 from .base import GpuExecutor
 
@@ -307,9 +307,9 @@ def rows_of_entries(executor: GpuExecutor, indptr: Array, count: int) -> Array:
     """Return the row of each of ``count`` entries, in the dtype of the pointers."""
     rows = executor.allocate((count,), indptr.dtype)
     if count:
-        blocks = launch.row_blocks(count, simt.entry_rows.block * simt.ENTRIES_OF_ITEM)
+        blocks = launch.row_blocks(count, simt.expand_rows.block * simt.ENTRIES_OF_ITEM)
         given = (count, int(indptr.size) - 1, indptr, rows)
-        _launch(executor, simt.entry_rows, blocks, given, indptr.dtype)
+        _launch(executor, simt.expand_rows, blocks, given, indptr.dtype)
     return rows
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.gpu import radix
-from wollemi.backends.simt import kernels as simt
+from wollemi.backends.simt import radix_kernels as simt
 from wollemi.core.formats import Coo, Csr
 from wollemi.core.operations import structure
 

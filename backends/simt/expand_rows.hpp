@@ -6,7 +6,7 @@ namespace wl {
 
 // rows = the row of each entry, tile by tile.
 template <class I>
-WL_DEVICE void entry_rows(const item& it, i64 entries, i64 m, const I* indptr, I* rows) {
+WL_DEVICE void expand_rows(const item& it, i64 entries, i64 m, const I* indptr, I* rows) {
   constexpr int items = 8, of_wave = items * WL_WARP, of_tile = items * WL_BLOCK;
   WL_SHARED(u16, marks, of_tile);
   for (i64 tile = it.block() * of_tile; tile < entries; tile += it.blocks() * of_tile) {

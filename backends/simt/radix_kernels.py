@@ -1,0 +1,65 @@
+"""The declarations of the kernels of a radix sort of a matrix's entries.
+
+Dimensions are those of :mod:`.kernels`, which has these too.
+"""
+
+from __future__ import annotations
+
+from ..unified.wrappers import SimtKernel
+
+#: Entries of a tile, digits that a pass tells apart, entries and keys of a bucket
+#: that a block sorts; the same as in the texts.
+RADIX_TILE, RADIX_DIGITS = 4096, 1024
+BUCKET_ENTRIES, BUCKET_KEYS = 12288, 2048
+#: What an entry's other index is, as ``split_move`` names it: its row, one that is given, or a part
+#: of its word.
+ROWS, COORDINATES, WORDS = range(3)
+_PARTS = "n: i64, tiles: i64, parts: i64, bounds: in i32[l], shift: i64, digits: i64"
+split_count = SimtKernel(
+    "split_count",
+    "radix_split.hpp",
+    f"{_PARTS}, keys: in I[z], words: in i64[z], counts: out i32[l]",
+    "{WORDS}, {I}",
+    variants=({"WORDS": 0}, {"WORDS": 1}),
+)
+split_scan = SimtKernel(
+    "split_scan",
+    "radix_split.hpp",
+    "digits: i64, parts: i64, counts: inout I[l], starts: out I[l], counter: inout i32[l]",
+    "{I}",
+)
+expand_rows = SimtKernel(
+    "expand_rows",
+    "expand_rows.hpp",
+    "entries: i64, m: i64, indptr: in I[l], rows: out I[z]",
+    "{I}",
+)
+#: Entries of a work-item of ``expand_rows``; the same in the text.
+ENTRIES_OF_ITEM = 8
+_BITS = "entry_bits: i64, other_bits: i64"
+split_move = SimtKernel(
+    "split_move",
+    "radix_move.hpp",
+    f"{_PARTS}, all_digits: i64, most: i64, kept: i64, {_BITS}, m: i64, indptr: in I[l], "
+    "keys: in I[z], others: in I[z], words: in i64[z], counts: in i32[l], starts: in i32[l], "
+    "moved: out i64[z]",
+    "{SOURCE}, {I}",
+    variants=tuple({"SOURCE": source} for source in (ROWS, COORDINATES, WORDS)),
+    resident=4,
+)
+sort_bucket = SimtKernel(
+    "sort_bucket",
+    "radix_buckets.hpp",
+    f"n: i64, key_bits: i64, {_BITS}, starts: in i32[l], words: in i64[z], indptr: out I[l], "
+    "others: out I[z], order: out I[z]",
+    "{I}",
+    block=768,  # of 256 four buckets were read at once, and left the L2: 280 us instead of 51
+    resident=2,
+)
+unpack_sorted = SimtKernel(
+    "unpack_sorted",
+    "radix_buckets.hpp",
+    f"count: i64, n: i64, shift: i64, {_BITS}, starts: in i32[l], words: in i64[z], "
+    "indptr: out I[l], others: out I[z], order: out I[z]",
+    "{I}",
+)
