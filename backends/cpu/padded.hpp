@@ -15,9 +15,16 @@ constexpr int MOST_ROWS = PADDED_ROWS < USUAL_SLICE ? USUAL_SLICE : PADDED_ROWS;
 // the cache 0.127 and 0.120.
 constexpr i64 PADDED_AHEAD = 512;
 
+// An entry times what it meets. What was read for padding, from anywhere, is dropped.
+template <class T, class I>
+inline T padded_product(T value, I column, T of_x) {
+  T product(0);
+  multiply_add(product, value, of_x);
+  return column < 0 ? T(0) : product;
+}
+
 // sums[r] = sum of data[j stride + r] x[indices[j stride + r]] over j < width, of `rows` rows; of
-// ROWS if that is not 0. An index is made valid before x is read, and what was read for padding is
-// dropped.
+// ROWS if that is not 0. An index is made valid before x is read.
 template <int ROWS, class T, class I>
 inline void padded_sums(i64 rows, i64 width, i64 stride, const T* data, const I* indices,
                         const T* x, T* sums) {
@@ -34,9 +41,7 @@ inline void padded_sums(i64 rows, i64 width, i64 stride, const T* data, const I*
     WL_VECTORIZED
     for (i64 r = 0; r < count; ++r) {
       const I column = indices[r];
-      T product(0);
-      multiply_add(product, data[r], x[column < 0 ? 0 : column]);
-      part[r] += column < 0 ? T(0) : product;
+      part[r] += padded_product(data[r], column, x[column < 0 ? 0 : column]);
     }
   }
   for (i64 r = 0; r < count; ++r)
@@ -59,17 +64,13 @@ inline bool add_padded(const T* value, const I* column, const T* x, T* sums) {
     }
     WL_VECTORIZED
     for (int r = 0; r < ROWS; ++r) {
-      T product(0);
-      multiply_add(product, value[r], of_x[r]);
-      sums[r] += column[r] < 0 ? T(0) : product;
+      sums[r] += padded_product(value[r], column[r], of_x[r]);
     }
   } else {
     WL_VECTORIZED
     for (int r = 0; r < ROWS; ++r) {
       const I c = column[r];
-      T product(0);
-      multiply_add(product, value[r], x[c < 0 ? 0 : c]);
-      sums[r] += c < 0 ? T(0) : product;
+      sums[r] += padded_product(value[r], c, x[c < 0 ? 0 : c]);
       all &= c;
     }
   }
@@ -82,12 +83,12 @@ inline bool add_padded(const T* value, const I* column, const T* x, T* sums) {
 // to 1.0 ms where all padding was read in 2.0; with groups that leave alone 1.6 (two threads of a
 // Zen 5, 2026-11, float64).
 template <class T, class I>
-inline void open_sums(i64 rows, i64 width, i64 stride, const T* data, const I* indices, const T* x,
-                      T* sums) {
+inline void uneven_sums(i64 rows, i64 width, i64 stride, const T* data, const I* indices,
+                        const T* x, T* sums) {
   constexpr int GROUP = 16;
-  int open[MOST_ROWS / GROUP], count = int(rows / GROUP);
+  int remaining[MOST_ROWS / GROUP], count = int(rows / GROUP);
   for (int g = 0; g < count; ++g)
-    open[g] = g * GROUP;
+    remaining[g] = g * GROUP;
   const i64 whole = i64(count) * GROUP;
   for (i64 r = 0; r < whole; ++r)
     sums[r] = T(0);
@@ -96,14 +97,14 @@ inline void open_sums(i64 rows, i64 width, i64 stride, const T* data, const I* i
   for (i64 j = 0; j < width && count > 0; ++j, values += stride, columns += stride) {
     int kept = 0;
     for (int i = 0; i < count; ++i) {
-      const int first = open[i];
+      const int first = remaining[i];
       const T* const value = values + first;
       const I* const column = columns + first;
       for (int r = 0; r < GROUP; r += 8) {
         prefetch_eight(value + stride + r);
         prefetch_eight(column + stride + r);
       }
-      open[kept] = first;
+      remaining[kept] = first;
       kept += add_padded<GROUP>(value, column, x, sums + first);
     }
     count = kept;
@@ -123,7 +124,7 @@ inline void padded_rows(i64 rows, i64 lanes, i64 width, i64 stride, const T* dat
     else if (PADDED_ROWS < MOST_ROWS && lanes == PADDED_ROWS)
       padded_sums<PADDED_ROWS>(lanes, width, stride, data, indices, x.data, sums);
     else if (lanes > USUAL_SLICE)
-      open_sums(lanes, width, stride, data, indices, x.data, sums);
+      uneven_sums(lanes, width, stride, data, indices, x.data, sums);
     else
       padded_sums<0>(lanes, width, stride, data, indices, x.data, sums);
     for (i64 r = 0; r < rows; ++r)

@@ -52,6 +52,7 @@ LAUNCHED: dict[str, tuple[Used, ...]] = {
         Used(sorts.split_scan),
         Used(sorts.split_move),
         Used(sorts.sort_bucket),
+        Used(sorts.unpack_sorted),
     ),
     "csr.matmul": (
         Used(simt.deal_rows),

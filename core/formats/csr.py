@@ -43,9 +43,11 @@ class Csr(SolvesTriangles, CompressedRows):
     executor : Executor or str, optional
         Where it lives; the default executor by default, or where ``arg`` lives.
     copy : bool
-        Whether the matrix must have copies of the arrays of ``arg``. ``copy=False`` saves memory
-        and time: compressed rows are used in place where their dtype, order and device allow. Until
-        the matrix is gone, do not change these arrays; new values are written into them.
+        Whether the matrix must have copies of a tuple's arrays, or of those of another library's
+        matrix; with a wollemi matrix it shares them in any case, and each is told of new values.
+        ``copy=False`` saves memory and time: compressed rows are used in place where their dtype,
+        order and device allow. Until the matrix is gone, do not change these arrays; new values
+        are written into them.
 
     Attributes
     ----------
