@@ -168,7 +168,9 @@ def _own_entries(path: Path, rank: int, size: int) -> tuple[matrix_market.Header
         text = stream.read(last - first)
     stored = sum(1 for line in text.splitlines() if line.strip())
     name = source.name if size == 1 else f"{source.name}, bytes {first} to {last}"
-    return header, matrix_market.part_of_entries(io.BytesIO(text), header, stored, name)
+    entries = matrix_market.part_of_entries(io.BytesIO(text), header, stored, name)
+    matrix_market.check_diagonal_entries(entries, header)
+    return header, entries
 
 
 def _next_line(stream: IO[bytes], at: int, begin: int, whole: int) -> int:

@@ -161,6 +161,9 @@ class Lines:
 
 
 def _integers(text: bytes, place: str) -> HostArray:
+    strange = text.translate(None, b"-0123456789" + BLANK)
+    if strange:  # NumPy would read 1_0 as 10
+        raise InvalidMatrix(f"{place}: expected integers: {strange[:1]!r} is in none")
     try:
         return np.array(text.split(), dtype=np.int64)
     except (ValueError, OverflowError) as error:

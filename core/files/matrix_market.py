@@ -2,13 +2,13 @@
 
 SciPy's fast_matrix_market parses the entries, on all cores. It trusts files: it divides by the
 number of rows, reads beyond a last line without an end, and passes over whatever follows a number.
-So it is handed a header of ours, and lines that were checked.
+So it is handed a header of ours, and lines that were checked by a :class:`.numbers.Grammar`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import IO, Any, cast
 
@@ -18,6 +18,7 @@ from ..errors import InvalidMatrix
 from .entries import Coordinates, HostArray
 from .lines import LONGEST_LINE, Lines
 from .memory import require
+from .numbers import Grammar, WrongLine
 from .source import Source, truncated
 
 #: No entry of a Matrix Market file is shorter than "1\n" (array) or "1 1\n" (coordinate).
@@ -30,17 +31,8 @@ _BANNER = re.compile(
     re.IGNORECASE,
 )
 
-#: Fortran writes 1.0D+3, of which SciPy would read 1.0.
-_FORTRAN = bytes.maketrans(b"dD", b"eE")
-
-#: What numbers are made of, inf and nan too; SciPy skips what else follows one.
-_IN_NUMBERS = b"0123456789+-.eEdD \t\r\n\f\vnNaAiIfFtTyY"
-
 #: Where SciPy says that a line is wrong.
 _LINE = re.compile(r"^Line (\d+): (.*)", re.DOTALL)
-
-#: How many numbers an entry has besides its place.
-_NUMBERS = {"pattern": 0, "complex": 2}
 
 _BYTES_PER_ENTRY = 16
 
@@ -74,11 +66,6 @@ class Header:
         """Rows and columns."""
         return self.rows, self.columns
 
-    @property
-    def words(self) -> int:
-        """How many numbers a line of the body has."""
-        return (2 if self.layout == "coordinate" else 0) + _NUMBERS.get(self.field, 1)
-
     def for_scipy(self) -> bytes:
         """Return the two lines that SciPy is handed; symmetric coordinates are mirrored here."""
         if self.layout == "coordinate":
@@ -105,9 +92,12 @@ def parse(stream: IO[bytes], source: Source) -> HostArray | Coordinates:
         require(header.stored * _BYTES_PER_ENTRY, f"{header.place}: {header.stored} entries need")
     if header.stored == 0:
         return _without_entries(lines, header)
-    found = _by_scipy(_Body(lines, header), header, source.name)
+    found = _by_scipy(_Body(lines, header, source.name), header, source.name)
     if header.layout == "array":
-        return np.asarray(found)
+        dense = np.asarray(found)
+        _check_diagonal(np.diagonal(dense), header)
+        return dense
+    check_diagonal_entries(found, header)
     return Coordinates(mirrored(found, header.symmetry), header.place)
 
 
@@ -133,7 +123,7 @@ def part_of_entries(stream: IO[bytes], header: Header, stored: int, name: str) -
     part = replace(header, stored=stored, symmetry="general")
     lines = Lines(stream, name)
     if stored:
-        return _by_scipy(_Body(lines, part), part, name)
+        return _by_scipy(_Body(lines, part, name), part, name)
     return cast(Coordinates, _without_entries(lines, part)).entries
 
 
@@ -189,20 +179,21 @@ def _stored(rows: int, columns: int, symmetry: str) -> int:
 
 
 def integers(line: bytes, place: str, count: int) -> list[int]:
-    """Return the ``count`` sizes in a line; commas may stand between them.
+    """Return the ``count`` sizes in a line.
 
     Raises
     ------
     InvalidMatrix
         If there are not so many, or one is negative or beyond 64 bits.
     """
-    words = line.replace(b",", b" ").split()
+    words = line.split()
     try:
-        # longer ones would take quadratic time, and Python refuses more than 4300 digits
-        sizes = [int(word) for word in words] if len(words) == count else []
+        # Python refuses more than 4300 digits, which would take quadratic time
+        right = len(words) == count and all(word.isdigit() for word in words)
+        sizes = [int(word) for word in words] if right else []
     except ValueError:
         sizes = []
-    if not sizes or min(sizes) < 0:
+    if not sizes:
         shown = line[:60].decode(errors="replace")
         raise InvalidMatrix(f"{place}: expected {count} sizes, got {shown!r}")
     if max(sizes) > np.iinfo(np.int64).max:
@@ -235,12 +226,15 @@ class _Body:
     through its C++: it is kept in ``error``, and SciPy sees a line that it refuses.
     """
 
-    def __init__(self, lines: Lines, header: Header) -> None:
+    def __init__(self, lines: Lines, header: Header, name: str) -> None:
         self.error: BaseException | None = None
+        #: The line of an error that is the file's.
+        self.wrong_line: int | None = None
         #: How many lines of the file SciPy has not seen before its third.
         self.before = lines.number - 3
         self.blank_dropped = False
-        self._header, self._first = header, True
+        self._grammar = Grammar(header.layout, header.field)
+        self._header, self._name, self._line = header, name, lines.number
         self._pieces = self._until_error(lines)
 
     def read(self, size: int = -1) -> bytes:
@@ -253,10 +247,8 @@ class _Body:
     def _until_error(self, lines: Lines) -> Iterator[bytes]:
         yield self._header.for_scipy()
         try:
-            for text in self._checked(lines):
-                ready = self._as_scipy_reads(text)
-                if ready:  # nothing would be the end of the file
-                    yield ready
+            for text in self._whole_lines(lines):
+                yield from self._checked(text)
                 if self.error is not None:
                     break
         except GeneratorExit:
@@ -266,46 +258,44 @@ class _Body:
         if self.error is not None:
             yield _REFUSED
 
-    def _checked(self, lines: Lines) -> Iterator[bytes]:
-        """Yield what is right, up to the line of what is wrong.
-
-        A piece is held until the next one is known to go on rightly: that spares a copy of all.
-        """
+    def _whole_lines(self, lines: Lines) -> Iterator[bytes]:
+        """Yield the text in pieces that end with a line."""
         held = b""
         for piece in lines.pieces():
-            if len(piece) >= _MANY_BLANKS and piece.isspace() and b"\n" in piece:
-                self.blank_dropped = True
-                held += b"\n"
-                continue
-            strange = piece.translate(None, _IN_NUMBERS)
-            if strange:
-                where = piece.index(strange[:1])
-                self.error = InvalidMatrix(f"{strange[:1]!r} does not belong into a number")
-                good = held + piece[:where]
-                yield good[: good.rfind(b"\n") + 1]
-                return
-            if b"\n" in piece:
-                if held:
-                    yield held
-                held = piece
+            end = piece.rfind(b"\n") + 1
+            if end:
+                yield held + piece[:end]
+                held = piece[end:]
             else:
                 held += piece
-                if len(held) - held.rfind(b"\n") > LONGEST_LINE:
-                    self.error = InvalidMatrix(f"is longer than {LONGEST_LINE} bytes")
-                    yield held[: held.rfind(b"\n") + 1]
-                    return
-        yield held + b"\n"
+            if len(held) > LONGEST_LINE:
+                self._refuse(b"", f"is longer than {LONGEST_LINE} bytes")
+                return
+        if held:
+            yield held + b"\n"
 
-    def _as_scipy_reads(self, text: bytes) -> bytes:
-        """Return checked text as SciPy understands it."""
-        if self._first and not text.isspace():
-            self._first = False
-            begin = text.lstrip()
-            words, expected = len(begin.partition(b"\n")[0].split()), self._header.words
-            if words > expected and self.error is None:
-                self.error = InvalidMatrix(f"expected {expected} numbers, got {words}")
-                return text[: len(text) - len(begin)]
-        return text.translate(_FORTRAN) if b"d" in text or b"D" in text else text
+    def _checked(self, text: bytes) -> Iterator[bytes]:
+        """Yield lines as SciPy reads them, up to the first that is wrong."""
+        if len(text) >= _MANY_BLANKS and text.isspace():
+            self.blank_dropped = True
+            self._line += text.count(b"\n")
+            yield b"\n"
+            return
+        try:
+            ready = self._grammar.checked(text)
+        except WrongLine as wrong:
+            good = text[: wrong.before]
+            self._refuse(good, wrong.message)
+            if good:  # nothing would be the end of the file
+                yield self._grammar.checked(good)
+            return
+        self._line += text.count(b"\n")
+        yield ready
+
+    def _refuse(self, good: bytes, message: str) -> None:
+        """Keep the error of the line behind ``good``."""
+        self.wrong_line = self._line + good.count(b"\n")
+        self.error = InvalidMatrix(f"{self._name}, line {self.wrong_line}: {message}")
 
 
 def _by_scipy(body: _Body, header: Header, name: str) -> Any:
@@ -314,18 +304,15 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
     try:
         found = mmread(cast("IO[bytes]", body), spmatrix=False)
     except Exception as error:  # the reader raises whatever its parser meets
-        if body.error is not None and not isinstance(body.error, InvalidMatrix):
-            raise body.error from None
         match = _LINE.match(str(error))
-        place = f"{name}, line {int(match[1]) + body.before}" if match else name
-        if body.blank_dropped:
-            place = name  # SciPy has not counted the lines that were passed over
-        what: object = match[2] if match else error
+        line = int(match[1]) + body.before if match and not body.blank_dropped else None
         if body.error is not None and (
-            isinstance(error, OverflowError) or header.layout == "array" or match is None
+            line is None or body.wrong_line is None or line >= body.wrong_line
         ):
-            what = body.error
-        elif "Truncated" in str(error):
+            raise body.error from None
+        place = name if line is None else f"{name}, line {line}"
+        what: object = match[2] if match else error
+        if "Truncated" in str(error):
             raise truncated(
                 name, f"{header.place} announces {header.stored} entries; {what}"
             ) from (error)
@@ -333,6 +320,32 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
     if body.error is not None:
         raise body.error
     return found
+
+
+def check_diagonal_entries(entries: Any, header: Header) -> None:
+    """Raise InvalidMatrix if a ``coo_array`` has an entry that its symmetry excludes."""
+    if header.symmetry in _DIAGONAL:
+        _check_diagonal(entries.data[entries.row == entries.col], header)
+
+
+def _check_diagonal(values: HostArray, header: Header) -> None:
+    excluded = _DIAGONAL.get(header.symmetry)
+    if excluded is None:
+        return
+    part, expectation = excluded
+    wrong = values[part(values) != 0]
+    if wrong.size:
+        raise InvalidMatrix(
+            f"{header.place}: the matrix is {header.symmetry}, so its diagonal is {expectation}; "
+            f"got {wrong[0]} on the diagonal. Correct the entry, or write 'general' in line 1"
+        )
+
+
+#: By symmetry, the part of diagonal entries that must be zero.
+_DIAGONAL: dict[str, tuple[Callable[[HostArray], HostArray], str]] = {
+    "hermitian": (np.imag, "real"),
+    "skew-symmetric": (np.asarray, "zero"),
+}
 
 
 def mirrored(entries: Any, symmetry: str) -> Any:

@@ -6,6 +6,7 @@ from typing import IO
 
 import numpy as np
 
+from ..errors import InvalidMatrix
 from .entries import Compressed
 from .lines import Lines
 from .matrix_market import integers
@@ -28,7 +29,7 @@ def parse(stream: IO[bytes], source: Source) -> Compressed:
     if not lines.skip_blank():
         raise truncated(source.name, "expected 3 lines, got none")
     place = lines.place
-    rows, columns, nnz = integers(lines.line(), place, 3)
+    rows, columns, nnz = integers(lines.line().replace(b",", b" "), place, 3)
     # a number and what ends it are two bytes
     if source.largest is not None and 2 * (rows + nnz) > source.largest:
         raise truncated(
@@ -41,4 +42,6 @@ def parse(stream: IO[bytes], source: Source) -> Compressed:
     indptr = lines.numbers_of_line(rows + 1, announces)
     # a pattern without entries may lack its third line
     indices = lines.numbers_of_line(nnz, announces)
+    if lines.skip_blank():
+        raise InvalidMatrix(f"{lines.place}: expected the end of the file behind 3 lines")
     return Compressed("csr", (rows, columns), np.ones(nnz), indices, indptr)

@@ -27,9 +27,10 @@ KINDS = (*TEXT_KINDS, "npz", "npy")
 
 KNOWN = ".mtx and .smtx (also .gz, .bz2, .xz), .npz, .npy"
 
-#: The first bytes of an open file tell its kind; a .smtx file begins with a number.
-BEGINNINGS = ((b"%%MatrixMarket", "mtx"), (b"PK\x03\x04", "npz"), (b"PK\x05\x06", "npz"),
-               (b"\x93NUMPY", "npy"))  # fmt: skip
+#: The first bytes of an open file, letters in lower case, tell its kind; a .smtx file begins with
+#: a number.
+BEGINNINGS = ((b"%%matrixmarket", "mtx"), (b"pk\x03\x04", "npz"), (b"pk\x05\x06", "npz"),
+               (b"\x93numpy", "npy"))  # fmt: skip
 LONGEST_MARK = 16
 
 
@@ -108,7 +109,7 @@ class Source:
         else:
             compression = ""
         known = [(m, kind) for m, kind in BEGINNINGS if kind in TEXT_KINDS or not compression]
-        self.kind = next((kind for mark, kind in known if start.startswith(mark)), "")
+        self.kind = next((kind for mark, kind in known if start.lower().startswith(mark)), "")
         if not self.kind and start.lstrip()[:1].isdigit():
             self.kind = "smtx"
         if not self.kind:

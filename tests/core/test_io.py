@@ -142,7 +142,7 @@ def test_fortran_exponents_are_read(tmp_path):
     assert np.array_equal(dense(path), [[1500, 2]])
 
 
-@pytest.mark.parametrize("end", [" ", "e", "\t", "\r", "nan"])
+@pytest.mark.parametrize("end", ["", " ", "\t", "\r"])
 def test_a_last_line_without_an_end_is_read(tmp_path, end):
     """SciPy alone ends the process on these."""
     path = written(tmp_path / "a.mtx", f"{COORDINATE}1 1 1\n1 1 2.5{end}")
@@ -181,8 +181,14 @@ def test_a_pruned_layer_is_a_pattern_of_ones(tmp_path):
         (COORDINATE + "2 2 1\n0 1 1\n", "line 3"),
         (COORDINATE + "2 2 1\n1 1 abc\n", "line 3"),
         (COORDINATE + "2 2 1\n1.5 1 1\n", "line 3"),
-        (COORDINATE + "2 2 2\n1 1 2.5\n2 2 2,5\n", "line 4: b',' does not belong"),
-        (COORDINATE + "2 2 1\n1 1 0x10\n", "line 3: b'x'"),
+        (
+            COORDINATE + "2 2 2\n1 1 2.5\n2 2 2,5\n",
+            "line 4: expected a row, a column and a number, got '2 2 2,5'",
+        ),
+        (
+            COORDINATE + "2 2 1\n1 1 0x10\n",
+            "line 3: expected a row, a column and a number, got '1 1 0x10'",
+        ),
         (COORDINATE + "2 2 1\n1 1 1\n2 2 2\n", "line 4"),
         (COORDINATE + "9" * 30 + " 2 1\n1 1 1\n", "64 bits"),
         (COORDINATE + "2 2 999999999999\n1 1 1\n", "line 2 announces 999999999999"),

@@ -50,7 +50,7 @@ def test_members_read_what_one_executor_reads(tmp_path: Path, size: int, rng: An
     [
         ("4 4 3\n1 1 2.0\n3 2 1e0\n", "announces 3 entries"),
         ("4 4 2\n1 1 2.0\n3 2 1\n3 3 1\n", "announces 2 entries"),
-        ("4 4 3\n1 1 2.0\n3 2 1\n3 x 1\n", "'x' does not belong into a number"),
+        ("4 4 3\n1 1 2.0\n3 2 1\n3 x 1\n", "expected a row, a column and a number, got '3 x 1'"),
         ("4 4 2\n1 1 2.0\n5 2 1\n", "."),
     ],
     ids=["truncated", "too-many", "letter", "outside"],

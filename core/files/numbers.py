@@ -1,0 +1,153 @@
+"""The grammar of lines of numbers in Matrix Market files, checked before SciPy reads them.
+
+SciPy's parser stops where a number no longer makes sense and passes over the rest of the line. So
+each line is compared with a grammar first. A piece of text has few different shapes of lines (a
+shape has one mark for each run of digits or blanks), so most pieces cost one pass by NumPy and one
+comparison of sets.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+#: Marks of a shape: one for blanks, one for digits. Each other byte that numbers have stands for
+#: itself, and every unknown byte for "?".
+_BLANK, _DIGIT, _UNKNOWN = 1, 2, ord("?")
+
+
+def _marks() -> bytes:
+    marks = bytearray([_UNKNOWN]) * 256
+    for byte in b" \t\r\f\v":
+        marks[byte] = _BLANK
+    for byte in b"0123456789":
+        marks[byte] = _DIGIT
+    for byte in b"\n.+-":
+        marks[byte] = byte
+    for byte in b"eEdD":
+        marks[byte] = ord("e")
+    return bytes(marks)
+
+
+_MARKS = _marks()
+
+#: Quantifiers are possessive: a line of 64 KiB must not take quadratic time.
+_POINT = rb"(?:[0-9]++\.[0-9]*+|\.[0-9]++)"
+_EXPONENT = rb"[eEdD][+-]?+[0-9]++"
+#: Fortran writes exponents of three digits without a letter: 1.5-100.
+_REAL = (
+    rb"[+-]?+(?:" + _POINT + rb"(?:" + _EXPONENT + rb"|[+-][0-9]{3})?+"
+    rb"|[0-9]++(?:" + _EXPONENT + rb")?+|(?i:nan|inf(?:inity)?+))"
+)
+_PLACE = rb"[0-9]++"
+_INTEGER, _UNSIGNED = rb"[+-]?+[0-9]++", rb"\+?+[0-9]++"
+
+#: By field: the numbers of an entry beside its place, and their name in errors.
+_NUMBERS: dict[str, tuple[list[bytes], str]] = {
+    "pattern": ([], ""),
+    "integer": ([_INTEGER], "an integer"),
+    "unsigned-integer": ([_UNSIGNED], "an integer without a sign"),
+    "real": ([_REAL], "a number"),
+    "complex": ([_REAL, _REAL], "a real and an imaginary part"),
+}
+
+#: The shape of a number that SciPy reads as it is.
+_SHAPES = {
+    _REAL: rb"-?+(?:\x02(?:\.\x02?+)?+|\.\x02)(?:e[+-]?+\x02)?+",
+    _INTEGER: rb"-?+\x02",
+    _UNSIGNED: rb"\x02",
+    _PLACE: rb"\x02",
+}
+
+_SHOWN = 60
+
+
+@dataclass
+class WrongLine(Exception):
+    """A line is not one of the grammar.
+
+    Parameters
+    ----------
+    before : int
+        Number of bytes of the text in front of the line.
+    message : str
+        The expectation, and the start of the line.
+    """
+
+    before: int
+    message: str
+
+
+def _line(words: list[bytes], blank: bytes) -> bytes:
+    return blank + rb"*+(?:" + (blank + rb"++").join(words) + blank + rb"*+)?+"
+
+
+@dataclass
+class Grammar:
+    """The lines of one kind of file; blank lines are passed over.
+
+    Parameters
+    ----------
+    layout, field : str
+        Of the banner of the file.
+    """
+
+    layout: str
+    field: str
+    _plain: set[bytes] = dataclasses.field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        numbers, name = _NUMBERS[self.field]
+        places = [_PLACE, _PLACE] if self.layout == "coordinate" else []
+        words = places + numbers
+        self._shape = re.compile(_line([_SHAPES[word] for word in words], rb"\x01"))
+        self._lines = re.compile(rb"(?:" + _line(words, rb"[ \t\r\f\v]") + rb"\n)*+")
+        self._expected = " and ".join(
+            part for part in ("a row, a column" if places else "", name) if part
+        )
+
+    def checked(self, text: bytes) -> bytes:
+        """Return whole lines as SciPy reads them.
+
+        Parameters
+        ----------
+        text : bytes
+            Lines, each with its end.
+
+        Raises
+        ------
+        WrongLine
+            At the first line that is not one of the grammar.
+        """
+        if self._are_plain(text):
+            return text.translate(_LETTERS) if b"d" in text or b"D" in text else text
+        end = self._lines.match(text).end()  # type: ignore[union-attr]
+        if end < len(text):
+            line = text[end:].partition(b"\n")[0].strip()
+            shown = line[:_SHOWN].decode(errors="replace") + ("..." if len(line) > _SHOWN else "")
+            raise WrongLine(end, f"expected {self._expected}, got {shown!r}")
+        text = text.translate(_LETTERS)
+        text = _SIGN.sub(b"", text)
+        return _LETTERLESS.sub(rb"e\1", text)
+
+    def _are_plain(self, text: bytes) -> bool:
+        """Return whether the shapes of all lines are such that SciPy reads them as they are."""
+        marks = np.frombuffer(text.translate(_MARKS), np.uint8)
+        first = marks > _DIGIT  # only blanks and digits are joined
+        first[1:] |= marks[1:] != marks[:-1]
+        first[:1] = True
+        unknown = set(marks[first].tobytes().split(b"\n")) - self._plain
+        for shape in unknown:
+            if self._shape.fullmatch(shape) is None:
+                return False
+        self._plain |= unknown
+        return True
+
+
+#: SciPy reads neither Fortran's D, nor a plus sign, nor an exponent without a letter.
+_LETTERS = bytes.maketrans(b"dD", b"eE")
+_SIGN = re.compile(rb"(?<![0-9.eE])\+")
+_LETTERLESS = re.compile(rb"(?<=[0-9.])([+-])")
