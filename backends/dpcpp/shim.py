@@ -20,6 +20,7 @@ from typing import Any
 
 from ...core.cache import CodeCache
 from ...core.errors import DeviceError, ExecutorUnavailable, KernelCompileError, OutOfDeviceMemory
+from ...core.kernel_text import without_comments
 from . import program_cache, runtime
 
 SOURCE = Path(__file__).with_name("shim.cpp")
@@ -100,7 +101,8 @@ def shim() -> ctypes.CDLL:
     library, include = runtime.library().resolve(), runtime.headers()
     facts = library.stat()
     key = (
-        f"{SOURCE.read_text(encoding='utf-8')}{HEADER.read_text(encoding='utf-8')}"
+        f"{without_comments(SOURCE.read_text(encoding='utf-8'))}"
+        f"{without_comments(HEADER.read_text(encoding='utf-8'))}"
         f"{platform.machine()}{library}{facts.st_size} {facts.st_mtime_ns}"
     )
     try:

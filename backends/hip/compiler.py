@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...core.cache import CodeCache
 from ...core.errors import KernelCompileError
+from ...core.kernel_text import without_comments
 
 #: C++17 is what the other three compilers read too.
 OPTIONS = ("-std=c++17",)
@@ -51,5 +52,5 @@ def cached_code(source: str, architecture: str, name: str) -> bytes:
 
     # HIPRTC belongs to a release of ROCm, which the runtime's version tells apart
     versions = f"{nvrtc.getVersion()} {runtime.runtimeGetVersion()}"
-    key = "\0".join([source, architecture, *OPTIONS, versions])
+    key = "\0".join([without_comments(source), architecture, *OPTIONS, versions])
     return CODE_OBJECTS.get(key, lambda: compile_source(source, architecture, name))

@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Iterable
 from functools import cache
 
+from ...core.kernel_text import without_comments
 from ...core.operation import Operation, Parameter
 from ...core.step.symbols import (
     ARITHMETIC,
@@ -46,8 +47,9 @@ def functor_text(operation: Operation) -> str:
 
 
 def text_digest(operation: Operation) -> str:
-    """Return a digest of the text of a functor."""
-    return hashlib.sha256(functor_text(operation).encode()).hexdigest()[:16]
+    """Return a digest of the text of a functor without comments."""
+    text = without_comments(functor_text(operation))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _type(symbol: Symbol) -> str:

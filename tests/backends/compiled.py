@@ -6,11 +6,15 @@ share it, as they share what a compiler cache keeps.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from wollemi.core.cache import CodeCache, root
+from wollemi.core.kernel_text import without_comments
+
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 #: Asked once: tests set other folders for what they try.
 KEPT = root() / "tests"
@@ -23,13 +27,22 @@ def keeping_cubins(compiler: Any) -> Callable[..., bytes]:
     Sources that do not compile are compiled each time.
     """
     compile_source = compiler.compile_source
-    depends = (Path(compiler.__file__).read_text(encoding="utf-8"), repr(compiler.version()))
+    depends = (code_of(Path(compiler.__file__)), repr(compiler.version()))
 
     def compiled(source: str, architecture: str, name: str = "wollemi") -> bytes:
-        key = "\0".join((source, architecture, *depends))
+        key = "\0".join((without_comments(source), architecture, *depends))
         return MADE.get(key, lambda: compile_source(source, architecture, name))
 
     return compiled
+
+
+def code_of(module: Path) -> str:
+    """Return the code of a Python module without comments and docstrings."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            node.body[0] = ast.Pass()
+    return ast.unparse(tree)
 
 
 def keeping_texts(key: str, make: Callable[[], str]) -> str:

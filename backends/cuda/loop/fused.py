@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core.kernel_text import without_comments
 from ....core.operation import Operation, Parameter
 from ....core.status import Status
 from ...gpu.arguments import CODES, row_distance, scalar, value_code
@@ -183,7 +184,7 @@ def kernel(
     text = f"({parameters}) {{\n{body}}}\n"
     told = f"{block} {sorted((defines or {}).items())} {text}"
     of_functors, functors = functors_of(arguments.operations)
-    symbol = f"shared_{hashlib.sha256((told + functors).encode()).hexdigest()[:24]}"
+    symbol = f"shared_{hashlib.sha256(without_comments(told + functors).encode()).hexdigest()[:24]}"
     source = program(
         "CUDA",
         [*headers, *of_functors],

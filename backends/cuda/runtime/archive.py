@@ -1,7 +1,7 @@
 """Kernels that a wheel carries, compiled when it was built: an archive for each architecture.
 
-A cubin is found by a hash of all that it depends on: the text of its program, the architecture and
-the compiler's options. So an archive of another version of wollemi serves what has not changed
+A cubin is found by a hash of all that it depends on: the tokens of its program, the architecture
+and the compiler's options. So an archive of another version of wollemi serves what has not changed
 since, and nothing else. Which NVRTC is installed makes no difference, and none has to be.
 
 An archive is a ZIP file. Its members are cubins one after the other, some forty together, because
@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ....core.kernel_text import without_comments
 from .availability import driver_version
 
 #: Where a wheel has its archives. A build without them has no such folder.
@@ -42,7 +43,7 @@ def key_of(source: str, architecture: str, options: Sequence[str]) -> str:
     Parameters
     ----------
     source : str
-        The whole text of the program.
+        The whole text of the program. Comments and ``#line`` directives do not count.
     architecture : str
         What it is compiled for, ``sm_90a``.
     options : sequence of str
@@ -53,7 +54,7 @@ def key_of(source: str, architecture: str, options: Sequence[str]) -> str:
     >>> key_of("text", "sm_80", ["-std=c++17"]) == key_of("text", "sm_90a", ["-std=c++17"])
     False
     """
-    whole = "\0".join([source, architecture, *options])
+    whole = "\0".join([without_comments(source), architecture, *options])
     return hashlib.sha256(whole.encode()).hexdigest()[:40]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ....core.cache import CodeCache
 from ....core.errors import ExecutorUnavailable, KernelCompileError
+from ....core.kernel_text import without_comments
 from .archive import shipped
 
 #: C++17 is what the other three compilers read too. Sums have a fixed order: no fast math.
@@ -101,5 +102,5 @@ def cached_cubin(source: str, architecture: str, name: str = "wollemi") -> bytes
 
 def kept_cubin(source: str, architecture: str, name: str = "wollemi") -> bytes:
     """Return the cubin of a source from the disk, compiling it if it is not there."""
-    key = "\0".join([source, architecture, *OPTIONS, repr(version())])
+    key = "\0".join([without_comments(source), architecture, *OPTIONS, repr(version())])
     return CUBINS.get(key, lambda: compile_source(source, architecture, name))

@@ -17,6 +17,7 @@ from wollemi.backends.cuda import headers
 from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 from wollemi.core.cache import CodeCache
+from wollemi.core.kernel_text import without_comments
 
 from ..compiled import KEPT
 
@@ -110,7 +111,7 @@ def _built(source: str, name: str, flags: Sequence[str], needs: Sequence[str] = 
     """Return the library of a source, made by whichever process needs it first."""
     command = [str(compiler()), *flags]
     # Not where this checkout is: what is included from there is a part of the key.
-    key = "\0".join((source, name, _header(), *command, *needs, _version()))
+    key = "\0".join((without_comments(source), name, _header(), *command, *needs, _version()))
 
     def build(folder: Path) -> Path:
         cpp, library = folder / f"{name}.cpp", folder / "built.so"
@@ -130,7 +131,7 @@ def _built(source: str, name: str, flags: Sequence[str], needs: Sequence[str] = 
 
 @cache
 def _header() -> str:
-    return (HERE / "machine.hpp").read_text(encoding="utf-8")
+    return without_comments((HERE / "machine.hpp").read_text(encoding="utf-8"))
 
 
 @cache

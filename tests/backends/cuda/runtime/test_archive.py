@@ -46,7 +46,7 @@ def test_an_archive_depends_on_what_is_in_it_alone(tmp_path):
 
 def test_what_depends_on_something_else_has_another_key():
     others = [
-        key(KERNEL + " "),
+        key(KERNEL + ";"),
         key(architecture="sm_90"),
         key(options=("-std=c++20",)),
         key(options=(*OPTIONS, "--use_fast_math")),
@@ -81,7 +81,7 @@ def test_what_the_wheel_has_needs_no_compiler(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "architecture"), [(KERNEL + "\n", "sm_90a"), (KERNEL, "sm_90"), (KERNEL, "sm_120")]
+    ("text", "architecture"), [(KERNEL + ";", "sm_90a"), (KERNEL, "sm_90"), (KERNEL, "sm_120")]
 )
 def test_what_the_wheel_does_not_have_is_compiled(tmp_path, monkeypatch, text, architecture):
     """So a text that was changed since never gets the cubin of the old one."""

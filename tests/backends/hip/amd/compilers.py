@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from wollemi.backends.unified import wrappers
+from wollemi.core.kernel_text import without_comments
 
 from ... import simt_programs as simt
 from ...compiled import MADE, keeping_texts
@@ -67,7 +68,8 @@ def compile_with_hiprtc(target: str, sources: dict[str, str], folder: Path) -> d
         With the compiler's logs, or if it crashed.
     """
     keys = {
-        name: "\0".join((target, *OPTIONS, source, _hiprtc())) for name, source in sources.items()
+        name: "\0".join((target, *OPTIONS, without_comments(source), _hiprtc()))
+        for name, source in sources.items()
     }
     made = {name: MADE.load(key) for name, key in keys.items()}
     missing = {name: source for name, source in sources.items() if made[name] is None}
@@ -112,7 +114,8 @@ def compile_with_clang(target: str, source: str) -> str:
         return done.stdout
 
     prelude = (HERE / "prelude.hpp").read_text(encoding="utf-8")
-    return keeping_texts("\0".join((*command, prelude, source, _clang())), compiled)
+    texts = map(without_comments, (prelude, source))
+    return keeping_texts("\0".join((*command, *texts, _clang())), compiled)
 
 
 @cache

@@ -1,0 +1,91 @@
+"""Keys of compiled programs depend on the tokens of a program and on nothing else in its text."""
+
+from __future__ import annotations
+
+import pytest
+
+from wollemi.backends.cuda.loop.fused import FOLDERS
+from wollemi.backends.cuda.runtime import archive
+from wollemi.backends.unified import functors, wrappers
+from wollemi.core.kernel_text import without_comments
+from wollemi.core.operation import OPERATIONS
+
+TEXT = """#line 1 "a.hpp"
+// Rows of x.
+constexpr int kRows = 1'000;  // at most
+
+/* The sum,
+   in order. */
+int sum(const char* name) { return name[0] == '"' ? kRows : 0; }
+const char* path = "https://example.org";
+"""
+
+
+def key(text: str) -> str:
+    return archive.key_of(text, "sm_90", ["-std=c++17"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("// Rows of x.\n", "// The number of rows.\n// It is a constant.\n"),
+        ("  // at most", ""),
+        ("in order.", "in the order of rows."),
+        ('#line 1 "a.hpp"', '#line 9 "b.hpp"'),
+        ("\n\n", "\n"),
+    ],
+)
+def test_a_comment_or_a_line_directive_does_not_change_the_key(old, new):
+    assert old in TEXT
+    assert key(TEXT.replace(old, new)) == key(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("1'000", "1'001"),
+        ("kRows : 0", "kRows : 1"),
+        ("example.org", "example.com"),
+        ("""'"'""", "'/'"),
+        ("int sum", "long sum"),
+    ],
+)
+def test_a_token_changes_the_key(old, new):
+    assert old in TEXT
+    assert key(TEXT.replace(old, new)) != key(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("a = 1'000; // it's x", "a = 1'000;"),
+        ("a = b / c; /* d */ e", "a = b / c;   e"),
+        ("a/**/b", "a b"),
+        ('s = "/* no */"; // yes', 's = "/* no */";'),
+        ("c = '\\''; // yes", "c = '\\'';"),
+        ('R"(// no)"; // yes', 'R"(// no)";'),
+        ("x = 1e-3f; // yes", "x = 1e-3f;"),
+        ("a // one \\\n two\nb", "a\nb"),
+    ],
+)
+def test_literals_are_no_comments(text, tokens):
+    assert without_comments(text) == tokens
+
+
+def test_rewording_every_header_changes_no_key(monkeypatch):
+    read = wrappers._read
+    headers = sorted({path.name for folder in FOLDERS for path in folder.glob("*.hpp")})
+    before = key(wrappers.flatten(*headers, folders=FOLDERS))
+    monkeypatch.setattr(wrappers, "_read", lambda *given: "// Reworded.\n" + read(*given))
+    assert key(wrappers.flatten(*headers, folders=FOLDERS)) == before
+
+
+def test_the_summary_of_a_step_is_not_part_of_its_digest(monkeypatch):
+    operation = next(one for one in OPERATIONS if one.step is not None)
+    text = functors.functor_text(operation)
+    before = functors.text_digest(operation)
+    assert text.startswith("// ")
+    monkeypatch.setattr(functors, "functor_text", lambda _: f"// Reworded.\n{text}")
+    assert functors.text_digest(operation) == before
+    monkeypatch.setattr(functors, "functor_text", lambda _: f"{text}int changed;\n")
+    assert functors.text_digest(operation) != before
