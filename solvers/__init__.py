@@ -1,7 +1,18 @@
-"""Krylov solvers: algorithms over operators, with no knowledge of any device.
+"""Solvers and preconditioners: algorithms over operators, with no knowledge of any device.
 
-A solver is a class in a module of this folder, and is found there: nothing needs to list it. Its
-module is imported when the solver is first used.
+========================  ==================================================================
+`krylov`                  one file for each solver of square systems
+`least_squares`           solvers of least squares problems
+`eigen`                   solvers of eigenvalue and singular value problems
+`direct`                  factorizations, with one file for each library
+`preconditioners`         preconditioners and multigrid
+`driver`                  the loop of a solve, its verdict, and its workspace
+`auto`                    the choice that ``wl.solve`` makes
+`scipy_api`               functions with SciPy's signatures
+========================  ==================================================================
+
+A solver is a class in a module of `krylov`, `least_squares` or `eigen`. The registry finds it
+there; no list names it. Its module is imported when the solver is first used.
 """
 
 from typing import TYPE_CHECKING
@@ -10,19 +21,19 @@ from ..core.deferred import deferred_names
 from .registry import discover, find
 
 if TYPE_CHECKING:
-    from .bicgstab import Bicgstab
-    from .bidiagonal_lanczos import SingularValues
-    from .cg import Cg
-    from .cgs import Cgs
     from .configuration import from_settings, read_settings
     from .direct import Direct
-    from .gmres import Gmres
-    from .krylov import KrylovSolver
-    from .lanczos import Lanczos
-    from .least_squares import LeastSquaresSolver
-    from .lobpcg import Lobpcg
-    from .lsmr import Lsmr
-    from .lsqr import Lsqr
+    from .eigen.bidiagonal_lanczos import SingularValues
+    from .eigen.lanczos import Lanczos
+    from .eigen.lobpcg import Lobpcg
+    from .krylov.base import KrylovSolver
+    from .krylov.bicgstab import Bicgstab
+    from .krylov.cg import Cg
+    from .krylov.cgs import Cgs
+    from .krylov.gmres import Gmres
+    from .least_squares.base import LeastSquaresSolver
+    from .least_squares.lsmr import Lsmr
+    from .least_squares.lsqr import Lsqr
 
     def __getattr__(name: str) -> type: ...  # the others
 
@@ -46,8 +57,8 @@ else:
     _BESIDES = {
         "configuration": "from_settings read_settings",
         "direct": "Direct",
-        "krylov": "KrylovSolver",
-        "least_squares": "LeastSquaresSolver",
+        "krylov.base": "KrylovSolver",
+        "least_squares.base": "LeastSquaresSolver",
     }
     _find_besides, _dir_besides = deferred_names(__name__, _BESIDES)
 

@@ -11,7 +11,7 @@ from ..core.errors import InvalidArgument
 from ..core.settings import Settings
 from ..core.stopping import criterion
 from .direct import Direct
-from .krylov import KrylovSolver
+from .krylov.base import KrylovSolver
 from .preconditioners import BY_NAME as PRECONDITIONERS
 from .registry import LEAST_SQUARES, SOLVERS
 

@@ -1,7 +1,7 @@
-"""All solvers by name: the classes that the modules of this folder define.
+"""All solvers by name: the classes that `krylov`, `least_squares` and `eigen` define.
 
-A module is imported when a solver of its name is asked for, and all of them when the names
-themselves are.
+A solver's module is imported when the solver is first looked up. Listing the names imports every
+module.
 """
 
 from __future__ import annotations
@@ -15,32 +15,35 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from .bidiagonal_lanczos import SingularValues
     from .eigen.base import EigenSolver
-    from .krylov import KrylovSolver
-    from .least_squares import LeastSquaresSolver
+    from .eigen.bidiagonal_lanczos import SingularValues
+    from .krylov.base import KrylovSolver
+    from .least_squares.base import LeastSquaresSolver
 
 Kind = TypeVar("Kind", bound=type)
 
 
 class SolverTable(Mapping[str, Kind]):
-    """The classes of solvers of one kind, by their names in lower case.
+    """The solver classes of one subpackage, by their names in lower case.
 
     Parameters
     ----------
+    folder : str
+        The subpackage of `solvers` that defines them.
     bases : str
-        The classes that these solvers are derived from, or are: ``module.Class``, separated by
-        blanks.
+        Their base classes, separated by blanks: ``module.Class``, relative to `solvers`.
     """
 
-    def __init__(self, bases: str) -> None:
+    def __init__(self, folder: str, bases: str) -> None:
+        self._folder = folder
         self._bases = bases.split()
         self._known: dict[str, Kind] = {}
 
     def __getitem__(self, name: str) -> Kind:
         if name not in self._known:
-            in_module_of_its_name = name in _modules() and name in _classes(name)
-            found = self._of(name) if in_module_of_its_name else self._all()
+            module = f"{self._folder}.{name}"
+            in_module_of_its_name = module in _modules(self._folder) and name in _classes(module)
+            found = self._of(module) if in_module_of_its_name else self._all()
             self._known[name] = found[name]
         return self._known[name]
 
@@ -52,7 +55,8 @@ class SolverTable(Mapping[str, Kind]):
 
     def _all(self) -> dict[str, Kind]:
         """Return all solvers of this kind, for which every module is imported."""
-        return {name: kind for module in _modules() for name, kind in self._of(module).items()}
+        modules = _modules(self._folder)
+        return {name: kind for module in modules for name, kind in self._of(module).items()}
 
     def _of(self, module: str) -> dict[str, Kind]:
         """Return the solvers of this kind that a module defines."""
@@ -62,14 +66,15 @@ class SolverTable(Mapping[str, Kind]):
 
 
 @cache
-def _modules() -> tuple[str, ...]:
-    """Return the names of the modules and packages of this folder."""
-    return tuple(module.name for module in iter_modules([str(Path(__file__).parent)]))
+def _modules(folder: str) -> tuple[str, ...]:
+    """Return the modules of a subpackage that may define solvers, relative to `solvers`."""
+    modules = iter_modules([str(Path(__file__).parent / folder)])
+    return tuple(f"{folder}.{module.name}" for module in modules if module.name != "base")
 
 
 @cache
 def _classes(module: str) -> dict[str, Any]:
-    """Return the classes that a module of this folder defines, by their names in lower case."""
+    """Return the concrete classes that a module defines, by their names in lower case."""
     found = import_module(f".{module}", __package__)
     return {
         name.lower(): value
@@ -87,26 +92,26 @@ def _class(path: str) -> type:
     return kind
 
 
-#: What ``method="..."`` and files of settings may say.
-SOLVERS: SolverTable[type[KrylovSolver]] = SolverTable("krylov.KrylovSolver")
-#: The same for systems of any shape.
+#: The Krylov solvers: the names that ``method=`` and settings files accept.
+SOLVERS: SolverTable[type[KrylovSolver]] = SolverTable("krylov", "krylov.base.KrylovSolver")
+#: The solvers of least squares problems.
 LEAST_SQUARES: SolverTable[type[LeastSquaresSolver]] = SolverTable(
-    "least_squares.LeastSquaresSolver"
+    "least_squares", "least_squares.base.LeastSquaresSolver"
 )
-#: Eigenvalue solvers, for files of settings.
+#: The solvers of eigenvalue and singular value problems.
 EIGENSOLVERS: SolverTable[type[EigenSolver | SingularValues]] = SolverTable(
-    "eigen.base.EigenSolver bidiagonal_lanczos.SingularValues"
+    "eigen", "eigen.base.EigenSolver eigen.bidiagonal_lanczos.SingularValues"
 )
 
 
 def discover() -> dict[str, type]:
-    """Import every module of this folder, and return the classes of solvers by their names."""
+    """Import every solver's module, and return the classes of solvers by their names."""
     known = (*SOLVERS.values(), *LEAST_SQUARES.values(), *EIGENSOLVERS.values())
     return {solver.__name__: solver for solver in known}
 
 
 def find(name: str) -> type | None:
-    """Return the class of a solver by its name, and import no more modules than that takes."""
+    """Return the class of a solver by its name, importing as few modules as possible."""
     for table in (SOLVERS, LEAST_SQUARES, EIGENSOLVERS):
         found: type | None = table.get(name.lower())
         if found is not None and found.__name__ == name:

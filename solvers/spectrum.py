@@ -9,7 +9,7 @@ import numpy as np
 from ..core.dtypes import real_dtype
 from ..core.formats.rowwise import row_bounds
 from ..core.operations import coarsen, values, vector
-from .scaling import column_values
+from .driver.scaling import column_values
 
 if TYPE_CHECKING:
     from ..core.executor import Array, Executor

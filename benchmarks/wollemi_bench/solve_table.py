@@ -18,7 +18,7 @@ import numpy as np
 import wollemi as wl
 from wollemi.core.errors import WollemiError
 from wollemi.core.result import Result
-from wollemi.solvers.choose import DIRECT_BYTES
+from wollemi.solvers.auto.choose import DIRECT_BYTES
 
 METHODS = ("cg", "bicgstab", "cgs", "gmres")
 PRECONDITIONERS = {"none": "none", "jacobi": "jacobi:replacement=1.0"}

@@ -1,18 +1,17 @@
 """Steps from source files, for the build: NumPy, which solvers import, is not there yet.
 
-Of a file only its steps are executed, with what they name: the functions and constants of the file,
-and steps and functions of its neighbours. This module needs the standard library alone.
+Only the steps of a file are executed, with the functions and constants that they name, in this file
+and in other files of the folder. This module needs the standard library alone.
 """
 
 from __future__ import annotations
 import __future__
 
 import ast
-import sys
 from pathlib import Path
 from types import ModuleType
 
-#: What a step may import besides what stands beside it.
+#: The package that steps may import from, besides the modules of their own folder.
 STEP_PACKAGE = "core.step"
 
 
@@ -28,46 +27,107 @@ def load_steps(package: str, folder: Path) -> None:
         Such as that of the solvers.
     """
     loader = _Loader(package, folder)
-    for path in sorted(folder.glob("*.py")):
-        loader.module(path.stem)
+    for path in sorted(folder.rglob("*.py")):
+        if path.name != "__init__.py":
+            loader.module(".".join(path.relative_to(folder).with_suffix("").parts))
 
 
 class _Loader:
     def __init__(self, package: str, folder: Path) -> None:
+        self.step_package = f"{package}.{STEP_PACKAGE}"
         self.package = f"{package}.{folder.name}"
         self.folder = folder
         self._modules: dict[str, ModuleType] = {}
-        parent = sys.modules.setdefault(self.package, ModuleType(self.package))
-        parent.__path__ = getattr(parent, "__path__", [])
 
     def module(self, name: str, *wanted: str) -> ModuleType:
-        """Return a module that has a file's steps, what is wanted of it, and nothing else."""
-        path = self.folder / f"{name}.py"
+        """Return a module with the steps of a file and the wanted names, and nothing else.
+
+        ``name`` is relative to the folder, with dots: ``krylov.cg``.
+        """
+        path = self.folder.joinpath(*name.split(".")).with_suffix(".py")
         tree = ast.parse(path.read_text(encoding="utf-8"))
         made = self._modules.get(name)
         if made is None:
             made = self._modules[name] = ModuleType(f"{self.package}.{name}")
-            made.__package__ = self.package
-            self._execute(_wanted(tree, _steps(tree)), made, path)
+            made.__package__ = made.__name__.rpartition(".")[0]
+            self._execute(self._wanted(made, tree, _steps(tree)), made, path)
         missing = [one for one in wanted if not hasattr(made, one)]
         if missing:
-            self._execute(_wanted(tree, missing), made, path)
+            self._execute(self._wanted(made, tree, missing), made, path)
         return made
 
     def _execute(
         self, statements: list[tuple[ast.stmt, set[str]]], module: ModuleType, path: Path
     ) -> None:
         for statement, names in statements:
-            if isinstance(statement, ast.ImportFrom) and statement.level == 1:
-                aliases = [a for a in statement.names if (a.asname or a.name) in names]
-                beside = self.module(statement.module or "", *(a.name for a in aliases))
-                for alias in aliases:
-                    setattr(module, alias.asname or alias.name, getattr(beside, alias.name))
-                continue
+            if isinstance(statement, ast.ImportFrom):
+                source = _source(module, statement)
+                if source.startswith(f"{self.package}."):
+                    aliases = [a for a in statement.names if (a.asname or a.name) in names]
+                    relative = source.removeprefix(f"{self.package}.")
+                    defining = self.module(relative, *(a.name for a in aliases))
+                    for alias in aliases:
+                        setattr(module, alias.asname or alias.name, getattr(defining, alias.name))
+                    continue
             tree = ast.Module(body=[statement], type_ignores=[])
             flags = __future__.annotations.compiler_flag
             code = compile(tree, str(path), "exec", flags=flags, dont_inherit=True)
             exec(code, module.__dict__)
+
+    def _wanted(
+        self, module: ModuleType, tree: ast.Module, names: list[str]
+    ) -> list[tuple[ast.stmt, set[str]]]:
+        """Return the statements that define names and the names these use, in the file's order.
+
+        Each statement comes with the names that are wanted of it.
+        """
+        definitions = _definitions(tree)
+        found: dict[ast.stmt, set[str]] = {}
+
+        def want(name: str) -> None:
+            statement = definitions.get(name)
+            if statement is None or name in found.get(statement, ()):
+                return
+            known = statement in found
+            found.setdefault(statement, set()).add(name)
+            if not known:
+                for inner in _names(statement):
+                    want(inner)
+
+        for name in names:
+            want(name)
+        wanted = [(s, found[s]) for s in tree.body if s in found]
+        for statement, _ in wanted:
+            if isinstance(statement, ast.ImportFrom):
+                self._check_import(module, statement)
+        return wanted
+
+    def _check_import(self, module: ModuleType, statement: ast.ImportFrom) -> None:
+        """Raise if a statement imports a module that does not exist during the build."""
+        source = _source(module, statement)
+        if statement.level and (
+            source == self.step_package or source.startswith(f"{self.package}.")
+        ):
+            return
+        names = ", ".join(alias.name for alias in statement.names)
+        if statement.module == f"wollemi.{STEP_PACKAGE}":
+            dots = "." * (module.__name__.count(".") - self.package.count(".") + 1)
+            raise ImportError(
+                f"line {statement.lineno}: the build has no package wollemi yet; write "
+                f"from {dots}{STEP_PACKAGE} import {names}"
+            )
+        raise ImportError(
+            f"line {statement.lineno}: a step uses {names} of {statement.module}; steps use "
+            f"the functions of {STEP_PACKAGE} and of modules of {self.folder.name} alone"
+        )
+
+
+def _source(module: ModuleType, statement: ast.ImportFrom) -> str:
+    """Return the full name of the module that a statement imports from."""
+    if not statement.level:
+        return statement.module or ""
+    package = module.__name__.split(".")[: -statement.level]
+    return ".".join([*package, *filter(None, [statement.module])])
 
 
 def _steps(tree: ast.Module) -> list[str]:
@@ -85,29 +145,6 @@ def _steps(tree: ast.Module) -> list[str]:
         if isinstance(statement, ast.FunctionDef)
         and makers & {d.id for d in statement.decorator_list if isinstance(d, ast.Name)}
     ]
-
-
-def _wanted(tree: ast.Module, names: list[str]) -> list[tuple[ast.stmt, set[str]]]:
-    """Return the statements that define names and what those name, in the order of the file.
-
-    With each statement come the names that are wanted of it.
-    """
-    definitions = _definitions(tree)
-    found: dict[ast.stmt, set[str]] = {}
-
-    def want(name: str) -> None:
-        statement = definitions.get(name)
-        if statement is None or name in found.get(statement, ()):
-            return
-        known = statement in found
-        found.setdefault(statement, set()).add(name)
-        if not known:
-            for inner in _names(statement):
-                want(inner)
-
-    for name in names:
-        want(name)
-    return [(_importable(s), found[s]) for s in tree.body if s in found]
 
 
 def _definitions(tree: ast.Module) -> dict[str, ast.stmt]:
@@ -138,21 +175,3 @@ def _calls(value: ast.expr, name: str) -> bool:
     return (
         isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == name
     )
-
-
-def _importable(statement: ast.stmt) -> ast.stmt:
-    """Return a statement, or raise if it imports what the build does not have."""
-    if isinstance(statement, ast.ImportFrom):
-        beside = statement.level == 1 and statement.module
-        if not beside and not (statement.level == 2 and statement.module == STEP_PACKAGE):
-            names = ", ".join(alias.name for alias in statement.names)
-            if statement.module == f"wollemi.{STEP_PACKAGE}":
-                raise ImportError(
-                    f"line {statement.lineno}: the build has no package wollemi yet; write "
-                    f"from ..{STEP_PACKAGE} import {names}"
-                )
-            raise ImportError(
-                f"line {statement.lineno}: a step uses {names} of {statement.module}; steps use "
-                f"the functions of {STEP_PACKAGE} and of the modules beside theirs alone"
-            )
-    return statement

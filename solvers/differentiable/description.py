@@ -9,7 +9,7 @@ from ...core.errors import InvalidArgument, SystemNotSolved
 from ...core.formats import Csr
 from ...core.result import Result
 from ...core.settings import Settings
-from ..choose import solve as solve_by_choice
+from ..auto.choose import solve as solve_by_choice
 from ..configuration import from_settings
 from ..registry import SOLVERS
 

@@ -11,8 +11,8 @@ import numpy as np
 from ...core.errors import InvalidMatrix
 from ...core.formats import Csr
 from ...core.operations import vector
-from ..facts import is_hermitian
-from ..scaling import column_values
+from ..auto.facts import is_hermitian
+from ..driver.scaling import column_values
 from .cudss_analysis import Analysis, Refused
 from .engine import Engine, Factors
 

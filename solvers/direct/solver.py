@@ -20,7 +20,7 @@ from ...core.result import Result
 from ...core.settings import Configurable, Settings, settings_of
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Norms, RelativeResidual
-from ..scaling import Numbers, column_values
+from ..driver.scaling import Numbers, column_values
 from .engine import Engine, Factors, LogDeterminant, NoRows, chosen_engine
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ...core.operations import vector
 from ...core.operator import as_linop
 from ...core.settings import Settings, settings_of
 from ...core.status import Stop
-from ..alone import require_one_executor
+from ..driver.alone import require_one_executor
 from . import residual
 from .scale import ROUNDING, size_of
 

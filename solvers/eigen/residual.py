@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.dtypes import real_dtype
-from ..ritz import residual
+from .ritz import residual
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor

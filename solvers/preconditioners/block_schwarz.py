@@ -124,7 +124,7 @@ class BlockSchwarz(Preconditioner):
         self._temporaries = Temporary(), Temporary()
 
     def _made(self) -> LinOp:
-        from ..as_preconditioner import as_preconditioner
+        from ..driver.as_preconditioner import as_preconditioner
         from .names import preconditioner
 
         made = preconditioner(self.local, self.blocks_matrix)

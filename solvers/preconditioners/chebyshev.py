@@ -10,9 +10,9 @@ from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Diagonal, Matrix
 from ...core.lazy import Temporary
 from ...core.operations import vector
-from .. import smoothing
-from ..facts import is_hermitian_by_rows
+from ..auto.facts import is_hermitian_by_rows
 from ..spectrum import POWER_MARGIN, estimate, power_estimate, row_bound
+from . import smoothing
 from .base import Preconditioner, rows_of
 from .jacobi import inverse_diagonal
 

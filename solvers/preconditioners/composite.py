@@ -58,7 +58,7 @@ class _Composite(Preconditioner, metaclass=_OfParts):
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Matrix) -> None:
-        from ..as_preconditioner import as_preconditioner
+        from ..driver.as_preconditioner import as_preconditioner
         from .names import preconditioner
 
         made = (preconditioner(step, A) for step in self._asked)

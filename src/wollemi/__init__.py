@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         OmpExecutor,
         ReferenceExecutor,
     )
-    from .solvers.choose import solve
+    from .solvers.auto.choose import solve
     from .solvers.preconditioners.multigrid import rigid_body_modes
 
     __version__: str
@@ -146,7 +146,7 @@ _SOURCES = {
     "core.result": "Result",
     "core.settings": "Settings",
     "executors": "CudaExecutor DpcppExecutor HipExecutor OmpExecutor ReferenceExecutor",
-    "solvers.choose": "solve",
+    "solvers.auto.choose": "solve",
     "solvers.preconditioners.multigrid": "rigid_body_modes",
 }
 

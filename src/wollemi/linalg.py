@@ -3,11 +3,11 @@
 from .core.formats.norms import norm
 from .core.operator import LinearOperator
 from .core.operator import as_linop as aslinearoperator
-from .solvers.eigen_functions import eigsh, lobpcg, svds
-from .solvers.functions import bicgstab, cg, cgs, gmres
-from .solvers.functions_recycling import gcrotmk, lgmres
-from .solvers.functions_symmetric import bicg, minres, qmr, tfqmr
-from .solvers.least_squares_functions import lsmr, lsqr
+from .solvers.scipy_api.eigen import eigsh, lobpcg, svds
+from .solvers.scipy_api.krylov import bicgstab, cg, cgs, gmres
+from .solvers.scipy_api.least_squares import lsmr, lsqr
+from .solvers.scipy_api.recycling import gcrotmk, lgmres
+from .solvers.scipy_api.symmetric import bicg, minres, qmr, tfqmr
 
 __all__ = [
     "LinearOperator",

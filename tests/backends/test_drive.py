@@ -13,7 +13,7 @@ from wollemi.core.iteration import Iteration
 from wollemi.core.operations import matrix as products
 from wollemi.core.operations import status as statuses
 from wollemi.core.status import Status, Stop
-from wollemi.solvers import cg
+from wollemi.solvers.krylov import cg
 
 from .awkward import VALUE_DTYPES, Pattern
 from .calls import REFERENCE

@@ -41,14 +41,14 @@ def test_matrices_load_no_solvers_and_a_first_solve_no_scipy():
     others = ("wollemi.solvers", "wollemi.core.distributed", "scipy", "torch", "jax")
     assert set(others).isdisjoint(loaded)
     loaded = run(matrix + "wl.solve(A, np.ones(3)); print(*sys.modules)").split()
-    assert "wollemi.solvers.cg" in loaded
-    assert {"scipy", "torch", "jax", "wollemi.solvers.idr"}.isdisjoint(loaded)
+    assert "wollemi.solvers.krylov.cg" in loaded
+    assert {"scipy", "torch", "jax", "wollemi.solvers.krylov.idr"}.isdisjoint(loaded)
 
 
 def test_a_solver_by_name_loads_no_others():
     loaded = run("import sys, wollemi as wl; wl.solvers.Tfqmr; print(*sys.modules)").split()
-    assert "wollemi.solvers.tfqmr" in loaded
-    assert {"wollemi.solvers.idr", "wollemi.solvers.lobpcg"}.isdisjoint(loaded)
+    assert "wollemi.solvers.krylov.tfqmr" in loaded
+    assert {"wollemi.solvers.krylov.idr", "wollemi.solvers.eigen.lobpcg"}.isdisjoint(loaded)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,8 @@ def test_what_was_never_imported_is_found(program):
 def test_steps_of_solvers_that_are_loaded_late_have_their_kernels():
     said = run(
         "import numpy as np, wollemi as wl; A = wl.Csr(np.eye(3), executor='omp'); A @ np.ones(3); "
-        "from wollemi.solvers import cg; kernel = A.executor.kernels.find(cg.update.operation); "
+        "from wollemi.solvers.krylov import cg; "
+        "kernel = A.executor.kernels.find(cg.update.operation); "
         "print(type(kernel).__name__)"
     )
     assert said == "builtin_function_or_method\n", "compiled, not computed in blocks by NumPy"

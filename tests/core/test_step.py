@@ -78,17 +78,17 @@ def test_the_signature_is_what_the_step_reads_and_writes():
 
 def test_a_step_counts_its_operations():
     extents = {"n": 10, "k": 2}
-    assert wl.solvers.cg.update.operation.flops(extents) == 120
-    assert wl.solvers.bicgstab.update.operation.flops(extents) == 200
+    assert wl.solvers.krylov.cg.update.operation.flops(extents) == 120
+    assert wl.solvers.krylov.bicgstab.update.operation.flops(extents) == 200
 
 
 def test_a_step_says_what_it_must_know_before_its_first_element():
-    assert wl.solvers.cg.update.traced.read_first == {"rho", "pq"}
-    assert wl.solvers.bicgstab.stabilize.traced.read_first == frozenset()
+    assert wl.solvers.krylov.cg.update.traced.read_first == {"rho", "pq"}
+    assert wl.solvers.krylov.bicgstab.stabilize.traced.read_first == frozenset()
 
 
 def test_what_is_summed_twice_is_one_sum():
-    assert len(wl.solvers.cg.update.traced.sums) == 1
+    assert len(wl.solvers.krylov.cg.update.traced.sums) == 1
 
 
 def test_reasons_to_halt_are_stop_codes():
@@ -269,7 +269,7 @@ def test_the_build_finds_steps_without_what_solvers_import(tmp_path: Path):
         "import scipy\nfrom ..core.step import dot\n\ndef helper(x, y):\n    return dot(x, y)\n"
     )
     load_steps("wollemi", folder)
-    found = OPERATIONS["test_built.product"]
+    found = OPERATIONS.pop("test_built.product")
     assert [p.name for p in found.parameters] == ["x", "y", "rho"]
 
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.solvers import choose
+from wollemi.solvers.auto import choose
 from wollemi.solvers.preconditioners.multigrid import groups
 
 from .conftest import SIZES, grid

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from wollemi.core.status import Stop
-from wollemi.solvers import bicgstab
+from wollemi.solvers.krylov import bicgstab
 
 from .helpers import columns, unset
 

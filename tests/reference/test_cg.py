@@ -3,7 +3,7 @@
 import numpy as np
 
 from wollemi.core.status import Stop
-from wollemi.solvers import cg
+from wollemi.solvers.krylov import cg
 
 from .helpers import columns, unset
 

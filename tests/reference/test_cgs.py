@@ -1,7 +1,7 @@
 import numpy as np
 
 from wollemi.core.status import Stop
-from wollemi.solvers import cgs
+from wollemi.solvers.krylov import cgs
 
 from .helpers import columns, unset
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.core.operations import vector
 from wollemi.core.status import Stop
-from wollemi.solvers.krylov import KrylovSolver
+from wollemi.solvers.krylov.base import KrylovSolver
 
 from .conftest import SOLVERS, poisson
 from .test_unwatched import Unwatched

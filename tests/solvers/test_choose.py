@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.solvers import choose
-from wollemi.solvers.facts import Facts
-from wollemi.solvers.gmres import RESTART
+from wollemi.solvers.auto import choose
+from wollemi.solvers.auto.facts import Facts
+from wollemi.solvers.auto.restarts import restart_for
+from wollemi.solvers.krylov.gmres import RESTART
 from wollemi.solvers.registry import SOLVERS
-from wollemi.solvers.restarts import restart_for
 
 from .conftest import convection, poisson
 

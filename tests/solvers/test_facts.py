@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.solvers.facts import Facts, find_facts, is_hermitian_by_rows
-from wollemi.solvers.kept import facts_of
+from wollemi.solvers.auto.facts import Facts, find_facts, is_hermitian_by_rows
+from wollemi.solvers.auto.kept import facts_of
 
 from .conftest import DTYPES, convection, poisson
 

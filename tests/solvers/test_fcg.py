@@ -9,7 +9,7 @@ import pytest
 import wollemi as wl
 from wollemi.core.precision import in_precision
 from wollemi.core.status import Status, Stop
-from wollemi.solvers import fcg
+from wollemi.solvers.krylov import fcg
 
 from .conftest import DTYPES, block, convection, poisson, tolerance
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.solvers import kept
+from wollemi.solvers.auto import kept
 
 from .conftest import DTYPES, block, convection, poisson, tolerance
 

@@ -10,7 +10,7 @@ import scipy.sparse.linalg as spla
 
 import wollemi as wl
 from wollemi.core.status import Status, Stop
-from wollemi.solvers import bidiagonal
+from wollemi.solvers.least_squares import bidiagonal
 
 from .conftest import DTYPES, block, tolerance
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.solvers import lanczos
+from wollemi.solvers.eigen import lanczos
 
 from .conftest import DTYPES, block, poisson
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.core.errors import InvalidArgument
-from wollemi.solvers import idr
+from wollemi.solvers.krylov import idr
 
 from .conftest import block, convection, one_dtype_on_sycl, poisson
 

@@ -13,9 +13,9 @@ from wollemi.core.errors import SolveInterrupted
 from wollemi.core.iteration import Iteration
 from wollemi.core.result import Result
 from wollemi.core.status import Status, Stop
-from wollemi.solvers import solve as solving
-from wollemi.solvers import workspace
-from wollemi.solvers.straight import go_straight
+from wollemi.solvers.driver import loop as solving
+from wollemi.solvers.driver import workspace
+from wollemi.solvers.driver.fast_path import go_straight
 
 from .conftest import poisson
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ... import smoothing
+from .. import smoothing
 from ..chebyshev import run
 
 if TYPE_CHECKING:

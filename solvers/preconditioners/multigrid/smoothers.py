@@ -9,8 +9,8 @@ from ....core.errors import InvalidArgument
 from ....core.lazy import Temporary
 from ....core.linop import LinOp
 from ....core.settings import Settings
-from ... import smoothing
 from ...spectrum import estimate
+from .. import smoothing
 from ..base import Preconditioner
 from ..block_jacobi import BlockJacobi
 from ..chebyshev import LOWER, LOWER_OF_OTHERS, Chebyshev, run

@@ -18,7 +18,7 @@ from ..core import cache
 from ..core.errors import WollemiError
 from ..core.formats import Csr
 from ..core.registry import available_executors
-from ..solvers.choose import solve
+from ..solvers.auto.choose import solve
 from .console import console
 
 OK: Final = "ok"

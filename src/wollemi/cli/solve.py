@@ -23,8 +23,8 @@ from ..core.registry import default_executor
 from ..core.result import Result
 from ..core.settings import Settings
 from ..solvers import read_settings
-from ..solvers.choose import solve as solve_system
-from ..solvers.gmres import RESTART
+from ..solvers.auto.choose import solve as solve_system
+from ..solvers.krylov.gmres import RESTART
 from ..solvers.preconditioners import BY_NAME
 from ..solvers.registry import SOLVERS
 from . import INTERRUPTED

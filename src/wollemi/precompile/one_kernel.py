@@ -20,7 +20,7 @@ from ..backends.gpu.arguments import CODES
 from ..backends.gpu.tape import address, steps_of
 from ..core.operations.matrix import csr_spmv
 from ..core.program import Call, Program
-from ..solvers.choose import ROWS_FOR_MULTIGRID
+from ..solvers.auto.choose import ROWS_FOR_MULTIGRID
 from .recording import loops
 from .target import Target
 

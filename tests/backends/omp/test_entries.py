@@ -14,7 +14,7 @@ import wollemi as wl
 from wollemi.core.operation import OPERATIONS
 from wollemi.core.operations import gmres, matrix, vector
 from wollemi.core.status import Status
-from wollemi.solvers import cg
+from wollemi.solvers.krylov import cg
 
 EXECUTOR = wl.executor("omp:2")
 GENERATOR = Path(__file__).parents[3] / "backends" / "omp" / "generate.py"  # not installed

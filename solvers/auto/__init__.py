@@ -1,0 +1,1 @@
+"""The choice of ``wl.solve``: matrix properties, candidates, attempts and kept solvers."""

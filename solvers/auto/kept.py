@@ -1,0 +1,319 @@
+"""What functional calls keep with a matrix, so that the next call does not set up anew.
+
+``wl.solve(A, b)`` and ``wl.linalg.cg(A, b)`` make a solver each time they are called. What costs
+time is in its workspaces: arrays, recorded iterations, CUDA graphs. They are kept with ``A`` and
+freed with it, as long as they are small; solves of systems that are not small take longer than
+setting up.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from ...core.errors import WollemiError
+from ...core.formats import Matrix
+from ...core.linop import LinOp
+from ...core.settings import Settings
+from ...core.stopping import Criterion, linear
+from ..krylov.base import KrylovSolver
+from ..preconditioners import Jacobi, Preconditioner
+from ..preconditioners.names import parsed
+from .facts import FACTS_RUN, Facts, find_facts
+
+if TYPE_CHECKING:
+    from ..driver.workspace import Workspace
+
+#: Bytes of workspaces that are kept with one matrix, or as many as its own if they are more and it
+#: is not lean. That is GMRES, with cycles of 30, for 250,000 unknowns in float64, of which a cycle
+#: takes longer than setting up; CG for a 7-point stencil takes three quarters of the matrix.
+LIMIT = 64 * 2**20
+
+#: Types of options by which a solver is found again.
+_PLAIN = (int, float, str, type(None))
+
+#: Kinds of solvers, with their preconditioners, whose workspaces are kept with one matrix.
+KINDS = 8
+
+Free = dict[tuple[str, int], "list[Workspace]"]
+
+
+class Kept:
+    """The solvers' store of one matrix.
+
+    Attributes
+    ----------
+    twin : Matrix
+        Stands for the matrix in what is kept: a reference to the matrix itself would keep it, and
+        the memory of its device, until the garbage collector finds the circle.
+    own : int
+        Bytes of the matrix, which what is kept may take as well; 0 of a lean one.
+    """
+
+    def __init__(self, A: Matrix) -> None:
+        #: Free workspaces by the class of the solver, its cycle and its preconditioner.
+        self.workspaces: OrderedDict[Any, Free] = OrderedDict()
+        self.twin = A._twin()
+        self.own = 0 if getattr(A, "is_lean", False) else int(A.nbytes)
+        self.version = A._values_version
+        self.lock = Lock()
+        self.facts: Facts | None = None
+        self.preconditioners: OrderedDict[str, Preconditioner] = OrderedDict()
+        #: Solvers by their class, the name of their preconditioner and their options.
+        self.solvers: OrderedDict[Any, KrylovSolver] = OrderedDict()
+        #: What :meth:`_held` said when the workspaces were looked at.
+        self.trimmed: list[int] = []
+        #: What ``wl.solve`` chose for these values, by what it was asked.
+        self.choices: dict[Any, tuple[list[Any], list[str]]] = {}
+        #: Preconditioners of users, by identity: a reference that does not keep them, and a twin.
+        self.operands: dict[int, tuple[ref[Matrix], Matrix, int]] = {}
+
+    def __del__(self) -> None:
+        for free in self.workspaces.values():
+            _release(free)
+
+    def follow(self, A: Matrix) -> None:
+        """Bring what depends on values in line with those that the matrix has now."""
+        version = A._values_version
+        if version == self.version:
+            return
+        with self.lock:
+            if version == self.version:
+                return
+            self.facts = None
+            self.choices.clear()
+            self.solvers.clear()  # they may have found something out about the old values
+            for name, made in list(self.preconditioners.items()):
+                if not _follows(made):
+                    del self.preconditioners[name]
+                    self._drop(name)
+            self._drop_copies()
+            self.version = version
+
+    def preconditioner(self, M: Any) -> tuple[Any, Any]:
+        """Return what a solver takes for ``M``, and its name in keys; None if it has none."""
+        if M is None:
+            return None, ()
+        if isinstance(M, str):
+            M = parsed(M)
+            if M is None:
+                return None, ()
+        if isinstance(M, Settings):
+            return self._made(M)
+        if type(M) is Jacobi:
+            M = M.inverse
+        if isinstance(M, Matrix) and M.executor == self.twin.executor:
+            return self._operand(M)
+        return M, None
+
+    def _made(self, settings: Settings) -> tuple[Any, Any]:
+        name = repr(settings)
+        with self.lock:
+            made = self.preconditioners.get(name)
+            if made is None:
+                made = settings.on(self.twin)
+                self.preconditioners[name] = made
+            self.preconditioners.move_to_end(name)
+            while len(self.preconditioners) > KINDS:
+                stale, _ = self.preconditioners.popitem(last=False)
+                self._drop(stale)
+        return made, name
+
+    def _operand(self, M: Matrix) -> tuple[Any, Any]:
+        name, version = id(M), M._values_version
+        with self.lock:
+            for stale in [n for n, (alive, _, _) in self.operands.items() if alive() is None]:
+                del self.operands[stale]
+                self._drop(stale)
+            if name not in self.operands:
+                self.operands[name] = (ref(M), M._twin(), version)
+            alive, twin, known = self.operands[name]
+            if known != version:
+                self._drop_copies(name)
+                self.operands[name] = (alive, twin, version)
+        return twin, name
+
+    def solver(
+        self, kind: type[KrylovSolver], M: Any, name: Any, options: dict[str, Any]
+    ) -> KrylovSolver:
+        """Return a solver for the matrix, one that was made before if there is one."""
+        for value in options.values():
+            if not isinstance(value, _PLAIN) and not _is_value(value):
+                return kind(self.twin, M, **options)
+        key = (kind, name, *options.items(), *map(type, options.values()))
+        found = self.solvers.get(key)
+        if found is None or (found.M is not M and name != ()):
+            found = kind(self.twin, M, **options)
+        with self.lock:
+            self.solvers[key] = found
+            self.solvers.move_to_end(key)
+            while len(self.solvers) > KINDS:
+                self.solvers.popitem(last=False)
+        return found
+
+    def keep_choice(self, asked: Any, found: tuple[list[Any], list[str]]) -> None:
+        """Keep what ``wl.solve`` chose, until the values are others."""
+        with self.lock:
+            if len(self.choices) >= KINDS:
+                self.choices.clear()
+            self.choices[asked] = found
+
+    def free(self, kind: type[KrylovSolver], cycle: int | None, name: Any) -> Free:
+        """Return the workspaces of a kind of solver, to take from and to give back to."""
+        with self.lock:
+            found = self.workspaces.setdefault((kind, cycle, name), {})
+            self.workspaces.move_to_end((kind, cycle, name))
+        return found
+
+    def trim(self) -> None:
+        """Let go of what is over the limits, the longest unused first."""
+        with self.lock:
+            if self._held() == self.trimmed:
+                return
+            left = self._limit()
+            for place, key in enumerate(reversed(list(self.workspaces))):
+                size = sum(_nbytes(w, self.twin) for w in _all(self.workspaces[key]))
+                left -= size
+                if place >= KINDS or (size and left < 0):
+                    _release(self.workspaces.pop(key))
+            used = {key[2] for key in self.workspaces}
+            self.operands = {n: o for n, o in self.operands.items() if n in used}
+            for key in [key for key in self.solvers if isinstance(key[1], int)]:
+                if key[1] not in self.operands:  # whose memory must go with it
+                    del self.solvers[key]
+            self.trimmed = self._held()
+
+    def _limit(self) -> int:
+        return max(LIMIT, self.own)
+
+    def _held(self) -> list[int]:
+        """Return how many workspaces there are of each kind and size, and how many there may be."""
+        free = self.workspaces.values()
+        return [self._limit(), *[len(works) for sizes in free for works in sizes.values()]]
+
+    def _drop(self, name: Any) -> None:
+        """Drop the solvers and the workspaces with a preconditioner."""
+        for key in [key for key in self.solvers if key[1] == name]:
+            del self.solvers[key]
+        for key in [key for key in self.workspaces if key[2] == name]:
+            _release(self.workspaces.pop(key))
+
+    def _drop_copies(self, *names: Any) -> None:
+        """Drop workspaces that hold operators of another dtype: copies of old values."""
+        for key in self.workspaces:
+            if names and key[2] not in names:
+                continue
+            made: LinOp | None = self.preconditioners.get(key[2])
+            if key[2] in self.operands:
+                made = self.operands[key[2]][1]
+            dtypes = {str(op.dtype) for op in (self.twin, made) if op is not None}
+            free = self.workspaces[key]
+            for size in [size for size in free if dtypes != {size[0]}]:
+                _release({size: free.pop(size)})
+
+
+def kept_with(A: Matrix) -> Kept:
+    """Return the store of a matrix, up to date with its values; made when first asked for."""
+    found: Kept | None = A.__dict__.get("_for_solvers")
+    if found is None:
+        found = A.__dict__.setdefault("_for_solvers", Kept(A))
+    found.follow(A)
+    return found
+
+
+def facts_of(A: Matrix) -> Facts:
+    """Return the facts about a square matrix; found once for its values."""
+    A.executor.compile_ahead(FACTS_RUN, A.dtype)
+    kept = kept_with(A)
+    if kept.facts is None:
+        kept.facts = find_facts(A)
+    return kept.facts
+
+
+class borrowed_solver:
+    """A solver for one solve, with what earlier calls for this matrix have left.
+
+    A class, because a solve of few iterations is over in the time of some generators.
+
+    Parameters
+    ----------
+    kind : type
+        The class of the solver.
+    A : LinOp
+        The operator; only matrices keep something.
+    M : str, Settings, LinOp, callable or None
+        The preconditioner.
+    **options
+        Of the solver. They may differ from call to call: what is kept depends on the cycle's
+        length alone.
+    """
+
+    def __init__(self, kind: type[KrylovSolver], A: LinOp, M: Any = None, **options: Any) -> None:
+        known = isinstance(A, Matrix) and A.shape[0] == A.shape[1]
+        self.kept: Kept | None = kept_with(A) if known else None  # type: ignore[arg-type]
+        name = None
+        if self.kept is None:
+            self.solver = kind(A, M, **options)
+        else:
+            M, name = self.kept.preconditioner(M)
+            if name is None:
+                self.solver = kind(self.kept.twin, M, **options)
+            else:
+                self.solver = self.kept.solver(kind, M, name, options)
+                free = self.kept.free(kind, self.solver.cycle, name)
+                self.solver._workspaces = free
+        self.keeps = name is not None
+
+    def __enter__(self) -> KrylovSolver:
+        return self.solver
+
+    def __exit__(self, *reason: object) -> None:
+        if self.kept is not None and self.keeps:
+            self.kept.trim()
+        else:
+            _release(self.solver._workspaces)
+
+
+def _is_value(option: Any) -> bool:
+    """Return whether an option is a criterion of ours, which compares by what it says."""
+    return isinstance(option, Criterion) and linear(option) is not None
+
+
+def _follows(made: Preconditioner) -> bool:
+    """Let a preconditioner follow its matrix; False if what was recorded of it is of no more use.
+
+    Recorded iterations hold the arrays of a preconditioner, which Jacobi overwrites in place, and
+    constants, such as the bounds of a polynomial.
+    """
+    if type(made) is not Jacobi:
+        return False
+    try:
+        made.update()
+    except WollemiError:
+        return False
+    return True
+
+
+def _release(free: Free) -> None:
+    for workspaces in list(free.values()):
+        while workspaces:
+            workspaces.pop().release()
+
+
+def _all(free: Free) -> Iterator[Workspace]:
+    for workspaces in list(free.values()):
+        yield from list(workspaces)
+
+
+def _nbytes(work: Workspace, A: Matrix) -> int:
+    """Return the bytes of a workspace, measured once; the matrix itself is not its own."""
+    known: int | None = work.__dict__.get("_nbytes")
+    if known is None:
+        members = [*work.__dict__.values(), *work.status.__dict__.values()]
+        held = {id(value): value for value in members if value is not A}.values()
+        known = sum(int(getattr(value, "nbytes", 0)) for value in held)
+        work.__dict__["_nbytes"] = known
+    return known

@@ -1,0 +1,40 @@
+"""A call of a solver: a solve, with what loggers hear of memory, in a workspace given back."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from ...core.result import Result
+from .loop import Solve
+from .watching import Watchers, memory_events
+
+if TYPE_CHECKING:
+    from ..krylov.base import KrylovSolver
+
+
+def solve(
+    solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, *, keep_last: bool = False
+) -> Result:
+    """Solve ``A x = b`` with a solver; see :meth:`KrylovSolver.solve`.
+
+    With ``keep_last`` the solution is the last iterate, even if the solve failed and began with a
+    smaller residual: a solver that preconditions another is that many iterations, not a verdict.
+    """
+    links = solver.executor.links
+    if links is None and not watchers.loggers:
+        return _solved(solver, b, x0, watchers, keep_last)
+    shared = nullcontext() if links is None else links.guarded()
+    with shared, memory_events(solver.executor, watchers.loggers):
+        return _solved(solver, b, x0, watchers, keep_last)
+
+
+def _solved(solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool) -> Result:
+    made = Solve(solver, b, x0, watchers, keep_last)
+    try:
+        if not watchers.loggers:
+            return made.run()
+        with watchers.on(made.work):
+            return made.run()
+    finally:
+        solver.give_back(made.work)

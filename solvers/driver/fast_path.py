@@ -1,0 +1,157 @@
+"""A solve that nobody watches: its first cycle without a look at the device before the end.
+
+Most solves are one cycle from zero, and of a few iterations a wait for a device takes longer than
+all that is between two of them. So the right-hand side is measured, the threshold is made, the
+cycle is driven and the true residual is computed in one row of work, and the host reads what came
+of it at once. Where more is to be done, it goes on from there as ever.
+
+It is for one column: of a block, columns that end before the first iteration must not make the
+others wait for a second solve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.result import Result
+from ...core.status import HEARD, Stop
+from .results import result_of
+from .scaling import LEAST_NORM, SAFE_NORMS
+from .verdict import Members, ended_by, verdict
+from .watching import ASKED
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+    from .loop import Solve
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the host has read after a cycle that it did not watch.
+
+    Attributes
+    ----------
+    members : dict
+        The members of the status that :data:`~wollemi.core.status.HEARD` names; None if Ctrl-C came
+        between.
+    left : int
+        Iterations that the cycle has left.
+    verified : bool
+        Whether the true residual is among what was heard.
+    """
+
+    members: Members | None
+    left: int
+    verified: bool
+
+
+def may_go_straight(solve: Solve) -> bool:
+    """Return whether a solve is one that nobody watches, with all that it needs prepared."""
+    solver, work, watchers = solve.solver, solve.work, solve.watchers
+    return (
+        work.k == 1
+        and solve.start is None
+        and solver._goes_straight
+        and watchers.callback is None
+        and watchers.norm_callback is None
+        and not watchers.loggers
+        and work.entering.resident
+        # The first solve in a workspace has operators make what they make once.
+        and work.applied
+        and solve.executor.links is None
+        and not solve.executor.observed
+    )
+
+
+def go_straight(solve: Solve) -> Result | Heard | None:
+    """Run the first cycle of a solve.
+
+    Returns
+    -------
+    Result, Heard or None
+        The result if the solve is over; what is to go on from; or None if nothing has begun,
+        because the right-hand side needs a closer look.
+    """
+    executor, work, solver = solve.executor, solve.work, solve.solver
+    status, linear = work.status, solver._linear
+    assert linear is not None
+    exchange = status.exchange
+    relative, absolute, least, most = exchange.host[5:]
+    relative[0], absolute[0] = linear.relative, linear.absolute
+    least[0], most[0] = SAFE_NORMS[solve.real]
+    solver.begin(work)
+    executor.write(exchange)
+    executor.copy_into(work.r, solve.b)
+    executor.play(work.entering)
+    left = solve.count
+    try:
+        solve.length = solver.next_cycle(work)
+        if solve.length is not None:
+            left = min(left, solve.length)
+        batch = min(left, status.capacity)
+        if batch:
+            executor.drive(work.iteration, batch)
+        left -= batch
+        if left and not solver._spares_cycles:
+            return Heard(_named(executor.read(exchange)), left, verified=False)
+        executor.copy_into(work.spare, solve.b)
+        executor.play(work.leaving)
+        # Likely the solution: to ask for its copy takes the host no time while the device works.
+        x = executor.copy(work.x)
+        members = executor.read(exchange)
+    except KeyboardInterrupt:
+        return Heard(None, 0, verified=False)
+    return _judged(solve, x, members, left)
+
+
+def _named(members: list[np.ndarray[Any, Any]]) -> Members:
+    return {name: np.array(member) for name, member in zip(HEARD, members, strict=True)}
+
+
+def _judged(
+    solve: Solve, x: Array, members: list[np.ndarray[Any, Any]], left: int
+) -> Result | Heard | None:
+    """Return the result of a solve of one cycle, if what was heard says that it is one."""
+    stop, running, iterations, threshold, first, true, largest, history = members
+    solver, linear, real = solve.solver, solve.solver._linear, solve.real
+    assert linear is not None
+    begun, norm, done = first.item(), true.item(), iterations.item()
+    low, high = SAFE_NORMS[real]
+    if not low <= begun <= high:
+        return None
+    met = norm <= threshold.item()
+    if (left and running.item()) or not isfinite(largest.item()) or not isfinite(norm):
+        return Heard(_named(members), left, verified=True)
+    if met:
+        if norm < LEAST_NORM[real]:  # its squares have lost digits
+            return Heard(_named(members), left, verified=True)
+        final = Stop.CONVERGED
+    else:
+        last = history.item(done - 1) if done else None
+        final = verdict(
+            Stop.RUNNING,
+            ended_by(solver, stop.item(), last, real),
+            progress=norm <= solver.PROGRESS * begun,
+            exhausted=done >= solve.count,
+            tolerated=linear.tolerated,
+            counted=linear.iterations is not None,
+            ends=solver.FINAL,
+        )
+        worse = norm > begun and not solve.keep_last and final not in ASKED
+        if worse or final in (Stop.RUNNING, Stop.STAGNATED):
+            return Heard(_named(members), left, verified=True)
+    residuals = np.empty((done + 1, 1))
+    residuals[0], residuals[1:] = begun, history[:done]
+    return result_of(
+        solve,
+        solve.edge.leave(x, solve.asked),
+        [final],
+        np.array(iterations),
+        np.array([norm]),
+        np.array([linear.threshold(begun)]),
+        residuals,
+    )

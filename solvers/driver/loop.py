@@ -1,0 +1,438 @@
+"""One solve: what the host decides between two drives of the executor.
+
+A solve is a row of cycles. Each begins with the true residual, where columns that meet their
+threshold are done; then the solver's recurrence is driven until the status on the device says
+stop, or somebody on the host wants to look.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.dtypes import real_dtype
+from ...core.edges import Edge, edge_of
+from ...core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
+from ...core.loggers import Logger, Snapshot
+from ...core.operations import vector
+from ...core.result import Result
+from ...core.status import Stop
+from ...core.stopping import Norms, State
+from .best import BestIterate
+from .fast_path import Heard, go_straight, may_go_straight
+from .results import result_of
+from .scaling import RightHandSides, column, indices, largest_values, norms, scale_columns
+from .verdict import CONVERGED, RUNNING, Members, Verification
+from .watching import ASKED, Watchers, says_stop
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+    from ..krylov.base import KrylovSolver
+
+#: Iterations where only the clock sets a limit.
+UNLIMITED = 2**62
+
+_ASKED = frozenset(map(int, ASKED))
+
+
+def _agreement(solver: KrylovSolver, watchers: Watchers) -> str:
+    """Return what all members of a group must be told alike, who look at each other's sums."""
+    if solver.partition is None:
+        return ""
+    options = (type(solver).__name__, solver.stop, solver.cycle, str(solver.dtype))
+    called = (watchers.callback is not None, watchers.norm_callback is not None)
+    return f"{options}, watched every {watchers.periods(True)}, callbacks {called}"
+
+
+class Solve(Verification):
+    """One solve: the state of the host between drives.
+
+    Norms and thresholds are in the units of the scaled columns; what users see is not.
+    """
+
+    def __init__(
+        self, solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool
+    ) -> None:
+        self.solver, self.asked, self.watchers = solver, b, watchers
+        self.executor = solver.executor
+        self.keep_last = keep_last
+        self.edge = Edge(solver) if keep_last else edge_of(solver)
+        block, start = self.edge.enter(_agreement(solver, watchers), b=b, x0=x0)
+        assert block is not None
+        if start is not None and start.shape != block.shape:
+            raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
+        given = [block.dtype, *([] if start is None else [start.dtype])]
+        dtype = solver._precision_for(solver.dtype, *given)
+        self.b = block if block.dtype == dtype else block.astype(dtype)
+        self.start = start if start is None or start.dtype == dtype else start.astype(dtype)
+        self.work = solver.take_workspace(dtype, int(block.shape[1]))
+        self.real = real_dtype(dtype)
+        linear = solver._linear
+        limit = None if linear is None else linear.iterations
+        #: Iterations at most.
+        self.count = 10 * max(self.work.A.shape[0], 1) if limit is None else limit
+        #: Iterations of the last cycle at most.
+        self.length: int | None = None
+
+    def _prepare(self) -> None:
+        """Make the state of a solve that the host follows."""
+        k = self.work.k
+        self.final = np.zeros(k, np.uint8)
+        self.ended, self.running = np.zeros(k, np.uint8), k
+        self.norm = np.zeros(k)
+        self.iterations = np.zeros(k, np.int64)
+        self.history: list[list[float]] = [[] for _ in range(k)]
+        self.period = self.solver._period
+        self.halt: Stop | None = None
+        self.begun = False
+        self.advanced = False
+        self.b_is_in_place = False
+
+    # ---- before
+
+    def _place_start(self) -> None:
+        work, sides = self.work, self.sides
+        if self.start is None:
+            self.executor.run(vector.fill, work.x, 0.0)
+        else:
+            self.executor.run(vector.axpby, self.start, work.x, 1.0, 0.0)
+            if not np.all(np.isfinite(largest_values(self.executor, work.x))):
+                raise InvalidArgument("x0 has NaN or Inf; start from finite values")
+            scale_columns(self.executor, work.x, sides.scale)
+            # the solution of A x = 0 is 0 whatever the guess
+            for c in indices(sides.norm == 0):
+                self.executor.run(vector.fill, column(work.x, c), 0.0)
+
+    def _initial_norms(self) -> np.ndarray[Any, Any]:
+        if self.start is None:
+            return self.sides.norm
+        return self.best.residual_norms()
+
+    def _set_limits(self) -> None:
+        """Find what the criteria come to for these right-hand sides."""
+        sides, work, linear = self.sides, self.work, self.solver._linear
+        norms = Norms(sides.norm, self._initial_norms, sides.scale)
+        limits = self.solver.stop.limits(norms)
+        self.tolerated = limits.threshold is not None
+        self.threshold = np.zeros(work.k) if limits.threshold is None else limits.threshold
+        if linear is not None:
+            self.limit = linear.limits(norms, self.real)
+        else:
+            with np.errstate(over="ignore"):
+                self.limit = self.threshold.astype(self.real)
+        self.watchers.seconds, self.watchers.own = limits.seconds, limits.own
+        self.counted = limits.iterations is not None
+        if limits.iterations is not None:
+            self.count = limits.iterations
+        else:
+            unlimited = limits.seconds is not None
+            self.count = UNLIMITED if unlimited else 10 * max(work.A.shape[0], 1)
+
+    # ---- the cycles
+
+    def run(self) -> Result:
+        """Cycle until every column has its verdict."""
+        ahead = go_straight(self) if may_go_straight(self) else None
+        if isinstance(ahead, Result):
+            return ahead
+        self._prepare()
+        known = None if ahead is None or ahead.members is None else ahead.members["first"]
+        self.sides = RightHandSides(self.executor, self.b, self.work.status.first, known)
+        self.best = BestIterate(self.work, self.sides, self.start)
+        if ahead is None:
+            self._place_start()
+            self.solver.begin(self.work)
+        self._set_limits()
+        interrupted = False
+        try:
+            if ahead is None:
+                self._verify(first=True)
+                self._tell("start", self.watchers.loggers, self.norm)
+            else:
+                self._go_on(ahead)
+            while self.running:
+                self._cycle()
+                self._cycles_unwatched()
+                self._verify()
+                self._tell("verified", self.watchers.loggers, self.norm)
+                if self.halt is not None:
+                    self._end(self.halt)
+        except KeyboardInterrupt:
+            interrupted = True
+            if self.begun:
+                self._take_norms()  # of the drive that was cut short
+            self._end(Stop.INTERRUPTED)
+        result = self._result()
+        for logger in self.watchers.loggers:
+            logger.finish(result)
+        if interrupted:
+            raise SolveInterrupted(
+                f"{type(self.solver).__name__} was interrupted after {result.iterations} "
+                "iterations; .result has what was reached",
+                result,
+            )
+        return result
+
+    def _go_on(self, ahead: Heard) -> None:
+        """Go on after a first cycle, or a part of it, that nobody watched."""
+        self.begun = True
+        self.norm = self.sides.norm.copy()
+        self.best.first = self.norm.copy()
+        for c, value in enumerate(self.norm.tolist()):
+            self.history[c].append(value)
+        if ahead.members is None:
+            self.executor.play(self.work.ending)
+            raise KeyboardInterrupt
+        self._take_norms(ahead.members)
+        if not ahead.verified or (self.running and ahead.left):
+            self._rest_of_cycle(ahead.left if self.running else 0)
+            self._cycles_unwatched()
+            self._verify()
+        elif self._cycles_unwatched():
+            self._verify()
+        else:
+            self._verify(heard=ahead.members)
+
+    def _cycle(self) -> None:
+        solver, work = self.solver, self.work
+        if self._done:
+            self.best.keep()
+        self.executor.play(work.beginning)
+        left, self.length = self._left(), solver.next_cycle(work)
+        self._rest_of_cycle(left if self.length is None else min(left, self.length))
+
+    def _rest_of_cycle(self, left: int) -> None:
+        """Drive a cycle that has begun until it ends, after so many iterations at most."""
+        solver, work = self.solver, self.work
+        interruption: KeyboardInterrupt | None = None
+        try:
+            while left > 0:
+                batch = min(left, work.status.capacity, *self._until_looks())
+                self.executor.drive(work.iteration, batch)
+                left -= batch
+                self._record()
+                if self._asked_to_stop() or self.running == 0:
+                    break
+        except KeyboardInterrupt as error:
+            interruption = error
+        # also on Ctrl-C: what was reached is worth having
+        self.executor.play(work.ending)
+        if interruption is not None:
+            raise interruption
+        if not solver.keeps_iterate:
+            self._callback_stops()
+
+    def _cycles_unwatched(self) -> bool:
+        """Let the executor run further cycles, if nobody looks at what is between two of them.
+
+        It stops where a column does, and what it says of a true residual is not the verdict yet.
+        Returns whether any were run.
+        """
+        solver, work = self.solver, self.work
+        watched = self.watchers.callback is not None or self._periods()
+        usual = solver.cycle is not None and self.length == solver.cycle
+        if not usual or watched or np.any(self.ended != self.final):
+            return False
+        assert solver.cycle is not None
+        limit = min(self._left(), work.status.capacity) // solver.cycle
+        if limit < 1:
+            return False
+        if not self.b_is_in_place:
+            self.executor.run(vector.axpby, self.sides.block, work.b, 1.0, 0.0)
+            self.b_is_in_place = True
+        self.best.prepare()
+        if not self.executor.drive_cycles(work.cycles, limit):
+            return False
+        self._record()
+        begun = self.executor.to_host(work.begun).astype(np.float64)
+        self.norm = np.where(self.final == RUNNING, begun, self.norm)
+        return True
+
+    # ---- between drives
+
+    def _left(self) -> int:
+        return self.count - max((int(self.iterations[c]) for c in self._undecided()), default=0)
+
+    @property
+    def _done(self) -> int:
+        return max(self.iterations.tolist(), default=0)
+
+    def _periods(self) -> list[int]:
+        """Return after how many iterations each of those who look wants to."""
+        periods = self.watchers.periods(self.solver.keeps_iterate)
+        return periods if self.period is None else [*periods, self.period]
+
+    def _until_looks(self) -> list[int]:
+        """Return how many iterations there are until each looks again."""
+        return [period - self._done % period for period in self._periods()]
+
+    def _record(self) -> None:
+        self._take_norms()
+        looking = self.watchers.looking(self._done) if self.advanced else []
+        true = None
+        if self.solver.keeps_iterate and any(logger.true_residual for logger in looking):
+            true = self._true_norms()
+        self._tell("iteration", looking, true)
+
+    def _take_norms(self, heard: Members | None = None) -> None:
+        """Take the norms of the last drive out of the ring, read now if they were not heard."""
+        status, names = self.work.status, ("iterations", "history", "running", "stop")
+        # All at once, because each wait for a device costs as much as an iteration or two.
+        found = status.read_together(*names) if heard is None else [heard[n] for n in names]
+        iterations, ring, running, self.ended = found
+        self.running, self.advanced = int(running[0]), False
+        done = iterations.tolist()
+        for c, seen in enumerate(self.iterations.tolist()):
+            if done[c] == seen:
+                continue
+            self.advanced = True
+            rows = np.arange(seen, done[c]) % status.capacity
+            self.history[c].extend(
+                self.sides.given_of(c, ring[rows, c].astype(np.float64)).tolist()
+            )
+        self.iterations = iterations
+
+    def _tell(self, event: str, loggers: list[Logger], true: np.ndarray[Any, Any] | None) -> None:
+        if not loggers:
+            return
+        given = self.sides.given
+        snapshot = Snapshot(
+            solver=type(self.solver).__name__,
+            executor=self.executor.name,
+            iteration=self._done,
+            limit=self.count,
+            norm=self._seen_norms(),
+            threshold=given(self.threshold),
+            running=self.running,
+            true_norm=None if true is None else given(true),
+        )
+        for logger in loggers:
+            if (method := getattr(logger, event, None)) is not None:
+                method(snapshot)
+
+    def _seen_norms(self) -> np.ndarray[Any, Any]:
+        return np.array([norms[-1] for norms in self.history])
+
+    def _state(self) -> State:
+        given = self.sides.given
+        return State(
+            iteration=self._done,
+            norm=self._seen_norms(),
+            norm_b=given(self.sides.norm),
+            initial_norm=given(self.best.first),
+            seconds=self.watchers.elapsed,
+        )
+
+    def _asked_to_stop(self) -> bool:
+        """Ask the callbacks, the criteria, the clock and the true residual whether to go on.
+
+        Callbacks see the last iteration too. What has met its tolerance by then is a success
+        whatever they say: the verdict is that of the true residual.
+        """
+        if self.advanced and (
+            (self.solver.keeps_iterate and self._callback_stops()) or self._norm_callback_stops()
+        ):
+            return True
+        if self.running == 0:
+            return False
+        agreed = self.executor.agreed
+        if (
+            self.watchers.own
+            and self.advanced
+            and agreed(self.watchers.criterion_met(self._state, self._done))
+        ):
+            self.halt = Stop.CRITERION
+            return True
+        if self.watchers.seconds is not None and agreed(self.watchers.out_of_time()):
+            self.halt = Stop.TIME_LIMIT
+            return True
+        return (
+            self.period is not None
+            and self.solver.keeps_iterate
+            and self._done % self.period == 0
+            and self._true_residual_passes()
+        )
+
+    def _callback_stops(self) -> bool:
+        callback = self.watchers.callback
+        if callback is None:
+            return False
+        if not self.executor.agreed(says_stop(callback(self._shaped(self._solution())))):
+            return False
+        self.halt = Stop.CALLBACK
+        return True
+
+    def _norm_callback_stops(self) -> bool:
+        callback = self.watchers.norm_callback
+        if callback is None:
+            return False
+        norm_b = self.sides.given(self.sides.norm)
+        seen = self._seen_norms() / np.where(norm_b > 0, norm_b, 1.0)
+        answer = says_stop(callback(seen[0] if np.ndim(self.asked) == 1 else seen))
+        if not self.executor.agreed(answer):
+            return False
+        self.halt = Stop.CALLBACK
+        return True
+
+    def _true_norms(self) -> np.ndarray[Any, Any]:
+        """Return the norms of the true residual within a cycle, and keep what is best so far."""
+        work = self.work
+        scratch = self.executor.copy(self.sides.block)
+        work.A._apply(work.x, scratch, -1.0, 1.0)
+        found = norms(self.executor, scratch)
+        self.best.keep_columns(found)
+        return found
+
+    def _true_residual_passes(self) -> bool:
+        norm = self._true_norms()
+        running = self.work.status.read("stop") == Stop.RUNNING
+        return bool(np.all(norm[running] <= self.threshold[running]))
+
+    # ---- after
+
+    def _solution(self) -> Array:
+        """Return a copy of the iterate in the units of what was given."""
+        solution = self.executor.copy(self.work.x)
+        if self.sides.scaled:
+            scale_columns(self.executor, solution, 1.0 / self.sides.scale)
+        return solution
+
+    def _shaped(self, block: Array) -> Any:
+        return self.edge.leave(block, self.asked)
+
+    def _is_worse(self, c: int) -> bool:
+        """Return whether a column that failed may have had a better iterate than its last one."""
+        if not isfinite(self.norm[c]):
+            return True
+        return not self.keep_last and int(self.final[c]) not in _ASKED
+
+    def _tell_least_squares(self) -> None:
+        """Name the columns that could fall no further because no solution exists."""
+        stagnated = [c for c, code in enumerate(self.final.tolist()) if code == Stop.STAGNATED]
+        if stagnated and not self.keep_last:
+            found = self.solver.least_squares(self.work, self.sides.block, stagnated)
+            self.final[found] = Stop.LEAST_SQUARES
+
+    def _result(self) -> Result:
+        final = self.final.tolist()
+        if int(Stop.INTERRUPTED) in final:
+            self.norm = self.best.residual_norms()
+        failed = [c for c, code in enumerate(final) if code != CONVERGED and self._is_worse(c)]
+        self.best.restore(failed, self.norm)
+        self._tell_least_squares()
+        solution = self._solution()
+        self.best.judge(solution, self.final, self.norm, self.threshold)
+        residuals = np.full((max(map(len, self.history), default=1), self.work.k), np.nan)
+        for c, seen in enumerate(self.history):
+            residuals[: len(seen), c] = seen
+        return result_of(
+            self,
+            self._shaped(solution),
+            [Stop(code) for code in self.final.tolist()],
+            self.iterations,
+            self.sides.given(self.norm),
+            self.sides.given(self.threshold),
+            residuals,
+        )

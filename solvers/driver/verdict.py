@@ -1,0 +1,240 @@
+"""The verdict on the columns of a solve: what the true residual says, and how the cycle ended."""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.status import Stop
+from .scaling import LEAST_NORM, RightHandSides, column, largest_values, norms
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
+    from ..krylov.base import KrylovSolver
+    from .best import BestIterate
+    from .workspace import Workspace
+
+#: Members of a status, by name.
+Members = dict[str, np.ndarray[Any, Any]]
+
+# Members of an enumeration take a microsecond each to look up, and five to compare an array with.
+RUNNING, CONVERGED = int(Stop.RUNNING), int(Stop.CONVERGED)
+
+
+class Verification:
+    """The part of a solve that verifies and judges.
+
+    Attributes
+    ----------
+    final, ended : array of uint8, shape (k,)
+        Verdicts (:class:`Stop`), RUNNING where there is none yet, and how the last cycle ended.
+    norm, threshold : array, shape (k,)
+        Norms of true residuals, and what they have to reach, in the units of the scaled columns.
+    limit : array, shape (k,)
+        The threshold in the precision of the status.
+    running : int
+        How many columns have no verdict yet; within a cycle, how many run.
+    begun : bool
+        Whether the status is that of this solve.
+    """
+
+    solver: KrylovSolver
+    executor: Executor
+    work: Workspace
+    sides: RightHandSides
+    best: BestIterate
+    start: Array | None
+    real: np.dtype[Any]
+    final: np.ndarray[Any, Any]
+    ended: np.ndarray[Any, Any]
+    norm: np.ndarray[Any, Any]
+    threshold: np.ndarray[Any, Any]
+    limit: np.ndarray[Any, Any]
+    iterations: np.ndarray[Any, Any]
+    history: list[list[float]]
+    running: int
+    begun: bool
+    count: int
+    counted: bool
+    tolerated: bool
+
+    def _undecided(self) -> list[int]:
+        """Return the numbers of the columns that have no verdict yet."""
+        return [c for c, code in enumerate(self.final.tolist()) if code == RUNNING]
+
+    def _end(self, why: Stop) -> None:
+        """End the columns that have no verdict yet."""
+        self.final[self._undecided()] = why
+        self.running = 0
+
+    def _verify(self, first: bool = False, heard: Members | None = None) -> None:
+        """Compute the true residual, if it was not heard, and decide which columns are done."""
+        status, before, undecided = self.work.status, self.norm, self._undecided()
+        known = first and self._knows_start()
+        armed: list[int] | None = None
+        if known:
+            found, residual = self._start_codes(), self.sides.norm.tolist()
+        elif heard is not None:
+            found, residual = self._heard(heard, undecided)
+        else:
+            armed, found, residual = self._judged(first, undecided)
+        self.norm = before.copy()
+        self.norm[undecided] = [residual[c] for c in undecided]
+        if first:
+            self.best.first = self.norm.copy()
+            for c, value in enumerate(self.sides.given(self.norm).tolist()):
+                self.history[c].append(value)
+        for c in undecided:
+            progress = first or bool(residual[c] <= self.solver.PROGRESS * before[c])
+            self.final[c] = self._judge(Stop(found[c]), progress, c)
+        final = self.final.tolist()
+        self.running = final.count(RUNNING)
+        if known and self.running:
+            self.executor.copy_into(self.work.r, self.sides.block)
+            self._arm_first(norm=self.norm.astype(self.real))
+        elif self.running and heard is not None:
+            status.arm(self.final, norm=self.norm.astype(self.real))
+        elif self.running and final != armed:
+            status.arm(self.final)
+
+    def _arm_first(self, **members: np.ndarray[Any, Any]) -> None:
+        """Set what the steps of the solver look at, once for a solve."""
+        none_done = np.zeros(self.work.k, np.int64)
+        self.work.status.arm(self.final, threshold=self.limit, iterations=none_done, **members)
+        self.begun = True
+
+    def _knows_start(self) -> bool:
+        """Return whether the true residual at the start needs no computing.
+
+        That of zero is the right-hand side. Who counts applications of ``A`` sees this one too,
+        and the first solve in a workspace computes it, so that operators make what they make once.
+        """
+        replay = self.work.verifying
+        return self.start is None and replay.resident and replay.program not in (None, False)
+
+    def _start_codes(self) -> list[int]:
+        """Return what the steps of a solver would say about a residual of these norms."""
+        met = self.sides.norm.astype(self.real) <= self.limit
+        return [CONVERGED if passes else RUNNING for passes in met.tolist()]
+
+    def _judged(
+        self, first: bool, undecided: list[int]
+    ) -> tuple[list[int], list[int], list[float]]:
+        """Compute the true residual; return the codes on the device, and codes and norms."""
+        work, status = self.work, self.work.status
+        if first:
+            self._arm_first()
+        elif self.ended.tolist() != self.final.tolist():
+            status.arm(self.final)
+        self.executor.copy_into(work.r, self.sides.block)
+        self.executor.play(work.verifying)
+        work.applied = True
+        codes, norm, largest = status.read_together("stop", "norm", "largest")
+        armed: list[int] = codes.tolist()
+        found, residual = list(armed), norm.tolist()
+        self._doubt(found, residual, largest.tolist(), undecided)
+        return armed, found, residual
+
+    def _heard(self, heard: Members, undecided: list[int]) -> tuple[list[int], list[float]]:
+        """Return codes and norms of the true residual that a cycle ended with, as it was heard."""
+        true, met = heard["true"], heard["true"] <= heard["threshold"]
+        codes = np.where(met, CONVERGED, RUNNING)
+        found: list[int] = np.where(np.isfinite(true), codes, int(Stop.NOT_FINITE)).tolist()
+        residual: list[float] = true.tolist()
+        if self.work.spare is not self.work.r:
+            self.executor.copy_into(self.work.r, self.work.spare)
+        self._doubt(found, residual, heard["largest"].tolist(), undecided)
+        return found, residual
+
+    def _doubt(
+        self, found: list[int], norm: list[float], largest: list[float], undecided: list[int]
+    ) -> None:
+        """Look again at what kernels found where numbers are extreme; correct it in place.
+
+        The squares of a tiny residual underflow, and a column of ``A`` that has no entries does
+        not show what is in ``x`` there.
+        """
+        for c in undecided:
+            if not isfinite(largest[c]) and self._is_not_finite(c):
+                found[c], norm[c] = int(Stop.NOT_FINITE), inf
+            if found[c] != CONVERGED or norm[c] >= LEAST_NORM[self.real]:
+                continue
+            if self.sides.norm[c] > 0:
+                norm[c] = float(norms(self.executor, column(self.work.r, c))[0])
+                if norm[c] > self.threshold[c]:
+                    found[c] = int(Stop.STAGNATED)  # no recurrence can square what is left
+
+    def _is_not_finite(self, c: int) -> bool:
+        return not isfinite(largest_values(self.executor, column(self.work.x, c))[0])
+
+    def _how_ended(self, c: int) -> Stop:
+        """Return how the last cycle of a column ended."""
+        seen = self.history[c]
+        last = seen[-1] * self.sides.scale[c] if len(seen) > 1 else None
+        return ended_by(self.solver, int(self.ended[c]), last, self.real)
+
+    def _judge(self, found: Stop, progress: bool, c: int) -> Stop:
+        """Return the verdict on a column, whose true residual says ``found``."""
+        return verdict(
+            found,
+            self._how_ended(c),
+            progress=progress,
+            exhausted=bool(self.iterations[c] >= self.count),
+            tolerated=self.tolerated,
+            counted=self.counted,
+            ends=self.solver.FINAL,
+        )
+
+
+def ended_by(solver: KrylovSolver, code: int, last: float | None, real: np.dtype[Any]) -> Stop:
+    """Return how a cycle of a column ended; curvatures that underflow say nothing.
+
+    ``last`` is the norm of its last iteration, of the scaled column, if there was one.
+    """
+    ended = Stop(code)
+    ended = solver.MEANS.get(ended, ended)
+    if ended in solver.FINAL and last is not None and last < LEAST_NORM[real]:
+        return Stop.CONVERGED
+    return ended
+
+
+def verdict(
+    found: Stop,
+    ended: Stop,
+    *,
+    progress: bool,
+    exhausted: bool,
+    tolerated: bool,
+    counted: bool,
+    ends: frozenset[Stop],
+) -> Stop:
+    """Return the verdict on a column, RUNNING if it deserves another cycle.
+
+    Parameters
+    ----------
+    found : Stop
+        What its true residual says.
+    ended : Stop
+        How its last cycle ended.
+    progress : bool
+        Whether that brought the residual down.
+    exhausted : bool
+        Whether it has done all iterations that there are.
+    tolerated, counted : bool
+        Whether the user gave a tolerance, and a number of iterations.
+    ends : frozenset of Stop
+        What ends a column for good.
+    """
+    if found != Stop.RUNNING:
+        return found
+    if exhausted and not tolerated and counted:
+        return Stop.ITERATIONS
+    if ended in ends:
+        return ended
+    if ended != Stop.RUNNING and not progress:
+        if ended not in (Stop.CONVERGED, Stop.STAGNATED):
+            return ended
+        return Stop.STAGNATED if tolerated else Stop.NO_PROGRESS
+    return Stop.MAX_ITERATIONS if exhausted else Stop.RUNNING

@@ -1,0 +1,161 @@
+"""Who looks at a solve from the host: callbacks, criteria of a user's own, the clock, loggers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.events import Application, listeners, watch
+from ...core.iteration import Iteration, Replay
+from ...core.linop import LinOp
+from ...core.loggers import Logger
+from ...core.status import Stop
+from ...core.stopping import Criterion, State
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
+    from .workspace import Workspace
+
+Callback = Callable[[Any], Any]
+
+#: Iterations between two looks at the clock.
+CLOCK_PERIOD = 20
+
+
+class Watchers:
+    """Those who look at one solve, and how often.
+
+    Parameters
+    ----------
+    callback, norm_callback : callable or None
+        As for :meth:`KrylovSolver.solve`.
+    loggers : list of Logger
+        Told what happens.
+    """
+
+    def __init__(
+        self,
+        callback: Callback | None,
+        norm_callback: Callback | None,
+        loggers: Sequence[Logger],
+    ) -> None:
+        self.callback, self.norm_callback, self.loggers = callback, norm_callback, list(loggers)
+        self.began = time.perf_counter()
+        self.seconds: float | None = None
+        self.own: tuple[Criterion, ...] = ()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the solve began."""
+        return time.perf_counter() - self.began
+
+    def periods(self, keeps_iterate: bool) -> list[int]:
+        """Return after how many iterations each of them wants to look."""
+        periods = [int(logger.every) for logger in self.loggers]
+        periods += [int(criterion.every) for criterion in self.own]
+        if self.norm_callback is not None or (self.callback is not None and keeps_iterate):
+            periods.append(1)
+        if self.seconds is not None:
+            periods.append(CLOCK_PERIOD)
+        return periods
+
+    def out_of_time(self) -> bool:
+        """Return whether the time limit has passed."""
+        return self.seconds is not None and self.elapsed > self.seconds
+
+    def looking(self, iteration: int) -> list[Logger]:
+        """Return the loggers whose turn it is."""
+        return [logger for logger in self.loggers if iteration % logger.every == 0]
+
+    def criterion_met(self, state: Callable[[], State], iteration: int) -> bool:
+        """Ask the user's own criteria whose turn it is whether the solve is to end."""
+        return any(
+            bool(criterion.done(state()))
+            for criterion in self.own
+            if iteration % criterion.every == 0
+        )
+
+    @contextmanager
+    def on(self, work: Workspace) -> Iterator[None]:
+        """Have operators report their applications to whoever counts them."""
+        counting = listeners(self.loggers, "applied")
+        if not counting:
+            yield
+            return
+
+        def report(application: Application) -> None:
+            for logger in counting:
+                logger.applied(application)
+
+        parts = (work.iteration, work.beginning, work.verifying, getattr(work, "ending", None))
+        replays: list[Iteration | Replay] = [part for part in parts if part is not None]
+        operators = {name: getattr(work, name, None) for name in ("A", "AH", "M")}
+        resident = [replay.resident for replay in replays]
+        for name, operator in operators.items():
+            if operator is not None:
+                setattr(work, name, Reported(operator, name, report))
+        for replay in replays:
+            replay.resident = False
+        try:
+            yield
+        finally:
+            for name, operator in operators.items():
+                if operator is not None:
+                    setattr(work, name, operator)
+            for replay, was in zip(replays, resident, strict=True):
+                replay.resident = was
+
+
+@contextmanager
+def memory_events(executor: Executor, loggers: Sequence[Logger]) -> Iterator[None]:
+    """Tell loggers of copies and allocations, if one of them has a method for these."""
+    with ExitStack() as stack:
+        if listening := listeners(loggers, "copied", "allocated"):
+            stack.enter_context(watch(executor, *listening))
+        yield
+
+
+class Reported(LinOp):
+    """An operator that reports each application; what a solver applies while a logger counts."""
+
+    def __init__(self, operator: LinOp, name: str, report: Callable[[Application], None]) -> None:
+        self.operator, self.name, self.report = operator, name, report
+        self.shape, self.dtype = operator.shape, operator.dtype
+        self.executor = operator.executor
+        self.count = 0
+
+    @property
+    def resident(self) -> bool:
+        """False: a recorded application would be reported once."""
+        return False
+
+    @property
+    def varies(self) -> bool:
+        """Whether applying is not one fixed linear map."""
+        return self.operator.varies
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self.operator._apply(x, y, alpha, beta)
+        self.count += 1
+        self.report(Application(self.name, int(x.shape[1]), self.count))
+
+    def to(self, executor: Executor | str) -> LinOp:
+        """Return the operator on another executor; nobody watches it there."""
+        return self.operator.to(executor)
+
+    def astype(self, dtype: Any) -> LinOp:
+        """Return the operator in another dtype; nobody watches it there."""
+        return self.operator.astype(dtype)
+
+
+def says_stop(answer: Any) -> bool:
+    """Return whether a callback asked to stop: SciPy's may return anything, such as a norm."""
+    return isinstance(answer, (bool, np.bool_)) and bool(answer)
+
+
+#: How a user ends a solve: the iterate at that moment is what they asked for.
+ASKED = (Stop.ITERATIONS, Stop.CALLBACK, Stop.CRITERION)

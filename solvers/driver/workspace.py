@@ -1,0 +1,199 @@
+"""The arrays that a solver works in, made once and used by every solve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.dtypes import real_dtype
+from ...core.formats import Matrix
+from ...core.iteration import Cycles, Iteration, Replay
+from ...core.linop import LinOp
+from ...core.operations import status as status_steps
+from ...core.operations import vector as vector_operations
+from ...core.precision import in_precision
+from ...core.status import Status
+from ...core.step import Steps
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+
+
+class Workspace:
+    """What one solve of a dtype and a number of columns needs; its arrays are attributes.
+
+    Attributes
+    ----------
+    A, M : LinOp or None
+        The operator and the preconditioner in the dtype of the solve.
+    A_T, M_T : LinOp or None
+        Their transposes, where a solver has asked for them.
+    n, k : int
+        The rows that this executor holds of each vector, and the columns.
+    x, r : arrays, shape (n, k)
+        The iterate and its residual.
+    status : Status
+        The stopping status of the columns.
+    iteration : Iteration
+        What the executor drives.
+    beginning, ending, verifying : Replay
+        What it plays around a cycle.
+    entering, leaving : Replay
+        What it plays around the first cycle of a solve that nobody watches, without waits.
+    spare : array, shape (n, k)
+        Where ``leaving`` makes the true residual.
+    outdated : list
+        What matrices held when their pattern was replaced in place: programs of this workspace may
+        still read it, and are made anew for the next solve.
+    rebuilds : int
+        How often the solver's operators had been made anew when this was made: after another time
+        its programs are out of date.
+    applied : bool
+        Whether ``A`` was applied, and so has made what it makes once.
+    kept, best : arrays, shape (n, k) and (k,)
+        The best iterates that were verified, and the norms of their residuals; made when a solve
+        goes into a second cycle.
+    cycles : Cycles
+        Of a solver that restarts: what it drives while nobody watches. Such a solver has the
+        right-hand sides in ``b`` then, and the norms with which the last cycle began in ``begun``.
+    """
+
+    A: LinOp
+    M: LinOp | None
+    A_T: LinOp
+    M_T: LinOp | None
+    status: Status
+    iteration: Iteration
+    beginning: Replay
+    ending: Replay
+    verifying: Replay
+    entering: Replay
+    leaving: Replay
+    cycles: Cycles
+    rebuilds: int
+    applied: bool
+
+    def __init__(self, A: LinOp, M: LinOp | None, columns: int) -> None:
+        self.A, self.M = A, M
+        self.executor = A.executor
+        self.n, self.k = A.local_rows, columns
+        self.dtype = A.dtype
+        self.status = Status(self.executor, columns, A.dtype)
+        self.outdated: list[Any] = []
+        self.applied = False
+        Matrix.recorders.add(self)
+        self.vectors("x", "r")
+        if M is not None and M.resident:
+            # What an operator makes once, it makes before an iteration is recorded. A is applied
+            # by the first verification.
+            M._apply(self.r, self.x, 1.0, 0.0)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Array: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def transpose(self, M: LinOp | None) -> None:
+        """Make ``A_T`` and ``M_T``, the transposes in the dtype of the solve.
+
+        They share the values of what they are the transposes of. ``M`` is the solver's, in its own
+        precision.
+        """
+        self.A_T = self.A.T._private()
+        self.M_T = None if M is None else in_precision(M.T, self.dtype)._private()
+        for operator in (self.A_T, self.M_T):
+            if operator is not None and operator.resident:
+                operator._apply(self.r, self.x, 1.0, 0.0)  # makes what it makes once
+
+    def release(self) -> None:
+        """Free the arrays and the recorded programs at once; the workspace is of no use after it.
+
+        They refer to each other, and the memory of a device must not wait for the garbage
+        collector.
+        """
+        for value in self.__dict__.values():
+            if isinstance(value, (Iteration, Replay, Cycles)):
+                value.program = None
+        self.__dict__.clear()
+        Matrix.recorders.discard(self)
+
+    def verify(self) -> None:
+        """Make the true residual of what is the right-hand side in ``r``, and judge it."""
+        self.A._apply(self.x, self.r, -1.0, 1.0)
+        status_steps.start(self)
+
+    def make(self, steps: Steps, without: Sequence[str] = ()) -> None:
+        """Make the arrays that steps name and that are not here yet, some of them left out."""
+        makers = {
+            "vectors": self.vectors,
+            "scalars": self.scalars,
+            "reals": self.reals,
+            "flags": self.flags,
+        }
+        for name, kind in steps.kinds.items():
+            if kind in makers and name not in self.__dict__ and name not in without:
+                makers[kind](name)
+
+    def flags(self, *names: str) -> None:
+        """Make one yes or no per column."""
+        self._make(names, (self.k,), np.uint8)
+
+    def verify_all(self) -> None:
+        """Do the same, and find the largest numbers of the iterate."""
+        self.verify()
+        self.executor.run(vector_operations.largest, self.x, self.status.largest)
+
+    def enter(self, initialize: Callable[[Workspace], None]) -> None:
+        """Begin a solve at zero whose right-hand sides are in ``r``, by what the status was told.
+
+        Its residual, threshold and first verdict are made where they are; then the method begins.
+        """
+        s = self.status
+        self.executor.run(
+            vector_operations.enter, self.r, self.x, s.relative, s.absolute, s.least, s.most,
+            s.first, s.threshold, s,
+        )  # fmt: skip
+        initialize(self)
+
+    def leave(self, finish: Callable[[Workspace], None]) -> None:
+        """Let the method finish, and make the true residual and its norm.
+
+        The right-hand side is in ``spare``. The status stays what the last iteration left.
+        """
+        finish(self)
+        self.A._apply(self.x, self.spare, -1.0, 1.0)
+        self.executor.run(vector_operations.norm, self.spare, self.status.true)
+        self.executor.run(vector_operations.largest, self.x, self.status.largest)
+
+    def make_best(self) -> None:
+        """Make room for the best iterates that were verified, if there is none yet."""
+        if "kept" not in vars(self):
+            self.vectors("kept")
+            self.reals("best")
+
+    def keep(self) -> None:
+        """Keep the iterates whose residuals were just found to be the smallest."""
+        self.executor.run(vector_operations.keep, self.x, self.kept, self.best, self.status)
+
+    def vectors(self, *names: str) -> None:
+        """Make blocks of shape (n, k)."""
+        self._make(names, (self.n, self.k), self.dtype)
+
+    def scalars(self, *names: str) -> None:
+        """Make one value per column."""
+        self._make(names, (self.k,), self.dtype)
+
+    def reals(self, *names: str) -> None:
+        """Make one real value per column."""
+        self._make(names, (self.k,), real_dtype(self.dtype))
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> None:
+        """Make an array of any shape."""
+        self._make((name,), shape, dtype)
+
+    def _make(self, names: tuple[str, ...], shape: tuple[int, ...], dtype: Any) -> None:
+        # zeros, not whatever was there: a column that never runs must not hold NaN
+        for name in names:
+            setattr(self, name, self.executor.zeros(shape, dtype))

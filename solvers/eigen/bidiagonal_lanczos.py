@@ -1,0 +1,262 @@
+"""Singular values by thick-restart Golub-Kahan bidiagonalization."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...core.dtypes import common_dtype
+from ...core.errors import InvalidArgument
+from ...core.operands import as_block, is_host
+from ...core.operator import as_linop
+from ...core.settings import Configurable, Settings, settings_of
+from ...core.status import Stop
+from ..driver.alone import require_one_executor
+from . import residual, tall
+from .base import basis_size, require_tolerances, verdicts
+from .result import SingularResult
+from .scale import ROUNDING
+from .vectors import Vectors
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
+
+Numbers = np.ndarray[Any, Any]
+
+
+class SingularValues(metaclass=Configurable):
+    """A few largest or smallest singular triplets of an operator of any shape.
+
+    Parameters
+    ----------
+    A : LinOp or matrix, shape (m, n)
+        Anything that has a conjugate transpose ``A.H``.
+    k : int
+        Triplets.
+    which : {"LM", "SM"}
+        The largest or the smallest singular values.
+    ncv : int, optional
+        Vectors of each basis; ``max(2 k + 1, 20)`` by default.
+    rtol, atol : float
+        A triplet has converged where the norm of ``A v - s u`` and ``A.H u - s v`` together is at
+        most ``max(rtol * s, atol)``, or rounding, which is what 0 asks for.
+    maxiter : int, optional
+        Restarts at most; ``10 min(m, n)`` by default.
+    seed : int
+        Of the random start.
+    executor : Executor or str, optional
+        Where ``A`` goes if it has no home.
+
+    Notes
+    -----
+    ``A V = U B`` and ``A.H U = V B.H + beta v e.T`` are made by products with ``A`` and ``A.H`` in
+    turn, both bases orthonormal by Gram-Schmidt twice. Singular values are those of the small ``B``
+    and not square roots of eigenvalues, so that small ones keep their digits.
+
+    References
+    ----------
+    V. Hernandez, J. E. Roman and A. Tomas, A robust and efficient parallel SVD solver based on
+    restarted Lanczos bidiagonalization, ETNA 31 (2008), algorithm 3; J. Baglama and L. Reichel,
+    Augmented implicitly restarted Lanczos bidiagonalization methods, SIAM J. Sci. Comput. 27
+    (2005).
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.diag(np.arange(1.0, 51.0))[:40])
+    >>> result = wl.solvers.SingularValues(A, k=2).solve()
+    >>> np.round(result.s, 6), result.converged
+    (array([39., 40.]), True)
+    """
+
+    #: The key of its name in dictionaries of settings.
+    ROLE: ClassVar[str] = "eigensolver"
+
+    _options: dict[str, Any]
+
+    def __init__(
+        self,
+        A: Any,
+        *,
+        k: int = 6,
+        which: str = "LM",
+        ncv: int | None = None,
+        rtol: float = 0.0,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        seed: int = 0,
+        executor: Executor | str | None = None,
+    ) -> None:
+        require_tolerances(rtol, atol, 0 if maxiter is None else maxiter)
+        self.A = as_linop(A, executor)
+        require_one_executor("SingularValues", self.A)
+        rows, columns = self.A.shape
+        least = min(rows, columns)
+        if not isinstance(k, (int, np.integer)) or not 1 <= k <= least:
+            raise InvalidArgument(
+                f"k: expected an integer from 1 to {least}, the smaller dimension, got {k!r}"
+            )
+        if which not in ("LM", "SM"):
+            raise InvalidArgument(f"which: expected 'LM' or 'SM', got {which!r}")
+        self.k, self.which, self.seed = int(k), which, seed
+        self.ncv = basis_size(ncv, self.k, least)
+        self.rtol, self.atol = float(rtol), float(atol)
+        self.maxiter = 10 * least if maxiter is None else int(maxiter)
+        self.executor = self.A.executor
+        #: The process runs with the adjoint of a wide operator: the start has the smaller length.
+        self.turned = columns > rows
+        adjoint = self.A.H
+        self.tall, self.wide = (adjoint, self.A) if self.turned else (self.A, adjoint)
+
+    @property
+    def settings(self) -> Settings:
+        """The class and the options that this solver was made with, without the matrix."""
+        return settings_of(self)
+
+    def solve(self, v0: Any = None) -> SingularResult:
+        """Find the triplets.
+
+        Parameters
+        ----------
+        v0 : array, shape (min(m, n),), optional
+            Where to start; random by default.
+
+        Raises
+        ------
+        ShapeMismatch, InvalidArgument
+            If ``v0`` does not fit, is not finite, or is zero.
+        """
+        began = time.perf_counter()
+        least = min(self.A.shape)
+        start = None if v0 is None else as_block(self.executor, v0, least, "v0")
+        if start is not None:
+            host = self.executor.to_host(start)
+            if start.shape[1] != 1 or not np.all(np.isfinite(host)) or not np.any(host):
+                raise InvalidArgument("v0: expected one finite vector that is not zero")
+        dtype = common_dtype(self.A.dtype, *([] if start is None else [start.dtype]))
+        process = _Process(self, dtype, start)
+        with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers
+            P, s, Q, restarts = self._iterate(process)
+        order = np.argsort(s, kind="stable")
+        s = s[order]
+        left = process.U.combined(P[:, order])
+        right = process.V.combined(Q[:, order])
+        norms = process.residuals(left, right, s)
+        eps = float(np.finfo(dtype).eps)
+        limits = np.maximum(np.maximum(self.rtol * s, self.atol), ROUNDING * eps * process.largest)
+        u, v = (right, left) if self.turned else (left, right)
+        if v0 is None or is_host(v0):
+            u, v = self.executor.to_host(u), self.executor.to_host(v)
+        why = Stop.MAX_ITERATIONS if restarts >= self.maxiter else Stop.STAGNATED
+        return SingularResult(
+            u=u,
+            s=s,
+            vt=v.conj().T,
+            residual_norms=norms,
+            thresholds=limits,
+            stops=verdicts(norms, limits, why),
+            iterations=restarts,
+            products=process.products,
+            seconds=time.perf_counter() - began,
+            solver=type(self).__name__,
+            executor=self.executor.name,
+        )
+
+    def _iterate(self, process: _Process) -> tuple[Numbers, Numbers, Numbers, int]:
+        eps = float(np.finfo(process.dtype).eps)
+        tolerance, restarts = max(self.rtol, eps), 0
+        while True:
+            process.grow()
+            used = process.used
+            B = process.B[:used, :used]
+            if not np.all(np.isfinite(B)):
+                nothing = np.eye(used, self.k)
+                return nothing, np.full(self.k, np.nan), nothing, restarts
+            P, s, Q = _svd(B)
+            process.largest = max(process.largest, float(s[0]))
+            order = np.arange(used)[:: 1 if self.which == "LM" else -1]
+            wanted = order[: self.k]
+            errors = np.abs(process.beta * P[-1, wanted])
+            done = errors <= np.maximum(tolerance * s[wanted], eps * process.largest)
+            if done.all() or restarts >= self.maxiter or process.complete:
+                return P[:, wanted], s[wanted], Q[:, wanted], restarts
+            extra = max(int(np.count_nonzero(done)), (self.ncv - self.k) // 2)
+            kept = order[: min(self.k + extra, self.ncv - 1)]
+            process.restart(P[:, kept], s[kept], Q[:, kept])
+            restarts += 1
+
+
+def _svd(B: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the singular values of a small matrix and the vectors of both sides as columns."""
+    P, s, Qh = np.linalg.svd(B)
+    return P, s, Qh.conj().T
+
+
+class _Process:
+    """The bases ``U`` and ``V``, and the small matrix ``B`` of ``A V = U B``."""
+
+    def __init__(self, solver: SingularValues, dtype: Any, start: Array | None) -> None:
+        self.A, self.AH = solver.tall.astype(dtype), solver.wide.astype(dtype)
+        self.dtype = np.dtype(dtype)
+        m, n = self.A.shape
+        executor, size = solver.executor, solver.ncv
+        self.U = Vectors(executor, m, size, dtype, None, solver.seed + 1)
+        self.V = Vectors(executor, n, size, dtype, None, solver.seed)
+        self.size = self.used = size
+        self.B = np.zeros((size, size), self.V.small)
+        self.beta = self.largest = 0.0
+        self.count = self.products = 0
+        self.complete = False
+        self.V.begin(start)
+
+    def grow(self) -> None:
+        """Do steps of the process until the bases are full."""
+        for j in range(self.count, self.size):
+            self.A._apply(self.V.row(j), self.U.w, 1.0, 0.0)
+            h, alpha, exhausted = self.U.orthogonalize(j)
+            self.B[:j, j], self.B[j, j] = h, 0.0 if exhausted else alpha
+            if not np.isfinite(alpha):
+                self.B[:] = np.nan
+                return
+            if exhausted:
+                self.U.random(j)
+            else:
+                self.U.append(j)
+            self.AH._apply(self.U.row(j), self.V.w, 1.0, 0.0)
+            self.products += 2
+            _, beta, exhausted = self.V.orthogonalize(j + 1)
+            if not np.isfinite(beta):
+                self.B[:] = np.nan
+                return
+            self.beta = 0.0 if exhausted else beta
+            if exhausted:
+                self.complete = not self.V.random(j + 1)
+                if self.complete:
+                    self.used = j + 1
+                    return
+            else:
+                self.V.append(j + 1)
+        self.count = self.size
+
+    def restart(self, P: Numbers, s: Numbers, Q: Numbers) -> None:
+        """Keep singular vectors of ``B``, and the last vector of the process behind them."""
+        kept = s.size
+        self.U.replace(P, self.size)
+        self.V.replace(Q, self.size)
+        tall.copy(self.V.executor, self.V.row(self.size), self.V.row(kept))
+        self.B[:] = 0
+        self.B[np.arange(kept), np.arange(kept)] = s
+        self.count = kept
+
+    def residuals(self, left: Array, right: Array, s: Numbers) -> Numbers:
+        """Return the norms of ``A v - s u`` and ``A^H u - s v`` together."""
+        executor = self.V.executor
+        total = np.zeros(s.size)
+        for operator, x, y in ((self.A, right, left), (self.AH, left, right)):
+            product = executor.allocate(tuple(y.shape), self.dtype)
+            operator._multiply(x, product, 1.0, 0.0)
+            self.products += s.size
+            total += residual.norms(executor, product, y, product, s)[0] ** 2
+        return np.sqrt(total)

@@ -1,0 +1,448 @@
+"""The thick-restart Lanczos method for eigenpairs of Hermitian operators and pencils."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.dtypes import common_dtype
+from ...core.errors import InvalidArgument, InvalidMatrix
+from ...core.executor import Executor
+from ...core.formats import Identity, Matrix
+from ...core.linop import LinOp
+from ...core.operands import as_block
+from ...core.operations import vector
+from ...core.operator import as_linop
+from ...core.precision import in_precision
+from ...core.settings import Configurable
+from ...core.status import Stop
+from ..direct import Direct
+from .base import EigenSolver, basis_size, require_tolerances, verdicts
+from .krylov_basis import KrylovBasis
+from .result import EigenResult
+from .scale import is_rounding, size_of
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+
+Numbers = np.ndarray[Any, Any]
+
+#: Which eigenvalues: largest and smallest by modulus, largest and smallest, from both ends.
+WHICH = ("LM", "SM", "LA", "SA", "BE")
+
+#: What is inverted, by SciPy's names.
+MODES = ("normal", "buckling", "cayley")
+
+#: How far a shift that is an eigenvalue is moved, relative to the size of the matrix.
+ASIDE = 1e-6
+
+#: Restarts without half of the error after which the true residuals are looked at, and after which
+#: the search ends. The errors of a transformed matrix cannot fall below the rounding of its
+#: inverse, which is not known: with a shift at an eigenvalue of 40 copies that is 1e-12 of it.
+LOOK, GIVE_UP = 10, 200
+
+#: How near eigenvalues are, relative to the size of the matrix, that are told as one.
+ONE_VALUE = 1e-10
+
+
+class Lanczos(EigenSolver, metaclass=Configurable):
+    """A few extreme or interior eigenpairs of a Hermitian operator or pencil.
+
+    Parameters
+    ----------
+    A : LinOp or matrix, shape (n, n)
+        Hermitian.
+    B : LinOp or matrix, shape (n, n), optional
+        Hermitian positive definite: the pencil ``A x = lambda B x``.
+    k : int
+        Pairs.
+    which : {"LM", "SM", "LA", "SA", "BE"}
+        Largest or smallest by modulus, largest, smallest, or from both ends; with ``sigma`` that of
+        the transformed eigenvalues, so that ``"LM"`` are those nearest to ``sigma``.
+    sigma : float, optional
+        Finds eigenvalues near it, with the inverse of ``A - sigma B``.
+    mode : {"normal", "buckling", "cayley"}
+        The transformation with ``sigma``: ``1 / (lambda - sigma)``, ``lambda / (lambda - sigma)``
+        or ``(lambda + sigma) / (lambda - sigma)``. For "buckling" ``A`` is positive definite and
+        ``B`` may be indefinite.
+    OPinv : LinOp, matrix or callable, optional
+        The inverse of ``A - sigma B``; by default that of :class:`Direct`.
+    Binv : LinOp, matrix or callable, optional
+        The inverse of ``B``, where there is no ``sigma``; by default that of :class:`Direct`.
+    ncv : int, optional
+        Vectors of the basis; ``max(2 k + 1, 20)`` by default.
+    rtol, atol : float
+        A pair has converged where the norm of ``A x - lambda B x`` is at most
+        ``max(rtol * |lambda| * norm(B x), atol)``, or at the rounding of ``A``, which is what 0
+        asks for.
+    maxiter : int, optional
+        Restarts at most; ``10 n`` by default.
+    seed : int
+        Of the random start.
+    executor : Executor or str, optional
+        Where ``A`` goes if it has no home.
+
+    Notes
+    -----
+    Every vector is made orthogonal to the whole basis twice. A space that is exhausted is left with
+    a new random vector, so that zero matrices and small ones are no special case. One Krylov space
+    contains one vector of each eigenspace: of multiple eigenvalues further copies come by rounding,
+    late, or not at all, as in ARPACK, which ``notes`` tell. :class:`Lobpcg` finds as many as its
+    block has vectors.
+
+    The search also ends where the residuals are as small as was asked for although the errors of
+    the transformed matrix, whose inverse has rounding of its own, no longer fall.
+
+    A step moves the matrix once and the basis four times. Vectors are computed on the executor, and
+    the small tridiagonal problem by LAPACK on the host.
+
+    References
+    ----------
+    K. Wu and H. Simon, Thick-restart Lanczos method for large symmetric eigenvalue problems, SIAM
+    J. Matrix Anal. Appl. 22 (2000). T. Ericsson and A. Ruhe, The spectral transformation Lanczos
+    method, Math. Comp. 35 (1980).
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.diag(np.arange(1.0, 101.0)))
+    >>> result = wl.solvers.Lanczos(A, k=2, sigma=50.2).solve()
+    >>> np.round(result.eigenvalues, 6), result.converged
+    (array([50., 51.]), True)
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        *,
+        B: Any = None,
+        k: int = 6,
+        which: str = "LM",
+        sigma: float | None = None,
+        mode: str = "normal",
+        OPinv: Any = None,
+        Binv: Any = None,
+        ncv: int | None = None,
+        rtol: float = 0.0,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        seed: int = 0,
+        executor: Executor | str | None = None,
+    ) -> None:
+        require_tolerances(rtol, atol, 0 if maxiter is None else maxiter)
+        for name, value, known in (("which", which, WHICH), ("mode", mode, MODES)):
+            if value not in known:
+                raise InvalidArgument(
+                    f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}"
+                )
+        if sigma is None and (mode != "normal" or OPinv is not None):
+            raise InvalidArgument("mode and OPinv need sigma: say which eigenvalues are sought")
+        if sigma is not None and not (np.isreal(sigma) and np.isfinite(sigma)):
+            raise InvalidArgument(f"sigma: expected a real number, got {sigma!r}")
+        if sigma == 0 and mode != "normal":
+            raise InvalidArgument(f"sigma: 0 makes every eigenvalue 1 with mode={mode!r}")
+        self._take(A, B, executor)
+        n = self.shape[0]
+        self.k = self._size(k, n)
+        self.ncv = basis_size(ncv, self.k, n)
+        self.which, self.mode, self.seed = which, mode, seed
+        self.sigma = None if sigma is None else float(np.real(sigma))
+        self.rtol, self.atol = float(rtol), float(atol)
+        self.maxiter = 10 * n if maxiter is None else int(maxiter)
+        self.notes: list[str] = []
+        self.inverse = self._inverse(OPinv, Binv)
+
+    def _inverse(self, OPinv: Any, Binv: Any) -> LinOp | None:
+        if self.sigma is None:
+            if self.B is None:
+                return None
+            return Direct(self._entries(self.B, "Binv")) if Binv is None else self._given(Binv)
+        if OPinv is not None:
+            return self._given(OPinv)
+        A = self._entries(self.A, "OPinv")
+        assert self.sigma is not None
+        of_A, of_B = size_of(A), size_of(self.B) or 1.0
+        try:
+            made = Direct(self._shifted(A, self.sigma))
+        except InvalidMatrix:
+            if not np.isfinite(of_A):
+                raise
+        else:
+            if not is_rounding(made, of_A / of_B):
+                return made
+        moved = self.sigma + ASIDE * (of_A or 1.0) / of_B
+        made = Direct(self._shifted(A, moved))
+        self.notes = [f"sigma: {self.sigma} is an eigenvalue; the shift is {moved}"]
+        self.sigma = moved
+        return made
+
+    def _shifted(self, A: Any, sigma: float) -> Any:
+        if sigma == 0:
+            return A
+        n = self.shape[0]
+        identity = Identity(n, dtype=A.dtype, executor=self.executor)
+        B = identity if self.B is None else self._entries(self.B, "OPinv")
+        return (A - sigma * B).tocsr()
+
+    def _entries(self, operator: LinOp, name: str) -> Any:
+        if not isinstance(operator, Matrix):
+            raise InvalidArgument(
+                f"{name}: a {type(operator).__name__} has no entries to factorize; pass {name}=, "
+                "an operator that applies the inverse"
+            )
+        return operator
+
+    def _given(self, inverse: Any) -> LinOp:
+        if callable(inverse) and not hasattr(inverse, "shape"):
+            from ...core.operator import LinearOperator
+
+            return LinearOperator(self.shape, inverse, dtype=self.dtype, executor=self.executor)
+        return as_linop(inverse, self.executor)
+
+    def solve(self, v0: Any = None) -> EigenResult:
+        """Find the eigenpairs.
+
+        Parameters
+        ----------
+        v0 : array, shape (n,), optional
+            Where to start; random by default. It is not changed.
+
+        Returns
+        -------
+        EigenResult
+            Eigenvalues in rising order with the norms of true residuals and a verdict each;
+            unpacks into ``eigenvalues, eigenvectors``.
+
+        Raises
+        ------
+        ShapeMismatch, InvalidArgument
+            If ``v0`` does not fit, is not finite, or is zero.
+        """
+        began = time.perf_counter()
+        executor, n = self.executor, self.shape[0]
+        start = None if v0 is None else as_block(executor, v0, n, "v0")
+        if start is not None:
+            host = executor.to_host(start)
+            if start.shape[1] != 1 or not np.all(np.isfinite(host)) or not np.any(host):
+                raise InvalidArgument("v0: expected one finite vector that is not zero")
+        dtype = common_dtype(self.dtype, *([] if start is None else [start.dtype]))
+        operator = _Transformed(self, dtype)
+        basis = KrylovBasis(
+            executor, n, self.ncv, dtype, operator.apply, operator.inner, self.seed, start
+        )
+        with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers
+            found = self._iterate(basis, operator)
+        order = np.argsort(found.values, kind="stable")
+        X = executor.copy(found.X[:, order.tolist()])
+        why = Stop.MAX_ITERATIONS if found.restarts >= self.maxiter else Stop.STAGNATED
+        norms, limits = found.norms[order], found.limits[order]
+        return EigenResult(
+            eigenvalues=found.values[order],
+            eigenvectors=self._returned(X, v0),
+            residual_norms=norms,
+            thresholds=limits,
+            stops=verdicts(norms, limits, why),
+            iterations=found.restarts,
+            products=basis.products,
+            eigenvalue_history=np.array([operator.original(h[0]) for h in found.history]),
+            residual_history=np.array([h[1] for h in found.history]),
+            seconds=time.perf_counter() - began,
+            solver=type(self).__name__,
+            executor=executor.name,
+            notes=[
+                *self.notes,
+                *getattr(self.inverse, "notes", []),
+                *self._copies(found.values[order]),
+            ],
+        )
+
+    def _copies(self, values: Numbers) -> list[str]:
+        """Return notes on eigenvalues of which several copies were found."""
+        near = ONE_VALUE * (size_of(self.A) or 1.0) / (size_of(self.B) or 1.0)
+        values = values[np.isfinite(values)]
+        groups = np.split(values, np.flatnonzero(np.diff(values) > near) + 1)
+        return [
+            f"{group.size} copies of the eigenvalue {group[0]:.10g} were found, which come by "
+            "rounding: there may be more. Lobpcg finds as many as its block has vectors"
+            for group in groups
+            if group.size > 1
+        ]
+
+    def _iterate(self, basis: KrylovBasis, operator: _Transformed) -> _Found:
+        """Grow the basis and restart it until the true residuals of the wanted pairs are small."""
+        import scipy.linalg  # it takes long to import, and few need it
+
+        eps = float(np.finfo(basis.dtype).eps)
+        tolerance = max(self.rtol, eps)
+        restarts = since = 0
+        best = np.inf
+        history: list[tuple[Numbers, Numbers]] = []
+        while True:
+            basis.grow()
+            T = basis.T[: basis.used, : basis.used]
+            if not np.all(np.isfinite(T)) or basis.used < self.k:
+                nothing = np.full(self.k, np.nan)
+                X = basis.combined(np.eye(basis.used, self.k))
+                return _Found(nothing, X, nothing, nothing, restarts, history)
+            values, Y = scipy.linalg.eigh(T)
+            order = self._order(values)
+            wanted = order[: self.k]
+            errors = np.abs(basis.beta * Y[-1, wanted])
+            history.append((values[wanted], errors))
+            largest = float(np.abs(values).max())
+            size = np.maximum(np.abs(values[wanted]), eps ** (2 / 3) * largest)
+            # errors below the rounding of T are rounding
+            done = errors <= np.maximum(tolerance * size, eps * largest)
+            with np.errstate(divide="ignore"):
+                worst = float(np.max(errors / size))
+            best, since = (worst, 0) if worst < 0.5 * best else (best, since + 1)
+            stuck = worst <= eps**0.5 and since > 0 and since % LOOK == 0
+            over = restarts >= self.maxiter or basis.complete or (stuck and since >= GIVE_UP)
+            if done.all() or over or stuck:
+                # without entries and a transformation, Ritz values tell how large A is
+                seen = largest if self.sigma is None and self.B is None else 0.0
+                found = self._true_pairs(basis, operator, values[wanted], Y[:, wanted], seen)
+                missed = found.norms > found.limits
+                if over or tolerance < 1e-3 * eps or not missed.any():
+                    return replace(found, restarts=restarts, history=history)
+                # the residual of the pencil is that of the operator, times the norm of A
+                tolerance *= 0.1 if done.all() else 1.0
+            # what has converged makes room, or the last pair waits for the others' vectors
+            extra = max(int(np.count_nonzero(done)), (self.ncv - self.k) // 2)
+            kept = order[: min(self.k + extra, self.ncv - 1)]
+            basis.restart(values[kept], Y[:, kept])
+            restarts += 1
+
+    def _true_pairs(
+        self, basis: KrylovBasis, operator: _Transformed, values: Numbers, Y: Numbers, seen: float
+    ) -> _Found:
+        """Return pairs of the pencil with the norms of their residuals."""
+        X, transformed = basis.combined(Y), values
+        if operator.rescaled:
+            self._normalize(X)
+        values = operator.original(values)
+        norms, limits = self.judged(X, values, seen)
+        if self.sigma is not None and np.any(norms > limits) and np.all(transformed):
+            purified = operator.purified(X, transformed)
+            self._normalize(purified)
+            better, _ = self.judged(purified, values)
+            if np.max(better) < np.max(norms):
+                X, norms = purified, better
+        if self.sigma is not None and np.any(norms > limits):
+            # Eigenvalues far from the shift are near one number of the operator, whose rounding
+            # they have many times over.
+            quotients = self.quotients(X)
+            better, its_limits = self.judged(X, quotients, seen)
+            taken = better < norms
+            values, norms, limits = (
+                np.where(taken, *pair)
+                for pair in ((quotients, values), (better, norms), (its_limits, limits))
+            )
+        return _Found(values, X, norms, limits, 0, [])
+
+    def _order(self, values: Numbers) -> Numbers:
+        """Return the numbers of the Ritz values in the order in which they are wanted."""
+        rising = np.arange(values.size)
+        if self.which == "LA":
+            return rising[::-1]
+        if self.which == "SA":
+            return rising
+        if self.which == "BE":
+            ends = np.stack([rising[::-1], rising], axis=1).ravel()[: values.size]
+            return ends
+        by_modulus = np.argsort(np.abs(values), kind="stable")
+        return by_modulus if self.which == "SM" else by_modulus[::-1]
+
+    def _normalize(self, X: Array) -> None:
+        """Give vectors the length one in the inner product of B, where the process had another."""
+        executor = self.executor
+        for c in range(int(X.shape[1])):
+            x = X[:, c : c + 1]
+            y = x
+            if self.B is not None and self.mode != "buckling":
+                y = executor.allocate(tuple(x.shape), X.dtype)
+                self.B.astype(X.dtype)._apply(x, y, 1.0, 0.0)
+            value = executor.allocate((1,), X.dtype)
+            executor.run(vector.dot, x, y, value)
+            length = float(np.sqrt(abs(executor.to_host(value)[0])))
+            if length > 0 and np.isfinite(length):
+                executor.run(vector.axpby, x, x, 1.0 / length, 0.0)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Pairs, the norms of their residuals, and how many restarts they took."""
+
+    values: Numbers
+    X: Any
+    norms: Numbers
+    limits: Numbers
+    restarts: int
+    history: list[Any]
+
+
+class _Transformed:
+    """The operator of the process: its product, its inner product, and the way back."""
+
+    def __init__(self, solver: Lanczos, dtype: Any) -> None:
+        self.solver, self.executor = solver, solver.executor
+        self.A = solver.A.astype(dtype)
+        self.B = None if solver.B is None else solver.B.astype(dtype)
+        inverse = solver.inverse
+        self.inverse = None if inverse is None else in_precision(inverse, dtype)
+        n = solver.shape[0]
+        self.between = self.executor.zeros((n, 1), dtype)
+        buckling = solver.mode == "buckling"
+        #: What the inner product is made with; None for the plain one.
+        self.inner: LinOp | None = self.A if buckling else self.B
+        self.rescaled = buckling
+
+    def apply(self, x: Array, Bx: Array, y: Array) -> None:
+        """Set ``y`` to the operator times ``x``, of which ``Bx`` is the one for inner products."""
+        solver = self.solver
+        if self.inverse is None:
+            self.A._apply(x, y, 1.0, 0.0)
+            return
+        if solver.sigma is None:
+            self.A._apply(x, self.between, 1.0, 0.0)
+            self.inverse._apply(self.between, y, 1.0, 0.0)
+            return
+        if solver.mode == "cayley":
+            self.executor.run(vector.axpby, Bx, self.between, solver.sigma, 0.0)
+            self.A._apply(x, self.between, 1.0, 1.0)
+            self.inverse._apply(self.between, y, 1.0, 0.0)
+            return
+        self.inverse._apply(Bx, y, 1.0, 0.0)
+
+    def purified(self, X: Array, values: Numbers) -> Array:
+        """Return what the operator makes of Ritz vectors, over their values.
+
+        That takes off them what belongs to small eigenvalues of the operator (T. Ericsson and A.
+        Ruhe): rounding beside a shift that is very near an eigenvalue.
+        """
+        made = self.executor.copy(X)
+        for c, value in enumerate(values):
+            x, y = (self.executor.zeros((int(X.shape[0]), 1), X.dtype) for _ in range(2))
+            self.executor.run(vector.axpby, X[:, c : c + 1], x, 1.0, 0.0)
+            Bx = x
+            if self.inner is not None:
+                Bx = self.executor.zeros((int(X.shape[0]), 1), X.dtype)
+                self.inner._apply(x, Bx, 1.0, 0.0)
+            self.apply(x, Bx, y)
+            self.executor.run(vector.axpby, y, made[:, c : c + 1], 1.0 / float(value), 0.0)
+        return made
+
+    def original(self, values: Numbers) -> Numbers:
+        """Return eigenvalues of the pencil for those of the operator."""
+        sigma, mode = self.solver.sigma, self.solver.mode
+        if sigma is None:
+            return values.copy()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if mode == "buckling":
+                return np.asarray(sigma * values / (values - 1))
+            if mode == "cayley":
+                return np.asarray(sigma * (values + 1) / (values - 1))
+            return np.asarray(sigma + 1 / values)

@@ -1,0 +1,1 @@
+"""Krylov solvers of square systems: one file for each method."""

@@ -1,0 +1,445 @@
+"""What all Krylov solvers share: cycles, verification, and the verdict."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from ...core.dtypes import asked_dtype, common_dtype, is_complex, name_of
+from ...core.errors import InvalidArgument, ShapeMismatch
+from ...core.executor import brought_together, same_executor
+from ...core.iteration import Cycles, Iteration, Replay
+from ...core.linop import LinOp
+from ...core.loggers import Logger, Progress, checked_loggers
+from ...core.operations import vector
+from ...core.operator import as_linop
+from ...core.precision import in_precision
+from ...core.result import Result
+from ...core.settings import Configurable, Settings, settings_of
+from ...core.status import Stop
+from ...core.stopping import (
+    AbsoluteResidual,
+    Criterion,
+    Iterations,
+    Linear,
+    RelativeResidual,
+    linear,
+    true_residual_period,
+)
+from ..driver.as_preconditioner import as_preconditioner
+from ..driver.calls import solve
+from ..driver.watching import Watchers
+from ..driver.workspace import Workspace
+from ..preconditioners import preconditioner
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
+
+Callback = Callable[[Any], Any]
+
+#: Where M may stand, among the names of ``side``.
+SIDES = ("right", "left")
+
+#: What every loop runs beside the steps of its method.
+LOOPS_RUN = ("status", "vector.enter", "vector.fill", "vector.norm", "vector.largest")
+
+
+class KrylovSolver(LinOp, metaclass=Configurable):
+    """The base of iterative solvers.
+
+    A subclass has three parts: ``initialize`` sets up the recurrence from the true residual
+    ``work.r``, ``iterate`` is one iteration (operations on arrays of the executor, nothing
+    decided by the host), ``finish`` completes ``work.x``. Between them stand *cycles*: the true
+    residual is computed at the start of each, success is claimed only there, and a column whose
+    recurrence was wrong goes into another cycle as long as that brings the residual down.
+
+    A solver is an operator, ``solver @ b``, and so can precondition another. Made without a
+    matrix, ``Cg(rtol=1e-8)``, it is :class:`wollemi.Settings`, whose ``.on(A)`` makes the solver.
+
+    With ``dtype`` a solver computes in that precision: its matrix and right-hand sides are rounded
+    to it, and solutions are of it. So it is an inner solver of a low precision,
+    ``Ir(A, inner=Cg(rtol=1e-4, dtype="float32"))``.
+    """
+
+    SHARED = True
+
+    #: The key of its name in dictionaries of settings.
+    ROLE: ClassVar[str] = "solver"
+
+    _options: dict[str, Any]
+
+    #: Iterations after which a cycle ends; None if only the status ends it.
+    cycle: int | None = None
+
+    #: Whether ``work.x`` is the iterate after every iteration; if not, it is at the end of a cycle.
+    keeps_iterate: ClassVar[bool] = True
+
+    #: Whether iterations are more than operations of the executor, so that the host drives them.
+    BY_HOST: ClassVar[bool] = False
+
+    #: Whether ``M`` may be another operator in every iteration (:attr:`LinOp.varies`).
+    FLEXIBLE: ClassVar[bool] = False
+
+    #: The flexible method for the matrices that this one is for.
+    FLEXIBLE_KIN: ClassVar[str] = "Fgmres"
+
+    #: A vector of the workspace that an iteration writes before it reads it: between two iterations
+    #: true residuals are made there. Where it is ``r``, they are made at the end of a cycle alone.
+    SPARE: ClassVar[str] = "r"
+
+    #: What ends a column for good; other reasons deserve another cycle from where it stands.
+    FINAL: ClassVar[frozenset[Stop]] = frozenset({Stop.INDEFINITE})
+
+    #: A cycle that ended early must have brought the true residual down by this factor to be
+    #: followed by another.
+    PROGRESS: ClassVar[float] = 0.5
+
+    #: What a code that steps halt with says of this method, where it is not its usual meaning.
+    MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({})
+
+    @classmethod
+    def loop_runs(cls) -> tuple[str, ...]:
+        """Return the operations, and groups of them, that a loop runs."""
+        return (cls.__name__.lower(), *LOOPS_RUN)
+
+    def __init__(
+        self,
+        A: Any,
+        M: Any = None,
+        *,
+        rtol: float = 1e-5,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        stop: Criterion | None = None,
+        dtype: Any = None,
+        executor: Executor | str | None = None,
+    ) -> None:
+        self.A = as_linop(A, executor)
+        self.asked_dtype = None if dtype is None else asked_dtype(dtype)
+        if self.asked_dtype is not None:
+            self.A = self.A.astype(self._precision_for(self.A.dtype))
+        rows, columns = self.A.shape
+        if rows != columns:
+            raise ShapeMismatch(
+                f"{type(self).__name__} needs a square operator, got {rows}x{columns}; "
+                "wl.solvers.Lsmr solves least squares problems"
+            )
+        if self.A._follows and isinstance(M, LinOp):
+            self.A, M = brought_together("the solver", self.A, M)
+        M = preconditioner(M, self.A)
+        self.M = None if M is None else as_preconditioner(M, self.A)
+        if stop is None:
+            stop = RelativeResidual(rtol) | AbsoluteResidual(atol)
+            stop = stop | Iterations(10 * max(rows, 1) if maxiter is None else maxiter)
+        elif not isinstance(stop, Criterion):
+            raise InvalidArgument(
+                f"stop: expected a criterion such as wl.stop.RelativeResidual(1e-8), got {stop!r}"
+            )
+        elif maxiter is not None:
+            stop = stop | Iterations(maxiter)
+        self.stop = stop
+        self.shape = self.A.shape
+        self.executor = self.A.executor
+        self.dtype = common_dtype(*(op.dtype for op in (self.A, self.M) if op is not None))
+        self.executor.compile_ahead(self.loop_runs(), self.dtype)
+        self._workspaces: dict[tuple[str, int], list[Workspace]] = {}
+
+    def _precision_for(self, *dtypes: Any) -> np.dtype[Any]:
+        """Return the dtype that operands of these dtypes are computed in."""
+        if self.asked_dtype is None:
+            return common_dtype(*dtypes)
+        wide = [np.dtype(np.complex64)] if any(map(is_complex, dtypes)) else []
+        return common_dtype(self.asked_dtype, *wide)
+
+    # ---- what a subclass says
+
+    @abstractmethod
+    def allocate(self, work: Workspace) -> None:
+        """Make the arrays of the method in ``work``."""
+
+    @abstractmethod
+    def initialize(self, work: Workspace) -> None:
+        """Begin a cycle from ``work.x`` and its true residual ``work.r``."""
+
+    @abstractmethod
+    def iterate(self, work: Workspace) -> None:
+        """Do one iteration."""
+
+    def begin(self, work: Workspace) -> None:
+        """Forget what an earlier solve has left in ``work``, before the first cycle."""
+
+    def next_cycle(self, work: Workspace) -> int | None:
+        """Return after how many iterations the next cycle of a solve ends; asked once for each."""
+        return self.cycle
+
+    def finish(self, work: Workspace) -> None:
+        """Complete ``work.x`` at the end of a cycle."""
+
+    def least_squares(self, work: Workspace, b: Array, columns: Sequence[int]) -> list[int]:
+        """Return which of the columns, which stagnated, are least squares solutions of ``b``.
+
+        Only methods that can tell do; others leave them stagnated.
+        """
+        return []
+
+    # ---- what users call
+
+    @property
+    def partition(self) -> Any:
+        """Who has which rows, where a group of executors shares the system; None elsewhere."""
+        return self.A.partition
+
+    @property
+    def local_rows(self) -> int:
+        """The length of what this executor holds of the vectors."""
+        return self.A.local_rows
+
+    @cached_property
+    def _period(self) -> int | None:
+        """How often the criterion wants the true residual, or None."""
+        return true_residual_period(self.stop)
+
+    @cached_property
+    def _linear(self) -> Linear | None:
+        """What the criterion comes to where that needs no look at norms, or None."""
+        return linear(self.stop)
+
+    @cached_property
+    def _spares_cycles(self) -> bool:
+        """Whether a cycle may go on after a true residual was made in its middle."""
+        return self.SPARE != "r" and type(self).finish is KrylovSolver.finish
+
+    @cached_property
+    def _goes_straight(self) -> bool:
+        """Whether a first cycle needs no look at norms before it, and leaves nothing to take back.
+
+        What a right-hand side of an extreme norm begins is begun anew.
+        """
+        return self._linear is not None and type(self).next_cycle is KrylovSolver.next_cycle
+
+    @property
+    def settings(self) -> Settings:
+        """The class and the options that this solver was made with, without the matrix."""
+        return settings_of(self)
+
+    def update(self, A: Any = None) -> None:
+        """Follow new values of the matrix, with the plans and the set-up of the pattern kept.
+
+        Parameters
+        ----------
+        A : LinOp or matrix, shape (n, n), optional
+            The operator from now on; by default the one that the solver has, whose values have
+            changed. ``A.update_values(data)`` and ``solver.update()`` keep everything that was
+            recorded; another object has new programs recorded.
+
+        Notes
+        -----
+        A preconditioner that was made of the matrix, by name, by settings or by hand, follows;
+        one without ``update``, such as a function, stays as it is.
+
+        Raises
+        ------
+        ShapeMismatch, ExecutorMismatch
+            If ``A`` does not fit; nothing is changed then.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.diag([2.0, 4.0]))
+        >>> cg = wl.solvers.Cg(A, M="jacobi")
+        >>> A.update_values(np.array([4.0, 8.0]))
+        >>> cg.update()
+        >>> cg @ np.array([4.0, 8.0])
+        array([1., 1.])
+        """
+        operator = self.A if A is None else as_linop(A, self.executor)
+        if self.asked_dtype is not None:
+            operator = operator.astype(self._precision_for(operator.dtype))
+        if operator.shape != self.shape:
+            raise ShapeMismatch(
+                f"{type(self).__name__}.update: expected an operator of {self.shape[0]}x"
+                f"{self.shape[1]}, got {operator.shape[0]}x{operator.shape[1]}"
+            )
+        same_executor("the solver", self.A, operator)
+        follow = getattr(self.M, "update", None)
+        if follow is not None:
+            follow(operator)
+        # A workspace whose operators are others than the solver's holds copies of old values.
+        in_place = getattr(self.M, "updates_in_place", True)
+        if operator is not self.A or self._holds_copies() or not in_place:
+            self.A = operator
+            self.dtype = common_dtype(*(op.dtype for op in (self.A, self.M) if op is not None))
+            self._workspaces.clear()
+
+    def _holds_copies(self) -> bool:
+        return any(
+            np.dtype(dtype) != op.dtype
+            for dtype, _ in self._workspaces
+            for op in (self.A, self.M)
+            if op is not None
+        )
+
+    @property
+    def T(self) -> LinOp:
+        """A solver of the same settings for the transpose."""
+        return self._remade(self.A.T, None if self.M is None else self.M.T)
+
+    @property
+    def H(self) -> LinOp:
+        """A solver of the same settings for the conjugate transpose."""
+        return self._remade(self.A.H, None if self.M is None else self.M.H)
+
+    def solve(
+        self,
+        b: Any,
+        x0: Any = None,
+        *,
+        callback: Callback | None = None,
+        norm_callback: Callback | None = None,
+        progress: bool = False,
+        loggers: Sequence[Logger] = (),
+    ) -> Result:
+        """Solve ``A x = b``.
+
+        Parameters
+        ----------
+        b : array, shape (n,) or (n, k)
+            Right-hand sides; each has its own stopping status.
+        x0 : array of the shape of b, optional
+            Where to start; zero by default. It is not changed.
+        callback : callable, optional
+            Called as ``callback(xk)`` after each iteration (GMRES: each cycle, where there is an
+            ``xk``); returning True ends the solve, anything but a boolean means nothing.
+        norm_callback : callable, optional
+            Called with the relative residual norm after each iteration; returning True ends the
+            solve.
+        progress : bool
+            Whether to show a progress bar.
+        loggers : sequence of Logger
+            Who else watches.
+
+        Notes
+        -----
+        On executors of the host threads may solve with one solver, and anywhere a callback may:
+        solves that overlap work in arrays of their own, which are kept.
+
+        Returns
+        -------
+        Result
+            The solution with its verdict; unpacks into ``x, info``.
+
+        Raises
+        ------
+        ShapeMismatch, InvalidArgument
+            If ``b`` or ``x0`` do not fit, or are not finite.
+        SolveInterrupted
+            On Ctrl-C; has the result so far.
+        """
+        watching = [*checked_loggers(loggers), *([Progress()] if progress else [])]
+        for name, function in (("callback", callback), ("norm_callback", norm_callback)):
+            if function is not None and not callable(function):
+                raise InvalidArgument(f"{name}: expected a function, got {function!r}")
+        return solve(self, b, x0, Watchers(callback, norm_callback, watching))
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        # as many iterations as they are: the outer solver judges what they bring
+        solution = solve(self, x, None, Watchers(None, None, ()), keep_last=True).x
+        self.executor.run(vector.axpby, solution, y, alpha, beta)
+
+    @property
+    def resident(self) -> bool:
+        """False: the host decides between cycles."""
+        return False
+
+    @property
+    def varies(self) -> bool:
+        """True: how many iterations there are, and what they do, depends on the vector."""
+        return True
+
+    def notes_of(self, M: LinOp | None) -> list[str]:
+        """Return what the user should know of this method with a preconditioner."""
+        if M is None or not M.varies or self.FLEXIBLE:
+            return []
+        return [
+            f"{type(self).__name__} takes M for one fixed linear map, and {type(M).__name__} is "
+            f"not: {self.FLEXIBLE_KIN} takes an M that varies"
+        ]
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return this solver with its operators on another executor."""
+        return self._remade(self.A.to(executor), None if self.M is None else self.M.to(executor))
+
+    def astype(self, dtype: Any) -> LinOp:
+        """Return this solver computing in ``dtype``; itself if it does already."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        M = None if self.M is None else self.M.astype(dtype)
+        return self._remade(self.A.astype(dtype), M, dtype=np.dtype(dtype))
+
+    def _remade(self, A: LinOp, M: LinOp | None, **changed: Any) -> Self:
+        options = {name: changed.get(name, value) for name, value in self._options.items()}
+        made: Self = type(self)(A, **{**options, "M": M})
+        return made
+
+    def workspace(self, dtype: Any, columns: int) -> Workspace:
+        """Return the arrays that the next solve of ``columns`` right-hand sides works in."""
+        work = self.take_workspace(dtype, columns)
+        self.give_back(work)
+        return work
+
+    def take_workspace(self, dtype: Any, columns: int) -> Workspace:
+        """Return arrays that no other solve uses, new ones if all are in use."""
+        free = self._workspaces.setdefault((name_of(np.dtype(dtype)), columns), [])
+        while free:
+            try:
+                work = free.pop()  # in one step: threads may ask at the same time
+            except IndexError:
+                break
+            if not work.outdated and work.rebuilds == self._rebuilds_of_operators():
+                return work
+        return self._new_workspace(dtype, columns)
+
+    def _rebuilds_of_operators(self) -> int:
+        return sum(op._rebuilds for op in (self.A, self.M) if op is not None)
+
+    def give_back(self, work: Workspace) -> None:
+        """Keep the arrays of a solve for the next one."""
+        self._workspaces.setdefault((name_of(work.dtype), work.k), []).append(work)
+
+    def _new_workspace(self, dtype: Any, columns: int) -> Workspace:
+        M = None if self.M is None else in_precision(self.M, dtype)._private()
+        work = Workspace(self.A.astype(dtype)._private(), M, columns)
+        work.rebuilds = self._rebuilds_of_operators()
+        self.allocate(work)
+        resident = not self.BY_HOST and work.A.resident and (M is None or M.resident)
+        work.iteration = Iteration(lambda: self.iterate(work), work.status, resident)
+        work.beginning = Replay(lambda: self.initialize(work), resident)
+        work.ending = Replay(lambda: self.finish(work), resident)
+        work.verifying = Replay(work.verify_all, work.A.resident)
+        work.spare = getattr(work, self.SPARE)
+        work.entering = Replay(lambda: work.enter(self.initialize), resident)
+        work.leaving = Replay(lambda: work.leave(self.finish), resident)
+        if self.cycle is not None:
+            work.vectors("b")
+            work.reals("begun")
+            work.make_best()
+            before = Replay(lambda: self._restart(work), resident)
+            work.cycles = Cycles(before, work.iteration, work.ending, self.cycle)
+        return work
+
+    def _restart(self, work: Workspace) -> None:
+        """Begin a cycle from the true residual, whose norms are kept in ``work.begun``."""
+        run, k = self.executor.run, work.k
+        run(vector.axpby, work.b, work.r, 1.0, 0.0)
+        work.verify()
+        run(vector.axpby, work.status.norm.reshape(k, 1), work.begun.reshape(k, 1), 1.0, 0.0)
+        work.keep()
+        self.initialize(work)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_workspaces": {}}

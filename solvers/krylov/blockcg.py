@@ -1,0 +1,191 @@
+"""Block conjugate gradients: right-hand sides that share a Krylov space."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...core.dtypes import is_complex
+from ...core.errors import UnsupportedOperation
+from ...core.step import INDEFINITE, NOT_FINITE, Steps, finite, norm2, sqrt
+from ..driver.workspace import Workspace
+from .base import KrylovSolver
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+
+Small = np.ndarray[Any, Any]
+
+step = Steps("blockcg", vectors="x dx r", reals="curvature")
+
+#: Eigenvalues of a Gram matrix below this share of the largest are rounding error.
+DEFICIENT = 100.0
+
+
+#: Multiplications up to which hosts do without BLAS, whose threads would wait for each other.
+SMALL = 2**20
+
+
+@step
+def advance(w: Workspace) -> None:
+    """Set x += dx; observes |r|; halts where the curvature is negative or no number."""
+    w.x += w.dx
+    w.observe(sqrt(norm2(w.r)))
+    w.halt(NOT_FINITE, when=~finite(w.curvature))
+    w.halt(INDEFINITE, when=w.curvature < 0)
+
+
+class BlockCg(KrylovSolver):
+    """Block conjugate gradients, for Hermitian positive definite operators and up to 32 columns.
+
+    All right-hand sides search in the space of all: with ``k`` columns an iteration brings ``k``
+    directions to each. It takes fewer iterations than :class:`Cg` the more columns there are, and
+    dense products of ``n k^2`` operations in each. Use it where products with ``A`` and ``M`` are
+    what takes the time.
+
+    Parameters
+    ----------
+    A : LinOp or matrix, shape (n, n)
+        Hermitian positive definite.
+    M : LinOp, matrix or callable, optional
+        Approximates the inverse of ``A``; Hermitian positive definite too.
+    rtol, atol, maxiter, stop, dtype, executor
+        As for :class:`Cg`.
+
+    Raises
+    ------
+    UnsupportedOperation
+        If ``A`` is shared by a group of executors, when a system is solved.
+
+    Notes
+    -----
+    The block of residuals is kept as an orthonormal block (in the inner product of ``M``) times a
+    small matrix, so that columns that become dependent, or equal, do no harm: directions that are
+    rounding error are left out.
+
+    The host drives the loop and factors matrices of ``k`` rows; products of blocks are those of the
+    executor's arrays (BLAS on hosts and on GPUs of CuPy; on ``dpcpp`` the host computes them). An
+    iteration moves the matrix once, some 12 blocks, and waits for the device three times.
+
+    References
+    ----------
+    D. P. O'Leary, The block conjugate gradient algorithm and related methods, Linear Algebra Appl.
+    29 (1980); A. A. Dubrulle, Retooling the method of block conjugate gradients, Electron. Trans.
+    Numer. Anal. 12 (2001), algorithm BCGrQ.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[4.0, 1.0], [1.0, 3.0]]))
+    >>> x, info = wl.solvers.BlockCg(A, rtol=1e-10).solve(np.array([[1.0, 4.0], [2.0, 1.0]]))
+    >>> np.round(11 * x, 6), info
+    (array([[ 1., 11.],
+           [ 7.,  0.]]), 0)
+    """
+
+    FLEXIBLE_KIN: ClassVar[str] = "Fcg"
+
+    BY_HOST: ClassVar[bool] = True
+
+    def allocate(self, work: Workspace) -> None:
+        """Make the orthonormal block, the directions, and what they are made of."""
+        if self.partition is not None:
+            raise UnsupportedOperation(
+                "BlockCg: a group of executors has no products of blocks; use cg or pipecg"
+            )
+        work.make(step)
+        work.vectors("q", "p", "ap")
+        if work.M is None:
+            work.z = work.q
+        else:
+            work.vectors("z")
+        #: The residuals are ``q xi``.
+        work.xi = np.zeros((work.k, work.k), work.dtype)
+
+    def initialize(self, work: Workspace) -> None:
+        """Set q xi = r with q^H M q = I, p = M q; columns that have stopped take no part."""
+        w = work
+        stop, norm = w.status.read_together("stop", "norm")
+        running = (stop == 0) & (norm > 0)
+        # columns of one length: small ones must not be taken for rounding of the others
+        over = np.divide(1.0, norm, out=np.zeros_like(norm), where=running)
+        self._set(w, "q", self._times(w, w.r, np.diag(over)))
+        w.xi = self._orthonormalize(w) * np.where(running, norm, 0)
+        w.executor.copy_into(w.p, w.z)
+
+    def iterate(self, work: Workspace) -> None:
+        """Set x += p delta xi, q zeta = q - A p delta, p = M q + p zeta^H, xi = zeta xi."""
+        w, executor = work, work.executor
+        w.A._apply(w.p, w.ap, 1.0, 0.0)
+        curvature = self._gram(w, w.p, w.ap)
+        delta, least = _inverse(curvature)
+        self._set(w, "dx", self._times(w, w.p, delta @ w.xi))
+        executor.copy_into(w.ap, w.q - self._times(w, w.ap, delta))
+        executor.copy_into(w.q, w.ap)
+        zeta = self._orthonormalize(w)
+        w.xi = zeta @ w.xi
+        executor.copy_into(w.p, w.z + self._times(w, w.p, zeta.conj().T))
+        self._set(w, "r", self._times(w, w.q, w.xi))
+        lowest = np.full(w.k, least, w.curvature.dtype)
+        executor.copy_into(w.curvature, lowest)
+        advance(w)
+
+    def _orthonormalize(self, work: Workspace) -> Small:
+        """Set q zeta = q with q^H M q = I and z = M q; return zeta. Twice, for all digits."""
+        w = work
+        zeta = np.eye(w.k, dtype=w.dtype)
+        for _ in range(2):
+            if w.M is not None:
+                w.M._apply(w.q, w.z, 1.0, 0.0)
+            root, inverse = _root(self._gram(w, w.q, w.z))
+            for name in ("q",) if w.M is None else ("q", "z"):
+                self._set(w, name, self._times(w, getattr(w, name), inverse))
+            zeta = root @ zeta
+        return zeta
+
+    def _gram(self, work: Workspace, x: Array, y: Array) -> Small:
+        """Return ``x^H y`` on the host."""
+        xp = work.executor.xp
+        left = xp.conj(x) if is_complex(work.dtype) else x
+        if xp is np and x.size * work.k <= SMALL:
+            return np.einsum("ni,nj->ij", left, y)
+        made: Small = np.asarray(work.executor.to_host(xp.matmul(xp.transpose(left), y)))
+        return made
+
+    def _times(self, work: Workspace, block: Array, small: Small) -> Array:
+        """Return a block times a small matrix of the host."""
+        executor = work.executor
+        if executor.xp is np and block.size * work.k <= SMALL:
+            return np.einsum("ni,ij->nj", block, small.astype(work.dtype))
+        there = executor.from_host(np.ascontiguousarray(small.astype(work.dtype)))
+        return executor.xp.matmul(block, there)
+
+    def _set(self, work: Workspace, name: str, block: Array) -> None:
+        work.executor.copy_into(getattr(work, name), block)
+
+
+def _eigen(gram: Small) -> tuple[Small, Small, Small]:
+    """Return eigenvalues and vectors of a Hermitian matrix, and which are more than rounding."""
+    if not np.all(np.isfinite(gram)):
+        return np.zeros(len(gram)), np.eye(len(gram), dtype=gram.dtype), np.zeros(len(gram), bool)
+    values, vectors = np.linalg.eigh((gram + gram.conj().T) / 2)
+    large = np.max(np.abs(values), initial=0.0)
+    return values, vectors, np.abs(values) > DEFICIENT * np.finfo(gram.dtype).eps * large
+
+
+def _inverse(gram: Small) -> tuple[Small, float]:
+    """Return the inverse on the directions that count, and the smallest eigenvalue of these."""
+    values, vectors, kept = _eigen(gram)
+    if not np.all(np.isfinite(gram)):
+        return np.zeros_like(gram), np.nan
+    over = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
+    return (vectors * over) @ vectors.conj().T, float(np.min(values[kept], initial=np.inf))
+
+
+def _root(gram: Small) -> tuple[Small, Small]:
+    """Return a factor ``c`` with ``gram = c^H c``, and its inverse on the directions that count."""
+    values, vectors, kept = _eigen(gram)
+    lengths = np.sqrt(np.where(kept, np.maximum(values, 0), 0))
+    over = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return (vectors * lengths).conj().T, vectors * over

@@ -1,0 +1,202 @@
+"""Chebyshev's iteration: no inner products, given bounds of the spectrum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...core.dtypes import real_dtype
+from ...core.errors import InvalidArgument, InvalidMatrix
+from ...core.formats import Identity
+from ...core.step import NOT_FINITE, Steps, finite, norm2, sqrt
+from ..driver.workspace import Workspace
+from ..spectrum import estimate
+from .base import KrylovSolver
+
+if TYPE_CHECKING:
+    from ...core.linop import LinOp
+
+step = Steps("chebyshev", vectors="x r z d q", reals="centre half_width rho")
+
+#: Products for the bounds of the spectrum.
+STEPS = 20
+
+#: How far beyond the estimate of the largest eigenvalue the interval goes.
+MARGIN = 1.05
+
+#: Of the smallest eigenvalue that was found, where the interval begins. Those of 20 steps are too
+#: large, and what lies below the interval converges slowest of all.
+BELOW = 0.5
+
+
+@step
+def start(w: Workspace) -> None:
+    """Set d = z / centre, rho = half_width / centre."""
+    w.d = w.z / w.centre
+    w.rho = w.half_width / w.centre
+
+
+@step
+def advance(w: Workspace) -> None:
+    """Set x += d, r -= q; observes |r|."""
+    w.x += w.d
+    w.r -= w.q
+    w.observe(sqrt(norm2(w.r)))
+
+
+@step
+def direction(w: Workspace) -> None:
+    """Set d = rho' rho d + (2 rho' / half_width) z, rho = rho'.
+
+    rho' = 1 / (2 centre / half_width - rho), written so that half_width may be 0.
+    """
+    over = 1 / (2 * w.centre - w.half_width * w.rho)
+    new = w.half_width * over
+    w.d = (new * w.rho) * w.d + (2 * over) * w.z
+    w.halt(NOT_FINITE, when=~finite(new))
+    w.rho = new
+
+
+class Chebyshev(KrylovSolver):
+    """Chebyshev's iteration, for operators whose spectrum ``M A`` is in a known interval.
+
+    It has no inner product but the norm of the residual, so nothing waits for a reduction. With
+    good bounds it takes some more iterations than :class:`Cg`. Use it where reductions are what
+    takes the time, as a smoother, and as a fixed linear preconditioner (``maxiter`` without a
+    tolerance); to solve a system as such, :class:`Cg` is mostly faster.
+
+    Parameters
+    ----------
+    A : LinOp or matrix, shape (n, n)
+        The eigenvalues of ``M A`` are real and positive, as those of Hermitian positive definite
+        ``A`` and ``M``.
+    M : LinOp, matrix or callable, optional
+        Approximates the inverse of ``A``.
+    bounds : (float, float), optional
+        An interval with the eigenvalues of ``M A``. By default it goes from half of the smallest
+        to 1.05 times the largest eigenvalue that 20 steps of the Arnoldi process find, on the
+        executor, when the first system is solved; :meth:`update` finds it anew.
+    rtol, atol, maxiter, stop, dtype, executor
+        As for :class:`Cg`.
+
+    Attributes
+    ----------
+    interval : (float, float)
+        The bounds that are used.
+
+    Raises
+    ------
+    InvalidArgument
+        If bounds are given that are no interval of positive numbers.
+    InvalidMatrix
+        If bounds are looked for and none are found: eigenvalues that are not positive, or values
+        that are not finite.
+
+    Notes
+    -----
+    Eigenvalues above the interval make the iteration diverge, which ends it as *not finite* or at
+    the limit of iterations; those below it converge slower than the others.
+
+    One iteration without ``M`` moves the matrix once and 11 vectors: 2 for the product, 6 for the
+    update, 3 for the direction.
+
+    References
+    ----------
+    Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., SIAM 2003, algorithm 12.1; M. H.
+    Gutknecht and S. Roellin, The Chebyshev iteration revisited, Parallel Computing 28 (2002).
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[4.0, 1.0], [1.0, 3.0]]))
+    >>> chebyshev = wl.solvers.Chebyshev(A, bounds=(2.0, 5.0), rtol=1e-10)
+    >>> x, info = chebyshev.solve(np.array([1.0, 2.0]))
+    >>> np.round(11 * x, 6), info
+    (array([1., 7.]), 0)
+    """
+
+    SPARE: ClassVar[str] = "q"
+    FLEXIBLE_KIN: ClassVar[str] = "Fcg"
+
+    def __init__(
+        self,
+        A: Any,
+        M: Any = None,
+        *,
+        bounds: Sequence[float] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(A, M, **settings)
+        self.bounds = None if bounds is None else checked_bounds(bounds)
+        self._found: tuple[float, float] | None = None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The bounds that are used, found when first asked for."""
+        if self.bounds is not None:
+            return self.bounds
+        if self._found is None:
+            self._found = found_bounds(self.A, self.M)
+        return self._found
+
+    def update(self, A: Any = None) -> None:
+        """Follow new values of the matrix, whose bounds are found anew unless they were given."""
+        super().update(A)
+        if self.bounds is None:
+            self._found = None
+            self._workspaces.clear()
+
+    def allocate(self, work: Workspace) -> None:
+        """Make what the steps name, and write the interval into it."""
+        if work.M is None:
+            work.z = work.r
+        work.make(step)
+        low, high = self.interval
+        real = real_dtype(work.dtype)
+        for name, value in (("centre", (high + low) / 2), ("half_width", (high - low) / 2)):
+            work.executor.copy_into(getattr(work, name), np.full(work.k, value, real))
+
+    def initialize(self, work: Workspace) -> None:
+        """Z = M r, d = z / centre."""
+        if work.M is not None:
+            work.M._apply(work.r, work.z, 1.0, 0.0)
+        start(work)
+
+    def iterate(self, work: Workspace) -> None:
+        """One iteration."""
+        w = work
+        w.A._apply(w.d, w.q, 1.0, 0.0)  # q = A d
+        advance(w)  # x, r
+        if w.M is not None:
+            w.M._apply(w.r, w.z, 1.0, 0.0)  # z = M r
+        direction(w)  # d
+
+
+def checked_bounds(bounds: Any) -> tuple[float, float]:
+    """Return an interval of positive numbers, or raise InvalidArgument."""
+    try:
+        low, high = (float(bound) for bound in bounds)
+        fits = 0 < low <= high < np.inf
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise InvalidArgument(f"bounds: expected (low, high) with 0 < low <= high, got {bounds!r}")
+    return low, high
+
+
+def found_bounds(A: LinOp, M: LinOp | None) -> tuple[float, float]:
+    """Return bounds of the eigenvalues of ``M A``, or raise InvalidMatrix."""
+    n = A.shape[0]
+    if n == 0:
+        return 1.0, 1.0
+    inverse: LinOp = Identity(n, dtype=A.dtype, executor=A.executor) if M is None else M
+    spectrum = estimate(A, inverse, STEPS)
+    if not np.isfinite(spectrum.radius) or not 0 < spectrum.real <= spectrum.radius:
+        raise InvalidMatrix(
+            f"Chebyshev: expected positive eigenvalues, found a smallest real part of "
+            f"{spectrum.real:.3g} and a largest modulus of {spectrum.radius:.3g}: pass "
+            "bounds=(low, high), or use minres or gmres"
+        )
+    return BELOW * spectrum.real, MARGIN * spectrum.radius

@@ -1,0 +1,249 @@
+"""Flexible GMRES that stays orthogonal to what earlier cycles, or earlier systems, have found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import InvalidArgument
+from ...core.operations import gmres, vector
+from ...core.operations import status as status_steps
+from ...core.status import Status
+from ...core.step import Steps, where
+from ..driver.workspace import Workspace
+from .fgmres import Fgmres
+from .gmres import RESTART
+
+#: ``c`` and ``u`` are the last vectors of C and U, ``t`` and ``w`` those that become them.
+step = Steps("gcrot", vectors="w t c u", reals="left before", status=False)
+
+#: Of a vector of ``A U``, what must be left of its length by the others for it to be kept.
+KEPT = 1e-10
+
+
+@step
+def keep(w: Workspace) -> None:
+    """Set c = t / left, u = w / left; both 0 where left <= 1e-10 before."""
+    kept = w.left > KEPT * w.before
+    w.c = where(kept, w.t / w.left, 0)
+    w.u = where(kept, w.w / w.left, 0)
+
+
+class Gcrotmk(Fgmres):
+    """GCROT(m,k), for any square operator: flexible GMRES with recycled vectors.
+
+    Each cycle leaves the correction ``u`` that it found and ``c = A u``. Later cycles work in what
+    is orthogonal to the last ``k`` of the ``c``. With ``recycle=True`` they are kept for later
+    systems: for other right-hand sides they give a first approximation, and for another matrix
+    (``solver.update(A)``) the ``c`` are made anew of the ``u``. Use it for sequences of systems,
+    and where :class:`Gmres` needs many cycles.
+
+    Parameters
+    ----------
+    A : LinOp or matrix, shape (n, n)
+        The operator.
+    M : LinOp, matrix or callable, optional
+        Approximates the inverse of ``A``, from the right; it need not be linear.
+    restart : int
+        Iterations of a cycle, the m of the name.
+    k : int, optional
+        Vectors that are kept; ``restart`` by default.
+    recycle : bool
+        Whether they are kept for the next solve. Solves then depend on those before them.
+    basis : {"float32", "float16", "bfloat16"}, optional
+        As for :class:`Fgmres`; the vectors that are kept stay in the solver's dtype.
+    rtol, atol, maxiter, stop, dtype, executor
+        As for :class:`Cg`; ``maxiter`` counts iterations, not cycles.
+
+    Raises
+    ------
+    InvalidArgument
+        If ``restart`` is below 1 or ``k`` below 0.
+
+    Notes
+    -----
+    The oldest vector makes room for a new one. The first cycles are longer, by the vectors that are
+    not there yet.
+
+    Iteration ``j`` moves the matrix once and ``2 j + 2 k + 16`` vectors (``k``: as many as there
+    are), besides what ``M`` does;
+    a cycle moves the matrix once more and ``8 k`` vectors. ``2 (restart + k)`` vectors are stored.
+
+    References
+    ----------
+    J. E. Hicken and D. W. Zingg, A simplified and flexible variant of GCROT for solving
+    nonsymmetric linear systems, SIAM J. Sci. Comput. 32 (2010), algorithm 2; M. L. Parks, E. de
+    Sturler, G. Mackey, D. D. Johnson and S. Maiti, Recycling Krylov subspaces for sequences of
+    linear systems, SIAM J. Sci. Comput. 28 (2006), section 3.2.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[4.0, 1.0], [2.0, 3.0]]))
+    >>> x, info = wl.solvers.Gcrotmk(A, rtol=1e-10).solve(np.array([1.0, 2.0]))
+    >>> np.round(10 * x, 6), info
+    (array([1., 6.]), 0)
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        M: Any = None,
+        *,
+        restart: int = RESTART,
+        k: int | None = None,
+        recycle: bool = False,
+        **settings: Any,
+    ) -> None:
+        if k is not None and (not isinstance(k, (int, np.integer)) or k < 0):
+            raise InvalidArgument(f"k: expected an integer of at least 0, got {k!r}")
+        super().__init__(A, M, restart=restart, **settings)
+        #: Vectors that are kept.
+        self.outer = min(self.restart if k is None else int(k), self.shape[0])
+        #: Vectors u, of shape (n, k), that a solve begins with, the newest last.
+        self.given: list[Any] = []
+        self.recycle = bool(recycle)
+
+    def _keeps_directions(self, work: Workspace) -> bool:
+        return True
+
+    def update(self, A: Any = None) -> None:
+        """Follow new values of the matrix, or another matrix; recycled vectors are kept.
+
+        See :meth:`KrylovSolver.update`.
+        """
+        held = {key: works[-1] for key, works in self._workspaces.items() if works}
+        super().update(A)
+        if self.recycle and self.outer:
+            for (dtype, columns), old in held.items():
+                if old not in self._workspaces.get((dtype, columns), []):
+                    work = self.workspace(dtype, columns)
+                    work.executor.copy_into(work.outer_u, old.outer_u)
+                    work.has_outer, work.found = True, old.found
+
+    def allocate(self, work: Workspace) -> None:
+        """Make what :class:`Fgmres` does, C and U, the newest vectors first."""
+        super().allocate(work)
+        p, work.found = self.outer, 0
+        if not p:
+            return
+        for name in ("outer_c", "outer_u"):
+            work.array(name, (p, work.n, work.k), work.dtype)
+        work.array("q", (p, work.k), work.dtype)
+        work.vectors("t")
+        work.reals("left", "before_c")
+        # the number of a vector of C, as the kernels that read a basis up to one want it; the first
+        # is 0 as long as there is none
+        for name in ("last", "place"):
+            work.array(name, (1,), np.int64)
+        #: Finished columns are completed too: they all run as far as this one says.
+        work.always = Status(work.executor, work.k, work.dtype)
+        work.has_outer, work.outer_of = False, None
+
+    @property
+    def longest(self) -> int:
+        """Iterations of the first cycle, which has no vectors of others."""
+        return min((self.cycle or 1) + self.outer, max(self.shape[0], 1))
+
+    def next_cycle(self, work: Workspace) -> int | None:
+        """Return the length of a cycle with the vectors that there are."""
+        length = min((self.cycle or 1) + self.outer - work.found, self.longest)
+        if self.outer:  # the residual is orthogonal to the vectors of this solve already
+            work.executor.copy_into(work.last, np.array([max(work.found - 1, 0)]))
+        work.found = min(work.found + 1, self.outer)
+        return length
+
+    def begin(self, work: Workspace) -> None:
+        """Forget the vectors of an earlier solve, or make C of U for the values of now."""
+        super().begin(work)
+        if not self.outer:
+            return
+        now = (id(work.A), getattr(work.A, "_values_version", None))
+        if self.given or not self.recycle or not work.has_outer:
+            for block in (work.outer_c, work.outer_u):
+                work.executor.run(vector.fill, _flat(block), 0.0)
+            work.found = 0
+        for i, u in enumerate(reversed(self.given[-self.outer :])):
+            work.executor.copy_into(work.outer_u[i], u.astype(work.dtype))
+            work.found = i + 1
+        if self.given or (work.found and work.outer_of != now):
+            self._make_outer(work)
+        work.has_outer, work.outer_of = True, now
+        work.executor.copy_into(work.last, np.array([max(work.found - 1, 0)]))
+
+    def _make_outer(self, work: Workspace) -> None:
+        """Set C to an orthonormal basis of A U, with U such that C = A U."""
+        w, run = work, work.executor.run
+        for i in range(w.found):
+            run(vector.axpby, w.outer_u[i], w.w, 1.0, 0.0)
+            w.A._apply(w.w, w.t, 1.0, 0.0)
+            run(vector.norm, w.t, w.before_c)
+            run(vector.norm, w.t, w.left)
+            w.executor.copy_into(w.place, np.array([i - 1]))
+            for _ in range(2 if i else 0):  # twice: the vectors may be almost dependent
+                self._take_off(w, w.place)
+            self._keep(w, i)
+
+    def _take_off(self, work: Workspace, place: Any) -> None:
+        """Make t orthogonal to C up to a place, and w follow: left = |t|."""
+        w, run = work, work.executor.run
+        run(gmres.project, w.outer_c, w.t, w.q, w.before, place, w.always)
+        run(gmres.subtract, w.outer_c, w.t, w.q, w.left, place, w.always)
+        run(gmres.subtract, w.outer_u, w.w, w.q, w.after, place, w.always)
+
+    def _keep(self, work: Workspace, i: int) -> None:
+        w = work
+        keep.run(
+            w.executor, w=w.w, t=w.t, c=w.outer_c[i], u=w.outer_u[i], left=w.left, before=w.before_c
+        )
+
+    def initialize(self, work: Workspace) -> None:
+        """Set x += U C^H r, r -= C C^H r, and begin the basis with r."""
+        if not self.outer:
+            super().initialize(work)
+            return
+        w, run = work, work.executor.run
+        run(gmres.project, w.outer_c, w.r, w.q, w.before, w.last, w.status)
+        run(gmres.subtract, w.outer_c, w.r, w.q, w.after, w.last, w.status)
+        run(vector.axpby, w.q, w.q, -1.0, 0.0)
+        run(gmres.subtract, w.outer_u, w.x, w.q, w.after, w.last, w.status)
+        status_steps.start(w)
+        super().initialize(w)
+
+    def iterate(self, work: Workspace) -> None:
+        """One iteration of flexible GMRES with what is orthogonal to C."""
+        if not self.outer:
+            super().iterate(work)
+            return
+        w, run = work, work.executor.run
+        if w.M is not None:
+            w.M._apply(w.v, w.z, 1.0, 0.0)  # z_j = M_j v_j
+        run(gmres.augment, w.z, w.extra, w.size, w.first, w.directions, w.step, w.status)
+        w.A._apply(w.z, w.w, 1.0, 0.0)  # w = A z_j
+        run(gmres.project, w.outer_c, w.w, w.q, w.before, w.last, w.status)
+        run(gmres.subtract, w.outer_c, w.w, w.q, w.after, w.last, w.status)  # w -= C C^H w
+        self.extend(w)
+
+    def finish(self, work: Workspace) -> None:
+        """Set u = Z y - U C^H A Z y, x += u, and keep u and A u in the place of the oldest."""
+        if not self.outer:
+            super().finish(work)
+            return
+        w, run = work, work.executor.run
+        run(gmres.solve, w.hessenberg, w.g, w.count, w.y)
+        run(gmres.combine, w.directions, w.y, w.count, w.w)
+        w.A._apply(w.w, w.t, 1.0, 0.0)
+        run(vector.norm, w.t, w.before_c)
+        self._take_off(w, w.last)
+        run(vector.axpby, w.w, w.x, 1.0, 1.0)
+        for block in (w.outer_c, w.outer_u):
+            for i in reversed(range(self.outer - 1)):
+                run(vector.axpby, block[i], block[i + 1], 1.0, 0.0)
+        self._keep(w, 0)
+
+
+def _flat(block: Any) -> Any:
+    """Return vectors of a basis as one block."""
+    vectors, n, k = block.shape
+    return block.reshape(vectors * n, k)

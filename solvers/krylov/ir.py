@@ -1,0 +1,117 @@
+"""Iterative refinement: Richardson's iteration around a preconditioner or another solver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from ...core.errors import InvalidArgument
+from ...core.step import Steps, norm2, sqrt
+from ..driver.workspace import Workspace
+from .base import KrylovSolver
+
+if TYPE_CHECKING:
+    from ...core.linop import LinOp
+
+step = Steps("ir", vectors="x r z q", reals="relaxation")
+
+
+@step
+def advance(w: Workspace) -> None:
+    """Set x += relaxation z, r -= relaxation q; observes |r|."""
+    w.x += w.relaxation * w.z
+    w.r -= w.relaxation * w.q
+    w.observe(sqrt(norm2(w.r)))
+
+
+class Ir(KrylovSolver):
+    """Iterative refinement, also known as Richardson's iteration: ``x += relaxation M (b - A x)``.
+
+    With an inner solver in a lower precision it is mixed-precision refinement: almost all the work
+    is done in float32, and residuals and the solution are in float64. ``inner`` may be anything
+    that ``M`` may be.
+
+    Parameters
+    ----------
+    A : LinOp or matrix, shape (n, n)
+        The operator.
+    inner : LinOp, matrix, settings, name or callable, optional
+        Approximates the inverse of ``A``: a preconditioner, or another solver such as
+        ``wl.solvers.Cg(rtol=1e-4, dtype="float32")``. Another name of ``M``.
+    relaxation : float
+        The factor of a correction.
+    rtol, atol, maxiter, stop, dtype, executor
+        As for :class:`Cg`; ``maxiter`` counts corrections.
+
+    Raises
+    ------
+    InvalidArgument
+        If both ``M`` and ``inner`` are given, or ``relaxation`` is not a positive number.
+
+    Notes
+    -----
+    It converges if the spectral radius of ``I - relaxation M A`` is below 1, each correction by
+    that factor; an inner solver with ``rtol`` makes it about ``rtol``, as long as ``A`` rounded to
+    the inner precision is close to ``A``. Where it is not, the solve ends as *stagnated* or at its
+    limit; :class:`Fgmres` or :class:`Fcg` around the same inner solver go further.
+
+    One iteration moves the matrix once and 8 vectors besides what ``M`` does. With a preconditioner
+    that is made of operations the device runs the loop; around an inner solver the host does.
+
+    References
+    ----------
+    C. B. Moler, Iterative refinement in floating point, J. ACM 14 (1967); E. Carson and N. J.
+    Higham, Accelerating the solution of linear systems by iterative refinement in three precisions,
+    SIAM J. Sci. Comput. 40 (2018), algorithm 1.1; Y. Saad, Iterative Methods for Sparse Linear
+    Systems, 2nd ed., SIAM 2003, section 4.2.1.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[4.0, 1.0], [1.0, 3.0]]))
+    >>> inner = wl.solvers.Cg(rtol=1e-4, dtype="float32")
+    >>> x, info = wl.solvers.Ir(A, inner=inner, rtol=1e-12).solve(np.array([1.0, 2.0]))
+    >>> np.round(11 * x, 10), info
+    (array([1., 7.]), 0)
+    """
+
+    FLEXIBLE: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        A: Any,
+        M: Any = None,
+        *,
+        inner: Any = None,
+        relaxation: float = 1.0,
+        **settings: Any,
+    ) -> None:
+        if M is not None and inner is not None:
+            raise InvalidArgument("inner is another name of M: give one of the two")
+        if not isinstance(relaxation, (int, float, np.number)) or not 0 < relaxation < np.inf:
+            raise InvalidArgument(f"relaxation: expected a positive number, got {relaxation!r}")
+        super().__init__(A, inner if M is None else M, **settings)
+        self.relaxation = float(relaxation)
+
+    def _remade(self, A: LinOp, M: LinOp | None, **changed: Any) -> Self:
+        return super()._remade(A, M, inner=None, **changed)
+
+    def allocate(self, work: Workspace) -> None:
+        """Make what the steps name; without a preconditioner z is r."""
+        if work.M is None:
+            work.z = work.r
+        work.make(step)
+        given = np.full(work.k, self.relaxation)
+        work.executor.copy_into(work.relaxation, given.astype(work.relaxation.dtype))
+
+    def initialize(self, work: Workspace) -> None:
+        """Nothing: an iteration needs the residual alone."""
+
+    def iterate(self, work: Workspace) -> None:
+        """One correction."""
+        w = work
+        if w.M is not None:
+            w.M._apply(w.r, w.z, 1.0, 0.0)  # z = M r
+        w.A._apply(w.z, w.q, 1.0, 0.0)  # q = A z
+        advance(w)  # x, r

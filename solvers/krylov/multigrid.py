@@ -1,0 +1,73 @@
+"""Multigrid cycles as a solver of their own."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ...core.step import Steps, norm2, sqrt
+from ..driver.workspace import Workspace
+from .base import KrylovSolver
+
+step = Steps("multigrid", vectors="x r z q")
+
+
+@step
+def correct(w: Workspace) -> None:
+    """Set x += z, r -= q with q = A z; observes |r|."""
+    w.x += w.z
+    w.r -= w.q
+    w.observe(sqrt(norm2(w.r)))
+
+
+class Multigrid(KrylovSolver):
+    """Multigrid cycles without a Krylov method around them: ``x += M (b - A x)``.
+
+    Parameters
+    ----------
+    A : LinOp or matrix, shape (n, n)
+        The operator.
+    M : str, Settings or LinOp
+        The cycle: :class:`wollemi.preconditioners.Amg` by default, or one with levels of your own,
+        :class:`wollemi.preconditioners.Multigrid`. Any other operator does too, if the iteration
+        converges with it.
+    rtol, atol, maxiter, stop, dtype, executor
+        As for :class:`Cg`.
+
+    Notes
+    -----
+    An iteration is a cycle, a product and one pass over vectors, with no inner product but the norm
+    of the residual. A Krylov method takes fewer cycles for a little more work in each: prefer
+    ``Cg(A, M="amg")`` where the matrix is Hermitian positive definite.
+
+    References
+    ----------
+    W. L. Briggs, V. E. Henson, S. F. McCormick, A Multigrid Tutorial, 2nd ed., SIAM 2000.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp, wollemi as wl
+    >>> line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(40, 40))
+    >>> A = wl.Csr(sp.kronsum(line, line, format="csr"))
+    >>> wl.solvers.Multigrid(A, rtol=1e-8).solve(np.ones(1600)).converged
+    True
+    """
+
+    FLEXIBLE: ClassVar[bool] = True
+
+    def __init__(self, A: Any, M: Any = "amg", **options: Any) -> None:
+        super().__init__(A, "amg" if M is None else M, **options)
+
+    def allocate(self, work: Workspace) -> None:
+        """Make what the steps name."""
+        work.make(step)
+
+    def initialize(self, work: Workspace) -> None:
+        """Begin from the true residual, which is ``work.r``."""
+
+    def iterate(self, work: Workspace) -> None:
+        """One iteration."""
+        w = work
+        assert w.M is not None
+        w.M._apply(w.r, w.z, 1.0, 0.0)  # z = M r
+        w.A._apply(w.z, w.q, 1.0, 0.0)  # q = A z
+        correct(w)  # x += z, r -= q

@@ -1,0 +1,1 @@
+"""Solvers of least squares problems of any shape."""

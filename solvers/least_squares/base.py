@@ -1,0 +1,404 @@
+"""What LSQR and LSMR share: operators of any shape, their adjoints, damping and column scaling."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from ...core.dtypes import common_dtype
+from ...core.errors import InvalidArgument, ShapeMismatch
+from ...core.executor import brought_together, same_executor
+from ...core.formats import Diagonal, Matrix
+from ...core.formats.norms import norm
+from ...core.iteration import Iteration, Replay
+from ...core.linop import LinOp
+from ...core.loggers import Logger, Progress, checked_loggers
+from ...core.operations import vector
+from ...core.operator import as_linop
+from ...core.precision import in_precision
+from ...core.settings import Configurable, Settings, settings_of
+from ..driver.alone import require_one_executor
+from ..driver.as_preconditioner import as_preconditioner
+from ..driver.watching import Watchers
+from ..driver.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
+    from .result import LeastSquaresResult
+
+#: The name of the preconditioner that scales columns.
+COLUMNS = "columns"
+
+#: Vectors as long as the right-hand side; the others are as long as the solution.
+_LONG = frozenset({"u", "q", "r"})
+
+
+class LeastSquaresWorkspace(Workspace):
+    """The arrays of one solve, with vectors of two lengths.
+
+    Attributes
+    ----------
+    AH : LinOp
+        The conjugate transpose of ``A``.
+    t, z : arrays, shape (n, k)
+        ``A^H`` times the residual or ``u``, and ``M`` times the former.
+    """
+
+    AH: LinOp
+
+    def __init__(self, A: LinOp, AH: LinOp, M: LinOp | None, columns: int) -> None:
+        super().__init__(A, None, columns)
+        self.n, self.AH, self.M = A.shape[1], AH, M
+        self.vectors("u", "q", "t", "p")
+        if M is None:
+            self.z, self.v = self.t, self.p
+        else:
+            self.vectors("z", "v")
+            M._apply(self.t, self.z, 1.0, 0.0)  # makes what it makes once
+
+    def vectors(self, *names: str) -> None:
+        """Make blocks of as many rows as their names ask for."""
+        for name in names:
+            rows = self.A.local_rows if name in _LONG else self.A.shape[1]
+            self._make((name,), (rows, self.k), self.dtype)
+
+
+class LeastSquaresSolver(LinOp, metaclass=Configurable):
+    """The base of solvers that minimize ``|A x - b|`` for operators of any shape.
+
+    A subclass has ``initialize``, which begins the process from the true residual ``work.r`` and
+    ``work.t = A^H r``, and ``iterate``, one iteration. A solver is an operator, ``solver @ b``,
+    and made without a matrix, ``Lsmr(damp=0.1)``, it is :class:`wollemi.Settings`.
+    """
+
+    #: The key of its name in dictionaries of settings.
+    ROLE: ClassVar[str] = "solver"
+
+    _options: dict[str, Any]
+
+    def __init__(
+        self,
+        A: Any,
+        M: Any = None,
+        *,
+        damp: float = 0.0,
+        atol: float = 1e-6,
+        btol: float = 1e-6,
+        conlim: float = 1e8,
+        maxiter: int | None = None,
+        executor: Executor | str | None = None,
+    ) -> None:
+        for name, value in {"atol": atol, "btol": btol, "conlim": conlim, "damp": damp}.items():
+            _require_number(name, value)
+        if maxiter is not None and (maxiter < 0 or maxiter % 1):
+            raise InvalidArgument(f"maxiter: expected an integer of at least 0, got {maxiter!r}")
+        self.A = as_linop(A, executor)
+        require_one_executor(type(self).__name__, self.A)
+        if self.A._follows and isinstance(M, LinOp):
+            self.A, M = brought_together("the solver", self.A, M)
+        self.damp, self.atol, self.btol, self.conlim = map(float, (damp, atol, btol, conlim))
+        self.executor = self.A.executor
+        self.shape = self.A.shape[::-1]
+        self.maxiter = 10 * max(self.shape[0], 1) if maxiter is None else int(maxiter)
+        self._asked_M = M
+        self.M = self._preconditioner()
+        self.dtype = common_dtype(*(op.dtype for op in (self.A, self.M) if op is not None))
+        self._adjoint_of = self._version
+        self.adjoint = self.A.H  # raises if there is none
+        self._workspaces: dict[tuple[str, int], list[LeastSquaresWorkspace]] = {}
+
+    # ---- what a subclass says
+
+    @abstractmethod
+    def allocate(self, work: LeastSquaresWorkspace) -> None:
+        """Make the arrays of the method in ``work``."""
+
+    @abstractmethod
+    def initialize(self, work: LeastSquaresWorkspace) -> None:
+        """Begin from the true residual ``work.r``, ``work.t = A^H r`` and ``work.z = M t``."""
+
+    @abstractmethod
+    def iterate(self, work: LeastSquaresWorkspace) -> None:
+        """Do one iteration."""
+
+    # ---- what users call
+
+    @property
+    def settings(self) -> Settings:
+        """The class and the options that this solver was made with, without the matrix."""
+        return settings_of(self)
+
+    def solve(
+        self,
+        b: Any,
+        x0: Any = None,
+        *,
+        callback: Callable[[Any], Any] | None = None,
+        progress: bool = False,
+        loggers: Sequence[Logger] = (),
+    ) -> LeastSquaresResult:
+        """Minimize ``|A x - b|``.
+
+        Parameters
+        ----------
+        b : array, shape (m,) or (m, k)
+            Right-hand sides; each has its own stopping status.
+        x0 : array, shape (n,) or (n, k), optional
+            Where to start; zero by default. It is not changed.
+        callback : callable, optional
+            Called as ``callback(xk)`` after each iteration; returning True ends the solve.
+        progress : bool
+            Whether to show a progress bar.
+        loggers : sequence of Logger
+            Who else watches. Their norms are those of ``A.H @ (b - A x)``, as ``residuals`` of the
+            result are, and the threshold is what the second rule allows.
+
+        Returns
+        -------
+        LeastSquaresResult
+            The solution with its verdict, the norms and the condition estimate; unpacks into
+            ``x, info``.
+
+        Raises
+        ------
+        ShapeMismatch, InvalidArgument
+            If ``b`` or ``x0`` do not fit, or are not finite.
+        SolveInterrupted
+            On Ctrl-C; has the result so far.
+        """
+        from .loop import solve
+
+        if callback is not None and not callable(callback):
+            raise InvalidArgument(f"callback: expected a function, got {callback!r}")
+        watching = [*checked_loggers(loggers), *([Progress()] if progress else [])]
+        return solve(self, b, x0, Watchers(callback, None, watching))
+
+    def update(self, A: Any = None) -> None:
+        """Follow new values of the matrix, or take another operator of the same shape.
+
+        Raises
+        ------
+        ShapeMismatch, ExecutorMismatch
+            If ``A`` does not fit; nothing is changed then.
+        """
+        operator = self.A if A is None else as_linop(A, self.executor)
+        if operator.shape != self.A.shape:
+            raise ShapeMismatch(
+                f"{type(self).__name__}.update: expected an operator of {self.A.shape[0]}x"
+                f"{self.A.shape[1]}, got {operator.shape[0]}x{operator.shape[1]}"
+            )
+        same_executor("the solver", self.A, operator)
+        adjoint = operator.H
+        follow = getattr(self.M, "update", None)
+        if follow is not None and not isinstance(self._asked_M, str):
+            follow(operator)
+        self.A, self.adjoint, self._adjoint_of = operator, adjoint, self._version
+        self.M = self._preconditioner()
+        self._workspaces.clear()
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        from .loop import solve
+
+        solution = solve(self, x, None, Watchers(None, None, ())).x
+        self.executor.run(vector.axpby, solution, y, alpha, beta)
+
+    @property
+    def resident(self) -> bool:
+        """False: the host decides between cycles."""
+        return False
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return this solver with its operators on another executor."""
+        M = self._asked_M
+        moved = M.to(executor) if isinstance(M, LinOp) else M
+        return self._remade(self.A.to(executor), moved)
+
+    def astype(self, dtype: Any) -> Self:
+        """Return this solver computing in ``dtype``; itself if it does already."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        M = self._asked_M
+        return self._remade(self.A.astype(dtype), M.astype(dtype) if isinstance(M, LinOp) else M)
+
+    def _remade(self, A: LinOp, M: Any) -> Self:
+        made: Self = type(self)(A, **{**self._options, "M": M})
+        return made
+
+    # ---- operators
+
+    @property
+    def _version(self) -> int:
+        return int(getattr(self.A, "_values_version", 0))
+
+    def _preconditioner(self) -> LinOp | None:
+        M, A = self._asked_M, self.A
+        if M is None or (isinstance(M, str) and M == "none"):
+            return None
+        if isinstance(M, str):
+            if M != COLUMNS:
+                raise InvalidArgument(f'M: expected "columns", "none" or an operator, got {M!r}')
+            return column_scaling(A)
+        if isinstance(M, Settings):
+            return as_preconditioner(M.on(A.H @ A), _Square(A))
+        return as_preconditioner(M, _Square(A))
+
+    def take_workspace(self, dtype: Any, columns: int) -> LeastSquaresWorkspace:
+        """Return arrays that no other solve uses, new ones if all are in use."""
+        if self._adjoint_of != self._version:
+            # the conjugate of a complex matrix is a copy, and so is the scaling of the columns
+            self.update()
+        free = self._workspaces.setdefault((str(np.dtype(dtype)), columns), [])
+        while free:
+            try:
+                work = free.pop()  # in one step: threads may ask at the same time
+            except IndexError:
+                break
+            if not work.outdated:
+                return work
+        return self._new_workspace(dtype, columns)
+
+    def give_back(self, work: LeastSquaresWorkspace) -> None:
+        """Keep the arrays of a solve for the next one."""
+        self._workspaces.setdefault((str(np.dtype(work.dtype)), work.k), []).append(work)
+
+    def _new_workspace(self, dtype: Any, columns: int) -> LeastSquaresWorkspace:
+        from .bidiagonal import measured
+
+        M = None if self.M is None else in_precision(self.M, dtype)._private()
+        # the copy by rows that products with a Csc are made of; loops fuse those of a Csr
+        adjoint = self.adjoint.astype(dtype)
+        A, AH = self.A.astype(dtype)._private(), getattr(adjoint, "by_rows", adjoint)._private()
+        if self.damp:
+            A, AH = Damped(A, AH, self.damp), Damped(A, AH, self.damp).H
+        work = LeastSquaresWorkspace(A, AH, M, columns)
+        work.make(measured)
+        self.allocate(work)
+        preconditioned = np.full(columns, M is not None, np.uint8)
+        self.executor.copy_into(work.preconditioned, preconditioned)
+        resident = A.resident and AH.resident and (M is None or M.resident)
+        work.iteration = Iteration(lambda: self.iterate(work), work.status, resident)
+        work.beginning = Replay(lambda: self._begin(work), resident)
+        work.verifying = Replay(lambda: _measure(work), resident)
+        return work
+
+    def _begin(self, work: LeastSquaresWorkspace) -> None:
+        self.executor.run(vector.axpby, work.r, work.u, 1.0, 0.0)
+        self.initialize(work)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_workspaces": {}}
+
+
+def _measure(work: LeastSquaresWorkspace) -> None:
+    """Make the true residual of what is the right-hand side in ``r``, and A^H times it."""
+    from .bidiagonal import measure_normal, measure_residual
+
+    work.A._apply(work.x, work.r, -1.0, 1.0)
+    measure_residual(work)
+    work.AH._apply(work.r, work.t, 1.0, 0.0)
+    if work.M is not None:
+        work.M._apply(work.t, work.z, 1.0, 0.0)
+    measure_normal(work)
+
+
+def _require_number(name: str, value: Any) -> None:
+    try:
+        fits = bool(value >= 0) and value == value
+    except (TypeError, ValueError):
+        fits = False
+    if not fits or (name == "damp" and not np.isfinite(value)):
+        raise InvalidArgument(f"{name}: expected a number of at least 0, got {value!r}")
+
+
+class _Square(LinOp):
+    """Stands for the matrix of the normal equations where a shape and a place are asked for."""
+
+    def __init__(self, A: LinOp) -> None:
+        self.shape = (A.shape[1], A.shape[1])
+        self.dtype, self.executor, self._follows = A.dtype, A.executor, A._follows
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        raise NotImplementedError
+
+    def to(self, executor: Executor | str) -> LinOp:
+        raise NotImplementedError
+
+    def astype(self, dtype: Any) -> LinOp:
+        raise NotImplementedError
+
+
+def column_scaling(A: LinOp) -> Diagonal:
+    """Return the inverse of the diagonal of ``A.H @ A``, 1 for columns of zeros.
+
+    Raises
+    ------
+    InvalidArgument
+        If the columns are not known.
+    """
+    if not isinstance(A, Matrix):
+        raise InvalidArgument(
+            f'M="columns" needs a matrix, whose columns it reads; got {type(A).__name__}. Pass '
+            "wl.Diagonal(1 / squares of their norms)"
+        )
+    lengths = np.asarray(A.executor.to_host(norm(A, axis=0)), np.float64)
+    known = np.where((lengths > 0) & np.isfinite(lengths), lengths, 1.0)
+    real = np.zeros(0, A.dtype).real.dtype
+    with np.errstate(over="ignore", under="ignore"):
+        inverse = np.clip(known**-2.0, np.finfo(real).tiny, np.finfo(real).max)
+    return Diagonal(inverse.astype(A.dtype), executor=A.executor)
+
+
+class Damped(LinOp):
+    """The operator ``A`` with ``damp`` times the identity below it.
+
+    Parameters
+    ----------
+    A, AH : LinOp
+        The operator of shape (m, n) and its conjugate transpose.
+    damp : float
+        The factor.
+    """
+
+    def __init__(self, A: LinOp, AH: LinOp, damp: float, *, adjoint: bool = False) -> None:
+        self.operator, self.conjugate, self.damp, self.adjoint = A, AH, damp, adjoint
+        m, n = A.shape
+        self.m = m
+        self.shape = (n, m + n) if adjoint else (m + n, n)
+        self.dtype, self.executor = A.dtype, A.executor
+
+    @property
+    def resident(self) -> bool:
+        """Whether both operators are."""
+        return self.operator.resident and self.conjugate.resident
+
+    @property
+    def varies(self) -> bool:
+        """Whether applying is not one fixed linear map."""
+        return self.operator.varies
+
+    @property
+    def H(self) -> LinOp:
+        """The conjugate transpose."""
+        return Damped(self.operator, self.conjugate, self.damp, adjoint=not self.adjoint)
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        run = self.executor.run
+        if self.adjoint:
+            self.conjugate._apply(x[: self.m], y, alpha, beta)
+            run(vector.axpby, x[self.m :], y, alpha * self.damp, 1.0)
+        else:
+            self.operator._apply(x, y[: self.m], alpha, beta)
+            run(vector.axpby, x, y[self.m :], alpha * self.damp, beta)
+
+    def to(self, executor: Executor | str) -> LinOp:
+        """Return this operator on another executor."""
+        moved = self.operator.to(executor), self.conjugate.to(executor)
+        return Damped(*moved, self.damp, adjoint=self.adjoint)
+
+    def astype(self, dtype: Any) -> LinOp:
+        """Return this operator computing in ``dtype``."""
+        made = self.operator.astype(dtype), self.conjugate.astype(dtype)
+        return Damped(*made, self.damp, adjoint=self.adjoint)

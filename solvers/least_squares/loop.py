@@ -1,0 +1,377 @@
+"""One least squares solve: what the host decides between two drives of the executor.
+
+The recurrence of LSQR and LSMR ends by its own estimates. Success is claimed if the residual that
+is computed from ``x`` meets the same rules. If it does not, the recurrence goes on with smaller
+tolerances, since to begin it again would throw its Krylov space away; it begins again where going
+on brings nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.dtypes import common_dtype, real_dtype
+from ...core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
+from ...core.loggers import Logger, Snapshot
+from ...core.operands import as_block, like
+from ...core.operations import vector
+from ...core.status import Stop
+from ..driver.scaling import (
+    RightHandSides,
+    column,
+    indices,
+    largest_values,
+    norms,
+    scale_columns,
+)
+from ..driver.watching import Watchers, memory_events, says_stop
+from .result import LeastSquaresResult
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+    from .base import LeastSquaresSolver
+
+Numbers = np.ndarray[Any, Any]
+
+#: What is left of the true residual over its tolerance must fall by this factor for a recurrence
+#: to go on, and by the second for another one to begin.
+GOING_ON, AGAIN = 0.9, 0.5
+
+#: By how much tolerances are tightened when the recurrence was wrong about the true residual.
+TIGHTER = 0.5
+
+#: What ended a recurrence by its precision: it cannot go on.
+_EXHAUSTED = (4, 5, 6)
+
+
+def solve(solver: LeastSquaresSolver, b: Any, x0: Any, watchers: Watchers) -> LeastSquaresResult:
+    """Solve with a solver; see :meth:`LeastSquaresSolver.solve`."""
+    with memory_events(solver.executor, watchers.loggers):
+        made = LeastSquaresSolve(solver, b, x0, watchers)
+        try:
+            with watchers.on(made.work):
+                return made.run()
+        finally:
+            solver.give_back(made.work)
+
+
+class LeastSquaresSolve:
+    """One solve: the state of the host between drives, in the units of the scaled columns."""
+
+    def __init__(
+        self,
+        solver: LeastSquaresSolver,
+        b: Any,
+        x0: Any,
+        watchers: Watchers,
+    ) -> None:
+        self.solver, self.asked, self.watchers = solver, b, watchers
+        self.executor = solver.executor
+        n, m = solver.shape
+        block = as_block(self.executor, b, m, "b")
+        start = None if x0 is None else as_block(self.executor, x0, n, "x0")
+        if start is not None and (start.shape[1] != block.shape[1] or np.ndim(x0) != np.ndim(b)):
+            raise ShapeMismatch(
+                f"x0 has shape {tuple(np.shape(x0))}; {block.shape[1]} right-hand sides of "
+                f"shape {tuple(np.shape(b))} need {(n, *np.shape(b)[1:])}"
+            )
+        dtype = common_dtype(solver.dtype, block.dtype, *([] if start is None else [start.dtype]))
+        block = block if block.dtype == dtype else block.astype(dtype)
+        self.start = start if start is None or start.dtype == dtype else start.astype(dtype)
+        self.sides = RightHandSides(self.executor, block)
+        self.work = solver.take_workspace(dtype, int(block.shape[1]))
+        self.real = real_dtype(dtype)
+        k = self.k = self.work.k
+        self.final = np.zeros(k, np.uint8)
+        self.rules = np.full(k, 7)
+        self.iterations = np.zeros(k, np.int64)
+        self.history: list[list[float]] = [[] for _ in range(k)]
+        self.norm_a, self.condition = np.zeros(k), np.zeros(k)
+        self.halt: Stop | None = None
+        self.running = k
+        self.atol, self.btol = np.full(k, solver.atol), np.full(k, solver.btol)
+        #: What was left over the tolerance when the process began, and when it last ended.
+        self.left_at_start, self.left_before = np.full(k, np.inf), np.full(k, np.inf)
+
+    def run(self) -> LeastSquaresResult:
+        """Drive until every column has its verdict."""
+        self._place()
+        restart = np.ones(self.k, bool)
+        interrupted = False
+        self._measure()
+        self._judge_start()
+        try:
+            self._tell("start", self.watchers.loggers, self.norm_normal)
+            while np.any(self.final == Stop.RUNNING):
+                restart = self._pass(restart)
+                self._tell("verified", self.watchers.loggers, self.norm_normal)
+        except KeyboardInterrupt:
+            interrupted = True
+            self._take_norms()
+            self._measure()
+            self.final[self.final == Stop.RUNNING] = Stop.INTERRUPTED
+        result = self._result()
+        for logger in self.watchers.loggers:
+            logger.finish(result)
+        if interrupted:
+            raise SolveInterrupted(
+                f"{type(self.solver).__name__} was interrupted after {result.iterations} "
+                "iterations; .result has what was reached",
+                result,
+            )
+        return result
+
+    # ---- before
+
+    def _place(self) -> None:
+        """Put the right-hand side, the start and the tolerances where the steps read them."""
+        work, executor, k = self.work, self.executor, self.k
+        rows = int(self.sides.block.shape[0])
+        self.b = self.sides.block
+        if self.solver.damp:  # below it stands damp x0, so that the damping is from x0
+            self.b = executor.zeros(tuple(work.r.shape), work.dtype)
+            executor.run(vector.axpby, self.sides.block, self.b[:rows], 1.0, 0.0)
+        if self.start is None:
+            executor.run(vector.fill, work.x, 0.0)
+        else:
+            executor.run(vector.axpby, self.start, work.x, 1.0, 0.0)
+            if not np.all(np.isfinite(largest_values(executor, work.x))):
+                raise InvalidArgument("x0 has NaN or Inf; start from finite values")
+            scale_columns(executor, work.x, self.sides.scale)
+            if self.solver.damp:
+                executor.run(vector.axpby, work.x, self.b[rows:], self.solver.damp, 0.0)
+        for c in indices(self.sides.norm == 0):
+            if not self.solver.damp:
+                executor.run(vector.fill, column(work.x, c), 0.0)
+        self.norm_b = np.where(self.sides.norm > 0, self.sides.norm, 1.0)
+        conlim = self.solver.conlim
+        for array, value in (
+            (work.status.threshold, np.full(k, -1.0)),
+            (work.norm_b, self.norm_b),
+            (work.ctol, np.full(k, 1 / conlim if conlim > 0 else 0.0)),
+        ):
+            executor.copy_into(array, value.astype(self.real))
+        executor.copy_into(work.status.iterations, np.zeros(k, np.int64))
+        if "variance" in work.__dict__:
+            executor.run(vector.fill, work.variance, 0.0)
+
+    def _measure(self) -> None:
+        """Compute the true residual, A^H times it, and their norms."""
+        work = self.work
+        self.executor.copy_into(work.r, self.b)
+        self.executor.play(work.verifying)
+        found = self.executor.to_host_together(work.true_r2, work.true_normal2, work.true_x2)
+        with np.errstate(invalid="ignore"):
+            self.norm_r, self.norm_normal, self.norm_x = (
+                np.sqrt(np.array(value, np.float64)) for value in found
+            )
+
+    def _judge_start(self) -> None:
+        for c in range(self.k):
+            given = self.norm_normal[c] / self.sides.scale[c]
+            self.history[c].append(float(given))
+            if not np.isfinite(self.norm_r[c]) or not np.isfinite(self.norm_normal[c]):
+                negative = np.isnan(self.norm_normal[c]) and self.work.M is not None
+                finite = np.isfinite(self.norm_r[c])
+                self.final[c] = Stop.INDEFINITE if negative and finite else Stop.NOT_FINITE
+            elif self.norm_normal[c] == 0:
+                self.final[c], self.rules[c] = Stop.CONVERGED, 0
+            elif self.solver.maxiter == 0:
+                self.final[c] = Stop.MAX_ITERATIONS
+
+    # ---- the process
+
+    def _pass(self, restart: Numbers) -> Numbers:
+        """Drive columns that go on, or those that begin; return which begin the next time."""
+        work, status = self.work, self.work.status
+        running = self.final == Stop.RUNNING
+        going_on = running & ~restart
+        chosen = going_on if going_on.any() else running
+        begins = not going_on.any()
+        self.executor.copy_into(work.atol, self.atol.astype(self.real))
+        self.executor.copy_into(work.btol, self.btol.astype(self.real))
+        status.arm(np.where(chosen, Stop.RUNNING, Stop.CONVERGED).astype(np.uint8))
+        if begins:
+            self.executor.play(work.beginning)
+            self.left_at_start = np.where(chosen, self._left(self.norm_a), self.left_at_start)
+            self.left_before = np.where(chosen, np.inf, self.left_before)
+        self._drive(chosen)
+        ended = status.read("stop")
+        rule, norm_a, condition = (
+            np.array(a, np.float64)
+            for a in self.executor.to_host_together(work.istop, work.norm_a, work.condition)
+        )
+        self.norm_a = np.where(chosen, np.maximum(self.norm_a, norm_a), self.norm_a)
+        self.condition = np.where(chosen, condition, self.condition)
+        self._measure()
+        again = restart.copy()
+        for c in indices(chosen):
+            stopped = Stop(int(ended[c])) if ended[c] else Stop.RUNNING
+            self.final[c], again[c] = self._judge(c, stopped, int(rule[c]))
+        if self.halt is not None:
+            self.final[self.final == Stop.RUNNING] = self.halt
+        return again
+
+    def _drive(self, chosen: Numbers) -> None:
+        left = self.solver.maxiter - int(self.iterations[chosen].max())
+        callback = self.watchers.callback
+        while left > 0:
+            looks = [every - self._done % every for every in self.watchers.periods(True)]
+            batch = min(left, self.work.status.capacity, *looks)
+            before = self._done
+            self.executor.drive(self.work.iteration, batch)
+            left -= batch
+            self.running = self._take_norms()
+            if self._done > before:
+                self._tell("iteration", self.watchers.looking(self._done), None)
+            if callback is not None and says_stop(
+                callback(like(self.executor, self._solution(), self.asked))
+            ):
+                self.halt = Stop.CALLBACK
+                return
+            if self.running == 0:
+                return
+
+    @property
+    def _done(self) -> int:
+        return int(self.iterations.max(initial=0))
+
+    def _tell(self, event: str, loggers: list[Logger], true: Numbers | None) -> None:
+        """Tell loggers of norms of ``A^H (b - A x)``, in the units of the right-hand sides."""
+        if not loggers:
+            return
+        given = self.sides.given
+        snapshot = Snapshot(
+            solver=type(self.solver).__name__,
+            executor=self.executor.name,
+            iteration=self._done,
+            limit=self.solver.maxiter,
+            norm=np.array([seen[-1] for seen in self.history]),
+            threshold=given(self.solver.atol * self.norm_a * self.norm_r),
+            running=self.running,
+            true_norm=None if true is None else given(true),
+        )
+        for logger in loggers:
+            if (method := getattr(logger, event, None)) is not None:
+                method(snapshot)
+
+    def _take_norms(self) -> int:
+        """Take the norms of the last drive out of the ring; return how many columns run."""
+        status = self.work.status
+        iterations, ring, running = status.read_together("iterations", "history", "running")
+        for c in indices(iterations > self.iterations):
+            rows = np.arange(self.iterations[c], iterations[c]) % status.capacity
+            seen = ring[rows, c].astype(np.float64) / self.sides.scale[c]
+            self.history[c].extend(seen.tolist())
+        self.iterations = iterations
+        return int(running[0])
+
+    def _left(self, norm_a: Numbers) -> Numbers:
+        """Return how far the true residual is over what the rules allow; at most 1 meets one."""
+        solver = self.solver
+        product = self.norm_b if self.work.M is not None else norm_a * self.norm_x
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            first = self.norm_r / (solver.btol * self.norm_b + solver.atol * product)
+            second = self.norm_normal / (solver.atol * norm_a * self.norm_r)
+            left: Numbers = np.fmin(first, second)
+        return np.where(np.isnan(left), np.inf, left)
+
+    def _judge(self, c: int, ended: Stop, rule: int) -> tuple[Stop, bool]:
+        """Return the verdict on a column, and whether the process would begin again."""
+        if not (np.isfinite(self.norm_r[c]) and np.isfinite(self.norm_x[c])):
+            return Stop.NOT_FINITE, True
+        met = self._rule_met(c)
+        if met is not None:
+            self.rules[c] = met
+            return Stop.CONVERGED, True
+        if ended in (Stop.INDEFINITE, Stop.NOT_FINITE, Stop.BREAKDOWN):
+            return ended, True
+        if ended == Stop.CONVERGED and rule in (3, 6):
+            self.rules[c] = rule
+            return Stop.ILL_CONDITIONED, True
+        if self.iterations[c] >= self.solver.maxiter:
+            return Stop.MAX_ITERATIONS, True
+        if ended == Stop.RUNNING:
+            return Stop.RUNNING, False
+        left = float(self._left(self.norm_a)[c])
+        if rule not in _EXHAUSTED and left <= GOING_ON * self.left_before[c]:
+            self.left_before[c] = left
+            self.atol[c] *= TIGHTER
+            self.btol[c] *= TIGHTER
+            return Stop.RUNNING, False
+        if left <= AGAIN * self.left_at_start[c]:
+            self.atol[c], self.btol[c] = self.solver.atol, self.solver.btol
+            return Stop.RUNNING, True
+        return Stop.STAGNATED, True
+
+    def _rule_met(self, c: int) -> int | None:
+        """Return the number of the rule that the true residual meets, or None."""
+        solver, eps = self.solver, float(np.finfo(self.real).eps)
+        norm_a, norm_r = self.norm_a[c], self.norm_r[c]
+        product = self.norm_b[c] if self.work.M is not None else norm_a * self.norm_x[c]
+        if norm_r <= solver.btol * self.norm_b[c] + solver.atol * product:
+            return 1
+        if self.norm_normal[c] <= solver.atol * norm_a * norm_r:
+            return 2
+        if norm_r <= eps * (self.norm_b[c] + product):
+            return 4
+        return 5 if self.norm_normal[c] <= eps * norm_a * norm_r else None
+
+    # ---- after
+
+    def _solution(self) -> Array:
+        solution = self.executor.copy(self.work.x)
+        scale_columns(self.executor, solution, 1.0 / self.sides.scale)
+        return solution
+
+    def _result(self) -> LeastSquaresResult:
+        work, executor = self.work, self.executor
+        solution = self._solution()
+        rows = int(self.sides.block.shape[0])
+        residual = executor.copy(work.r[:rows])
+        upper = norms(executor, residual)
+        normal = norms(executor, work.t)
+        given = self.sides.given
+        self.final = np.where(
+            (self.final == Stop.CONVERGED) & ~np.isfinite(largest_values(executor, solution)),
+            Stop.OUT_OF_RANGE,
+            self.final,
+        )
+        one = np.ndim(self.asked) == 1
+        length = max((len(h) for h in self.history), default=1)
+        residuals = np.full((length, self.k), np.nan)
+        for c, seen in enumerate(self.history):
+            residuals[: len(seen), c] = seen
+        variance = (
+            work.__dict__.get("variance") if getattr(self.solver, "calc_var", False) else None
+        )
+
+        def shaped(values: Numbers) -> Any:
+            return float(values[0]) if one else np.array(values)
+
+        return LeastSquaresResult(
+            x=like(executor, solution, self.asked),
+            stops=[Stop(int(code)) for code in self.final],
+            column_iterations=np.array(self.iterations),
+            residual_norm=shaped(given(upper)),
+            residuals=residuals[:, 0] if one else residuals,
+            threshold=shaped(given(self.solver.atol * self.norm_a * self.norm_r)),
+            seconds=self.watchers.elapsed,
+            solver=type(self.solver).__name__,
+            executor=executor.name,
+            normal_residual_norm=shaped(given(normal)),
+            damped_norm=shaped(given(self.norm_r)),
+            operator_norm=shaped(self.norm_a),
+            condition=shaped(self.condition),
+            x_norm=shaped(given(self.norm_x)),
+            rules=np.where(
+                self.final == Stop.CONVERGED,
+                self.rules,
+                np.where(self.final == Stop.ILL_CONDITIONED, self.rules, 7),
+            ),
+            variance=None
+            if variance is None
+            else like(executor, executor.copy(variance), self.asked),
+        )

@@ -1,0 +1,72 @@
+"""What a least squares solve comes back with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.result import Result
+from ...core.status import Stop
+
+#: Why each rule ended a solve, by SciPy's numbers.
+RULES = {
+    0: "converged: the start is a solution",
+    1: "converged: A x = b to within atol and btol",
+    2: "converged: x solves the least squares problem to within atol",
+    3: "the condition number has reached conlim",
+    4: "converged: A x = b to the precision of the dtype",
+    5: "converged: x solves the least squares problem to the precision of the dtype",
+    6: "the condition number has reached the inverse of the precision",
+    7: "the iteration limit was reached",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LeastSquaresResult(Result):
+    """The outcome of a least squares solve; unpacks into ``x, info``.
+
+    What :class:`Result` has, and these; norms are true ones, computed from ``x``. Of one
+    right-hand side they are numbers, else arrays of shape (k,).
+
+    Attributes
+    ----------
+    residuals : array, shape (iterations + 1,) or (iterations + 1, k)
+        Norms of ``A.H @ (b - A x)`` as the iteration saw them.
+    residual_norm : float or array
+        The norm of ``b - A x``.
+    normal_residual_norm : float or array
+        The norm of ``A.H @ (b - A x) - damp^2 (x - x0)``.
+    damped_norm : float or array
+        The norm of ``b - A x`` with ``damp (x - x0)`` below it.
+    operator_norm, condition : float or array
+        Estimates of the Frobenius norm of the operator and of its condition number, with
+        damping and in the metric of ``M``; 0 without an iteration.
+    x_norm : float or array
+        The norm of ``x``.
+    rules : array of int, shape (k,)
+        SciPy's ``istop``: which rule ended each column; 7 for everything that is none of them.
+    variance : array, shape (n,) or (n, k), or None
+        Of :class:`Lsqr` with ``calc_var``.
+    """
+
+    normal_residual_norm: Any = 0.0
+    damped_norm: Any = 0.0
+    operator_norm: Any = 0.0
+    condition: Any = 0.0
+    x_norm: Any = 0.0
+    rules: Any = None
+    variance: Any = None
+
+    @property
+    def reason(self) -> str:
+        """Why it ended, in a sentence; that of the first column that did not converge."""
+        for stop in self.stops:
+            if stop != Stop.CONVERGED:
+                return super().reason
+        if not len(self.rules):
+            return Stop.CONVERGED.sentence
+        return RULES[int(np.max(self.rules))]
+
+    __repr__ = Result.__repr__

@@ -1,0 +1,1 @@
+"""Functions with SciPy's names, signatures and return values."""

@@ -1,0 +1,258 @@
+"""Eigenvalues and singular values with SciPy's signatures and return values."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import InvalidArgument, NotConverged, ShapeMismatch
+from ...core.operator import LinearOperator
+from ...core.status import Stop
+from ..eigen.bidiagonal_lanczos import SingularValues
+from ..eigen.lanczos import Lanczos
+from ..eigen.lobpcg import Lobpcg
+
+Numbers = np.ndarray[Any, Any]
+
+
+def eigsh(
+    A: Any,
+    k: int = 6,
+    M: Any = None,
+    sigma: float | None = None,
+    which: str = "LM",
+    v0: Any = None,
+    ncv: int | None = None,
+    maxiter: int | None = None,
+    tol: float = 0,
+    return_eigenvectors: bool = True,
+    Minv: Any = None,
+    OPinv: Any = None,
+    mode: str = "normal",
+    *,
+    rng: Any = None,
+) -> Any:
+    """Find Hermitian eigenpairs; see ``scipy.sparse.linalg.eigsh`` and :class:`Lanczos`.
+
+    Parameters
+    ----------
+    A, k, sigma, which, v0, ncv, maxiter, return_eigenvectors, Minv, OPinv, mode
+        As in SciPy. ``M`` is the right-hand side of the pencil ``A x = lambda M x``, not a
+        preconditioner.
+    tol : float
+        Relative to the eigenvalues; 0 is the precision.
+    rng : int, optional
+        Of the random start.
+
+    Returns
+    -------
+    w : array, shape (k,)
+        Eigenvalues in rising order.
+    v : array, shape (n, k)
+        Eigenvectors, of length one in the inner product of ``M``; left out without
+        ``return_eigenvectors``.
+
+    Raises
+    ------
+    NotConverged
+        If a pair did not converge; its ``result`` has all pairs, with their residuals.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.diag(np.arange(1.0, 101.0)))
+    >>> np.round(wl.linalg.eigsh(A, k=2, which="LA", return_eigenvectors=False), 6)
+    array([ 99., 100.])
+    """
+    solver = Lanczos(
+        A, B=M, k=k, which=which, sigma=sigma, mode=mode, OPinv=OPinv, Binv=Minv, ncv=ncv,
+        rtol=tol, maxiter=maxiter, seed=_seed(rng),
+    )  # fmt: skip
+    result = solver.solve(v0)
+    if not result.converged:
+        done = sum(stop == Stop.CONVERGED for stop in result.stops)
+        raise NotConverged(
+            f"eigsh: {done} of {k} pairs converged after {result.iterations} restarts; "
+            f"{result.reason}. Raise ncv or maxiter, or give sigma",
+            result,
+        )
+    return tuple(result) if return_eigenvectors else result.eigenvalues
+
+
+def lobpcg(
+    A: Any,
+    X: Any,
+    B: Any = None,
+    M: Any = None,
+    Y: Any = None,
+    tol: float | None = None,
+    maxiter: int | None = None,
+    largest: bool = True,
+    verbosityLevel: int = 0,
+    retLambdaHistory: bool = False,
+    retResidualNormsHistory: bool = False,
+    restartControl: int = 20,
+) -> tuple[Any, ...]:
+    """Find eigenpairs by LOBPCG; see ``scipy.sparse.linalg.lobpcg`` and :class:`Lobpcg`.
+
+    Parameters
+    ----------
+    A, X, B, M, Y, tol, maxiter, largest, retLambdaHistory, retResidualNormsHistory
+        As in SciPy: ``tol`` is that of the norms of residuals, ``sqrt(1e-15) n`` by default, and
+        ``maxiter`` is 20.
+    verbosityLevel : int
+        Above 0 a line is printed at the end.
+    restartControl : int
+        Taken for SciPy's sake: the basis is orthonormal here and needs no restarts.
+
+    Returns
+    -------
+    w : array, shape (k,)
+        Eigenvalues, in falling order if they are the largest.
+    v : array, shape (n, k)
+        Eigenvectors.
+    lambdaHistory, ResidualNormsHistory : list of array, shape (k,)
+        Of every iteration, the start first, if they are asked for.
+
+    Warns
+    -----
+    UserWarning
+        If a pair did not converge.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.diag(np.arange(1.0, 101.0)))
+    >>> X = np.random.default_rng(0).standard_normal((100, 3))
+    >>> w, v = wl.linalg.lobpcg(A, X, M="jacobi", largest=False, tol=1e-6, maxiter=100)
+    >>> np.round(w, 6)
+    array([1., 2., 3.])
+    """
+    shape = np.shape(X)
+    if len(shape) != 2:
+        raise ShapeMismatch(f"X: expected vectors of shape (n, k), got {shape}")
+    n = int(shape[0])
+    operator, B = (_operator(given, n, X) for given in (A, B))
+    if callable(M) and not hasattr(M, "shape"):
+        M = _operator(M, n, X)
+    tolerance = np.sqrt(1e-15) * n if tol is None or tol <= 0 else float(tol)
+    solver = Lobpcg(
+        operator, M, B=B, k=max(int(shape[1]), 1), largest=largest, rtol=0.0, atol=tolerance,
+        maxiter=20 if maxiter is None else maxiter,
+    )  # fmt: skip
+    result = solver.solve(X, Y=Y)
+    if verbosityLevel > 0:
+        print(result)
+    if not result.converged:
+        warnings.warn(
+            f"lobpcg: {result.reason}; the largest residual norm is "
+            f"{float(np.max(result.residual_norms)):.3g}, tol is {tolerance:.3g}",
+            UserWarning,
+            stacklevel=2,
+        )
+    found: list[Any] = list(result)
+    found += [list(result.eigenvalue_history)] if retLambdaHistory else []
+    found += [list(result.residual_history)] if retResidualNormsHistory else []
+    return tuple(found)
+
+
+def svds(
+    A: Any,
+    k: int = 6,
+    ncv: int | None = None,
+    tol: float = 0,
+    which: str = "LM",
+    v0: Any = None,
+    maxiter: int | None = None,
+    return_singular_vectors: bool | str = True,
+    solver: str = "arpack",
+    rng: Any = None,
+    options: Any = None,
+) -> Any:
+    """Find singular triplets; see ``scipy.sparse.linalg.svds``.
+
+    Parameters
+    ----------
+    A, k, ncv, tol, which, maxiter, return_singular_vectors
+        As in SciPy; ``which`` is ``"LM"`` or ``"SM"``.
+    v0 : array, optional
+        Where to start, of the smaller of the two dimensions.
+    solver : str
+        Taken for SciPy's sake: there is one method, thick-restart Golub-Kahan bidiagonalization.
+    rng : int, optional
+        Of the random start.
+    options : dict, optional
+        Must be empty.
+
+    Returns
+    -------
+    u : array, shape (m, k)
+        Left singular vectors; None where they are not asked for.
+    s : array, shape (k,)
+        Singular values in rising order.
+    vh : array, shape (k, n)
+        Right singular vectors as rows, conjugate; None where they are not asked for.
+
+    Raises
+    ------
+    NotConverged
+        If a triplet did not converge; its ``result`` has all of them.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.diag(np.arange(1.0, 51.0))[:40])
+    >>> u, s, vh = wl.linalg.svds(A, k=2)
+    >>> np.round(s, 6)
+    array([39., 40.])
+    """
+    if options:
+        raise InvalidArgument(f"options: expected none, got {options!r}")
+    if return_singular_vectors not in (True, False, "u", "vh"):
+        raise InvalidArgument(
+            "return_singular_vectors: expected True, False, 'u' or 'vh', got "
+            f"{return_singular_vectors!r}"
+        )
+    if solver not in ("arpack", "lobpcg", "propack"):
+        raise InvalidArgument(f"solver: expected 'arpack', 'lobpcg' or 'propack', got {solver!r}")
+    made = SingularValues(A, k=k, which=which, ncv=ncv, rtol=tol, maxiter=maxiter, seed=_seed(rng))
+    result = made.solve(v0)
+    if not result.converged:
+        done = sum(stop == Stop.CONVERGED for stop in result.stops)
+        raise NotConverged(
+            f"svds: {done} of {k} triplets converged after {result.iterations} restarts; raise ncv "
+            "or maxiter",
+            result,
+        )
+    u, s, vh = result
+    if return_singular_vectors is False:
+        return s
+    return (
+        None if return_singular_vectors == "vh" else u,
+        s,
+        None if return_singular_vectors == "u" else vh,
+    )
+
+
+def _operator(given: Any, n: int, X: Any) -> Any:
+    """Return what SciPy takes as an operator: a function of blocks becomes one."""
+    if callable(given) and not hasattr(given, "shape"):
+        dtype = np.result_type(getattr(X, "dtype", np.float64), np.float32)
+
+        def matvec(x: Any) -> Any:  # SciPy's functions get blocks, those of one vector too
+            return given(x.reshape(n, 1))
+
+        return LinearOperator((n, n), matvec, matmat=given, dtype=dtype)
+    return given
+
+
+def _seed(rng: Any) -> int:
+    """Return a seed for what SciPy takes as ``rng``."""
+    if rng is None:
+        return 0
+    if isinstance(rng, (int, np.integer)):
+        return int(rng)
+    generator = np.random.default_rng(rng)
+    return int(generator.integers(2**31))

@@ -1,0 +1,221 @@
+"""The solvers with SciPy's signatures, defaults and ``info`` codes.
+
+Where SciPy takes one right-hand side, these take a block of them too; ``docs/first-solve.md`` lists
+what else differs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core.distributed.shared import over_groups
+from ...core.errors import InvalidArgument
+from ...core.linop import LinOp
+from ...core.operator import as_linop
+from ...core.result import Result
+from ...core.stopping import Iterations
+from ..auto.kept import borrowed_solver
+from ..krylov.base import KrylovSolver
+from ..krylov.bicgstab import Bicgstab
+from ..krylov.cg import Cg
+from ..krylov.cgs import Cgs
+from ..krylov.gmres import Gmres, checked_restart
+
+Callback = Callable[[Any], Any] | None
+
+#: What gmres says when nobody says what the callback gets, as SciPy does.
+_UNSPECIFIED = (
+    "gmres was called without specifying `callback_type`. SciPy will change the default; say "
+    "callback_type='pr_norm' for norms and maxiter in cycles, or 'legacy' for norms and maxiter in "
+    "iterations"
+)
+
+
+def _run(
+    kind: type[KrylovSolver], A: Any, b: Any, x0: Any, M: Any, callback: Callback, **settings: Any
+) -> tuple[Any, int]:
+    result = _solve(kind, as_linop(A), b, x0, M, {"callback": callback}, settings)
+    return result.x, result.info
+
+
+def _solve(
+    kind: type[KrylovSolver],
+    A: LinOp,
+    b: Any,
+    x0: Any,
+    M: Any,
+    callbacks: dict[str, Any],
+    settings: dict[str, Any],
+) -> Result:
+    b = _vector(b, A.shape[0])
+    with borrowed_solver(kind, A, M, **settings) as solver:
+        return solver.solve(b, _start(solver, b, x0), **callbacks)
+
+
+def _start(solver: KrylovSolver, b: Any, x0: Any) -> Any:
+    """Return where to start: ``x0``, or ``M @ b`` for ``'Mb'``."""
+    if isinstance(x0, str):
+        if x0 != "Mb":
+            raise InvalidArgument(f"x0: expected an array or 'Mb' for M @ b, got {x0!r}")
+        return b if solver.M is None else solver.M.apply(b)
+    return None if x0 is None else _vector(x0, solver.shape[0])
+
+
+def _vector(b: Any, rows: int) -> Any:
+    """Return one column as a vector, as SciPy does; all else as it is."""
+    shape = getattr(b, "shape", None)
+    if shape is None:
+        shape = np.shape(b) if isinstance(b, (list, tuple)) else ()
+    if tuple(shape) != (rows, 1):
+        return b
+    b = b if hasattr(b, "reshape") and not isinstance(b, np.matrix) else np.asarray(b)
+    return b.reshape(rows)
+
+
+@over_groups
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback = None,
+) -> tuple[Any, int]:
+    """Solve ``A x = b`` by conjugate gradients; see ``scipy.sparse.linalg.cg`` and :class:`Cg`.
+
+    Returns
+    -------
+    x : array, shape (n,) or (n, k)
+        The solution, or the best that was reached; one column becomes a vector.
+    info : int
+        0 converged, positive the iterations done without success, negative a breakdown.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> x, info = wl.linalg.cg(wl.Csr(np.diag([2.0, 4.0])), np.array([2.0, 2.0]))
+    >>> np.round(x, 6), info
+    (array([1. , 0.5]), 0)
+    """
+    return _run(Cg, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
+
+
+@over_groups
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback = None,
+) -> tuple[Any, int]:
+    """Solve ``A x = b`` by BiCGSTAB; see ``scipy.sparse.linalg.bicgstab`` and :class:`Bicgstab`.
+
+    Returns
+    -------
+    x : array, shape (n,) or (n, k)
+        The solution, or the best that was reached; one column becomes a vector.
+    info : int
+        As for :func:`cg`.
+    """
+    return _run(Bicgstab, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
+
+
+@over_groups
+def cgs(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback = None,
+) -> tuple[Any, int]:
+    """Solve ``A x = b`` by CGS; see ``scipy.sparse.linalg.cgs`` and :class:`Cgs`.
+
+    Returns
+    -------
+    x : array, shape (n,) or (n, k)
+        The solution, or the best that was reached; one column becomes a vector.
+    info : int
+        As for :func:`cg`.
+    """
+    return _run(Cgs, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
+
+
+@over_groups
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int | None = None,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback = None,
+    callback_type: str | None = None,
+) -> tuple[Any, int]:
+    """Solve ``A x = b`` by restarted GMRES; see ``scipy.sparse.linalg.gmres`` and :class:`Gmres`.
+
+    Parameters
+    ----------
+    x0 : array or 'Mb', optional
+        Where to start; ``'Mb'`` is ``M @ b``, in all these functions.
+    maxiter : int, optional
+        Restart cycles at most, as in SciPy; iterations with a callback of type ``legacy``.
+        ``10 n`` by default.
+    callback_type : {'x', 'pr_norm', 'legacy'}, optional
+        What the callback gets: the iterate at every restart, or the relative residual norm at
+        every iteration (``legacy`` too, and the default, as in SciPy). ``M`` is used from the
+        right, so the norm is that of the system itself.
+
+    Returns
+    -------
+    x : array, shape (n,) or (n, k)
+        The solution, or the best that was reached; one column becomes a vector.
+    info : int
+        0 converged, else ``maxiter``, as in SciPy.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[4.0, 1.0], [2.0, 3.0]]))
+    >>> x, info = wl.linalg.gmres(A, np.array([[1.0], [2.0]]), rtol=1e-10)
+    >>> np.round(10 * x, 6), info
+    (array([1., 6.]), 0)
+    """
+    if callback is not None and callback_type is None:
+        warnings.warn(_UNSPECIFIED, DeprecationWarning, stacklevel=2)
+    kind = callback_type or "legacy"
+    if kind not in ("x", "pr_norm", "legacy"):
+        raise InvalidArgument(
+            f"callback_type: expected 'x', 'pr_norm' or 'legacy', got {callback_type!r}"
+        )
+    operator = as_linop(A)
+    n = max(operator.shape[0], 1)
+    limit = 10 * n if maxiter is None else Iterations(maxiter).count
+    length = min(checked_restart(20 if restart is None else restart), n)
+    in_iterations = callback is not None and kind == "legacy"
+    settings = {
+        "rtol": rtol,
+        "atol": atol,
+        "restart": length,
+        "maxiter": limit if in_iterations else limit * length,
+    }
+    callbacks = {"callback" if kind == "x" else "norm_callback": callback}
+    result = _solve(Gmres, operator, b, x0, M, callbacks, settings)
+    return result.x, 0 if result.converged else max(int(limit), 1)

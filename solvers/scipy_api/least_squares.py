@@ -1,0 +1,184 @@
+"""LSQR and LSMR with SciPy's signatures and return values, and what solves rectangular systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import InvalidArgument
+from ...core.formats import Matrix
+from ...core.linop import LinOp
+from ...core.operands import as_block
+from ...core.operator import as_linop
+from ..driver.scaling import norms
+from ..least_squares.base import COLUMNS, LeastSquaresSolver
+from ..least_squares.lsmr import Lsmr
+from ..least_squares.lsqr import Lsqr
+from ..least_squares.result import LeastSquaresResult
+from .krylov import _vector
+
+
+def lsqr(
+    A: Any,
+    b: Any,
+    damp: float = 0.0,
+    atol: float = 1e-6,
+    btol: float = 1e-6,
+    conlim: float = 1e8,
+    iter_lim: int | None = None,
+    show: bool = False,
+    calc_var: bool = False,
+    x0: Any = None,
+) -> tuple[Any, ...]:
+    """Minimize ``|A x - b|`` by LSQR; see ``scipy.sparse.linalg.lsqr`` and :class:`Lsqr`.
+
+    Returns
+    -------
+    x : array, shape (n,) or (n, k)
+        The solution, or what was reached.
+    istop : int
+        Which rule ended the solve, as in SciPy: 1 and 2 (4 and 5 by the precision) are solutions,
+        3 and 6 the limit on the condition number, 7 anything else. Rules hold for true residuals.
+    itn : int
+        Iterations.
+    r1norm, r2norm : float
+        Norms of ``b - A x`` and of that with ``damp (x - x0)`` below it.
+    anorm, acond : float
+        Estimates of the Frobenius norm and the condition number.
+    arnorm, xnorm : float
+        Norms of ``A.H @ (b - A x) - damp^2 (x - x0)`` and of ``x``.
+    var : array, shape (n,)
+        With ``calc_var`` estimates of the diagonal of the inverse of ``A.H @ A + damp^2``, else
+        zeros.
+
+    Notes
+    -----
+    Of a block of right-hand sides the numbers are arrays of shape (k,).
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]))
+    >>> x, istop, itn, *norms = wl.linalg.lsqr(A, np.array([0.0, 1.0, -1.0]))
+    >>> np.round(x, 6) + 0.0, istop
+    (array([ 0.666667, -0.333333]), 2)
+    """
+    operator = as_linop(A)
+    options = {"damp": damp, "atol": atol, "btol": btol, "conlim": conlim, "calc_var": calc_var}
+    limit = 2 * operator.shape[1] if iter_lim is None else iter_lim
+    found = _solved(Lsqr, operator, b, x0, limit, show, options)
+    variance = np.zeros(operator.shape[1]) if found.variance is None else found.variance
+    return (
+        found.x, *_rule_and_count(found), found.residual_norm, found.damped_norm,
+        found.operator_norm, found.condition, found.normal_residual_norm, found.x_norm, variance,
+    )  # fmt: skip
+
+
+def lsmr(
+    A: Any,
+    b: Any,
+    damp: float = 0.0,
+    atol: float = 1e-6,
+    btol: float = 1e-6,
+    conlim: float = 1e8,
+    maxiter: int | None = None,
+    show: bool = False,
+    x0: Any = None,
+) -> tuple[Any, ...]:
+    """Minimize ``|A x - b|`` by LSMR; see ``scipy.sparse.linalg.lsmr`` and :class:`Lsmr`.
+
+    Returns
+    -------
+    x : array, shape (n,) or (n, k)
+        The solution, or what was reached.
+    istop, itn : int
+        As for :func:`lsqr`.
+    normr, normar : float
+        Norms of ``b - A x`` and of ``A.H @ (b - A x) - damp^2 (x - x0)``.
+    norma, conda : float
+        Estimates of the Frobenius norm and the condition number.
+    normx : float
+        Norm of ``x``.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]))
+    >>> x, istop, itn, *norms = wl.linalg.lsmr(A, np.array([1.0, 0.0, -1.0]))
+    >>> np.round(x, 6), istop
+    (array([ 1., -1.]), 1)
+    """
+    operator = as_linop(A)
+    options = {"damp": damp, "atol": atol, "btol": btol, "conlim": conlim}
+    limit = min(operator.shape) if maxiter is None else maxiter
+    found = _solved(Lsmr, operator, b, x0, limit, show, options)
+    return (
+        found.x, *_rule_and_count(found), found.residual_norm, found.normal_residual_norm,
+        found.operator_norm, found.condition, found.x_norm,
+    )  # fmt: skip
+
+
+def _solved(
+    kind: type[LeastSquaresSolver],
+    A: LinOp,
+    b: Any,
+    x0: Any,
+    limit: int,
+    show: bool,
+    options: dict[str, Any],
+) -> LeastSquaresResult:
+    b = _vector(np.atleast_1d(b) if np.ndim(b) == 0 else b, A.shape[0])
+    x0 = None if x0 is None else _vector(x0, A.shape[1])
+    found = kind(A, maxiter=limit, **options).solve(b, x0)
+    if show:
+        print(found)
+    return found
+
+
+def _rule_and_count(found: LeastSquaresResult) -> tuple[Any, Any]:
+    """Return ``istop`` and the iterations, numbers for one right-hand side."""
+    if np.ndim(found.residual_norm) == 0:
+        return int(found.rules[0]), found.iterations
+    return found.rules, found.column_iterations
+
+
+def solve_rectangular(
+    A: LinOp,
+    b: Any,
+    x0: Any,
+    *,
+    method: str,
+    M: Any,
+    rtol: float,
+    atol: float,
+    maxiter: int | None,
+    callback: Callable[[Any], Any] | None,
+    unused: dict[str, Any],
+) -> LeastSquaresResult:
+    """Minimize ``|A x - b|``: what ``wl.solve`` does for matrices that are not square.
+
+    Raises
+    ------
+    InvalidArgument
+        If an option is given that least squares solvers do not have.
+    """
+    given = [name for name, value in unused.items() if value]
+    if given:
+        raise InvalidArgument(
+            f"{', '.join(given)}: least squares solvers do not take it; leave it out"
+        )
+    kind = Lsqr if method == "lsqr" else Lsmr
+    why = "as asked" if method != "auto" else "the matrix is not square"
+    notes = [f"{kind.__name__.lower()}: {why}"]
+    if isinstance(M, str) and M == "auto":
+        M = COLUMNS if isinstance(A, Matrix) else None
+        notes += ["M: the columns are scaled to length one"] if M else []
+    block = as_block(A.executor, b, A.shape[0], "b")
+    largest = float(np.max(norms(A.executor, block), initial=0.0))
+    tolerance = max(rtol, atol / largest if largest > 0 else 0.0)
+    solver = kind(A, M, atol=rtol, btol=tolerance, conlim=0.0, maxiter=maxiter)
+    found = solver.solve(b, x0, callback=callback)
+    return replace(found, notes=notes)

@@ -1,0 +1,202 @@
+"""Solvers with SciPy's signatures that need a transpose, or a symmetric matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.distributed.shared import over_groups
+from ...core.errors import InvalidArgument
+from ...core.formats import Identity
+from ...core.linop import LinOp
+from ...core.operator import as_linop
+from ...core.status import Stop
+from ..driver.as_preconditioner import as_preconditioner
+from ..krylov.bicg import Bicg
+from ..krylov.minres import Minres
+from ..krylov.qmr import Qmr
+from ..krylov.tfqmr import Tfqmr
+from ..preconditioners import preconditioner
+from .krylov import Callback, _run, _solve
+
+#: Iterations at most, of each unknown, as SciPy's MINRES has it.
+MINRES_LIMIT = 5
+
+#: How far from symmetric, in units of the machine epsilon to the power of 1/3, as SciPy has it.
+_POWER = 1.0 / 3.0
+
+
+@over_groups
+def bicg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback = None,
+) -> tuple[Any, int]:
+    """Solve ``A x = b`` by BiCG; see ``scipy.sparse.linalg.bicg`` and :class:`Bicg`.
+
+    Returns
+    -------
+    x : array, shape (n,) or (n, k)
+        The solution, or the best that was reached; one column becomes a vector.
+    info : int
+        As for :func:`cg`.
+    """
+    return _run(Bicg, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
+
+
+@over_groups
+def tfqmr(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback = None,
+    show: bool = False,
+) -> tuple[Any, int]:
+    """Solve ``A x = b`` by TFQMR; see ``scipy.sparse.linalg.tfqmr`` and :class:`Tfqmr`.
+
+    Parameters
+    ----------
+    maxiter : int, optional
+        Products with ``A`` at most, as in SciPy, made even; ``min(10000, 10 n)`` by default. The
+        callback is called after every second of them.
+    show : bool
+        Whether to print how it ended.
+
+    Returns
+    -------
+    x : array, shape (n,) or (n, k)
+        The solution, or the best that was reached; one column becomes a vector.
+    info : int
+        As for :func:`cg`.
+    """
+    operator = as_linop(A)
+    limit = min(10000, 10 * max(operator.shape[0], 1)) if maxiter is None else maxiter
+    settings = {"rtol": rtol, "atol": atol, "maxiter": -(-limit // 2)}
+    result = _solve(Tfqmr, operator, b, x0, M, {"callback": callback}, settings)
+    ended = result.converged or Stop.MAX_ITERATIONS in result.stops
+    if show and ended and np.any(result.column_iterations):
+        how = "converged due to reach TOL"
+        how = how if result.converged else "not converged due to reach MAXIT"
+        print(f"TFQMR: Linear solve {how} iterations {2 * result.iterations}")
+    return result.x, result.info
+
+
+@over_groups
+def qmr(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M1: Any = None,
+    M2: Any = None,
+    callback: Callback = None,
+) -> tuple[Any, int]:
+    """Solve ``A x = b`` by QMR; see ``scipy.sparse.linalg.qmr`` and :class:`Qmr`.
+
+    Parameters
+    ----------
+    M1, M2 : LinOp, matrix or callable, optional
+        Their product ``M2 M1`` approximates the inverse of ``A``; it is used from the right, where
+        SciPy uses ``M1`` from the left.
+
+    Returns
+    -------
+    x : array, shape (n,) or (n, k)
+        The solution, or the best that was reached; one column becomes a vector.
+    info : int
+        As for :func:`cg`.
+    """
+    operator = as_linop(A)
+    given = [preconditioner(M, operator) for M in (M2, M1)]
+    factors = [as_preconditioner(M, operator) for M in given if M is not None]
+    M = factors[0] @ factors[1] if len(factors) == 2 else factors[0] if factors else None
+    return _run(Qmr, operator, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
+
+
+@over_groups
+def minres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    shift: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback = None,
+    show: bool = False,
+    check: bool = False,
+) -> tuple[Any, int]:
+    """Solve ``(A - shift I) x = b`` by MINRES; see ``scipy.sparse.linalg.minres``, :class:`Minres`.
+
+    Parameters
+    ----------
+    rtol : float
+        Stop at ``norm(b - A x) <= rtol * norm(b)``, where SciPy compares with norms of ``A`` and
+        ``x``, which is looser.
+    shift : float
+        A multiple of the identity that is taken from ``A``.
+    maxiter : int, optional
+        ``5 n`` by default, as in SciPy.
+    show : bool
+        Whether to show a progress bar.
+    check : bool
+        Whether to check that ``A`` and ``M`` are symmetric, by products with one vector.
+
+    Returns
+    -------
+    x : array, shape (n,) or (n, k)
+        The solution, or the best that was reached; one column becomes a vector.
+    info : int
+        As for :func:`cg`.
+
+    Raises
+    ------
+    InvalidArgument
+        If ``check`` finds an operator that is not symmetric.
+    """
+    operator = as_linop(A)
+    n = max(operator.shape[0], 1)
+    if check:
+        _require_symmetric("A", operator)
+        made = preconditioner(M, operator)
+        if made is not None:
+            _require_symmetric("M", as_preconditioner(made, operator))
+    if shift:
+        operator = operator - shift * Identity(n, dtype=operator.dtype, executor=operator.executor)
+    settings = {"rtol": rtol, "maxiter": MINRES_LIMIT * n if maxiter is None else maxiter}
+    watching = {"callback": callback, "progress": bool(show)}
+    result = _solve(Minres, operator, b, x0, M, watching, settings)
+    return result.x, result.info
+
+
+def _require_symmetric(name: str, operator: LinOp) -> None:
+    """Raise unless ``<A v, A v> = <v, A A v>`` for a vector of many frequencies."""
+    rows = operator.shape[0]
+    v = np.random.default_rng(0).standard_normal(rows)
+    once = operator.apply(v)
+    twice = operator.apply(once)
+    to_host = operator.executor.to_host
+    once, twice = (a if isinstance(a, np.ndarray) else to_host(a) for a in (once, twice))
+    size = float(np.linalg.norm(once)) ** 2
+    off = abs(size - np.vdot(twice, v))
+    if off > (size + np.finfo(operator.dtype).eps) * np.finfo(operator.dtype).eps ** _POWER:
+        raise InvalidArgument(
+            f"{name}: expected a symmetric operator, but <{name} v, {name} v> differs from "
+            f"<v, {name} {name} v>; use gmres or bicgstab"
+        )
