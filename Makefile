@@ -42,7 +42,7 @@ help:
 	@echo 'make test      every test this machine can run (PYTEST_ARGS=..., COVERAGE=--cov)'
 	@echo 'make test-all  the same with coverage and the slow tests that seldom find something: other GPU targets, SYCL kernels of GPUs'
 	@echo 'make test-gpu  the tests that need a GPU, with the current Python (PYTHON=...) and no network (GPU_ARGS="-n 16")'
-	@echo 'make lint      ruff, mypy and clang-format, changing nothing'
+	@echo 'make lint      ruff, mypy, clang-format and the limits of vague words, changing nothing'
 	@echo 'make format    ruff and clang-format, in place'
 	@echo 'make sanitize  the omp tests under the address and undefined-behaviour sanitizers'
 	@echo 'make fuzz      random files and expressions, a minute each (SECONDS=600 SEED=7 SANITIZE=ON)'
@@ -125,6 +125,7 @@ test-gpu:
 lint: $(STAMPS)/lint
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+	$(PY) packaging/check_words.py
 	$(VENV)/bin/clang-format --dry-run -Werror $(kernel_text)
 	$(VENV)/bin/mypy
 
