@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 from ...operations import attention as operations
 from . import operators
 from .blocks import run
-from .memory import for_kernels, native_of, on_its_stream
+from .memory import as_rows, for_kernels, native_of, on_its_stream
 from .patterns import matrix_of
 from .register import Operator, define, define_without_derivatives
 from .segments import segment_softmax, segment_sum, softmax_derivative
@@ -88,8 +88,8 @@ def _gradients_kernel(
     means, heads = torch.empty_like(of_target), target.shape[-1]
     gradient, on = for_kernels(gradient, 2), A.executor
     with on_its_stream(on, gradient):
-        of_rows = (x.reshape(-1, x.shape[-1]) for x in (gradient, out, positive, shares))
-        made = (x.view(-1, heads) for x in (means, of_target))
+        of_rows = (as_rows(x) for x in (gradient, out, positive, shares))
+        made = (as_rows(x) for x in (means, of_target))
         blocks = [native_of(on, x) for x in (*of_rows, *made)]
         on.run(operations.row_gradients, *blocks[:4], D.shape[-1] // heads, slope, *blocks[4:])
     operands = (target, source, D, gradient, log_totals, means, of_source, of_D)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
@@ -105,6 +106,17 @@ def borrowed(executor: Executor, tensor: Tensor) -> Array:
     if executor.xp is np:
         return np.asarray(_Memory(tensor))
     return executor.xp.asarray(_Memory(tensor))
+
+
+def as_rows(tensor: Tensor) -> Tensor:
+    """Return a tensor as a matrix of its last axis, with the strides of a matrix in one piece.
+
+    PyTorch calls a tensor contiguous whatever the strides of its axes of length one are, and some
+    of its kernels, as ``segment_reduce``, then follow these strides beyond the memory.
+    """
+    columns = tensor.shape[-1]
+    rows = math.prod(tensor.shape[:-1])
+    return tensor.contiguous().as_strided((rows, columns), (columns, 1))
 
 
 def for_kernels(tensor: Tensor, axes: int) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ...operations import products as operations
 from .blocks import run
+from .memory import as_rows
 from .patterns import matrix_of
 from .register import Operator, define
 
@@ -39,9 +40,9 @@ def _sum_kernel(indptr: Tensor, indices: Tensor, x: Tensor, columns: int) -> Ten
 
 def _max_kernel(indptr: Tensor, indices: Tensor, x: Tensor, columns: int) -> Tensor:
     wide = x.float() if x.dtype.itemsize < 4 else x
-    flat = wide.reshape(-1, x.shape[-1])
-    offsets = indptr.long().expand(flat.shape[0], -1).contiguous()
-    found = torch.segment_reduce(flat.contiguous(), "max", offsets=offsets, axis=1)
+    flat = as_rows(wide)
+    offsets = as_rows(indptr.long().expand(flat.shape[0], -1))
+    found = torch.segment_reduce(flat, "max", offsets=offsets, axis=1)
     return found.reshape(*x.shape[:-1], indptr.shape[0] - 1).to(x.dtype)
 
 
