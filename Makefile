@@ -7,11 +7,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
 BUILD ?= build
-# Some of v2 v3 v4, separated by semicolons, or all, as wheels have them. What is built here is for this
-# processor, which takes a third of the time.
-has = $(shell grep -m1 '^flags' /proc/cpuinfo 2>/dev/null | grep -qw $(1) && echo $(1))
-native_level = $(if $(call has,avx512vl),v4,$(if $(call has,avx2),v3,$(if $(call has,sse4_2),v2,all)))
-LEVELS ?= $(native_level)
+# native: the instruction set of this processor. Also all, or some of v2 v3 v4, separated by semicolons.
+LEVELS ?= native
 # Compiler warnings are errors in CI; a user's newer compiler may warn about what ours does not.
 WERROR ?= OFF
 # A worker keeps neighbours, which need the same libraries and fixtures, and takes from others when it
@@ -38,7 +35,7 @@ INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLL
 .PHONY: help develop demo test test-all test-gpu lint format sanitize fuzz bench performance api wheel release-check site clean
 
 help:
-	@echo 'make demo      solve a real system, print a table, draw convergence.png'
+	@echo 'make demo      solve a real system, print a table, draw convergence.png (4 minutes the first time)'
 	@echo 'make test      every test this machine can run (PYTEST_ARGS=..., COVERAGE=--cov)'
 	@echo 'make test-all  the same with coverage and the slow tests that seldom find something: other GPU targets, SYCL kernels of GPUs'
 	@echo 'make test-gpu  the tests that need a GPU, with the current Python (PYTHON=...) and no network (GPU_ARGS="-n 16")'
@@ -65,22 +62,29 @@ $(STAMPS)/build: pyproject.toml | $(PY)
 	@touch $@
 
 $(STAMPS)/native: $(native_inputs) | $(STAMPS)/build
+	@echo 'compiling the kernels for this processor: 3 minutes on two cores the first time ...'
 	$(INSTALL) --config-settings=build-dir=$(BUILD)/editable \
 		$(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(LEVELS)') --editable .
-	$(PIP) install --no-build-isolation --no-deps --editable ./benchmarks
 	@touch $@
 
-# The package is in place by then, so these only add the requirements of an extra.
+# The package is installed by then: these add the requirements of an extra. The benchmarks come last and without
+# their own requirements, because pip would report each missing one as an error.
+INSTALL_BENCHMARKS = $(PIP) install --no-build-isolation --no-deps --editable ./benchmarks
+
 $(STAMPS)/demo: pyproject.toml | $(STAMPS)/native
+	@echo 'installing matplotlib ...'
 	$(PIP) install 'wollemi[plot]'
 	@touch $@
 
 # The CPU build of torch; the newest would bring gigabytes of CUDA.
 $(STAMPS)/test: pyproject.toml | $(STAMPS)/native
+	@echo 'installing the requirements of the tests (2 GB, minutes the first time) ...'
 	$(PIP) install 'wollemi[test]' torch==2.13.0
+	$(INSTALL_BENCHMARKS)
 	@touch $@
 
 $(STAMPS)/bench: pyproject.toml | $(STAMPS)/native
+	$(INSTALL_BENCHMARKS)
 	$(PIP) install 'wollemi[bench]'
 	@touch $@
 

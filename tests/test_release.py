@@ -107,6 +107,8 @@ def test_a_wheel_has_every_instruction_set_whatever_the_processor_here():
     recipe = makefile.partition("\nwheel: ")[2].partition("\n\n")[0]
     assert "WOLLEMI_NATIVE_LEVELS=$(WHEEL_LEVELS)" in recipe
     assert re.search(r"^WHEEL_LEVELS \?= all$", makefile, re.MULTILINE)
+    built = PROJECT["tool"]["cibuildwheel"]["config-settings"]
+    assert built == {"cmake.define.WOLLEMI_NATIVE_LEVELS": "all"}
 
 
 def test_a_release_carries_kernels_for_the_gpus_that_can_be_described():

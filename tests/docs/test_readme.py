@@ -52,6 +52,7 @@ def test_commands_of_wollemi_run(tmp_path, words):
     S = sp.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(50, 50)).tocsr()
     wl.write(tmp_path / "A.mtx", S)
     wl.write(tmp_path / "b.mtx", S @ np.ones(50))
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     command = [sys.executable, "-m", *words]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
