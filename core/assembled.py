@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .dtypes import double_dtype
 from .linop import LinOp
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ class Assembled(LinOp):
     def _entries(self) -> Csr:
         """Return this operator as a matrix by compressed rows."""
         raise NotImplementedError
+
+    def _in_double(self) -> LinOp | None:
+        return self.astype(double_dtype(self.dtype))
 
     def _after(self, other: LinOp) -> LinOp:
         from .formats.base import Matrix

@@ -126,6 +126,18 @@ def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_d
     return held(asked)
 
 
+def double_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return the dtype of double precision that is as real or complex as ``dtype``.
+
+    Examples
+    --------
+    >>> from wollemi.core.dtypes import double_dtype
+    >>> double_dtype("float32"), double_dtype("complex64")
+    (dtype('float64'), dtype('complex128'))
+    """
+    return VALUE_DTYPES[3] if is_complex(dtype) else VALUE_DTYPES[1]
+
+
 def storage_dtype(dtype: DTypeLike, computed: DTypeLike) -> np.dtype[Any]:
     """Return the dtype that values are stored in, for products that are computed in another one.
 

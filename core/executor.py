@@ -39,8 +39,8 @@ class Executor(ABC):
     #: The libraries of the device's vendor that work on its arrays, where they are installed.
     vendor_libraries: ClassVar[frozenset[str]] = frozenset()
 
-    #: Rows of a level of a triangle from which it is an operation of its own; None where one
-    #: operation computes all levels.
+    has_double: bool = True  #: whether it computes in double precision
+    #: Rows from which a level of a triangle is an operation of its own; None: one computes all.
     level_rows: int | None = None
 
     #: Rows of such a level up to which one operation computes a run of them nevertheless.

@@ -15,6 +15,7 @@ from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from .executor import brought_together
 from .factors import number
 from .linop import FACTS, LinOp
+from .precision import in_double
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -114,6 +115,11 @@ class _Composed(Assembled):
 
     def _private(self) -> Self:
         return self._with_parts(*(part._private() for part in self.parts))
+
+    def _in_double(self) -> LinOp | None:
+        parts = [in_double(part) for part in self.parts]
+        known = [part for part in parts if part is not None]
+        return self._with_parts(*known) if len(known) == len(parts) else None
 
     def to(self, executor: Executor | str) -> Self:
         """Return this operator on another executor; itself if it is there already."""

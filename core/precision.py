@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import common_dtype, is_complex
+from .dtypes import common_dtype, double_dtype, is_complex
 from .executor import Array, Executor
 from .linop import LinOp
 from .operations import vector
@@ -71,3 +71,33 @@ def in_precision(operator: LinOp, dtype: Any) -> LinOp:
     if is_complex(dtype) and not is_complex(operator.dtype):
         operator = operator.astype(common_dtype(operator.dtype, np.dtype(np.complex64)))
     return operator if operator.dtype == dtype else InPrecision(operator, dtype)
+
+
+def in_double(operator: LinOp) -> LinOp | None:
+    """Return an operator that computes in double precision with the values of another one.
+
+    Residuals of single precision are made with it: the sum of each row is then rounded once.
+
+    Parameters
+    ----------
+    operator : LinOp
+        A matrix or an expression of matrices.
+
+    Returns
+    -------
+    LinOp or None
+        ``operator`` itself if it computes in double precision. A matrix by rows shares its values;
+        other formats keep a copy of them, which follows new values. None for an operator that is
+        known by a function alone, and on a device without double precision.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> from wollemi.core.precision import in_double
+    >>> A = wl.Csr(np.eye(2, dtype=np.float32))
+    >>> in_double(A).dtype, in_double(A).data is A.data
+    (dtype('float64'), True)
+    """
+    if operator.dtype == double_dtype(operator.dtype):
+        return operator
+    return operator._in_double() if operator.executor.has_double else None

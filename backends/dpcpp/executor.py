@@ -95,6 +95,11 @@ class DpcppExecutor(Executor):
         }
 
     @property
+    def has_double(self) -> bool:  # type: ignore[override]
+        """Whether the device computes in double precision."""
+        return bool(self.facts.fp64)
+
+    @property
     def one_item_groups(self) -> bool:
         """Whether a work-group is one work-item, as CPU devices like it."""
         return self.facts.block == 1

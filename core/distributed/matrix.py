@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..dtypes import asked_dtype, is_complex, storage_dtype
+from ..dtypes import asked_dtype, double_dtype, is_complex, storage_dtype
 from ..errors import (
     InvalidArgument,
     InvalidMatrix,
     UnsupportedOperation,
 )
 from ..formats import Csr as LocalCsr
+from ..formats.stored import StoredCsr, computing_in
 from ..lazy import Temporary
 from ..linop import FACTS, LinOp
 from ..operands import native
@@ -75,7 +76,7 @@ class Csr(LinOp):
         self.shape = (partition.size_of_vectors, column_partition.size_of_vectors)
         self._blocks, self.data = blocks, data
         self.dtype = np.dtype(data.dtype)
-        self._parts = blocks.matrices(executor, data)
+        self._parts: list[LocalCsr | StoredCsr | None] = [*blocks.matrices(executor, data)]
         self._ends = Temporary(), Temporary()
         self._derived: dict[str, Any] = {}
         self._changes = 0
@@ -217,6 +218,16 @@ class Csr(LinOp):
                 rows(head, needed, y[: blocks.begin], alpha, beta)
             if tail is not None:
                 rows(tail, needed, y[blocks.end :], alpha, beta)
+
+    def _in_double(self) -> LinOp | None:
+        made = self._copied()
+        made.__dict__["dtype"] = double_dtype(self.dtype)
+        made._parts = [
+            computing_in(part, made.dtype) if isinstance(part, LocalCsr) else part
+            for part in self._parts
+        ]
+        made._ends, made._derived = (Temporary(), Temporary()), {}
+        return made
 
     def _private(self) -> LinOp:
         made = self._copied()

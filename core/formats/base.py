@@ -9,7 +9,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import asked_dtype, is_complex, is_narrow, value_dtype
+from ..dtypes import asked_dtype, double_dtype, is_complex, is_narrow, value_dtype
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ..factors import number
 from ..linop import FACTS, LinOp
@@ -156,7 +156,7 @@ class Matrix(EntryMethods, Displayed, LinOp):
             recorder.outdated.append(before)
         if self._sharers is not None:
             self._sharers.discard(self)
-        for name in ("_sharers", "_for_solvers"):
+        for name in ("_sharers", "_for_solvers", "_double"):
             self.__dict__.pop(name, None)
         self.__dict__.update(made.__dict__)
 
@@ -340,6 +340,17 @@ class Matrix(EntryMethods, Displayed, LinOp):
         self.executor.copy_into(self.data, self._as_stored(values))
         self._tell_sharers()
 
+    def _in_double(self) -> LinOp | None:
+        found = self.__dict__.get("_double")
+        if found is None:
+            found = self.__dict__["_double"] = self._made_double(double_dtype(self.dtype))
+        made: LinOp = found
+        return made
+
+    def _made_double(self, dtype: np.dtype[Any]) -> LinOp:
+        """Return this matrix computing in ``dtype``, which is of double precision."""
+        return self.astype(dtype)
+
     def _as_stored(self, values: Array) -> Array:
         """Return new values as this matrix stores them."""
         return as_source(self.executor, values, self.data)
@@ -349,6 +360,9 @@ class Matrix(EntryMethods, Displayed, LinOp):
         for matrix in self._sharers or (self,):
             matrix._changes += 1
             matrix._values_changed()
+            double = matrix.__dict__.get("_double")
+            if double is not None and double.data is not matrix.data:
+                double.update_values(matrix.data)
 
     def _values_changed(self) -> None:
         """Bring what was derived from the values in line with them."""

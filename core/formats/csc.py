@@ -14,6 +14,7 @@ from .transposed import columns_to_multiply, rows_of_transpose
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
+    from ..linop import LinOp
     from .csr import Csr
 
 
@@ -120,6 +121,9 @@ class Csc(Matrix):
             made = Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
             self._by_rows = (made, order)
         return self._by_rows
+
+    def _in_double(self) -> LinOp | None:
+        return self.by_rows._in_double()
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.csc_spmv, self, x, y, alpha, beta)

@@ -20,6 +20,7 @@ from .triangular import SolvesTriangles
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
+    from ..linop import LinOp
     from ..operation import Operation
     from .csc import Csc
     from .stored import StoredCsr
@@ -154,6 +155,11 @@ class Csr(SolvesTriangles, CompressedRows):
             return self
         indices, data, _ = rearranged(self, structure.csr_sort)
         return self._from_arrays(self.executor, self.shape, data, indices, self.indptr)
+
+    def _made_double(self, dtype: np.dtype[Any]) -> LinOp:
+        from .stored import computing_in
+
+        return computing_in(self, dtype)
 
     def stored(self, dtype: DTypeLike) -> Csr | StoredCsr:
         """Return this matrix with its values stored in a lower precision; itself if they are.

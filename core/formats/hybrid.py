@@ -15,6 +15,7 @@ from .given import homeless
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
+    from ..linop import LinOp
 
 #: Rows up to this quantile of the lengths fit into the ELL part (Bell and Garland's third of the
 #: rows may be longer).
@@ -137,6 +138,11 @@ class Hybrid(Matrix):
             )
         self.ell.update_values(values[:cut].reshape(self.ell.data.shape))
         self.coo.update_values(values[cut:])
+
+    def _in_double(self) -> LinOp | None:
+        ell, coo = self.ell._in_double(), self.coo._in_double()
+        assert isinstance(ell, Ell) and isinstance(coo, Coo)
+        return self._from_parts(ell, coo)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         if self.coo.nnz and self.executor.supports(operations.hybrid_spmv):

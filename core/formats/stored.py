@@ -270,6 +270,16 @@ def stored(A: Csr, dtype: DTypeLike) -> Csr | StoredCsr:
     return made._following(A)
 
 
+def computing_in(A: Csr, dtype: np.dtype[Any]) -> StoredCsr:
+    """Return the matrix that computes in a wider dtype with the values of ``A``, which it shares.
+
+    Its products keep no copies of the entries.
+    """
+    made = StoredCsr._from_arrays(A.executor, A.shape, *A._native_arrays(), dtype=dtype, _lean=True)
+    made._pattern = A._pattern
+    return A._share_values(made)
+
+
 def rounded(executor: Executor, values: Array, dtype: np.dtype[Any]) -> Array:
     """Return values rounded to ``dtype``.
 

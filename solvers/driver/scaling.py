@@ -1,7 +1,17 @@
-"""Right-hand sides whose squares would leave the range of the dtype are scaled by powers of two.
+"""Scaling by powers of two: norms, right-hand sides and operators of any size.
 
-A solve then computes with numbers near one, and what it returns is scaled back. Only columns of
-extreme norms are: for the others nothing is done, and nothing is spent.
+Solvers square numbers, and squares leave the range of a dtype long before the numbers do. A power
+of two changes no digit. So a solver computes with numbers near one, and its results are scaled
+back. This is the one place for it:
+
+- :func:`norms` and :func:`largest_values` are right for vectors of any size;
+- :class:`RightHandSides` scales the columns of ``b``, and knows the scale of ``x``;
+- :func:`size_of` measures an operator, :func:`scale_for` is the power of two that brings it near
+  one, and :func:`times` applies it: ``times(scale_for(A), A)``;
+- :func:`scaled_back` returns a result in the units of the user, and names the columns that lost
+  digits by that.
+
+Columns and operators of ordinary sizes are left alone: nothing is spent on them.
 """
 
 from __future__ import annotations
@@ -12,15 +22,17 @@ import numpy as np
 
 from ...core.dtypes import is_complex, real_dtype
 from ...core.errors import InvalidArgument
+from ...core.lazy import Scaled
 from ...core.operations import vector
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
+    from ...core.linop import LinOp
 
 Numbers = np.ndarray[Any, Any]
 
 #: Norms of b in between are squared without over- or underflow, residuals far below them included.
-SAFE_NORMS = {np.dtype(np.float32): (1e-8, 1e15), np.dtype(np.float64): (1e-100, 1e100)}
+SAFE_NORMS = {np.dtype(np.float32): (1e-8, 1e8), np.dtype(np.float64): (1e-100, 1e100)}
 
 #: A sum of squares whose root is at least this has lost no digits to underflow.
 LEAST_NORM = {np.dtype(np.float32): 1e-15, np.dtype(np.float64): 1e-145}
@@ -96,6 +108,84 @@ def scale_columns(executor: Executor, block: Array, factors: Numbers) -> None:
             executor.run(vector.axpby, view, view, float(factor), 0.0)
 
 
+#: Sizes of operators in between need no scaling: products of two and their squares are in range.
+SAFE_SIZES = {
+    np.dtype(np.float32): (2.0**-20, 2.0**20),
+    np.dtype(np.float64): (2.0**-160, 2.0**160),
+}
+
+#: Exponents of the largest factor of an operator, such that it and its inverse are numbers.
+LARGEST_EXPONENT = {np.dtype(np.float32): 125, np.dtype(np.float64): 1021}
+
+#: The seed of the vector that operators are measured with.
+SEED = 1701
+
+
+def size_of(operator: LinOp) -> float:
+    """Return the size of an operator: the largest number of its product with a fixed vector.
+
+    The vector has random numbers of sizes between 1/2 and 1, so that the size is that of the
+    largest rows. It is NaN or Inf if the operator has such entries, and 0 if it has none but
+    zeros.
+
+    Parameters
+    ----------
+    operator : LinOp, shape (m, n)
+        Any operator, also one that a group shares; then all members must ask.
+    """
+    executor, dtype = operator.executor, operator.dtype
+    square = operator.shape[0] == operator.shape[1]
+    columns = operator.local_rows if square else operator.shape[1]
+    rank = 0 if executor.links is None else executor.links.rank
+    random = np.random.default_rng((SEED, rank))
+    values = random.uniform(0.5, 1.0, (columns, 1)) * random.choice([-1.0, 1.0], (columns, 1))
+    y = executor.allocate((operator.local_rows, 1), dtype)
+    reach = 2.0 ** (LARGEST_EXPONENT[real_dtype(dtype)] // 2)
+    found = 0.0
+    for factor in (1.0, reach, 1 / reach):  # again where the product left the range
+        x = executor.copy(executor.from_host((factor * values).astype(dtype)))
+        operator._apply(x, y, 1.0, 0.0)
+        found = float(largest_values(executor, y)[0]) / factor
+        if 0 < found < np.inf and (factor != 1.0 or found >= reach**-2):
+            return found
+    return found
+
+
+def scale_for(operator: LinOp) -> float:
+    """Return the power of two that brings an operator near one; 1.0 if it is near enough.
+
+    An operator of zeros, or with entries that are not finite, is not scaled either.
+    """
+    real = real_dtype(operator.dtype)
+    size = size_of(operator)
+    low, high = SAFE_SIZES[real]
+    if low <= size <= high or not 0 < size < np.inf:
+        return 1.0
+    most = LARGEST_EXPONENT[real]
+    return float(2.0 ** np.clip(-np.floor(np.log2(size)), -most, most))
+
+
+def times(factor: float, operator: LinOp) -> LinOp:
+    """Return an operator times a power of two; itself for 1.0. No entry is copied."""
+    return operator if factor == 1.0 else Scaled(factor, operator)
+
+
+def scaled_back(executor: Executor, block: Array, scale: Numbers) -> tuple[Array, list[int]]:
+    """Return a copy of a block, its columns divided by powers of two, and the columns that changed.
+
+    Those columns are beyond the range of the dtype, or have lost digits below its smallest normal
+    number: their residuals have to be computed again.
+    """
+    made = executor.copy(block)
+    if np.all(scale == 1.0):
+        return made, []
+    scale_columns(executor, made, 1.0 / scale)
+    again = executor.copy(made)
+    scale_columns(executor, again, scale)
+    executor.run(vector.axpby, block, again, 1.0, -1.0)
+    return made, indices(largest_values(executor, again) != 0)
+
+
 class RightHandSides:
     """The right-hand sides of a solve, scaled where that is needed.
 
@@ -109,15 +199,19 @@ class RightHandSides:
         Memory for their norms on the device.
     known : array, shape (k,), optional
         Their norms, if they were found before and need no scaling.
+    operator_scale : float
+        The power of two that the operator was multiplied by.
 
     Attributes
     ----------
     block : array, shape (n, k)
         The scaled ones.
     norm, scale : array, shape (k,)
-        Their norms, and what each column was multiplied by.
+        Their norms, and the power of two that each column was multiplied by.
     scaled : list of int
         The columns that were scaled.
+    solution_scale : array, shape (k,)
+        What the columns of ``x`` were multiplied by: ``scale / operator_scale``.
 
     Raises
     ------
@@ -131,8 +225,9 @@ class RightHandSides:
         block: Array,
         spare: Array | None = None,
         known: Numbers | None = None,
+        operator_scale: float = 1.0,
     ) -> None:
-        self.executor, self.block = executor, block
+        self.executor, self.block, self.operator_scale = executor, block, operator_scale
         if known is None:
             self.norm = column_values(executor, vector.norm, block, spare)
         else:
@@ -154,6 +249,11 @@ class RightHandSides:
             scale_columns(executor, self.block, self.scale)
             self.norm = column_values(executor, vector.norm, self.block)
             self.scaled = indices(self.scale != 1.0)
+
+    @property
+    def solution_scale(self) -> Numbers:
+        """What the columns of x were multiplied by."""
+        return self.scale / self.operator_scale
 
     def given(self, norm: Numbers) -> Numbers:
         """Return norms in the units of what was given."""

@@ -1,0 +1,52 @@
+"""Scaling by powers of two: norms and sizes at every exponent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.solvers.driver.scaling import norms, scale_for, scaled_back, size_of, times
+
+EXPONENTS = {
+    "float32": range(-37, 38, 3),
+    "complex64": range(-37, 38, 3),
+    "float64": range(-306, 307, 12),
+    "complex128": range(-306, 307, 12),
+}
+CASES = [(dtype, e) for dtype, each in EXPONENTS.items() for e in each]
+
+
+@pytest.mark.parametrize(("dtype", "exponent"), CASES)
+def test_norms_are_right_at_every_exponent(on, dtype, exponent):
+    values = np.arange(1.0, 6.0).reshape(-1, 1)
+    block = on.from_host((values * 10.0**exponent).astype(dtype))
+    exact = np.linalg.norm(values) * 10.0**exponent
+    if exact < np.finfo(dtype).max:
+        assert norms(on, block)[0] == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "exponent"), CASES)
+def test_a_scaled_operator_has_a_size_near_one(on, dtype, exponent):
+    D = (np.eye(6) + np.eye(6, k=1)).astype(dtype) * np.dtype(dtype).type(10.0**exponent)
+    A = wl.Csr(D, executor=on)
+    factor = scale_for(A)
+    assert np.log2(factor) % 1 == 0
+    assert size_of(A) == pytest.approx(1.6 * 10.0**exponent, rel=0.5)
+    if factor != 1.0:
+        assert 0.01 < size_of(times(factor, A)) < 4
+
+
+def test_an_operator_of_zeros_or_nan_is_not_scaled(on):
+    assert scale_for(wl.Csr(np.zeros((3, 3)), executor=on)) == 1.0
+    nan = np.eye(3)
+    nan[1, 1] = np.nan
+    assert np.isnan(size_of(wl.Csr(nan, executor=on)))
+    assert scale_for(wl.Csr(nan, executor=on)) == 1.0
+
+
+def test_scaling_back_names_the_columns_that_lost_digits(on):
+    block = on.from_host(np.array([[1.0, 1.0, 2.0**-40 / 3]]))
+    made, changed = scaled_back(on, block, np.array([1.0, 2.0**-1000, 2.0**1020]))
+    assert changed == [2]
+    assert np.asarray(on.to_host(made))[0, 1] == 2.0**1000
