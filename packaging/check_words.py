@@ -59,13 +59,15 @@ GROUPS = {
     "what": r"what",
     "those": r"those",
     "whose": r"whose",
-    "so many": r"(?:so|as|that|how) many(?! as)|as many|so much",
+    "so many": r"(?:so|that) many|as many(?! (?:\S+ ){0,3}as\b)|so much",
     "somebody": r"somebody|nobody|anybody|everybody|whoever|whatever",
-    "place": r"(?<!in )(?<!take )(?<!takes )(?<!decimal )places?(?! (?:an?|the|it|them)\b)",
+    "place": r"(?<!in )(?<!take )(?<!takes )(?<!decimal )places?(?! (?:an?|the|it|them)\b|: (?:in|out|inout)\b)",
     "beside": r"beside|house|neighbouring",
     "room": r"rooms?",
 }
-_GROUPS = {name: re.compile(rf"\b(?:{text})\b", re.IGNORECASE) for name, text in GROUPS.items()}
+_GROUPS = {
+    name: re.compile(rf"\b(?:{text})\b(?![\[_(])", re.IGNORECASE) for name, text in GROUPS.items()
+}
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 _CODE_SPAN = re.compile(r"``.*?``|`[^`\n]*`")
 
@@ -124,7 +126,7 @@ def of_cpp(text: str) -> Iterator[tuple[int, str]]:
             said = found["literal"]
         first = text.count("\n", 0, found.start()) + 1
         for offset, line in enumerate(said.split("\n") if said else ()):
-            yield first + offset, line.strip("/* ")
+            yield first + offset, _CODE_SPAN.sub("", line).strip("/* ")
 
 
 def of_markdown(text: str) -> Iterator[tuple[int, str]]:

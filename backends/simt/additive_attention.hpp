@@ -1,5 +1,5 @@
-// Attention whose scores are sums of two numbers, leaky(own + other), in one pass over the rows
-// that are weighed, for all heads at once. See wollemi.core.operations.attention.
+// Attention with additive scores, leaky(own + other), in one pass over the weighted rows, for all
+// heads at once. See wollemi.core.operations.attention.
 //
 // A wave has a row, or a piece of a long one; L of its lanes go through entries side by side. A
 // lane has some columns, all of one head in each of its vectors, and computes the weight of an
@@ -18,8 +18,8 @@ WL_DEVICE S leaky(S z, S slope) {
   return z > S(0) ? z : slope * z;
 }
 
-// Calls body(entries, are there) for ATTENDED_AHEAD entries at a time; the last one stands in for
-// those that are not there.
+// Calls body(entries, is_present) for ATTENDED_AHEAD entries at a time; absent entries repeat the
+// last one.
 template <int L, class I, class Body>
 WL_DEVICE void for_attended(const item& it, I begin, I end, Body& body) {
   constexpr int U = ATTENDED_AHEAD, side = WL_WARP / L;
@@ -65,7 +65,7 @@ struct heads_of_lane {
       first[v] = mine.has(v) && column % int(p) == 0;
     }
   }
-  // What a row has for each vector's head.
+  // Per-head values of a row, one for each vector of the lane.
   template <class T>
   WL_DEVICE void load(const T* row, T (&numbers)[V]) const {
 #pragma unroll
@@ -86,9 +86,10 @@ WL_DEVICE T log_of_total(T largest, T total) {
   return (largest == lowest<T>() ? T(0) : largest) + logarithm(total);
 }
 
-// E_i = sum_j p_ij D_j with the softmax p of the scores of a row. GRADIENTS says that what
-// gradients need is asked for, too. A line of `partial` has k sums, k of positive scores, and for
-// each head the largest score, the sum of powers, and that of positive scores.
+// E_i = sum_j p_ij D_j with the softmax p of the scores of a row. GRADIENTS also computes the
+// inputs of the gradients. A line of `partial` holds k sums, k sums of positive scores, and for
+// each head the largest score, the sum of exponentials and the sum of exponentials of positive
+// scores.
 template <int L, int V, int E, int WHOLE, int GRADIENTS, class T, class I>
 struct attended_rows {
   using lanes = columns_of_lane<L, V, E, WHOLE>;
@@ -141,7 +142,7 @@ struct attended_rows {
         for (int u = 0; u < U; ++u) {
           z[u][v] += own[v];
           const T score = leaky(z[u][v], of.slope);
-          most = score > most ? score : most; // what stands in for others is one of the row
+          most = score > most ? score : most; // an absent entry repeats a score of the row
         }
         if (most > largest[v])
           rescale(v, most);
@@ -287,9 +288,9 @@ WL_DEVICE void additive_attention_join(const item& it, i64 cuts, i64 k, i64 p, i
   }
 }
 
-// What columns of the pattern, which are rows of its transpose, have of the gradient of <G, E>:
+// Contributions of <G, E> to the columns of the pattern, which are the rows of its transpose:
 // of_D_j = sum_i p_ij G_i, and with the slope d of each score steep_j = sum_i p_ij d_ij G_i and
-// of_means_j = sum_i p_ij d_ij mean_i. A line of `partial` has the three side by side.
+// of_means_j = sum_i p_ij d_ij mean_i. A line of `partial` holds the three side by side.
 template <int L, int V, int E, int WHOLE, class T, class I>
 struct attending_columns {
   using lanes = columns_of_lane<L, V, E, WHOLE>;

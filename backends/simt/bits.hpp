@@ -4,7 +4,7 @@
 
 namespace wl {
 
-// How many bits are 1.
+// The number of bits that are 1.
 #if defined(WL_CUDA)
 WL_DEVICE int ones_in(unsigned long long bits) { return __popcll(bits); }
 #else

@@ -4,8 +4,8 @@
 
 namespace wl {
 
-// The sum of what the work-items before this one have, and that of all. Everybody has left earlier
-// uses of shared memory when somebody comes back from here.
+// The exclusive prefix sum over the work-items of a block, and the total. It begins and ends with a
+// barrier, so that shared memory may be reused at once.
 template <class S>
 struct partial_sum_of {
   S before, all;

@@ -1,12 +1,13 @@
-// y = alpha A x + beta y for rows of any lengths: work-groups take row blocks of about equally many
-// entries, whatever rows they are of. beta = 0 does not read y.
+// y = alpha A x + beta y for rows of any lengths: each work-group takes one row block, and all row
+// blocks have about the same number of entries. beta = 0 does not read y.
 #pragma once
 #include "map_simt.hpp"
 #include "narrow.hpp"
 
 namespace wl {
 
-// The sum over groups of `width` neighbouring lanes, a power of two that is one for the wave.
+// The sum over groups of `width` adjacent lanes; `width` is a power of two and the same for the
+// whole wave.
 template <class T>
 WL_DEVICE T sum_of_some_lanes(const item& it, T value, int width) {
   for (int d = width / 2; d > 0; d /= 2) {
@@ -21,9 +22,9 @@ WL_DEVICE T entry(const T* place) {
   return KEEP ? *place : read_once(place);
 }
 
-// A part of a row that is longer than a row block: the work-group that finds that all parts are
-// there adds them up, in their order. counters[s] is 0 before and after, for the row whose first
-// part is row block s.
+// One part of a row that is longer than a row block. The work-group that finishes last adds up the
+// parts in their order. counters[s] is 0 before and after, for the row whose first part is row
+// block s.
 template <class T, class I>
 WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T sum, T& y, T alpha,
                           T beta, T* partial, i32* counters) {
@@ -52,14 +53,14 @@ WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T su
     store(y, sum, alpha, beta);
 }
 
-// A work-group takes a row block: as many whole rows as fit, or a part of a longer row. It loads
-// the entries side by side, whatever row they are of, leaves the products in shared memory, and
-// then groups of lanes add up the rows, the wider the fewer rows there are (CSR-Adaptive,
-// Greathouse and Daga 2014). A row much longer than others of its row block goes to a whole wave.
+// Each work-group takes one row block: as many whole rows as fit, or one part of a longer row. It
+// loads the entries coalesced, stores the products in shared memory, and then groups of lanes add
+// up the rows; the fewer rows, the wider the groups (CSR-Adaptive, Greathouse and Daga 2014). A row
+// much longer than the others of its row block goes to a whole wave.
 //
-// Row block s has the entries from block_entry[s] to block_entry[s + 1], WL_BLOCK * 4 at most (2 of
-// complex128), and WL_BLOCK rows at most; block_row[s] is its first row, or ~row if it is a part of
-// one. LINE says that elements of x are side by side, and those of y; KEEP that the caches hold the
+// Row block s has the entries from block_entry[s] to block_entry[s + 1], at most WL_BLOCK * 4 (2 of
+// complex128), and at most WL_BLOCK rows; block_row[s] is its first row, or ~row for a part of a
+// row. LINE: the elements of x are contiguous, and so are those of y. KEEP: the caches hold the
 // matrix from one product to the next.
 template <int LINE, int KEEP, class T, class I, class S>
 WL_DEVICE void csr_adaptive(const item& it, const I* block_row, const I* block_entry,

@@ -1,12 +1,12 @@
-// Dot products of rows that lanes share: what sddmm and fusedmm have in common.
+// Dot products of rows by groups of lanes, shared by sddmm and fusedmm.
 #pragma once
 #include "packs.hpp"
 
 namespace wl {
 
-// How a wave walks the entries of a row: a batch has as many as the wave has lanes, and group g of
-// L lanes has its entries g, side + g, 2 side + g, ...: number l of them is what lane l of the
-// group loads, so that all loads of a batch are neighbours, whatever its length.
+// How a wave traverses the entries of a row. A batch has one entry per lane of the wave, and group
+// g of L lanes has its entries g, side + g, 2 side + g, ... Lane l of the group loads entry l of
+// these, so that the loads of a batch are coalesced for every batch length.
 template <int L, class I>
 struct batch_of {
   static constexpr int side = WL_WARP / L;
@@ -27,9 +27,9 @@ struct batch_of {
   WL_DEVICE int lane_with(int at) const { return group * L + at; }
 };
 
-// What is known of dense operands when a kernel is made. SOME: rows are longer or shorter than what
-// the lanes hold, or there are several tiles of columns. ALL: neither. ALONE: and there is one
-// block, whose rows follow one another: that saves 8 to 16 registers.
+// Properties of the dense operands known at compile time. SOME: a row differs in length from the
+// elements that the lanes hold, or there are several tiles of columns. ALL: neither. ALONE: also
+// one batch whose rows are contiguous, which saves 8 to 16 registers.
 enum known_of_rows { SOME = 0, ALL = 1, ALONE = 2 };
 
 } // namespace wl

@@ -1,4 +1,4 @@
-// What lies between the two products, applied to samples where they are stored.
+// The edge function between the two products, applied to stored samples.
 #pragma once
 #include "fusedmm.hpp"
 #include "row_groups.hpp"
@@ -110,7 +110,7 @@ WL_DEVICE void edge_rows(const item& it, i64 m, i64 batch, const I* indptr, T* s
       edge_of_rows<EDGE, T>{batch, samples, apart, log_totals, log_totals_apart});
 }
 
-// Gradients of weights to those of scores, where they are stored.
+// Converts gradients of weights to gradients of scores, in the same array.
 template <int EDGE, class T>
 struct edge_gradients_of_rows {
   i64 batch;

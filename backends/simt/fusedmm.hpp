@@ -1,4 +1,4 @@
-// E_i = sum_j f(alpha <C_i, B_j> A_ij) D_j in one pass: what is sampled stays in registers.
+// E_i = sum_j f(alpha <C_i, B_j> A_ij) D_j in one pass: samples stay in registers.
 #pragma once
 #include "dots.hpp"
 
@@ -82,7 +82,7 @@ struct listed_rows {
   WL_DEVICE I column(I e) const { return read_once(indices + e); }
 };
 
-// All places between two columns of each row: entry e is in column e.
+// All positions of an interval of columns in each row: entry e is in column e.
 template <class I>
 struct interval_rows {
   static constexpr bool CUT = false, VALUED = false;
@@ -132,7 +132,7 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
       const T* const of_values = values ? values + unit.b * values_step : values;
       I q = begin, column{};
       S value = S(1);
-      const auto ask = [&] { // for what the batch at q needs
+      const auto ask = [&] { // operands of the batch at q
         if (count > 0) {
           const I e = me.own(q, count);
           column = rows.column(e);
@@ -195,7 +195,8 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
 #pragma unroll
           for (int a = 0; a < ahead; ++a) {
             const S of_a = shuffle(weight, me.lane_with(a));
-            // What is left over was loaded from the last entry's rows, which may have Inf and NaN.
+            // Lanes beyond the last entry loaded rows of the last entry, which may hold Inf and
+            // NaN.
             const bool there = me.place(s + a) < here;
 #pragma unroll
             for (int v = 0; v < VP; ++v)
@@ -231,7 +232,7 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
       const S other = shuffle_xor(it, total.powers, d);
       total.powers += other;
     }
-    // A row without entries is zeros, whatever f.
+    // A row without entries is zero for every f.
     const S share = EDGE == SOFTMAX && begin < end && !cut ? S(1) / total.powers : S(1);
     S* const line =
         reinterpret_cast<S*>(partial) + (unit.b * lines - 1 - goes_to) * (p + 2); // if negative

@@ -1,6 +1,6 @@
-// The gradients of fusedmm by rows and by columns: what an entry comes to is computed by the kernel
-// by rows and, again, by that by columns, so that nothing is stored for entries (Dao,
-// FlashAttention-2, 2023).
+// Gradients of fusedmm by rows and by columns. The kernel by rows and the kernel by columns both
+// recompute the weights of entries, so that no value is stored per entry (Dao, FlashAttention-2,
+// 2023).
 #pragma once
 #include "fusedmm.hpp"
 
@@ -21,8 +21,8 @@ WL_DEVICE const Rows& rows_of(const Rows& rows, i64) {
   return rows;
 }
 
-// What by columns is needed of each row of the softmax: the logarithm of the total of powers, and
-// the mean of the weights' gradients.
+// Values of a softmax row that the kernel by columns reads: the logarithm of the sum of
+// exponentials, and the mean of the gradients of weights.
 template <class S>
 struct row_facts {
   S log_total, mean;
@@ -36,8 +36,8 @@ struct row_facts {
   }
 };
 
-// L lanes have V vectors of a row of so many columns at a time. WHOLE says that it has just these.
-// A longer row is multiplied strip by strip.
+// L lanes hold V vectors of a row at a time. WHOLE: the row has exactly this length. A longer row
+// is multiplied strip by strip.
 template <int L, int V, int E, int WHOLE, class T>
 struct own_row {
   static constexpr int width = L * V * E;
@@ -66,7 +66,7 @@ struct own_row {
     for (int a = 0; a < A; ++a)
       load(to[a], others.row(j[a]), first);
   }
-  // Adds my lane's parts of the products with rows whose first strips are loaded.
+  // Adds this lane's parts of the dot products with rows whose first strips are loaded.
   template <int A, class I>
   WL_DEVICE void multiply(held_t<T> (&sums)[A], pack<T, E> (&loaded)[A][V],
                           const rows_of_block<T, I>& others, const I (&j)[A]) {
@@ -97,7 +97,7 @@ struct tile_sums {
     for (int v = 0; v < V; ++v)
       add_pack<T, E>(sums + v * E, factor, row[v]);
   }
-  // Adds up what groups of lanes have, and stores it.
+  // Adds up the parts of the groups of lanes, and stores the sum.
   WL_DEVICE void store(const item& it, T* row, i64 first, i64 columns) {
     for (int d = L; d < WL_WARP; d *= 2)
 #pragma unroll
@@ -118,7 +118,7 @@ struct tile_sums {
 template <int VK, int VP, int E, int A, class T, class I>
 struct some_entries {
   I j[A];
-  bool there[A]; // what is left over is the last entry again
+  bool there[A]; // absent entries repeat the last one
   pack<T, E> one[A][VK] = {}, other[A][VP] = {};
   bool mine_there;
   row_facts<held_t<T>> facts;
@@ -144,7 +144,7 @@ WL_DEVICE void for_entries(const item& it, const Rows& rows, I begin, I end,
     return at + (I(place) < left ? I(place) : left - 1);
   };
   I next{}, next_place{};
-  const auto ask = [&](I at) { // for what the entries at `at` need
+  const auto ask = [&](I at) { // operands of the entries at `at`
     next = rows.column(my_entry(at));
     if constexpr (Rows::VALUED)
       next_place = rows.place(my_entry(at));
@@ -185,7 +185,7 @@ WL_DEVICE void for_entries(const item& it, const Rows& rows, I begin, I end,
   }
 }
 
-// What a score weighs, and what the weight's gradient makes of it.
+// The weight of a score, and the gradient of the score from the gradient of the weight.
 template <int EDGE, class S>
 WL_DEVICE void weigh_entry(S score, S slope, const row_facts<S>& facts, S& weight, S& gradient) {
   if constexpr (EDGE == SOFTMAX) {
@@ -238,10 +238,9 @@ facts_of_row(const item& it, const Rows& rows, I begin, I end, own_row<L, VK, E,
   return {largest + logarithm(total), product / total};
 }
 
-// Leaves the facts of rows, and the gradients of C and of values that are asked for. A wave has a
-// row, or a tile of the columns of it. KNOWN says that `out` and `log_totals` are the softmax's,
-// and what is needed of a row takes no pass over its entries: the mean is <G_i, out_i> (Dao, 2023,
-// algorithm 2).
+// Stores the values of rows, and the requested gradients of C and of values. Each wave takes one
+// row, or one tile of its columns. KNOWN: `out` and `log_totals` are those of the softmax, and the
+// values of rows need no pass over the entries: the mean is <G_i, out_i> (Dao, 2023, algorithm 2).
 template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
           class Rows>
 WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64 p, i64 batch,
@@ -313,8 +312,8 @@ WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64
   }
 }
 
-// The gradients of B and D. `rows` are those of the transposed pattern: a wave has one of them, or
-// a tile of its columns.
+// The gradients of B and D. `rows` are the rows of the transposed pattern: each wave takes one row,
+// or one tile of its columns.
 template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class Rows>
 WL_DEVICE void column_gradients(const item& it, const Rows& rows, i64 m, i64 n, i64 k, i64 p,
                                 i64 batch, const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld,
@@ -371,8 +370,8 @@ WL_DEVICE void column_gradients(const item& it, const Rows& rows, i64 m, i64 n, 
   }
 }
 
-// The kernels, for listed columns and for those of an interval. After the pattern come the
-// arguments of the functions above.
+// The kernels for listed columns and for intervals of columns. The arguments of the functions above
+// follow the pattern.
 template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
           class... Rest>
 WL_DEVICE void csr_row_gradients(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr,

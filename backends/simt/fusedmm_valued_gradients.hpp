@@ -1,4 +1,5 @@
-// The gradients of fusedmm by rows and by columns where entries have values, and those of values.
+// Gradients of fusedmm by rows and by columns for matrices with values, including the gradient of
+// the values.
 #pragma once
 #include "fusedmm_gradients.hpp"
 

@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// An element of a vector, as it is stored, and what that is in T.
+// An element of a vector in its stored dtype, and its value in T.
 template <class T, class S>
 WL_DEVICE void keep_rounded(T& v, S& stored, T value) {
   stored = rounded_to<S>(value);
@@ -34,8 +34,8 @@ WL_DEVICE void gmres_start(const item& it, i64 s, i64 n, i64 k, mat<const T> r, 
     *step = 0;
 }
 
-// A work-item a column. For one column the block fetches and stores what that one work-item goes
-// through.
+// One work-item per column. For a single column the block loads and stores the array that one
+// work-item reads.
 template <class T>
 WL_DEVICE void gmres_rotate(const item& it, i64 s, i64 k, mat<const T> h, real_t<T>* after,
                             const real_t<T>* before, T* hessenberg, mat<real_t<T>> cosine,

@@ -1,6 +1,6 @@
 """The steps of GMRES: from the arguments of an operation to launches of ``gmres.hpp``.
 
-What differs between backends is said by a subclass of :class:`Steps`.
+Subclasses of :class:`Steps` contain the differences between backends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...core.status import Status
 from ..unified.wrappers import SimtKernel
 from . import kernels
 
-#: How many blocks, in the words of a backend.
+#: The grid type of a backend.
 Grid = Any
 
 
@@ -29,7 +29,7 @@ class Steps(ABC):
     def __init__(self, executor: Any) -> None:
         self.executor = executor
 
-    # ---- what a backend says
+    # ---- methods of a backend
 
     @abstractmethod
     def launch(
@@ -56,17 +56,17 @@ class Steps(ABC):
 
     @abstractmethod
     def projection(self, n: int, k: int, stored: int) -> Grid:
-        """Return the grid of what adds up inner products with the whole basis.
+        """Return the grid of the kernel that computes inner products with the whole basis.
 
         ``stored`` is the size of an element of the basis in bytes.
         """
 
     @abstractmethod
     def subtraction(self, n: int, k: int, stored: int) -> Grid:
-        """Return the grid of what takes the basis from a block, and adds up its squares."""
+        """Return the grid of the kernel that subtracts the projection and adds up squares."""
 
     def appending(self, n: int, k: int) -> Grid:
-        """Return the grid of what divides by lengths; all of its blocks are there at once."""
+        """Return the grid of the kernel that divides by lengths; all blocks must be resident."""
         return self.elements(n, k)
 
     @abstractmethod
@@ -145,7 +145,7 @@ class Steps(ABC):
         step: Array,
         status: Status,
     ) -> None:
-        """Launch the projection, whose products go to ``h``, or to corrections when repeated."""
+        """Launch the projection; products go to ``h``, or to corrections when repeated."""
         s, n, k = basis.shape
         partials = self.scratch(basis, w.itemsize)
         arguments = (

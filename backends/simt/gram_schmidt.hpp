@@ -1,5 +1,5 @@
-// Classical Gram-Schmidt on a basis: inner products with all of its vectors, and what they leave of
-// a vector. See wollemi.core.operations.gmres; gmres.hpp says how a basis is stored.
+// Classical Gram-Schmidt: inner products of a vector with all vectors of a basis, and subtraction
+// of the projection. See wollemi.core.operations.gmres; gmres.hpp describes the storage of a basis.
 #pragma once
 #include "map_simt.hpp"
 #include "narrow.hpp"
@@ -7,7 +7,7 @@
 
 namespace wl {
 
-// What a vector must keep of its length not to be projected again: all but a digit.
+// A vector that keeps less of its length than this is projected again.
 constexpr double KEPT = 0.1;
 
 template <class R>
@@ -31,16 +31,15 @@ struct several {
   }
 };
 
-// Vectors of the basis that a work-item reads side by side, and rows of each. Bandwidth is bytes
-// under way over the time they take: four rows of eight vectors, with all of its registers, took 75
-// microseconds for 16 vectors of 128^3 rows in float64, 46 in float32 and 35 in float16; a wave for
-// each vector 96, 88 and 99 (H200). gpu/gmres.py knows how many rows that are.
+// Vectors of the basis that a work-item reads at once, and rows of each. Bandwidth is bytes in
+// flight divided by latency: four rows of eight vectors use all registers and are faster than one
+// wave per vector. gpu/gmres.py knows the number of rows.
 constexpr int SIDE_BY_SIDE = 8;
 template <class S, int COUNT>
 constexpr int rows_ahead = SIDE_BY_SIDE * (sizeof(S) > 8 ? 2 : 4) / COUNT;
 
-// The block's sums of basis_(i+u) . w for u < COUNT over rows begin .. end, to `partials`; what is
-// beyond vector j repeats it. `parts` has room for COUNT numbers of each wave. `own` adds up |w|^2.
+// The block's sums of basis_(i+u) . w for u < COUNT over rows begin .. end, to `partials`; indices
+// beyond vector j repeat it. `parts` holds COUNT elements per wave. `own` accumulates |w|^2.
 template <int COUNT, class T, class S>
 WL_DEVICE void project_some(const item& it, i64 n, i64 begin, i64 end, i64 i, i64 j, const S* basis,
                             mat<const T> w, T* parts, T& own, T* partials) {

@@ -341,7 +341,7 @@ gmres_project = SimtKernel(
     f"before: inout R[k], after: in R[k], {_CYCLE}, partials: out T[l], counter: inout i32[l]",
     "{REPEAT}, {T}",
     variants=({"REPEAT": 0}, {"REPEAT": 1}),
-    resident=2,  # all of 128 registers: loads under way are what counts
+    resident=2,  # all 128 registers: throughput depends on loads in flight
 )
 gmres_subtract = SimtKernel(
     "gmres_subtract",
@@ -350,7 +350,7 @@ gmres_subtract = SimtKernel(
     f"before: in R[k], after: inout R[k], {_CYCLE}, partials: out R[l], counter: inout i32[l]",
     "{REPEAT}, {T}",
     variants=({"REPEAT": 0}, {"REPEAT": 1}),
-    resident=2,  # all of 128 registers: loads under way are what counts
+    resident=2,  # all 128 registers: throughput depends on loads in flight
 )
 gmres_rotate = SimtKernel(
     "gmres_rotate",

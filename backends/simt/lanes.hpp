@@ -1,12 +1,12 @@
-// What compilers for GPUs spell differently: the indices of a work-item, and its exchanges with its
-// wave and its block. Everything else in this folder, and the launcher in unified/map_simt.hpp,
-// calls these functions alone.
+// The device functions that GPU compilers spell differently: indices of a work-item, and exchange
+// within its wave and its block. All other headers here, and the launcher in unified/map_simt.hpp,
+// call only these functions.
 //
-// WL_WARP (lanes of a wave) and WL_BLOCK (work-items of a block) are defined by whoever compiles.
-// Under SYCL on a CPU both may be 1; then a "block" is one work-item and shuffles are the identity.
+// The compiling backend defines WL_WARP (lanes of a wave) and WL_BLOCK (work-items of a block).
+// Under SYCL on a CPU both may be 1; then a block is one work-item and shuffles are the identity.
 //
 // Every lane of a wave must reach every shuffle, and every work-item of a block every barrier: trip
-// counts are uniform and nobody returns early. Blocks never wait for one another.
+// counts are uniform and no lane returns early. Blocks never wait for one another.
 #pragma once
 #include "types.hpp"
 
@@ -15,13 +15,13 @@
 #endif
 
 #if !defined(WL_WARP) || !defined(WL_BLOCK)
-#error "WL_WARP and WL_BLOCK are defined by whoever compiles"
+#error "the compiling backend must define WL_WARP and WL_BLOCK"
 #endif
 
 // WL_ENTRY(name)(WL_GRID ...) { WL_RUN(statement) } is a kernel; WL_SHARED an array of the block's.
 #if defined(WL_CUDA) || defined(WL_HIP)
-// WL_BLOCKS_EACH, if given, is how many blocks a multiprocessor must be able to hold: it bounds
-// registers.
+// WL_BLOCKS_EACH, if defined, is the number of blocks that a multiprocessor must be able to hold:
+// it bounds registers.
 #if defined(WL_BLOCKS_EACH)
 #define WL_ENTRY(name) extern "C" __global__ void __launch_bounds__(WL_BLOCK, WL_BLOCKS_EACH) name
 #else
@@ -63,7 +63,7 @@ inline sycl::ext::oneapi::experimental::work_group_static<T[N]> shared_array;
   static wl::lockstep::shared_array<T, N> name##_memory;                                           \
   T(&name)[N] = name##_memory.cells()
 #else
-#error "one of WL_CUDA, WL_HIP, WL_SYCL, WL_LOCKSTEP is defined by whoever compiles"
+#error "the compiling backend must define one of WL_CUDA, WL_HIP, WL_SYCL, WL_LOCKSTEP"
 #endif
 
 namespace wl {
@@ -146,8 +146,8 @@ WL_DEVICE T shuffle(T value, int from) {
     words.word[i] = shuffle_word(words.word[i], from);
   return __builtin_bit_cast(T, words);
 }
-// The value of lane `from` of my group of W neighbouring lanes. Told apart from any other lane,
-// because one instruction does it on CUDA where `from` is known to the compiler.
+// The value of lane `from` of this lane's group of W adjacent lanes. Separate from the general
+// shuffle, because on CUDA one instruction does it where `from` is a constant.
 template <int W, class T>
 WL_DEVICE T of_group(const item& it, T value, int from) {
 #if defined(WL_CUDA)
@@ -171,7 +171,7 @@ WL_DEVICE T shuffle_up(const item& it, T value, int by) {
   return shuffle(value, lane >= by ? lane - by : lane);
 }
 
-// The sum over W neighbouring lanes, in each of them. W divides WL_WARP.
+// The sum over W adjacent lanes, in each of them. W divides WL_WARP.
 template <int W, class S>
 WL_DEVICE S sum_of_lanes(const item& it, S value) {
   static_assert(W <= WL_WARP && WL_WARP % W == 0, "groups of lanes divide the wave");
@@ -182,9 +182,9 @@ WL_DEVICE S sum_of_lanes(const item& it, S value) {
   return value;
 }
 
-// Adds up A numbers of each lane over L neighbouring lanes: lane l gets the sum of number l % A.
-// Each step halves what is still to be exchanged: A - 1 shuffles and one for every doubling from A
-// to L, where one sum at a time would take A log2(L).
+// Adds up A values of each lane over L adjacent lanes: lane l gets sum l % A. Each step halves the
+// values still to be exchanged: A - 1 shuffles and one for every doubling from A to L; one sum at a
+// time would take A log2(L).
 template <int L, int A, class S>
 WL_DEVICE S reduce_scatter(const item& it, S (&each)[A]) {
   static_assert(A <= L && L % A == 0, "every sum has a lane");
@@ -232,7 +232,7 @@ WL_DEVICE S sum_of_block(const item& it, S value) {
   return value;
 }
 
-// Lanes of my wave wait for each other here, and see what the others have stored before.
+// A barrier of the wave's lanes; earlier stores are visible to the wave afterwards.
 #if defined(WL_CUDA) || defined(WL_LOCKSTEP)
 WL_DEVICE void wave_barrier() { __syncwarp(); }
 #elif defined(WL_HIP)
@@ -245,8 +245,8 @@ WL_DEVICE void wave_barrier() {
 WL_DEVICE void wave_barrier() { sycl::group_barrier(this_item::get_sub_group()); }
 #endif
 
-// What is loaded before, but for load_pack, is asked for before: CUDA's compiler would ask where it
-// is used, and a wave would wait once for each.
+// Loads before this point, except load_pack, are issued before it. CUDA's compiler would issue them
+// at their use, and a wave would wait once for each.
 WL_DEVICE void asked_before() {
 #if defined(WL_CUDA)
   __syncwarp();
@@ -276,8 +276,8 @@ WL_DEVICE void fence() { __threadfence(); }
 WL_DEVICE i32 fetch_add(i32* counter, i32 by) { return atomicAdd(counter, by); }
 #endif
 
-// True in every work-item of exactly one block: the last to come here. It may read what the others
-// wrote before. The counter is 0 before the launch and after it.
+// True in every work-item of exactly one block: the last to arrive. It may read the results of the
+// other blocks. The counter is 0 before the launch and after it.
 WL_DEVICE bool is_last_block(const item& it, i32* counter) {
   WL_SHARED(i32, last, 1);
   fence();
@@ -296,8 +296,8 @@ WL_DEVICE bool is_last_block(const item& it, i32* counter) {
 
 // ---------------------------------------------------------------- loads
 
-// What is read once, such as a matrix, should not push vectors out of the caches. WL_RESIDENT says
-// that it is read again and again, and nothing needs to be pushed out.
+// A load of data that is read once, such as a matrix; it should not evict vectors from the caches.
+// WL_RESIDENT: the data is read repeatedly and should stay in the caches.
 #if defined(WL_CUDA) && defined(WL_RESIDENT)
 template <class T>
 WL_DEVICE T read_once(const T* place) {

@@ -1,22 +1,23 @@
-// Products of sparse matrices: the rows that no table of a group of lanes holds. A block, or
-// several, have a row. Its columns are found first, as bits of a mask, in any order. Its sums are
-// then added up at their places in shared memory, a range of the row after the other.
+// Products of sparse matrices: the rows that exceed the hash table of a group of lanes. One or
+// several blocks compute a row. They first find its columns, as bits of a mask, in any order. They
+// then accumulate its sums in shared memory, one range of the row after the other.
 //
-// Why a mask for columns: one atomic operation a term without probing, and bits come out sorted. It
-// is cut into windows; one begins at the first column that is left, so that their number depends on
-// how many columns there are between entries, not on how wide the matrix is.
+// Columns use a mask because each term takes one atomic operation without probing, and bits are
+// sorted. The mask is cut into windows. A window begins at the first remaining column, so that the
+// number of windows depends on the number of columns between entries and not on the width of the
+// matrix.
 //
-// Why ranges of the row's entries for sums, and not windows of columns with a cell each: a cell of
-// a column is empty in 92 of 100 where rows fill 8 % of their places, and every range and window
-// must look where it begins in every right row. A range of 1408 float64 reads 12 times as many
-// terms for that. The place of a column is bisected between those of its bucket, of which there
-// are 512: two steps more than reading a mask.
+// Sums use ranges of the row's entries instead of windows of columns with one cell per column:
+// where rows are 8 % full, 92 of 100 cells are empty, and every range or window searches its
+// beginning in every right row. A range of 1408 float64 reads 12 times as many terms for one
+// search. The position of a column is bisected within one of 512 buckets: two steps more than
+// reading a mask.
 //
-// Why terms are dealt out evenly and not by right rows: right rows of 9 entries and of thousands
-// meet in one row of a graph's square, and short ones leave most lanes idle. Two terms of a step
-// may then be of one column. The first of them adds to the sum, and adds those after it in their
-// order: every sum is in the order of the left row with products rounded before they are added, the
-// same bits as those of unified/spgemm.hpp.
+// Terms, and not right rows, are distributed evenly: rows of the square of a graph meet right rows
+// of 9 entries and of thousands, and short ones leave most lanes idle. Two terms of a step may then
+// have the same column. The first of them adds to the sum, and adds the later ones in their order:
+// every sum is in the order of the left row with products rounded before they are added, the same
+// bits as unified/spgemm.hpp.
 #pragma once
 #include "bits.hpp"
 #include "coarsen_rows.hpp"
@@ -28,9 +29,9 @@ constexpr int kBitsOfWord = 8 * sizeof(u32);
 // Words of the mask of a window: 16 KiB, 131072 columns.
 constexpr int kMaskWords = 4096;
 
-// Bytes of the cells of a range. With what else is in shared memory a block has 30 KiB: there is
-// room for seven on a multiprocessor of Hopper, whose registers hold six, and for two on a compute
-// unit of CDNA.
+// Bytes of the cells of a range. With the other arrays in shared memory a block has 30 KiB: seven
+// blocks fit on a multiprocessor of Hopper, whose registers hold six, and two on a compute unit of
+// CDNA.
 constexpr int kRangeBytes = 22 * 1024;
 template <class T, class I>
 constexpr int range_cells = kRangeBytes / int(sizeof(T) + sizeof(I) + sizeof(i32));
@@ -77,7 +78,7 @@ WL_DEVICE void for_windows(const item& it, i64 share, i64 shares, i64 columns, i
   }
 }
 
-// found[at] = how many columns each share of each row has.
+// found[at] = the number of columns in each share of each row.
 template <class I>
 WL_DEVICE void count_long(const item& it, i64 count, i64 shares, i64 columns, i64 width,
                           const I* rows, const I* indptr, const I* indices, const I* other_indptr,
@@ -96,7 +97,8 @@ WL_DEVICE void count_long(const item& it, i64 count, i64 shares, i64 columns, i6
   }
 }
 
-// lengths[row] = how many columns a row has; found = how many are in the shares before each.
+// lengths[row] = the number of columns of a row; found = the number of columns in the shares before
+// each.
 template <class I>
 WL_DEVICE void join_shares(const item& it, i64 count, i64 shares, const I* rows, I* found,
                            I* lengths) {
@@ -112,8 +114,8 @@ WL_DEVICE void join_shares(const item& it, i64 count, i64 shares, const I* rows,
   }
 }
 
-// The columns of rows that have more than `most`, sorted: row i begins at target[i], and each share
-// after as many columns as `found` says.
+// The sorted columns of rows that have more than `most`: row i begins at target[i], and each share
+// begins after the columns that `found` counts.
 template <class I>
 WL_DEVICE void place_long(const item& it, i64 count, i64 shares, i64 columns, i64 width,
                           const I* rows, const I* indptr, const I* indices, const I* other_indptr,
@@ -140,12 +142,12 @@ WL_DEVICE void place_long(const item& it, i64 count, i64 shares, i64 columns, i6
   }
 }
 
-// The sorted columns of a range of a row, in shared memory, and what finds a column among them.
+// The sorted columns of a range of a row, in shared memory, with an index for finding a column.
 template <class I>
 struct range_columns {
   static constexpr int buckets = 512;
   const I* columns;
-  short* first; // of each bucket, and how many columns there are
+  short* first; // of each bucket, and the number of columns
   int shift;
 
   // All work-items call it together, after the columns are there.
@@ -167,12 +169,12 @@ struct range_columns {
 // The sums of a range: which term of a step is the first of its column, and the terms after it.
 template <class T>
 struct range_sums {
-  // Steps until owners are forgotten: until then, those of later steps are smaller.
+  // Steps until owners are reset: until then, owners of later steps are smaller.
   static constexpr int turns = 64;
   T* sums;
   i32* owner; // of each sum: the smallest of turn * WL_BLOCK + work-item
   int width;
-  // Of those terms of a step that are not the first of their columns, in their order.
+  // Terms of a step that are not the first of their columns, in their order.
   i32* late_place;
   T* late_term;
   i32* of_wave;
@@ -182,8 +184,8 @@ struct range_sums {
       owner[j] = turns * WL_BLOCK;
     it.barrier();
   }
-  // Adds a term at a place, or none if that is -1. All work-items call it together; their terms are
-  // in their order. `turn` is how many steps are left.
+  // Adds a term at a position, or none if it is -1. All work-items call it together; their terms
+  // are in their order. `turn` is the number of remaining steps.
   WL_DEVICE void add(const item& it, int& turn, int place, T term) const {
     constexpr int waves = WL_BLOCK / WL_WARP;
     if (turn == 0) {
@@ -223,8 +225,8 @@ struct range_sums {
 };
 
 // The values of long rows of a product whose pattern is known: row i has the sorted columns
-// places[e] for target[i] <= e < target[i + 1]. The entries of a row are cut into ranges of at most
-// `most`, which are dealt out to its shares.
+// `places[e]` for target[i] <= e < target[i + 1]. The entries of a row are cut into ranges of at
+// most `most`, which are distributed over its shares.
 template <class T, class I>
 WL_DEVICE void refill_long(const item& it, i64 count, i64 shares, i64 most, const I* rows,
                            const I* indptr, const I* indices, const T* values,
@@ -251,7 +253,7 @@ WL_DEVICE void refill_long(const item& it, i64 count, i64 shares, i64 most, cons
       const i64 range = row_begin + length * part / parts;
       const i64 next_range = row_begin + length * (part + 1) / parts;
       const int width = int(next_range - range);
-      it.barrier(); // everybody has left the range before
+      it.barrier(); // all lanes have left the previous range
       for (int j = it.thread(); j < width; j += WL_BLOCK) {
         columns[j] = places[range + j];
         sums[j] = T(0);

@@ -1,4 +1,4 @@
-// Numbers of 16 bits: what products of matrices read and write. They are added up in float.
+// 16-bit floating-point types that products of matrices read and write. Sums are in float.
 #pragma once
 #include "lanes.hpp"
 
@@ -11,7 +11,7 @@ struct bfloat {
   u16 bits;
 };
 
-// What sums of T are held in.
+// The type in which sums of T are accumulated.
 template <class T>
 struct held {
   using type = T;
@@ -126,8 +126,8 @@ struct narrowed<bfloat> {
   WL_DEVICE static bfloat of(float v) { return bfloat_of(v); }
 };
 
-// What vectors of length 1 are multiplied by where they are stored in S: see unit_of in
-// core/operations/gmres.py. A power of two, so that it costs no digit.
+// The factor of vectors of length 1 that are stored in S: see unit_of in core/operations/gmres.py.
+// A power of two, which rounds nothing.
 template <class S>
 struct basis_unit {
   static constexpr float value = 1.0f;
@@ -146,7 +146,7 @@ WL_DEVICE T without_unit(T v) {
     return v * T(real_t<T>(1) / real_t<T>(basis_unit<S>::value));
 }
 
-// v basis_unit<S>, rounded to S; numbers of 64 bits go by way of float to those of 16.
+// v basis_unit<S>, rounded to S; 64-bit values are converted to 16 bits by way of float.
 template <class S, class T>
 WL_DEVICE S rounded_to(T v) {
   if constexpr (same<S, T>::value) {

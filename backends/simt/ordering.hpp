@@ -1,5 +1,5 @@
-// Putting entries into an order where they are: a stable sort by digits, one launch to count and
-// one to move for each, and what follows from an order. A work-item has a part of the entries.
+// Ordering of entries: a stable radix sort, with one launch to count and one to move for each
+// digit, and arrays derived from an order. Each work-item has a part of the entries.
 #pragma once
 #include "scan.hpp"
 
@@ -11,7 +11,8 @@ WL_DEVICE i64 digit_of(const I* keys, i64 entry, i64 shift, i64 digits) {
   return (i64(keys[entry]) >> shift) & (digits - 1);
 }
 
-// counts[d * parts + p] = how many of part p have digit d. Without an order it is the entries' own.
+// counts[d * parts + p] = the number of entries of part p with digit d. Without an order it is the
+// entries' own.
 template <class I>
 WL_DEVICE void radix_count(const item& it, i64 n, i64 parts, i64 shift, i64 digits, const I* keys,
                            const I* order, I* counts) {
@@ -24,7 +25,7 @@ WL_DEVICE void radix_count(const item& it, i64 n, i64 parts, i64 shift, i64 digi
   }
 }
 
-// Moves the entries to the places that the counts before theirs leave; equal digits keep their
+// Moves the entries to the positions that the preceding counts determine; equal digits keep their
 // order.
 template <class I>
 WL_DEVICE void radix_move(const item& it, i64 n, i64 parts, i64 shift, i64 digits, const I* keys,
@@ -37,7 +38,7 @@ WL_DEVICE void radix_move(const item& it, i64 n, i64 parts, i64 shift, i64 digit
     }
 }
 
-// indptr[b] = how many keys are smaller than b, of entries in the order of their keys.
+// indptr[b] = the number of keys smaller than b, for entries in the order of their keys.
 template <class I>
 WL_DEVICE void ordered_bounds(const item& it, i64 n, i64 buckets, const I* keys, const I* order,
                               I* indptr) {
@@ -64,7 +65,7 @@ WL_DEVICE void entry_rows(const item& it, i64 m, const I* indptr, I* row) {
       row[e] = I(i);
 }
 
-// How many places each sorted row has.
+// The number of distinct positions in each sorted row.
 template <class I>
 WL_DEVICE void count_places(const item& it, i64 m, const I* indptr, const I* indices, I* lengths) {
   const own_elements own(it, m);
@@ -87,7 +88,7 @@ WL_DEVICE void reorder_entries(const item& it, i64 n, const I* order, const I* i
   }
 }
 
-// Entries of one place of sorted rows, added up in their order.
+// Adds up the entries of one position of sorted rows, in their order.
 template <class T, class I>
 WL_DEVICE void merge_places(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
                             const I* target, I* new_indices, T* new_data) {

@@ -10,7 +10,7 @@ struct alignas(E * sizeof(T)) pack {
   T at[E];
 };
 
-// What is read again and again, and written by nobody meanwhile.
+// A load of data that is read repeatedly and that the kernel does not write.
 template <class T, int E>
 WL_DEVICE pack<T, E> load_pack(const T* place) {
   using P = pack<T, E>;
@@ -80,7 +80,7 @@ WL_DEVICE void add_words(held_t<T>* sums, held_t<T> factor, const words_in<T, E>
   }
 }
 
-// How many of so many turns that hand out entries are unrolled: all, where a lane that is known
+// How many iterations of the loop that distributes entries are unrolled: all, where a constant lane
 // saves an instruction, unless the text becomes too long for compilers.
 WL_DEVICE constexpr int unrolled(int turns) {
 #if defined(WL_CUDA)
@@ -143,7 +143,7 @@ WL_DEVICE T* gathered_row(T* data, I i, I ld) {
   return data + wide_product(i, ld);
 }
 
-// What a wave does: item i of a list for tile `tile` of the columns of block b.
+// The work of a wave: item i of a list for tile `tile` of the columns of block b.
 struct unit_of {
   i64 i, tile, b;
   WL_DEVICE unit_of(i64 unit, i64 items, i64 tiles) : i(unit), tile(0), b(0) {

@@ -1,6 +1,6 @@
 """The declarations of the kernels that plans of many rows are made with.
 
-Dimensions are those of :mod:`.kernels`, which has these too.
+Dimensions are those of :mod:`.kernels`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from ..unified.wrappers import SimtKernel
 
 _ROWS = "m: i64, indptr: in I[l]"
 _INDICES = "indices: in I[z]"
-#: Hashes that a table of patterns has room for: four times as many as a byte tells apart.
+#: Slots of a hash table of patterns: four times the number of patterns that a byte can index.
 SLOTS = 1024
 _TABLE = "table: inout i64[l]"
 _FOUND = "most: i64, found: in i32[l]"

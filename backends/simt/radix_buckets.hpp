@@ -63,9 +63,9 @@ WL_DEVICE void sort_many(const item& it, u16* numbers, int count) {
   it.barrier();
 }
 
-// Sorts each bucket by key; its entries are in their order. A block has a bucket: it counts the
-// entries of each key, puts their numbers to their keys, and sorts those of each key. Buckets are
-// of 2^key_bits keys each, the lowest bits of a word's key.
+// Sorts each bucket by key; its entries are in their order. Each block takes one bucket: it counts
+// the entries of each key, moves their indices to their keys, and sorts the indices of each key.
+// Buckets have 2^key_bits keys each, the lowest bits of a word's key.
 template <class I>
 WL_DEVICE void sort_bucket(const item& it, i64 n, i64 key_bits, i64 entry_bits, i64 other_bits,
                            const i32* starts, const i64* words, I* indptr, I* others, I* order) {
@@ -114,7 +114,8 @@ WL_DEVICE void sort_bucket(const item& it, i64 n, i64 key_bits, i64 entry_bits, 
            [&](int e, int key) { placed[add_to_cell(ends + key, 1)] = u16(e); });
   it.barrier();
 
-  // From here on the entries of a key end where `ends` says, and begin where those before it end.
+  // From here on `ends` holds the end of each key's entries; they begin at the end of the previous
+  // key.
   for (int c = it.thread(); c < keys; c += WL_BLOCK) {
     const int low = c > 0 ? ends[c - 1] : 0, high = ends[c];
     if (high - low <= kFewEntries)
@@ -133,8 +134,8 @@ WL_DEVICE void sort_bucket(const item& it, i64 n, i64 key_bits, i64 entry_bits, 
   }
 }
 
-// The parts of sorted words, and where each key begins: between where those of its last digit do,
-// which is `shift` bits above the lowest of the key.
+// The parts of sorted words, and the beginning of each key: it is between the beginnings of its
+// last digit, which is `shift` bits above the lowest bit of the key.
 template <class I>
 WL_DEVICE void unpack_sorted(const item& it, i64 count, i64 n, i64 shift, i64 entry_bits,
                              i64 other_bits, const i32* starts, const i64* words, I* indptr,

@@ -1,6 +1,6 @@
 """The declarations of the kernels of a radix sort of a matrix's entries.
 
-Dimensions are those of :mod:`.kernels`, which has these too.
+Dimensions are those of :mod:`.kernels`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from ..unified.wrappers import SimtKernel
 #: that a block sorts; the same as in the texts.
 RADIX_TILE, RADIX_DIGITS = 4096, 1024
 BUCKET_ENTRIES, BUCKET_KEYS = 12288, 2048
-#: What an entry's other index is, as ``split_move`` names it: its row, one that is given, or a part
-#: of its word.
+#: The source of an entry's other index in ``split_move``: its row, a given array, or a part of its
+#: word.
 ROWS, COORDINATES, WORDS = range(3)
 _PARTS = "n: i64, tiles: i64, parts: i64, bounds: in i32[l], shift: i64, digits: i64"
 split_count = SimtKernel(

@@ -8,9 +8,9 @@ namespace wl {
 // Where an entry's other index comes from: it is its row, or is given, or the entry is a word.
 enum split_source { kRows, kCoordinates, kWords };
 
-// moved = the words of entries, sorted by digit within each segment; of keys they have the bits in
-// `kept`. Nothing is moved if a digit has more entries than `most`. The rest as for split_count and
-// split_scan, for as many digits in all segments as `all_digits`.
+// moved = the words of entries, sorted by digit within each segment; they keep the bits of keys in
+// `kept`. Nothing is moved if a digit has more entries than `most`. The other arguments are those
+// of split_count and split_scan, for `all_digits` digits in all segments.
 template <int SOURCE, class I>
 WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds, i64 shift,
                           i64 digits, i64 all_digits, i64 most, i64 kept, i64 entry_bits,
@@ -24,7 +24,7 @@ WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32
   WL_SHARED(u64, staged, kTile);
   WL_SHARED(u16, digits_of, SOURCE == kWords ? 1 : kTile); // of words in order; before, marks
   WL_SHARED(i32, target, kMostDigits);
-  u16* const of_waves = reinterpret_cast<u16*>(staged); // until all know their places
+  u16* const of_waves = reinterpret_cast<u16*>(staged); // until all positions are known
   u16* const of_wave = of_waves + wave_of(it) * digits;
   const word_parts layout{entry_bits, other_bits};
   const lane_set below = (lane_set(1) << lane_of(it)) - 1;
@@ -38,7 +38,7 @@ WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32
   for (i64 tile = own.begin; tile < own.end; tile += kTile) {
     const int count = own.end - tile < kTile ? int(own.end - tile) : kTile;
     const int first = wave_of(it) * (items * WL_WARP) + lane_of(it);
-    u32 place[items]; // digit, and how many of it come before in the wave
+    u32 place[items]; // digit, and its number of earlier occurrences in the wave
 #pragma unroll
     for (int j = 0; j < items; ++j) {
       const int at = first + j * WL_WARP;

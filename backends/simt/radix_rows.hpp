@@ -41,7 +41,8 @@ WL_DEVICE i64 row_of_entry(const I* indptr, row_range rows, i64 e) {
   return low;
 }
 
-// Rows whose numbers in a range are short. Where more are empty, each entry looks for its own.
+// The largest row index within a range that fits 16 bits. Where more rows are empty, each entry
+// searches for its own.
 constexpr i64 kMarkedRows = 0xffff;
 WL_DEVICE bool can_mark(row_range rows) { return rows.last - rows.first < kMarkedRows; }
 
@@ -58,8 +59,8 @@ WL_DEVICE void mark_rows(const item& it, const I* indptr, row_range rows, i64 ti
   }
 }
 
-// The number of the row of the entry of each lane, from 1, where `before` is that of the entries
-// before those of the wave.
+// The row index of the entry of each lane, from 1; `before` is that of the last entry before the
+// wave.
 WL_DEVICE u32 marked_row(const item& it, u32 mark, u32 before) {
   const int lane = lane_of(it);
   const u64 marked = ballot(mark != 0) & ((u64(2) << lane) - 1);

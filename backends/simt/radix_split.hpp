@@ -1,11 +1,10 @@
-// One pass of a radix sort: entries are moved into buckets by some bits of their keys, and those of
-// a bucket stay in their order. A block has a part of the entries; three launches count how many of
-// each part belong to each bucket, add up what comes before, and move. A later pass may do so
-// within each bucket of the pass before, which is a segment then.
+// One pass of a radix sort: entries are moved into buckets by some bits of their keys, and the
+// entries of a bucket keep their order. Each block has a part of the entries; three launches count
+// the entries of each part and bucket, compute prefix sums, and move. A later pass may do so within
+// each bucket of the previous pass, which is then a segment.
 //
-// What is moved is one word of 64 bits: bits of the key, then which entry it was, then its other
-// index. A tile is put in order in shared memory first, so that words of a bucket leave side by
-// side.
+// The moved element is a 64-bit word: bits of the key, the index of the entry, and its other index.
+// A tile is first sorted in shared memory, so that the words of a bucket are stored coalesced.
 //
 // D. Merrill, A. Grimshaw, High performance and scalable radix sorting, Parallel Processing Letters
 // 21 (2011), for the three launches; S. Ashkiani et al., GPU multisplit, PPoPP 2016, for ranks in
@@ -17,8 +16,8 @@
 
 namespace wl {
 
-// Digits that a pass tells apart at most, and entries of a tile. A block has 45 KiB for them: four
-// are on a multiprocessor of Hopper, whose registers hold no more.
+// The largest number of digits of a pass, and the entries of a tile. A block has 45 KiB for them:
+// four blocks fit on a multiprocessor of Hopper, whose registers hold no more.
 constexpr int kMostDigits = 1024;
 constexpr int kTile = 4096;
 
@@ -62,9 +61,9 @@ struct lane_bits<true> {
 };
 using lane_set = lane_bits<(WL_WARP > 8 * int(sizeof(u32)))>::type;
 
-// The lanes of those that are entries whose digit is that of this lane. `cell` is a cell in shared
-// memory for each digit, in which some lane of each digit leaves its number: only digits of several
-// lanes are looked for, one after the other.
+// The lanes with an entry of the same digit as this lane. `cell` is one cell of shared memory per
+// digit, in which one lane of each digit leaves its number: only digits shared by several lanes are
+// searched, one after the other.
 WL_DEVICE lane_set lanes_alike(const item& it, bool is_entry, u32 digit, u16* cell) {
   const int lane = lane_of(it);
   if (is_entry)
@@ -89,8 +88,8 @@ WL_DEVICE int digit_at(const I* keys, const i64* words, i64 e, i64 shift, i64 di
   return int(from >> shift & u64(digits - 1));
 }
 
-// counts = how many entries of each part of each segment have each digit, of `digits`, a power of
-// two. Parts are of as many tiles.
+// counts = the number of entries of each digit in each part of each segment; `digits` is a power of
+// two. All parts have the same number of tiles.
 template <int WORDS, class I>
 WL_DEVICE void split_count(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds,
                            i64 shift, i64 digits, const I* keys, const i64* words, i32* counts) {
@@ -117,8 +116,8 @@ WL_DEVICE void split_count(const item& it, i64 n, i64 tiles, i64 parts, const i3
     counts[own.count(digits, d)] = count[d];
 }
 
-// counts = how many entries of a digit are in the parts before; starts = how many have a smaller
-// digit, all in the end, and how many the most frequent digit has. A block has a digit.
+// counts = the number of entries of a digit in the parts before; starts = the number with a smaller
+// digit, then the total, and the count of the most frequent digit. Each block takes one digit.
 template <class I>
 WL_DEVICE void split_scan(const item& it, i64 digits, i64 parts, I* counts, I* starts,
                           i32* counter) {

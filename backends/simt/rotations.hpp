@@ -28,8 +28,8 @@ WL_DEVICE void turn(T& above, T& below, real_t<T> cosine, T sine) {
   below = T(cosine) * b - conj(sine) * a;
 }
 
-// The earlier rotations on a new column h. `given` holds the h, the cosines and the sines of the
-// rotations; `turned` takes what is final. Returns what stands on the diagonal then.
+// Applies the earlier rotations to a new column h. `given` holds h and the cosines and sines of the
+// rotations; `turned` takes the final values. Returns the diagonal element.
 template <class T, class H, class C, class S, class U>
 WL_DEVICE T turn_column(i64 j, const H& given, const C& cosines, const S& sines, const U& turned) {
   using R = real_t<T>;
@@ -39,8 +39,8 @@ WL_DEVICE T turn_column(i64 j, const H& given, const C& cosines, const S& sines,
     turned(i) = above;
     above = next;
   };
-  // One rotation waits for the other, but not for its loads, which are a few ahead. What is turned
-  // may be what is given.
+  // Rotations depend on each other, but their loads do not: these are a few ahead. `turned` may
+  // alias `given`.
   constexpr int ahead = 4;
   T nexts[ahead], sines_of[ahead];
   R cosines_of[ahead];
@@ -66,8 +66,8 @@ WL_DEVICE T turn_column(i64 j, const H& given, const C& cosines, const S& sines,
   return above;
 }
 
-// The rotation of (above, after) that makes `after` 0, kept and done to g as well; `diagonal` takes
-// what is left of `above`.
+// Computes and stores the rotation of (above, after) that makes `after` 0, applies it to g as well,
+// and updates `diagonal` from `above`.
 template <class T>
 WL_DEVICE void close_column(i64 c, i64 j, T above, T& diagonal, real_t<T>* after,
                             const real_t<T>* before, mat<real_t<T>> cosine, mat<T> sine, mat<T> g,
@@ -104,7 +104,7 @@ WL_DEVICE void rotate_column(i64 c, i64 j, const H& given, const C& cosines, con
   close_column<T>(c, j, above, turned(j), after, before, cosine, sine, g, count, status);
 }
 
-// Elements so many apart, as a function of their number.
+// Elements at a constant distance, as a function of their index.
 template <class T>
 struct strided {
   T* data;

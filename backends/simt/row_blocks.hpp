@@ -5,8 +5,8 @@
 
 namespace wl {
 
-// jump[i] = the row after the row block that begins at row i: as many whole rows as `most` entries
-// and `most_rows` rows allow, and one at least; m for i = m.
+// jump[i] = the row after the row block that begins at row i: the most whole rows with at most
+// `most` entries and `most_rows` rows, and at least one; m for i = m.
 template <class I>
 WL_DEVICE void end_row_blocks(const item& it, i64 m, const I* indptr, i64 most, i64 most_rows,
                               i64* jump, u8* begins) {

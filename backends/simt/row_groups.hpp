@@ -22,7 +22,7 @@ struct wave_of_row {
   WL_DEVICE int rank() const { return lane_of(it); }
   WL_DEVICE int wave() const { return 0; }
 
-  // What all have, in every one.
+  // The reduction of the values of all lanes, in every lane.
   template <int N, class S, class Op>
   WL_DEVICE void reduce(S (&values)[N], Op op, int from = 1) const {
     for (int d = from; d < WL_WARP; d *= 2)
@@ -32,7 +32,8 @@ struct wave_of_row {
   }
 };
 
-// The work-items of a block. Lanes `from` apart are reduced; those below each for itself.
+// The work-items of a block. Reduces over lanes at multiples of `from`; each offset below it
+// separately.
 struct block_of_row {
   const item& it;
   static constexpr int size = WL_BLOCK, waves = WL_BLOCK / WL_WARP;
@@ -43,7 +44,7 @@ struct block_of_row {
   WL_DEVICE void reduce(S (&values)[N], Op op, int from = 1) const {
     wave_of_row{it}.reduce(values, op, from);
     WL_SHARED(S, of_wave, waves * N * WL_WARP);
-    it.barrier(); // what was there before has been read
+    it.barrier(); // earlier values have been read
 #pragma unroll
     for (int n = 0; n < N; ++n)
       of_wave[(wave() * N + n) * WL_WARP + lane_of(it)] = values[n];
@@ -57,16 +58,16 @@ struct block_of_row {
   }
 };
 
-// The unit of a wave of this block: one of as many neighbours as there are blocks, and the waves of
-// a block have them far from one another. Long rows are often neighbours, or powers of two apart.
+// The row of a wave of this block: adjacent rows go to different blocks, and the waves of a block
+// have distant rows. Long rows are often adjacent, or powers of two apart.
 WL_DEVICE i64 unit_of_wave(const item& it, i64 first, int wave) {
   constexpr int apart = 12345;
   return first + wave * it.blocks() + (it.block() + i64(wave) * apart) % it.blocks();
 }
 
 // Calls body(group, row, part, begin, end) for each row and each of its `parts` parts, such as
-// blocks of a batch. A row of more than LONG entries has a whole block: a wave would take as long
-// as many others.
+// blocks of a batch. A row of more than LONG entries takes a whole block, because one wave would
+// take too long.
 template <int LONG, class I, class Body>
 WL_DEVICE void for_each_row(const item& it, i64 m, i64 parts, const I* indptr, const Body& body) {
   constexpr int waves = WL_BLOCK / WL_WARP;
@@ -89,7 +90,7 @@ WL_DEVICE void for_each_row(const item& it, i64 m, i64 parts, const I* indptr, c
         const i64 other = unit_of_wave(it, first, w), row = other % m;
         body(block_of_row{it}, row, other / m, i64(indptr[row]), i64(indptr[row + 1]));
       }
-    it.barrier(); // all have read what the next turn writes
+    it.barrier(); // all lanes have read the values that the next turn overwrites
   }
 }
 

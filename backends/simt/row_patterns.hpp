@@ -31,8 +31,8 @@ WL_DEVICE void examine_rows(const item& it, i64 m, const I* indptr, const I* ind
   raise_by_block(it, reach, far < 0x7fffffff ? i32(far) : 0x7fffffff);
 }
 
-// The place of a hash that is not 0 in a table of SLOTS, which holds 0 where nothing is; a new one
-// counts in `found`. -1 where more than `most` have been found.
+// The slot of a nonzero hash in a table of SLOTS, where 0 marks free slots; a new hash increments
+// `found`. -1 if more than `most` have been found.
 template <int SLOTS>
 WL_DEVICE int slot_of(i64* table, i64 hash, i32* found, i32 most) {
   for (int tried = 0, s = int(u64(hash) % SLOTS); tried < SLOTS; ++tried, s = (s + 1) % SLOTS) {
@@ -98,7 +98,7 @@ WL_DEVICE void collect_patterns(const item& it, i64 m, const i64* hashes, i64 mo
 }
 
 // Numbers the hashes of a table by their size: codes[s] is the number of slot s, models[number] the
-// least row. One block. This and what follows do nothing where more than `most` were found.
+// least row. One block. This kernel and the next ones do nothing where more than `most` were found.
 template <int SLOTS, class I>
 WL_DEVICE void number_patterns(const item& it, i64 most, const i32* found, const i64* table,
                                const i64* model, u8* codes, i64* models) {

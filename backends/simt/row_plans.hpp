@@ -1,4 +1,4 @@
-// What plans of products find out about the lengths of rows, and lay out by them: orders within
+// Statistics of row lengths for plans of products, and the layouts derived from them: orders within
 // windows, lanes and slices. See gpu/spmv/on_device.py.
 #pragma once
 #include "packs.hpp"
@@ -29,8 +29,8 @@ WL_DEVICE T longest_of_lanes(const item& it, T value) {
   return value;
 }
 
-// lengths[v] = how many entries lane v has: row order[v], or v where there is no order. start[v] is
-// the first.
+// lengths[v] = the number of entries of lane v: row order[v], or v where there is no order.
+// start[v] is the first.
 template <class I>
 WL_DEVICE void lay_lanes(const item& it, i64 lanes, const I* indptr, const i32* order, i64* start,
                          i32* length) {
@@ -42,10 +42,10 @@ WL_DEVICE void lay_lanes(const item& it, i64 lanes, const I* indptr, const i32* 
   }
 }
 
-// numbers = the longest lane, how many are not empty, the sums of the low and high halves of
-// squared lengths, the entries of all slices together with their padding, and without it. Lane v
-// has the length of row order[v], or of row v where there is no order. `partials` has six numbers
-// of each block.
+// numbers = the longest lane, the number of lanes that are not empty, the sums of the low and high
+// halves of squared lengths, and the entries of all slices with their padding and without it. Lane
+// v has the length of row order[v], or of row v where there is no order. `partials` has six values
+// per block.
 template <class I>
 WL_DEVICE void measure_rows(const item& it, i64 m, const I* indptr, const i32* order, i64* numbers,
                             i64* partials, i32* counter) {
@@ -77,7 +77,7 @@ WL_DEVICE void measure_rows(const item& it, i64 m, const I* indptr, const i32* o
     *reinterpret_cast<length_numbers*>(numbers) = all;
 }
 
-// How many of some rows are longer than row i, or as long and before it.
+// The number of rows that are longer than row i, or as long and before it.
 template <class I>
 WL_DEVICE int longer_before(const I* indptr, int count, int i) {
   int before = 0;
@@ -88,10 +88,10 @@ WL_DEVICE int longer_before(const I* indptr, int count, int i) {
   return before;
 }
 
-// Rows by falling length within windows of WINDOW rows, those of one length in their order. A block
-// has a window at a time and counts for each row those that come before it: those with a greater
-// number, made of length and place, four of which are read at once. A row whose length has no room
-// in that takes the whole window to another way.
+// Rows by decreasing length within windows of WINDOW rows; rows of equal length keep their order. A
+// block takes one window at a time and counts for each row the rows that precede it: those with a
+// greater key of length and position, four of which are read at once. A length that does not fit
+// the key makes the whole window use the other method.
 template <int WINDOW, class I>
 WL_DEVICE void order_windows(const item& it, i64 m, const I* indptr, i32* order) {
   constexpr i32 longest = 0x7fffffff / WINDOW - 1;

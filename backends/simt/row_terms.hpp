@@ -1,8 +1,8 @@
-// The terms of a row of a product of sparse matrices, dealt out evenly to a block: a step takes as
-// many terms as the block has work-items, whether they are of one right row or of hundreds.
+// The terms of a row of a product of sparse matrices, distributed evenly over a block: each step
+// takes one term per work-item, from any number of right rows.
 //
-// Terms are numbered in the order of the left row. What comes before the terms of each of its
-// entries is summed up, and a work-item finds the entry of its term by bisection.
+// Terms are numbered in the order of the left row. A prefix sum over its entries counts their
+// terms, and each work-item finds the entry of its term by bisection.
 #pragma once
 #include "block_scan.hpp"
 #include "search.hpp"
@@ -18,8 +18,8 @@ constexpr int kEntries = kEntriesEach * WL_BLOCK;
 // The end of all columns.
 constexpr i64 kNoColumn = 0x7fffffffffffffffLL;
 
-// Shared memory of kEntries each: how many terms come before those of an entry, and where its right
-// row would begin if term 0 were in it.
+// Shared memory of kEntries each: the number of terms before an entry, and the position at which
+// its right row would begin if it contained term 0.
 template <class I>
 struct term_list {
   i32* before;
@@ -34,10 +34,10 @@ struct least_column {
   }
 };
 
-// Calls use(active, e, f) for the terms of the left row begin <= e < end whose columns are at least
-// `low` and below `high`: e is the entry of the left row, f that of the right one. All work-items
-// call it together, those without a term with active = false. Returns the least column from `high`
-// on that the work-item saw, or kNoColumn.
+// Calls use(active, e, f) for the terms of the left row begin <= e < end with columns of at least
+// `low` and below `high`: e is the entry of the left row, f the entry of the right one. All
+// work-items call it together, those without a term with active = false. Returns the least column
+// from `high` on that the work-item saw, or kNoColumn.
 template <class I, class Use>
 WL_DEVICE i64 for_terms(const item& it, term_list<I> list, I begin, I end, const I* indices,
                         const I* other_indptr, const I* other_indices, i64 low, i64 high,
@@ -74,7 +74,7 @@ WL_DEVICE i64 for_terms(const item& it, term_list<I> list, I begin, I end, const
     for (i32 first = 0; first < terms.all; first += WL_BLOCK) {
       const i32 term = first + it.thread();
       const bool active = term < terms.all;
-      // The last entry whose terms do not begin after this one: those without terms come before.
+      // The last entry whose terms do not begin after this one; entries without terms come before.
       int entry = 0;
       for (int count = active ? listed : 1; count > 1;) {
         const int half = count / 2;

@@ -1,5 +1,5 @@
-// Sums of all that came before, in three launches: the sum of each part, what is before each part,
-// and what is before each number. See wollemi.core.operations.scan.
+// Exclusive prefix sums in three launches: the sum of each part, the prefix of each part, and the
+// prefix of each element. See wollemi.core.operations.scan.
 #pragma once
 #include "block_scan.hpp"
 
@@ -9,9 +9,9 @@ WL_DEVICE i64 part_begin(i64 m, i64 part, i64 parts) {
   return m / parts * part + (part < m % parts ? part : m % parts);
 }
 
-// The elements of a work-item. Neighbours of a work-group read neighbouring elements; where a
-// work-group is one work-item, on CPUs, it has a share of neighbours, so that no two cores write to
-// one cache line.
+// The elements of a work-item. Adjacent work-items read adjacent elements; on CPUs, where a
+// work-group is one work-item, it has a contiguous share, so that no two cores write to one cache
+// line.
 struct own_elements {
   static constexpr bool is_alone = WL_BLOCK == 1;
   i64 begin, end, step;
@@ -64,7 +64,7 @@ WL_DEVICE void scan_join(const item& it, i64 parts, I* totals) {
   }
 }
 
-// indptr[i] = the sum of what is before i.
+// indptr[i] = the sum of the elements before i.
 template <class I>
 WL_DEVICE void scan_fill(const item& it, i64 m, i64 parts, const I* lengths, const I* totals,
                          I* indptr) {
@@ -80,7 +80,7 @@ WL_DEVICE void scan_fill(const item& it, i64 m, i64 parts, const I* lengths, con
   }
 }
 
-// The same where a block has a part: neighbours read what is side by side.
+// The same with one part per block and coalesced loads.
 
 // Numbers of a work-item in a step of its block.
 constexpr int kScanned = 8;

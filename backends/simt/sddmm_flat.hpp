@@ -1,12 +1,12 @@
-// S = alpha <C_i, B_j> A_ij + beta S on the pattern of A: a wave has as many entries as it has
-// lanes, of whatever rows.
+// S = alpha <C_i, B_j> A_ij + beta S on the pattern of A: each wave takes one entry per lane, from
+// any rows.
 #pragma once
 #include "dots.hpp"
 
 namespace wl {
 
-// As csr_sddmm, but that every entry has its row of C loaded, and that what a wave needs to know
-// before is a load away: `rows` has the row of each entry. There are 2 A vectors in flight.
+// As csr_sddmm, but every entry loads its row of C, and `rows` holds the row of each entry, so that
+// a wave finds its work with one load. There are 2 A vectors in flight.
 template <int L, int V, int E, int A, int WHOLE, class T, class I>
 WL_DEVICE void flat_sddmm(const item& it, i64 nnz, i64 k, i64 batch, const I* rows,
                           const I* indices, const T* values, i64 values_step, const T* C, i64 C_ld,

@@ -1,10 +1,10 @@
 // S = alpha <C_i, B_j> A_ij + beta S on the pattern of A, by tiles that keep their active rows on
 // the chip: SM-L2 of Nisa, Sukumaran-Rajam, Kurt, Hong and Sadayappan (HiPC 2018).
 //
-// Columns are cut into panels that fit half of the second-level cache, and entries are
-// taken panel by panel. A block has a tile: up to ROWS rows that have entries in the panel,
-// and up to SM_L2_ENTRIES of those. Slices of these rows are brought to shared memory, while rows
-// of B come from the cache; sums of a tile stay in shared memory from slice to slice.
+// Columns are cut into panels that fit half of the second-level cache, and entries are taken panel
+// by panel. Each block takes a tile: up to ROWS rows with entries in the panel, and up to
+// SM_L2_ENTRIES of their entries. Slices of these rows are copied to shared memory, while rows of B
+// come from the cache; the sums of a tile stay in shared memory from slice to slice.
 #pragma once
 #include "packs.hpp"
 
@@ -13,9 +13,9 @@ namespace wl {
 constexpr int SM_L2_ENTRIES = 1024;
 constexpr int SM_L2_KEPT = 32768; // bytes of all slices of a tile
 
-// A slice is SLICE bytes of a row, and a tile has as many rows as fit. L lanes have an entry. Tile
-// t has the entries first_entry[t] .. and the rows first_row[t] .. of `rows`; entry e of a tile is
-// number `order[e]` of the pattern, in row `local[e]` of the tile.
+// A slice is SLICE bytes of a row, and a tile has as many rows as fit. L lanes share an entry. Tile
+// t has the entries from first_entry[t] and the rows from first_row[t] of `rows`; entry e of a tile
+// is number `order[e]` of the pattern, in row `local[e]` of the tile.
 template <int L, int E, int SLICE, class T, class I>
 WL_DEVICE void sm_l2_sddmm(const item& it, i64 tiles, i64 k, i64 batch, const I* first_entry,
                            const I* first_row, const I* rows, const i32* local, const I* order,

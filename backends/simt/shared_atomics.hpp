@@ -5,8 +5,8 @@
 
 namespace wl {
 
-// Stores `desired` in a cell if that holds `expected`; returns what it held. `add_to_cell` adds,
-// and returns what was there before. `or_to_cell` sets bits, `least_in_cell` keeps the smaller one.
+// Stores `desired` in a cell that holds `expected`; returns the previous value. `add_to_cell` adds,
+// and returns the previous value. `or_to_cell` sets bits, `least_in_cell` keeps the smaller value.
 #if defined(WL_LOCKSTEP)
 template <class I>
 I exchange_if(I* cell, I expected, I desired) {
@@ -65,7 +65,7 @@ WL_DEVICE void raise_by_block(const item& it, i32* cell, i32 mine) {
   }
 }
 
-// Groups of LANES neighbouring work-items: a part of a wave, or the whole block.
+// Groups of LANES adjacent work-items: a part of a wave, or the whole block.
 template <int LANES>
 struct lane_group {
   static_assert(LANES <= WL_WARP || LANES == WL_BLOCK, "a part of a wave or the whole block");
@@ -80,8 +80,8 @@ struct lane_group {
     else
       it.barrier();
   }
-  // Whether some lane of those in the same barrier says so. In a block that is one group, all
-  // must say the same.
+  // Whether a lane in the same barrier votes true. In a block that is one group, all votes must
+  // agree.
   WL_DEVICE static bool some(bool vote) {
     if constexpr (in_wave)
       return ballot(vote) != 0;

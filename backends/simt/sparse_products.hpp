@@ -1,10 +1,11 @@
-// Products of sparse matrices by rows, in shared memory. A group of lanes has a row of the product:
-// a hash table finds its columns, which are then sorted, and sums are added up at their places.
+// Products of sparse matrices by rows, in shared memory. A group of lanes computes one row of the
+// product: a hash table finds its columns, which are then sorted, and sums are accumulated per
+// column.
 //
-// `spread` lanes read a row of the right matrix side by side, and LANES / spread of its rows are
-// read at once. Every sum is in the order of the left row, with products rounded before they are
-// added: the same bits as those of unified/spgemm.hpp. `spread` is LANES, or at least as long as
-// the longest row of the right matrix.
+// `spread` lanes read a row of the right matrix coalesced, and LANES / spread of its rows are read
+// at once. Every sum is in the order of the left row, with products rounded before they are added:
+// the same bits as unified/spgemm.hpp. `spread` is LANES, or at least the length of the longest row
+// of the right matrix.
 #pragma once
 #include "bits.hpp"
 #include "coarsen_rows.hpp"
@@ -13,12 +14,12 @@
 
 namespace wl {
 
-// Cells of a group's table, and how many columns a row may have.
+// Cells of a group's table, and the largest number of columns of a row.
 template <int LANES>
 constexpr int cells_of = 8 * LANES;
 
-// How many lists of rows there are: one for each size of groups, that of long rows, and that of
-// rows which several blocks share.
+// The number of lists of rows: one for each group size, one for long rows, and one for rows that
+// several blocks share.
 constexpr int kSizes = 5;
 
 // Entries of a left row up to which its products are counted, by one lane.
@@ -33,8 +34,8 @@ struct larger_of<A, B, false> {
   using type = B;
 };
 
-// Puts a column into a table whose free cells are -1, and of which there are enough. Returns
-// whether it was not there before.
+// Puts a column into a table in which -1 marks free cells; there must be a free cell. Returns
+// whether the column is new.
 template <int CELLS, class I>
 WL_DEVICE bool put_column(I* table, I column) {
   for (u32 at = (u32(column) * 0x9E3779B1u) >> 12;; ++at) {
@@ -61,13 +62,13 @@ WL_DEVICE void for_named(int lane, int spread, I begin, I end, const I* indices,
   }
 }
 
-// Assigns rows to those that take them, by how many columns they have at most: `few`, `many` and
-// `most` in groups of lanes, more in a block each, and more than `giant` in several. There is a
-// list of rows for each, one after the other as long as there are rows, and in counts how long each
-// list is. A row has no more columns than products, whose number goes to `terms`. BY_LENGTH says
-// that the columns are counted already: a row of few columns that has more than `few_terms` or
-// `many_terms` products has more lanes then. The products of a long left row are not counted: its
-// right rows have `mean` entries on average.
+// Assigns rows to groups by an upper bound of their columns: `few`, `many` and `most` to groups of
+// lanes, more to a block, and more than `giant` to several blocks. There is one list of rows for
+// each, allocated one after the other, and counts holds the length of each list. A row has at most
+// one column per product; the number of products goes to `terms`. BY_LENGTH: the columns are
+// counted already; a row of few columns with more than `few_terms` or `many_terms` products then
+// takes more lanes. The products of a long left row are not counted: its right rows have `mean`
+// entries on average.
 template <int BY_LENGTH, class I>
 WL_DEVICE void deal_rows(const item& it, i64 m, const I* indptr, const I* indices,
                          const I* other_indptr, i64 few, i64 many, i64 most, i64 giant,
@@ -126,7 +127,8 @@ WL_DEVICE void deal_rows(const item& it, i64 m, const I* indptr, const I* indice
   }
 }
 
-// lengths[row] = how many columns the row of the product has: no more than the table has cells.
+// lengths[row] = the number of columns of a row of the product, at most the number of cells of the
+// table.
 template <int LANES, class I>
 WL_DEVICE void count_product(const item& it, i64 count, i64 spread, const I* rows, const I* indptr,
                              const I* indices, const I* other_indptr, const I* other_indices,
@@ -155,7 +157,7 @@ WL_DEVICE void count_product(const item& it, i64 count, i64 spread, const I* row
   }
 }
 
-// Adds up the terms of a row at the places of their columns, which are sorted.
+// Accumulates the terms of a row at the positions of their sorted columns.
 template <int LANES, class T, class I>
 WL_DEVICE void add_terms(const item& it, int spread, I begin, I end, const I* indices,
                          const T* values, const I* other_indptr, const I* other_indices,
@@ -247,7 +249,7 @@ WL_DEVICE void fill_product(const item& it, i64 count, i64 spread, const I* rows
   }
 }
 
-// The values of a product whose pattern is known: row i has the sorted columns places[e] for
+// The values of a product whose pattern is known: row i has the sorted columns `places[e]` for
 // target[i] <= e < target[i + 1].
 template <int LANES, class T, class I>
 WL_DEVICE void refill_product(const item& it, i64 count, i64 spread, const I* rows, const I* indptr,

@@ -5,21 +5,22 @@
 
 namespace wl {
 
-// L lanes have V vectors each of a row of B. WAVES = 1: the WL_WARP / L groups of lanes multiply
-// entries of one row side by side, and add up at the end. WAVES = 0: each has a row of its own.
-// More of them are those of a block: they take as many entries as they have lanes in turns, and the
-// first adds up what all have, in their order.
+// L lanes hold V vectors each of a row of B. WAVES = 1: the WL_WARP / L groups of lanes multiply
+// entries of one row in parallel, and add up at the end. WAVES = 0: each group has its own row.
+// WAVES > 1: the groups of a whole block share a row; they take one entry per lane in turns, and
+// the first adds up all partial sums in their order.
 //
-// Entries are loaded as many at a time as there are lanes for a row, the next before these are
-// multiplied, and handed out by shuffles: loading them where they are used took 21 to 36 % more
-// time. A steps are loaded before the first is added.
+// Each lane of a row loads one entry of a batch, the next batch before this one is multiplied, and
+// shuffles distribute them: loading entries at their use is slower. A steps are loaded before the
+// first is added.
 //
-// WHOLE = 1: k is a multiple of what the lanes have. WHOLE = 2: it is just that, and rows of B
-// follow one another: their distance is a constant, and an address one instruction where it is
-// three otherwise (10 % of the time at 32 columns).
+// WHOLE = 1: k is a multiple of the columns of a group. WHOLE = 2: k equals them, and the rows of B
+// are contiguous: their distance is a constant, and an address takes one instruction instead of
+// three.
 //
-// Item i of the list has the entries bounds[i] .. bounds[i + 1] of row target[i], i if there are no
-// targets. A target t < 0 is a piece of a cut row, whose sums go to line -1 - t of `partial`.
+// Item i of the list has the entries bounds[i] .. bounds[i + 1] of row target[i], or of row i
+// without targets. A target t < 0 is a segment of a cut row, whose sums go to line -1 - t of
+// `partial`.
 template <int L, int V, int E, int A, int WAVES, int WHOLE, class T, class I>
 WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bounds,
                         const I* target, const I* indices, const T* values, i64 values_step,
@@ -36,7 +37,7 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
     return; // a whole wave, or a block
   const unit_of unit(u, shares, tiles);
   // Of the entries that are loaded together, lane l of group g has number l side + g: a group finds
-  // those that it multiplies in its own lanes.
+  // its own entries in its own lanes.
   const int lane = lane_of(it), group = lane % own / L, mine = lane % L * side + group;
   const int first = int(unit.tile) * width + lane % L * E;
   const i64 i = unit.i * rows + lane / own;
@@ -49,8 +50,8 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
     longest = other > longest ? other : longest;
   }
   const T* const of_B = B + unit.b * B_step + first;
-  // The last entry stands in for those after it, and the first of all for those of an empty row:
-  // no load depends on a condition.
+  // Absent entries repeat the last one, and those of an empty row the first of all: no load depends
+  // on a condition.
   const I* const of_indices = indices + (size > 0 ? begin : 0);
   const T* const of_values = values + unit.b * values_step + (size > 0 ? begin : 0);
   const I last = size > 0 ? size - 1 : 0;
@@ -86,7 +87,7 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
           row[a][v] =
               load_words<T, E>(of_row + (WHOLE || first + v * L * E < k ? v * L * E : -first));
       }
-      if (p + (s + A) * side > size) // what stands in is not added: B may be infinite
+      if (p + (s + A) * side > size) // repeated entries are not added: B may be infinite
 #pragma unroll
         for (int a = 0; a < A; ++a)
           if (p + (s + a) * side + group >= size)

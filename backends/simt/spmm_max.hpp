@@ -1,5 +1,5 @@
-// The largest rows of a dense matrix among those that a sparse row names, element by element, and
-// sums over those that are equal to something: the gradient of the former.
+// The elementwise maximum of the rows of a dense matrix that a sparse row selects, and sums over
+// the elements equal to a given one: the gradient of the maximum.
 #pragma once
 #include "fusedmm.hpp"
 #include "packs.hpp"
@@ -10,9 +10,8 @@ namespace wl {
 // Entries that a group has under way for each lane.
 constexpr int ENTRIES_AHEAD = 8;
 
-// Columns of a dense operand: L neighbouring lanes have V vectors of E each. The lanes of a group
-// that are L apart go through the entries of a row side by side. WHOLE says that no lane is beyond
-// the last column.
+// Columns of a dense operand: L adjacent lanes hold V vectors of E each. Lanes of a group at
+// distance L take the entries of a row in turn. WHOLE: no lane is beyond the last column.
 template <int L, int V, int E, int WHOLE>
 struct columns_of_lane {
   static constexpr int width = L * V * E, long_row = 4 * ENTRIES_AHEAD * WL_WARP / L;
@@ -43,8 +42,8 @@ struct columns_of_lane {
   }
 };
 
-// Calls body(entry, is there) for ENTRIES_AHEAD entries at a time; the last one stands in for those
-// that are not there.
+// Calls body(entry, is_present) for ENTRIES_AHEAD entries at a time; absent entries repeat the last
+// one.
 template <int L, class Group, class Body>
 WL_DEVICE void for_entries(const Group& group, i64 begin, i64 end, Body& body) {
   constexpr int U = ENTRIES_AHEAD;
@@ -61,7 +60,7 @@ WL_DEVICE void for_entries(const Group& group, i64 begin, i64 end, Body& body) {
   }
 }
 
-// A batch of matrices whose rows and blocks are any distance apart.
+// A batch of matrices with any row and block strides.
 template <class T>
 struct blocks_of {
   T* data;
@@ -124,7 +123,7 @@ WL_DEVICE void csr_spmm_max(const item& it, i64 m, i64 k, i64 batch, const I* in
                                     k, tiles, indices, {B, B_ld, B_step}, {C, C_ld, C_step}});
 }
 
-// Z_i = the sum of the elements of the rows of G that row i names whose Y is X_i.
+// Z_i = the sum of the elements of the rows of G that row i selects, where Y equals X_i.
 template <int L, int V, int E, int WHOLE, class T, class I>
 struct sum_where_equal {
   using S = held_t<T>;

@@ -1,10 +1,10 @@
-// C = alpha A B + beta C where the nonzeros are split into chunks of equal size, whatever rows
-// they are of (Huang et al. 2021): no row is too long and none too short. row_of[e] is the row of
+// C = alpha A B + beta C where the nonzeros are split into chunks of equal size, independent of
+// rows (Huang et al. 2021), so that the lengths of rows do not matter. row_of[e] is the row of
 // entry e, and row_of[nnz] is none.
 //
-// A chunk ends within a row, as a rule: sums of rows that are in several chunks go to lines of
-// `partial`, first those of the chunk's first row, line line_of[2 q], then of its last one,
-// line_of[2 q + 1] (-1: the row is here as a whole). They are added up afterwards, in their order.
+// A chunk usually ends within a row: sums of rows that span several chunks go to lines of
+// `partial`, first the sum of the chunk's first row, line line_of[2 q], then of its last one,
+// line_of[2 q + 1] (-1: the chunk has the whole row). They are added up afterwards, in their order.
 #pragma once
 #include "packs.hpp"
 
@@ -38,10 +38,10 @@ struct chunk_end {
   }
 };
 
-// SEGMENTS = 0: each group of L lanes goes through a chunk, one entry after the other, and stores
-// a sum where a row ends. SEGMENTS = 1: a wave has a chunk; its groups multiply neighbouring
-// entries side by side, and what belongs to one row is added up by a scan over segments. As long
-// as no row ends, groups keep sums of their own, and there is nothing to scan.
+// SEGMENTS = 0: each group of L lanes traverses a chunk, one entry after the other, and stores a
+// sum where a row ends. SEGMENTS = 1: each wave has a chunk; its groups multiply adjacent entries
+// in parallel, and a segmented scan adds up each row. While no row ends, groups keep separate sums,
+// and no scan is needed.
 template <int L, int V, int E, int A, int SEGMENTS, int WHOLE, class T, class I>
 WL_DEVICE void csr_spmm_nonzero_split(const item& it, i64 nnz, i64 chunk, i64 k, i64 batch,
                                       const I* row_of, const I* line_of, const I* indices,
@@ -74,7 +74,7 @@ WL_DEVICE void csr_spmm_nonzero_split(const item& it, i64 nnz, i64 chunk, i64 k,
                                         beta};
   S sums[V * E] = {};
   bool is_first = true;
-  for (i64 p = 0; p < chunk; p += own) { // as many turns for every group of the wave
+  for (i64 p = 0; p < chunk; p += own) { // the same number of turns for every group of the wave
     const i64 e = begin + p + mine;
     const bool there = e < end;
     const i64 from = there ? e : end > 0 ? end - 1 : 0;
@@ -137,7 +137,7 @@ WL_DEVICE void csr_spmm_nonzero_split(const item& it, i64 nnz, i64 chunk, i64 k,
             add_words<T, E>(now + v * E, factor, row[a][v]);
 #pragma unroll
           for (int i = 0; i < V * E; ++i) {
-            // The first row to end has what all groups kept; group 0 takes it.
+            // The first row to end takes the partial sums of all groups; group 0 stores it.
             S kept = sums[i];
             for (int d = L; d < WL_WARP; d *= 2) {
               const S other = shuffle_xor(it, kept, d);

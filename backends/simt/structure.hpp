@@ -1,4 +1,4 @@
-// What analysing and rebuilding matrices needs besides sorting and prefix sums.
+// Kernels of matrix analysis and assembly, besides sorting and prefix sums.
 #pragma once
 #include "spmv.hpp"
 

@@ -5,9 +5,9 @@
 
 namespace wl {
 
-// A wave takes a piece of a level, as many rows as it has lanes, and counts it when it is done. It
-// begins a piece of the next level when all pieces of this one are counted. Blocks wait for others
-// so, and all of them must be resident.
+// Each wave takes a part of a level, one row per lane, and counts the part when it is done. It
+// begins a part of the next level when all parts of this one are counted. Blocks wait for each
+// other, so all of them must be resident.
 #if defined(WL_LOCKSTEP)
 // Emulated blocks run one after the other: the first one does all of it.
 inline i64 level_waves(const item& it) { return it.block() == 0 ? WL_BLOCK / WL_WARP : 0; }
@@ -17,7 +17,7 @@ inline void count_piece(const item&, i32*) {}
 inline void end_level(const item& it) { it.barrier(); }
 #else
 WL_DEVICE i64 level_waves(const item& it) { return it.blocks() * (WL_BLOCK / WL_WARP); }
-// Neighbouring pieces go to different multiprocessors.
+// Adjacent parts go to different multiprocessors.
 WL_DEVICE i64 level_wave(const item& it) { return wave_of(it) * it.blocks() + it.block(); }
 WL_DEVICE void wait_for_level(const item& it, const i32* done, i64 pieces) {
   if (lane_of(it) == 0) {
@@ -56,7 +56,7 @@ struct early_row {
     }
   }
 
-  // What substitute_row computes, in the same order.
+  // The computation of substitute_row, in the same order.
   WL_DEVICE void substitute(const I* indices, const T* data, T factor, i64 upper, mat<T> x,
                             i64 c) const {
     T sum(0);

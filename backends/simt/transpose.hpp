@@ -6,14 +6,14 @@
 
 namespace wl {
 
-// counts[c] += how many entries column c has.
+// counts[c] += the number of entries of column c.
 template <class I>
 WL_DEVICE void count_columns(const item& it, i64 entries, const I* indices, i32* counts) {
   for (i64 e = it.block() * WL_BLOCK + it.thread(); e < entries; e += it.blocks() * WL_BLOCK)
     fetch_add(counts + indices[e], 1);
 }
 
-// The same, and places[e] = how many entries of the column were counted before entry e.
+// The same, and `places[e]` = the number of entries of the column counted before entry e.
 template <class I>
 WL_DEVICE void count_with_places(const item& it, i64 entries, const I* indices, i32* counts,
                                  i32* places) {
@@ -21,14 +21,15 @@ WL_DEVICE void count_with_places(const item& it, i64 entries, const I* indices, 
     places[e] = fetch_add(counts + indices[e], 1);
 }
 
-// What is put into a column: the row, or the column of coordinates, and where the entry was. Both
-// are written at once, since it is the number of places written to that takes time.
+// The two values of an entry of a column: its row, or its column for coordinates, and its original
+// position. Both are written at once, because the time is proportional to the number of scattered
+// writes.
 template <class I>
 struct alignas(2 * sizeof(I)) placed {
   I row, entry;
 };
 
-// Puts each entry at its place in its column.
+// Puts each entry at its position in its column.
 template <class I>
 WL_DEVICE void place_entries(const item& it, i64 m, const I* indptr, const I* indices,
                              const I* target, const i32* places, I* entries) {
@@ -53,8 +54,8 @@ WL_DEVICE void place_coordinates(const item& it, i64 count, const I* rows, const
 template <int LANES>
 constexpr int sorted_cells = 16 * LANES;
 
-// Sorts each column by where its entries were, and so by rows. LANES lanes have a column: each
-// counts, for its entries, how many come before.
+// Sorts each column by original position, and so by rows. LANES lanes share a column: each counts,
+// for its entries, the entries that precede them.
 template <int LANES, class I>
 WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, const I* entries, I* rows,
                            I* order) {
@@ -89,8 +90,8 @@ WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, const I
   }
 }
 
-// order = where the entries of each row are, by column, then by place; indices in this order.
-// LANES lanes have a row: each counts, for its entries, how many come before.
+// order = the positions of the entries of each row, by column, then by position; indices in this
+// order. LANES lanes share a row: each counts, for its entries, the entries that precede them.
 template <int LANES, class I>
 WL_DEVICE void sort_columns(const item& it, i64 m, const I* indptr, const I* indices, I* sorted,
                             I* order) {
