@@ -61,7 +61,10 @@ GROUPS = {
     "whose": r"whose",
     "so many": r"(?:so|that) many|as many(?! (?:\S+ ){0,3}as\b)|so much",
     "somebody": r"somebody|nobody|anybody|everybody|whoever|whatever",
-    "place": r"(?<!in )(?<!take )(?<!takes )(?<!decimal )places?(?! (?:an?|the|it|them)\b|: (?:in|out|inout)\b)",
+    "place": (
+        r"(?<!in )(?<!take )(?<!takes )(?<!decimal )"
+        r"places?(?! (?:an?|the|it|them)\b|: (?:in|out|inout)\b)"
+    ),
     "beside": r"beside|house|neighbouring",
     "room": r"rooms?",
 }

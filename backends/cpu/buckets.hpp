@@ -1,5 +1,5 @@
-// A stable sort by counting: what turns coordinates into rows, and rows into columns. Parts of the
-// entries are counted, each in counters of its own, and then moved.
+// A stable counting sort: converts coordinates to rows, and rows to columns. Each part of the
+// entries is counted in its own counters, and then moved.
 #pragma once
 #include "first_row.hpp"
 

@@ -2,7 +2,7 @@
 // that meet.
 //
 // Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted transposition",
-// ACM TOMS 4 (1978). A row is added up in an array with a place for every column.
+// ACM TOMS 4 (1978). A row is accumulated in a dense array with one element per column.
 //
 // `Terms` has work(row), an upper bound of the row's terms, and visit(row, term), which calls
 // term(column, value) for each of them. The order of visit is the order of the sums.
@@ -13,7 +13,7 @@
 
 namespace wl {
 
-// -0, to which any number can be added and stays what it is: the sum of no terms.
+// -0, the neutral element of addition: the sum of no terms.
 template <class R>
 WL_DEVICE constexpr R no_terms(R) {
   return R(-0.0);
@@ -39,26 +39,26 @@ WL_DEVICE bool has_no_terms(complex<R> sum) {
   return has_no_terms(sum.re) & has_no_terms(sum.im);
 }
 
-// Adds up rows, one after the other, in an array with a place for every column.
+// Accumulates rows, one after the other, in a dense array with one element per column.
 //
-// Sums begin at -0, and a column is met for the first time where its sum is that: then no branch
-// depends on whether a column was met. Of few columns each one's place in the row is counted; those
-// of longer rows are kept as bits, in three levels, which are read in rising order. Where there are
-// far more columns than terms, to write -0 everywhere would take longer than the rows: bits tell
-// there which columns were met.
+// Sums begin at -0, and a sum of -0 marks a column without terms: then no branch depends on whether
+// a column has occurred. For few columns the position of each one in the row is counted; the
+// columns of longer rows are bits in three levels, which are read in increasing order. Where there
+// are far more columns than terms, writing -0 everywhere would take longer than the rows: there the
+// bits mark the columns that have occurred.
 template <class T, class I>
 class column_sums {
 public:
   using word = unsigned long long;
 
-  // Words of bits for so many columns.
+  // Words of bits for a number of columns.
   static constexpr i64 words(i64 columns) { return first(columns) + top(columns); }
 
-  // Columns that a row of so many terms at most finds.
+  // Elements needed for the columns of a row of at most `longest` terms.
   static constexpr i64 room(i64 longest) { return longest + 1 + RANKED_TOGETHER; }
 
-  // The memory has `columns` sums, words(columns) bits and, if all sums begin at -0, room for found
-  // columns. It is read after clear() alone.
+  // The memory has `columns` sums, words(columns) bits and, if all sums begin at -0, space for
+  // found columns. Only clear() initializes it.
   WL_DEVICE column_sums(i64 columns, bool all_begin, T* sums, word* bits, I* found)
       : columns_(columns), all_begin_(all_begin), sums_(sums), words_(bits),
         groups_(bits + columns / 64 + 1), top_(bits + first(columns)), found_(found) {}
@@ -70,8 +70,8 @@ public:
       words_[at] = 0;
   }
 
-  // Calls use(place, column, sum) for the columns of a row, where `place` is how many are smaller,
-  // and returns how many there are.
+  // Calls use(place, column, sum) for the columns of a row, where `place` is the number of smaller
+  // columns, and returns the number of columns.
   template <class Terms, class Use>
   WL_DEVICE i64 add_up(const Terms& terms, i64 row, Use&& use) const {
     if (!all_begin_) {
@@ -132,7 +132,7 @@ private:
     bits |= word(1) << (column & 63);
   }
 
-  // Calls use(place, column, sum) in rising order, and empties the set.
+  // Calls use(place, column, sum) in increasing order, and empties the set.
   template <class Use>
   WL_DEVICE i64 take(Use&& use) const {
     i64 place = 0;
@@ -158,7 +158,7 @@ private:
   }
 };
 
-// What a sum is in a matrix: where it begins at 0, as in the reference, it is never -0.
+// A sum as a matrix stores it: where it begins at 0, as in the reference, it is never -0.
 template <class T>
 WL_DEVICE T from_zero(T sum) {
   return sum + T(0);
@@ -195,7 +195,7 @@ inline i64 make_rows(const Terms& of, const column_sums<T, I>& sums, i64 begin, 
   return made;
 }
 
-// Fills rows [begin, end), which indptr has room for, sorted.
+// Fills rows [begin, end) at the positions of indptr, sorted.
 template <class T, class I, class Terms>
 inline void fill_rows(const Terms& of, const column_sums<T, I>& sums, i64 begin, i64 end,
                       const I* indptr, I* indices, T* data) {
@@ -209,8 +209,8 @@ inline void fill_rows(const Terms& of, const column_sums<T, I>& sums, i64 begin,
   }
 }
 
-// The values of rows [begin, end) of a matrix that has a place for every term, the sums being those
-// of rows that are made anew. `sums` has a place for every column, whatever is in it.
+// The values of rows [begin, end) of a matrix whose pattern contains every term; the sums equal
+// those of newly made rows. `sums` has one element per column with any content.
 template <class T, class I, class Terms>
 inline void value_rows(const Terms& of, T* sums, i64 begin, i64 end, const I* indptr,
                        const I* indices, T* data) {

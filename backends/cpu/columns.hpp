@@ -1,8 +1,10 @@
-// What all products of this folder share: one text for g++ (omp) and for SYCL on CPU devices.
+// Definitions shared by all products of this folder: one text for g++ (omp) and for SYCL on CPU
+// devices.
 //
-// Bodies here compute a range of rows and know nothing of threads or work-items. What the compilers
-// differ in is in "arithmetic.hpp", which each backend has: multiply_add, prefetch_eight, raised,
-// interrupted, with_column, WIDEST_TILE, ROW_SUMS, SUMS_LANES, PADDED_ROWS and the macros of loops.
+// Bodies here compute a range of rows and know nothing of threads or work-items. Each backend
+// provides the differences between compilers in "arithmetic.hpp": multiply_add, prefetch_eight,
+// raised, interrupted, with_column, WIDEST_TILE, ROW_SUMS, SUMS_LANES, PADDED_ROWS and the macros
+// of loops.
 #pragma once
 #include "types.hpp"
 #include "arithmetic.hpp"

@@ -80,7 +80,7 @@ inline void dense_rows(const dense_array<T>& A, i64 begin, i64 end, mat<const T>
     const T of_y = from == 0 ? beta : T(1);
     for_column_tiles(k, [&](auto columns, i64 c) {
       constexpr int W = decltype(columns)::value;
-      if (interrupted()) // a wide x has so many tiles that all of them take long
+      if (interrupted()) // a wide x has enough tiles for a long run
         return;
       i64 i = begin;
       for (; i + DENSE_ROWS <= end; i += DENSE_ROWS)

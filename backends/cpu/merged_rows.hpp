@@ -5,8 +5,8 @@
 
 namespace wl {
 
-// Merging reads each row twice, once to count, and needs no place for every column: two to three
-// times as fast as adding up rows one by one (stencils and random rows, one and two threads).
+// Merging reads each row twice, once to count, and needs no dense array of columns: it is faster
+// than accumulating rows one by one.
 template <class T, class I>
 struct merged_rows {
   const I *indptr, *indices;
@@ -34,7 +34,7 @@ struct merged_rows {
     return total;
   }
 
-  // Fills rows [begin, end), which target has room for.
+  // Fills rows [begin, end) at the positions of target.
   inline void fill(i64 begin, i64 end, T alpha, T beta, const I* target, I* new_indices,
                    T* new_data) const {
     I at = target[begin];
@@ -60,7 +60,7 @@ struct merged_rows {
   }
 
 private:
-  // Whether a row has the same columns in both matrices, as those of symmetric patterns have.
+  // Whether a row has the same columns in both matrices, as in symmetric patterns.
   inline bool has_one_pattern(i64 row) const {
     const I a = indptr[row], b = other_indptr[row], length = indptr[row + 1] - a;
     return other_indptr[row + 1] - b == length && all_equal(indices + a, other_indices + b, length);

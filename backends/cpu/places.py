@@ -1,4 +1,4 @@
-"""Which matrices have too many columns for an array with a place for each."""
+"""Which matrices have too many columns for a dense array of columns."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 #: megabytes.
 PLACES = 1 << 24
 
-#: Columns for each entry up to which they are, whatever their number.
+#: Columns per entry below which a dense array is used, for any number of columns.
 COLUMNS_PER_ENTRY = 8
 
 
 def can_have_places(*matrices: Any) -> bool:
-    """Return whether there may be a place for every column of matrices of one width."""
+    """Return whether a dense array of columns is acceptable for matrices of one width."""
     entries = sum(A.nnz for A in matrices)
     return bool(matrices[0].shape[1] <= max(PLACES, COLUMNS_PER_ENTRY * entries))

@@ -11,13 +11,13 @@ namespace wl {
 // Columns that are put in order by counting.
 constexpr i64 RANKED = 64;
 
-// Columns that are read together: there is room for so many behind the last.
+// Columns that are read together: the array has this many elements behind the last.
 constexpr int RANKED_TOGETHER = 16;
 
 template <class I>
 struct ranked {
   static constexpr int together = VECTOR_BYTES / sizeof(I);
-  static_assert(together <= RANKED_TOGETHER, "there is room behind the columns");
+  static_assert(together <= RANKED_TOGETHER, "columns have padding behind them");
   typedef I group __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(I)), may_alias));
 };
 
@@ -34,7 +34,7 @@ WL_DEVICE void rank(const I* columns, i64 count, I* places) {
   }
 }
 
-// The same where columns may be equal: those come one after the other, as they are.
+// The same where columns may be equal: equal ones keep their order.
 template <class I>
 WL_DEVICE void rank_in_turn(const I* columns, i64 count, I* places) {
   using group = typename ranked<I>::group;

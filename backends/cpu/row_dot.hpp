@@ -30,8 +30,8 @@ WL_DEVICE bool are_neighbours(const I* columns, i64 n) {
 }
 
 // sum_e data[e] x[e] over e < n, as of a row of a dense block or of a full band, in vector
-// registers: an entry takes one of the three loads that it takes otherwise, which are what long
-// rows wait for where the caches have them.
+// registers: one load per entry instead of three, and loads bound the time of long rows in the
+// caches.
 template <class S, class T, class Ahead>
 WL_DEVICE T dot_of_neighbours(const S* data, i64 n, const T* x, const Ahead& ahead) {
   constexpr i64 piece = 64;
@@ -106,10 +106,8 @@ WL_DEVICE T dot_in_order(const S* data, const I* columns, i64 n, const T* x) {
 
 #if defined(WL_GATHERS)
 
-// A Zen makes a gather of more steps than the loads it stands for. Of a slice whose x is in the
-// cache it takes 1.2 to 1.8 times as long (see spmv_sellp.hpp of omp). So does a Cascade Lake,
-// which has no VBMI2: 1.4 times as long for eight entries, and as long for the five of a stencil's
-// row.
+// On Zen a gather takes more micro-operations than the loads it replaces, and is slower for slices
+// with x in the cache (see spmv_sellp.hpp of omp). Cascade Lake, which has no VBMI2, is slower too.
 inline const bool gathers_are_fast = [] {
   __builtin_cpu_init();
   return __builtin_cpu_is("intel") != 0 && __builtin_cpu_supports("avx512vbmi2") != 0;
@@ -153,10 +151,9 @@ inline double sum_of(__m512d v) {
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
-// A masked gather has no loop for the tail of a row, whose length the branch predictor must guess.
-// In milliseconds on two cores of a Xeon (Granite Rapids), against two sums by loads built for
-// AVX2: R-MAT 2.32 for 2.91, 7-point stencil 1.97 for 2.89, 27-point 4.41 for 4.63, but 5-point
-// 1.68 for 1.52.
+// A masked gather needs no loop for the tail of a row, whose length the branch predictor must
+// guess. On Granite Rapids it is faster than two sums by loads built for AVX2, except for very
+// short rows (5-point stencils).
 template <class S, class I>
 inline double dot_by_gathers(const S* data, const I* indices, i64 n, const double* x) {
   __m512d sum = _mm512_setzero_pd();

@@ -24,7 +24,7 @@ WL_DEVICE void sort_few(i64 begin, i64 end, unsorted_columns<I> of, placed_colum
   I copied[RANKED + RANKED_TOGETHER], places[RANKED + RANKED_TOGETHER];
   const i64 count = end - begin;
   const I* columns = of.columns + begin;
-  if (end + RANKED_TOGETHER > of.entries) { // no room behind them
+  if (end + RANKED_TOGETHER > of.entries) { // no padding behind the columns
     for (i64 e = 0; e < count; ++e)
       copied[e] = columns[e];
     columns = copied;
@@ -49,7 +49,7 @@ WL_DEVICE void merge_sorted(i64 begin, i64 middle, i64 end, placed_columns<I> fr
   }
 }
 
-// Sorts the entries [begin, end) of a row into `to`; `spare` has as much room.
+// Sorts the entries [begin, end) of a row into `to`; `spare` has the same size.
 template <class I>
 inline void sort_row(i64 begin, i64 end, unsorted_columns<I> of, placed_columns<I> to,
                      placed_columns<I> spare) {
@@ -67,7 +67,7 @@ inline void sort_row(i64 begin, i64 end, unsorted_columns<I> of, placed_columns<
     to.columns[e] = into.columns[e], to.order[e] = into.order[e];
 }
 
-// Sorts rows [begin, end); order[e] is where entry e was. `spare` has room for all entries.
+// Sorts rows [begin, end); order[e] is the original position of entry e. `spare` holds all entries.
 template <class T, class I>
 inline void sort_rows(i64 begin, i64 end, const I* indptr, unsorted_columns<I> of, const T* data,
                       placed_columns<I> to, T* new_data, placed_columns<I> spare) {

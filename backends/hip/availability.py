@@ -1,4 +1,4 @@
-"""Why there is no HIP here, in one line that says what to install."""
+"""The reason why HIP is unavailable, in one line with the package to install."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def reason(
     has_cupy : bool
         Whether there is a package ``cupy``.
     loads : str
-        What importing it said; empty if it was imported.
+        The error of the import; empty if it succeeded.
     distributions : sequence of str
-        What was installed to bring it.
+        The installed distributions that provide it.
     is_hip : bool
         Whether it is built for ROCm.
     rocm : bool

@@ -1,4 +1,4 @@
-"""Kernel text to machine code: HIPRTC by CuPy's binding, with what it made kept on disk."""
+"""Kernel text to machine code: HIPRTC by CuPy's binding, with a cache on disk."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from ...core.cache import CodeCache
 from ...core.errors import KernelCompileError
 from ...core.kernel_text import without_comments
 
-#: C++17 is what the other three compilers read too.
+#: C++17, which the other three compilers accept too.
 OPTIONS = ("-std=c++17",)
 
-#: What HIPRTC made, on disk.
+#: Compiled code objects on disk.
 CODE_OBJECTS = CodeCache("hip", ".hsaco")
 
 
@@ -23,14 +23,14 @@ def compile_source(source: str, architecture: str, name: str) -> bytes:
     architecture : str
         ``gfx90a``.
     name : str
-        What error messages call the source.
+        The name of the source in error messages.
 
     Raises
     ------
     KernelCompileError
         With the compiler's log.
     """
-    # CuPy for ROCm gives HIPRTC the names of NVRTC; its machine code is what NVRTC calls PTX.
+    # CuPy for ROCm gives HIPRTC the names of NVRTC; ``getPTX`` returns its machine code.
     from cupy.cuda import nvrtc
 
     program = nvrtc.createProgram(source, f"{name}.hip", (), ())

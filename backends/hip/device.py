@@ -50,7 +50,7 @@ class HipDevice(GpuDevice):
 
 
 class _Functions:
-    """A module of CuPy whose kernels are launched as those of the CUDA executor are."""
+    """A module of CuPy with kernels that are launched like the kernels of the CUDA executor."""
 
     def __init__(self, module: Any) -> None:
         self._module = module

@@ -15,8 +15,8 @@ _KDLROCM = 10
 class HipExecutor(GpuExecutor):
     """An AMD GPU.
 
-    Arrays are ``cupy.ndarray`` of a CuPy for ROCm, and everything but the compiler, the width of
-    waves and the loop is what NVIDIA GPUs have, too.
+    Arrays are ``cupy.ndarray`` of a CuPy for ROCm. Everything but the compiler, the width of waves
+    and the loop is shared with NVIDIA GPUs.
 
     Parameters
     ----------
@@ -48,5 +48,5 @@ class HipExecutor(GpuExecutor):
         return device(self.ordinal)
 
     def make_program(self, iteration: Iteration) -> Batches:
-        """Return what runs an iteration a batch at a time."""
+        """Return a program that runs iterations in batches."""
         return Batches(self, self.record(iteration.body), iteration.status)

@@ -2,8 +2,8 @@
 
 from ..gpu.thresholds import NVIDIA
 
-#: Nobody has measured an AMD GPU: NVIDIA's numbers stand in, but for what the hardware decides.
-#: `wollemi bench` on one will tell them apart.
+#: No AMD GPU has been measured: these are the constants of NVIDIA GPUs except those that the
+#: hardware determines. Run `wollemi bench` on an AMD GPU to fit them.
 AMD = NVIDIA._replace(
     # 64 KiB of shared memory hold too few columns: that product is NVIDIA's own.
     shared_share=float("inf"),

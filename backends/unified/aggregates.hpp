@@ -46,7 +46,7 @@ struct coarsen_coupled {
   WL_DEVICE void finish(i64, sum) const {}
 };
 
-// The first entry of a sorted row whose column is not below a bound.
+// The first entry of a sorted row with a column of at least a bound.
 template <class I>
 WL_DEVICE I first_beyond(I begin, I end, const I* indices, i64 bound) {
   while (begin < end) {

@@ -1,4 +1,4 @@
-// What the functors of multigrid's set-up share: sizes and products that round alike everywhere.
+// Sizes and products shared by the functors of the multigrid setup, rounded alike everywhere.
 #pragma once
 #include "rounding.hpp"
 #include "status.hpp"
@@ -55,7 +55,7 @@ WL_DEVICE i64 hashed(i64 number) {
   return i64(x ^ (x >> 16));
 }
 
-// The rows of a matrix, and what is read off one of them.
+// The rows of a matrix, and the values derived from one of them.
 template <class T, class I>
 struct matrix_rows {
   const I *begin, *end, *indices;
@@ -92,7 +92,7 @@ struct matrix_rows {
           use(e);
       }
   }
-  // Calls use(entry) for the entries that are large beside both diagonal entries.
+  // Calls use(entry) for the entries that are strong relative to both diagonal entries.
   template <class Use>
   WL_DEVICE void for_coupled(i64 i, const T* d, real_t<T> theta, Use&& use) const {
     const real_t<T> least = theta * theta * size_of(d[i]);

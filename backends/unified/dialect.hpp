@@ -1,6 +1,6 @@
-// The words in which the four compilers differ, for bodies that need no threads: the only text of
-// this folder that knows who reads it. One of WL_CUDA (NVRTC), WL_HIP (HIPRTC), WL_SYCL (the SYCL
-// run-time compiler), WL_LOCKSTEP (g++, an emulated wavefront) is defined by whoever compiles; none
+// The constructs in which the four compilers differ, for bodies without threads: the only header of
+// this folder that depends on the dialect. The compiling backend defines WL_CUDA (NVRTC), WL_HIP
+// (HIPRTC), WL_SYCL (the SYCL run-time compiler) or WL_LOCKSTEP (g++, an emulated wavefront); none
 // of them means OpenMP. No standard header may be included: NVRTC and HIPRTC have none.
 #pragma once
 

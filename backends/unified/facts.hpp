@@ -1,4 +1,4 @@
-// What is found out about a matrix before a system with it is solved. See
+// Properties of a matrix that are determined before a system with it is solved. See
 // wollemi.core.operations.facts.
 #pragma once
 #include "search.hpp"
@@ -51,8 +51,8 @@ WL_DEVICE bool is_mirrored(T a, T b) {
   return magnitude(a - conj(b)) <= slack * (magnitude(a) + magnitude(b));
 }
 
-// An entry below the diagonal looks for its mirror image; those above are as many as those below
-// if none is left over. Zeros are as good as missing.
+// An entry below the diagonal looks for its mirror image; if all are found and the counts agree,
+// the pattern is symmetric. Stored zeros count as missing.
 template <class T, class I>
 struct facts_symmetry {
   mat<const T> data;

@@ -1,9 +1,9 @@
 """Functors of steps: the text of :class:`wollemi.core.step.Step` for the compiled backends.
 
-A functor has the form that docs/design.md describes: the arrays in the order of the signature, what
-is known of a column before its first element, the work on an element, and what is done once a
-column with its sums. A member has the name of the array and an underscore, so that no name of a
-workspace can mean anything else in C++.
+A functor has the form that docs/design.md describes: the arrays in the order of the signature, the
+values of a column that elements need, the work on an element, and the work that finishes a column
+with its sums. A member has the name of the array and an underscore, so that no name of a workspace
+can mean anything else in C++.
 
 This module needs the standard library alone.
 """
@@ -124,7 +124,7 @@ class _Functor:
 
     def text(self) -> str:
         """Return the text of the functor."""
-        element = self._element()  # says what it needs of the column's state
+        element = self._element()  # registers the column state that it needs
         body = [*self._members(), *self._sum_type(), *self._state(), ""]
         body += [*self._column(), *element, *self._finish()]
         return "\n".join(
@@ -253,7 +253,7 @@ class _Functor:
 
 
 def _told(events: Iterable[tuple[Event, str]]) -> list[str]:
-    """Return what is told the status: a column halts for the first reason that there is."""
+    """Return the statements that update the status; the first reason that holds halts a column."""
     lines: list[str] = []
     indent = first = ""
     for event, value in events:
@@ -280,7 +280,7 @@ def _bare(expression: str) -> str:
 
 
 class _Block:
-    """The statements of one place of a functor; what is used twice becomes a local."""
+    """The statements of one scope of a functor; expressions used twice become locals."""
 
     def __init__(self, functor: _Functor, place: str, roots: list[Symbol]) -> None:
         self.functor, self.place = functor, place

@@ -1,8 +1,8 @@
 // A functor in two halves: between them the sums of the members of a group are made total.
 //
-// `visiting` does the work on elements and leaves the sums of each column in slots, one real number
-// a word: word w of column c at slots[w * k + c]. `finishing` visits nothing and finishes each
-// column with what the slots say. Both are functors for any launcher.
+// `visiting` does the work on elements and leaves the sums of each column in slots, one real per
+// word: word w of column c at slots[w * k + c]. `finishing` visits nothing and finishes each column
+// from the slots. Both are functors for any launcher.
 #pragma once
 #include "step.hpp"
 

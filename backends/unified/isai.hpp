@@ -4,8 +4,8 @@
 
 namespace wl {
 
-// w (I - N) = e_i on the pattern of row i: w_j = sum of w_l N_lj over l between j and i. What is
-// known of w goes from the diagonal outwards, so that w_l is complete when it is used.
+// w (I - N) = e_i on the pattern of row i: w_j = sum of w_l N_lj over l between j and i. The
+// computation proceeds from the diagonal outwards, so that w_l is complete when it is used.
 template <class T, class I>
 struct isai_triangle {
   const I *rows, *pointers, *columns, *indptr, *indices;
@@ -24,7 +24,7 @@ struct isai_triangle {
       const i64 s = upper ? step : first + last - 1 - step;
       const T value = w[s];
       const i64 l = columns[s];
-      // The entries of row l beyond l meet those of the pattern: both are sorted.
+      // The entries of row l beyond l are intersected with the pattern: both are sorted.
       i64 u = upper ? s + 1 : first;
       const i64 end = upper ? last : s;
       for (i64 e = indptr[l]; e < indptr[l + 1] && u < end; ++e) {
@@ -40,8 +40,8 @@ struct isai_triangle {
   WL_DEVICE void finish(i64, sum) const {}
 };
 
-// w A(S,S) = e_i by elimination with pivots. Element (r, c) of the systems of all rows lie side by
-// side, so that neighbouring work-items read neighbouring memory.
+// w A(S,S) = e_i by elimination with pivots. Elements (r, c) of the systems of all rows are
+// contiguous, so that adjacent work-items read adjacent memory.
 template <class T, class I>
 struct isai_general {
   const I *rows, *pointers, *columns, *indptr, *indices;

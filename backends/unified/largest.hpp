@@ -103,7 +103,7 @@ private:
       put(to + place, kept.at[place], factor);
   }
   WL_DEVICE void keep_many(I first, I beyond, I to) const {
-    // The last entry that is kept, by size, then by place; all come before it at first.
+    // The last kept entry, by size, then by position; at first all entries come before it.
     real_t<T> least(-1);
     I last = beyond;
     for (i64 round = 0; round < width; ++round) {

@@ -12,7 +12,7 @@ namespace wl {
 template <class F>
 constexpr bool has_sum = !same<typename F::sum, none>::value;
 
-// Adds up what the work-items of all blocks hold, and finishes the one column there is.
+// Adds up the partial results of the work-items of all blocks, and finishes the single column.
 template <class F>
 WL_DEVICE void close_column(const item& it, const F& f, typename F::sum sum, void* scratch,
                             i32* counter) {
@@ -128,8 +128,8 @@ WL_DEVICE void map_columns(const item& it, const F& f, i64 n, i64 k, typename F:
   }
 }
 
-// Visits all elements, then finishes every active column. `partials` has room for a sum per column
-// and per group of blocks. A functor without a sum has nothing to finish.
+// Visits all elements, then finishes every active column. `partials` holds one sum per column and
+// group of blocks. A functor without a sum has nothing to finish.
 template <class F>
 WL_DEVICE void map(const item& it, const F& f, i64 n, i64 k, void* partials, i32* counter) {
   if (k == 1)

@@ -1,8 +1,8 @@
-"""Sums and products of sparse matrices whose rows are sorted: rows are merged, one by one.
+"""Sums and products of sparse matrices with sorted rows: rows are merged, one by one.
 
-The columns of each row are counted, then filled in: no memory is needed but that of the result.
-The operations have functors for every compiled backend, so that a backend whose kernels for these
-are no better calls the functions here.
+The columns of each row are counted, then filled in: the result is the only allocation. The
+operations have functors for every compiled backend, so that a backend without faster kernels calls
+the functions here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def product(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array] | 
 
 
 def new_values(executor: Executor, A: Any, B: Any, C: Any) -> Array:
-    """Return the values of ``A B`` at the places of ``C``, whose rows are sorted."""
+    """Return the values of ``A B`` at the entries of ``C``, which has sorted rows."""
     data = executor.allocate((C.nnz,), C.data.dtype)
     pair = (*_bounds(A), A.indices, A.data, B.indptr, B.indices, B.data)
     executor.run(spgemm.refill, *pair, C.indptr, C.indices, data)

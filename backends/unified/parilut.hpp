@@ -1,4 +1,4 @@
-// Incomplete factors whose pattern is found by sweeps. See wollemi.core.operations.parilut.
+// Incomplete factors with a pattern that sweeps determine. See wollemi.core.operations.parilut.
 #pragma once
 #include "spgemm.hpp"
 
@@ -236,8 +236,8 @@ WL_DEVICE T less_products(T value, I x, I x_end, const I* indices, const T* valu
   return value;
 }
 
-// One entry from those of the sweep before: each is independent of the others. Those before it in
-// its row are the ones of smaller columns.
+// One entry from the previous sweep: each is independent of the others. The preceding entries of
+// its row have smaller columns.
 template <class T, class I>
 struct parilut_sweep {
   const I *rows, *indices, *indptr;

@@ -37,7 +37,7 @@ WL_DEVICE R usable_scale(R scale) {
   return scale > R(0) && finite(scale) ? scale : R(1);
 }
 
-// A column, and what its values are divided by.
+// A column, and the divisor of its values.
 template <class R>
 struct scaled_column {
   bool active;

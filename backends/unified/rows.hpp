@@ -272,7 +272,7 @@ WL_DEVICE void for_either(I e, I end, const I* indices, I f, I other_end, const 
   }
 }
 
-// Calls use(column, value, other value) for the same; what one of the rows does not have is 0.
+// Calls use(column, value, other value) for the same; a missing value is 0.
 template <class T, class I, class Use>
 WL_DEVICE void for_both(I e, I end, const I* indices, const T* values, I f, I other_end,
                         const I* other_indices, const T* other_values, Use&& use) {

@@ -1,10 +1,10 @@
-// Finding a place in a sorted row.
+// Search in a sorted row.
 #pragma once
 #include "types.hpp"
 
 namespace wl {
 
-// The first entry of a sorted row whose column is not below a bound.
+// The first entry of a sorted row with a column of at least a bound.
 template <class I>
 WL_DEVICE I not_below(I begin, I end, const I* indices, i64 bound) {
   while (begin < end) {

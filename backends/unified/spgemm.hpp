@@ -5,11 +5,11 @@
 
 namespace wl {
 
-// Entries of a left row whose places in the right rows are kept, each with its next column.
+// Entries of a left row with a stored position in their right rows, each with its next column.
 constexpr i64 kKeptRows = 1 << 5;
 
-// Calls use(column, sum) for the columns of a row of the product, in rising order. Every term is
-// read once, one right row after its own place.
+// Calls use(column, sum) for the columns of a row of the product, in increasing order. Every term
+// is read once; each right row keeps its own position.
 template <class T, class I, class Use>
 WL_DEVICE void merge_few_rows(I begin, I end, const I* indices, const T* values,
                               const I* other_indptr, const I* other_indices, const T* other_values,
@@ -144,7 +144,7 @@ struct spgemm_refill {
     for (I to = first; to < beyond; ++to)
       new_values[to] = T(0);
     for (I e = begin[i]; e < end[i]; ++e) {
-      I to = first; // columns of a row rise, and so do their places
+      I to = first; // columns of a row increase, and so do their positions
       for (I f = other_indptr[indices[e]]; f < other_indptr[indices[e] + 1]; ++f) {
         to = not_below(to, beyond, places, i64(other_indices[f]));
         new_values[to] += rounded_product(values[e], other_values[f]);

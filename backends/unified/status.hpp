@@ -51,7 +51,7 @@ struct status_of {
   }
 };
 
-// What a functor knows of its column before the first row: here, whether it takes part.
+// Values of a column that are known before the first row: here, whether the column is active.
 struct taking_part {
   bool active;
 };

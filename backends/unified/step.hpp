@@ -1,4 +1,4 @@
-// What the functors of steps stand on. See wollemi.core.step and functors.py.
+// Declarations used by the functors of steps. See wollemi.core.step and functors.py.
 #pragma once
 #include "status.hpp"
 

@@ -8,14 +8,14 @@
 
 namespace wl {
 
-// What a solution leaves of the right-hand side, and the rounding of the product with it.
+// The residual of a solution of the triangle, and the rounding error of the product with it.
 template <class R>
 struct remainder {
   R left, rounding;
 };
 
-// Calls solve(rows) for `most` rows, and where rounding is more than what is left for 1, 2, 4, ...
-// fewer, as long as it brings anything. The last call is the one that leaves least.
+// Calls solve(rows) for `most` rows, and where rounding exceeds the residual for 1, 2, 4, ...
+// fewer, as long as the residual decreases. The last call is the one with the smallest residual.
 template <class R, class S>
 WL_DEVICE void solve_leading(i64 most, const S& solve) {
   i64 best = 0, rows = most;

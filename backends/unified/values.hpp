@@ -1,4 +1,5 @@
-// Functions of values one by one, and what all of them come to. See wollemi.core.operations.values.
+// Elementwise functions of values, and reductions over all of them. See
+// wollemi.core.operations.values.
 #pragma once
 #include "extremes.hpp"
 #include "status.hpp"
@@ -72,7 +73,7 @@ WL_DEVICE complex<R> to_power(complex<R> a, complex<R> exponent) {
   if (exponent == complex<R>(R(0)))
     return R(1);
   if (a == complex<R>(R(0))) {
-    const R nothing = R(0) / a.re; // NaN, whatever the sign of the zero
+    const R nothing = R(0) / a.re; // NaN for both signs of zero
     return exponent.re > R(0) && exponent.im == R(0) ? complex<R>(R(0))
                                                      : complex<R>(nothing, nothing);
   }

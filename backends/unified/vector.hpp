@@ -122,8 +122,8 @@ struct vector_largest {
   WL_DEVICE void finish(i64 c, sum s) const { value[c] = s.value; }
 };
 
-// What is out of range is left to the host, which looks at the column before it begins; elsewhere
-// the host alone gives this code.
+// The host handles values out of range by inspecting the column before it begins; on other paths
+// only the host sets this code.
 constexpr stop_code OUT_OF_RANGE = stop_code(13);
 
 template <class T>

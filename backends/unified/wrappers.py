@@ -1,9 +1,9 @@
 """The text that compilers at run time read: flat C kernels around functors and warp templates.
 
-A functor of ``backends/unified`` and the declaration of its operation, or a template of
-``backends/simt`` and its :class:`SimtKernel`, are all that a kernel needs; what is between them
-and ``cuLaunchKernel`` (or its likes) is made here, the same for the dialects ``CUDA``, ``HIP``,
-``SYCL`` and ``LOCKSTEP``.
+A kernel needs only a functor of ``backends/unified`` and the declaration of its operation, or a
+template of ``backends/simt`` and its :class:`SimtKernel`. This module generates the entry points
+that ``cuLaunchKernel`` (or its equivalent) launches, in the dialects ``CUDA``, ``HIP``, ``SYCL``
+and ``LOCKSTEP``.
 
 How an argument of an operation becomes arguments of a kernel:
 
@@ -19,8 +19,8 @@ other arrays        pointer
 =================== ==========================================================
 
 Kernels of functors take ``n``, ``k`` before the operation's arguments and scratch memory after
-them: ``partials`` (room for a sum per column and block) and ``counter`` (an ``i32`` that is 0
-before and after every launch). Under ``LOCKSTEP`` the number of blocks comes first of all.
+them: ``partials`` (one sum per column and block) and ``counter`` (an ``i32`` that is 0 before and
+after every launch). Under ``LOCKSTEP`` the first argument is the number of blocks.
 
 This module needs the standard library alone.
 """
@@ -46,7 +46,7 @@ VALUE_TYPES = {
     "c8": "wl::complex<float>",
     "c16": "wl::complex<double>",
 }
-#: Those of 16 bits, whose sums and factors are float32: products of matrices alone take them.
+#: 16-bit dtypes; their sums and scalars are float32. Only products of matrices take them.
 NARROW_TYPES = {"f2": "wl::half", "b2": "wl::bfloat"}
 INDEX_TYPES = {"i4": "wl::i32", "i8": "wl::i64"}
 _TYPES = {**VALUE_TYPES, **NARROW_TYPES}
@@ -160,7 +160,7 @@ def map_groups() -> list[str]:
 
 
 def functors_of(given: Iterable[Operation]) -> tuple[list[str], str]:
-    """Return the headers of the functors of operations, and the text of those of steps."""
+    """Return the headers of the functors of operations, and the text of functors of steps."""
     each = list(dict.fromkeys(given))
     texts = [functor_text(one) for one in each if one.step is not None]
     text = "namespace wl {\n" + "\n".join(texts) + "} // namespace wl\n" if texts else ""
@@ -315,7 +315,7 @@ def program(
     defines: Mapping[str, object] | None = None,
     folders: tuple[Path, ...] = FOLDERS,
 ) -> str:
-    """Return a whole program: definitions, the headers and what they include, and the wrappers.
+    """Return a whole program: definitions, the headers with their includes, and the wrappers.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def halves_program(
 
 
 def flatten(*headers: str, folders: tuple[Path, ...] = FOLDERS) -> str:
-    """Return the text of headers with every include of ours put in its place, each file once."""
+    """Return the text of headers with our includes expanded, each file once."""
     seen: set[str] = set()
 
     def text(name: str) -> str:
