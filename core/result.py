@@ -24,6 +24,34 @@ _TOLERANCE_OF_ZERO = (
 )
 
 
+@dataclass(frozen=True)
+class AttemptRecord:
+    """One attempt of ``wl.solve`` at a system.
+
+    Attributes
+    ----------
+    method, M : str
+        The method, and its preconditioner; "" for none.
+    setup_seconds, seconds : float
+        Wall time of the set-up and of the iterations.
+    iterations : int
+        Iterations of the column that took most.
+    reason : str
+        How it ended.
+    """
+
+    method: str
+    M: str
+    setup_seconds: float
+    iterations: int
+    seconds: float
+    reason: str
+
+
+#: The columns of the table of attempts.
+ATTEMPT_COLUMNS = ("method", "M", "set-up, s", "iterations", "solve, s", "outcome")
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """The outcome of a solve; unpacks into SciPy's pair ``x, info``.
@@ -47,11 +75,14 @@ class Result:
     threshold : float or array, shape (k,)
         What the residual norm had to reach.
     seconds : float
-        Wall time of the solve.
+        Wall time of the solve; of ``wl.solve`` with the set-up of all attempts.
     solver, executor : str
         What solved it, and where.
     notes : list of str
         What was chosen on the way, and why.
+    attempts : list of AttemptRecord
+        The attempts of ``wl.solve`` in order: method, preconditioner, set-up, iterations, time and
+        outcome. A solver by itself leaves it empty. ``print(result.table())`` shows them.
 
     Examples
     --------
@@ -74,6 +105,7 @@ class Result:
     solver: str
     executor: str
     notes: list[str] = field(default_factory=list)
+    attempts: list[AttemptRecord] = field(default_factory=list)
 
     @property
     def converged(self) -> bool:
@@ -84,6 +116,47 @@ class Result:
     def iterations(self) -> int:
         """Iterations of the column that took most."""
         return max(self.column_iterations.tolist(), default=0)
+
+    @property
+    def total_iterations(self) -> int:
+        """Iterations of all attempts; :attr:`iterations` are those of the one that counts."""
+        if not self.attempts:
+            return self.iterations
+        return sum(attempt.iterations for attempt in self.attempts)
+
+    @property
+    def setup_seconds(self) -> float:
+        """Wall time of the set-ups of all attempts, a part of :attr:`seconds`."""
+        return sum(attempt.setup_seconds for attempt in self.attempts)
+
+    def rows_of_attempts(self) -> list[tuple[str, ...]]:
+        """Return a row of text for each attempt, in the columns of :data:`ATTEMPT_COLUMNS`."""
+        return [
+            (
+                a.method,
+                a.M or "none",
+                f"{a.setup_seconds:.3g}",
+                str(a.iterations),
+                f"{a.seconds:.3g}",
+                a.reason,
+            )
+            for a in self.attempts
+        ]
+
+    def table(self) -> str:
+        """Return the attempts as a table of text.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[4.0, 1.0], [1.0, 3.0]]))
+        >>> print(wl.solve(A, np.array([1.0, 2.0])).table().splitlines()[0])
+        method  M       set-up, s  iterations  solve, s  outcome
+        """
+        rows = [ATTEMPT_COLUMNS, *self.rows_of_attempts()]
+        widths = [max(len(row[c]) for row in rows) for c in range(len(ATTEMPT_COLUMNS))]
+        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        return "\n".join(lines)
 
     @property
     def reason(self) -> str:

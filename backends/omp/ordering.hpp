@@ -151,4 +151,40 @@ struct ordering_colors {
   }
 };
 
+// Entries of the columns of a Cholesky factor: those of row k are met on the ways from its columns
+// to k in the elimination tree (T. A. Davis, Direct Methods for Sparse Linear Systems, section 4.4).
+template <class I>
+struct ordering_fill {
+  const I *indptr, *indices, *order;
+  i64 most;
+  i64 *entries, *operations;
+  i64 p, e, n;
+
+  void operator()(int) const {
+    const auto size = static_cast<std::size_t>(n);
+    std::vector<I> place(size), parent(size, I(-1)), seen(size, I(-1));
+    std::vector<i64> count(size, 1);
+    for (i64 k = 0; k < n; ++k)
+      place[order[k]] = static_cast<I>(k);
+    i64 found = 0;
+    for (i64 k = 0; k < n && found <= most && !interrupted(); ++k) {
+      seen[k] = static_cast<I>(k);
+      ++found;
+      const I row = order[k];
+      for (I q = indptr[row]; q < indptr[row + 1]; ++q)
+        for (I j = place[indices[q]]; j < k && seen[j] != k; j = parent[j]) {
+          if (parent[j] == I(-1))
+            parent[j] = static_cast<I>(k);
+          ++count[j], ++found;
+          seen[j] = static_cast<I>(k);
+        }
+    }
+    i64 squares = 0;
+    for (const i64 length : count)
+      squares += length * length;
+    entries[0] = found, operations[0] = squares;
+    end_if_interrupted();
+  }
+};
+
 } // namespace wl

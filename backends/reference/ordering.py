@@ -94,3 +94,35 @@ def colors(executor: Executor, indptr: Array, indices: Array, color: Array) -> N
         row = indices[indptr[i] : indptr[i + 1]]
         taken = set(color[row[row < i]].tolist())
         color[i] = next(c for c in range(color.size) if c not in taken)
+
+
+@kernel(ordering.fill)
+def fill(
+    executor: Executor,
+    indptr: Array,
+    indices: Array,
+    order: Array,
+    most: int,
+    entries: Array,
+    operations: Array,
+) -> None:
+    """Follow the ways from the columns of each row to the row in the elimination tree."""
+    n = order.size
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    parent, seen, count = [-1] * n, [-1] * n, [1] * n
+    found = 0
+    for k, row in enumerate(order.tolist()):
+        if found > most:
+            break
+        seen[k] = k
+        found += 1
+        for first in place[indices[indptr[row] : indptr[row + 1]]].tolist():
+            j = first
+            while j < k and seen[j] != k:
+                parent[j] = k if parent[j] < 0 else parent[j]
+                count[j] += 1
+                found += 1
+                seen[j] = k
+                j = parent[j]
+    entries[0], operations[0] = found, sum(length * length for length in count)

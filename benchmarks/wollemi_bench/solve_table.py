@@ -18,12 +18,14 @@ import numpy as np
 import wollemi as wl
 from wollemi.core.errors import WollemiError
 from wollemi.core.result import Result
-from wollemi.solvers.auto.choose import DIRECT_BYTES
 
 METHODS = ("cg", "bicgstab", "cgs", "gmres")
 PRECONDITIONERS = {"none": "none", "jacobi": "jacobi:replacement=1.0"}
 
 RTOL = 1e-10
+
+#: Bytes of a dense matrix up to which a system is solved without a limit on the work.
+DIRECT_BYTES = 2**29
 
 #: Iterations of an attempt at most, and of as many unknowns as there are.
 BUDGET, PER_UNKNOWN = 2000, 10

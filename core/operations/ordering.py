@@ -16,3 +16,12 @@ colors = declare(
     "color_i = the smallest one that no row j < i has of which (i, j) is an entry; the pattern is "
     "symmetric",
 )
+
+fill = declare(
+    "ordering.fill",
+    "indptr: in I[p], indices: in I[e], order: in I[n], most: i64, entries: out i64[1], "
+    "operations: out i64[1]",
+    "of the Cholesky factor of a symmetric pattern whose rows are eliminated in an order: entries "
+    "= those of its columns with the diagonal, operations = the sum of the squares of their "
+    "numbers; counting ends at the first row after which there are more entries than most",
+)

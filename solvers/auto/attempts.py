@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -16,20 +15,24 @@ from ...core.errors import (
     InvalidMatrix,
     OutOfDeviceMemory,
     SolveInterrupted,
+    SystemNotSolved,
     UnsupportedOperation,
 )
+from ...core.formats import Matrix
 from ...core.linop import LinOp
 from ...core.operations import vector
-from ...core.result import Result
+from ...core.result import AttemptRecord, Result
 from ...core.status import Stop
-from ...core.stopping import Criterion, Iterations, Time
-from ..direct import Direct
+from ...core.stopping import AbsoluteResidual, Criterion, Iterations, RelativeResidual, Time
 from ..driver.loop import UNLIMITED
+from ..krylov.base import KrylovSolver
 from ..registry import SOLVERS
-from .kept import borrowed_solver
-
-#: The direct solver among the methods.
-DIRECT = "direct"
+from .candidates import DIRECT, Candidate
+from .kept import borrowed_solver, kept_direct
+from .least_squares import shortest
+from .merging import merged, take
+from .patience import Patience
+from .pool import Pool
 
 #: Iterations of a first attempt that is not yet known to be the right one. Of 50 square systems of
 #: public collections (rtol 1e-8, b = A @ ones) the quicker of BiCGSTAB and GMRES, with Jacobi or
@@ -45,53 +48,16 @@ _FINAL = frozenset(
 _BROKEN = frozenset({Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE})
 
 
+#: How many times the time of the other candidate those have that gave up, in each round; the last
+#: one is without patience.
+AGAIN: tuple[float | None, ...] = (4.0, 16.0, None)
+
+#: How many times the smallest residual so far that of a least squares solution may be: with tiny
+#: singular values a huge ``x`` brings the residual down a little.
+NEARLY = 10.0
+
 #: Why an optional preconditioner cannot be made of a matrix.
 _UNSUITED = (InvalidMatrix, InvalidArgument, OutOfDeviceMemory, UnsupportedOperation)
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One method with its preconditioner.
-
-    Parameters
-    ----------
-    method : str
-        The solver's name.
-    M : preconditioner
-        As a solver takes it.
-    label : str
-        What notes call it.
-    options : mapping
-        Of the solver, such as ``restart``.
-    limit : int, optional
-        Iterations at most, if it is not to have the whole budget.
-    repeated : bool
-        Whether it may have the whole budget later although the residual does not fall fast enough.
-    optional : bool
-        Whether the next attempt is made where the preconditioner cannot be made of the matrix.
-    extended : bool
-        Whether it goes on with the whole budget at once if the residual falls fast enough.
-    needs_definite : bool
-        Whether it is left out if CG found that the matrix is not positive definite.
-    why : str
-        What notes say of it beside how the one before ended.
-    """
-
-    method: str
-    M: Any
-    label: str
-    options: dict[str, Any] = field(default_factory=dict)
-    limit: int | None = None
-    repeated: bool = True
-    optional: bool = False
-    extended: bool = True
-    needs_definite: bool = False
-    why: str = ""
-
-    @cached_property
-    def key(self) -> tuple[Any, ...]:
-        """What two attempts have in common that do the same iterations."""
-        return self.method, id(self.M), *sorted(self.options.items())
 
 
 @dataclass
@@ -111,36 +77,122 @@ class Attempts:
     stop: Criterion | None
     notes: list[str]
     watching: dict[str, Any]
+    #: Seconds that all attempts together may take.
+    seconds_left: float | None = None
+    pool: Pool | None = None
 
     best: Result | None = None
     began: float = field(default_factory=time.perf_counter)
     #: Iterations that each kind was allowed before it ran into that limit, None for "ended before".
     done: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
-    #: Tells how the last attempt ended, in a few words.
-    last: Callable[[], str] | None = None
+    #: What was tried, in order.
+    tried: list[AttemptRecord] = field(default_factory=list)
+    #: Candidates that gave up, with the expected seconds of the rest.
+    waiting: list[tuple[float, Candidate]] = field(default_factory=list)
+    #: The candidate that solved the system.
+    winner: Candidate | None = None
+    #: The observed time of iterations over the estimated one.
+    scale: float = 1.0
+    #: Keys of candidates that found the matrix singular, or not fit for them.
+    singular: set[tuple[Any, ...]] = field(default_factory=set)
+    #: Whether least squares had their turn.
+    by_least_squares: bool = False
     #: Whether CG found a direction along which the matrix is not positive.
     indefinite: bool = False
     #: What ended all attempts, whatever others might do.
     ended_by: Stop | None = None
+    #: What patience is multiplied by, None without any.
+    _again: float | None = 1.0
+    _patience: Patience | None = None
+    _setup: float = 0.0
 
-    def run(self, attempts: Iterable[Attempt]) -> Result:
-        """Make the attempts in order until one succeeds."""
-        for attempt in attempts:
-            if self._is_settled():
+    def run(self, first: Iterable[Candidate], tail: Iterable[Candidate]) -> Result:
+        """Try candidates until one succeeds: some given ones, those of the pool, and a tail."""
+        for candidate in first:
+            self._take_turn(candidate)
+        while not self._is_settled() and self.pool is not None:
+            following = self.pool.take(
+                indefinite=self.indefinite, over=self._over(), spent=self._spent()
+            )
+            if following is None:
                 break
-            if self._is_over(attempt):
-                continue
-            result = self._try(attempt)
-            if result is None:
-                continue
-            if self._is_promising(attempt, result):
-                self._try(replace(attempt, limit=None))
-            elif not attempt.repeated:
-                self.done[attempt.key] = None
-        assert self.best is not None
+            self._take_turn(following)
+        self._take_up_again()
+        for candidate in tail:
+            self._take_turn(candidate)
+        if self.best is None:
+            raise SystemNotSolved("no candidate could be tried: " + "; ".join(self.notes))
         if not self.best.converged and len(self.done) > 1:
             self.notes.append(f"the best is that of {self.best.solver.lower()}")
         return self._told_whole(self.best)
+
+    def _try_least_squares(self) -> None:
+        """Minimize the residual of a matrix that looks singular: where it is large, that is all."""
+        self.by_least_squares = True
+        if not isinstance(self.A, Matrix) or self.A.partition is not None:
+            return
+        began = time.perf_counter()
+        found = shortest(self.A, self.b, self.x0, self.rtol, self.atol)
+        setup = time.perf_counter() - began - found.seconds
+        self._record(Candidate("lsmr"), setup, found.iterations, found.seconds, _told(found))
+        self.best = found if self.best is None else self._better(found)
+        ended = [s for s in found.stops if s != Stop.CONVERGED]
+        if ended and all(s == Stop.LEAST_SQUARES for s in ended) and self._is_least(found):
+            self.best, self.ended_by = found, Stop.LEAST_SQUARES
+            self.notes.append("x is the shortest least squares solution, by lsmr")
+
+    def _is_least(self, found: Result) -> bool:
+        """Return whether no attempt has come to a much smaller residual."""
+        assert self.best is not None
+        norms = [np.atleast_1d(r.residual_norm) for r in (found, self.best)]
+        return bool(np.all(norms[0] <= NEARLY * norms[1]))
+
+    def _over(self) -> set[tuple[Any, ...]]:
+        return {key for key, allowed in self.done.items() if allowed is None}
+
+    def _take_turn(self, candidate: Candidate) -> None:
+        if self._is_settled() or self._is_over(candidate):
+            return
+        result = self._try(candidate)
+        if self._looks_singular(candidate, result):
+            self._try_least_squares()
+        if result is None:
+            return
+        if result.converged and self.winner is None:
+            self.winner = candidate
+        if self._is_promising(candidate, result):
+            self._try(replace(candidate, limit=None, patient=False))
+        elif not candidate.repeated:
+            self.done[candidate.key] = None
+
+    def _looks_singular(self, candidate: Candidate, result: Result | None) -> bool:
+        """Return whether the matrix looks singular after an attempt, and no other one said so."""
+        if self.by_least_squares or self.ended_by is not None:
+            return False
+        if result is None:
+            return candidate.method == DIRECT and candidate.key in self.singular
+        return not result.converged and (
+            candidate.method == DIRECT or Stop.LEAST_SQUARES in result.stops
+        )
+
+    def _take_up_again(self) -> None:
+        """Try those again that gave up for others, which failed: the most promising one first.
+
+        What each may take grows from round to round.
+        """
+        for times in AGAIN:
+            if self._is_settled() or not self.waiting:
+                return
+            waiting, self.waiting = sorted(self.waiting, key=lambda pair: pair[0]), []
+            for expected, candidate in waiting:
+                if not np.isfinite(expected) and times is None:
+                    continue  # without progress it has its turn in the tail
+                self._again = times
+                self._take_turn(candidate)
+        self._again = 1.0
+
+    def _spent(self) -> float:
+        return time.perf_counter() - self.began
 
     def _told_whole(self, result: Result) -> Result:
         """Return a result with what is to be said of all attempts."""
@@ -148,7 +200,9 @@ class Attempts:
         if self.ended_by is not None:
             stops = [s if s == Stop.CONVERGED else self.ended_by for s in stops]
         seconds = time.perf_counter() - self.began
-        return replace(result, stops=stops, notes=self.notes, seconds=seconds)
+        return replace(
+            result, stops=stops, notes=self.notes, seconds=seconds, attempts=list(self.tried)
+        )
 
     @property
     def budget(self) -> int:
@@ -170,7 +224,7 @@ class Attempts:
         aimless = not np.any(np.asarray(self.best.threshold) > 0)
         return aimless and not any(stop in _BROKEN for stop in failed)
 
-    def _is_over(self, attempt: Attempt) -> bool:
+    def _is_over(self, attempt: Candidate) -> bool:
         """Return whether an attempt cannot change what is known."""
         if self._is_settled() or (attempt.needs_definite and self.indefinite):
             return True
@@ -179,15 +233,16 @@ class Attempts:
         allowed = self.done[attempt.key]
         return allowed is None or allowed >= self._allowed(attempt)
 
-    def _allowed(self, attempt: Attempt) -> int:
+    def _allowed(self, attempt: Candidate) -> int:
         whole = self.budget
         return whole if attempt.limit is None else min(attempt.limit, whole)
 
-    def _is_promising(self, attempt: Attempt, result: Result) -> bool:
+    def _is_promising(self, attempt: Candidate, result: Result) -> bool:
         """Return whether the iterations left would do, if they go on as those before."""
         used = self._allowed(attempt)
         if (
             not attempt.extended
+            or attempt.patient
             or used >= self.budget
             or self._is_over(replace(attempt, limit=None))
         ):
@@ -200,66 +255,141 @@ class Attempts:
             before, after = (np.log(np.nanmin(h, axis=0)) for h in (history[:half], history[half:]))
             missing = np.log(np.atleast_1d(result.threshold)) - after
             gained = (after - before) / (history.shape[0] - half) * (self.budget - used)
+            needed = np.nanmax(missing / ((after - before) / (history.shape[0] - half)), initial=0)
         open_columns = [s != Stop.CONVERGED for s in result.stops]
-        return bool(half and np.all((gained <= missing)[open_columns]))
+        if not (half and np.all((gained <= missing)[open_columns])):
+            return False
+        # a factorization may be done sooner
+        rest = float(needed + used) * attempt.per_iteration * self.scale
+        return rest <= self._alternative()
 
-    def _try(self, attempt: Attempt) -> Result | None:
+    def _alternative(self) -> float:
+        """Return the expected seconds of the cheapest other candidate."""
+        if self.pool is None:
+            return float("inf")
+        return self.pool.cheapest(indefinite=self.indefinite)
+
+    def _try(self, attempt: Candidate) -> Result | None:
         """Make an attempt; None if its preconditioner or factors cannot be made."""
-        if self.last:
-            why = f"; {attempt.why}" if attempt.why else ""
-            self.notes.append(f"{attempt.label}: {self.last()}{why}")
+        began = time.perf_counter()
+        self._patience, self._setup = None, 0.0
         try:
-            result = self._direct() if attempt.method == DIRECT else self._iterated(attempt)
+            result = self._direct(attempt) if attempt.method == DIRECT else self._iterated(attempt)
         except _UNSUITED as error:
             if not attempt.optional and not (
                 attempt.method == DIRECT and isinstance(error, InvalidMatrix)
             ):
                 raise
-            self.last = partial(str, f"{attempt.label} failed: {error}")
+            self._record(attempt, time.perf_counter() - began, 0, 0.0, f"failed: {error}")
             self.done[attempt.key] = None
+            if isinstance(error, InvalidMatrix):
+                self.singular.add(attempt.key)
             return None
         except SolveInterrupted as interruption:
-            reached = self._better(cast(Result, interruption.result))
+            reached = cast(Result, interruption.result)
+            self._record(attempt, self._setup, reached.iterations, reached.seconds, "interrupted")
             self.ended_by = Stop.INTERRUPTED
-            interruption.result = self._told_whole(reached)
+            interruption.result = self._told_whole(self._better(reached))
             raise
+        result = self._without_patience(attempt, result)
         ended = {s for s in result.stops if s != Stop.CONVERGED}
         self.indefinite |= attempt.method == "cg" and Stop.INDEFINITE in ended
         at_limit = Stop.MAX_ITERATIONS in ended
         self.done[attempt.key] = self._allowed(attempt) if at_limit else None
-        self.last = partial(_told, attempt.label, result)
+        if self._gave_up:
+            self.done[attempt.key] = result.iterations
+        reason = "gave up for a cheaper candidate" if self._gave_up else _told(result)
+        self._record(attempt, self._setup, result.iterations, result.seconds, reason)
         self.ended_by = next(iter(ended & _FINAL), None)
         self.best = self._better(result)
         return result
 
-    def _iterated(self, attempt: Attempt) -> Result:
-        kind = SOLVERS[attempt.method]
+    @property
+    def _gave_up(self) -> bool:
+        return self._patience is not None and self._patience.gave_up
+
+    def _without_patience(self, attempt: Candidate, result: Result) -> Result:
+        """Return a result that patience ended as one that ran into a limit."""
+        patience = self._patience
+        if patience is None:
+            return result
+        self.scale = patience.scale
+        if not patience.gave_up:
+            return result
+        self.waiting.append((patience.rest, attempt))
+        stops: list[Stop] = [
+            Stop.MAX_ITERATIONS if s == Stop.CRITERION else s for s in result.stops
+        ]
+        return replace(result, stops=stops)
+
+    def _record(
+        self, attempt: Candidate, setup: float, iterations: int, seconds: float, reason: str
+    ) -> None:
+        self.tried.append(
+            AttemptRecord(attempt.method, attempt.label, setup, iterations, seconds, reason)
+        )
+
+    def _iterated(self, attempt: Candidate) -> Result:
+        kind = cast(type[KrylovSolver], attempt.kind or SOLVERS[attempt.method])
         self.A.executor.compile_ahead(kind.loop_runs(), self.A.dtype)
-        with borrowed_solver(
-            kind, self.A, attempt.M, **attempt.options, **self._stop(attempt)
-        ) as solver:
+        began = time.perf_counter()
+        options = self._stop(attempt)
+        with borrowed_solver(kind, self.A, attempt.M, **attempt.options, **options) as solver:
+            self._setup = time.perf_counter() - began
             result = solver.solve(self.b, self._start(), **self.watching)
         self.notes += [note for note in result.notes if note not in self.notes]
         return result
 
-    def _direct(self) -> Result:
-        solver = Direct(self.A, rtol=self.rtol, atol=self.atol)
-        if self.stop is not None:
-            solver.stop = self.stop
+    def _direct(self, attempt: Candidate) -> Result:
+        began = time.perf_counter()
+        stop = RelativeResidual(self.rtol) | AbsoluteResidual(self.atol)
+        solver = kept_direct(self.A, attempt.options).with_stop(self.stop or stop)
+        self._setup = time.perf_counter() - began
         result = solver.solve(self.b, self._start())
         self.notes += [note for note in solver.notes if note not in self.notes]
         return result
 
-    def _stop(self, attempt: Attempt) -> dict[str, Any]:
+    def _stop(self, attempt: Candidate) -> dict[str, Any]:
         """Return what ends an attempt: iterations of its own, and the time that all share."""
         options = {"rtol": self.rtol, "atol": self.atol, "maxiter": self.maxiter, "stop": self.stop}
         if attempt.limit is not None and attempt.limit < self.budget:
             options["maxiter"] = attempt.limit
-        seconds = [] if self.stop is None else _limits(self.stop, Time, "seconds")
-        if seconds and self.last:
-            left = max(min(seconds) - (time.perf_counter() - self.began), 0.0)
-            options["stop"] = cast(Criterion, self.stop) | Time(left)
+        left = self._time_left()
+        stop = self.stop
+        if left is not None:
+            stop = (self._tolerance() if stop is None else stop) | Time(left)
+        self._patience = self._patience_for(attempt)
+        if self._patience is not None:
+            stop = (self._tolerance() if stop is None else stop) | self._patience
+        options["stop"] = stop
         return options
+
+    def _patience_for(self, attempt: Candidate) -> Patience | None:
+        """Return what ends an attempt where another candidate is expected to be done sooner."""
+        if not attempt.patient or self._again is None:
+            return None
+        alternative = self._alternative()
+        if not np.isfinite(alternative):
+            if self._again == 1:
+                return None  # nothing else is left
+            alternative = max(attempt.expected, self._spent())
+        known = attempt.iterations if attempt.trusted else 0.0
+        return Patience(
+            alternative * self._again, attempt.per_iteration, self.rtol, self.atol, known
+        )
+
+    def _tolerance(self) -> Criterion:
+        tolerance = RelativeResidual(self.rtol) | AbsoluteResidual(self.atol)
+        return tolerance | Iterations(self.budget)
+
+    def _time_left(self) -> float | None:
+        """Return the seconds that are left of what all attempts share, None without a limit."""
+        limits = [] if self.stop is None else _limits(self.stop, Time, "seconds")
+        if self.seconds_left is not None:
+            limits.append(self.seconds_left)
+        elif not self.tried:
+            return None  # the criterion itself says so
+        return max(min(limits) - self._spent(), 0.0) if limits else None
 
     # ---- columns that are solved stay solved
 
@@ -275,7 +405,7 @@ class Attempts:
         start = executor.zeros(tuple(block.shape), block.dtype)
         if given is not None:
             executor.run(vector.axpby, given.astype(block.dtype), start, 1.0, 0.0)
-        _take(executor, start, block, solved)
+        take(executor, start, block, solved)
         return edge.leave(start, self.b)
 
     def _better(self, result: Result) -> Result:
@@ -292,14 +422,13 @@ class Attempts:
         ]
         if len(keep) == len(old.stops):
             return old
-        return _merged(old, result, keep, self.A, self.b) if keep else result
+        return merged(old, result, keep, self.A, self.b) if keep else result
 
 
-def _told(label: str, result: Result) -> str:
+def _told(result: Result) -> str:
     """Return how an attempt ended, in a few words."""
     why = result.reason.rpartition("column ")[2].partition(": ")
-    reason = (why[2] if why[0].isdigit() else result.reason).partition(":")[0]
-    return f"{label} ended with {reason} after {result.iterations} iterations"
+    return (why[2] if why[0].isdigit() else result.reason).partition(":")[0]
 
 
 def _limits(stop: Criterion, kind: type[Criterion], name: str) -> list[float]:
@@ -308,40 +437,3 @@ def _limits(stop: Criterion, kind: type[Criterion], name: str) -> list[float]:
         return [float(getattr(stop, name))]
     parts = getattr(stop, "parts", ())
     return [limit for part in parts for limit in _limits(part, kind, name)]
-
-
-def _merged(old: Result, new: Result, keep: list[int], A: LinOp, b: Any) -> Result:
-    """Return ``new`` with some columns of ``old`` in place of its own."""
-    executor, edge = A.executor, edge_of(A)
-    newer, older = edge.enter(new=new.x, old=old.x)
-    assert newer is not None and older is not None
-    x = executor.copy(newer)
-    _take(executor, x, older.astype(x.dtype), keep)
-    stops, iterations, norm = (
-        list(new.stops),
-        new.column_iterations.copy(),
-        new.residual_norm.copy(),
-    )
-    length = max(old.residuals.shape[0], new.residuals.shape[0])
-    residuals = [
-        np.pad(r.residuals, ((0, length - r.residuals.shape[0]), (0, 0)), constant_values=np.nan)
-        for r in (old, new)
-    ]
-    for c in keep:
-        stops[c], iterations[c] = old.stops[c], old.column_iterations[c]
-        norm[c] = old.residual_norm[c]
-        residuals[1][:, c] = residuals[0][:, c]
-    used = max(int(iterations.max(initial=0)) + 1, 1)
-    return replace(
-        new,
-        x=edge.leave(x, b),
-        stops=stops,
-        column_iterations=iterations,
-        residual_norm=norm,
-        residuals=residuals[1][:used],
-    )
-
-
-def _take(executor: Any, into: Any, source: Any, columns: list[int]) -> None:
-    for c in columns:
-        executor.run(vector.axpby, source[:, c : c + 1], into[:, c : c + 1], 1.0, 0.0)

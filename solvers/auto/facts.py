@@ -66,7 +66,12 @@ class Facts:
     @property
     def looks_elliptic(self) -> bool:
         """Whether algebraic multigrid is likely to suit the matrix."""
-        return self.may_be_definite and self.balanced > ELLIPTIC * self.rows
+        return self.may_be_definite and self.looks_diffusive
+
+    @property
+    def looks_diffusive(self) -> bool:
+        """Whether most rows are like those of diffusion, with convection or without."""
+        return self.positive == self.rows and self.balanced > ELLIPTIC * self.rows
 
 
 def find_facts(A: Matrix) -> Facts:
@@ -76,7 +81,7 @@ def find_facts(A: Matrix) -> Facts:
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
     not_invertible, positive = _counts_of_diagonal(rows)
     found = Facts(A.shape[0], is_hermitian(rows), positive, not_invertible)
-    if found.rows < LARGE or not found.may_be_definite:
+    if found.rows < LARGE or found.positive < found.rows:
         return found
     return replace(found, balanced=_balanced(rows))
 

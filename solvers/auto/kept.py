@@ -14,11 +14,15 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+import numpy as np
+
 from ...core.errors import WollemiError
 from ...core.formats import Matrix
 from ...core.linop import LinOp
 from ...core.settings import Settings
 from ...core.stopping import Criterion, linear
+from ..direct import Direct
+from ..driver.scaling import largest_values
 from ..krylov.base import KrylovSolver
 from ..preconditioners import Jacobi, Preconditioner
 from ..preconditioners.names import parsed
@@ -61,13 +65,22 @@ class Kept:
         self.version = A._values_version
         self.lock = Lock()
         self.facts: Facts | None = None
+        #: Whether the values are finite, and constants are a null space; None until it is asked.
+        self.finite: bool | None = None
+        self.null: Any = None
         self.preconditioners: OrderedDict[str, Preconditioner] = OrderedDict()
         #: Solvers by their class, the name of their preconditioner and their options.
         self.solvers: OrderedDict[Any, KrylovSolver] = OrderedDict()
         #: What :meth:`_held` said when the workspaces were looked at.
         self.trimmed: list[int] = []
         #: What ``wl.solve`` chose for these values, by what it was asked.
-        self.choices: dict[Any, tuple[list[Any], list[str]]] = {}
+        self.choices: dict[Any, Any] = {}
+        #: What depends on the pattern alone.
+        self.structure: dict[str, Any] = {}
+        #: The candidate that solved the last system, by what was asked.
+        self.winners: dict[Any, Any] = {}
+        #: Direct solvers of small factors, by their options.
+        self.direct: dict[Any, Direct] = {}
         #: Preconditioners of users, by identity: a reference that does not keep them, and a twin.
         self.operands: dict[int, tuple[ref[Matrix], Matrix, int]] = {}
 
@@ -83,8 +96,10 @@ class Kept:
         with self.lock:
             if version == self.version:
                 return
-            self.facts = None
+            self.facts = self.finite = self.null = None
             self.choices.clear()
+            self.winners.clear()
+            self.direct.clear()
             self.solvers.clear()  # they may have found something out about the old values
             for name, made in list(self.preconditioners.items()):
                 if not _follows(made):
@@ -154,7 +169,7 @@ class Kept:
                 self.solvers.popitem(last=False)
         return found
 
-    def keep_choice(self, asked: Any, found: tuple[list[Any], list[str]]) -> None:
+    def keep_choice(self, asked: Any, found: Any) -> None:
         """Keep what ``wl.solve`` chose, until the values are others."""
         with self.lock:
             if len(self.choices) >= KINDS:
@@ -222,6 +237,38 @@ def kept_with(A: Matrix) -> Kept:
         found = A.__dict__.setdefault("_for_solvers", Kept(A))
     found.follow(A)
     return found
+
+
+def kept_direct(A: LinOp, options: dict[str, Any]) -> Direct:
+    """Return a direct solver of a matrix; its factors are kept with the matrix if they are small.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the matrix is singular to working precision.
+    """
+    if not isinstance(A, Matrix):
+        return Direct(A, **options)  # raises: it has no entries
+    kept = kept_with(A)
+    key = tuple(sorted(options.items()))
+    found = kept.direct.get(key)
+    if found is None:
+        found = Direct(kept.twin, **options)
+        if found.factors_nnz * (A.dtype.itemsize + 4) <= LIMIT:
+            with kept.lock:
+                kept.direct = {key: found}
+    return found
+
+
+def is_finite(A: Matrix) -> bool:
+    """Return whether a matrix has neither NaN nor Inf; found once for its values."""
+    kept = kept_with(A)
+    if kept.finite is None:
+        data = A.asformat("csr").data
+        kept.finite = not data.size or bool(
+            np.isfinite(largest_values(A.executor, data.reshape(-1, 1))).all()
+        )
+    return kept.finite
 
 
 def facts_of(A: Matrix) -> Facts:

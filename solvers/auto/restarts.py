@@ -9,7 +9,8 @@ from ...core.linop import LinOp
 from ...core.settings import option_names
 from ..krylov.gmres import RESTART, checked_restart
 from ..registry import SOLVERS
-from .attempts import Attempt
+from .candidates import Candidate
+from .methods import AskedMethod
 
 #: Numbers in a basis of GMRES, over all columns, up to which it is not restarted: those of 1000
 #: unknowns and one column. On two cores of an EPYC (22 November 2026; rtol 1e-8, milliseconds,
@@ -26,7 +27,7 @@ def restart_for(A: LinOp, columns: int) -> int:
     return max(n, 1) if n * n * columns <= WHOLE_BASIS else RESTART
 
 
-def asked_restart(restart: Any, method: str) -> int:
+def asked_restart(restart: Any, asked: AskedMethod) -> int:
     """Return the cycle length that a user gave, if there is anything to restart.
 
     Raises
@@ -35,16 +36,16 @@ def asked_restart(restart: Any, method: str) -> int:
         If it is no length, or the method that was asked for has no cycles.
     """
     length = checked_restart(restart)
-    if method != "auto" and "restart" not in option_names(SOLVERS[method]):
+    if asked.kind is not None and "restart" not in option_names(asked.kind):
         cyclic = [name for name, kind in SOLVERS.items() if "restart" in option_names(kind)]
         raise InvalidArgument(
-            f"restart={restart} is a cycle length of {', '.join(cyclic)}; {method} has no cycles: "
-            "leave restart out"
+            f"restart={restart} is a cycle length of {', '.join(cyclic)}; {asked.name} has no "
+            "cycles: leave restart out"
         )
     return length
 
 
-def about_restart(first: Attempt, asked: int | None, n: int) -> list[str]:
+def about_restart(first: Candidate, asked: int | None, n: int) -> list[str]:
     """Return a note on the cycles of the first method, if it has any."""
     length = first.options.get("restart")
     if length is None:

@@ -142,11 +142,14 @@ def engines() -> Mapping[str, type[Engine]]:
     from .cholmod import Cholmod
     from .cudss import CuDss
     from .klu import Klu
+    from .lapack import Banded, Dense
     from .pardiso import Pardiso
     from .superlu import SuperLU
     from .umfpack import Umfpack
 
-    built_in: tuple[type[Engine], ...] = (SuperLU, Umfpack, Klu, Cholmod, Pardiso, CuDss)
+    built_in: tuple[type[Engine], ...] = (
+        SuperLU, Umfpack, Klu, Cholmod, Pardiso, CuDss, Banded, Dense,
+    )  # fmt: skip
     found: dict[str, type[Engine]] = {kind.name: kind for kind in built_in}
     for point in entry_points(group=ENTRY_POINT_GROUP):
         found[point.name] = point.load()

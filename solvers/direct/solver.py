@@ -19,9 +19,10 @@ from ...core.registry import executor as executor_by_name
 from ...core.result import Result
 from ...core.settings import Configurable, Settings, settings_of
 from ...core.status import Stop
-from ...core.stopping import AbsoluteResidual, Norms, RelativeResidual
+from ...core.stopping import AbsoluteResidual, Criterion, Norms, RelativeResidual
 from ..driver.scaling import Numbers, column_values
 from .engine import Engine, Factors, LogDeterminant, NoRows, chosen_engine
+from .structural_rank import require_structural_rank
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -102,13 +103,14 @@ class Direct(LinOp, metaclass=Configurable):
     ) -> None:
         if not isinstance(refine, (int, np.integer)) or refine < 0:
             raise InvalidArgument(f"refine: expected an integer of at least 0, got {refine!r}")
-        self.stop = RelativeResidual(rtol) | AbsoluteResidual(atol)
+        self.stop: Criterion = RelativeResidual(rtol) | AbsoluteResidual(atol)
         self.refine = int(refine)
         matrix = self._checked(as_linop(A, executor))
         self.executor, self.shape, self.dtype = matrix.executor, matrix.shape, matrix.dtype
         self._engine: Engine = chosen_engine(engine, self.executor)(ordering)
         at = self._at_engine(matrix)
         if self.shape[0]:
+            require_structural_rank(at)
             self._engine.analyse(at)
         self._take(matrix, self._factorized(at))
 
@@ -172,6 +174,13 @@ class Direct(LinOp, metaclass=Configurable):
             )
         matrix = matrix.to(self.executor).astype(self.dtype)
         self._take(matrix, self._factorized(self._at_engine(matrix)))
+
+    def with_stop(self, stop: Criterion) -> Self:
+        """Return a solver with the same factors and another criterion for its verdict."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.stop = stop
+        return made
 
     def log_determinant(self) -> LogDeterminant:
         """Return the determinant of the matrix as NumPy's ``slogdet`` does.

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...core.errors import InvalidArgument
-from ...core.formats import Matrix
 from ...core.linop import LinOp
-from ...core.operands import as_block
 from ...core.operator import as_linop
-from ..driver.scaling import norms
-from ..least_squares.base import COLUMNS, LeastSquaresSolver
+from ..least_squares.base import LeastSquaresSolver
 from ..least_squares.lsmr import Lsmr
 from ..least_squares.lsqr import Lsqr
 from ..least_squares.result import LeastSquaresResult
@@ -143,42 +137,3 @@ def _rule_and_count(found: LeastSquaresResult) -> tuple[Any, Any]:
     if np.ndim(found.residual_norm) == 0:
         return int(found.rules[0]), found.iterations
     return found.rules, found.column_iterations
-
-
-def solve_rectangular(
-    A: LinOp,
-    b: Any,
-    x0: Any,
-    *,
-    method: str,
-    M: Any,
-    rtol: float,
-    atol: float,
-    maxiter: int | None,
-    callback: Callable[[Any], Any] | None,
-    unused: dict[str, Any],
-) -> LeastSquaresResult:
-    """Minimize ``|A x - b|``: what ``wl.solve`` does for matrices that are not square.
-
-    Raises
-    ------
-    InvalidArgument
-        If an option is given that least squares solvers do not have.
-    """
-    given = [name for name, value in unused.items() if value]
-    if given:
-        raise InvalidArgument(
-            f"{', '.join(given)}: least squares solvers do not take it; leave it out"
-        )
-    kind = Lsqr if method == "lsqr" else Lsmr
-    why = "as asked" if method != "auto" else "the matrix is not square"
-    notes = [f"{kind.__name__.lower()}: {why}"]
-    if isinstance(M, str) and M == "auto":
-        M = COLUMNS if isinstance(A, Matrix) else None
-        notes += ["M: the columns are scaled to length one"] if M else []
-    block = as_block(A.executor, b, A.shape[0], "b")
-    largest = float(np.max(norms(A.executor, block), initial=0.0))
-    tolerance = max(rtol, atol / largest if largest > 0 else 0.0)
-    solver = kind(A, M, atol=rtol, btol=tolerance, conlim=0.0, maxiter=maxiter)
-    found = solver.solve(b, x0, callback=callback)
-    return replace(found, notes=notes)

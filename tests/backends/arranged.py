@@ -203,6 +203,17 @@ def _costs(values: dict[str, Any], extents: dict[str, int]) -> None:
         values[name] = np.full(n, np.nan, values["cost"].dtype)
 
 
+def _an_elimination(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put a pattern there, an order of its rows, and a limit that small ones do not reach."""
+    _a_pattern_with_its_diagonal(values, extents)
+    n = values["indptr"].size - 1
+    rng = np.random.default_rng(n)
+    values["order"] = rng.permutation(n).astype(values["indptr"].dtype)
+    values["most"] = 4 * n
+    for name in ("entries", "operations"):
+        values[name] = np.full(1, -77, np.int64)
+
+
 def _nearly_symmetric(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Make a square matrix of which most entries have a mirror image; a fifth is not sorted."""
     n, data, index = extents["n"], values["data"], values["indices"].dtype
@@ -354,6 +365,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "isai.general": _an_inverse_on_a_pattern,
     "ordering.matching": _costs,
     "ordering.colors": _costs,
+    "ordering.fill": _an_elimination,
     "gmres.rotate": _first_residual,
     "gmres.solve": _only_what_counts,
     "gmres.combine": _only_what_counts,

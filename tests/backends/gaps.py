@@ -13,6 +13,7 @@ _ON_HOSTS = {
             "triangular.threshold",
             "ordering.matching",
             "ordering.colors",
+            "ordering.fill",
         ),
         _BY_ROWS,
     ),

@@ -197,3 +197,41 @@ def test_right_hand_sides_are_checked(on):
 def test_inertia_is_refused_where_the_engine_has_none():
     with pytest.raises(wl.errors.UnsupportedOperation, match="inertia"):
         Direct(wl.Csr(np.eye(2))).inertia()
+
+
+@pytest.mark.parametrize("engine", sorted(engines()))
+def test_a_structurally_singular_matrix_is_refused_before_any_library_sees_it(on, engine):
+    S = np.diag(np.arange(1.0, 14.0))
+    S[:, 3] = S[:, 4] = 0.0
+    S[2, 3] = S[2, 4] = 1.0  # two columns with one row between them
+    if engines()[engine].objection(on):
+        pytest.skip(engines()[engine].objection(on))
+    with pytest.raises(wl.errors.InvalidMatrix, match=r"structurally singular.*rank 11"):
+        Direct(wl.Csr(S, executor=on), engine=engine)
+
+
+def test_a_permuted_diagonal_has_full_structural_rank(on):
+    S = np.roll(np.eye(9), 2, axis=0)
+    assert Direct(wl.Csr(S, executor=on)).solve(np.arange(9.0)).converged
+
+
+@pytest.mark.parametrize("engine", ["banded", "dense"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lapack_factorizes_bands_and_dense_matrices(on, rng, engine, dtype):
+    S = random_matrix(rng, 20, dtype)
+    solver = Direct(wl.Csr(S, executor=on), engine=engine)
+    b = block(rng, (20, 3), dtype)
+    tolerance = 1e4 * np.finfo(dtype).eps
+    np.testing.assert_allclose(S @ solver.solve(b).x, b, atol=tolerance)
+    np.testing.assert_allclose(S.T @ (solver.T @ b), b, atol=tolerance)
+    np.testing.assert_allclose(S.conj().T @ (solver.H @ b), b, atol=tolerance)
+    sign, logarithm = np.linalg.slogdet(S.toarray())
+    found = solver.log_determinant()
+    assert np.isclose(found.sign, sign, rtol=1e-3) and np.isclose(found.logarithm, logarithm)
+
+
+@pytest.mark.parametrize("engine", ["banded", "dense"])
+def test_lapack_refuses_a_singular_matrix(on, engine):
+    S = np.array([[1.0, 2.0], [2.0, 4.0]])
+    with pytest.raises(wl.errors.InvalidMatrix, match="singular"):
+        Direct(wl.Csr(S, executor=on), engine=engine)

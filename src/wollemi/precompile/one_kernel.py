@@ -20,7 +20,7 @@ from ..backends.gpu.arguments import CODES
 from ..backends.gpu.tape import address, steps_of
 from ..core.operations.matrix import csr_spmv
 from ..core.program import Call, Program
-from ..solvers.auto.choose import ROWS_FOR_MULTIGRID
+from ..solvers.auto.candidates import ONE_KERNEL_ROWS
 from .recording import loops
 from .target import Target
 
@@ -58,7 +58,7 @@ def sizes(target: Target) -> Iterator[int]:
     yield shapes.CLUSTER_BLOCK * shapes.CLUSTER * shapes.CLUSTER_ROWS
     yield shapes.SMALL_BLOCK * target.multiprocessors
     rows = 0
-    while rows < ROWS_FOR_MULTIGRID["device"]:
+    while rows < ONE_KERNEL_ROWS:
         rows += shapes.LARGE_BLOCK * target.multiprocessors
         yield rows
 

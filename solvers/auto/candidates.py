@@ -1,0 +1,234 @@
+"""The candidates for a square system: methods with preconditioners, and their expected costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+from ...core.formats import Matrix
+from ...core.settings import Settings
+from ..preconditioners import Ic, Ilu, Jacobi, Polynomial
+from .costs import HOST, Fill, Rates, logarithms, rates_of
+
+if TYPE_CHECKING:
+    from .properties import Properties
+
+#: The name of the direct solver among the methods.
+DIRECT = "direct"
+
+#: Iterations of CG with multigrid: of scalar elliptic equations, of systems with the constant of
+#: each unknown and with rigid body modes as near null space, and of other matrices, for a residual
+#: of 1e-8.
+CYCLES = {"elliptic": 11.0, "blocks": 45.0, "modes": 20.0, "other": 120.0}
+
+#: Iterations of CG for the levels of a search in breadth and the logarithm of the reduction: 880
+#: for 299 + 299 levels in the plane, 184 for 147 in space.
+FOR_LEVELS = 0.075
+
+#: Factors of that for matrices that are not known to be diffusion, and for those of nodes with
+#: several unknowns.
+UNKNOWN, OF_BLOCKS = 3.0, 5.0
+
+#: Iterations with incomplete factors in relation to those with Jacobi.
+BY_FACTORS = 0.3
+
+#: The same for matrices with eigenvalues of both signs, for which incomplete factors are poor.
+OF_INDEFINITE = 6.0
+
+#: Iterations of BiCGSTAB in relation to those of CG for the same levels.
+BICGSTAB = 0.6
+
+#: What one iteration of a method takes in relation to CG's, without preconditioner.
+RELATIVE = {"cg": 1.0, "fcg": 1.1, "minres": 1.1, "bicgstab": 2.0, "cgs": 2.0, "gmres": 3.5}
+
+#: Applications of a preconditioner in one iteration.
+APPLICATIONS = {"bicgstab": 2, "cgs": 2}
+
+#: Rows up to which devices run all iterations of CG in one kernel, which ends before multigrid is
+#: set up.
+ONE_KERNEL_ROWS = 40**3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One method with its preconditioner, and its expected cost.
+
+    Parameters
+    ----------
+    method : str
+        The solver's name, or ``"direct"``.
+    M : preconditioner
+        As a solver takes it.
+    label : str
+        What notes and tables call the preconditioner; "" for none.
+    options : mapping
+        Of the solver, such as ``restart``.
+    setup, per_iteration, iterations : float
+        Estimated seconds of the set-up and of an iteration, and how many iterations are expected.
+    limit : int, optional
+        Iterations at most, if it is not to have the whole budget.
+    patient : bool
+        Whether it ends early where another candidate is expected to be done sooner.
+    repeated : bool
+        Whether it may have the whole budget later although the residual does not fall fast enough.
+    optional : bool
+        Whether the next candidate is tried where the preconditioner cannot be made of the matrix.
+    extended : bool
+        Whether it goes on with the whole budget at once if the residual falls fast enough.
+    needs_definite : bool
+        Whether it is left out if CG found that the matrix is not positive definite.
+    needs_indefinite : bool
+        Whether it is left out until CG has found that.
+    kind : type, optional
+        The class of the solver, where ``method`` is not the name of one of the package.
+    trusted : bool
+        Whether the number of iterations follows from a property of the matrix.
+    """
+
+    method: str
+    M: Any = None
+    label: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    setup: float = 0.0
+    per_iteration: float = 0.0
+    iterations: float = 0.0
+    limit: int | None = None
+    patient: bool = False
+    repeated: bool = True
+    optional: bool = False
+    extended: bool = True
+    needs_definite: bool = False
+    needs_indefinite: bool = False
+    kind: type | None = None
+    trusted: bool = False
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What two candidates have in common that do the same iterations."""
+        M = repr(self.M) if isinstance(self.M, Settings) else id(self.M)
+        return self.method, self.kind, M, *sorted(self.options.items())
+
+    @property
+    def expected(self) -> float:
+        """The expected seconds from the set-up to the solution."""
+        return self.setup + self.iterations * self.per_iteration
+
+    @property
+    def name(self) -> str:
+        """What notes call it."""
+        return f"{self.method} with {self.label}" if self.label else self.method
+
+
+class Candidates:
+    """Makes candidates for one matrix with their estimated costs.
+
+    Parameters
+    ----------
+    A : matrix
+        The matrix.
+    properties : Properties
+        What is known of it.
+    rtol : float
+        The tolerance.
+    columns : int
+        Right-hand sides.
+    restart : int
+        The cycle length of GMRES.
+    """
+
+    def __init__(
+        self, A: Matrix, properties: Properties, rtol: float, columns: int, restart: int
+    ) -> None:
+        self.A, self.properties, self.columns, self.restart = A, properties, columns, restart
+        self.rates: Rates = rates_of(A)
+        self.reduction = logarithms(rtol)
+        self.n, self.nnz = max(A.shape[0], 1), int(A.nnz)
+
+    # ---- estimates
+
+    @property
+    def iteration(self) -> float:
+        """Seconds of an iteration of CG with Jacobi."""
+        moved = self.rates.entry * self.nnz + self.rates.row * self.n
+        return self.rates.launch + moved * (0.5 + 0.5 * self.columns)
+
+    def jacobi_iterations(self, factor: float = 1.0) -> float:
+        """Return the expected iterations of CG with Jacobi, times a factor of the method."""
+        found = self.properties
+        weak = found.dominance
+        levels = found.structure.levels if found.has_structure else 3.0 * sqrt(self.n)
+        by_levels = FOR_LEVELS * levels * self.reduction * factor
+        if found.block_size > 1:
+            by_levels *= OF_BLOCKS
+        elif not found.looks_diffusive:
+            by_levels *= UNKNOWN
+        expected = max(by_levels, 10.0)
+        if weak < 1:
+            condition = (1 + weak) / (1 - weak)
+            expected = min(expected, max(0.5 * sqrt(condition) * self.reduction, 3.0))
+        return min(expected, 20.0 * self.n)
+
+    def _per_iteration(self, method: str, apply: float = 0.0) -> float:
+        times = APPLICATIONS.get(method, 1)
+        many = 0.5 + 0.5 * self.columns
+        return RELATIVE[method] * self.iteration + times * apply * many
+
+    # ---- candidates
+
+    def jacobi(self, method: str, M: Any, **more: Any) -> Candidate:
+        """Return a method with Jacobi, or with nothing."""
+        factor = BICGSTAB if method in ("bicgstab", "cgs") else 1.0
+        label = "" if M is None else "jacobi" if _is(M, Jacobi) else ""
+        return Candidate(
+            method, M, label, self._options(method), self.rates.call, self._per_iteration(method),
+            self.jacobi_iterations(factor), trusted=self.properties.looks_diffusive, **more,
+        )  # fmt: skip
+
+    def factors(self, method: str, *, match: bool = False, **more: Any) -> Candidate:
+        """Return a method with incomplete factors; a polynomial of the matrix for CG on devices."""
+        rates = self.rates
+        if method == "cg" and rates is not HOST:
+            M, label = Settings(Polynomial, {"degree": 4}), "polynomial"
+            setup, apply = rates.call, 4 * self.iteration
+        else:
+            kind = Ic if method == "cg" else Ilu
+            M = Settings(kind, {"match": True} if match else {})
+            label = kind.__name__.lower() + (":match" if match else "")
+            setup = (rates.matched if match else rates.factor) * self.nnz + rates.call
+            apply = rates.triangle * self.nnz
+        factor = (BICGSTAB if method == "bicgstab" else 1.0) * BY_FACTORS
+        if self.properties.facts.hermitian and method != "cg":  # it is indefinite
+            factor *= OF_INDEFINITE
+        return Candidate(
+            method, M, label, self._options(method), setup, self._per_iteration(method, apply),
+            self.jacobi_iterations(factor), patient=True, optional=True, **more,
+        )  # fmt: skip
+
+    def multigrid(self, method: str, M: Settings, kind: str, **more: Any) -> Candidate:
+        """Return a method with algebraic multigrid."""
+        rates = self.rates
+        by_aggregates = kind in ("blocks", "modes")
+        wide = 1.6 if self.nnz > 6 * self.n and not by_aggregates else 1.0
+        setup = rates.hierarchy + wide * rates.level * self.nnz + rates.call
+        apply = rates.cycle + (0.45 if by_aggregates else wide) * rates.smoothed * self.nnz
+        return Candidate(
+            method, M, "amg", self._options(method), setup, self._per_iteration(method, apply),
+            CYCLES[kind] * self.reduction / 19.1, patient=True, optional=True,
+            trusted=kind != "other", **more,
+        )  # fmt: skip
+
+    def direct(self, fill: Fill) -> Candidate:
+        """Return the direct solver."""
+        solve = 4e-9 * fill.entries * self.columns
+        options = {} if fill.engine == "auto" else {"engine": fill.engine}
+        label = "" if fill.engine == "auto" else fill.engine
+        return Candidate(DIRECT, None, label, options, fill.seconds, solve, 2.0)
+
+    def _options(self, method: str) -> dict[str, Any]:
+        return {"restart": self.restart} if method in ("gmres", "fgmres") else {}
+
+
+def _is(M: Any, kind: type) -> bool:
+    return isinstance(M, kind) or (isinstance(M, Settings) and M.kind is kind)

@@ -1,0 +1,161 @@
+"""The estimated time of parts of a solve: products, iterations, set-ups and factorizations.
+
+The rates are of one kind of place each, and rough. What attempts observe corrects them: all
+estimates for a matrix are scaled by the observed time of iterations over the estimated one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, log2
+from typing import TYPE_CHECKING
+
+from ...core.operations import triangular
+from .structure import NARROW, Structure
+
+if TYPE_CHECKING:
+    from ...core.linop import LinOp
+
+#: Bytes that the factors of a direct solver may take.
+FACTOR_BYTES = 2**32
+
+#: Rows up to which a dense factorization is compared with a sparse one.
+DENSE_ROWS = 4000
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Seconds of parts of the work, for values of 8 bytes.
+
+    Attributes
+    ----------
+    launch : float
+        Of one iteration of a system without work.
+    entry, row : float
+        Of an entry of the matrix and of a row of all vectors, in an iteration of CG.
+    call : float
+        Of a call of a solver, from its set-up to its result.
+    triangle : float
+        Of an entry of the factors in an application of incomplete factors.
+    factor : float
+        Of an entry of the matrix when incomplete factors are made.
+    matched : float
+        The same with rows matched to columns first.
+    hierarchy, level : float
+        Of making a hierarchy of multigrid, and of an entry of the matrix in it.
+    cycle, smoothed : float
+        Of an application of multigrid, and of an entry of the matrix in it.
+    """
+
+    launch: float
+    entry: float
+    row: float
+    call: float
+    triangle: float
+    factor: float
+    matched: float
+    hierarchy: float
+    level: float
+    cycle: float
+    smoothed: float
+
+
+#: Two threads of an EPYC, 27 November 2026, and one H200 by the records of multigrid-h200.md.
+HOST = Rates(
+    launch=3e-6, entry=0.25e-9, row=0.5e-9, call=1e-3, triangle=1.5e-9, factor=28e-9,
+    matched=150e-9, hierarchy=3e-3, level=150e-9, cycle=1e-4, smoothed=9e-9,
+)  # fmt: skip
+DEVICE = Rates(
+    launch=2.5e-5, entry=3e-12, row=1.7e-11, call=2e-3, triangle=1e-10, factor=2e-9,
+    matched=100e-9, hierarchy=2.5e-2, level=6e-9, cycle=3e-4, smoothed=2e-10,
+)  # fmt: skip
+
+#: Seconds of an entry of the matrix while it is ordered, of an entry of the factors and of an
+#: operation, by SuperLU on one core.
+ORDERED, FILLED, OPERATION = 0.2e-6, 25e-9, 1.5e-10
+
+#: Seconds of an operation of LAPACK's factorization of a dense matrix.
+DENSE_OPERATION = 5e-11
+
+#: The same of a narrow band.
+BAND_OPERATION = 3e-10
+
+
+def rates_of(A: LinOp) -> Rates:
+    """Return the rates of the place of a matrix: a host makes exact factors where it is."""
+    return HOST if A.executor.supports(triangular.factorize) else DEVICE
+
+
+@dataclass(frozen=True)
+class Fill:
+    """The estimated factors of a direct solver.
+
+    Attributes
+    ----------
+    entries, operations : float
+        Of the factors, and of making them.
+    seconds : float
+        Of analysis and factorization.
+    engine : str
+        The engine that fits the structure, ``"auto"`` for sparse factors.
+    """
+
+    entries: float
+    operations: float
+    seconds: float
+    engine: str = "auto"
+
+    def fits(self, itemsize: int) -> bool:
+        """Return whether the factors are likely to fit into memory."""
+        return self.entries * (itemsize + 4) <= FACTOR_BYTES
+
+
+def fill_of(structure: Structure) -> Fill:
+    """Return the estimated factors of a pattern: those of the cheapest kind that fits it.
+
+    Notes
+    -----
+    Sparse factors are those of nested dissection of a pattern whose separators have as many rows
+    as its levels and its dimension suggest (A. George, Nested dissection of a regular finite
+    element mesh, SIAM J. Numer. Anal. 10, 1973): ``20 n s`` operations in the plane and
+    ``12 n s^1.5`` in space for short rows, fitted to SuperLU's counts for grids and elasticity.
+    """
+    n = max(structure.rows, 1)
+    kinds = [_sparse(structure)]
+    if max(structure.lower, structure.upper) <= NARROW:
+        kinds.append(_banded(structure))
+    if n <= DENSE_ROWS:
+        operations = 2 / 3 * n**3
+        kinds.append(Fill(n * n, operations, 1e-4 + DENSE_OPERATION * operations, "dense"))
+    return min(kinds, key=lambda fill: fill.seconds)
+
+
+def _sparse(structure: Structure) -> Fill:
+    n, dimension = max(structure.rows, 1), structure.dimension
+    if structure.is_triangular:
+        return Fill(structure.entries, structure.entries, 1e-3 + ORDERED * structure.entries)
+    separator = max(min(dimension * structure.reach, n), 2.0)
+    exponent = min(max(3.0 - dimension / max(dimension - 1.0, 0.5), 1.0), 2.0)
+    if dimension >= 3.5:
+        exponent = 2.0
+    longer = max(structure.row_length / 5.0, 0.4)
+    constant = 20.0 if exponent < 1.3 else 12.0
+    operations = min(constant * longer * n * separator**exponent, 2 / 3 * float(n) ** 3)
+    plane = 6.0 * log2(separator) * longer**0.7
+    entries = n * max(plane, 0.5 * separator ** (2 * (exponent - 1.0)), structure.row_length)
+    entries = min(entries, float(n) * n)
+    seconds = 1e-3 + ORDERED * structure.entries + FILLED * entries + OPERATION * operations
+    return Fill(entries, operations, seconds)
+
+
+def _banded(structure: Structure) -> Fill:
+    n, lower, upper = structure.rows, structure.lower, structure.upper
+    entries = float(n) * (2 * lower + upper + 1)
+    operations = 2.0 * n * lower * (lower + upper + 1)
+    seconds = 5e-4 + 25e-9 * structure.entries + 4e-9 * entries + BAND_OPERATION * operations
+    return Fill(entries, operations, seconds, "banded")
+
+
+def logarithms(rtol: float) -> float:
+    """Return the natural logarithm of the reduction that a tolerance asks for, with twice over."""
+    return log(2.0 / min(max(rtol, 1e-16), 0.5))

@@ -1,0 +1,51 @@
+"""The columns of two results in one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...core.edges import edge_of
+from ...core.linop import LinOp
+from ...core.operations import vector
+from ...core.result import Result
+
+
+def merged(old: Result, new: Result, keep: list[int], A: LinOp, b: Any) -> Result:
+    """Return ``new`` with some columns of ``old`` in place of its own."""
+    executor, edge = A.executor, edge_of(A)
+    newer, older = edge.enter(new=new.x, old=old.x)
+    assert newer is not None and older is not None
+    x = executor.copy(newer)
+    take(executor, x, older.astype(x.dtype), keep)
+    stops, iterations, norm = (
+        list(new.stops),
+        new.column_iterations.copy(),
+        new.residual_norm.copy(),
+    )
+    length = max(old.residuals.shape[0], new.residuals.shape[0])
+    residuals = [
+        np.pad(r.residuals, ((0, length - r.residuals.shape[0]), (0, 0)), constant_values=np.nan)
+        for r in (old, new)
+    ]
+    for c in keep:
+        stops[c], iterations[c] = old.stops[c], old.column_iterations[c]
+        norm[c] = old.residual_norm[c]
+        residuals[1][:, c] = residuals[0][:, c]
+    used = max(int(iterations.max(initial=0)) + 1, 1)
+    return replace(
+        new,
+        x=edge.leave(x, b),
+        stops=stops,
+        column_iterations=iterations,
+        residual_norm=norm,
+        residuals=residuals[1][:used],
+    )
+
+
+def take(executor: Any, into: Any, source: Any, columns: list[int]) -> None:
+    """Copy columns of one block into another one."""
+    for c in columns:
+        executor.run(vector.axpby, source[:, c : c + 1], into[:, c : c + 1], 1.0, 0.0)

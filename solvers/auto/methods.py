@@ -1,0 +1,119 @@
+"""The method that a user asks for: a name, a class, settings, or a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from ...core.errors import InvalidArgument
+from ...core.settings import Settings, settings_of
+from ..direct import Direct
+from ..krylov.base import KrylovSolver
+from ..least_squares.base import LeastSquaresSolver
+from ..registry import LEAST_SQUARES, SOLVERS
+
+AUTO, DIRECT = "auto", "direct"
+
+
+@dataclass(frozen=True)
+class AskedMethod:
+    """A method with its preconditioner and options.
+
+    Attributes
+    ----------
+    name : str
+        ``"auto"``, or the name of a class in lower case.
+    kind : type or None
+        The class; None for ``"auto"``.
+    M : object
+        The preconditioner, ``"auto"`` if nothing is said of it.
+    options : mapping
+        Further options of the solver.
+    """
+
+    name: str
+    kind: type | None
+    M: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the method is to be chosen."""
+        return self.kind is None
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is the direct solver."""
+        return self.kind is not None and issubclass(self.kind, Direct)
+
+    @property
+    def is_least_squares(self) -> bool:
+        """Whether it is for matrices of any shape."""
+        return self.kind is not None and issubclass(self.kind, LeastSquaresSolver)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether names alone say it, so that the plan for them can be kept."""
+        known = self.kind is None or self.name in (DIRECT, *SOLVERS)
+        return known and not self.options and isinstance(self.M, (str, type(None)))
+
+
+def asked_method(method: Any, M: Any) -> AskedMethod:
+    """Return the method that is asked for.
+
+    Parameters
+    ----------
+    method : str, type, Settings or solver
+        ``"auto"``, ``"direct"``, the name or the class of a solver, settings such as
+        ``Gmres(restart=50)``, or a solver that was made for another matrix.
+    M : object
+        The preconditioner; ``"auto"`` leaves that of settings, and the class's own.
+
+    Raises
+    ------
+    InvalidArgument
+        If nothing has that name, or it is nothing of these.
+    """
+    if isinstance(method, str):
+        return _named(method, M)
+    settings = method
+    if isinstance(method, type):
+        settings = Settings(method, {})
+    elif isinstance(method, (KrylovSolver, LeastSquaresSolver, Direct)):
+        settings = settings_of(method)
+    kinds = (KrylovSolver, LeastSquaresSolver, Direct)
+    if not isinstance(settings, Settings) or not issubclass(settings.kind, kinds):
+        raise InvalidArgument(
+            f"method: expected a name, the class of a solver, settings or a solver, got {method!r}"
+        )
+    options = dict(settings.options)
+    own = options.pop("M", "auto")
+    if isinstance(M, str) and M == AUTO:
+        M = own
+    return AskedMethod(settings.name, settings.kind, _default_M(settings.kind, M), options)
+
+
+def _named(method: str, M: Any) -> AskedMethod:
+    name = method.lower()
+    if name == AUTO:
+        return AskedMethod(AUTO, None, M)
+    kind: type | None = Direct if name == DIRECT else None
+    if kind is None:
+        kind = SOLVERS.get(name) or LEAST_SQUARES.get(name)
+    if kind is None:
+        known = [AUTO, DIRECT, *SOLVERS, *LEAST_SQUARES]
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise InvalidArgument(
+            f"no method is called {method!r}; {hint}known: {', '.join(sorted(known))}"
+        )
+    return AskedMethod(name, kind, _default_M(kind, M))
+
+
+def _default_M(kind: type, M: Any) -> Any:
+    """Return the preconditioner, that of the class where it has one by default."""
+    if not (isinstance(M, str) and M == AUTO):
+        return M
+    return getattr(kind, "OWN_M", AUTO)

@@ -1,0 +1,164 @@
+"""Systems with a Laplacian: each component of the pattern has the constants as its null space.
+
+Such a system has a solution if the right-hand side adds up to zero in each component. The part
+that does not is left over whatever ``x`` is, so that the verdict is known at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...core.formats import Csr, Matrix
+from ...core.linop import LinOp
+from ...core.operands import as_block, like
+from ...core.result import Result
+from ...core.status import Stop
+from .facts import LARGE
+from .kept import facts_of, kept_with
+from .methods import AskedMethod
+from .properties import Properties
+
+Numbers = np.ndarray[Any, Any]
+
+#: The part of the tolerance that a right-hand side may have in the null space.
+COMPATIBLE = 0.5
+
+
+@dataclass(frozen=True)
+class ConstantNullSpace:
+    """The constants of the components of a pattern.
+
+    Attributes
+    ----------
+    labels : array of int, shape (n,)
+        The component of each row.
+    sizes : array of int, shape (components,)
+        The rows of each.
+    """
+
+    labels: Numbers
+    sizes: Numbers
+
+    def means(self, block: Numbers) -> Numbers:
+        """Return the part of a block in the null space: the mean over each component."""
+        parts = [self._mean(np.ascontiguousarray(column)) for column in block.T]
+        return np.stack(parts, axis=1) if parts else block
+
+    def _mean(self, column: Numbers) -> Numbers:
+        sums = np.bincount(self.labels, column.real, self.sizes.size)
+        if np.iscomplexobj(column):
+            sums = sums + 1j * np.bincount(self.labels, column.imag, self.sizes.size)
+        found: Numbers = (sums / self.sizes)[self.labels].astype(column.dtype)
+        return found
+
+
+def constant_null_space(A: LinOp, asked: AskedMethod) -> ConstantNullSpace | None:
+    """Return the null space of a Hermitian matrix that maps constants to zero, None of others.
+
+    Only where method and preconditioner are to be chosen. With a positive diagonal and other
+    entries that are not positive the matrix is semidefinite.
+    """
+    automatic = asked.is_auto and isinstance(asked.M, str) and asked.M == "auto"
+    if not automatic or not isinstance(A, Matrix) or A.partition is not None:
+        return None
+    kept = kept_with(A)
+    if kept.null is None:
+        kept.null = _found(A) or ()
+    return kept.null or None
+
+
+def _found(A: Matrix) -> ConstantNullSpace | None:
+    facts = facts_of(A)
+    if not facts.may_be_definite or not facts.rows:
+        return None
+    if facts.rows >= LARGE and facts.balanced < facts.rows:
+        return None
+    if not Properties(A, facts, {}).constant_null_space:
+        return None
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows: Csr = A.asformat("csr")
+    data, indices, indptr = (
+        np.asarray(a) for a in A.executor.to_host_together(rows.data, rows.indices, rows.indptr)
+    )
+    lines = np.repeat(np.arange(facts.rows), np.diff(indptr))
+    if np.any(data.real[lines != indices] > 0):  # perhaps with further null vectors, or indefinite
+        return None
+    count, labels = connected_components(
+        csr_array((data.real, indices, indptr), shape=A.shape), directed=False
+    )
+    return ConstantNullSpace(labels, np.bincount(labels, minlength=count))
+
+
+def solve_projected(
+    A: LinOp,
+    null: ConstantNullSpace,
+    solve: Callable[..., Result],
+    b: Any,
+    rtol: float,
+    atol: float,
+) -> Result:
+    """Solve with the null space taken out of ``b`` and ``x``.
+
+    Parameters
+    ----------
+    A : matrix
+        The matrix.
+    null : ConstantNullSpace
+        Its null space.
+    solve : callable
+        Solves for a right-hand side, with ``x0``, ``rtol`` and ``atol``.
+    b : array, shape (n,) or (n, k)
+        Right-hand sides.
+    rtol, atol : float
+        The tolerance.
+
+    Returns
+    -------
+    Result
+        The shortest solution. Where ``b`` is not in the range it is the shortest least squares
+        solution, and the verdict says so.
+    """
+    block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
+    left_over = null.means(block)
+    size, left = np.linalg.norm(block, axis=0), np.linalg.norm(left_over, axis=0)
+    threshold = np.maximum(rtol * size, atol)
+    start = np.zeros(block.shape, block.dtype)
+    # of what is left of b, so that both parts together meet the tolerance
+    least = float(np.min(threshold[threshold > 0], initial=np.inf))
+    atol = 0.8 * least if np.isfinite(least) else atol
+    found = solve(block - left_over, start, rtol=0.8 * rtol, atol=atol)
+    x = np.asarray(found.x) - null.means(np.asarray(found.x))
+    norm = np.hypot(np.atleast_1d(found.residual_norm), left)
+    unmet = left > COMPATIBLE * threshold
+    stops = [
+        Stop.LEAST_SQUARES if bad and stop == Stop.CONVERGED else stop
+        for bad, stop in zip(unmet, found.stops, strict=True)
+    ]
+    notes = [
+        *found.notes,
+        f"the matrix maps constants to zero, on {null.sizes.size} component(s): they were taken "
+        "out of b and x, and x is the shortest solution",
+    ]
+    if unmet.any():
+        worst = float(np.max(left / np.where(size > 0, size, 1.0)))
+        notes.append(
+            f"b does not add up to zero: {worst:.2g} of its length is out of the range of A, and x "
+            "is the shortest least squares solution"
+        )
+    one = np.ndim(b) == 1
+    native = A.executor.from_host(np.ascontiguousarray(x))
+    return replace(
+        found,
+        x=like(A.executor, native, b),
+        stops=stops,
+        residual_norm=float(norm[0]) if one else norm,
+        residuals=found.residuals[:, 0] if one else found.residuals,
+        threshold=float(threshold[0]) if one else threshold,
+        notes=notes,
+    )

@@ -1,0 +1,114 @@
+"""A criterion that ends an attempt where another candidate is expected to be done sooner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.stopping import Criterion, State
+
+#: The part of the time of the other candidate that an attempt has without a promising residual,
+#: and with a residual that hardly falls.
+PART, HOPELESS_PART = 0.35, 0.12
+
+#: How many times the time of the other candidate the rest must take to be hopeless.
+HOPELESS = 8.0
+
+#: Seconds between two looks at the residual.
+BETWEEN = 1.5e-3
+
+#: How many times the expected iterations an attempt has where their number is known.
+LONGER = 1.25
+
+#: How many times the time of the other candidate the rest of these iterations may take.
+EXPECTED = 1.3
+
+#: Looks at the residual before it is judged, and iterations.
+LOOKS, JUDGED = 4, 10
+
+#: Iterations of which the time counts: the first ones prepare what the others use.
+TIMED = 20
+
+#: The fewest and the most iterations between two looks.
+FEWEST, MOST = 1, 256
+
+
+class Patience(Criterion):
+    """Ends a solve if the rest is expected to take longer than another candidate in all.
+
+    The set-up does not count: it is over. The rest is that of a residual that goes on falling as it
+    did in the second half of the iterations so far.
+
+    Parameters
+    ----------
+    alternative : float
+        Estimated seconds of the other candidate, from its set-up to its solution.
+    per_iteration : float
+        Estimated seconds of an iteration: what is observed instead scales ``alternative``.
+    rtol, atol : float
+        The tolerance of the residual.
+    iterations : float
+        The expected number of iterations where that is known, 0 elsewhere: the residual is not
+        judged before.
+    """
+
+    def __init__(
+        self,
+        alternative: float,
+        per_iteration: float,
+        rtol: float,
+        atol: float,
+        iterations: float = 0.0,
+    ) -> None:
+        self.alternative, self.per_iteration = alternative, per_iteration
+        self.iterations = iterations
+        self.rtol, self.atol = rtol, atol
+        self.every = int(np.clip(BETWEEN / max(per_iteration, 1e-9), FEWEST, MOST))
+        #: Whether this criterion ended the solve.
+        self.gave_up = False
+        #: The expected seconds of the rest when it was last asked.
+        self.rest = np.inf
+        #: The observed time of an iteration over the estimated one.
+        self.scale = 1.0
+        self._seconds: list[float] = []
+        self._missing: list[float] = []
+
+    def done(self, state: State) -> bool:
+        """Return whether another candidate is expected to be done sooner."""
+        threshold = np.maximum(np.maximum(self.rtol * state.norm_b, self.atol), 1e-300)
+        if not self._seconds:
+            self._look(0.0, state.initial_norm / threshold)
+        self._look(state.seconds, state.norm / threshold)
+        observed = state.seconds / max(state.iteration, 1)
+        if self.per_iteration > 0 and state.iteration >= TIMED:
+            self.scale = float(np.clip(observed / self.per_iteration, 0.5, 2.0))
+        self.rest = self._expected_rest()
+        alternative, spent = self.alternative * self.scale, state.seconds
+        if state.iteration < LONGER * self.iterations:
+            seconds = self.per_iteration * self.scale
+            rest = (LONGER * self.iterations - state.iteration) * seconds
+            if rest <= EXPECTED * alternative:
+                return False
+        if len(self._seconds) < LOOKS or state.iteration < JUDGED:
+            return False
+        if self.rest <= max(alternative - 0.3 * spent, 0.5 * alternative):
+            return False
+        hopeless = self.rest > HOPELESS * alternative
+        self.gave_up = spent > alternative * (HOPELESS_PART if hopeless else PART)
+        return self.gave_up
+
+    def _look(self, seconds: float, ratio: np.ndarray[Any, Any]) -> None:
+        """Note what is missing now: the best so far, since some residuals are erratic."""
+        with np.errstate(all="ignore"):
+            missing = float(np.nanmax(np.log(ratio), initial=0.0))
+        self._seconds.append(seconds)
+        self._missing.append(min([missing, *self._missing[-1:]]))
+
+    def _expected_rest(self) -> float:
+        half = len(self._seconds) // 2
+        if half == len(self._seconds) - 1:
+            return np.inf
+        gained = self._missing[half] - self._missing[-1]
+        took = self._seconds[-1] - self._seconds[half]
+        return np.inf if gained <= 0 else max(self._missing[-1], 0.0) * took / gained

@@ -1,0 +1,382 @@
+"""The candidates for a question of a user: which matrix, method, preconditioner and limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...core.errors import InvalidMatrix
+from ...core.formats import Matrix
+from ...core.linop import LinOp
+from ...core.settings import Settings, option_names
+from ..krylov.gmres import RESTART
+from ..preconditioners import Amg, Jacobi
+from ..preconditioners.names import parsed
+from ..registry import SOLVERS
+from .attempts import SHORT, Attempts
+from .candidates import DIRECT, Candidate, Candidates
+from .facts import Facts, find_facts
+from .kept import facts_of, is_finite, kept_with
+from .methods import AskedMethod
+from .pool import Pool
+from .properties import Hints, Properties
+from .restarts import WHOLE_BASIS, about_restart, asked_restart, restart_for
+
+#: Numbers in a basis of GMRES of a last attempt, when others have failed, up to which it is not
+#: restarted: 2900 unknowns and one column.
+LAST_BASIS = 2**23
+
+#: Rows of a matrix that a group shares from which on multigrid comes first, iterations of CG with
+#: Jacobi before multigrid for smaller ones, and iterations with multigrid.
+ROWS_FOR_MULTIGRID, WORTH_A_HIERARCHY, CYCLES = 150**3, 500, 200
+
+#: What M is where the diagonal has values without an inverse.
+REPLACEMENT = 1.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a user asked for, as far as the candidates depend on it."""
+
+    asked: AskedMethod
+    columns: int
+    rtol: float
+    restart: int | None
+    counted: bool
+    stops: bool
+    effort: str
+    hints: Hints
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether neither iterations nor a criterion limit the work."""
+        return not (self.counted or self.stops)
+
+
+@dataclass
+class Plan:
+    """The candidates for one question."""
+
+    question: Question
+    operator: LinOp | None
+    notes: list[str]
+    first: list[Candidate]
+    tail: list[Candidate]
+    #: The first candidate of the pool and the cycle length of GMRES, where there is a pool.
+    pooled: tuple[Candidate, int] | None = None
+    key: Any = None
+
+    def pool(self) -> Pool | None:
+        """Return the candidates that are taken by their expected time, if there are any."""
+        if self.pooled is None:
+            return None
+        assert isinstance(self.operator, Matrix)
+        return _pool(self.operator, self.question, *self.pooled)
+
+    def winner(self) -> list[Candidate]:
+        """Return the candidate that solved the last system with this matrix, if it is known."""
+        if self.key is None or self.pooled is None:
+            return []
+        found = kept_with(self.operator).winners.get(self.key)  # type: ignore[arg-type]
+        return [] if found is None else [found]
+
+    def keep(self, attempts: Attempts) -> None:
+        """Keep the candidate that solved the system, for the next one."""
+        if self.key is None or attempts.winner is None or self.pooled is None:
+            return
+        limit = 4 * attempts.tried[-1].iterations + 100
+        made = replace(attempts.winner, patient=False, limit=limit)
+        kept_with(self.operator).winners[self.key] = made  # type: ignore[arg-type]
+
+
+def planned(operator: LinOp, question: Question) -> Plan:
+    """Return the candidates; kept with the values of a matrix."""
+    asked = question.asked
+    if isinstance(operator, Matrix) and operator.partition is None and not is_finite(operator):
+        raise InvalidMatrix("A has NaN or Inf: there is no solution")
+    plain = asked.is_plain and isinstance(question.restart, (int, type(None)))
+    plain = plain and not question.hints.given
+    if not plain or not isinstance(operator, Matrix) or operator.shape[0] != operator.shape[1]:
+        return _plan(operator, question)
+    kept = kept_with(operator)
+    key = (question.asked.name, question.asked.M, question.columns, question.rtol,
+           question.restart, type(question.restart), question.counted, question.stops,
+           question.effort)  # fmt: skip  # True is 1, and not a length
+    found: Plan | None = kept.choices.get(key)
+    if found is None:
+        found = _plan(operator, question)
+        # the plan must not keep the matrix, which keeps the plan
+        kept.keep_choice(key, replace(found, operator=None))
+    return replace(found, operator=operator, key=key)
+
+
+def _plan(operator: LinOp, question: Question) -> Plan:
+    """Return the candidates, and notes on the first."""
+    asked, restart = question.asked, question.restart
+    if asked.is_direct:
+        direct = Candidate(DIRECT, options=dict(asked.options))
+        return Plan(question, operator, ["direct: as asked"], [direct], [])
+    length = (
+        restart_for(operator, question.columns)
+        if restart is None
+        else asked_restart(restart, asked)
+    )
+    M, varies = _looked_at(asked.M, operator)
+    facts = _stated(_facts(operator, asked.name, M), question.hints)
+    preconditioners, about_M = _preconditioners(M, facts)
+    methods, about_method = _methods(asked.name, facts, length >= operator.shape[0])
+    if asked.is_auto and varies:
+        methods, why = _flexible(facts)
+        about_method = f"{about_method}, and M varies: {why}"
+    bare = False
+    if asked.is_auto and facts is not None and not facts.may_be_definite and "minres" in methods:
+        # Jacobi of such a diagonal is not positive definite, as the M of MINRES must be
+        bare = facts.hermitian
+        if methods[0] == "minres":
+            about_M = ["M: none at first, since that of minres must be positive definite"]
+    choices = _choices(
+        asked, methods, preconditioners, length, asked_length=restart is not None, bare=bare
+    )
+    about_M += about_restart(choices[0], restart, operator.shape[0])
+    notes = [f"{methods[0]}: {about_method}", *about_M]
+    if not asked.is_auto:
+        return Plan(question, operator, notes, choices, [])
+    return _in_turn(operator, question, facts, choices, notes, length, automatic=_is_auto(M))
+
+
+def _stated(facts: Facts | None, hints: Hints) -> Facts | None:
+    """Return facts with those that a user states in the place of what was found."""
+    if facts is None:
+        return None
+    if hints.positive_definite:
+        facts = replace(facts, hermitian=True, positive=facts.rows)
+    elif hints.symmetric is not None:
+        facts = replace(facts, hermitian=hints.symmetric)
+    if hints.positive_definite is False:
+        facts = replace(facts, positive=min(facts.positive, facts.rows - 1))
+    return facts
+
+
+def _is_auto(M: Any) -> bool:
+    return isinstance(M, str) and M == "auto"
+
+
+def columns_of(b: Any) -> int:
+    """Return the number of right-hand sides."""
+    shape: tuple[int, ...] = getattr(b, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
+def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
+    """Return what is known of the entries, if it is asked for and there are any."""
+    asked = method == "auto" or _is_auto(M)
+    if not asked or A.shape[0] != A.shape[1]:
+        return None
+    if hasattr(type(A), "host_rows"):  # a matrix that a group shares
+        return find_facts(A)  # type: ignore[arg-type]
+    return facts_of(A) if isinstance(A, Matrix) else None
+
+
+def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], str]:
+    """Return the methods to try in order, and why the first; ``whole`` if GMRES is not restarted.
+
+    Hermitian indefinite matrices have GMRES first where it has room, and MINRES where it has not:
+    both minimize the residual, and GMRES takes any ``M``.
+    """
+    if method != "auto":
+        return [method], "as asked"
+    if facts is None:
+        return ["gmres", "bicgstab", "cgs", "cg"], "the operator's entries are not known"
+    hermitian = ["gmres", "minres", "bicgstab"] if whole else ["minres", "bicgstab", "gmres"]
+    if not facts.hermitian:
+        return ["bicgstab", "gmres", "cgs", "cg"], "the matrix is not symmetric"
+    if facts.may_be_definite:
+        why = "the matrix is symmetric and its diagonal positive"
+        return ["cg", *hermitian, "cgs"], why
+    why = "the matrix is symmetric but its diagonal is not positive: it is indefinite"
+    return [*hermitian, "cgs", "cg"], why
+
+
+def _looked_at(M: Any, A: LinOp) -> tuple[Any, bool]:
+    """Return ``M``, and whether it is not one fixed linear map.
+
+    Settings are made here where that depends on them; functional calls keep what is made of a
+    matrix, and otherwise it is returned in place of the settings.
+    """
+    if _is_auto(M):
+        return M, False
+    if isinstance(M, str):
+        M = parsed(M)
+    if isinstance(M, Settings):
+        if isinstance(A, Matrix):
+            return M, kept_with(A).preconditioner(M)[0].varies
+        M = M.on(A)
+    return M, isinstance(M, LinOp) and M.varies
+
+
+def _flexible(facts: Facts | None) -> tuple[list[str], str]:
+    """Return the methods that take an ``M`` that varies, in order, and what the first does."""
+    if facts is not None and facts.hermitian and facts.may_be_definite:
+        return ["fcg", "fgmres"], "fcg makes each direction orthogonal to the last one itself"
+    return ["fgmres"], "fgmres keeps the vectors that M made"
+
+
+def _preconditioners(M: Any, facts: Facts | None) -> tuple[list[tuple[Any, str]], list[str]]:
+    """Return preconditioners to try in order with their labels, and notes on the first."""
+    if not _is_auto(M):
+        made = parsed(M) if isinstance(M, str) else M
+        return [(made, _label(made))], [f"M: {_shown(made)}, as asked"]
+    if facts is None or facts.not_invertible == facts.rows:
+        why = (
+            []
+            if facts is None or not facts.rows
+            else ["M: none, no value of the diagonal has an inverse"]
+        )
+        return [(None, "")], why
+    if not facts.not_invertible:
+        jacobi, note = Settings(Jacobi, {}), "M: jacobi, the diagonal has no zero"
+    else:
+        jacobi = Settings(Jacobi, {"replacement": REPLACEMENT})
+        some = f"{facts.not_invertible} of {facts.rows}"
+        note = f"M: jacobi, with 1 for {some} diagonal values, which have no inverse"
+    return [(jacobi, "jacobi"), (None, "")], [note]
+
+
+def _label(M: Any) -> str:
+    """Return how a preconditioner is called in tables."""
+    if M is None:
+        return ""
+    return M.name if isinstance(M, Settings) else type(M).__name__.lower()
+
+
+def _shown(M: Any) -> str:
+    """Return how a preconditioner is called in notes."""
+    if M is None:
+        return "none"
+    return repr(M) if isinstance(M, Settings) else type(M).__name__
+
+
+def _choices(
+    asked: AskedMethod,
+    methods: list[str],
+    preconditioners: list[Any],
+    restart: int,
+    *,
+    asked_length: bool,
+    bare: bool,
+) -> list[Candidate]:
+    """Return the candidates with the whole budget each, all methods with the first ``M`` first.
+
+    A cycle length that a user asked for is that of every method which has cycles. ``bare`` says
+    that MINRES goes without ``M``.
+    """
+
+    def made(name: str, M: Any, label: str) -> Candidate:
+        kind = asked.kind or SOLVERS[name]
+        cyclic = name in ("gmres", "fgmres") or (asked_length and "restart" in option_names(kind))
+        options = dict(asked.options) | ({"restart": restart} if cyclic else {})
+        if name == "minres" and bare:
+            M, label = None, ""
+        return Candidate(name, M, label, options, kind=asked.kind)
+
+    return [made(name, M, label) for M, label in preconditioners for name in methods]
+
+
+def _in_turn(
+    operator: LinOp,
+    question: Question,
+    facts: Facts | None,
+    choices: list[Candidate],
+    notes: list[str],
+    length: int,
+    *,
+    automatic: bool,
+) -> Plan:
+    """Return the candidates in the order in which they are tried.
+
+    Where the entries of the matrix are known and nothing but iterations is limited, they are taken
+    by their expected time. Elsewhere those come first that are likely to succeed, with few
+    iterations.
+    """
+    unlimited = question.unlimited
+    known = isinstance(operator, Matrix) and operator.partition is None and facts is not None
+    rest = _last(operator, question, choices, tried=set() if known else None)
+    if known and automatic and not question.stops and facts is not None and facts.rows:
+        tail = [] if question.effort == "fast" else rest
+        return Plan(question, operator, notes, [], tail, (choices[0], length))
+    early = _early(choices, max(operator.shape[0], 1), unlimited=unlimited)
+    direct = [Candidate(DIRECT)] if unlimited and _fits_directly(operator) else []
+    if automatic and facts is not None and facts.looks_elliptic:
+        early = _with_multigrid(early, facts.rows)
+    if question.effort == "fast":
+        return Plan(question, operator, notes, [*early, *direct], [])
+    return Plan(question, operator, notes, [*early, *direct], rest)
+
+
+def _pool(operator: Matrix, question: Question, first: Candidate, length: int) -> Pool:
+    """Return the candidates for a matrix of which the entries are known."""
+    kept = kept_with(operator)
+    facts = _stated(facts_of(operator), question.hints)
+    assert facts is not None
+    properties = Properties(kept.twin, facts, kept.structure, question.hints)
+    make = Candidates(kept.twin, properties, question.rtol, question.columns, length)
+    return Pool(kept.twin, properties, make, first, direct=question.unlimited)
+
+
+def _last(
+    operator: LinOp, question: Question, choices: list[Candidate], tried: set[Any] | None
+) -> list[Candidate]:
+    """Return what is tried when all that is likely to succeed has failed."""
+    n, columns = max(operator.shape[0], 1), question.columns
+    last: list[Candidate] = []
+    if question.restart is None and n > RESTART and WHOLE_BASIS < n * n * columns <= LAST_BASIS:
+        last += [
+            replace(c, options={**c.options, "restart": n}, limit=2 * n)
+            for c in choices
+            if c.method == "gmres"
+        ]
+    if not question.unlimited or question.effort == "thorough":
+        return [*last, *choices]
+    # nobody waits for ten times the unknowns of iterations, eight times over
+    whole = [c for c in choices if c.options.get("restart", 0) >= n]
+    last += [replace(c, limit=2 * n) for c in whole]
+    last += [replace(c, limit=SHORT, repeated=False) for c in choices if c not in whole]
+    return [*last, choices[0]]
+
+
+def _early(choices: list[Candidate], n: int, *, unlimited: bool) -> list[Candidate]:
+    """Return the candidates that are likely to succeed, with few iterations.
+
+    CG has the whole budget at once where it comes first: it does not converge where it is slow to.
+    CG is not tried early elsewhere.
+    """
+    early: list[Candidate] = []
+    for choice in choices:
+        whole = choice.options.get("restart", 0) >= n
+        if choice is choices[0] and choice.method in ("cg", "fcg"):
+            early.append(choice)
+        elif choice.method in ("gmres", "fgmres", "minres", "bicgstab"):
+            limit = max(SHORT, 2 * n if whole else 0)
+            again = not unlimited or choice is choices[0]
+            early.append(replace(choice, limit=limit, repeated=again))
+    return early
+
+
+def _with_multigrid(early: list[Candidate], rows: int) -> list[Candidate]:
+    """Return the candidates for a matrix that a group shares with multigrid among them."""
+    amg = Candidate(
+        "cg", Settings(Amg, {}), "amg", limit=CYCLES, optional=True, needs_definite=True
+    )
+    if rows >= ROWS_FOR_MULTIGRID:
+        return [amg, *early]
+    first = replace(early[0], limit=WORTH_A_HIERARCHY, extended=False)
+    return [first, amg, *early]
+
+
+def _fits_directly(A: LinOp) -> bool:
+    """Return whether the factors of a matrix are likely to fit into memory."""
+    if not isinstance(A, Matrix) or A.partition is not None:
+        return False
+    structure = kept_with(A).structure
+    facts = facts_of(A)
+    return Properties(A, facts, structure).fill.fits(A.dtype.itemsize)

@@ -1,0 +1,198 @@
+"""The pool of candidates for a matrix, from which the cheapest one is taken in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ...core.settings import Settings
+from ..preconditioners import Amg
+from ..preconditioners.multigrid import rigid_body_modes
+from .candidates import DIRECT, ONE_KERNEL_ROWS, Candidate, Candidates
+from .costs import HOST
+
+if TYPE_CHECKING:
+    from ...core.formats import Matrix
+    from .properties import Properties
+
+#: Rows below which the structure of a pattern is not looked at: everything is quick.
+SMALL = 1500
+
+#: Iterations that are expected where the structure is not looked at: the diagonal dominates.
+FEW = 40.0
+
+#: The fewest iterations of a first candidate.
+FEWEST = 100
+
+#: The part of the cheapest candidate's time that counting the factors' entries may take.
+COUNTING = 0.3
+
+#: How much cheaper a candidate must be than CG with Jacobi to be taken before it.
+CLEARLY = 0.8
+
+#: Rows above which multigrid is tried for matrices that look like nothing it is made for.
+ROWS_OF_OTHERS = 5000
+
+
+class Pool:
+    """The candidates that are likely to succeed, and how long each is expected to take.
+
+    Parameters
+    ----------
+    A : matrix
+        The matrix.
+    properties : Properties
+        What is known of it.
+    make : Candidates
+        Makes candidates with their estimates.
+    first : Candidate
+        The method with the cheapest set-up.
+    direct : bool
+        Whether the direct solver is allowed.
+    """
+
+    def __init__(
+        self,
+        A: Matrix,
+        properties: Properties,
+        make: Candidates,
+        first: Candidate,
+        *,
+        direct: bool,
+    ) -> None:
+        self.A, self.properties, self.make, self.first = A, properties, make, first
+        self.allows_direct = direct
+        self._taken: set[tuple[Any, ...]] = set()
+        few = A.shape[0] < SMALL or make.jacobi_iterations() <= FEW
+        self.looked = not few and make.rates is HOST
+        self._look()
+
+    def _look(self) -> None:
+        """Make the candidates, with the structure of the pattern if it is worth a look."""
+        if self.looked:
+            _ = self.properties.structure
+        given = self.first
+        found = self.make.jacobi(given.method, given.M, patient=self.looked)
+        self.first = replace(found, options=given.options, label=given.label)
+        self.candidates = [self.first, *self._others()]
+        cheapest = min((c.expected for c in self.candidates), default=0.0)
+        if self.looked and self.allows_direct:
+            counting = self.properties.counting_seconds
+            if 0 < counting < COUNTING * cheapest:
+                self._count(cheapest)
+            self.candidates.append(self._direct())
+        elif self.allows_direct and self.A.shape[0] < SMALL:
+            self.candidates.append(self._small())
+        if not self.looked:
+            self._limit_first()
+
+    def _limit_first(self) -> None:
+        """Limit the iterations of the first candidate, which looks at no clock."""
+        other = min((c.expected for c in self.candidates[1:]), default=0.0)
+        count = int(
+            max(4 * min(self.first.iterations, FEW), 0.5 * other / self.first.per_iteration)
+        )
+        limit = max(count, FEWEST)
+        if self.first.options.get("restart", 0) >= self.A.shape[0]:
+            limit = max(limit, 2 * self.A.shape[0])
+        self.first = self.candidates[0] = replace(self.first, limit=limit)
+
+    def _count(self, seconds: float) -> None:
+        # factors with more entries take longer than the time to beat
+        self.properties.count_fill(4.0 * seconds / 25e-9 + 20.0 * self.A.nnz)
+
+    def _direct(self) -> Candidate:
+        return self.make.direct(self.properties.fill)
+
+    def _small(self) -> Candidate:
+        """Return the direct solver of a small matrix, whose factors are not estimated."""
+        solved = 1e-3 + 2e-6 * self.A.nnz
+        return Candidate(DIRECT, setup=solved, per_iteration=0.1 * solved, iterations=1)
+
+    def _others(self) -> list[Candidate]:
+        facts, make = self.properties.facts, self.make
+        found: list[Candidate] = []
+        definite = facts.may_be_definite
+        if definite:
+            minres = make.jacobi("minres", self.first.M, patient=True, needs_indefinite=True)
+            found += [*self._multigrid("cg"), make.factors("cg", needs_definite=True), minres]
+        elif not facts.hermitian:
+            found += self._multigrid("gmres")
+        if not facts.not_invertible:
+            found.append(make.factors("bicgstab", needs_indefinite=definite))
+        return [*found, make.factors("gmres", match=True, needs_indefinite=definite)]
+
+    def _multigrid(self, method: str) -> list[Candidate]:
+        facts, hints = self.properties.facts, self.properties.hints
+        definite = method == "cg"
+        modes = hints.near_null
+        if modes is None and hints.coordinates is not None:
+            modes = rigid_body_modes(hints.coordinates)
+        size = self.properties.block_size
+        if modes is not None:
+            options = {"near_null": modes} | ({"block_size": size} if size > 1 else {})
+            kind = "modes"
+        elif size > 1:
+            options, kind = {"block_size": size}, "blocks"
+        elif self.properties.looks_diffusive:
+            options, kind = {}, "elliptic"
+        elif facts.rows > ROWS_OF_OTHERS and definite:
+            options, kind = {}, "other"
+        else:
+            return []
+        made = self.make.multigrid(method, Settings(Amg, options), kind, needs_definite=definite)
+        return [made]
+
+    # ---- in turn
+
+    def take(
+        self, *, indefinite: bool, over: Container[tuple[Any, ...]], spent: float
+    ) -> Candidate | None:
+        """Return the candidate that is expected to be done first of those that are left.
+
+        Parameters
+        ----------
+        indefinite : bool
+            Whether CG found that the matrix is not positive definite.
+        over : container
+            The keys of candidates that need not be tried.
+        spent : float
+            Seconds that earlier attempts took.
+        """
+        if self._taken and not self.looked and self.A.shape[0] >= SMALL:
+            self.looked = True  # the quick way failed
+            self._look()
+        counting = self.properties.counting_seconds if self.looked and self.allows_direct else 0.0
+        if 0 < counting < spent:
+            self._count(max(self.cheapest(indefinite=indefinite), spent))
+            self.candidates = [c for c in self.candidates if c.method != DIRECT] + [self._direct()]
+        left = [c for c in self._left(indefinite=indefinite) if c.key not in over]
+        if not left:
+            return None
+        best = min(left, key=lambda c: c.expected)
+        if self.first in left and not self._clearly_better(best):
+            best = self.first
+        self._taken.add(best.key)
+        return best
+
+    def _clearly_better(self, best: Candidate) -> bool:
+        on_device = self.make.rates is not HOST
+        if on_device and self.A.shape[0] < ONE_KERNEL_ROWS:
+            return False
+        return best.expected < CLEARLY * self.first.expected
+
+    def cheapest(self, *, indefinite: bool) -> float:
+        """Return the expected seconds of the cheapest candidate that is left."""
+        return min((c.expected for c in self._left(indefinite=indefinite)), default=float("inf"))
+
+    def _left(self, *, indefinite: bool) -> list[Candidate]:
+        itemsize = self.A.dtype.itemsize
+        return [
+            c
+            for c in self.candidates
+            if c.key not in self._taken
+            and not (c.needs_definite and indefinite)
+            and not (c.needs_indefinite and not indefinite)
+            and not (c.method == DIRECT and self.looked and not self.properties.fill.fits(itemsize))
+        ]

@@ -1,0 +1,60 @@
+"""The structural rank of a pattern: the largest rank that values in it can have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.errors import InvalidMatrix
+from ...core.store import Key
+
+if TYPE_CHECKING:
+    from ...core.formats import Csr
+
+_RANK: Key[int] = Key("structural rank")
+
+
+def structural_rank(A: Csr) -> int:
+    """Return the size of the largest matching of rows and columns; found once for a pattern.
+
+    Parameters
+    ----------
+    A : Csr, shape (n, n)
+        Explicit zeros count as entries.
+
+    References
+    ----------
+    I. S. Duff, K. Kaya and B. Ucar, Design, implementation, and analysis of maximum transversal
+    algorithms, ACM Trans. Math. Softw. 38 (2011).
+    """
+    return A._pattern.get(_RANK, lambda: _matched(A))
+
+
+def _matched(A: Csr) -> int:
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import structural_rank
+
+    n = A.shape[0]
+    indptr, indices = (np.asarray(A.executor.to_host(a)) for a in (A.indptr, A.indices))
+    rows = np.repeat(np.arange(n), np.diff(indptr))
+    if np.unique(rows[rows == indices]).size == n:  # the diagonal is a matching
+        return n
+    ones = np.ones(indices.size, np.int8)
+    return int(structural_rank(csr_array((ones, indices, indptr), shape=A.shape)))
+
+
+def require_structural_rank(A: Csr) -> None:
+    """Refuse a pattern in which every matrix is singular.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the structural rank is less than the number of rows.
+    """
+    n, rank = A.shape[0], structural_rank(A)
+    if rank < n:
+        raise InvalidMatrix(
+            f"Direct: the matrix is structurally singular: its {n} rows have at most rank {rank}, "
+            "whatever the values; use wl.solvers.Lsmr for a least squares solution"
+        )

@@ -1,0 +1,101 @@
+"""The candidates of wl.solve: which come first, and the ways of asking for them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+
+from .conftest import convection, poisson
+
+
+def shift(n: int) -> np.ndarray:
+    """Return a matrix with which GMRES learns nothing before step n, and others never."""
+    return np.roll(np.eye(n), 1, axis=0)
+
+
+def grid(n: int, across: float = 1.0) -> sp.csr_array:
+    """Return the 5-point stencil on n x n points, weaker in one direction."""
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    return sp.csr_array(sp.kronsum(line, across * line))
+
+
+def test_helmholtz_goes_to_minres_or_the_direct_solver_and_nowhere_else(on):
+    S = sp.csr_array(grid(60) - 0.6 * sp.eye_array(3600))
+    b = np.random.default_rng(0).standard_normal(3600)
+    result = wl.solve(wl.Csr(S, executor=on), b, rtol=1e-8)
+    assert result.converged
+    assert {a.method for a in result.attempts} <= {"cg", "minres", "direct"}
+
+
+def test_the_band_of_a_tridiagonal_matrix_is_factorized(on):
+    n = 20_000
+    S = sp.diags_array([-1.0, 2.6, -1.5], offsets=[-1, 0, 1], shape=(n, n)).tocsr()
+    result = wl.solve(wl.Csr(S, executor=on), S @ np.ones(n), rtol=1e-8)
+    assert result.converged and result.attempts[-1].method == "direct"
+    assert result.attempts[-1].M == "banded"
+
+
+def test_the_next_system_with_a_matrix_begins_with_what_solved_the_last(on):
+    S = sp.csr_array(grid(60) - 0.6 * sp.eye_array(3600))
+    A, rng = wl.Csr(S, executor=on), np.random.default_rng(0)
+    first = wl.solve(A, rng.standard_normal(3600), rtol=1e-8)
+    second = wl.solve(A, rng.standard_normal(3600), rtol=1e-8)
+    assert second.converged and len(second.attempts) == 1
+    assert second.attempts[0].method == first.attempts[-1].method
+
+
+@pytest.mark.parametrize("effort", ["fast", "normal", "thorough"])
+def test_every_effort_solves_what_is_easy(on, effort):
+    assert wl.solve(wl.Csr(poisson(8), executor=on), np.ones(64), effort=effort).converged
+
+
+def test_the_budget_in_seconds_is_that_of_all_attempts_together():
+    S = wl.Csr(shift(3000))
+    result = wl.solve(S, np.eye(3000)[0], rtol=1e-8, budget=0.05, M="none")
+    assert result.seconds < 5
+    for bad in (0, -1.0):
+        with pytest.raises(wl.errors.InvalidArgument, match="budget"):
+            wl.solve(S, np.ones(3000), budget=bad)
+    with pytest.raises(wl.errors.InvalidArgument, match="effort"):
+        wl.solve(S, np.ones(3000), effort="much")
+
+
+def test_what_a_user_states_of_the_matrix_is_believed(on):
+    S = poisson(8)
+    told = wl.solve(wl.Csr(S, executor=on), np.ones(64), symmetric=False)
+    assert told.converged and told.solver == "Bicgstab"
+    told = wl.solve(wl.Csr(S, executor=on), np.ones(64), positive_definite=False)
+    assert told.converged and told.attempts[0].method != "cg"
+    told = wl.solve(wl.Csr(convection(8), executor=on), np.ones(64), positive_definite=True)
+    assert told.attempts[0].method == "cg"
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        wl.solvers.Gmres,
+        wl.solvers.Gmres(restart=5),
+        wl.solvers.Gmres(poisson(4), restart=5),
+        "GMRES",
+    ],
+    ids=["class", "settings", "solver", "upper case"],
+)
+def test_a_method_may_be_a_class_settings_a_solver_or_a_name(on, method):
+    result = wl.solve(wl.Csr(poisson(8), executor=on), np.ones(64), method=method)
+    assert result.converged and result.solver == "Gmres"
+
+
+@pytest.mark.parametrize("method", ["direct", wl.solvers.Direct, wl.solvers.Direct(refine=1)])
+def test_the_direct_solver_is_a_method(on, method):
+    result = wl.solve(wl.Csr(convection(8), executor=on), np.ones(64), method=method, rtol=1e-12)
+    assert result.converged and result.solver == "Direct"
+    with pytest.raises(wl.errors.InvalidArgument, match="square"):
+        wl.solve(wl.Csr(np.ones((3, 2)), executor=on), np.ones(3), method=method)
+
+
+def test_a_name_that_is_nearly_right_has_a_suggestion():
+    with pytest.raises(wl.errors.InvalidArgument, match="did you mean 'gmres'"):
+        wl.solve(poisson(4), np.ones(16), method="gmress")
+    with pytest.raises(wl.errors.InvalidArgument, match="expected a name, the class"):
+        wl.solve(poisson(4), np.ones(16), method=3)
