@@ -55,8 +55,8 @@ class Application:
 
     Attributes
     ----------
-    operator : {"A", "M"}
-        The operator, or the preconditioner.
+    operator : {"A", "A_T", "AH", "M", "M_T"}
+        The operator, its transpose or its adjoint, or the preconditioner or its transpose.
     columns : int
         Vectors that it was applied to at once.
     count : int

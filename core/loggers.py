@@ -156,7 +156,8 @@ class Counts(Logger):
     Attributes
     ----------
     applications : Counter
-        Products by operator, ``"A"``, ``"M"`` and, of least squares, ``"AH"``.
+        Products by operator, ``"A"`` and ``"M"``, of least squares ``"AH"``, and of methods with
+        transposed products ``"A_T"`` and ``"M_T"``.
     copies, copied_bytes : Counter
         Copies and their bytes by direction, a pair of names such as ``("host", "cuda:0")``.
     allocations, allocated_bytes : int

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
-from ...core.dtypes import common_dtype
+from ...core.dtypes import common_dtype, real_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.formats import Csr, Matrix
 from ...core.formats.entries import with_entries
@@ -20,7 +20,20 @@ from ...core.result import Result
 from ...core.settings import Configurable, Settings, settings_of
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Criterion, Norms, RelativeResidual
-from ..driver.scaling import Numbers, column_values
+from ..driver.residual import TrueResidual
+from ..driver.scaling import (
+    Numbers,
+    RightHandSides,
+    column,
+    exponents_of,
+    indices,
+    largest_values,
+    norms,
+    scale_columns,
+    scale_for,
+    scaled_back,
+    times,
+)
 from .engine import Engine, Factors, LogDeterminant, NoRows, chosen_engine
 from .structural_rank import require_structural_rank
 
@@ -112,7 +125,8 @@ class Direct(LinOp, metaclass=Configurable):
         if self.shape[0]:
             require_structural_rank(at)
             self._engine.analyse(at)
-        self._take(matrix, self._factorized(at))
+        scale = scale_for(matrix)
+        self._take(matrix, self._factorized(at, scale), scale)
 
     def _checked(self, A: LinOp) -> Matrix:
         matrix = with_entries(A, "Direct")
@@ -128,11 +142,13 @@ class Direct(LinOp, metaclass=Configurable):
             raise InvalidMatrix("Direct: the matrix has NaN or Inf: there is no factorization")
         return made
 
-    def _factorized(self, A: Csr) -> Factors:
-        return self._engine.factorize(A) if self.shape[0] else NoRows()
+    def _factorized(self, A: Csr, scale: float) -> Factors:
+        if not self.shape[0]:
+            return NoRows()
+        return self._engine.factorize(A if scale == 1.0 else A._with_data(A.data * scale))
 
-    def _take(self, matrix: Matrix, factors: Factors) -> None:
-        self.A, self._factors = matrix, factors
+    def _take(self, matrix: Matrix, factors: Factors, scale: float) -> None:
+        self.A, self._factors, self._scale = matrix, factors, scale
         self.factors_nnz = factors.nnz
         fill = factors.nnz / max(matrix.nnz, 1)
         self.notes = [
@@ -173,7 +189,8 @@ class Direct(LinOp, metaclass=Configurable):
                 f"{matrix.shape[0]}x{matrix.shape[1]}"
             )
         matrix = matrix.to(self.executor).astype(self.dtype)
-        self._take(matrix, self._factorized(self._at_engine(matrix)))
+        scale = scale_for(matrix)
+        self._take(matrix, self._factorized(self._at_engine(matrix), scale), scale)
 
     def with_stop(self, stop: Criterion) -> Self:
         """Return a solver with the same factors and another criterion for its verdict."""
@@ -191,6 +208,9 @@ class Direct(LinOp, metaclass=Configurable):
             If the engine does not give it.
         """
         found = self._factors.log_determinant()
+        if self._scale != 1.0:
+            logarithm = found.logarithm - self.shape[0] * float(np.log(self._scale))
+            found = LogDeterminant(found.sign, logarithm)
         if self._transposed == "H":
             return LogDeterminant(np.conj(found.sign), found.logarithm)
         return found
@@ -230,66 +250,106 @@ class Direct(LinOp, metaclass=Configurable):
         dtype = common_dtype(self.dtype, block.dtype)
         block = block if block.dtype == dtype else block.astype(dtype)
         operator = self.A.astype(dtype)
-        norm_b = self._norms(block)
-        if not np.all(np.isfinite(norm_b)):
-            column = int(np.flatnonzero(~np.isfinite(norm_b))[0])
-            raise InvalidArgument(
-                f"b has NaN or Inf in column {column}, or its norm overflows: scale the system"
-            )
-        x = self.executor.zeros(block.shape, dtype)
-        if x0 is not None:
-            start = as_block(self.executor, x0, self.shape[0], "x0")
-            if start.shape != block.shape:
-                raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
-            self.executor.run(vector.axpby, start.astype(dtype), x, 1.0, 0.0)
-        x, history = self._refined(operator, block, x)
-        limits = self.stop.limits(Norms(norm_b, initial=lambda: history[0]))
+        sides = RightHandSides(self.executor, block, operator_scale=self._scale)
+        rows, columns = block.shape
+        residual = TrueResidual(times(self._scale, operator), rows, rows, columns)
+        start = self._start(x0, sides)
+        x, history = self._refined(residual, sides, start)
+        limits = self.stop.limits(Norms(sides.norm, lambda: history[0], sides.scale))
         assert limits.threshold is not None
-        norms = history[-1]
-        stops = [
-            Stop.CONVERGED
-            if norm <= threshold
-            else (Stop.STAGNATED if np.isfinite(norm) else Stop.NOT_FINITE)
-            for norm, threshold in zip(norms, limits.threshold, strict=True)
-        ]
+        solution, changed = scaled_back(self.executor, x, sides.solution_exponents)
+        norms_found = history[-1].copy()
+        stops = _verdicts(norms_found + residual.rounding(x), limits.threshold)
+        if changed:
+            # judged again is the solution as it is returned
+            again = self.executor.copy(solution)
+            scale_columns(self.executor, again, sides.solution_exponents)
+            found = self._residual_norms(residual, sides, again)[1]
+            found[~np.isfinite(largest_values(self.executor, solution))] = np.inf
+            for c in changed:
+                if stops[c] == Stop.CONVERGED and not found[c] <= limits.threshold[c]:
+                    stops[c] = Stop.OUT_OF_RANGE
+                norms_found[c] = found[c]
+                if not np.isfinite(found[c]):
+                    self.executor.run(vector.fill, column(solution, c), 0.0)
+                    norms_found[c] = sides.norm[c]
+        history = [sides.given(one) for one in [*history[:-1], norms_found]]
+        last, thresholds = history[-1], sides.given(limits.threshold)
         one = np.ndim(b) == 1
         return Result(
-            x=like(self.executor, x, b),
+            x=like(self.executor, solution, b),
             stops=stops,
             column_iterations=np.full(block.shape[1], len(history) - 1, np.int64),
-            residual_norm=float(norms[0]) if one else norms,
+            residual_norm=float(last[0]) if one else last,
             residuals=np.array(history)[:, 0] if one else np.array(history),
-            threshold=float(limits.threshold[0]) if one else limits.threshold,
+            threshold=float(thresholds[0]) if one else thresholds,
             seconds=time.perf_counter() - began,
             solver=type(self).__name__,
             executor=self.executor.name,
             notes=list(self.notes),
         )
 
-    def _refined(self, A: LinOp, b: Array, x: Array) -> tuple[Array, list[Any]]:
-        """Return the best solution and the norms of its residuals, worst column first."""
-        residual = self.executor.copy(b)
-        A._apply(x, residual, -1.0, 1.0)
-        history = [self._norms(residual)]
+    def _start(self, x0: Any, sides: RightHandSides) -> Array:
+        """Return where refinement starts, in the units of the scaled system."""
+        block = sides.block
+        x = self.executor.zeros(block.shape, block.dtype)
+        if x0 is not None:
+            start = as_block(self.executor, x0, self.shape[0], "x0")
+            if start.shape != block.shape:
+                raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
+            self.executor.run(vector.axpby, start.astype(block.dtype), x, 1.0, 0.0)
+            if not np.all(np.isfinite(largest_values(self.executor, x))):
+                raise InvalidArgument("x0 has NaN or Inf; start from finite values")
+            scale_columns(self.executor, x, sides.solution_exponents)
+        return x
+
+    def _residual_norms(
+        self, residual: TrueResidual, sides: RightHandSides, x: Array
+    ) -> tuple[Array, Numbers]:
+        """Return the residuals of the columns of ``x``, and their norms."""
+        made = self.executor.copy(sides.block)
+        residual.make(x, made)
+        return made, norms(self.executor, made)
+
+    def _refined(
+        self, residual: TrueResidual, sides: RightHandSides, x: Array
+    ) -> tuple[Array, list[Numbers]]:
+        """Return the best solution of each column, and the norms of the residuals on the way."""
+        r, before = self._residual_norms(residual, sides, x)
+        long = indices(~(before <= sides.norm / np.finfo(real_dtype(x.dtype)).eps))
+        if long:  # such a start leaves no digit of b in its residual
+            for c in long:
+                self.executor.run(vector.fill, column(x, c), 0.0)
+            r, before = self._residual_norms(residual, sides, x)
+        history = [before]
         for _ in range(1 + self.refine):
             better = self.executor.copy(x)
-            self.executor.run(vector.axpby, self._solved(residual), better, 1.0, 1.0)
-            self.executor.run(vector.axpby, b, residual, 1.0, 0.0)
-            A._apply(better, residual, -1.0, 1.0)
-            norms, before = self._norms(residual), history[-1]
-            if not np.all(norms <= before):  # as after a solution that is exact to rounding
+            self.executor.run(vector.axpby, self._with_factors(r), better, 1.0, 1.0)
+            found, norm = self._residual_norms(residual, sides, better)
+            kept = norm <= before
+            if not kept.any():  # as after a solution that is exact to rounding
                 break
-            x = better
-            history.append(norms)
-            if not np.any(norms < PROGRESS * before) or not np.any(norms):
+            for c in indices(~kept):
+                for old, new in ((x, better), (r, found)):
+                    self.executor.run(vector.axpby, column(old, c), column(new, c), 1.0, 0.0)
+            norm = np.where(kept, norm, before)
+            falls = bool(np.any(norm < PROGRESS * before)) and bool(np.any(norm))
+            x, r, before = better, found, norm
+            history.append(norm)
+            if not falls:
                 break
         return x, history
 
-    def _norms(self, block: Array) -> Numbers:
-        return column_values(self.executor, vector.norm, block)
-
     def _solved(self, b: Array) -> Array:
-        """Return the factors applied to a native block, native again."""
+        """Return the inverse of the matrix applied to a native block, native again."""
+        solved = self._with_factors(b)
+        if self._scale != 1.0:
+            exponent = exponents_of(np.full(int(b.shape[1]), self._scale))
+            scale_columns(self.executor, solved, exponent)
+        return solved
+
+    def _with_factors(self, b: Array) -> Array:
+        """Return the factors, which are of the scaled matrix, applied to a native block."""
         engine = self._engine.place(self.executor)
         stays = engine == self.executor
         at_engine = b if stays else engine.from_host(self.executor.to_host(b))
@@ -354,3 +414,10 @@ class Direct(LinOp, metaclass=Configurable):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(type(self)(state["A"], **state["options"]).__dict__)
+
+
+def _verdicts(norm: Numbers, threshold: Numbers) -> list[Stop]:
+    """Return the verdict on each column from the norm of its residual."""
+    failed = [Stop.STAGNATED if np.isfinite(one) else Stop.NOT_FINITE for one in norm]
+    met = norm <= threshold
+    return [Stop.CONVERGED if fits else why for fits, why in zip(met, failed, strict=True)]

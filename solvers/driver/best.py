@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.operations import vector
 from ...core.status import Stop
-from .scaling import RightHandSides, column, indices, largest_values, norms, scale_columns
+from .scaling import RightHandSides, column, largest_values, norms, scale_columns
 
 if TYPE_CHECKING:
     from ...core.executor import Array
@@ -82,7 +82,8 @@ class BestIterate:
                 known = np.isfinite(largest_values(self.executor, column(self.work.x, c))[0])
             if not known:
                 self.restart(self.work.x, c, norm)
-                scale_columns(self.executor, column(self.work.x, c), self.sides.scale[[c]])
+                exponents = self.sides.solution_exponents[[c]]
+                scale_columns(self.executor, column(self.work.x, c), exponents)
 
     def restart(self, block: Array, c: int, norm: Numbers) -> None:
         """Put the start into a column, in the units of what was given; ``norm`` follows."""
@@ -96,43 +97,51 @@ class BestIterate:
         """Return the norms of the true residual of ``x``, which ``r`` then is; not in a cycle."""
         work = self.work
         self.executor.copy_into(work.r, self.sides.block)
-        work.A._apply(work.x, work.r, -1.0, 1.0)
+        work.residual.make(work.x, work.r)
         return norms(self.executor, work.r)
 
-    def judge(self, solution: Array, final: Numbers, norm: Numbers, threshold: Numbers) -> None:
-        """Judge what a user gets, in their units, where columns were scaled.
-
-        Powers of two change no digit but where the result is beyond the range of the dtype, or
-        below its smallest normal number. Only there the residual is computed again.
+    def judge(
+        self,
+        solution: Array,
+        changed: list[int],
+        final: Numbers,
+        norm: Numbers,
+        threshold: Numbers,
+    ) -> None:
+        """Judge again where the solution in the units of the user is not the one that was judged.
 
         Parameters
         ----------
         solution : array, shape (n, k)
-            What ``x`` is in the units of what was given; columns may become the start.
+            The solution in the units of what was given; columns may become the start.
+        changed : list of int
+            The columns that lost digits when they were scaled back.
         final, norm : array, shape (k,)
             Verdicts and norms of residuals; they are those of ``solution`` afterwards.
         threshold : array, shape (k,)
             What norms have to reach.
         """
-        if not self.sides.scaled:
+        if not changed:
             return
-        work, run = self.work, self.executor.run
-        run(vector.axpby, work.x, work.r, 1.0, 0.0)
-        run(vector.axpby, solution, work.x, 1.0, 0.0)
-        scale_columns(self.executor, work.x, self.sides.scale)
-        run(vector.axpby, work.x, work.r, 1.0, -1.0)
-        changed = largest_values(self.executor, work.r) != 0
-        if not changed.any():
-            return
+        work = self.work
+        self.executor.run(vector.axpby, solution, work.x, 1.0, 0.0)
+        scale_columns(self.executor, work.x, self.sides.solution_exponents)
         found = self.residual_norms()
         found[~np.isfinite(largest_values(self.executor, solution))] = np.inf
-        for c in indices(changed):
+        for c in changed:
             norm[c] = found[c]
             met = np.isfinite(found[c]) and found[c] <= threshold[c]
             if final[c] == Stop.CONVERGED and not met:
                 final[c] = Stop.OUT_OF_RANGE
             if not met and not (np.isfinite(found[c]) and found[c] <= self.first[c]):
                 self.restart(solution, c, norm)
+
+    def forget_start(self, c: int) -> None:
+        """Begin a column at zero, whatever start was given for it."""
+        assert self.start is not None
+        self.start = self.executor.copy(self.start)
+        for block in (self.start, self.work.x):
+            self.executor.run(vector.fill, column(block, c), 0.0)
 
     def _copy(self, source: Array, target: Array, c: int) -> None:
         self.executor.run(vector.axpby, column(source, c), column(target, c), 1.0, 0.0)

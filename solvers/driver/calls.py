@@ -6,11 +6,13 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ...core.result import Result
+from ...core.status import Stop
 from .loop import Solve
 from .watching import Watchers, memory_events
 
 if TYPE_CHECKING:
     from ..krylov.base import KrylovSolver
+    from .workspace import Workspace
 
 
 def solve(
@@ -29,12 +31,27 @@ def solve(
         return _solved(solver, b, x0, watchers, keep_last)
 
 
+#: Verdicts that an operator of an extreme size may be the reason for.
+MAY_BE_OF_SCALE = frozenset(
+    {Stop.INDEFINITE, Stop.BREAKDOWN, Stop.STAGNATED, Stop.NOT_FINITE, Stop.MAX_ITERATIONS}
+)
+
+
 def _solved(solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool) -> Result:
+    result, work = _once(solver, b, x0, watchers, keep_last)
+    if not MAY_BE_OF_SCALE.isdisjoint(result.stops) and solver.rescale(work):
+        result, _ = _once(solver, b, x0, watchers, keep_last)
+    return result
+
+
+def _once(
+    solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool
+) -> tuple[Result, Workspace]:
     made = Solve(solver, b, x0, watchers, keep_last)
     try:
         if not watchers.loggers:
-            return made.run()
+            return made.run(), made.work
         with watchers.on(made.work):
-            return made.run()
+            return made.run(), made.work
     finally:
         solver.give_back(made.work)

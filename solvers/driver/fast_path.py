@@ -55,6 +55,8 @@ def may_go_straight(solve: Solve) -> bool:
     return (
         work.k == 1
         and solve.start is None
+        and work.scales.A == 1.0
+        and not work.residual.is_opaque
         and solver._goes_straight
         and watchers.callback is None
         and watchers.norm_callback is None

@@ -23,7 +23,15 @@ from ...core.stopping import Norms, State
 from .best import BestIterate
 from .fast_path import Heard, go_straight, may_go_straight
 from .results import result_of
-from .scaling import RightHandSides, column, indices, largest_values, norms, scale_columns
+from .scaling import (
+    RightHandSides,
+    column,
+    indices,
+    largest_values,
+    norms,
+    scale_columns,
+    scaled_back,
+)
 from .verdict import CONVERGED, RUNNING, Members, Verification
 from .watching import ASKED, Watchers, says_stop
 
@@ -100,7 +108,7 @@ class Solve(Verification):
             self.executor.run(vector.axpby, self.start, work.x, 1.0, 0.0)
             if not np.all(np.isfinite(largest_values(self.executor, work.x))):
                 raise InvalidArgument("x0 has NaN or Inf; start from finite values")
-            scale_columns(self.executor, work.x, sides.scale)
+            scale_columns(self.executor, work.x, sides.solution_exponents)
             # the solution of A x = 0 is 0 whatever the guess
             for c in indices(sides.norm == 0):
                 self.executor.run(vector.fill, column(work.x, c), 0.0)
@@ -108,7 +116,8 @@ class Solve(Verification):
     def _initial_norms(self) -> np.ndarray[Any, Any]:
         if self.start is None:
             return self.sides.norm
-        return self.best.residual_norms()
+        found = self.best.residual_norms()
+        return np.where(self._drop_long_starts(found), self.sides.norm, found)
 
     def _set_limits(self) -> None:
         """Find what the criteria come to for these right-hand sides."""
@@ -139,7 +148,9 @@ class Solve(Verification):
             return ahead
         self._prepare()
         known = None if ahead is None or ahead.members is None else ahead.members["first"]
-        self.sides = RightHandSides(self.executor, self.b, self.work.status.first, known)
+        self.sides = RightHandSides(
+            self.executor, self.b, self.work.status.first, known, self.work.scales.A
+        )
         self.best = BestIterate(self.work, self.sides, self.start)
         if ahead is None:
             self._place_start()
@@ -380,7 +391,7 @@ class Solve(Verification):
         """Return the norms of the true residual within a cycle, and keep what is best so far."""
         work = self.work
         scratch = self.executor.copy(self.sides.block)
-        work.A._apply(work.x, scratch, -1.0, 1.0)
+        work.residual.make(work.x, scratch)
         found = norms(self.executor, scratch)
         self.best.keep_columns(found)
         return found
@@ -394,10 +405,7 @@ class Solve(Verification):
 
     def _solution(self) -> Array:
         """Return a copy of the iterate in the units of what was given."""
-        solution = self.executor.copy(self.work.x)
-        if self.sides.scaled:
-            scale_columns(self.executor, solution, 1.0 / self.sides.scale)
-        return solution
+        return scaled_back(self.executor, self.work.x, self.sides.solution_exponents)[0]
 
     def _shaped(self, block: Array) -> Any:
         return self.edge.leave(block, self.asked)
@@ -422,8 +430,8 @@ class Solve(Verification):
         failed = [c for c, code in enumerate(final) if code != CONVERGED and self._is_worse(c)]
         self.best.restore(failed, self.norm)
         self._tell_least_squares()
-        solution = self._solution()
-        self.best.judge(solution, self.final, self.norm, self.threshold)
+        solution, changed = scaled_back(self.executor, self.work.x, self.sides.solution_exponents)
+        self.best.judge(solution, changed, self.final, self.norm, self.threshold)
         residuals = np.full((max(map(len, self.history), default=1), self.work.k), np.nan)
         for c, seen in enumerate(self.history):
             residuals[: len(seen), c] = seen

@@ -16,6 +16,7 @@ Columns and operators of ordinary sizes are left alone: nothing is spent on them
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,9 @@ SAFE_NORMS = {np.dtype(np.float32): (1e-8, 1e8), np.dtype(np.float64): (1e-100, 
 
 #: A sum of squares whose root is at least this has lost no digits to underflow.
 LEAST_NORM = {np.dtype(np.float32): 1e-15, np.dtype(np.float64): 1e-145}
+
+#: Exponents of the largest factor of an operator, such that it and its inverse are numbers.
+LARGEST_EXPONENT = {np.dtype(np.float32): 125, np.dtype(np.float64): 1021}
 
 #: Of two, as a scale, whose inverse is a number too: subnormal numbers ask for more.
 LARGEST_POWER = 1023
@@ -86,7 +90,7 @@ def norms(executor: Executor, block: Array) -> Numbers:
         largest = largest_values(executor, one)[0]
         if largest > 0 and np.isfinite(largest):
             factor = np.array([power_of_two(largest)])
-            scale_columns(executor, one, factor)
+            scale_columns(executor, one, exponents_of(factor))
             with np.errstate(over="ignore"):
                 found[c] = column_values(executor, vector.norm, one)[0] / factor[0]
     return found
@@ -98,14 +102,20 @@ def power_of_two(largest: float) -> float:
     return float(2.0 ** np.clip(power, -LARGEST_POWER, LARGEST_POWER))
 
 
-def scale_columns(executor: Executor, block: Array, factors: Numbers) -> None:
-    """Multiply columns by powers of two; those of factor 1 are left alone."""
-    for c in indices(factors != 1.0):
-        view = column(block, c)
-        # in two steps, because the factor itself may be out of the dtype's range
-        half = 2.0 ** np.round(np.log2(factors[c]) / 2)
-        for factor in (half, factors[c] / half):
-            executor.run(vector.axpby, view, view, float(factor), 0.0)
+def exponents_of(powers: Numbers) -> Numbers:
+    """Return the exponents of powers of two, as whole numbers."""
+    return np.rint(np.log2(powers)).astype(np.int64)
+
+
+def scale_columns(executor: Executor, block: Array, exponents: Numbers) -> None:
+    """Multiply columns by powers of two, of which these are the exponents."""
+    most = LARGEST_EXPONENT[real_dtype(block.dtype)]
+    for c in indices(exponents != 0):
+        view, left = column(block, c), int(exponents[c])
+        while left:  # in steps, because the factor itself may be out of the dtype's range
+            step = max(-most, min(most, left))
+            executor.run(vector.axpby, view, view, 2.0**step, 0.0)
+            left -= step
 
 
 #: Sizes of operators in between need no scaling: products of two and their squares are in range.
@@ -113,9 +123,6 @@ SAFE_SIZES = {
     np.dtype(np.float32): (2.0**-20, 2.0**20),
     np.dtype(np.float64): (2.0**-160, 2.0**160),
 }
-
-#: Exponents of the largest factor of an operator, such that it and its inverse are numbers.
-LARGEST_EXPONENT = {np.dtype(np.float32): 125, np.dtype(np.float64): 1021}
 
 #: The seed of the vector that operators are measured with.
 SEED = 1701
@@ -165,23 +172,55 @@ def scale_for(operator: LinOp) -> float:
     return float(2.0 ** np.clip(-np.floor(np.log2(size)), -most, most))
 
 
+@dataclass(frozen=True)
+class Scales:
+    """The powers of two that a solver multiplies its operators by.
+
+    Attributes
+    ----------
+    A, M : float
+        Those of the operator and of the preconditioner. The preconditioner's does not change what
+        a method computes: it is a positive factor of ``M``.
+    """
+
+    A: float = 1.0
+    M: float = 1.0
+
+
+UNSCALED = Scales()
+
+
 def times(factor: float, operator: LinOp) -> LinOp:
     """Return an operator times a power of two; itself for 1.0. No entry is copied."""
     return operator if factor == 1.0 else Scaled(factor, operator)
 
 
-def scaled_back(executor: Executor, block: Array, scale: Numbers) -> tuple[Array, list[int]]:
-    """Return a copy of a block, its columns divided by powers of two, and the columns that changed.
+def scaled_back(executor: Executor, block: Array, exponents: Numbers) -> tuple[Array, list[int]]:
+    """Return a copy of a block in the units of the user, and the columns that lost digits.
 
-    Those columns are beyond the range of the dtype, or have lost digits below its smallest normal
-    number: their residuals have to be computed again.
+    Parameters
+    ----------
+    executor : Executor
+        Where the block is.
+    block : array, shape (n, k)
+        Columns that were multiplied by powers of two; not changed.
+    exponents : array of int, shape (k,)
+        The exponents of these powers.
+
+    Returns
+    -------
+    array, shape (n, k)
+        The columns divided by the powers.
+    list of int
+        The columns that are beyond the range of the dtype, or lost digits below its smallest normal
+        number: their residuals have to be computed again.
     """
     made = executor.copy(block)
-    if np.all(scale == 1.0):
+    if not np.any(exponents):
         return made, []
-    scale_columns(executor, made, 1.0 / scale)
+    scale_columns(executor, made, -exponents)
     again = executor.copy(made)
-    scale_columns(executor, again, scale)
+    scale_columns(executor, again, exponents)
     executor.run(vector.axpby, block, again, 1.0, -1.0)
     return made, indices(largest_values(executor, again) != 0)
 
@@ -210,8 +249,8 @@ class RightHandSides:
         Their norms, and the power of two that each column was multiplied by.
     scaled : list of int
         The columns that were scaled.
-    solution_scale : array, shape (k,)
-        What the columns of ``x`` were multiplied by: ``scale / operator_scale``.
+    solution_exponents : array of int, shape (k,)
+        The columns of ``x`` were multiplied by these powers of two: ``scale / operator_scale``.
 
     Raises
     ------
@@ -246,14 +285,14 @@ class RightHandSides:
         if outside.any():
             self.scale[outside] = [power_of_two(value) for value in largest[outside]]
             self.block = executor.copy(block)
-            scale_columns(executor, self.block, self.scale)
+            scale_columns(executor, self.block, exponents_of(self.scale))
             self.norm = column_values(executor, vector.norm, self.block)
             self.scaled = indices(self.scale != 1.0)
 
     @property
-    def solution_scale(self) -> Numbers:
-        """What the columns of x were multiplied by."""
-        return self.scale / self.operator_scale
+    def solution_exponents(self) -> Numbers:
+        """The exponents of the powers of two that the columns of x were multiplied by."""
+        return exponents_of(self.scale) - exponents_of(np.array(self.operator_scale))
 
     def given(self, norm: Numbers) -> Numbers:
         """Return norms in the units of what was given."""

@@ -80,6 +80,8 @@ class Verification:
             found, residual = self._heard(heard, undecided)
         else:
             armed, found, residual = self._judged(first, undecided)
+            if first and np.any(self._drop_long_starts(np.array(residual))):
+                armed, found, residual = self._judged(first, undecided)
         self.norm = before.copy()
         self.norm[undecided] = [residual[c] for c in undecided]
         if first:
@@ -96,8 +98,27 @@ class Verification:
             self._arm_first(norm=self.norm.astype(self.real))
         elif self.running and heard is not None:
             status.arm(self.final, norm=self.norm.astype(self.real))
-        elif self.running and final != armed:
-            status.arm(self.final)
+        elif self.running and (final != armed or self.work.residual.is_opaque):
+            status.arm(self.final, threshold=self.limit)
+
+    def _drop_long_starts(self, norm: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Begin at zero where the start is too long for its residual to have a digit of ``b``.
+
+        Parameters
+        ----------
+        norm : array, shape (k,)
+            Norms of the residuals of the starts.
+
+        Returns
+        -------
+        array of bool, shape (k,)
+            The columns that begin at zero now.
+        """
+        allowed = self.sides.norm / np.finfo(self.real).eps
+        long = ~(norm <= allowed) & (self.sides.norm > 0) & (self.start is not None)
+        for c in np.flatnonzero(long):
+            self.best.forget_start(int(c))
+        return np.asarray(long)
 
     def _arm_first(self, **members: np.ndarray[Any, Any]) -> None:
         """Set what the steps of the solver look at, once for a solve."""
@@ -156,6 +177,7 @@ class Verification:
         The squares of a tiny residual underflow, and a column of ``A`` that has no entries does
         not show what is in ``x`` there.
         """
+        self._doubt_rounding(found, norm, undecided)
         for c in undecided:
             if not isfinite(largest[c]) and self._is_not_finite(c):
                 found[c], norm[c] = int(Stop.NOT_FINITE), inf
@@ -165,6 +187,21 @@ class Verification:
                 norm[c] = float(norms(self.executor, column(self.work.r, c))[0])
                 if norm[c] > self.threshold[c]:
                     found[c] = int(Stop.STAGNATED)  # no recurrence can square what is left
+
+    def _doubt_rounding(self, found: list[int], norm: list[float], undecided: list[int]) -> None:
+        """Take back a success that the rounding of an opaque operator may have made.
+
+        The column goes on with a threshold that is lower by the rounding, if that leaves any.
+        """
+        claims = [c for c in undecided if found[c] == CONVERGED]
+        if not self.work.residual.is_opaque or not claims:
+            return
+        rounding = self.work.residual.rounding(self.work.x)
+        for c in claims:
+            allowed = self.threshold[c] - rounding[c]
+            if not norm[c] <= allowed and self.sides.norm[c] > 0:
+                found[c] = RUNNING if allowed > 0 else int(Stop.STAGNATED)
+                self.limit[c] = min(self.limit[c], max(allowed, 0.0))
 
     def _is_not_finite(self, c: int) -> bool:
         return not isfinite(largest_values(self.executor, column(self.work.x, c))[0])

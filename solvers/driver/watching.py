@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,10 @@ Callback = Callable[[Any], Any]
 
 #: Iterations between two looks at the clock.
 CLOCK_PERIOD = 20
+
+
+#: The operators of a workspace that may be applied: transposes and adjoints are others.
+OPERATORS = ("A", "A_T", "AH", "M", "M_T")
 
 
 class Watchers:
@@ -93,19 +98,22 @@ class Watchers:
 
         parts = (work.iteration, work.beginning, work.verifying, getattr(work, "ending", None))
         replays: list[Iteration | Replay] = [part for part in parts if part is not None]
-        operators = {name: getattr(work, name, None) for name in ("A", "AH", "M")}
+        counts: Counter[str] = Counter()
+        places: list[tuple[Any, str, str]] = [
+            (work, name, name) for name in OPERATORS if getattr(work, name, None) is not None
+        ]
+        places.append((work.residual, "operator", "A"))
+        before = [getattr(owner, name) for owner, name, _ in places]
         resident = [replay.resident for replay in replays]
-        for name, operator in operators.items():
-            if operator is not None:
-                setattr(work, name, Reported(operator, name, report))
+        for (owner, name, told), operator in zip(places, before, strict=True):
+            setattr(owner, name, Reported(operator, told, report, counts))
         for replay in replays:
             replay.resident = False
         try:
             yield
         finally:
-            for name, operator in operators.items():
-                if operator is not None:
-                    setattr(work, name, operator)
+            for (owner, name, _), operator in zip(places, before, strict=True):
+                setattr(owner, name, operator)
             for replay, was in zip(replays, resident, strict=True):
                 replay.resident = was
 
@@ -122,11 +130,16 @@ def memory_events(executor: Executor, loggers: Sequence[Logger]) -> Iterator[Non
 class Reported(LinOp):
     """An operator that reports each application; what a solver applies while a logger counts."""
 
-    def __init__(self, operator: LinOp, name: str, report: Callable[[Application], None]) -> None:
-        self.operator, self.name, self.report = operator, name, report
+    def __init__(
+        self,
+        operator: LinOp,
+        name: str,
+        report: Callable[[Application], None],
+        counts: Counter[str],
+    ) -> None:
+        self.operator, self.name, self.report, self.counts = operator, name, report, counts
         self.shape, self.dtype = operator.shape, operator.dtype
         self.executor = operator.executor
-        self.count = 0
 
     @property
     def resident(self) -> bool:
@@ -140,8 +153,8 @@ class Reported(LinOp):
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.operator._apply(x, y, alpha, beta)
-        self.count += 1
-        self.report(Application(self.name, int(x.shape[1]), self.count))
+        self.counts[self.name] += 1
+        self.report(Application(self.name, int(x.shape[1]), self.counts[self.name]))
 
     def to(self, executor: Executor | str) -> LinOp:
         """Return the operator on another executor; nobody watches it there."""

@@ -16,6 +16,8 @@ from ...core.operations import vector as vector_operations
 from ...core.precision import in_precision
 from ...core.status import Status
 from ...core.step import Steps
+from .residual import TrueResidual
+from .scaling import UNSCALED, Scales, times
 
 if TYPE_CHECKING:
     from ...core.executor import Array
@@ -50,6 +52,12 @@ class Workspace:
     rebuilds : int
         How often the solver's operators had been made anew when this was made: after another time
         its programs are out of date.
+    scales : Scales
+        What ``A`` and ``M`` are multiplied by.
+    residual : TrueResidual
+        Makes true residuals.
+    measured : int or None
+        The version of the values of ``A`` that were measured after a solve failed.
     applied : bool
         Whether ``A`` was applied, and so has made what it makes once.
     kept, best : arrays, shape (n, k) and (k,)
@@ -74,12 +82,18 @@ class Workspace:
     cycles: Cycles
     rebuilds: int
     applied: bool
+    scales: Scales
+    residual: TrueResidual
 
-    def __init__(self, A: LinOp, M: LinOp | None, columns: int) -> None:
-        self.A, self.M = A, M
+    def __init__(self, A: LinOp, M: LinOp | None, columns: int, scales: Scales = UNSCALED) -> None:
+        self.A, self.scales = times(scales.A, A), scales
+        self.M = None if M is None else times(scales.M, M)
         self.executor = A.executor
         self.n, self.k = A.local_rows, columns
         self.dtype = A.dtype
+        self.measured: int | None = None
+        length = A.shape[1] if A.shape[0] != A.shape[1] else A.local_rows
+        self.residual = TrueResidual(self.A, A.local_rows, length, columns)
         self.status = Status(self.executor, columns, A.dtype)
         self.outdated: list[Any] = []
         self.applied = False
@@ -102,7 +116,8 @@ class Workspace:
         precision.
         """
         self.A_T = self.A.T._private()
-        self.M_T = None if M is None else in_precision(M.T, self.dtype)._private()
+        M_T = None if M is None else in_precision(M.T, self.dtype)._private()
+        self.M_T = None if M_T is None else times(self.scales.M, M_T)
         for operator in (self.A_T, self.M_T):
             if operator is not None and operator.resident:
                 operator._apply(self.r, self.x, 1.0, 0.0)  # makes what it makes once
@@ -121,7 +136,7 @@ class Workspace:
 
     def verify(self) -> None:
         """Make the true residual of what is the right-hand side in ``r``, and judge it."""
-        self.A._apply(self.x, self.r, -1.0, 1.0)
+        self.residual.make(self.x, self.r)
         status_steps.start(self)
 
     def make(self, steps: Steps, without: Sequence[str] = ()) -> None:
@@ -163,7 +178,7 @@ class Workspace:
         The right-hand side is in ``spare``. The status stays what the last iteration left.
         """
         finish(self)
-        self.A._apply(self.x, self.spare, -1.0, 1.0)
+        self.residual.make(self.x, self.spare)
         self.executor.run(vector_operations.norm, self.spare, self.status.true)
         self.executor.run(vector_operations.largest, self.x, self.status.largest)
 

@@ -119,6 +119,7 @@ class Chebyshev(KrylovSolver):
 
     SPARE: ClassVar[str] = "q"
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
+    RESCALES: ClassVar[bool] = False
 
     def __init__(
         self,

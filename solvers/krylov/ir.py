@@ -77,6 +77,7 @@ class Ir(KrylovSolver):
     """
 
     FLEXIBLE: ClassVar[bool] = True
+    RESCALES: ClassVar[bool] = False
 
     def __init__(
         self,

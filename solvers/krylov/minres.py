@@ -269,7 +269,7 @@ class Minres(KrylovSolver):
         executor = work.executor
         size = np.asarray(executor.to_host(work.size), np.float64)
         residual, product = executor.copy(b), executor.zeros(b.shape, b.dtype)
-        work.A._apply(work.x, residual, -1.0, 1.0)
+        work.residual.make(work.x, residual)
         given = residual
         if work.M is not None:
             given = executor.zeros(b.shape, b.dtype)

@@ -53,6 +53,7 @@ class Multigrid(KrylovSolver):
     """
 
     FLEXIBLE: ClassVar[bool] = True
+    RESCALES: ClassVar[bool] = False
 
     def __init__(self, A: Any, M: Any = "amg", **options: Any) -> None:
         super().__init__(A, "amg" if M is None else M, **options)

@@ -110,11 +110,20 @@ def test_a_residual_whose_squares_underflow_is_not_zero(on, solver):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_start_beyond_the_range_of_the_scaled_system_is_returned_as_it_was(on, solver):
-    start = np.full(3, 1e300)
-    result = solve(on, solver, np.eye(3), np.full(3, 1e-200), x0=start)
-    assert not result.converged
-    np.testing.assert_array_equal(result.x, start)
+@pytest.mark.parametrize("start", [1.0, 1e300])
+def test_a_start_without_a_digit_of_the_solution_does_no_harm(on, solver, start):
+    x0 = np.full(3, start)
+    result = solve(on, solver, np.eye(3), np.full(3, 1e-200), x0=x0)
+    assert result.converged
+    np.testing.assert_allclose(result.x, 1e-200, rtol=1e-4)
+    np.testing.assert_array_equal(x0, start)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_start_that_solves_a_system_of_subnormal_numbers_is_kept(on, solver):
+    result = solve(on, solver, np.eye(2) * 1e-310, np.full(2, 1e-310), x0=np.ones(2))
+    assert result.converged
+    np.testing.assert_array_equal(result.x, 1.0)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
