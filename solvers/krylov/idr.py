@@ -145,7 +145,9 @@ def update_number(w: Any, s: int, k: int) -> None:
         for j in range(k):
             entry = entry - alpha[j] * get(w, "m", i, j)
         column.append(entry)
-    beta = divide_or_halt(w, get(w, "f", k), column[0])
+    quotient = divide_or_halt(w, get(w, "f", k), column[0])
+    # a column that halts here keeps its iterate: where M is close to the inverse, r is 0 already
+    beta = where((column[0] == 0) | ~finite(quotient), 0, quotient)
     w.x += beta * u
     w.r -= beta * g
     if k:

@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from ...core.errors import InvalidArgument
-from ...core.step import Steps, norm2, sqrt
+from ...core.status import Stop
+from ...core.step import BREAKDOWN, Steps, norm2, sqrt, where
 from ..driver.workspace import Workspace
 from .base import KrylovSolver
 
 if TYPE_CHECKING:
     from ...core.linop import LinOp
 
-step = Steps("ir", vectors="x r z q", reals="relaxation")
+step = Steps("ir", vectors="x r z q", reals="relaxation best idle")
+
+#: Corrections without a smaller residual after which a solve ends.
+IDLE = 30
+
+#: By how much a residual must be smaller than the smallest one before.
+SMALLER = 1 - 2.0**-12
+
+#: A residual that grew by more than this is no plateau: it may fall later.
+PLATEAU = 16.0
+
+
+@step
+def start(w: Workspace) -> None:
+    """Set best = |r|, idle = 0."""
+    w.best = sqrt(norm2(w.r))
+    w.idle = 0
 
 
 @step
 def advance(w: Workspace) -> None:
-    """Set x += relaxation z, r -= relaxation q; observes |r|."""
+    """Set x += relaxation z, r -= relaxation q; observes |r|.
+
+    A column halts after 30 corrections that left |r| on a plateau.
+    """
     w.x += w.relaxation * w.z
     w.r -= w.relaxation * w.q
-    w.observe(sqrt(norm2(w.r)))
+    norm = sqrt(norm2(w.r))
+    smaller = norm < SMALLER * w.best
+    idle = where(smaller | (norm > PLATEAU * w.best), 0, w.idle + 1)
+    w.best = where(smaller, norm, w.best)
+    w.idle = idle
+    w.observe(norm)
+    w.halt(BREAKDOWN, when=idle >= IDLE)
 
 
 class Ir(KrylovSolver):
@@ -53,8 +81,8 @@ class Ir(KrylovSolver):
     -----
     It converges if the spectral radius of ``I - relaxation M A`` is below 1, each correction by
     that factor; an inner solver with ``rtol`` makes it about ``rtol``, as long as ``A`` rounded to
-    the inner precision is close to ``A``. Where it is not, the solve ends as *stagnated* or at its
-    limit; :class:`Fgmres` or :class:`Fcg` around the same inner solver go further.
+    the inner precision is close to ``A``. Where it is not, the solve ends as *stagnated*, after 30
+    corrections that bring nothing, or at its limit; :class:`Fgmres` or :class:`Fcg` around the same inner solver go further.
 
     One iteration moves the matrix once and 8 vectors besides what ``M`` does. With a preconditioner
     that is made of operations the device runs the loop; around an inner solver the host does.
@@ -78,6 +106,7 @@ class Ir(KrylovSolver):
 
     FLEXIBLE: ClassVar[bool] = True
     RESCALES: ClassVar[bool] = False
+    MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({Stop.BREAKDOWN: Stop.STAGNATED})
 
     def __init__(
         self,
@@ -107,7 +136,8 @@ class Ir(KrylovSolver):
         work.executor.copy_into(work.relaxation, given.astype(work.relaxation.dtype))
 
     def initialize(self, work: Workspace) -> None:
-        """Nothing: an iteration needs the residual alone."""
+        """Take the norm of the residual for the smallest one."""
+        start(work)
 
     def iterate(self, work: Workspace) -> None:
         """One correction."""
