@@ -138,14 +138,6 @@ class LinOp(ArrayProtocol, ABC):
         """
         return self
 
-    def _in_double(self) -> LinOp | None:
-        """Return an operator of double precision with the values of this one, or None.
-
-        Only operators with known entries can say what they are in another precision; see
-        :func:`wollemi.core.precision.in_double`. It follows new values of this operator.
-        """
-        return None
-
     @property
     def T(self) -> LinOp:
         """The transpose."""

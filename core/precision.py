@@ -100,4 +100,7 @@ def in_double(operator: LinOp) -> LinOp | None:
     """
     if operator.dtype == double_dtype(operator.dtype):
         return operator
-    return operator._in_double() if operator.executor.has_double else None
+    if not operator.executor.has_double or not hasattr(operator, "_in_double"):
+        return None
+    made: LinOp | None = operator._in_double()
+    return made

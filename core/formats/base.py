@@ -9,12 +9,13 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import asked_dtype, double_dtype, is_complex, is_narrow, value_dtype
+from ..dtypes import asked_dtype, is_complex, is_narrow, value_dtype
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ..factors import number
 from ..linop import FACTS, LinOp
 from ..registry import executor as executor_by_name
 from .display import Displayed
+from .doubled import Doubled
 from .entries import EntryMethods
 from .given import as_source, same_memory
 from .given import checked_shape as checked_shape  # known by this place outside, too
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Matrix")
 
 
-class Matrix(EntryMethods, Displayed, LinOp):
+class Matrix(Doubled, EntryMethods, Displayed, LinOp):
     """A matrix whose entries are held in arrays of its executor.
 
     A format names its arrays in :attr:`arrays`; ``data`` is the one with the values.
@@ -340,17 +341,6 @@ class Matrix(EntryMethods, Displayed, LinOp):
         self.executor.copy_into(self.data, self._as_stored(values))
         self._tell_sharers()
 
-    def _in_double(self) -> LinOp | None:
-        found = self.__dict__.get("_double")
-        if found is None:
-            found = self.__dict__["_double"] = self._made_double(double_dtype(self.dtype))
-        made: LinOp = found
-        return made
-
-    def _made_double(self, dtype: np.dtype[Any]) -> LinOp:
-        """Return this matrix computing in ``dtype``, which is of double precision."""
-        return self.astype(dtype)
-
     def _as_stored(self, values: Array) -> Array:
         """Return new values as this matrix stores them."""
         return as_source(self.executor, values, self.data)
@@ -360,9 +350,7 @@ class Matrix(EntryMethods, Displayed, LinOp):
         for matrix in self._sharers or (self,):
             matrix._changes += 1
             matrix._values_changed()
-            double = matrix.__dict__.get("_double")
-            if double is not None and double.data is not matrix.data:
-                double.update_values(matrix.data)
+            matrix._refresh_double()
 
     def _values_changed(self) -> None:
         """Bring what was derived from the values in line with them."""

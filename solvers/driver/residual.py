@@ -59,6 +59,7 @@ class TrueResidual:
         self.widens = self.operator.dtype != A.dtype
         if self.widens:
             wide = double_dtype(A.dtype)
+            self.executor.compile_ahead(("precision",), wide)
             self._x = self.executor.zeros((length, columns), wide)
             self._r = self.executor.zeros((rows, columns), wide)
             self._unit = self.executor.zeros((columns,), np.float64)  # 0 stands for 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ...core.dtypes import asked_dtype, common_dtype, double_dtype, is_complex, name_of
+from ...core.dtypes import asked_dtype, common_dtype, is_complex, name_of
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
 from ...core.iteration import Cycles, Iteration, Replay
@@ -33,7 +33,8 @@ from ...core.stopping import (
 )
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.calls import solve
-from ..driver.scaling import UNSCALED, Scales, scale_for
+from ..driver.rescaling import Rescaling
+from ..driver.scaling import Scales
 from ..driver.watching import Watchers
 from ..driver.workspace import Workspace
 from ..preconditioners import preconditioner
@@ -50,7 +51,7 @@ SIDES = ("right", "left")
 LOOPS_RUN = ("status", "vector.enter", "vector.fill", "vector.norm", "vector.largest")
 
 
-class KrylovSolver(LinOp, metaclass=Configurable):
+class KrylovSolver(Rescaling, LinOp, metaclass=Configurable):
     """The base of iterative solvers.
 
     A subclass has three parts: ``initialize`` sets up the recurrence from the true residual
@@ -103,10 +104,6 @@ class KrylovSolver(LinOp, metaclass=Configurable):
     #: What a code that steps halt with says of this method, where it is not its usual meaning.
     MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({})
 
-    #: Whether the iterates are the same for every positive factor of ``A`` and of ``M``. Those
-    #: operators are scaled where a solve failed because they are of extreme sizes.
-    RESCALES: ClassVar[bool] = True
-
     @classmethod
     def loop_runs(cls) -> tuple[str, ...]:
         """Return the operations, and groups of them, that a loop runs."""
@@ -152,8 +149,6 @@ class KrylovSolver(LinOp, metaclass=Configurable):
         self.executor = self.A.executor
         self.dtype = common_dtype(*(op.dtype for op in (self.A, self.M) if op is not None))
         self.executor.compile_ahead(self.loop_runs(), self.dtype)
-        if self.dtype != double_dtype(self.dtype) and self.executor.has_double:
-            self.executor.compile_ahead(("precision",), double_dtype(self.dtype))
         self._workspaces: dict[tuple[str, int], list[Workspace]] = {}
         self._scales: dict[str, Scales] = {}
 
@@ -412,31 +407,6 @@ class KrylovSolver(LinOp, metaclass=Configurable):
             if not work.outdated and current and work.scales == self._scales_in(dtype):
                 return work
         return self._new_workspace(dtype, columns)
-
-    def _scales_in(self, dtype: Any) -> Scales:
-        return self._scales.get(name_of(np.dtype(dtype)), UNSCALED)
-
-    def rescale(self, work: Workspace) -> bool:
-        """Scale operators of extreme sizes, for further solves in the dtype of a workspace.
-
-        Asked after a solve failed; an operator is measured by a product with one vector.
-
-        Returns
-        -------
-        bool
-            Whether the scales are others now, so that the solve is worth repeating.
-        """
-        version = int(getattr(self.A, "_values_version", 0))
-        if not self.RESCALES or not work.n or work.measured == version:
-            return False
-        work.measured = version
-        M = None if work.M is None or work.M.varies else work.M
-        more = Scales(scale_for(work.A), 1.0 if M is None else scale_for(M))
-        if more == UNSCALED:
-            return False
-        made = Scales(more.A * work.scales.A, more.M * work.scales.M)
-        self._scales[name_of(work.dtype)] = made
-        return True
 
     def _rebuilds_of_operators(self) -> int:
         return sum(op._rebuilds for op in (self.A, self.M) if op is not None)

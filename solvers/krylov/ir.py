@@ -82,7 +82,8 @@ class Ir(KrylovSolver):
     It converges if the spectral radius of ``I - relaxation M A`` is below 1, each correction by
     that factor; an inner solver with ``rtol`` makes it about ``rtol``, as long as ``A`` rounded to
     the inner precision is close to ``A``. Where it is not, the solve ends as *stagnated*, after 30
-    corrections that bring nothing, or at its limit; :class:`Fgmres` or :class:`Fcg` around the same inner solver go further.
+    corrections that bring nothing, or at its limit; :class:`Fgmres` or :class:`Fcg` around the
+    same inner solver go further.
 
     One iteration moves the matrix once and 8 vectors besides what ``M`` does. With a preconditioner
     that is made of operations the device runs the loop; around an inner solver the host does.
