@@ -171,6 +171,15 @@ def _measure(
     return measure
 
 
+def _choice(how: How, seed: int, scale: int, minutes: float | None, matrices: Path | None) -> None:
+    """Print how well ``wl.solve`` chooses, as a page."""
+    from . import choice
+
+    where = executor_by_name(how.executor)
+    title = f"The choice of wl.solve on {where.name}"
+    print(choice.page(choice.run(where, seed, scale, minutes, matrices), title), end="")
+
+
 @bench.command()
 @with_options
 def suite(
@@ -198,10 +207,13 @@ def suite(
         bool, typer.Option("--every-file", help="Of tca-dlmc: all .smtx files below the folder.")
     ] = False,
 ) -> None:
-    """Measure named suites: what is usual, growth, or the tables of papers."""
+    """Measure named suites: what is usual, growth, choice, or the tables of papers."""
     from . import runs, suites
     from .matrices import Matrices
 
+    if names == ["choice"]:
+        _choice(how, seed, scale or 1, minutes, matrices)
+        return
     chosen = list(suites.SUITES) if names == ["all"] else names
     for name in chosen:
         suites.suite(name)  # raises if there is none

@@ -181,7 +181,9 @@ class Attempts:
         What each may take grows from round to round.
         """
         for times in AGAIN:
-            if self._is_settled() or not self.waiting:
+            # a system that a factorization does not solve is too ill-conditioned for long waits
+            factorized = any(tried.method == DIRECT for tried in self.tried)
+            if self._is_settled() or not self.waiting or factorized:
                 return
             waiting, self.waiting = sorted(self.waiting, key=lambda pair: pair[0]), []
             for expected, candidate in waiting:
@@ -296,8 +298,10 @@ class Attempts:
         self.indefinite |= attempt.method == "cg" and Stop.INDEFINITE in ended
         at_limit = Stop.MAX_ITERATIONS in ended
         self.done[attempt.key] = self._allowed(attempt) if at_limit else None
-        if self._gave_up:
+        if at_limit and attempt.patient and result.iterations < self.budget:
             self.done[attempt.key] = result.iterations
+            if not self._gave_up:
+                self.waiting.append((attempt.expected, attempt))
         reason = "gave up for a cheaper candidate" if self._gave_up else _told(result)
         self._record(attempt, self._setup, result.iterations, result.seconds, reason)
         self.ended_by = next(iter(ended & _FINAL), None)
@@ -361,6 +365,9 @@ class Attempts:
         self._patience = self._patience_for(attempt)
         if self._patience is not None:
             stop = (self._tolerance() if stop is None else stop) | self._patience
+        elif attempt.patient and self._again == 1:  # the last one of the pool
+            count = max(SHORT, int(4 * attempt.iterations))
+            options["maxiter"] = min(count, self.budget)
         options["stop"] = stop
         return options
 

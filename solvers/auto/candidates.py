@@ -11,12 +11,16 @@ from ...core.formats import Matrix
 from ...core.settings import Settings
 from ..preconditioners import Ic, Ilu, Jacobi, Polynomial
 from .costs import HOST, Fill, Rates, logarithms, rates_of
+from .structure import UNRELIABLE
 
 if TYPE_CHECKING:
     from .properties import Properties
 
 #: The name of the direct solver among the methods.
 DIRECT = "direct"
+
+#: The engine whose order of the rows is known.
+SUPERLU = "superlu"
 
 #: Iterations of CG with multigrid: of scalar elliptic equations, of systems with the constant of
 #: each unknown and with rigid body modes as near null space, and of other matrices, for a residual
@@ -158,7 +162,9 @@ class Candidates:
         """Return the expected iterations of CG with Jacobi, times a factor of the method."""
         found = self.properties
         weak = found.dominance
-        levels = found.structure.levels if found.has_structure else 3.0 * sqrt(self.n)
+        levels = 3.0 * sqrt(self.n)
+        if found.has_structure and found.structure.dimension < UNRELIABLE:
+            levels = float(found.structure.levels)
         by_levels = FOR_LEVELS * levels * self.reduction * factor
         if found.block_size > 1:
             by_levels *= OF_BLOCKS
@@ -169,6 +175,13 @@ class Candidates:
             condition = (1 + weak) / (1 - weak)
             expected = min(expected, max(0.5 * sqrt(condition) * self.reduction, 3.0))
         return min(expected, 20.0 * self.n)
+
+    @property
+    def _is_mesh(self) -> bool:
+        """Whether the levels of the pattern say how many iterations diffusion takes."""
+        found = self.properties
+        known = not found.has_structure or found.structure.dimension < UNRELIABLE
+        return known and found.looks_diffusive
 
     def _per_iteration(self, method: str, apply: float = 0.0) -> float:
         times = APPLICATIONS.get(method, 1)
@@ -183,7 +196,7 @@ class Candidates:
         label = "" if M is None else "jacobi" if _is(M, Jacobi) else ""
         return Candidate(
             method, M, label, self._options(method), self.rates.call, self._per_iteration(method),
-            self.jacobi_iterations(factor), trusted=self.properties.looks_diffusive, **more,
+            self.jacobi_iterations(factor), trusted=self._is_mesh, **more,
         )  # fmt: skip
 
     def factors(self, method: str, *, match: bool = False, **more: Any) -> Candidate:
@@ -223,6 +236,8 @@ class Candidates:
         """Return the direct solver."""
         solve = 4e-9 * fill.entries * self.columns
         options = {} if fill.engine == "auto" else {"engine": fill.engine}
+        if fill.ordering is not None and self.rates is HOST:
+            options = {"engine": SUPERLU, "ordering": fill.ordering}
         label = "" if fill.engine == "auto" else fill.engine
         return Candidate(DIRECT, None, label, options, fill.seconds, solve, 2.0)
 

@@ -98,12 +98,15 @@ class Fill:
         Of analysis and factorization.
     engine : str
         The engine that fits the structure, ``"auto"`` for sparse factors.
+    ordering : str, optional
+        The order of the engine that the estimate is for.
     """
 
     entries: float
     operations: float
     seconds: float
     engine: str = "auto"
+    ordering: str | None = None
 
     def fits(self, itemsize: int) -> bool:
         """Return whether the factors are likely to fit into memory."""

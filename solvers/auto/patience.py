@@ -24,6 +24,9 @@ LONGER = 1.25
 #: How many times the time of the other candidate the rest of these iterations may take.
 EXPECTED = 1.3
 
+#: How many times that time the residual must promise in the last fifth of them.
+SLOW = 2.5
+
 #: Looks at the residual before it is judged, and iterations.
 LOOKS, JUDGED = 4, 10
 
@@ -88,7 +91,8 @@ class Patience(Criterion):
         if state.iteration < LONGER * self.iterations:
             seconds = self.per_iteration * self.scale
             rest = (LONGER * self.iterations - state.iteration) * seconds
-            if rest <= EXPECTED * alternative:
+            early = state.iteration < 0.8 * self.iterations
+            if rest <= EXPECTED * alternative and (early or self.rest <= SLOW * alternative):
                 return False
         if len(self._seconds) < LOOKS or state.iteration < JUDGED:
             return False

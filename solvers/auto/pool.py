@@ -25,8 +25,9 @@ FEW = 40.0
 #: The fewest iterations of a first candidate.
 FEWEST = 100
 
-#: The part of the cheapest candidate's time that counting the factors' entries may take.
-COUNTING = 0.3
+#: The guessed time of a factorization over that of counting the entries of its factors, before
+#: they are counted.
+UNCOUNTED = 3.0
 
 #: How much cheaper a candidate must be than CG with Jacobi to be taken before it.
 CLEARLY = 0.8
@@ -76,11 +77,7 @@ class Pool:
         found = self.make.jacobi(given.method, given.M, patient=self.looked)
         self.first = replace(found, options=given.options, label=given.label)
         self.candidates = [self.first, *self._others()]
-        cheapest = min((c.expected for c in self.candidates), default=0.0)
         if self.looked and self.allows_direct:
-            counting = self.properties.counting_seconds
-            if 0 < counting < COUNTING * cheapest:
-                self._count(cheapest)
             self.candidates.append(self._direct())
         elif self.allows_direct and self.A.shape[0] < SMALL:
             self.candidates.append(self._small())
@@ -103,6 +100,11 @@ class Pool:
         self.properties.count_fill(4.0 * seconds / 25e-9 + 20.0 * self.A.nnz)
 
     def _direct(self) -> Candidate:
+        """Return the direct solver; it has a chance where nothing reliable is known of its fill."""
+        counting = self.properties.counting_seconds
+        if counting:
+            guess = UNCOUNTED * counting
+            return Candidate(DIRECT, setup=guess, per_iteration=0.05 * guess, iterations=2)
         return self.make.direct(self.properties.fill)
 
     def _small(self) -> Candidate:
@@ -163,18 +165,23 @@ class Pool:
         if self._taken and not self.looked and self.A.shape[0] >= SMALL:
             self.looked = True  # the quick way failed
             self._look()
-        counting = self.properties.counting_seconds if self.looked and self.allows_direct else 0.0
-        if 0 < counting < spent:
-            self._count(max(self.cheapest(indefinite=indefinite), spent))
-            self.candidates = [c for c in self.candidates if c.method != DIRECT] + [self._direct()]
         left = [c for c in self._left(indefinite=indefinite) if c.key not in over]
         if not left:
             return None
         best = min(left, key=lambda c: c.expected)
+        if best.method == DIRECT and self.looked and self.properties.counting_seconds:
+            others = [c.expected for c in left if c is not best]
+            self._count(max([spent, best.expected, *others]))
+            self.candidates = [c for c in self.candidates if c is not best] + [self._direct()]
+            return self.take(indefinite=indefinite, over=over, spent=spent)
         if self.first in left and not self._clearly_better(best):
             best = self.first
         self._taken.add(best.key)
         return best
+
+    def _fits(self, itemsize: int) -> bool:
+        uncounted = bool(self.properties.counting_seconds)
+        return uncounted or self.properties.fill.fits(itemsize)
 
     def _clearly_better(self, best: Candidate) -> bool:
         on_device = self.make.rates is not HOST
@@ -194,5 +201,5 @@ class Pool:
             if c.key not in self._taken
             and not (c.needs_definite and indefinite)
             and not (c.needs_indefinite and not indefinite)
-            and not (c.method == DIRECT and self.looked and not self.properties.fill.fits(itemsize))
+            and not (c.method == DIRECT and self.looked and not self._fits(itemsize))
         ]

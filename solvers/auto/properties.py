@@ -19,18 +19,17 @@ from ...core.reorder.pattern import pattern
 from ..driver.scaling import largest_values
 from ..spectrum import row_bound
 from .costs import FILLED, OPERATION, ORDERED, Fill, fill_of
-from .structure import Structure, find_structure
+from .structure import UNRELIABLE, Structure, find_structure
 
 if TYPE_CHECKING:
     from .facts import Facts
 
-#: Dimension of a pattern from which on the estimate of fill by levels is not to be relied on:
-#: circuits and networks have few levels and little fill all the same.
-UNRELIABLE = 2.5
-
 #: The sum of a row off the diagonal over the diagonal up to which a balanced matrix counts as that
 #: of diffusion: sums are larger where many entries off the diagonal are positive.
 MOST_OF_DIFFUSION = 1.3
+
+#: SuperLU's order of least degree, for which factors are counted.
+MINIMUM_DEGREE = "MMD_AT_PLUS_A"
 
 #: Entries of factors that are counted at most.
 MOST_COUNTED = 2**28
@@ -150,7 +149,7 @@ class Properties:
         if entries[0] > limit:
             found, times = np.inf, np.inf
         seconds = (perf_counter() - began) + FILLED * found + OPERATION * times + 1e-3
-        self._known["counted"] = Fill(found, times, seconds)
+        self._known["counted"] = Fill(found, times, seconds, ordering=MINIMUM_DEGREE)
 
     @cached_property
     def constant_null_space(self) -> bool:

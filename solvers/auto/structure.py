@@ -16,6 +16,10 @@ from ...core.formats import Csr, Matrix
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+#: Dimension of a pattern from which on levels say little of fill and iterations: circuits and
+#: networks have few levels, and grids in space have 2.8.
+UNRELIABLE = 3.2
+
 #: Sizes of node blocks that are looked for, the largest first.
 BLOCK_SIZES = (6, 4, 3, 2)
 

@@ -37,8 +37,10 @@ def _matched(A: Csr) -> int:
 
     n = A.shape[0]
     indptr, indices = (np.asarray(A.executor.to_host(a)) for a in (A.indptr, A.indices))
-    rows = np.repeat(np.arange(n), np.diff(indptr))
-    if np.unique(rows[rows == indices]).size == n:  # the diagonal is a matching
+    rows = np.repeat(np.arange(n, dtype=indices.dtype), np.diff(indptr))
+    there = np.zeros(n, bool)
+    there[rows[rows == indices]] = True
+    if there.all():  # the diagonal is a matching
         return n
     ones = np.ones(indices.size, np.int8)
     return int(structural_rank(csr_array((ones, indices, indptr), shape=A.shape)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from difflib import get_close_matches
 from typing import Any
 
 from ...core.errors import InvalidArgument
@@ -73,11 +74,16 @@ def preconditioner(M: Any, A: LinOp) -> Any:
 def parsed(text: str) -> Settings | None:
     """Return the settings of ``"name"`` or ``"name:option=value,option=value"``."""
     name, _, rest = text.partition(":")
+    name = name.lower()
     if name == "none" and not rest:
         return None
     if name not in BY_NAME:
-        known = ", ".join(["none", *BY_NAME])
-        raise InvalidArgument(f"no preconditioner is called {name!r}; known: {known}")
+        known = ["none", *BY_NAME]
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise InvalidArgument(
+            f"no preconditioner is called {name!r}; {hint}known: {', '.join(known)}"
+        )
     options = {}
     for part in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = part.partition("=")

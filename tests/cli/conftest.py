@@ -32,8 +32,11 @@ class Ended:
 
 
 @pytest.fixture
-def wollemi(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+def wollemi(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Ended]:
     """Run a command; its words are joined by spaces or handed over one by one."""
+    monkeypatch.delenv("COLUMNS", raising=False)  # the width of the output is that of a pipe
 
     def run(*words: object) -> Ended:
         with pytest.raises(SystemExit) as end:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import _thread
+import io
+import json
+import sys
 import threading
 from importlib import import_module
 
@@ -205,8 +208,6 @@ BANNER = "%%MatrixMarket matrix coordinate real general\n"
         ("no_banner.mtx", "2 2 1\n1 1 1\n", "line 1"),
         ("empty_file.mtx", "", "line 1"),
         ("huge.mtx", BANNER + "99999999999999 99999999999999 1\n1 1 1\n", "99999999999999 rows"),
-        ("wide.mtx", BANNER + "2 99999999999999 1\n1 1 1\n", "2 x 99999999999999 is not square"),
-        ("rectangular.mtx", BANNER + "3 2 1\n1 1 1\n", "3 x 2 is not square"),
         ("not_a_number.mtx", BANNER + "1 1 1\n1 1 nan\n", "1 entries are NaN or Inf"),
         ("archive.npz", "this is no archive", "not a valid .npz"),
         ("archive.mtx.gz", "this is no archive", "archive.mtx.gz"),
@@ -238,6 +239,9 @@ def test_a_missing_file_is_named_in_one_line(wollemi, tmp_path):
             "no method is called 'magic'; known: auto, bicg, bicgstab, blockcg, cg",
         ),
         (("--precond", "magic"), "no preconditioner is called 'magic'; known: none, jacobi"),
+        (("--method", "gmress"), "did you mean 'gmres'?"),
+        (("--precond", "jacoby"), "did you mean 'jacobi'?"),
+        (("--precond", "amg:theta=abc"), "--precond amg:theta=abc: "),
         (("--executor", "magic"), "no backend is called 'magic'; installed: reference"),
         (("--executor", "omp:none"), "omp"),
         (("--dtype", "int8"), "no dtype is called 'int8'; known: float32"),
@@ -304,3 +308,51 @@ def test_a_defect_of_ours_is_not_hidden(laplacian, monkeypatch):
     monkeypatch.setattr(import_module("wollemi.cli.solve"), "solve_system", defect)
     with pytest.raises(AssertionError, match="ours"):
         main(["solve", str(laplacian), *REFERENCE])
+
+
+def test_a_rectangular_system_is_solved_by_least_squares(wollemi, tmp_path):
+    rng = np.random.default_rng(0)
+    for shape in ((12, 5), (5, 12)):
+        wl.write(tmp_path / "A.mtx", wl.Csr(rng.standard_normal(shape)))
+        ended = wollemi("solve", tmp_path / "A.mtx", "--rtol", "1e-10", *REFERENCE)
+        assert ended.status == SOLVED and "Lsmr" in ended.out
+    ended = wollemi("solve", tmp_path / "A.mtx", "--method", "lsqr", *REFERENCE)
+    assert ended.status == SOLVED and "Lsqr" in ended.out
+
+
+@pytest.mark.parametrize("method", ["direct", "DIRECT", "CG"])
+def test_names_of_methods_are_taken_in_any_case(wollemi, laplacian, method):
+    ended = wollemi("solve", laplacian, "--method", method, "--precond", "JACOBI", *REFERENCE)
+    assert ended.status == SOLVED
+
+
+def test_the_outcome_is_printed_as_json(wollemi, laplacian):
+    ended = wollemi("solve", laplacian, "--json", *REFERENCE)
+    found = json.loads(ended.out)
+    assert ended.status == SOLVED and found["converged"] and found["rows"] == 40
+    assert found["attempts"][-1]["method"] == "cg"
+    assert found["total_iterations"] == sum(a["iterations"] for a in found["attempts"])
+
+
+def test_the_matrix_is_read_from_standard_input(wollemi, laplacian, monkeypatch):
+    class Standard:
+        buffer = io.BytesIO(laplacian.read_bytes())
+
+    monkeypatch.setattr(sys, "stdin", Standard)
+    ended = wollemi("solve", "-", *REFERENCE)
+    assert ended.status == SOLVED and "standard input: Csr 40 x 40" in ended.out
+
+
+def test_attempts_are_shown_where_there_are_several(wollemi, tmp_path):
+    path = tmp_path / "A.mtx"  # CG finds it indefinite, which its diagonal does not show
+    wl.write(path, wl.Csr(np.array([[1.0, 3.0, 0.0], [3.0, 1.0, 1.0], [0.0, 1.0, 2.0]])))
+    ended = wollemi("solve", path, *REFERENCE)
+    assert ended.status == SOLVED
+    assert "attempts" in ended.out and "set-up, s" in ended.out
+
+
+def test_names_are_completed():
+    command = import_module("wollemi.cli.solve")
+    assert command.completion(command.METHODS)("gm") == ["gmres"]
+    assert "amg" in command.completion(command.PRECONDITIONERS)("A")
+    assert command.completion(command.EXECUTORS)("cu") == ["cuda"]

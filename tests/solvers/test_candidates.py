@@ -1,10 +1,15 @@
 """The candidates of wl.solve: which come first, and the ways of asking for them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.solvers.auto.methods import asked_method
+from wollemi.solvers.auto.plan import Question, planned
+from wollemi.solvers.auto.properties import Hints
 
 from .conftest import convection, poisson
 
@@ -99,3 +104,32 @@ def test_a_name_that_is_nearly_right_has_a_suggestion():
         wl.solve(poisson(4), np.ones(16), method="gmress")
     with pytest.raises(wl.errors.InvalidArgument, match="expected a name, the class"):
         wl.solve(poisson(4), np.ones(16), method=3)
+
+
+ROWS = {
+    "symmetric (Hermitian), diagonal positive": lambda: grid(60),
+    "symmetric, diagonal not positive": lambda: -1 * grid(60),
+    "not symmetric": lambda: convection(60),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_table_of_candidates_in_the_documentation_is_that_of_the_pool(row):
+    page = Path(__file__).parents[2] / "docs/first-solve.md"
+    lines = page.read_text(encoding="utf-8").splitlines()
+    told = next(line for line in lines if line.startswith(f"| {row} |"))
+    A = wl.Csr(ROWS[row]())
+    question = Question(
+        asked_method("auto", "auto"), 1, 1e-8, None, False, False, "normal", Hints()
+    )
+    pool = planned(A, question).pool()
+    pool.looked = True
+    pool._look()
+    usual = [c for c in pool.candidates if not c.needs_indefinite and c.method != "direct"]
+    assert usual
+    for candidate in usual:
+        if candidate.label == "ilu:match" and row.startswith("symmetric, diagonal"):
+            continue  # after MINRES and the factorization
+        if candidate.method == "bicgstab" and row.startswith("symmetric"):
+            continue
+        assert f"`{candidate.method.capitalize()}`" in told

@@ -48,7 +48,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 def console() -> Console:
     """Return the console of standard output."""
-    width = None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL
+    asked = os.environ.get("COLUMNS", "").isdecimal()
+    width = None if sys.stdout.isatty() or asked else WIDTH_WITHOUT_TERMINAL
     return _Console(width=width, highlight=False)
 
 

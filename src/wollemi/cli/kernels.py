@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..core.algorithm import PRODUCTS, Algorithm, AlgorithmTable
+from ..core.errors import InvalidArgument
 from ..core.operation import OPERATIONS, KernelTable, Operation
 from ..core.registry import algorithm_tables, backend_notes, kernel_tables
 from ..solvers.registry import discover
@@ -26,6 +27,9 @@ YES, NO, UNKNOWN = "✓", "·", "?"
 
 
 def kernels(
+    name: Annotated[
+        str | None, typer.Argument(help="Show the operations with this word in their names.")
+    ] = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the page for the documentation.")
     ] = False,
@@ -46,27 +50,32 @@ def kernels(
         print(markdown_page(tables), end="")
         return
     out = console()
-    for part in [_table(tables)] if out.width >= NARROW else _paragraphs(tables):
+    shown = _operations(name)
+    if not shown:
+        raise InvalidArgument(f"no operation has {name!r} in its name; try a part of it")
+    for part in [_table(tables, shown)] if out.width >= NARROW else _paragraphs(tables, shown):
         out.print(part)
     out.print(_legend(tables), markup=False)
     for note in backend_notes().values():
         out.print(note, markup=False)
 
 
-def _table(tables: dict[str, KernelTable | None]) -> Table:
+def _table(tables: dict[str, KernelTable | None], operations: list[Operation]) -> Table:
     shown = Table(box=box.SIMPLE_HEAD)
     shown.add_column("operation", no_wrap=True)
     for name in tables:
         shown.add_column(name, justify="center", no_wrap=True)
     shown.add_column("what it does", overflow="fold")
-    for operation in _operations():
+    for operation in operations:
         shown.add_row(operation.name, *_marks(operation, tables), operation.summary)
     return shown
 
 
-def _paragraphs(tables: dict[str, KernelTable | None]) -> Iterator[RenderableType]:
+def _paragraphs(
+    tables: dict[str, KernelTable | None], operations: list[Operation]
+) -> Iterator[RenderableType]:
     """Yield the matrix for a narrow terminal, where columns leave the explanation no room."""
-    for operation in _operations():
+    for operation in operations:
         marks = zip(tables, _marks(operation, tables), strict=True)
         yield Text(operation.name, "bold").append(
             "".join(f"  {name}\u00a0{mark}" for name, mark in marks), "not bold"
@@ -74,10 +83,11 @@ def _paragraphs(tables: dict[str, KernelTable | None]) -> Iterator[RenderableTyp
         yield Padding(Text(operation.summary, "dim"), (0, 0, 0, 4))
 
 
-def _operations() -> list[Operation]:
-    """Return all operations by name, those of solvers that nobody used yet too."""
+def _operations(word: str | None = None) -> list[Operation]:
+    """Return all operations by name, or those with a word in their names."""
     discover()
-    return sorted(OPERATIONS, key=lambda operation: operation.name)
+    found = [o for o in OPERATIONS if word is None or word.lower() in o.name.lower()]
+    return sorted(found, key=lambda operation: operation.name)
 
 
 def _marks(operation: Operation, tables: dict[str, KernelTable | None]) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InvalidArgument
-from ..core.result import Result
+from ..core.result import ATTEMPT_COLUMNS, Result
 
 #: What a line of the table says: a name and text.
 Line = tuple[str, str]
@@ -40,6 +40,7 @@ figure {{ margin: 1rem 0; }} svg {{ max-width: 100%; height: auto; }}
 <table>
 {rows}
 </table>
+{attempts}
 {pictures}
 <h2>To repeat it</h2>
 <table>
@@ -91,6 +92,7 @@ def page(name: str, lines: Sequence[Line], A: Any, result: Result, command: str 
         colour="#176f2c" if result.converged else "#b3261e",
         verdict=escape(result.reason),
         rows=_rows(lines),
+        attempts=_attempts(result),
         pictures="\n".join(pictures),
         versions=_rows(repeat),
     )
@@ -108,6 +110,18 @@ def write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidArgument(f"{path}: {error.strerror}") from error
+
+
+def _attempts(result: Result) -> str:
+    """Return the attempts as a table, "" if there was none or one."""
+    if len(result.attempts) < 2:
+        return ""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ATTEMPT_COLUMNS)
+    body = "\n".join(
+        "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>"
+        for row in result.rows_of_attempts()
+    )
+    return f"<h2>Attempts</h2>\n<table>\n<tr>{head}</tr>\n{body}\n</table>"
 
 
 def _rows(lines: Sequence[Line]) -> str:

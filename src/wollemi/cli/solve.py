@@ -5,8 +5,11 @@ from __future__ import annotations
 import inspect
 import shlex
 import sys
+import tempfile
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,13 +23,14 @@ from ..core import io
 from ..core.distributed import Group, world
 from ..core.errors import InvalidArgument, SolveInterrupted
 from ..core.registry import default_executor
-from ..core.result import Result
+from ..core.result import ATTEMPT_COLUMNS, Result
 from ..core.settings import Settings
 from ..solvers import read_settings
 from ..solvers.auto.choose import solve as solve_system
 from ..solvers.krylov.gmres import RESTART
 from ..solvers.preconditioners import BY_NAME
-from ..solvers.registry import SOLVERS
+from ..solvers.preconditioners.names import parsed
+from ..solvers.registry import LEAST_SQUARES, SOLVERS
 from . import INTERRUPTED
 from .console import NOT_CONVERGED, SOLVED, console
 from .report import page as report_page
@@ -36,12 +40,30 @@ DTYPES = ("float32", "float64", "complex64", "complex128")
 WRITABLE = (".mtx", ".mtx.gz", ".mtx.bz2", ".mtx.xz", ".npy")
 
 
+METHODS = ("auto", "direct", *SOLVERS, *LEAST_SQUARES)
+PRECONDITIONERS = ("auto", "none", *BY_NAME)
+EXECUTORS = ("reference", "omp", "cuda", "hip", "dpcpp", "mpi")
+
+#: The name of standard input among files.
+STANDARD_INPUT = "-"
+
+
+def completion(names: tuple[str, ...]) -> Callable[[str], list[str]]:
+    """Return a function that completes the beginning of a name."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete.lower())]
+
+    return complete
+
+
 # The parameters of the command with their help.
 MatrixFile = Annotated[
     Path,
     typer.Argument(
         metavar="A",
-        help="The file of the matrix: .mtx or .smtx (.gz, .bz2, .xz too), .npz or .npy.",
+        help="The file of the matrix: .mtx or .smtx (.gz, .bz2, .xz too), .npz or .npy; - reads "
+        ".mtx from standard input.",
     ),
 ]
 RightHandSideFile = Annotated[
@@ -50,13 +72,17 @@ RightHandSideFile = Annotated[
 ]
 Method = Annotated[
     str,
-    typer.Option(help=f"The solver: auto (chosen by the matrix), {', '.join(SOLVERS)}."),
+    typer.Option(
+        help=f"The solver: auto (chosen for the matrix), {', '.join(METHODS[1:])}.",
+        autocompletion=completion(METHODS),
+    ),
 ]
 Precond = Annotated[
     str,
     typer.Option(
         help=f"The preconditioner: auto, none, {', '.join(BY_NAME)}; with options as in "
-        "amg:theta=0.25."
+        "amg:theta=0.25.",
+        autocompletion=completion(PRECONDITIONERS),
     ),
 ]
 Place = Annotated[
@@ -66,6 +92,7 @@ Place = Annotated[
         "--on",
         help="Where to compute: reference, omp, omp:4 (threads), cuda, ...; several devices: "
         "cuda:*, omp:2,omp:2, or mpi.",
+        autocompletion=completion(EXECUTORS),
     ),
 ]
 Rtol = Annotated[float, typer.Option(help="Relative tolerance on the true residual.")]
@@ -108,6 +135,7 @@ ShowProgress = Annotated[
     bool | None, typer.Option(help="Show a progress bar; by default only on a terminal.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
 
 
 def solve(
@@ -127,6 +155,7 @@ def solve(
     out: Out = None,
     progress: ShowProgress = None,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Solve A x = b for the matrix in a file.
 
@@ -153,25 +182,68 @@ def solve(
         interrupted = False
         try:
             if settings is None:
-                result = solve_system(A, b, **options, progress=shown)  # type: ignore[arg-type]
+                result = _solved(A, b, options, shown)
             else:
                 solved = settings.on(A).solve(b, progress=shown)
                 result = replace(solved, notes=[f"{settings}, from {config}"])
         except SolveInterrupted as interruption:
             result, interrupted = interruption.result, True  # type: ignore[assignment]
         known = None if right_hand_side else np.ones(A.shape[1])
-        if not quiet:
-            console().print(result_table(matrix.name, A, b, result, known))
-        if report is not None and first:
-            lines = result_lines(matrix.name, A, b, result, known)
-            write_report(report, report_page(matrix.name, lines, A, result, _command()))
-        if out is not None and first:
-            io.write(out, result.x)
-        if plot is not None and first:
-            result.plot(plot)
+        name = "standard input" if str(matrix) == STANDARD_INPUT else matrix.name
+        solved = _Solved(name, A, b, result, known)
+        if first and (json or not quiet):
+            solved.show(json)
+        if first:
+            solved.write(report, out, plot)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(SOLVED if result.converged else NOT_CONVERGED)
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """A system with its outcome, and its solution where that is known."""
+
+    name: str
+    A: Any
+    b: Any
+    result: Result
+    known: Any
+
+    def show(self, json: bool) -> None:
+        """Print the outcome, as JSON or as tables."""
+        name, A, b, result, known = self.name, self.A, self.b, self.result, self.known
+        if json:
+            print(result_json(name, A, b, result, known))
+            return
+        console().print(result_table(name, A, b, result, known))
+        if len(result.attempts) > 1:
+            console().print(attempts_table(result))
+
+    def write(self, report: Path | None, out: Path | None, plot: Path | None) -> None:
+        """Write the files that were asked for."""
+        if report is not None:
+            lines = result_lines(self.name, self.A, self.b, self.result, self.known)
+            write_report(report, report_page(self.name, lines, self.A, self.result, _command()))
+        if out is not None:
+            io.write(out, self.result.x)
+        if plot is not None:
+            self.result.plot(plot)
+
+
+def _solved(A: Any, b: Any, options: dict[str, Any], progress: bool) -> Result:
+    """Solve the system; options of a preconditioner of a wrong type are the user's error."""
+    if A.shape[0] != A.shape[1]:
+        options = {name: value for name, value in options.items() if name != "restart" or value}
+        progress = False  # least squares solvers show none
+    settings = parsed(options["M"]) if options["M"] != "auto" else None
+    texts = [] if settings is None else [o for o in settings.options.values() if type(o) is str]
+    if not texts:
+        return solve_system(A, b, **options, progress=progress)
+    try:
+        return solve_system(A, b, **options, progress=progress)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"--precond {options['M']}: {error}") from None
 
 
 def _read_config(config: Path, options: dict[str, Any]) -> Settings:
@@ -233,10 +305,8 @@ def read_system(
     matrix: Path, right_hand_side: Path | None, dtype: str | None, group: Any = None
 ) -> tuple[Any, Any]:
     """Read A and b; without a file, b is what makes the solution all ones."""
-    A = io.read(matrix, executor=group)
+    A = read_standard_input() if str(matrix) == STANDARD_INPUT else io.read(matrix, executor=group)
     rows, columns = A.shape
-    if rows != columns:
-        raise InvalidArgument(f"{matrix}: {rows} x {columns} is not square: solve needs n x n")
     bad = _not_finite(A)
     if bad:
         raise InvalidArgument(f"{matrix}: {bad} entries are NaN or Inf: there is no solution")
@@ -250,6 +320,20 @@ def read_system(
             f"{right_hand_side}: b has {b.shape[0]} rows and {matrix.name} has {rows}"
         )
     return A, b if dtype is None else b.astype(np.result_type(b.dtype, dtype), copy=False)
+
+
+def read_standard_input() -> Any:
+    """Return the matrix that standard input has in the Matrix Market format.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is empty or no such text.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "standard-input.mtx"
+        path.write_bytes(sys.stdin.buffer.read())
+        return io.read(path)
 
 
 def result_lines(
@@ -276,7 +360,7 @@ def result_lines(
         ("executor", f"{result.executor} ({device})" if device else result.executor),
         ("method", result.solver),
         *(("", note) for note in result.notes),
-        ("iterations", str(result.iterations)),
+        ("iterations", _iterations(result)),
     ]
     norms = np.atleast_1d(result.residual_norm)
     scale = np.atleast_1d(np.linalg.norm(b, axis=0))
@@ -291,7 +375,63 @@ def result_lines(
     if known is not None and rows:
         error = np.max(np.abs(result.x - known))
         lines.append(("error of x", f"{error:.3e}, the largest of all elements (x is all ones)"))
-    return [*lines, ("time", f"{result.seconds:.4g} s"), ("verdict", result.reason)]
+        tolerance = float(np.max(np.atleast_1d(result.threshold) / np.where(scale > 0, scale, 1)))
+        if result.converged and error > np.sqrt(max(tolerance, 1e-16)):
+            advice = "a small residual and a large error: A is ill-conditioned; use --rtol 1e-12"
+            lines.append(("", advice))
+    setup = f" (set-up {result.setup_seconds:.4g} s)" if result.attempts else ""
+    return [*lines, ("time", f"{result.seconds:.4g} s{setup}"), ("verdict", result.reason)]
+
+
+def _iterations(result: Result) -> str:
+    """Return the iterations of the attempt that counts, and of all if there are more."""
+    count, total = result.iterations, result.total_iterations
+    if total == count:
+        return str(count)
+    return f"{count} ({total} in all {len(result.attempts)} attempts)"
+
+
+def result_json(name: str, A: Any, b: Any, result: Result, known: Any = None) -> str:
+    """Return the outcome of a solve as one object of JSON; see :func:`result_lines`."""
+    norms = np.atleast_1d(result.residual_norm)
+    found: dict[str, Any] = {
+        "matrix": name,
+        "rows": A.shape[0],
+        "columns": A.shape[1],
+        "entries": int(A.nnz),
+        "dtype": str(A.dtype),
+        "executor": result.executor,
+        "converged": result.converged,
+        "reason": result.reason,
+        "method": result.solver,
+        "iterations": result.iterations,
+        "total_iterations": result.total_iterations,
+        "seconds": result.seconds,
+        "setup_seconds": result.setup_seconds,
+        "residual_norm": [_number(value) for value in norms],
+        "threshold": [_number(value) for value in np.atleast_1d(result.threshold)],
+        "norm_of_b": [_number(value) for value in np.atleast_1d(np.linalg.norm(b, axis=0))],
+        "notes": result.notes,
+        "attempts": [asdict(attempt) for attempt in result.attempts],
+    }
+    if known is not None and A.shape[0]:
+        found["error"] = _number(np.max(np.abs(result.x - known)))
+    return dumps(found, indent=2)
+
+
+def _number(value: Any) -> float | None:
+    """Return a number, or None for those that JSON does not have."""
+    return float(value) if np.isfinite(value) else None
+
+
+def attempts_table(result: Result) -> Table:
+    """Return the attempts of a solve as a table for people."""
+    table = Table(box=box.SIMPLE, title="attempts", title_justify="left", pad_edge=False)
+    for column in ATTEMPT_COLUMNS:
+        table.add_column(column, overflow="fold")
+    for row in result.rows_of_attempts():
+        table.add_row(*map(escape, row))
+    return table
 
 
 def result_table(name: str, A: Any, b: Any, result: Result, known: Any = None) -> Table:
