@@ -204,6 +204,11 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     >>> wl.as_linop(np.eye(2), "reference")
     <Dense 2x2 float64 on reference>
     """
+    if hasattr(operator, "batch_shape"):
+        raise UnsupportedOperation(
+            "a batch of matrices is no single operator: Krylov solvers, Direct, wl.solve and "
+            "wl.linalg take batches; elsewhere use A[k], one matrix at a time"
+        )
     if isinstance(operator, LinOp):
         value_dtype(operator.dtype)  # 16-bit matrices are for spmm, sddmm and fusedmm alone
         return operator

@@ -36,6 +36,8 @@ class Stop(IntEnum):
     OUT_OF_RANGE = 13
     ILL_CONDITIONED = 14
     LEAST_SQUARES = 15
+    UNPREPARED = 16
+    SKIPPED = 17
 
     @property
     def sentence(self) -> str:
@@ -87,6 +89,10 @@ _SENTENCES = {
         "not converged: to the precision of the dtype A is singular and b is not in its range; x "
         "is a least squares solution, which no other x beats; use lsmr for the shortest one"
     ),
+    Stop.UNPREPARED: (
+        "not solved: the preconditioner, or the factors, could not be made of this matrix"
+    ),
+    Stop.SKIPPED: "skipped: mask leaves the system out",
 }
 
 

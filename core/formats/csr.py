@@ -14,6 +14,7 @@ from ..operations import matrix as operations
 from ..operations import products, structure
 from ..store import Key
 from . import device_arrays, validate
+from .batchable import Batchable
 from .compressed import CompressedRows
 from .given import checked_shape, converted, homeless, own, place
 from .triangular import SolvesTriangles
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _TRANSPOSED: Key[tuple[Csr, Array]] = Key("transposed")
 
 
-class Csr(SolvesTriangles, CompressedRows):
+class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
     """A sparse matrix by compressed rows.
 
     Parameters

@@ -13,13 +13,14 @@ from ..errors import InvalidMatrix
 from ..operands import native
 from ..operations import matrix as operations
 from .base import Matrix
+from .batchable import Batchable
 from .given import homeless, is_new, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
 
-class Dense(Matrix):
+class Dense(Matrix, metaclass=Batchable):
     """A dense matrix.
 
     Parameters

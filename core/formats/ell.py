@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..operations import matrix as operations
 from .base import Matrix
+from .batchable import Batchable
 from .given import homeless
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
 
-class Ell(Matrix):
+class Ell(Matrix, metaclass=Batchable):
     """A sparse matrix whose rows are padded to one width.
 
     Parameters

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         stop,
     )
     from .core import errors, io
+    from .core.batch import BatchMatrix, BatchResult, MixedBatch, batch, stack
     from .core.distributed import distribute
     from .core.executor import Executor
     from .core.formats import (
@@ -70,6 +71,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "BatchMatrix",
+    "BatchResult",
     "Bsr",
     "Coo",
     "Csc",
@@ -86,6 +89,7 @@ __all__ = [
     "LinOp",
     "LinearOperator",
     "Matrix",
+    "MixedBatch",
     "OmpExecutor",
     "Permutation",
     "PlannedMatrix",
@@ -96,6 +100,7 @@ __all__ = [
     "StoredCsr",
     "as_linop",
     "available_executors",
+    "batch",
     "default_executor",
     "distribute",
     "distributed",
@@ -119,6 +124,7 @@ __all__ = [
     "solve",
     "solvers",
     "spmm",
+    "stack",
     "stop",
     "write",
 ]
@@ -128,6 +134,7 @@ __all__ = [
 _SOURCES = {
     "": "distributed graph linalg loggers masks preconditioners reorder solvers stop",
     "core": "errors io",
+    "core.batch": "BatchMatrix BatchResult MixedBatch batch stack",
     "core.distributed": "distribute",
     "core.executor": "Executor",
     "core.formats": (

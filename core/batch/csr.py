@@ -1,0 +1,105 @@
+"""Batches by compressed rows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..formats.csr import Csr
+from ..products.spmm import spmm
+from .matrix import BatchMatrix
+from .shapes import Operand
+
+if TYPE_CHECKING:
+    from ..executor import Array
+
+
+class BatchCsr(BatchMatrix):
+    """Many sparse matrices of one pattern by compressed rows.
+
+    ``wl.Csr((data, indices, indptr), shape=(m, n))`` makes it of ``data`` with leading axes.
+
+    Attributes
+    ----------
+    data : array, shape (*batch_shape, nnz)
+        Values, row by row.
+    indices, indptr : arrays of int32 or int64
+        The pattern of all matrices.
+
+    Notes
+    -----
+    Products read the pattern once for all matrices.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> data = np.array([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0]])
+    >>> A = wl.Csr((data, [0, 1, 1], [0, 2, 3]), shape=(2, 2))
+    >>> A.batch_shape, A.shape
+    ((2,), (2, 2))
+    >>> A @ np.array([1.0, 2.0])
+    array([[ 6.,  6.],
+           [ 2., 10.]])
+    """
+
+    format = "csr"
+
+    _one: Csr
+
+    @property
+    def indices(self) -> Array:
+        """Columns of the entries of every matrix."""
+        return self._one.indices
+
+    @property
+    def indptr(self) -> Array:
+        """Where the rows of every matrix begin."""
+        return self._one.indptr
+
+    @property
+    def pattern(self) -> Csr:
+        """One matrix of the pattern; its values mean nothing."""
+        return self._one
+
+    def tocsr(self) -> BatchCsr:
+        """Return this batch."""
+        return self
+
+    def _product(self, operand: Operand, blocks: Array) -> Array:
+        values = operand.values(self._values)
+        if not operand.count:
+            return self.executor.zeros((0, self.shape[0], blocks.shape[2]), blocks.dtype)
+        return spmm(self._one, blocks, values=values)
+
+    @property
+    def T(self) -> BatchCsr:
+        """The transposes by compressed rows, which have values of their own."""
+        pattern, order = self._one.transposed_pattern()
+        return BatchCsr._from_values(
+            pattern, self.batch_shape, self._values[:, order], follows=self._follows
+        )
+
+    @cached_property
+    def _on_diagonal(self) -> tuple[Csr, Array]:
+        """The entries of the diagonal as a column of their own matrix, and their places."""
+        xp = self.executor.xp
+        rows = xp.repeat(xp.arange(self.shape[0]), xp.diff(self.indptr).astype(xp.int64))
+        places = xp.nonzero(self.indices == rows)[0]
+        counts = xp.bincount(rows[places], minlength=self.shape[0])[: min(self.shape)]
+        indptr = xp.zeros(min(self.shape) + 1, self.indptr.dtype)
+        indptr[1:] = xp.cumsum(counts)
+        zeros = self.executor.zeros((int(places.size),), self.dtype)
+        columns = self.executor.zeros((int(places.size),), self.indptr.dtype)
+        shape = (min(self.shape), 1)
+        return Csr._from_arrays(self.executor, shape, zeros, columns, indptr), places
+
+    def diagonal(self) -> Any:
+        """Return the main diagonals, native, shape (*batch_shape, min(m, n)).
+
+        Entries of one place are added up.
+        """
+        ones, places = self._on_diagonal
+        made = BatchCsr._from_values(ones, self.batch_shape, self._values[:, places])
+        return made @ self.executor.from_host(np.ones(1, self.dtype))

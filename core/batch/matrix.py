@@ -1,0 +1,401 @@
+"""What the batched formats share: leading axes of values, members, products and moves."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from math import prod
+from numbers import Number
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..dtypes import asked_dtype, common_dtype, is_complex
+from ..errors import IndexOutOfRange, InvalidArgument, InvalidMatrix, UnsupportedOperation
+from ..factors import number
+from ..formats.base import Matrix
+from ..formats.given import as_source
+from ..operands import is_host, native
+from ..registry import executor as executor_by_name
+from .shapes import Operand
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+    from .csr import BatchCsr
+
+#: The reason that errors about single matrices name.
+ONE_BY_ONE = "a batch has one pattern and many values; A[k] is one matrix with all methods"
+
+
+class UnsupportedOnBatch(UnsupportedOperation, AttributeError):
+    """A method of one matrix that batches do not have.
+
+    It is an AttributeError too, so that ``hasattr`` answers what can be done with a batch.
+    """
+
+
+class BatchMatrix(ABC):
+    """Many matrices of one shape and one pattern.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Rows and columns of each matrix.
+    batch_shape : tuple of int
+        The leading axes of the values.
+    data : array, shape (*batch_shape, ...)
+        Values: one array of the format for each matrix.
+    dtype : numpy.dtype
+        Of the values.
+    executor : Executor
+        Where the arrays live.
+    """
+
+    format: ClassVar[str]
+
+    # NumPy hands ``X @ A`` to this class.
+    __array_ufunc__ = None
+
+    executor: Executor
+    shape: tuple[int, int]
+    batch_shape: tuple[int, ...]
+    #: Values of all matrices, one row for each.
+    _values: Array
+    #: One matrix of the pattern; its values mean nothing.
+    _one: Matrix
+    #: Whether no executor was asked for, and the data came from the host.
+    _follows: bool = False
+    #: How often the values were replaced.
+    _changes: int = 0
+
+    @classmethod
+    def _from_values(
+        cls, one: Matrix, batch_shape: tuple[int, ...], values: Array, *, follows: bool = False
+    ) -> Self:
+        """Make a batch of the pattern of ``one``; ``values`` have one row for each matrix."""
+        made = cls.__new__(cls)
+        made.executor, made.shape, made.batch_shape = one.executor, one.shape, batch_shape
+        made._one, made._values, made._follows = one, values, follows
+        return made
+
+    # ---- facts
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values."""
+        return np.dtype(self._values.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The leading axes and two."""
+        return len(self.batch_shape) + 2
+
+    @property
+    def count(self) -> int:
+        """How many matrices there are."""
+        return prod(self.batch_shape)
+
+    @property
+    def nnz(self) -> int:
+        """How many entries each matrix stores."""
+        return self._one.nnz
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return int(self._values.nbytes) + self._one.nbytes - int(self._one.data.nbytes)
+
+    @property
+    def data(self) -> Array:
+        """Values with the leading axes of the batch."""
+        return self._values.reshape(*self.batch_shape, *self._one.data.shape)
+
+    @data.setter
+    def data(self, data: Any) -> None:
+        self.update_values(data)
+
+    def __len__(self) -> int:
+        return self.batch_shape[0]
+
+    def __repr__(self) -> str:
+        batch = "x".join(map(str, self.batch_shape))
+        rows, columns = self.shape
+        return (
+            f"<batch of {batch} {type(self._one).__name__} {rows}x{columns} {self.dtype} "
+            f"nnz={self.nnz} on {self.executor.name}>"
+        )
+
+    # ---- members
+
+    def _member(self, k: int) -> Matrix:
+        """Return matrix ``k`` of all, with values of its own."""
+        values = self.executor.copy(self._values[k])
+        return self._one._with_data(values.reshape(self._one.data.shape))
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return one matrix, or the batch that slices and arrays of the leading axes select.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr((np.array([[2.0], [3.0]]), [0], [0, 1]), shape=(1, 1))
+        >>> A[1].to_dense()
+        array([[3.]])
+        >>> A[:1].batch_shape
+        (1,)
+        """
+        places = np.arange(self.count).reshape(self.batch_shape)
+        try:
+            chosen = places[key]
+        except IndexError as error:
+            raise IndexOutOfRange(
+                f"A[{key!r}]: the batch has the leading axes {self.batch_shape}: {error}"
+            ) from None
+        if np.ndim(chosen) == 0:
+            return self._member(int(chosen))
+        order = self.executor.from_host(np.ascontiguousarray(chosen.ravel()))
+        return self._from_values(self._one, chosen.shape, self._values[order])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    # ---- values
+
+    def update_values(self, data: Any) -> None:
+        """Overwrite the values of all matrices; the pattern stays.
+
+        Parameters
+        ----------
+        data : array, of the shape of ``self.data``
+            The new values.
+
+        Raises
+        ------
+        InvalidMatrix
+            If the shape differs, or complex values were to become real; nothing is changed then.
+        """
+        values = native(self.executor, data, "data")
+        if tuple(values.shape) != tuple(self.data.shape):
+            raise InvalidMatrix(
+                f"update_values: expected data of shape {tuple(self.data.shape)}, got "
+                f"{tuple(values.shape)}"
+            )
+        if is_complex(values.dtype) and not is_complex(self.dtype):
+            raise InvalidMatrix(f"update_values: complex values do not fit a {self.dtype} batch")
+        source = as_source(self.executor, values, self._values)
+        self.executor.copy_into(self._values, source.reshape(self._values.shape))
+        self._changes += 1
+
+    def _with_values(self, values: Array) -> Self:
+        return self._from_values(self._one, self.batch_shape, values, follows=self._follows)
+
+    def astype(self, dtype: DTypeLike) -> Self:
+        """Return this batch with values of ``dtype``; itself if it has them already.
+
+        Raises
+        ------
+        UnsupportedDtype
+            If matrices have no values of that dtype.
+        InvalidArgument
+            If complex values were to become real.
+        """
+        dtype = asked_dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        if is_complex(self.dtype) and not is_complex(dtype):
+            raise InvalidArgument(
+                f"a {self.dtype} batch does not become {dtype} by itself: take .real of its data"
+            )
+        return self._with_values(self._values.astype(dtype))
+
+    def copy(self) -> Self:
+        """Return a copy that shares no values with this batch."""
+        return self._with_values(self.executor.copy(self._values))
+
+    def conj(self) -> Self:
+        """Return the complex conjugates; itself if the values are real."""
+        return self._with_values(self._values.conj()) if is_complex(self.dtype) else self
+
+    def __mul__(self, factor: Any) -> Any:
+        """Return all matrices times one number."""
+        if not isinstance(factor, Number):
+            self._refuse("*", "scale by one number, or give data of other values")
+        return self._with_values(self._values * number(factor, "factor"))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Self:
+        return self._with_values(-self._values)
+
+    def __truediv__(self, divisor: Any) -> Any:
+        if not isinstance(divisor, Number):
+            self._refuse("/", "divide by one number, or give data of other values")
+        return self * (1 / divisor)  # type: ignore[operator]
+
+    # ---- places
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return this batch on another executor; itself if it is there already."""
+        target = executor_by_name(executor)
+        if target == self.executor:
+            return self
+        values = target.from_host(np.ascontiguousarray(self.executor.to_host(self._values)))
+        if isinstance(values, np.ndarray) and values is self._values:
+            values = target.copy(values)
+        return self._from_values(self._one.to(target), self.batch_shape, values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "one": self._one,
+            "batch_shape": self.batch_shape,
+            "values": np.asarray(self.executor.to_host(self._values)),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        one = state["one"]
+        values = one.executor.from_host(np.array(state["values"]))
+        self.__dict__.update(self._from_values(one, state["batch_shape"], values).__dict__)
+
+    def asformat(self, format: str) -> BatchMatrix:
+        """Return this batch in another format; itself if it is in it already.
+
+        Parameters
+        ----------
+        format : {"csr", "ell", "dense"}
+            The others have no batches.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If the format has no batches.
+        """
+        from .convert import converted
+
+        return converted(self, format)
+
+    @abstractmethod
+    def tocsr(self) -> BatchCsr:
+        """Return this batch by compressed rows; itself if it is."""
+
+    def to_scipy(self) -> list[Any]:
+        """Return a list of ``scipy.sparse`` arrays, nested as the leading axes are."""
+        matrices = [self._member(k).to_scipy() for k in range(self.count)]
+        return _nested(matrices, self.batch_shape)
+
+    def to_dense(self) -> np.ndarray[Any, Any]:
+        """Return a NumPy array of all entries, shape (*batch_shape, m, n)."""
+        made = np.zeros((self.count, *self.shape), self.dtype)
+        for k in range(self.count):
+            made[k] = self._member(k).to_dense()
+        return made.reshape(*self.batch_shape, *self.shape)
+
+    toarray = to_dense
+
+    # ---- products
+
+    def __matmul__(self, other: Any) -> Any:
+        """Return the products with vectors or blocks, broadcast as :func:`numpy.matmul` does.
+
+        An array of shape ``(*batch_shape, n)`` holds one vector for each matrix, and one of shape
+        ``(n,)`` one vector for all. Any other array holds blocks ``(..., n, k)``, of which the
+        leading axes are broadcast with those of the batch.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr((np.array([[2.0, 1.0], [3.0, 4.0]]), [0, 1], [0, 1, 2]), shape=(2, 2))
+        >>> A @ np.ones(2)
+        array([[2., 1.],
+               [3., 4.]])
+        """
+        if isinstance(other, (BatchMatrix, Matrix)):
+            self._refuse("@ between sparse matrices", "multiply A[k] @ B[k] one by one")
+        operand = Operand(self, native(self.executor, other, "X"))
+        dtype = common_dtype(self.dtype, operand.array.dtype)
+        made = self.astype(dtype)._product(operand, operand.blocks(dtype))
+        shape = (*operand.batch_shape, self.shape[0], *operand.columns)
+        made = made.reshape(shape)
+        return self.executor.to_host(made) if is_host(other) else made
+
+    @abstractmethod
+    def _product(self, operand: Operand, blocks: Array) -> Array:
+        """Return the products of all matrices with native blocks, shape (count, n, k)."""
+
+    def __rmatmul__(self, other: Any) -> NoReturn:
+        self._refuse("X @ A", "(A.T @ X) multiplies from the left")
+
+    def _ones(self, length: int) -> Array:
+        ones = np.ones((self.count, length), self.dtype)
+        return self.executor.from_host(ones.reshape(*self.batch_shape, length))
+
+    def sum(self, axis: int | None = None) -> Any:
+        """Return the sums of all entries, or of the columns (0) or the rows (1), of each matrix.
+
+        Parameters
+        ----------
+        axis : {None, 0, 1, -1, -2}
+            As for one matrix.
+
+        Returns
+        -------
+        array, shape batch_shape, (*batch_shape, n) or (*batch_shape, m)
+            Native.
+        """
+        if axis is None:
+            sums = self._values.reshape(self.count, prod(self._one.data.shape)).sum(axis=1)
+            return sums.reshape(self.batch_shape)
+        if axis not in (0, 1, -1, -2):
+            raise InvalidArgument(f"axis: expected None, 0 or 1, got {axis!r}")
+        turned = self if axis in (1, -1) else self.T
+        return turned @ self._ones(turned.shape[1])
+
+    def diagonal(self) -> Any:
+        """Return the main diagonals, native, shape (*batch_shape, min(m, n))."""
+        return self.tocsr().diagonal()
+
+    @property
+    @abstractmethod
+    def T(self) -> BatchMatrix:
+        """The transposes, which have values of their own."""
+
+    @property
+    def H(self) -> BatchMatrix:
+        """The conjugate transposes."""
+        return self.T.conj()
+
+    # ---- what there is not
+
+    def _refuse(self, what: str, remedy: str) -> NoReturn:
+        raise UnsupportedOperation(f"{what} is not defined for a batch: {remedy}")
+
+    def __add__(self, other: Any) -> NoReturn:
+        self._refuse("+", "add the data of two batches of one pattern, A.data + B.data")
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> NoReturn:
+        self._refuse("-", "subtract the data of two batches of one pattern, A.data - B.data")
+
+    __rsub__ = __sub__
+
+    def __pow__(self, exponent: Any) -> NoReturn:
+        self._refuse("**", "A.data ** p are the powers of the entries")
+
+    def __abs__(self) -> NoReturn:
+        self._refuse("abs", "abs(A.data) are the absolute values of the entries")
+
+    if not TYPE_CHECKING:  # which would take every name for one that there is
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of a method of one matrix that a batch does not have it, and why."""
+            if not name.startswith("_") and hasattr(type(self.__dict__.get("_one")), name):
+                raise UnsupportedOnBatch(f"{name} is not defined for a batch: {ONE_BY_ONE}")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _nested(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    """Return items as a list of lists of this shape."""
+    for length in reversed(shape[1:]):
+        items = [items[k : k + length] for k in range(0, len(items), length)] if length else []
+    return items

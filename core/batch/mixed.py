@@ -1,0 +1,93 @@
+"""Matrices of different patterns as groups of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeMismatch
+from .matrix import BatchMatrix
+
+#: A batch with the places of its matrices among all.
+Group = tuple[list[int], BatchMatrix]
+
+
+class MixedBatch:
+    """Matrices of different shapes and patterns in groups, as :func:`wollemi.batch` makes them.
+
+    Attributes
+    ----------
+    groups : list of (list of int, BatchMatrix)
+        The batches, each with the places of its matrices among all.
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = list(groups)
+
+    def __len__(self) -> int:
+        return sum(len(places) for places, _ in self.groups)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} matrices of {len(self.groups)} patterns>"
+
+    def __getitem__(self, k: int) -> Any:
+        for places, batch in self.groups:
+            if k in places:
+                return batch[places.index(k)]
+        raise IndexError(f"there are {len(self)} matrices, got index {k!r}")
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __matmul__(self, vectors: Any) -> list[Any]:
+        """Return the list of the products of each matrix with its vector or block."""
+        return self.by_groups(lambda batch, _, X: list(batch @ X), vectors, what="X")
+
+    def by_groups(
+        self, function: Callable[..., Sequence[Any]], *operands: Any, what: str = "b"
+    ) -> list[Any]:
+        """Call a function with each batch, its places and its part of lists of operands.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a batch, its places, and one stacked array, or None, for each operand. It
+            returns one item for each matrix.
+        operands : list of arrays, or None
+            One array for each matrix.
+        what : str
+            The name of the operands in messages.
+
+        Returns
+        -------
+        list
+            One item for each matrix, in their order.
+
+        Raises
+        ------
+        ShapeMismatch
+            If a list has another length.
+        """
+        for given in operands:
+            if given is not None and len(given) != len(self):
+                raise ShapeMismatch(
+                    f"{what}: expected a list of {len(self)} arrays, got {len(given)}"
+                )
+        made: list[Any] = [None] * len(self)
+        for places, batch in self.groups:
+            xp = batch.executor.xp
+            parts = []
+            for given in operands:
+                if given is None:
+                    parts.append(None)
+                    continue
+                arrays = [given[k] for k in places]
+                host = all(isinstance(a, (np.ndarray, list)) for a in arrays)
+                parts.append(np.stack(arrays) if host else xp.stack(arrays))
+            for k, item in zip(places, function(batch, places, *parts), strict=True):
+                made[k] = item
+        return made

@@ -1,0 +1,29 @@
+"""Constructors that make batches of arrays with leading axes."""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from typing import Any
+
+
+class Batchable(ABCMeta):
+    """The class of formats that have batches: a call with leading axes makes a batch."""
+
+    def __call__(cls, *arguments: Any, **options: Any) -> Any:
+        """Make a matrix, or a batch if the first argument has leading axes or is one."""
+        if arguments and may_be_batch(arguments[0]):
+            from ..batch.make import is_batch_of, made_of
+
+            format: str = cls.format  # type: ignore[attr-defined]
+            if is_batch_of(format, arguments[0]):
+                if len(arguments) > 1:
+                    options["shape"] = arguments[1]
+                return made_of(format, arguments[0], **options)
+        return super().__call__(*arguments, **options)
+
+
+def may_be_batch(arg: Any) -> bool:
+    """Return whether an argument of a constructor deserves a closer look."""
+    if type(arg) is tuple:
+        return len(arg) == 3
+    return getattr(arg, "ndim", 0) > 2  # batches and tensors have leading axes too
