@@ -6,23 +6,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ...core.dtypes import common_dtype, real_dtype
-from ...core.errors import InvalidArgument, ShapeMismatch
+from ...core.dtypes import common_dtype
+from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import brought_together, same_executor
 from ...core.linop import LinOp
 from ...core.operands import is_host
-from ...core.operations import vector
 from ...core.operator import as_linop
 from ...core.settings import Settings, settings_of
 from ...core.status import Stop
 from ..driver.alone import require_one_executor
-from . import residual
-from .scale import ROUNDING, size_of
+from .pencil import Pencil
+from .result import EigenResult
+from .scale import IDENTITY, Measure, measured
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
 
 Numbers = np.ndarray[Any, Any]
+
+#: Operators whose asymmetry is larger are refused; with a smaller one, the residuals decide.
+ASYMMETRY = 1e-4
+
+#: An asymmetry that is more than this many roundings is named where pairs did not converge.
+NOTED = 64.0
 
 
 class EigenSolver:
@@ -37,8 +43,10 @@ class EigenSolver:
     executor: Executor
     rtol: float
     atol: float
-    #: Sizes of the operators, with the versions of their values.
-    _scale: tuple[Any, float, float] | None = None
+    #: Measures of the operators, with the versions of their values.
+    _measured: tuple[Any, Measure, Measure] | None = None
+    #: Whether inner products are those of ``A``, and ``B`` may be indefinite.
+    _inner_is_A = False
 
     def _take(self, A: Any, B: Any, executor: Executor | str | None) -> None:
         self.A = as_linop(A, executor)
@@ -77,63 +85,71 @@ class EigenSolver:
             )
         return int(k)
 
-    def judged(self, X: Array, values: Numbers, seen: float = 0.0) -> tuple[Numbers, Numbers]:
-        """Return the norms of the true residuals of pairs, and what they have to reach."""
-        executor, k = self.executor, int(X.shape[1])
-        real = real_dtype(X.dtype)
-        AX = executor.allocate(tuple(X.shape), X.dtype)
-        self.A.astype(X.dtype)._multiply(X, AX, 1.0, 0.0)
-        BX = X
-        if self.B is not None:
-            BX = executor.allocate(tuple(X.shape), X.dtype)
-            self.B.astype(X.dtype)._multiply(X, BX, 1.0, 0.0)
-        norms, sizes = residual.norms(executor, AX, BX, AX, values.astype(real))
-        assert norms.size == k
-        return norms, self.thresholds(values, sizes, X.dtype, seen)
+    def measures(self) -> tuple[Measure, Measure]:
+        """Return the measures of ``A`` and ``B``, made again if their values have changed.
 
-    def quotients(self, X: Array) -> Numbers:
-        """Return the Rayleigh quotients of vectors, ``x^H A x / x^H B x``, NaN where there is none.
-
-        Their errors are the squares of those of the vectors, and they know of no shift.
-        """
-        executor, parts = self.executor, []
-        for operator in (self.A, self.B):
-            Y = X
-            if operator is not None:
-                Y = executor.allocate(tuple(X.shape), X.dtype)
-                operator.astype(X.dtype)._multiply(X, Y, 1.0, 0.0)
-            found = executor.allocate((int(X.shape[1]),), X.dtype)
-            executor.run(vector.dot, X, Y, found)
-            parts.append(np.real(executor.to_host(found)).astype(np.float64))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(parts[0] / parts[1])
-
-    def thresholds(self, values: Numbers, sizes: Numbers, dtype: Any, seen: float = 0.0) -> Numbers:
-        """Return what the norms of residuals have to reach; ``sizes`` are those of ``B x``.
-
-        A residual that is rounding, that of a matrix which differs from ``A`` by its rounding, is
-        small enough whatever was asked for. Of an operator without entries the norm is not known:
-        ``seen`` is what has been seen of it.
+        Raises
+        ------
+        InvalidMatrix
+            If ``A`` or ``B`` is not Hermitian, or the matrix of the inner product is indefinite.
         """
         version = tuple(getattr(op, "_values_version", 0) for op in (self.A, self.B))
-        if self._scale is None or self._scale[0] != version:
-            self._scale = version, size_of(self.A), size_of(self.B)
-        _, of_A, of_B = self._scale
-        of_A = of_A or seen
-        rounding = ROUNDING * float(np.finfo(dtype).eps) * (of_A + np.abs(values) * of_B)
-        return np.maximum(np.maximum(self.rtol * np.abs(values) * sizes, self.atol), rounding)
+        if self._measured is None or self._measured[0] != version:
+            of_A = measured(self.A)
+            of_B = IDENTITY if self.B is None else measured(self.B)
+            for name, found in (("A", of_A), ("B", of_B)):
+                require_hermitian(f"{type(self).__name__}: {name}", found)
+            if not np.isfinite(of_B.size):
+                raise InvalidMatrix("B has NaN or Inf: there are no eigenvalues; replace them")
+            if not (of_A if self._inner_is_A else of_B).positive:
+                raise not_positive("A" if self._inner_is_A else "B")
+            self._measured = version, of_A, of_B
+        return self._measured[1:]
 
-    def _returned(self, X: Array, asked: Any) -> Any:
-        """Return vectors as a user gave the start: NumPy's, or native."""
-        return X if asked is not None and not is_host(asked) else self.executor.to_host(X)
+    def pencil(self, dtype: Any) -> Pencil:
+        """Return the pencil of a solve in a dtype, with the tolerances of this solver."""
+        of_A, of_B = self.measures()
+        return Pencil(
+            self.A, self.B, dtype, of_A, of_B, self.rtol, self.atol, plain=self._inner_is_A
+        )
 
+    def _result(
+        self,
+        pencil: Pencil,
+        X: Array,
+        values: Numbers,
+        norms: Numbers,
+        limits: Numbers,
+        why: Stop,
+        asked: Any,
+        **report: Any,
+    ) -> EigenResult:
+        """Return pairs in the user's units with a verdict each.
 
-def verdicts(norms: Numbers, thresholds: Numbers, why: Stop) -> list[Stop]:
-    """Return the verdict on each pair; ``why`` is what ended those that did not converge."""
-    return [
-        Stop.NOT_FINITE if not np.isfinite(norm) else (Stop.CONVERGED if norm <= threshold else why)
-        for norm, threshold in zip(norms, thresholds, strict=True)
-    ]
+        ``X``, ``values``, ``norms`` and ``limits`` are in the units of the pencil, ``why`` is the
+        reason of pairs that did not converge, ``asked`` the user's start, and ``report`` the
+        remaining fields of the result.
+        """
+        stops = pencil.stops(X, values, norms, limits, why)
+        asymmetry = self.measures()[0].asymmetry
+        if asymmetry > NOTED * pencil.eps and Stop.STAGNATED in stops:
+            report["notes"].append(
+                f"A differs from its conjugate transpose by {asymmetry:.1g} of its norm, below "
+                "which residuals do not fall: take 0.5 * (A + A.H)"
+            )
+        X = pencil.vectors(X)
+        return EigenResult(
+            eigenvalues=pencil.values(values),
+            eigenvectors=X
+            if asked is not None and not is_host(asked)
+            else self.executor.to_host(X),
+            residual_norms=pencil.lengths(norms),
+            thresholds=pencil.lengths(limits),
+            stops=stops,
+            solver=type(self).__name__,
+            executor=self.executor.name,
+            **report,
+        )
 
 
 def require_tolerances(rtol: Any, atol: Any, maxiter: Any) -> None:
@@ -163,3 +179,28 @@ def basis_size(ncv: Any, k: int, most: int) -> int:
             f"ncv: expected an integer above k = {k} and up to {most}, got {ncv!r}"
         )
     return int(ncv)
+
+
+def require_hermitian(name: str, found: Measure) -> None:
+    """Raise InvalidMatrix unless an operator is Hermitian, up to a small difference."""
+    if found.asymmetry > ASYMMETRY:
+        raise InvalidMatrix(
+            f"{name} is not Hermitian (symmetric, if real): it differs from its conjugate transpose "
+            f"by {found.asymmetry:.1g} of its norm. If the difference is an error of assembly, take "
+            "0.5 * (A + A.H). For a general matrix take scipy.sparse.linalg.eigs(A.to_scipy()), or "
+            "singular values by wl.linalg.svds"
+        )
+
+
+def not_positive(name: str) -> InvalidMatrix:
+    """Return the error about an indefinite matrix of an inner product."""
+    return InvalidMatrix(
+        f"{name} is not positive definite: a quadratic form x^H {name} x is negative, so that it "
+        "makes no inner product. "
+        + (
+            "Take mode='normal', for which B has to be positive definite"
+            if name == "A"
+            else "If A is positive definite, exchange A and B: the eigenvalues of B x = mu A x are "
+            "mu = 1 / lambda"
+        )
+    )

@@ -15,9 +15,10 @@ from ...core.settings import Configurable, Settings, settings_of
 from ...core.status import Stop
 from ..driver.alone import require_one_executor
 from . import residual, tall
-from .base import basis_size, require_tolerances, verdicts
+from .base import basis_size, require_tolerances
+from .pencil import verdicts
 from .result import SingularResult
-from .scale import ROUNDING
+from .scale import ROUNDING, exponent_of, rescaled
 from .vectors import Vectors
 
 if TYPE_CHECKING:
@@ -109,6 +110,14 @@ class SingularValues(metaclass=Configurable):
         self.turned = columns > rows
         adjoint = self.A.H
         self.tall, self.wide = (adjoint, self.A) if self.turned else (self.A, adjoint)
+        self._measured: tuple[Any, float, int] | None = None
+
+    def measures(self) -> tuple[float, int]:
+        """Return a norm of ``A`` in units ``2**exponent``, and the exponent."""
+        version = getattr(self.A, "_values_version", 0)
+        if self._measured is None or self._measured[0] != version:
+            self._measured = version, *exponent_of(self.A)
+        return self._measured[1:]
 
     @property
     def settings(self) -> Settings:
@@ -145,18 +154,20 @@ class SingularValues(metaclass=Configurable):
         right = process.V.combined(Q[:, order])
         norms = process.residuals(left, right, s)
         eps = float(np.finfo(dtype).eps)
-        limits = np.maximum(np.maximum(self.rtol * s, self.atol), ROUNDING * eps * process.largest)
+        limits = np.maximum(self.rtol * s, np.ldexp(self.atol, -process.exponent))
+        limits = np.maximum(limits, ROUNDING * eps * process.largest)
+        why = Stop.MAX_ITERATIONS if restarts >= self.maxiter else Stop.STAGNATED
+        stops = process.stops(left, right, s, norms, limits, why)
         u, v = (right, left) if self.turned else (left, right)
         if v0 is None or is_host(v0):
             u, v = self.executor.to_host(u), self.executor.to_host(v)
-        why = Stop.MAX_ITERATIONS if restarts >= self.maxiter else Stop.STAGNATED
         return SingularResult(
             u=u,
-            s=s,
+            s=np.ldexp(s, process.exponent),
             vt=v.conj().T,
-            residual_norms=norms,
-            thresholds=limits,
-            stops=verdicts(norms, limits, why),
+            residual_norms=np.ldexp(norms, process.exponent),
+            thresholds=np.ldexp(limits, process.exponent),
+            stops=stops,
             iterations=restarts,
             products=process.products,
             seconds=time.perf_counter() - began,
@@ -198,7 +209,12 @@ class _Process:
     """The bases ``U`` and ``V``, and the small matrix ``B`` of ``A V = U B``."""
 
     def __init__(self, solver: SingularValues, dtype: Any, start: Array | None) -> None:
-        self.A, self.AH = solver.tall.astype(dtype), solver.wide.astype(dtype)
+        #: The user's operator is ``2**exponent`` times the one of this process.
+        self.exponent = solver.measures()[1]
+        self.A, self.AH = (
+            rescaled(operator.astype(dtype), -self.exponent)
+            for operator in (solver.tall, solver.wide)
+        )
         self.dtype = np.dtype(dtype)
         m, n = self.A.shape
         executor, size = solver.executor, solver.ncv
@@ -260,3 +276,22 @@ class _Process:
             self.products += s.size
             total += residual.norms(executor, product, y, product, s)[0] ** 2
         return np.sqrt(total)
+
+    def stops(
+        self, left: Array, right: Array, s: Numbers, norms: Numbers, limits: Numbers, why: Stop
+    ) -> list[Stop]:
+        """Return the verdict on each triplet; the vectors of both sides have to be orthonormal."""
+        found = verdicts(norms, limits, why)
+        given = np.ldexp(s, self.exponent)
+        eps = float(np.finfo(self.dtype).eps)
+        orthonormal = np.ones(s.size, bool)
+        if np.all(np.isfinite(norms)):
+            for block in (left, right):
+                G = tall.gram(self.V.executor, block, block)
+                orthonormal &= (np.abs(G - np.eye(s.size)) <= eps**0.5).all(axis=1)
+        for c, stop in enumerate(found):
+            if stop != Stop.NOT_FINITE and ((given[c] == 0) != (s[c] == 0) or given[c] == np.inf):
+                found[c] = Stop.OUT_OF_RANGE
+            elif stop == Stop.CONVERGED and not orthonormal[c]:
+                found[c] = Stop.STAGNATED
+        return found

@@ -20,7 +20,7 @@ class KrylovBasis(Vectors):
 
     Parameters
     ----------
-    executor, n, size, dtype, inner, seed
+    executor, n, size, dtype, inner, seed, name
         As of :class:`Vectors`.
     apply : callable
         ``apply(x, Bx, y)`` sets ``y`` to the operator times ``x``.
@@ -38,8 +38,9 @@ class KrylovBasis(Vectors):
         inner: LinOp | None,
         seed: int,
         start: Array | None,
+        name: str = "B",
     ) -> None:
-        super().__init__(executor, n, size, dtype, inner, seed)
+        super().__init__(executor, n, size, dtype, inner, seed, name)
         self.operator = apply
         self.T = np.zeros((size, size), self.small)
         self.count = self.products = 0

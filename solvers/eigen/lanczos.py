@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.dtypes import common_dtype
+from ...core.dtypes import common_dtype, real_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.executor import Executor
 from ...core.formats import Identity, Matrix
@@ -20,13 +20,15 @@ from ...core.precision import in_precision
 from ...core.settings import Configurable
 from ...core.status import Stop
 from ..direct import Direct
-from .base import EigenSolver, basis_size, require_tolerances, verdicts
+from .base import EigenSolver, basis_size, require_tolerances
 from .krylov_basis import KrylovBasis
 from .result import EigenResult
-from .scale import is_rounding, size_of
+from .scale import ROUNDING, Measure, is_rounding, rescaled, with_scaled_entries
+from .transformed import Transformed
 
 if TYPE_CHECKING:
     from ...core.executor import Array
+    from .pencil import Pencil
 
 Numbers = np.ndarray[Any, Any]
 
@@ -36,8 +38,9 @@ WHICH = ("LM", "SM", "LA", "SA", "BE")
 #: What is inverted, by SciPy's names.
 MODES = ("normal", "buckling", "cayley")
 
-#: How far a shift that is an eigenvalue is moved, relative to the size of the matrix.
-ASIDE = 1e-6
+#: How far a shift that is an eigenvalue is moved, relative to the size of the matrix, in single and
+#: in double precision. Eigenvalues at this distance lose as many digits in the inverse.
+ASIDE = {np.dtype(np.float32): 3e-4, np.dtype(np.float64): 1e-6}
 
 #: Restarts without half of the error after which the true residuals are looked at, and after which
 #: the search ends. The errors of a transformed matrix cannot fall below the rounding of its
@@ -144,6 +147,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             raise InvalidArgument(f"sigma: expected a real number, got {sigma!r}")
         if sigma == 0 and mode != "normal":
             raise InvalidArgument(f"sigma: 0 makes every eigenvalue 1 with mode={mode!r}")
+        self._inner_is_A = mode == "buckling"
         self._take(A, B, executor)
         n = self.shape[0]
         self.k = self._size(k, n)
@@ -155,36 +159,68 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         self.notes: list[str] = []
         self.inverse = self._inverse(OPinv, Binv)
 
+    def measures(self) -> tuple[Measure, Measure]:
+        """Return the measures of ``A`` and ``B``; the units of a zero matrix are those of a shift."""
+        of_A, of_B = super().measures()
+        if of_A.size == 0 and self.sigma:
+            most = 2 * np.finfo(self.dtype).maxexp - 16
+            exponent = 2 * round(np.log2(abs(self.sigma)) / 2) + of_B.exponent
+            of_A = of_A._replace(exponent=int(np.clip(exponent, -most, most)))
+        return of_A, of_B
+
     def _inverse(self, OPinv: Any, Binv: Any) -> LinOp | None:
+        """Return the inverse of ``B``, or of ``A - sigma B`` with ``sigma``.
+
+        The inverse that is made here is that of the operators in the units of a pencil.
+        """
+        (of_A, of_B), self._of_inverse = self.measures(), 0
         if self.sigma is None:
             if self.B is None:
                 return None
-            return Direct(self._entries(self.B, "Binv")) if Binv is None else self._given(Binv)
+            if Binv is not None:
+                return self._given(Binv)
+            self._of_inverse = of_B.exponent
+            B = self._entries(self.B, "Binv")
+            return Direct(with_scaled_entries(B, -of_B.exponent))
         if OPinv is not None:
             return self._given(OPinv)
-        A = self._entries(self.A, "OPinv")
-        assert self.sigma is not None
-        of_A, of_B = size_of(A), size_of(self.B) or 1.0
+        self._entries(self.A, "OPinv")
+        self._of_inverse = of_A.exponent
+        scale = of_A.exponent - of_B.exponent
+        sigma = float(np.ldexp(self.sigma, -scale))
+        self._require_in_range(sigma, of_A, of_B)
+        size = (of_A.size or 1.0) / (of_B.size or 1.0)
         try:
-            made = Direct(self._shifted(A, self.sigma))
+            made = Direct(self._shifted(sigma, of_A, of_B))
         except InvalidMatrix:
-            if not np.isfinite(of_A):
+            if not np.isfinite(of_A.size):
                 raise
         else:
-            if not is_rounding(made, of_A / of_B):
+            if not is_rounding(made, of_A.size / (of_B.size or 1.0)):
                 return made
-        moved = self.sigma + ASIDE * (of_A or 1.0) / of_B
-        made = Direct(self._shifted(A, moved))
-        self.notes = [f"sigma: {self.sigma} is an eigenvalue; the shift is {moved}"]
-        self.sigma = moved
+        moved = sigma + ASIDE[real_dtype(self.dtype)] * size
+        made = Direct(self._shifted(moved, of_A, of_B))
+        given, self.sigma = self.sigma, float(np.ldexp(moved, scale))
+        self.notes = [f"sigma: {given} is an eigenvalue; the shift is {self.sigma}"]
         return made
 
-    def _shifted(self, A: Any, sigma: float) -> Any:
+    def _require_in_range(self, sigma: float, of_A: Measure, of_B: Measure) -> None:
+        if not abs(sigma) * of_B.size < np.finfo(self.dtype).max / ROUNDING:
+            size = np.ldexp(of_A.size / (of_B.size or 1.0), of_A.exponent - of_B.exponent)
+            raise InvalidArgument(
+                f"sigma: {self.sigma} is out of the range of {self.dtype} beside A and B, the size "
+                f"of which allows eigenvalues up to about {size:.1g}; give a sigma near them"
+            )
+
+    def _shifted(self, sigma: float, of_A: Measure, of_B: Measure) -> Any:
+        """Return ``A - sigma B`` in the units of a pencil."""
+        A = with_scaled_entries(self._entries(self.A, "OPinv"), -of_A.exponent)
         if sigma == 0:
             return A
-        n = self.shape[0]
-        identity = Identity(n, dtype=A.dtype, executor=self.executor)
-        B = identity if self.B is None else self._entries(self.B, "OPinv")
+        if self.B is None:
+            B: Any = Identity(self.shape[0], dtype=A.dtype, executor=self.executor)
+        else:
+            B = with_scaled_entries(self._entries(self.B, "OPinv"), -of_B.exponent)
         return (A - sigma * B).tocsr()
 
     def _entries(self, operator: LinOp, name: str) -> Any:
@@ -229,49 +265,44 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             if start.shape[1] != 1 or not np.all(np.isfinite(host)) or not np.any(host):
                 raise InvalidArgument("v0: expected one finite vector that is not zero")
         dtype = common_dtype(self.dtype, *([] if start is None else [start.dtype]))
-        operator = _Transformed(self, dtype)
+        operator = self._transformed(dtype)
         basis = KrylovBasis(
-            executor, n, self.ncv, dtype, operator.apply, operator.inner, self.seed, start
-        )
+            executor, n, self.ncv, dtype, operator.apply, operator.inner, self.seed, start,
+            "A" if self.mode == "buckling" else "B",
+        )  # fmt: skip
         with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers
             found = self._iterate(basis, operator)
+        pencil = operator.pencil
         order = np.argsort(found.values, kind="stable")
         X = executor.copy(found.X[:, order.tolist()])
         why = Stop.MAX_ITERATIONS if found.restarts >= self.maxiter else Stop.STAGNATED
-        norms, limits = found.norms[order], found.limits[order]
-        return EigenResult(
-            eigenvalues=found.values[order],
-            eigenvectors=self._returned(X, v0),
-            residual_norms=norms,
-            thresholds=limits,
-            stops=verdicts(norms, limits, why),
+        original = [pencil.values(operator.original(h[0])) for h in found.history]
+        errors = [h[1] if self.sigma is not None else pencil.lengths(h[1]) for h in found.history]
+        return self._result(
+            pencil, X, found.values[order], found.norms[order], found.limits[order], why, v0,
             iterations=found.restarts,
             products=basis.products,
-            eigenvalue_history=np.array([operator.original(h[0]) for h in found.history]),
-            residual_history=np.array([h[1] for h in found.history]),
+            eigenvalue_history=np.array(original),
+            residual_history=np.array(errors),
             seconds=time.perf_counter() - began,
-            solver=type(self).__name__,
-            executor=executor.name,
             notes=[
                 *self.notes,
                 *getattr(self.inverse, "notes", []),
-                *self._copies(found.values[order]),
+                *_copies(pencil, found.values[order]),
             ],
-        )
+        )  # fmt: skip
 
-    def _copies(self, values: Numbers) -> list[str]:
-        """Return notes on eigenvalues of which several copies were found."""
-        near = ONE_VALUE * (size_of(self.A) or 1.0) / (size_of(self.B) or 1.0)
-        values = values[np.isfinite(values)]
-        groups = np.split(values, np.flatnonzero(np.diff(values) > near) + 1)
-        return [
-            f"{group.size} copies of the eigenvalue {group[0]:.10g} were found, which come by "
-            "rounding: there may be more. Lobpcg finds as many as its block has vectors"
-            for group in groups
-            if group.size > 1
-        ]
+    def _transformed(self, dtype: Any) -> Transformed:
+        """Return the operator of the process in the units of a pencil."""
+        pencil = self.pencil(dtype)
+        inverse = None if self.inverse is None else in_precision(self.inverse, dtype)
+        if inverse is not None:
+            of_operator = pencil.b if self.sigma is None else pencil.a
+            inverse = rescaled(inverse, of_operator - self._of_inverse)
+        sigma = None if self.sigma is None else pencil.shift(self.sigma)
+        return Transformed(pencil, sigma, self.mode, inverse)
 
-    def _iterate(self, basis: KrylovBasis, operator: _Transformed) -> _Found:
+    def _iterate(self, basis: KrylovBasis, operator: Transformed) -> _Found:
         """Grow the basis and restart it until the true residuals of the wanted pairs are small."""
         import scipy.linalg  # it takes long to import, and few need it
 
@@ -317,25 +348,26 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             restarts += 1
 
     def _true_pairs(
-        self, basis: KrylovBasis, operator: _Transformed, values: Numbers, Y: Numbers, seen: float
+        self, basis: KrylovBasis, operator: Transformed, values: Numbers, Y: Numbers, seen: float
     ) -> _Found:
         """Return pairs of the pencil with the norms of their residuals."""
-        X, transformed = basis.combined(Y), values
+        X = basis.combined(Y)
         if operator.rescaled:
-            self._normalize(X)
+            self._normalize(operator, X)
+        pencil = operator.pencil
         values = operator.original(values)
-        norms, limits = self.judged(X, values, seen)
-        if self.sigma is not None and np.any(norms > limits) and np.all(transformed):
-            purified = operator.purified(X, transformed)
-            self._normalize(purified)
-            better, _ = self.judged(purified, values)
+        norms, limits = pencil.judged(X, values, seen)
+        if self.sigma is not None and np.any(norms > limits):
+            purified = operator.purified(X, values)
+            self._normalize(operator, purified)
+            better, _ = pencil.judged(purified, values)
             if np.max(better) < np.max(norms):
                 X, norms = purified, better
         if self.sigma is not None and np.any(norms > limits):
             # Eigenvalues far from the shift are near one number of the operator, whose rounding
             # they have many times over.
-            quotients = self.quotients(X)
-            better, its_limits = self.judged(X, quotients, seen)
+            quotients = pencil.quotients(X)
+            better, its_limits = pencil.judged(X, quotients, seen)
             taken = better < norms
             values, norms, limits = (
                 np.where(taken, *pair)
@@ -356,20 +388,30 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         by_modulus = np.argsort(np.abs(values), kind="stable")
         return by_modulus if self.which == "SM" else by_modulus[::-1]
 
-    def _normalize(self, X: Array) -> None:
+    def _normalize(self, operator: Transformed, X: Array) -> None:
         """Give vectors the length one in the inner product of B, where the process had another."""
         executor = self.executor
         for c in range(int(X.shape[1])):
             x = X[:, c : c + 1]
-            y = x
-            if self.B is not None and self.mode != "buckling":
-                y = executor.allocate(tuple(x.shape), X.dtype)
-                self.B.astype(X.dtype)._apply(x, y, 1.0, 0.0)
+            y = x if self.mode == "buckling" else operator.pencil.with_B(x)
             value = executor.allocate((1,), X.dtype)
             executor.run(vector.dot, x, y, value)
             length = float(np.sqrt(abs(executor.to_host(value)[0])))
             if length > 0 and np.isfinite(length):
                 executor.run(vector.axpby, x, x, 1.0 / length, 0.0)
+
+
+def _copies(pencil: Pencil, values: Numbers) -> list[str]:
+    """Return notes on eigenvalues of which several copies were found."""
+    near = ONE_VALUE * (pencil.of_A or 1.0) / (pencil.of_B or 1.0)
+    values = values[np.isfinite(values)]
+    groups = np.split(values, np.flatnonzero(np.diff(values) > near) + 1)
+    return [
+        f"{group.size} copies of the eigenvalue {pencil.values(group)[0]:.10g} were found, which "
+        "come by rounding: there may be more. Lobpcg finds as many as its block has vectors"
+        for group in groups
+        if group.size > 1
+    ]
 
 
 @dataclass(frozen=True)
@@ -382,67 +424,3 @@ class _Found:
     limits: Numbers
     restarts: int
     history: list[Any]
-
-
-class _Transformed:
-    """The operator of the process: its product, its inner product, and the way back."""
-
-    def __init__(self, solver: Lanczos, dtype: Any) -> None:
-        self.solver, self.executor = solver, solver.executor
-        self.A = solver.A.astype(dtype)
-        self.B = None if solver.B is None else solver.B.astype(dtype)
-        inverse = solver.inverse
-        self.inverse = None if inverse is None else in_precision(inverse, dtype)
-        n = solver.shape[0]
-        self.between = self.executor.zeros((n, 1), dtype)
-        buckling = solver.mode == "buckling"
-        #: What the inner product is made with; None for the plain one.
-        self.inner: LinOp | None = self.A if buckling else self.B
-        self.rescaled = buckling
-
-    def apply(self, x: Array, Bx: Array, y: Array) -> None:
-        """Set ``y`` to the operator times ``x``, of which ``Bx`` is the one for inner products."""
-        solver = self.solver
-        if self.inverse is None:
-            self.A._apply(x, y, 1.0, 0.0)
-            return
-        if solver.sigma is None:
-            self.A._apply(x, self.between, 1.0, 0.0)
-            self.inverse._apply(self.between, y, 1.0, 0.0)
-            return
-        if solver.mode == "cayley":
-            self.executor.run(vector.axpby, Bx, self.between, solver.sigma, 0.0)
-            self.A._apply(x, self.between, 1.0, 1.0)
-            self.inverse._apply(self.between, y, 1.0, 0.0)
-            return
-        self.inverse._apply(Bx, y, 1.0, 0.0)
-
-    def purified(self, X: Array, values: Numbers) -> Array:
-        """Return what the operator makes of Ritz vectors, over their values.
-
-        That takes off them what belongs to small eigenvalues of the operator (T. Ericsson and A.
-        Ruhe): rounding beside a shift that is very near an eigenvalue.
-        """
-        made = self.executor.copy(X)
-        for c, value in enumerate(values):
-            x, y = (self.executor.zeros((int(X.shape[0]), 1), X.dtype) for _ in range(2))
-            self.executor.run(vector.axpby, X[:, c : c + 1], x, 1.0, 0.0)
-            Bx = x
-            if self.inner is not None:
-                Bx = self.executor.zeros((int(X.shape[0]), 1), X.dtype)
-                self.inner._apply(x, Bx, 1.0, 0.0)
-            self.apply(x, Bx, y)
-            self.executor.run(vector.axpby, y, made[:, c : c + 1], 1.0 / float(value), 0.0)
-        return made
-
-    def original(self, values: Numbers) -> Numbers:
-        """Return eigenvalues of the pencil for those of the operator."""
-        sigma, mode = self.solver.sigma, self.solver.mode
-        if sigma is None:
-            return values.copy()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if mode == "buckling":
-                return np.asarray(sigma * values / (values - 1))
-            if mode == "cayley":
-                return np.asarray(sigma * (values + 1) / (values - 1))
-            return np.asarray(sigma + 1 / values)

@@ -10,25 +10,24 @@ import numpy as np
 
 from ...core.dtypes import common_dtype
 from ...core.errors import InvalidArgument, ShapeMismatch
+from ...core.formats import Matrix
 from ...core.linop import LinOp
 from ...core.operands import as_block
 from ...core.precision import in_precision
 from ...core.settings import Configurable
 from ...core.status import Stop
 from ..driver.as_preconditioner import as_preconditioner
-from ..preconditioners import preconditioner
-from . import residual, tall
-from .base import EigenSolver, require_tolerances, verdicts
+from . import tall
+from .base import EigenSolver, require_tolerances
+from .block_basis import BlockBasis, wide
 from .result import EigenResult
+from .scale import with_scaled_entries
+from ..preconditioners import preconditioner
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
 
 Numbers = np.ndarray[Any, Any]
-
-#: Digits that the new directions may lose to those that they are made orthogonal to, as a multiple
-#: of the precision, before they are made orthogonal once more.
-LOST = 1e3
 
 #: Products with A are not repeated: what rounding adds to A X is removed this often.
 REFRESH = 50
@@ -103,13 +102,20 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
     ) -> None:
         require_tolerances(rtol, atol, maxiter)
         self._take(A, B, executor)
-        M = preconditioner(M, self.A)
+        self.rtol, self.atol, self.maxiter = float(rtol), float(atol), int(maxiter)
+        M = preconditioner(M, self._scaled_for_M())
         self.M: LinOp | None = None if M is None else as_preconditioner(M, self.A)
         self.k = self._size(k, self.shape[0])
         self.largest, self.seed = bool(largest), seed
-        self.rtol, self.atol, self.maxiter = float(rtol), float(atol), int(maxiter)
         if self.M is not None:
             self.dtype = common_dtype(self.dtype, self.M.dtype)
+
+    def _scaled_for_M(self) -> LinOp:
+        """Return ``A``, in units in which its inverse is in range if it has entries."""
+        exponent = self.measures()[0].exponent
+        if exponent == 0 or not isinstance(self.A, Matrix):
+            return self.A
+        return with_scaled_entries(self.A, -exponent)
 
     def solve(
         self,
@@ -163,15 +169,7 @@ class _Solve:
         self.solver, self.asked, self.callback = solver, X, callback
         executor = self.executor = solver.executor
         n = solver.shape[0]
-        given = [
-            (name, as_block(executor, block, n, name))
-            for name, block in (("X", X), ("Y", Y))
-            if block is not None
-        ]
-        for name, block in given:
-            if not bool(np.all(np.isfinite(executor.to_host(block)))):
-                raise InvalidArgument(f"{name} has NaN or Inf; give finite vectors")
-        blocks = dict(given)
+        blocks = _checked(executor, n, X=X, Y=Y)
         dtype = self.dtype = common_dtype(solver.dtype, *(b.dtype for b in blocks.values()))
         self.k = int(blocks["X"].shape[1]) if "X" in blocks else solver.k
         constraints = blocks.get("Y")
@@ -181,113 +179,33 @@ class _Solve:
                 f"{self.k} vectors were asked for in a space of {free} dimensions: {n} rows"
                 + ("" if constraints is None else f" less {n - free} constraints")
             )
-        self.A = solver.A.astype(dtype)
-        self.B = None if solver.B is None else solver.B.astype(dtype)
+        self.pencil = solver.pencil(dtype)
         self.M = None if solver.M is None else in_precision(solver.M, dtype)
-        self.eps = float(np.finfo(dtype).eps)
-        width = 3 * self.k
-        self.S, self.AS = (executor.zeros((n, width), dtype) for _ in range(2))
-        self.BS = self.S if self.B is None else executor.zeros((n, width), dtype)
+        self.basis = BlockBasis(self.pencil, n, 3 * self.k)
+        self.S, self.BS = self.basis.S, self.basis.BS
+        self.AS = executor.zeros((n, 3 * self.k), dtype)
         self.R = executor.zeros((n, self.k), dtype)
-        self.products, self.P = 0, 0
+        self.products = self.without_M = 0
         self.values: Numbers = np.full(self.k, np.nan)
-        self.PAP: Numbers = np.zeros((0, 0))
         self.history: list[tuple[Numbers, Numbers]] = []
-        self.Y: Array | None = None
-        self.BY: Array | None = None
+        self._forget_directions()
         if constraints is not None:
-            self._constrain(constraints.astype(dtype))
-        self._begin(blocks.get("X"))
+            self.basis.constrain(constraints.astype(dtype))
+        self.basis.fill(self.k, blocks.get("X"), solver.seed)
+        self._begin()
 
-    # ---- before
+    def _forget_directions(self) -> None:
+        """Leave the old directions and their part of ``S^H A S`` out of the basis."""
+        self.P = 0
+        self.PAP: Numbers = np.zeros((0, 0))
 
-    def _constrain(self, given: Array) -> None:
-        """Make the constraints orthonormal."""
-        executor = self.executor
-        Y = executor.copy(given)
-        for _ in range(2):
-            BY = self._with_B(Y)
-            factor = tall.factor_of_basis(tall.gram(executor, Y, BY), self.eps)
-            if factor.shape[1] < Y.shape[1]:
-                raise InvalidArgument("Y: the constraints are linearly dependent; leave some out")
-            tall.replace(executor, Y, factor)
-        self.Y, self.BY = Y, self._with_B(Y)
-
-    def _with_B(self, X: Array) -> Array:
-        if self.B is None:
-            return X
-        made = self.executor.allocate(tuple(X.shape), self.dtype)
-        tall.apply(self.B, X, made)
-        return made
-
-    def _begin(self, given: Array | None) -> None:
-        """Make the start orthonormal, with random vectors in place of dependent ones."""
-        executor, k, n = self.executor, self.k, self.solver.shape[0]
-        filled = 0
-        seed = self.solver.seed
-        for attempt in range(4):
-            if given is not None and attempt == 0:
-                tall.copy(executor, given.astype(self.dtype), self.S[:, :k])
-            else:
-                new = tall.random_block(executor, n, k - filled, self.dtype, (seed, attempt))
-                tall.copy(executor, new, self.S[:, filled:k])
-            for _ in range(2):
-                filled = self._orthonormalize(0, k) if filled == 0 else self._grown(filled)
-                if filled < k:
-                    break
-            if filled == k:
-                break
-        if filled < k:
-            raise InvalidArgument(
-                f"no {k} independent vectors were found; B has to be positive definite"
-            )
-        tall.apply(self.A, self.S[:, :k], self.AS[:, :k])
+    def _begin(self) -> None:
+        """Multiply X by A, and solve the Rayleigh-Ritz problem in the span of X."""
+        k = self.k
+        tall.apply(self.pencil.A, self.S[:, :k], self.AS[:, :k])
         self.products += k
+        self._forget_directions()
         self._rayleigh_ritz(np.zeros((0, 0)), 0)
-
-    def _grown(self, filled: int) -> int:
-        return filled + self._orthonormalize(filled, self.k - filled)
-
-    def _orthonormalize(self, old: int, new: int) -> int:
-        """Make ``new`` columns of S orthonormal, and to the ``old`` before; return what is left."""
-        executor, S, BS = self.executor, self.S, self.BS
-        for _ in range(4):
-            W = S[:, old : old + new]
-            if self.Y is not None:
-                tall.times(executor, self.Y, tall.gram(executor, self.BY, W), W, -1.0)
-            if self.B is not None:
-                tall.apply(self.B, W, BS[:, old : old + new])
-            T = self._wide(tall.gram(executor, BS[:, : old + new], W))
-            E, G = T[:old], T[old:]
-            if not np.all(np.isfinite(T)):
-                return 0
-            rest = G - E.conj().T @ E
-            factor = tall.factor_of_basis(rest, self.eps)
-            small = np.vstack([-E @ factor, factor])
-            self._move(S, small, old)
-            if self.B is not None:
-                self._move(BS, small, old)
-            before = np.sqrt(np.maximum(np.real(np.diag(G)), 0))
-            new = factor.shape[1]
-            if new == 0:
-                return 0
-            # how much longer the columns were that the new ones are differences of
-            loss = float(np.max(np.abs(factor) * before[:, None], initial=0.0))
-            if loss < LOST:
-                break
-        return new
-
-    def _move(self, S: Array, small: Numbers, old: int) -> None:
-        """Set the columns from ``old`` on to ``S small``."""
-        xp, made = self.executor.xp, small.shape[1]
-        C = self.executor.from_host(np.ascontiguousarray(small, dtype=self.dtype))
-        rows = tall.rows_at_once(self.executor, S)
-        for begin in range(0, int(S.shape[0]), rows):
-            part = slice(begin, begin + rows)
-            S[part, old : old + made] = xp.matmul(S[part, : small.shape[0]], C)
-
-    def _wide(self, small: Numbers) -> Numbers:
-        return small.astype(np.complex128 if small.dtype.kind == "c" else np.float64)
 
     # ---- iterations
 
@@ -303,66 +221,74 @@ class _Solve:
             if done.all() or (iteration and iteration % REFRESH == 0):
                 norms, limits = self._refreshed()
                 done = norms <= limits
-            self.history.append((self.values.copy(), norms))
+            self.history.append((self.pencil.values(self.values), self.pencil.lengths(norms)))
             if done.all() or iteration >= self.solver.maxiter:
                 break
-            if self._callback_stops(norms):
+            if self._callback_stops():
                 why = Stop.CALLBACK
                 break
             if not self._iterate(~done):
-                why = Stop.STAGNATED
+                why = Stop.NOT_FINITE if self.basis.overflowed else Stop.STAGNATED
                 break
             iteration += 1
         return self._result(why, iteration)
 
-    def _callback_stops(self, norms: Numbers) -> bool:
+    def _callback_stops(self) -> bool:
         if self.callback is None or len(self.history) < 2:
             return False
-        answer = self.callback(self.values.copy(), norms.copy())
+        answer = self.callback(*(part.copy() for part in self.history[-1]))
         return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
     def _residuals(self) -> tuple[Numbers, Numbers]:
-        k = self.k
-        norms, sizes = residual.norms(
-            self.executor, self.AS[:, :k], self.BS[:, :k], self.R, self.values
-        )
-        return norms, self.solver.thresholds(self.values, sizes, self.dtype)
+        X, AX, BX = (block[:, : self.k] for block in (self.S, self.AS, self.BS))
+        return self.pencil.residuals(X, AX, BX, self.R, self.values)
 
     def _refreshed(self) -> tuple[Numbers, Numbers]:
-        """Multiply X and P by the operators again, orthonormal anew; return true residuals."""
-        k = self.k
-        self.P = 0
-        self._orthonormalize(0, k)
-        tall.apply(self.A, self.S[:, :k], self.AS[:, :k])
-        self.products += k
-        self._rayleigh_ritz(np.zeros((0, 0)), 0)
+        """Multiply X by the operators again, orthonormal anew; return true residuals."""
+        self.basis.fill(self.k, None, -1)
+        self._begin()
         return self._residuals()
 
     def _iterate(self, active: Numbers) -> bool:
         """Add directions for active pairs and solve the Rayleigh-Ritz problem; False if none is."""
-        executor, k = self.executor, self.k
-        count = int(np.count_nonzero(active))
-        old = k + self.P
-        R = self.R if count == k else executor.copy(self.R[:, np.flatnonzero(active).tolist()])
-        W = self.S[:, old : old + count]
-        if self.M is None:
-            tall.copy(executor, R, W)
-        else:
-            self.M._apply(R, W, 1.0, 0.0)
-        found = self._orthonormalize(old, count)
+        found = self._directions(active)
         if found == 0:
-            if self.P == 0:
-                return False
-            self.P = 0  # begin again without the old directions
-            return self._iterate(active)
+            return False
+        old = self.k + self.P
         new = slice(old, old + found)
-        tall.apply(self.A, self.S[:, new], self.AS[:, new])
+        tall.apply(self.pencil.A, self.S[:, new], self.AS[:, new])
         self.products += found
-        T = self._wide(tall.gram(executor, self.S[:, : old + found], self.AS[:, new]))
+        T = wide(tall.gram(self.executor, self.S[:, : old + found], self.AS[:, new]))
         if not np.all(np.isfinite(T)):
+            self.basis.overflowed = True
             return False
         self._rayleigh_ritz(T, found, active)
         return True
+
+    def _directions(self, active: Numbers) -> int:
+        """Append directions for active pairs to the basis and return their number.
+
+        If the preconditioned residuals are in the span of the basis, the old directions are left
+        out, and after that the preconditioner.
+        """
+        k, count = self.k, int(np.count_nonzero(active))
+        R = self.R if count == k else self.executor.copy(self.R[:, np.flatnonzero(active).tolist()])
+        for M in (None,) if self.M is None else (self.M, None):
+            while True:
+                old = k + self.P
+                W = self.S[:, old : old + count]
+                if M is None:
+                    tall.copy(self.executor, R, W)
+                else:
+                    M._apply(R, W, 1.0, 0.0)
+                found = self.basis.orthonormalize(old, count)
+                if found or not self.P:
+                    break
+                self._forget_directions()
+            if found or self.basis.overflowed:
+                self.without_M += found > 0 and M is not self.M
+                return found
+        return 0
 
     def _rayleigh_ritz(self, T: Numbers, found: int, active: Numbers | None = None) -> None:
         """Choose the best vectors in the basis, and directions that are orthogonal to them.
@@ -374,8 +300,7 @@ class _Solve:
 
         k, executor = self.k, self.executor
         if found == 0:
-            self.P = 0
-            G = self._wide(tall.gram(executor, self.S[:, :k], self.AS[:, :k]))
+            G = wide(tall.gram(executor, self.S[:, :k], self.AS[:, :k]))
         else:
             old = k + self.P
             G = np.zeros((old + found, old + found), T.dtype)
@@ -384,8 +309,9 @@ class _Solve:
             G[:, old:] = T
             G[old:, :old] = T[:old].conj().T
         G = 0.5 * (G + G.conj().T)
+        self._forget_directions()
         if not np.all(np.isfinite(G)):
-            self.values, self.PAP = np.full(k, np.nan), np.zeros((0, 0))
+            self.values = np.full(k, np.nan)
             return
         values, vectors = scipy.linalg.eigh(G)
         order = np.arange(values.size)[::-1] if self.solver.largest else np.arange(values.size)
@@ -406,24 +332,43 @@ class _Solve:
     # ---- after
 
     def _result(self, why: Stop, iterations: int) -> EigenResult:
-        solver, k = self.solver, self.k
-        X = self.executor.copy(self.S[:, :k])
-        norms, limits = solver.judged(X, self.values)
-        self.products += k
-        return EigenResult(
-            eigenvalues=self.values.copy(),
-            eigenvectors=solver._returned(X, self.asked),
-            residual_norms=norms,
-            thresholds=limits,
-            stops=verdicts(norms, limits, why),
+        X = self.executor.copy(self.S[:, : self.k])
+        norms, limits = self.pencil.judged(X, self.values)
+        self.products += self.k
+        notes = []
+        if self.without_M:
+            notes.append(
+                f"M: in {self.without_M} of {iterations} iterations the preconditioned residuals "
+                "had no new direction, and the residuals themselves were taken; M is singular or "
+                "of low rank"
+            )
+        if self.basis.Y is not None and why in (Stop.STAGNATED, Stop.MAX_ITERATIONS):
+            notes.append(
+                "Y: residuals fall if the constraints span eigenvectors, and keep their parts along "
+                "B Y otherwise"
+            )
+        return self.solver._result(
+            self.pencil, X, self.values, norms, limits, why, self.asked,
             iterations=iterations,
             products=self.products,
-            eigenvalue_history=np.array([h[0] for h in self.history]).reshape(-1, k),
-            residual_history=np.array([h[1] for h in self.history]).reshape(-1, k),
+            eigenvalue_history=np.array([h[0] for h in self.history]).reshape(-1, self.k),
+            residual_history=np.array([h[1] for h in self.history]).reshape(-1, self.k),
             seconds=time.perf_counter() - self.began,
-            solver=type(solver).__name__,
-            executor=self.executor.name,
-        )
+            notes=notes,
+        )  # fmt: skip
+
+
+def _checked(executor: Executor, n: int, **given: Any) -> dict[str, Array]:
+    """Return the blocks that were given, by their names, or raise."""
+    blocks = {
+        name: as_block(executor, block, n, name)
+        for name, block in given.items()
+        if block is not None
+    }
+    for name, block in blocks.items():
+        if not bool(np.all(np.isfinite(executor.to_host(block)))):
+            raise InvalidArgument(f"{name} has NaN or Inf; give finite vectors")
+    return blocks
 
 
 def _orthonormal_to(C: Numbers, D: Numbers) -> Numbers:

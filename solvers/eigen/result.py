@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,35 @@ import numpy as np
 from ...core.status import Stop
 
 Numbers = np.ndarray[Any, Any]
+
+#: Pairs that a card of a notebook shows.
+CARD_ROWS = 12
+
+#: Reasons that have another remedy for pairs than for systems.
+SENTENCES = {
+    Stop.STAGNATED: (
+        "stagnated: the true residual no longer falls, or the vectors are not orthonormal; the "
+        "tolerance is below the accuracy of the products or of the inverse: loosen rtol, or take "
+        "a wider dtype"
+    ),
+    Stop.NOT_FINITE: (
+        "not finite: products with A, B, M or an inverse have NaN or Inf; replace them, and check "
+        "functions that were given as operators"
+    ),
+    Stop.MAX_ITERATIONS: (
+        "not converged: the iteration limit was reached; raise maxiter or ncv, loosen rtol, or "
+        "give a preconditioner or sigma"
+    ),
+    Stop.OUT_OF_RANGE: (
+        "out of range: the eigenvalue overflows or underflows double precision in the units of A "
+        "and B; scale them"
+    ),
+}
+
+
+def sentence(stop: Stop) -> str:
+    """Return the reason for which a pair stopped, with the remedy."""
+    return SENTENCES.get(stop, stop.sentence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +97,27 @@ class EigenResult:
         """Why it ended, in a sentence; that of the first pair that did not converge."""
         for pair, stop in enumerate(self.stops):
             if stop != Stop.CONVERGED:
-                return f"pair {pair}: {stop.sentence}"
+                return f"pair {pair}: {sentence(stop)}"
         return Stop.CONVERGED.sentence
 
     def __iter__(self) -> Iterator[Any]:
         yield self.eigenvalues
         yield self.eigenvectors
+
+    def _repr_html_(self) -> str:
+        """Return the card of a notebook: the report, and a row for each pair."""
+        return card(
+            {
+                "solver": f"{self.solver} on {self.executor}",
+                "iterations": f"{self.iterations}, {self.products} products with A",
+                "time": f"{self.seconds:.3g} s",
+                "verdict": self.reason,
+                **{f"note {number}": note for number, note in enumerate(self.notes, 1)},
+            },
+            "eigenvalue",
+            self.eigenvalues,
+            self,
+        )
 
     def __repr__(self) -> str:
         done = sum(stop == Stop.CONVERGED for stop in self.stops)
@@ -122,7 +167,64 @@ class SingularResult:
         """Whether every triplet meets its threshold."""
         return all(stop == Stop.CONVERGED for stop in self.stops)
 
+    @property
+    def reason(self) -> str:
+        """Why it ended, in a sentence; that of the first triplet that did not converge."""
+        for triplet, stop in enumerate(self.stops):
+            if stop != Stop.CONVERGED:
+                return f"triplet {triplet}: {sentence(stop)}"
+        return Stop.CONVERGED.sentence
+
     def __iter__(self) -> Iterator[Any]:
         yield self.u
         yield self.s
         yield self.vt
+
+    def __repr__(self) -> str:
+        done = sum(stop == Stop.CONVERGED for stop in self.stops)
+        worst = float(np.max(self.residual_norms, initial=0.0))
+        return (
+            f"<{type(self).__name__} of {self.solver} on {self.executor}: {done} of "
+            f"{len(self.stops)} triplets converged, {self.iterations} restarts, largest residual "
+            f"norm {worst:.3g}, {self.seconds:.3g} s>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the card of a notebook: the report, and a row for each triplet."""
+        return card(
+            {
+                "solver": f"{self.solver} on {self.executor}",
+                "restarts": f"{self.iterations}, {self.products} products with A and A.H",
+                "time": f"{self.seconds:.3g} s",
+                "verdict": self.reason,
+            },
+            "singular value",
+            self.s,
+            self,
+        )
+
+
+def card(
+    facts: dict[str, str], name: str, values: Numbers, result: EigenResult | SingularResult
+) -> str:
+    """Return a table of facts and a table of values with their residuals as HTML."""
+    lines = "".join(
+        f'<tr><th style="text-align:left">{escape(key)}</th>'
+        f'<td style="text-align:left">{escape(fact)}</td></tr>'
+        for key, fact in facts.items()
+    )
+    rows = "".join(
+        f"<tr><td>{value:.10g}</td><td>{norm:.2e}</td><td>{limit:.2e}</td>"
+        f"<td>{stop.name.lower().replace('_', ' ')}</td></tr>"
+        for value, norm, limit, stop in zip(
+            values[:CARD_ROWS], result.residual_norms, result.thresholds, result.stops, strict=False
+        )
+    )
+    more = len(values) - CARD_ROWS
+    rows += f'<tr><td colspan="4">and {more} more</td></tr>' if more > 0 else ""
+    head = f"<tr><th>{name}</th><th>residual norm</th><th>limit</th><th>verdict</th></tr>"
+    return (
+        '<div style="display:flex;gap:1em;align-items:flex-start">'
+        f"<table><caption>{type(result).__name__}</caption>{lines}</table>"
+        f"<table>{head}{rows}</table></div>"
+    )

@@ -1,12 +1,26 @@
-"""How large operators are, which says how small a residual can be."""
+"""How large operators are, and operators in units in which that is near one.
+
+Eigenvalue solvers take squares of residuals, of products and of vectors. In units in which the
+norms of the operators are near one, these squares stay in the range of the dtype. The units are
+powers of two, so that no digit changes.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 import numpy as np
 
+from ...core.dtypes import real_dtype
 from ...core.formats import Matrix
 from ...core.formats.norms import norm
+from ...core.lazy import Temporary
 from ...core.linop import LinOp
+from ...core.operations import vector
+from . import tall
+
+if TYPE_CHECKING:
+    from ...core.executor import Array, Executor
 
 #: Residuals of pairs that are right to rounding, in units of the precision and the norm of A.
 ROUNDING = 256.0
@@ -15,12 +29,109 @@ ROUNDING = 256.0
 #: matrix whose smallest eigenvalue is this many times its rounding.
 NEARLY_SINGULAR = 4.0
 
+#: Sizes in between need no scaling: with A and B at opposite ends, squares of residuals that are
+#: rounding stay normal numbers.
+SAFE_SIZES = {np.dtype(np.float32): (2.0**-10, 2.0**10), np.dtype(np.float64): (1e-60, 1e60)}
 
-def size_of(A: LinOp | None) -> float:
-    """Return a norm of a Hermitian operator: the largest sum of a row, or 0 if it is not known."""
-    if A is None:
-        return 1.0
-    return float(norm(A, np.inf)) if isinstance(A, Matrix) and A.shape[0] else 0.0
+
+class Measure(NamedTuple):
+    """The size of a square operator and deviations from a Hermitian positive definite one.
+
+    Attributes
+    ----------
+    size : float
+        Of ``2**-exponent A``. Of a matrix, the largest sum of a row; of an operator without
+        entries, a lower bound of the norm. NaN or Inf if products are not finite.
+    exponent : int
+        An even number; 0 for an operator whose size needs no scaling.
+    asymmetry : float
+        An estimate of the Frobenius norm of ``A - A^H`` over that of ``A``.
+    positive : bool
+        False if a diagonal entry or a quadratic form of ``A`` is negative.
+    """
+
+    size: float
+    exponent: int
+    asymmetry: float
+    positive: bool
+
+
+#: Of the identity, for pencils without B.
+IDENTITY = Measure(1.0, 0, 0.0, True)
+
+
+def exponent_of(A: LinOp) -> tuple[float, int]:
+    """Return a norm of an operator in units ``2**exponent``, and the exponent.
+
+    The norm of a matrix is the largest sum of a row; of other operators, that of a product with a
+    random vector over the vector's.
+    """
+    real = real_dtype(A.dtype)
+    low, high = SAFE_SIZES.get(real, SAFE_SIZES[np.dtype(np.float32)])
+    limits = np.finfo(real)
+    # at the ends of the range the sums themselves over- or underflow
+    for trial in (0, limits.maxexp // 2, -(limits.maxexp // 2)):
+        size = _size(A, trial)
+        if low <= size <= high and trial == 0:
+            return size, 0
+        if np.isnan(size) or limits.tiny / limits.eps <= size < np.inf:
+            break
+    else:
+        return size, 0
+    if not np.isfinite(size):
+        return size, 0
+    exponent = 2 * int(np.round(np.log2(size) / 2))
+    return float(np.ldexp(size, -exponent)), exponent - trial
+
+
+def _size(A: LinOp, trial: int) -> float:
+    """Return a norm of ``2**trial A``."""
+    if not A.shape[0] or not A.shape[1]:
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(A, Matrix):
+            return float(norm(with_scaled_entries(A, trial), np.inf))
+        x = tall.random_block(A.executor, A.shape[1], 1, A.dtype)
+        y = A.executor.allocate((A.shape[0], 1), A.dtype)
+        rescaled(A, trial)._multiply(x, y, 1.0, 0.0)
+        wide = _on_host(A.executor, y)
+        return float(np.linalg.norm(wide) / np.linalg.norm(_on_host(A.executor, x)))
+
+
+def _on_host(executor: Executor, X: Array) -> np.ndarray[Any, Any]:
+    """Return a block in double precision on the host."""
+    found = np.asarray(executor.to_host(X))
+    return found.astype(np.complex128 if found.dtype.kind == "c" else np.float64)
+
+
+def measured(A: LinOp) -> Measure:
+    """Measure a square operator: its size, its symmetry and the signs of quadratic forms.
+
+    One product with two random vectors ``x`` and ``y`` is made, of which ``x^H A y`` and ``y^H A
+    x`` are compared.
+    """
+    size, exponent = exponent_of(A)
+    if not size or not np.isfinite(size):
+        return Measure(size, 0, 0.0, True)
+    executor = A.executor
+    X = tall.random_block(executor, A.shape[0], 2, A.dtype)
+    Y = executor.allocate(tuple(X.shape), A.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rescaled(A, -exponent)._multiply(X, Y, 1.0, 0.0)
+        left, right = _on_host(executor, X), _on_host(executor, Y)
+        forms = left.conj().T @ right
+        lengths = np.linalg.norm(right, axis=0)
+    if not np.all(np.isfinite(forms)):
+        return Measure(float("nan"), 0, 0.0, True)
+    difference = np.abs(forms - forms.conj().T).max()
+    asymmetry = float(difference / lengths.max()) if lengths.max() > 0 else 0.0
+    rounding = ROUNDING * float(np.finfo(A.dtype).eps)
+    scale = np.linalg.norm(left, axis=0) * lengths
+    positive = bool(np.all(np.real(np.diag(forms)) >= -rounding * scale))
+    if isinstance(A, Matrix):
+        diagonal = np.real(np.asarray(executor.to_host(A.diagonal())))
+        positive = positive and not bool(np.any(diagonal < 0))
+    return Measure(size, exponent, asymmetry, positive)
 
 
 def is_rounding(inverse: LinOp, size: float) -> bool:
@@ -31,6 +142,59 @@ def is_rounding(inverse: LinOp, size: float) -> bool:
     random = np.random.default_rng(0).standard_normal((n, 1)).astype(inverse.dtype)
     y = executor.zeros((n, 1), inverse.dtype)
     inverse._apply(executor.from_host(random), y, 1.0, 0.0)
-    grown = float(np.linalg.norm(executor.to_host(y))) / n**0.5
+    grown = float(np.linalg.norm(_on_host(executor, y))) / n**0.5
     eps = float(np.finfo(inverse.dtype).eps)
     return not grown * size * NEARLY_SINGULAR * eps <= 1.0
+
+
+def with_scaled_entries(A: Matrix, exponent: int) -> Matrix:
+    """Return ``2**exponent A`` as a matrix; ``A`` itself if the exponent is 0."""
+    for half in _halves(exponent):
+        A = A * half
+    return A
+
+
+def _halves(exponent: int) -> tuple[float, ...]:
+    """Return two powers of two that make ``2**exponent``, which may be out of the range itself."""
+    if exponent == 0:
+        return ()
+    return 2.0 ** (exponent // 2), 2.0 ** (exponent - exponent // 2)
+
+
+def rescaled(A: LinOp, exponent: int) -> LinOp:
+    """Return the operator ``2**exponent A``; ``A`` itself if the exponent is 0."""
+    return A if exponent == 0 else Rescaled(A, exponent)
+
+
+class Rescaled(LinOp):
+    """An operator times a power of two.
+
+    One half of the factor is applied to the vector before and one half to the product, so that
+    neither leaves the range of the dtype, even if the entries are at its ends.
+    """
+
+    def __init__(self, inner: LinOp, exponent: int) -> None:
+        self.inner, self.exponent = inner, exponent
+        self.shape, self.dtype, self.executor = inner.shape, inner.dtype, inner.executor
+        self._before, self._after_product = _halves(exponent)
+        self._blocks = Temporary()
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self._run(self.inner._apply, x, y, alpha, beta)
+
+    def _multiply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self._run(self.inner._multiply, x, y, alpha, beta)
+
+    def _run(self, product: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        rows, columns = map(int, x.shape)
+        with self._blocks.block(self.executor, rows, columns, self.dtype) as scaled:
+            self.executor.run(vector.axpby, x, scaled, self._before, 0.0)
+            product(scaled, y, alpha * self._after_product, beta)
+
+    def to(self, executor: Executor | str) -> LinOp:
+        """Return this operator on another executor."""
+        return rescaled(self.inner.to(executor), self.exponent)
+
+    def astype(self, dtype: Any) -> LinOp:
+        """Return this operator computing in another dtype."""
+        return rescaled(self.inner.astype(dtype), self.exponent)

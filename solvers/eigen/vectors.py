@@ -8,7 +8,10 @@ import numpy as np
 
 from ...core.dtypes import real_dtype
 from ...core.operations import vector
+from ..driver.scaling import largest_values, power_of_two, scale_columns
 from . import tall
+from .base import not_positive
+from .scale import ROUNDING
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -36,13 +39,22 @@ class Vectors:
         The matrix of the inner product.
     seed : int
         Of random vectors.
+    name : str
+        Of the matrix of the inner product, for errors.
     """
 
     def __init__(
-        self, executor: Executor, n: int, size: int, dtype: Any, inner: LinOp | None, seed: int
+        self,
+        executor: Executor,
+        n: int,
+        size: int,
+        dtype: Any,
+        inner: LinOp | None,
+        seed: int,
+        name: str = "B",
     ) -> None:
         self.executor, self.n, self.size, self.dtype = executor, n, size, np.dtype(dtype)
-        self.inner, self.seed, self.drawn = inner, seed, 0
+        self.inner, self.name, self.seed, self.drawn = inner, name, seed, 0
         self.eps = float(np.finfo(dtype).eps)
         self.V = executor.zeros((size + 1, n), dtype)
         self.w = executor.zeros((n, 1), dtype)
@@ -57,6 +69,8 @@ class Vectors:
         """Store the first vector: the start if it is not null, or a random one."""
         if start is not None:
             tall.copy(self.executor, start.astype(self.dtype), self.w)
+            largest = float(largest_values(self.executor, self.w)[0])
+            scale_columns(self.executor, self.w, np.array([power_of_two(largest)]))
             if self.orthogonalize(0)[1] > 0:
                 self.append(0)
                 return
@@ -98,16 +112,26 @@ class Vectors:
         return total, length, not length > EXHAUSTED * self.eps * before
 
     def length(self, Bw: Array) -> float:
-        """Return the length of ``w``; NaN if the inner product is not positive."""
-        executor = self.executor
+        """Return the length of ``w``; 0 if its square is negative by rounding.
+
+        Raises
+        ------
+        InvalidMatrix
+            If the inner product is not positive.
+        """
         if self.inner is None:
-            value = executor.allocate((1,), real_dtype(self.dtype))
-            executor.run(vector.norm, self.w, value)
-            return float(executor.to_host(value)[0])
-        value = executor.allocate((1,), self.dtype)
-        executor.run(vector.dot, self.w, Bw, value)
-        square = complex(executor.to_host(value)[0]).real
-        return float(np.sqrt(square)) if square >= 0 else float("nan")
+            return self._norm(self.w)
+        value = self.executor.allocate((1,), self.dtype)
+        self.executor.run(vector.dot, self.w, Bw, value)
+        square = complex(self.executor.to_host(value)[0]).real
+        if square < -ROUNDING * self.eps * self._norm(self.w) * self._norm(Bw):
+            raise not_positive(self.name)
+        return float(np.sqrt(square)) if not square < 0 else 0.0
+
+    def _norm(self, x: Array) -> float:
+        value = self.executor.allocate((1,), real_dtype(self.dtype))
+        self.executor.run(vector.norm, x, value)
+        return float(self.executor.to_host(value)[0])
 
     def append(self, j: int) -> None:
         """Store ``w`` divided by its length as vector ``j``."""

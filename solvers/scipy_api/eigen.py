@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import InvalidArgument, NotConverged, ShapeMismatch
+from ...core.errors import InvalidArgument, InvalidMatrix, NotConverged, ShapeMismatch
 from ...core.operator import LinearOperator
 from ...core.status import Stop
 from ..eigen.bidiagonal_lanczos import SingularValues
@@ -58,6 +58,8 @@ def eigsh(
     ------
     NotConverged
         If a pair did not converge; its ``result`` has all pairs, with their residuals.
+    InvalidMatrix
+        If ``A`` is not Hermitian, ``M`` is not positive definite, or one of them has NaN or Inf.
 
     Examples
     --------
@@ -70,12 +72,14 @@ def eigsh(
         A, B=M, k=k, which=which, sigma=sigma, mode=mode, OPinv=OPinv, Binv=Minv, ncv=ncv,
         rtol=tol, maxiter=maxiter, seed=_seed(rng),
     )  # fmt: skip
+    _require_finite("eigsh", solver.measures()[0].size)
     result = solver.solve(v0)
     if not result.converged:
         done = sum(stop == Stop.CONVERGED for stop in result.stops)
+        asymmetric = [note for note in result.notes if note.startswith("A differs")]
         raise NotConverged(
             f"eigsh: {done} of {k} pairs converged after {result.iterations} restarts; "
-            f"{result.reason}. Raise ncv or maxiter, or give sigma",
+            + ". ".join([result.reason, *asymmetric]),
             result,
         )
     return tuple(result) if return_eigenvectors else result.eigenvalues
@@ -100,8 +104,9 @@ def lobpcg(
     Parameters
     ----------
     A, X, B, M, Y, tol, maxiter, largest, retLambdaHistory, retResidualNormsHistory
-        As in SciPy: ``tol`` is that of the norms of residuals, ``sqrt(1e-15) n`` by default, and
-        ``maxiter`` is 20.
+        As in SciPy: ``tol`` is that of the norms of residuals, and ``maxiter`` is 20 by default.
+        The default of ``tol`` is ``sqrt(1e-15) n``, times the norm of ``A`` if that is below 1:
+        residuals of a small ``A`` would meet SciPy's default with any vectors.
     verbosityLevel : int
         Above 0 a line is printed at the end.
     restartControl : int
@@ -137,11 +142,17 @@ def lobpcg(
     operator, B = (_operator(given, n, X) for given in (A, B))
     if callable(M) and not hasattr(M, "shape"):
         M = _operator(M, n, X)
-    tolerance = np.sqrt(1e-15) * n if tol is None or tol <= 0 else float(tol)
     solver = Lobpcg(
-        operator, M, B=B, k=max(int(shape[1]), 1), largest=largest, rtol=0.0, atol=tolerance,
+        operator, M, B=B, k=max(int(shape[1]), 1), largest=largest, rtol=0.0,
+        atol=0.0 if tol is None or tol <= 0 else tol,
         maxiter=20 if maxiter is None else maxiter,
     )  # fmt: skip
+    if not solver.atol:
+        of_A, of_B = solver.measures()
+        # residuals of vectors of length one in the inner product of B
+        size = float(np.ldexp(of_A.size, of_A.exponent - of_B.exponent // 2))
+        solver.atol = float(np.sqrt(1e-15)) * n * min(size, 1.0)
+    tolerance = solver.atol
     result = solver.solve(X, Y=Y)
     if verbosityLevel > 0:
         print(result)
@@ -199,6 +210,8 @@ def svds(
     ------
     NotConverged
         If a triplet did not converge; its ``result`` has all of them.
+    InvalidMatrix
+        If ``A`` has NaN or Inf.
 
     Examples
     --------
@@ -218,12 +231,13 @@ def svds(
     if solver not in ("arpack", "lobpcg", "propack"):
         raise InvalidArgument(f"solver: expected 'arpack', 'lobpcg' or 'propack', got {solver!r}")
     made = SingularValues(A, k=k, which=which, ncv=ncv, rtol=tol, maxiter=maxiter, seed=_seed(rng))
+    _require_finite("svds", made.measures()[0])
     result = made.solve(v0)
     if not result.converged:
         done = sum(stop == Stop.CONVERGED for stop in result.stops)
         raise NotConverged(
-            f"svds: {done} of {k} triplets converged after {result.iterations} restarts; raise ncv "
-            "or maxiter",
+            f"svds: {done} of {k} triplets converged after {result.iterations} restarts; "
+            f"{result.reason}",
             result,
         )
     u, s, vh = result
@@ -234,6 +248,15 @@ def svds(
         s,
         None if return_singular_vectors == "u" else vh,
     )
+
+
+def _require_finite(function: str, size: float) -> None:
+    """Raise InvalidMatrix if the size of an operator says that its products are not finite."""
+    if not np.isfinite(size):
+        raise InvalidMatrix(
+            f"{function}: A has NaN or Inf, or its products have: it has no eigenvalues or singular "
+            "values. Replace these entries; numpy.isfinite(A.data) shows them"
+        )
 
 
 def _operator(given: Any, n: int, X: Any) -> Any:

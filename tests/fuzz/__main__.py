@@ -14,10 +14,12 @@ import time
 import warnings
 from pathlib import Path
 
-from . import expressions, files
+from . import eigenvalues, expressions, files
 from .batch import Target, run_batch
 
-TARGETS: dict[str, Target] = {"files": files.TARGET, "expressions": expressions.TARGET}
+TARGETS: dict[str, Target] = {
+    one.name: one for one in (files.TARGET, expressions.TARGET, eigenvalues.TARGET)
+}
 FOLDER = Path(__file__).parents[2] / "build" / "fuzz"
 
 #: Examples of one seed.

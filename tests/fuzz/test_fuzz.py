@@ -8,11 +8,13 @@ import pytest
 
 import wollemi as wl
 
-from . import expressions, files
+from . import eigenvalues, expressions, files
 from .batch import Target, run_batch
 
 
-@pytest.mark.parametrize("target", [files.TARGET, expressions.TARGET], ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    "target", [files.TARGET, expressions.TARGET, eigenvalues.TARGET], ids=lambda t: t.name
+)
 def test_nothing_is_found(target: Target, tmp_path: Path) -> None:
     with wl.default_executor("omp:1"):
         run_batch(target, tmp_path, seed=0, count=120)
