@@ -185,10 +185,10 @@ def require_hermitian(name: str, found: Measure) -> None:
     """Raise InvalidMatrix unless an operator is Hermitian, up to a small difference."""
     if found.asymmetry > ASYMMETRY:
         raise InvalidMatrix(
-            f"{name} is not Hermitian (symmetric, if real): it differs from its conjugate transpose "
-            f"by {found.asymmetry:.1g} of its norm. If the difference is an error of assembly, take "
-            "0.5 * (A + A.H). For a general matrix take scipy.sparse.linalg.eigs(A.to_scipy()), or "
-            "singular values by wl.linalg.svds"
+            f"{name} is not Hermitian (symmetric, if real): it differs from its conjugate "
+            f"transpose by {found.asymmetry:.1g} of its norm. If the difference is an error of "
+            "assembly, take 0.5 * (A + A.H). For a general matrix take "
+            "scipy.sparse.linalg.eigs(A.to_scipy()), or singular values by wl.linalg.svds"
         )
 
 

@@ -100,7 +100,7 @@ class BlockBasis:
 
     def orthonormalize(self, old: int, new: int) -> int:
         """Make ``new`` vectors orthonormal, and to the ``old`` before; return how many are left."""
-        executor, S, BS = self.executor, self.S, self.BS
+        S, BS = self.S, self.BS
         self.overflowed = False
         free = self.n - old - (0 if self.Y is None else int(self.Y.shape[1]))
         for turn in range(PASSES):

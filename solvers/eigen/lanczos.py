@@ -160,7 +160,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         self.inverse = self._inverse(OPinv, Binv)
 
     def measures(self) -> tuple[Measure, Measure]:
-        """Return the measures of ``A`` and ``B``; the units of a zero matrix are those of a shift."""
+        """Return the measures of ``A`` and ``B``; a zero matrix has the units of the shift."""
         of_A, of_B = super().measures()
         if of_A.size == 0 and self.sigma:
             most = 2 * np.finfo(self.dtype).maxexp - 16

@@ -17,12 +17,12 @@ from ...core.precision import in_precision
 from ...core.settings import Configurable
 from ...core.status import Stop
 from ..driver.as_preconditioner import as_preconditioner
+from ..preconditioners import preconditioner
 from . import tall
 from .base import EigenSolver, require_tolerances
 from .block_basis import BlockBasis, wide
 from .result import EigenResult
 from .scale import with_scaled_entries
-from ..preconditioners import preconditioner
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -344,8 +344,8 @@ class _Solve:
             )
         if self.basis.Y is not None and why in (Stop.STAGNATED, Stop.MAX_ITERATIONS):
             notes.append(
-                "Y: residuals fall if the constraints span eigenvectors, and keep their parts along "
-                "B Y otherwise"
+                "Y: residuals fall if the constraints span eigenvectors, and keep their parts "
+                "along B Y otherwise"
             )
         return self.solver._result(
             self.pencil, X, self.values, norms, limits, why, self.asked,

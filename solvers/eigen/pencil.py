@@ -1,4 +1,4 @@
-"""A Hermitian pencil in one dtype, in units that are safe to square, and the verdict on its pairs."""
+"""A Hermitian pencil in units that are safe to square, and the verdict on its pairs."""
 
 from __future__ import annotations
 

@@ -147,12 +147,7 @@ def lobpcg(
         atol=0.0 if tol is None or tol <= 0 else tol,
         maxiter=20 if maxiter is None else maxiter,
     )  # fmt: skip
-    if not solver.atol:
-        of_A, of_B = solver.measures()
-        # residuals of vectors of length one in the inner product of B
-        size = float(np.ldexp(of_A.size, of_A.exponent - of_B.exponent // 2))
-        solver.atol = float(np.sqrt(1e-15)) * n * min(size, 1.0)
-    tolerance = solver.atol
+    tolerance = solver.atol = solver.atol or _default_tolerance(solver)
     result = solver.solve(X, Y=Y)
     if verbosityLevel > 0:
         print(result)
@@ -250,12 +245,19 @@ def svds(
     )
 
 
+def _default_tolerance(solver: Lobpcg) -> float:
+    """Return SciPy's default, times the size of residuals of unit vectors if that is below 1."""
+    of_A, of_B = solver.measures()
+    size = float(np.ldexp(of_A.size, of_A.exponent - of_B.exponent // 2))
+    return float(np.sqrt(1e-15)) * solver.shape[0] * min(size, 1.0)
+
+
 def _require_finite(function: str, size: float) -> None:
     """Raise InvalidMatrix if the size of an operator says that its products are not finite."""
     if not np.isfinite(size):
         raise InvalidMatrix(
-            f"{function}: A has NaN or Inf, or its products have: it has no eigenvalues or singular "
-            "values. Replace these entries; numpy.isfinite(A.data) shows them"
+            f"{function}: A has NaN or Inf, or its products have: it has no eigenvalues or "
+            "singular values. Replace these entries; numpy.isfinite(A.data) shows them"
         )
 
 

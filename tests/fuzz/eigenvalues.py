@@ -1,4 +1,4 @@
-"""Random Hermitian matrices and pencils of every scale: pairs that are claimed are pairs of LAPACK."""
+"""Random Hermitian matrices and pencils of every scale: claimed pairs are pairs of LAPACK."""
 
 from __future__ import annotations
 
