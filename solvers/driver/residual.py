@@ -97,3 +97,29 @@ class TrueResidual:
         y = executor.allocate((A.local_rows, PROBES), A.dtype)
         A._apply(x, y, 1.0, 0.0)
         return float(np.sqrt(np.mean(column_values(executor, vector.norm, y) ** 2)))
+
+
+class NormalResidual(TrueResidual):
+    """Also makes ``A^H r`` of the residual that it made last, in the same precision.
+
+    Parameters
+    ----------
+    A, AH : LinOp, shape (m, n) and (n, m)
+        The operator and its adjoint, in the dtype of the solve.
+    rows, length, columns : int
+        As for :class:`TrueResidual`.
+    """
+
+    def __init__(self, A: LinOp, AH: LinOp, rows: int, length: int, columns: int) -> None:
+        super().__init__(A, rows, length, columns)
+        double = in_double(AH) if self.widens else None
+        self.adjoint = AH if double is None else double._private()
+        self.widens_adjoint = double is not None
+
+    def make_normal(self, r: Array, t: Array) -> None:
+        """Set ``t = A^H r`` with the residual that :meth:`make` left."""
+        if not self.widens_adjoint:
+            self.adjoint._apply(r, t, 1.0, 0.0)
+            return
+        self.adjoint._apply(self._r, self._x, 1.0, 0.0)
+        self.executor.run(precision.lower, self._x, self._unit, t)

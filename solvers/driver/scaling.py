@@ -240,6 +240,8 @@ class RightHandSides:
         Their norms, if they were found before and need no scaling.
     operator_scale : float
         The power of two that the operator was multiplied by.
+    safe : tuple of float, optional
+        Norms in between are not scaled; :data:`SAFE_NORMS` by default.
 
     Attributes
     ----------
@@ -265,6 +267,7 @@ class RightHandSides:
         spare: Array | None = None,
         known: Numbers | None = None,
         operator_scale: float = 1.0,
+        safe: tuple[float, float] | None = None,
     ) -> None:
         self.executor, self.block, self.operator_scale = executor, block, operator_scale
         if known is None:
@@ -273,7 +276,7 @@ class RightHandSides:
             self.norm = known.astype(np.float64)
         self.scale = np.ones(self.norm.size)
         self.scaled: list[int] = []
-        low, high = SAFE_NORMS[real_dtype(block.dtype)]
+        low, high = SAFE_NORMS[real_dtype(block.dtype)] if safe is None else safe
         if all(low <= norm <= high for norm in self.norm.tolist()):
             return
         outside = ~((self.norm >= low) & (self.norm <= high))

@@ -103,6 +103,8 @@ class Watchers:
             (work, name, name) for name in OPERATORS if getattr(work, name, None) is not None
         ]
         places.append((work.residual, "operator", "A"))
+        if hasattr(work.residual, "adjoint"):
+            places.append((work.residual, "adjoint", "AH"))
         before = [getattr(owner, name) for owner, name, _ in places]
         resident = [replay.resident for replay in replays]
         for (owner, name, told), operator in zip(places, before, strict=True):

@@ -18,10 +18,12 @@ from ...core.linop import LinOp
 from ...core.loggers import Logger, Progress, checked_loggers
 from ...core.operations import vector
 from ...core.operator import as_linop
-from ...core.precision import in_precision
+from ...core.precision import in_double, in_precision
 from ...core.settings import Configurable, Settings, settings_of
 from ..driver.alone import require_one_executor
 from ..driver.as_preconditioner import as_preconditioner
+from ..driver.residual import NormalResidual
+from ..driver.scaling import Scales, power_of_two, scale_for, times
 from ..driver.watching import Watchers
 from ..driver.workspace import Workspace
 
@@ -48,10 +50,13 @@ class LeastSquaresWorkspace(Workspace):
     """
 
     AH: LinOp
+    residual: NormalResidual
 
-    def __init__(self, A: LinOp, AH: LinOp, M: LinOp | None, columns: int) -> None:
-        super().__init__(A, None, columns)
-        self.n, self.AH, self.M = A.shape[1], AH, M
+    def __init__(self, A: LinOp, AH: LinOp, M: LinOp | None, columns: int, scales: Scales) -> None:
+        super().__init__(A, None, columns, scales)
+        self.n, self.AH = A.shape[1], times(scales.A, AH)
+        M = self.M = None if M is None else times(scales.M, M)
+        self.residual = NormalResidual(self.A, self.AH, A.local_rows, self.n, columns)
         self.vectors("u", "q", "t", "p")
         if M is None:
             self.z, self.v = self.t, self.p
@@ -230,6 +235,11 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
     # ---- operators
 
     @property
+    def scales_columns(self) -> bool:
+        """Whether M is the scaling of the columns."""
+        return isinstance(self._asked_M, str) and self._asked_M == COLUMNS
+
+    @property
     def _version(self) -> int:
         return int(getattr(self.A, "_values_version", 0))
 
@@ -240,7 +250,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         if isinstance(M, str):
             if M != COLUMNS:
                 raise InvalidArgument(f'M: expected "columns", "none" or an operator, got {M!r}')
-            return column_scaling(A)
+            return column_scaling(A, self.damp)
         if isinstance(M, Settings):
             return as_preconditioner(M.on(A.H @ A), _Square(A))
         return as_preconditioner(M, _Square(A))
@@ -273,7 +283,8 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         A, AH = self.A.astype(dtype)._private(), getattr(adjoint, "by_rows", adjoint)._private()
         if self.damp:
             A, AH = Damped(A, AH, self.damp), Damped(A, AH, self.damp).H
-        work = LeastSquaresWorkspace(A, AH, M, columns)
+        scales = Scales(scale_for(A), 1.0 if M is None or M.varies else scale_for(M))
+        work = LeastSquaresWorkspace(A, AH, M, columns, scales)
         work.make(measured)
         self.allocate(work)
         preconditioned = np.full(columns, M is not None, np.uint8)
@@ -296,9 +307,9 @@ def _measure(work: LeastSquaresWorkspace) -> None:
     """Make the true residual of what is the right-hand side in ``r``, and A^H times it."""
     from .bidiagonal import measure_normal, measure_residual
 
-    work.A._apply(work.x, work.r, -1.0, 1.0)
+    work.residual.make(work.x, work.r)
     measure_residual(work)
-    work.AH._apply(work.r, work.t, 1.0, 0.0)
+    work.residual.make_normal(work.r, work.t)
     if work.M is not None:
         work.M._apply(work.t, work.z, 1.0, 0.0)
     measure_normal(work)
@@ -330,8 +341,11 @@ class _Square(LinOp):
         raise NotImplementedError
 
 
-def column_scaling(A: LinOp) -> Diagonal:
-    """Return the inverse of the diagonal of ``A.H @ A``, 1 for columns of zeros.
+def column_scaling(A: LinOp, damp: float = 0.0) -> Diagonal:
+    """Return a multiple of the inverse of the diagonal of ``A.H @ A + damp^2``.
+
+    The multiple is a power of two that brings the largest entry of the diagonal near one. Columns
+    of zeros have the inverse of that power.
 
     Raises
     ------
@@ -344,7 +358,9 @@ def column_scaling(A: LinOp) -> Diagonal:
             "wl.Diagonal(1 / squares of their norms)"
         )
     lengths = np.asarray(A.executor.to_host(norm(A, axis=0)), np.float64)
+    lengths = np.hypot(lengths, damp)
     known = np.where((lengths > 0) & np.isfinite(lengths), lengths, 1.0)
+    known = known * power_of_two(float(np.max(known, initial=1.0 if not known.size else 0.0)))
     real = np.zeros(0, A.dtype).real.dtype
     with np.errstate(over="ignore", under="ignore"):
         inverse = np.clip(known**-2.0, np.finfo(real).tiny, np.finfo(real).max)
@@ -383,6 +399,12 @@ class Damped(LinOp):
     def H(self) -> LinOp:
         """The conjugate transpose."""
         return Damped(self.operator, self.conjugate, self.damp, adjoint=not self.adjoint)
+
+    def _in_double(self) -> LinOp | None:
+        A, AH = in_double(self.operator), in_double(self.conjugate)
+        if A is None or AH is None:
+            return None
+        return Damped(A, AH, self.damp, adjoint=self.adjoint)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         run = self.executor.run

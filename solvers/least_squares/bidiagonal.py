@@ -26,7 +26,9 @@ from ...core.step import CONVERGED, Steps, dot, norm2, real, sqrt, where
 step = Steps("bidiagonal", vectors="u q p t v", reals="scale nu nv alpha beta")
 
 #: Of the true residual, for all columns whether they run or not: vectors of m rows and of n.
-measured = Steps("least", vectors="r x t z", reals="true_r2 true_normal2 true_x2", status=False)
+measured = Steps(
+    "least", vectors="r x t z", reals="true_r2 true_normal2 true_t2 true_x2", status=False
+)
 
 
 @measured
@@ -37,8 +39,9 @@ def measure_residual(w: Any) -> None:
 
 @measured
 def measure_normal(w: Any) -> None:
-    """Set true_normal2 = <t, z>, true_x2 = |x|^2 with t = A^H r and z = M t."""
+    """Set true_normal2 = <t, z>, true_t2 = |t|^2, true_x2 = |x|^2 with t = A^H r, z = M t."""
     w.true_normal2 = real(dot(w.t, w.z))
+    w.true_t2 = norm2(w.t)
     w.true_x2 = norm2(w.x)
 
 

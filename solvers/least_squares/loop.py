@@ -19,15 +19,19 @@ from ...core.operands import as_block, like
 from ...core.operations import vector
 from ...core.status import Stop
 from ..driver.scaling import (
+    LEAST_NORM,
     RightHandSides,
     column,
+    exponents_of,
     indices,
     largest_values,
     norms,
     scale_columns,
+    scaled_back,
 )
 from ..driver.watching import Watchers, memory_events, says_stop
 from .result import LeastSquaresResult
+from .verdict import LeastSquaresVerdict
 
 if TYPE_CHECKING:
     from ...core.executor import Array
@@ -35,15 +39,12 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: What is left of the true residual over its tolerance must fall by this factor for a recurrence
-#: to go on, and by the second for another one to begin.
-GOING_ON, AGAIN = 0.9, 0.5
+#: By how much more the norm of a matrix may be than its longest product with a vector of the
+#: process; their columns are at most this much shorter than the norm of the whole.
+TWICE = 2.0
 
-#: By how much tolerances are tightened when the recurrence was wrong about the true residual.
-TIGHTER = 0.5
-
-#: What ended a recurrence by its precision: it cannot go on.
-_EXHAUSTED = (4, 5, 6)
+#: Norms of right-hand sides that are left as they are: squares of ``A^H r`` are much smaller.
+NEAR_ONE = (0.25, 4.0)
 
 
 def solve(solver: LeastSquaresSolver, b: Any, x0: Any, watchers: Watchers) -> LeastSquaresResult:
@@ -57,7 +58,7 @@ def solve(solver: LeastSquaresSolver, b: Any, x0: Any, watchers: Watchers) -> Le
             solver.give_back(made.work)
 
 
-class LeastSquaresSolve:
+class LeastSquaresSolve(LeastSquaresVerdict):
     """One solve: the state of the host between drives, in the units of the scaled columns."""
 
     def __init__(
@@ -79,9 +80,13 @@ class LeastSquaresSolve:
             )
         dtype = common_dtype(solver.dtype, block.dtype, *([] if start is None else [start.dtype]))
         block = block if block.dtype == dtype else block.astype(dtype)
-        self.start = start if start is None or start.dtype == dtype else start.astype(dtype)
-        self.sides = RightHandSides(self.executor, block)
         self.work = solver.take_workspace(dtype, int(block.shape[1]))
+        self.start = start if start is None or start.dtype == dtype else start.astype(dtype)
+        self.sides = RightHandSides(
+            self.executor, block, operator_scale=self.work.scales.A, safe=NEAR_ONE
+        )
+        #: Powers of two that norms of ``A^H r`` were multiplied by.
+        self.normal_scale = self.sides.scale * self.work.scales.A
         self.real = real_dtype(dtype)
         k = self.k = self.work.k
         self.final = np.zeros(k, np.uint8)
@@ -89,6 +94,8 @@ class LeastSquaresSolve:
         self.iterations = np.zeros(k, np.int64)
         self.history: list[list[float]] = [[] for _ in range(k)]
         self.norm_a, self.condition = np.zeros(k), np.zeros(k)
+        #: Lower bounds of the norm of ``A``, and in the metric of ``M``.
+        self.longest, self.longest_in_metric = np.zeros(k), np.zeros(k)
         self.halt: Stop | None = None
         self.running = k
         self.atol, self.btol = np.full(k, solver.atol), np.full(k, solver.btol)
@@ -139,9 +146,10 @@ class LeastSquaresSolve:
             executor.run(vector.axpby, self.start, work.x, 1.0, 0.0)
             if not np.all(np.isfinite(largest_values(executor, work.x))):
                 raise InvalidArgument("x0 has NaN or Inf; start from finite values")
-            scale_columns(executor, work.x, self.sides.scale)
+            scale_columns(executor, work.x, self.sides.solution_exponents)
             if self.solver.damp:
-                executor.run(vector.axpby, work.x, self.b[rows:], self.solver.damp, 0.0)
+                damp = self.solver.damp * work.scales.A
+                executor.run(vector.axpby, work.x, self.b[rows:], damp, 0.0)
         for c in indices(self.sides.norm == 0):
             if not self.solver.damp:
                 executor.run(vector.fill, column(work.x, c), 0.0)
@@ -162,22 +170,46 @@ class LeastSquaresSolve:
         work = self.work
         self.executor.copy_into(work.r, self.b)
         self.executor.play(work.verifying)
-        found = self.executor.to_host_together(work.true_r2, work.true_normal2, work.true_x2)
+        found = self.executor.to_host_together(
+            work.true_r2, work.true_t2, work.true_x2, work.true_normal2
+        )
         with np.errstate(invalid="ignore"):
-            self.norm_r, self.norm_normal, self.norm_x = (
-                np.sqrt(np.array(value, np.float64)) for value in found
-            )
+            roots = [np.sqrt(np.array(value, np.float64)) for value in found]
+        blocks = (work.r, work.t, work.x)
+        self.norm_r, self.norm_normal, self.norm_x = (
+            self._checked_norm(norm, block) for norm, block in zip(roots, blocks, strict=False)
+        )
+        self.in_metric = self.norm_normal if work.M is None else roots[3]
+        with np.errstate(divide="ignore", invalid="ignore"):  # |A^H r| is at most |A| |r|
+            seen = np.nan_to_num(self.norm_normal / self.norm_r, posinf=0.0)
+        self.longest = np.maximum(self.longest, seen)
+
+    def _checked_norm(self, norm: Numbers, block: Array) -> Numbers:
+        """Return norms, found again where their squares left the range of the dtype."""
+        low = LEAST_NORM[self.real]
+        return norm if np.all((norm >= low) & np.isfinite(norm)) else norms(self.executor, block)
+
+    def _leave_long_starts(self) -> None:
+        """Begin at zero where the residual of the start has no digit of the right-hand side."""
+        whole = norms(self.executor, self.b)
+        long = ~(self.norm_r <= whole / np.finfo(self.real).eps) & (whole > 0)
+        if self.start is None or not long.any():
+            return
+        for c in indices(long):
+            self.executor.run(vector.fill, column(self.work.x, c), 0.0)
+        self._measure()
 
     def _judge_start(self) -> None:
+        self._leave_long_starts()
         for c in range(self.k):
-            given = self.norm_normal[c] / self.sides.scale[c]
-            self.history[c].append(float(given))
+            self.history[c].append(float(self.norm_normal[c] / self.normal_scale[c]))
             if not np.isfinite(self.norm_r[c]) or not np.isfinite(self.norm_normal[c]):
-                negative = np.isnan(self.norm_normal[c]) and self.work.M is not None
-                finite = np.isfinite(self.norm_r[c])
-                self.final[c] = Stop.INDEFINITE if negative and finite else Stop.NOT_FINITE
+                self.final[c] = Stop.NOT_FINITE
             elif self.norm_normal[c] == 0:
                 self.final[c], self.rules[c] = Stop.CONVERGED, 0
+            elif not self.in_metric[c] > 0:
+                # M maps A^H r to zero, or is negative there: no direction follows from it
+                self.final[c] = Stop.INDEFINITE
             elif self.solver.maxiter == 0:
                 self.final[c] = Stop.MAX_ITERATIONS
 
@@ -199,10 +231,17 @@ class LeastSquaresSolve:
             self.left_before = np.where(chosen, np.inf, self.left_before)
         self._drive(chosen)
         ended = status.read("stop")
-        rule, norm_a, condition = (
+        rule, norm_a, condition, longest2 = (
             np.array(a, np.float64)
-            for a in self.executor.to_host_together(work.istop, work.norm_a, work.condition)
+            for a in self.executor.to_host_together(
+                work.istop, work.norm_a, work.condition, work.longest2
+            )
         )
+        longest = np.where(chosen & np.isfinite(longest2), TWICE * np.sqrt(np.abs(longest2)), 0.0)
+        longest = np.minimum(longest, norm_a)
+        self.longest_in_metric = np.maximum(self.longest_in_metric, longest)
+        if work.M is None:
+            self.longest = np.maximum(self.longest, longest)
         self.norm_a = np.where(chosen, np.maximum(self.norm_a, norm_a), self.norm_a)
         self.condition = np.where(chosen, condition, self.condition)
         self._measure()
@@ -242,16 +281,15 @@ class LeastSquaresSolve:
         """Tell loggers of norms of ``A^H (b - A x)``, in the units of the right-hand sides."""
         if not loggers:
             return
-        given = self.sides.given
         snapshot = Snapshot(
             solver=type(self.solver).__name__,
             executor=self.executor.name,
             iteration=self._done,
             limit=self.solver.maxiter,
             norm=np.array([seen[-1] for seen in self.history]),
-            threshold=given(self.solver.atol * self.norm_a * self.norm_r),
+            threshold=self.solver.atol * self.longest * self.norm_r / self.normal_scale,
             running=self.running,
-            true_norm=None if true is None else given(true),
+            true_norm=None if true is None else true / self.normal_scale,
         )
         for logger in loggers:
             if (method := getattr(logger, event, None)) is not None:
@@ -263,82 +301,62 @@ class LeastSquaresSolve:
         iterations, ring, running = status.read_together("iterations", "history", "running")
         for c in indices(iterations > self.iterations):
             rows = np.arange(self.iterations[c], iterations[c]) % status.capacity
-            seen = ring[rows, c].astype(np.float64) / self.sides.scale[c]
+            seen = ring[rows, c].astype(np.float64) / self.normal_scale[c]
             self.history[c].extend(seen.tolist())
         self.iterations = iterations
         return int(running[0])
 
-    def _left(self, norm_a: Numbers) -> Numbers:
-        """Return how far the true residual is over what the rules allow; at most 1 meets one."""
-        solver = self.solver
-        product = self.norm_b if self.work.M is not None else norm_a * self.norm_x
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            first = self.norm_r / (solver.btol * self.norm_b + solver.atol * product)
-            second = self.norm_normal / (solver.atol * norm_a * self.norm_r)
-            left: Numbers = np.fmin(first, second)
-        return np.where(np.isnan(left), np.inf, left)
-
-    def _judge(self, c: int, ended: Stop, rule: int) -> tuple[Stop, bool]:
-        """Return the verdict on a column, and whether the process would begin again."""
-        if not (np.isfinite(self.norm_r[c]) and np.isfinite(self.norm_x[c])):
-            return Stop.NOT_FINITE, True
-        met = self._rule_met(c)
-        if met is not None:
-            self.rules[c] = met
-            return Stop.CONVERGED, True
-        if ended in (Stop.INDEFINITE, Stop.NOT_FINITE, Stop.BREAKDOWN):
-            return ended, True
-        if ended == Stop.CONVERGED and rule in (3, 6):
-            self.rules[c] = rule
-            return Stop.ILL_CONDITIONED, True
-        if self.iterations[c] >= self.solver.maxiter:
-            return Stop.MAX_ITERATIONS, True
-        if ended == Stop.RUNNING:
-            return Stop.RUNNING, False
-        left = float(self._left(self.norm_a)[c])
-        if rule not in _EXHAUSTED and left <= GOING_ON * self.left_before[c]:
-            self.left_before[c] = left
-            self.atol[c] *= TIGHTER
-            self.btol[c] *= TIGHTER
-            return Stop.RUNNING, False
-        if left <= AGAIN * self.left_at_start[c]:
-            self.atol[c], self.btol[c] = self.solver.atol, self.solver.btol
-            return Stop.RUNNING, True
-        return Stop.STAGNATED, True
-
-    def _rule_met(self, c: int) -> int | None:
-        """Return the number of the rule that the true residual meets, or None."""
-        solver, eps = self.solver, float(np.finfo(self.real).eps)
-        norm_a, norm_r = self.norm_a[c], self.norm_r[c]
-        product = self.norm_b[c] if self.work.M is not None else norm_a * self.norm_x[c]
-        if norm_r <= solver.btol * self.norm_b[c] + solver.atol * product:
-            return 1
-        if self.norm_normal[c] <= solver.atol * norm_a * norm_r:
-            return 2
-        if norm_r <= eps * (self.norm_b[c] + product):
-            return 4
-        return 5 if self.norm_normal[c] <= eps * norm_a * norm_r else None
-
     # ---- after
 
     def _solution(self) -> Array:
-        solution = self.executor.copy(self.work.x)
-        scale_columns(self.executor, solution, 1.0 / self.sides.scale)
-        return solution
+        return scaled_back(self.executor, self.work.x, self.sides.solution_exponents)[0]
+
+    def _norm_scale(self) -> float:
+        """Return what the norm of ``A`` was multiplied by, in the metric of ``M``."""
+        scales = self.work.scales
+        if self.work.M is None:
+            return scales.A
+        return 1.0 if self.solver.scales_columns else scales.A * float(np.sqrt(scales.M))
+
+    def _restore_lost(self) -> None:
+        """Begin columns anew that are not finite: a result has no NaN but of an A that has."""
+        lost = indices(~np.isfinite(largest_values(self.executor, self.work.x)))
+        for c in lost:
+            self.executor.run(vector.fill, column(self.work.x, c), 0.0)
+            self.final[c] = Stop.NOT_FINITE if self.final[c] == Stop.CONVERGED else self.final[c]
+        if lost:
+            self._measure()
+
+    def _judge_again(self, solution: Array, changed: list[int]) -> None:
+        """Judge the solution in the units of the user where it lost digits."""
+        if not changed:
+            return
+        self.executor.run(vector.axpby, solution, self.work.x, 1.0, 0.0)
+        scale_columns(self.executor, self.work.x, self.sides.solution_exponents)
+        self._measure()
+        for c in changed:
+            if self.final[c] == Stop.CONVERGED and self._rule_met(c) is None:
+                self.final[c] = Stop.OUT_OF_RANGE
 
     def _result(self) -> LeastSquaresResult:
         work, executor = self.work, self.executor
-        solution = self._solution()
+        self._restore_lost()
+        exponents = self.sides.solution_exponents
+        solution, changed = scaled_back(executor, work.x, exponents)
+        self._judge_again(solution, changed)
         rows = int(self.sides.block.shape[0])
         residual = executor.copy(work.r[:rows])
         upper = norms(executor, residual)
-        normal = norms(executor, work.t)
+        normal = norms(executor, work.t) / self.normal_scale
         given = self.sides.given
         self.final = np.where(
             (self.final == Stop.CONVERGED) & ~np.isfinite(largest_values(executor, solution)),
             Stop.OUT_OF_RANGE,
             self.final,
         )
+        if "variance" in work.__dict__:
+            shift = np.full(self.k, 2 * int(exponents_of(np.array(work.scales.A))))
+            scale_columns(executor, work.variance, shift)
         one = np.ndim(self.asked) == 1
         length = max((len(h) for h in self.history), default=1)
         residuals = np.full((length, self.k), np.nan)
@@ -357,15 +375,15 @@ class LeastSquaresSolve:
             column_iterations=np.array(self.iterations),
             residual_norm=shaped(given(upper)),
             residuals=residuals[:, 0] if one else residuals,
-            threshold=shaped(given(self.solver.atol * self.norm_a * self.norm_r)),
+            threshold=shaped(self.solver.atol * self.longest * self.norm_r / self.normal_scale),
             seconds=self.watchers.elapsed,
             solver=type(self.solver).__name__,
             executor=executor.name,
-            normal_residual_norm=shaped(given(normal)),
+            normal_residual_norm=shaped(normal),
             damped_norm=shaped(given(self.norm_r)),
-            operator_norm=shaped(self.norm_a),
+            operator_norm=shaped(self.norm_a / self._norm_scale()),
             condition=shaped(self.condition),
-            x_norm=shaped(given(self.norm_x)),
+            x_norm=shaped(norms(executor, solution)),
             rules=np.where(
                 self.final == Stop.CONVERGED,
                 self.rules,

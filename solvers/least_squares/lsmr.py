@@ -13,7 +13,7 @@ step = Steps(
     vectors="x p t v z h hbar",
     reals="scale nu nv alpha beta zeta zetabar alphabar rho rhobar cbar sbar betad betadd "
     "rhodold tautildeold thetatilde norm_a2 max_rbar min_rbar count step_hbar step_x step_h "
-    "true_r2 true_normal2 norm_a norm_r norm_normal norm_b condition istop atol btol ctol",
+    "true_r2 true_normal2 norm_a norm_r norm_normal norm_b condition istop longest2 atol btol ctol",
     flags="preconditioned",
 )
 
@@ -32,7 +32,7 @@ def start(w: Any) -> None:
     w.zeta, w.zetabar, w.alphabar = 0, nv, alpha
     w.rho, w.rhobar, w.cbar, w.sbar = 1, 1, 1, 0
     w.betad, w.betadd, w.rhodold = 0, nu, 1
-    w.tautildeold, w.thetatilde = 0, 0
+    w.tautildeold, w.thetatilde, w.longest2 = 0, 0, 0
     w.norm_a2, w.max_rbar, w.min_rbar, w.count = alpha * alpha, 0, 0, 0
 
 
@@ -63,6 +63,8 @@ def rotate(w: Any, squared: Any) -> None:
     w.norm_r = sqrt((betad - taud) * (betad - taud) + betadd * betadd)
     # section 5.2 to 5.5: the norms of A^H r and A, the condition number
     w.norm_normal = absolute(zetabar)
+    # |A v|, of vectors v of length one, is a lower bound of the norm of A
+    w.longest2 = larger(w.longest2, w.alpha * w.alpha + w.beta * w.beta)
     with_beta = w.norm_a2 + w.beta * w.beta
     w.norm_a, w.norm_a2 = sqrt(with_beta), with_beta + alpha * alpha
     # rhobar of the iterations before this one: there is none in the first

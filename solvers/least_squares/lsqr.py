@@ -7,13 +7,13 @@ from typing import Any
 from ...core.errors import InvalidArgument
 from ...core.step import INDEFINITE, Steps, absolute, dot, finite, norm2, real, sqrt, where
 from .base import LeastSquaresSolver, LeastSquaresWorkspace
-from .bidiagonal import left, next_right, right, rotation, stop_by_rules
+from .bidiagonal import larger, left, next_right, right, rotation, stop_by_rules
 
 step = Steps(
     "lsqr",
     vectors="x p t v z w variance",
     reals="scale nu nv alpha beta rho rhobar phibar square_w step_x step_w dd z_ cs2 sn2 xx "
-    "true_r2 true_normal2 norm_a2 norm_a norm_r norm_normal norm_y norm_b condition istop "
+    "true_r2 true_normal2 norm_a2 norm_a norm_r norm_normal norm_y norm_b condition istop longest2 "
     "atol btol ctol",
     flags="preconditioned",
 )
@@ -27,7 +27,7 @@ def start(w: Any) -> None:
     alpha = nv / nu
     w.nu, w.nv, w.alpha, w.beta, w.scale = nu, nv, alpha, nu, 1 / alpha
     w.rhobar, w.phibar, w.square_w, w.norm_a2 = alpha, nu, 1, 0
-    w.dd, w.z_, w.xx, w.cs2, w.sn2 = 0, 0, 0, -1, 0
+    w.dd, w.z_, w.xx, w.cs2, w.sn2, w.longest2 = 0, 0, 0, -1, 0, 0
 
 
 def rotate(w: Any, squared: Any) -> None:
@@ -37,6 +37,8 @@ def rotate(w: Any, squared: Any) -> None:
     """
     nv = sqrt(squared)
     alpha = nv / w.scale
+    # |A v|, of vectors v of length one, is a lower bound of the norm of A
+    w.longest2 = larger(w.longest2, w.alpha * w.alpha + w.beta * w.beta)
     w.norm_a2 += w.alpha * w.alpha + w.beta * w.beta
     c, s, rho = rotation(w.rhobar, w.beta)
     theta, phi, phibar = s * alpha, c * w.phibar, s * w.phibar

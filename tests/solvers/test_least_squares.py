@@ -124,7 +124,9 @@ def test_the_path_is_scipys(on, method, rng):
     assert abs(ours[2] - theirs[2]) <= 1
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5)
     if method == "Lsqr":
-        np.testing.assert_allclose(ours[3:7], theirs[3:7], rtol=0.02)
+        # the estimate of the condition number grows in every iteration, and one more may be done
+        np.testing.assert_allclose(ours[3:6], theirs[3:6], rtol=0.02)
+        np.testing.assert_allclose(ours[6], theirs[6], rtol=0.02 * (1 + ours[2] - theirs[2]))
         np.testing.assert_allclose(ours[8], theirs[8], rtol=1e-6)
     else:
         np.testing.assert_allclose(ours[5], theirs[5], rtol=0.02)
