@@ -44,7 +44,7 @@ help:
 	@echo 'make sanitize  the omp tests under the address and undefined-behaviour sanitizers'
 	@echo 'make fuzz      random files, expressions and eigenvalue problems, a minute each (SECONDS=600 SEED=7 SANITIZE=ON)'
 	@echo 'make bench     the benchmarks'
-	@echo 'make performance  docs/performance.md and its pictures, from benchmarks/results'
+	@echo 'make performance  build/performance/measurements.md and its plots, from benchmarks/results'
 	@echo 'make api       tests/api/public_names.txt: what is public, as of this version'
 	@echo 'make develop   only an editable install, for this processor (LEVELS=all builds every instruction set)'
 	@echo 'make wheel     sdist and wheel in dist/, installed and imported once'
@@ -112,7 +112,7 @@ bench: $(STAMPS)/native $(STAMPS)/bench
 	$(PY) -m benchmarks $(BENCH_ARGS)
 
 performance: $(STAMPS)/native $(STAMPS)/bench
-	$(VENV)/bin/wollemi bench report benchmarks/results/*.jsonl --markdown docs/performance.md
+	$(VENV)/bin/wollemi bench report benchmarks/results/*.jsonl --markdown $(BUILD)/performance/measurements.md
 
 api: $(STAMPS)/test
 	$(PY) -m tests.api.record

@@ -52,7 +52,7 @@ PARTS = (
 )
 
 #: Pages that a program writes from records.
-GENERATED = ("docs/performance.md", "docs/support-matrix.md")
+GENERATED = ()
 
 #: Groups of words. Exceptions within a pattern are technical terms.
 GROUPS = {

@@ -1,11 +1,11 @@
 """The site: ``make site`` writes it into ``build/site/html``, without a network.
 
 The pages are the Markdown files of the checkout, in the same places, so that a link that works
-there works here. Three parts are made: the tutorials, which are notebooks that run; the gallery,
-which runs every example and shows what it prints and draws; and the reference, a page for each
-public module with every public name. MkDocs with the Material theme makes the HTML, because it
-takes these files as they are (Sphinx would need another dialect of links), and mkdocstrings reads
-numpydoc without importing anything.
+there works here. Four parts are made: the tutorials, which are notebooks that run; the gallery,
+which runs every example and shows its output and plots; the support matrix and the measurements;
+and the reference, a page for each public module with every public name. MkDocs with the Material
+theme makes the HTML, because it takes these files as they are (Sphinx would need another dialect of
+links), and mkdocstrings reads numpydoc without importing anything.
 """
 
 from __future__ import annotations
@@ -113,6 +113,17 @@ def _reference_page(name: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def write_generated() -> None:
+    """Write the pages that are made from the code and from the records of the benchmarks."""
+    from wollemi.cli.kernels import kernel_tables, markdown_page
+    from wollemi_bench.page import markdown
+    from wollemi_bench.results import read
+
+    (PAGES / "docs/support-matrix.md").write_text(markdown_page(kernel_tables()))
+    records = sorted((ROOT / "benchmarks/results").glob("*.jsonl"))
+    markdown.write([run for path in records for run in read(path)], PAGES / "docs/measurements.md")
+
+
 def write_reference() -> None:
     """Write the pages of the reference and the page that lists them."""
     folder = PAGES / "reference"
@@ -133,6 +144,7 @@ def main() -> None:
     copy_pages()
     write_gallery()
     write_tutorials()
+    write_generated()
     write_reference()
     if alone:
         return

@@ -111,12 +111,12 @@ def _legend(tables: dict[str, KernelTable | None]) -> str:
 
 
 def markdown_page(tables: dict[str, KernelTable | None]) -> str:
-    """Return ``docs/support-matrix.md``."""
+    """Return the support matrix as a page of the site."""
     lines = [
         "# Support matrix",
         "",
         "Which operation has a kernel on which backend.",
-        "`wollemi kernels --markdown` makes this page; a test checks that it is current.",
+        "`wollemi kernels --markdown` makes this page.",
         "",
         f"{_legend(tables)}",
         "",
