@@ -16,6 +16,7 @@ from .exchange import Exchange
 from .links import Links, run_on_member, shape_of_slots
 from .operation import KernelTable, Operation
 from .program import Call, Program, expanded, record, recording
+from .side_by_side import SolvesSystems
 
 if TYPE_CHECKING:
     from .iteration import Cycles, Iteration, Replay
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, ...
 
 
-class Executor(ABC):
+class Executor(SolvesSystems, ABC):
     """A place to compute: a memory and the kernels that work on it.
 
     Arrays are the executor's *native* ones (NumPy's on CPUs, CuPy's on NVIDIA and AMD GPUs);
@@ -95,7 +96,7 @@ class Executor(ABC):
         made.links = links
         return made
 
-    def make_current(self) -> None:  # noqa: B027  devices of other kinds have no current one
+    def make_current(self) -> None:
         """Make the device the current one of the calling thread, which stays with it."""
 
     def link(self, members: list[Executor], stage: Any) -> Sequence[Links] | None:
@@ -217,7 +218,7 @@ class Executor(ABC):
         """
         return nullcontext()
 
-    def synchronize(self) -> None:  # noqa: B027  most executors have nothing to wait for
+    def synchronize(self) -> None:
         """Wait for all work that was submitted."""
 
     # ---- work
@@ -277,7 +278,7 @@ class Executor(ABC):
         self.run(operation, *arguments)
         return None
 
-    def compile_ahead(  # noqa: B027 - most executors compile nothing at run time
+    def compile_ahead(
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
     ) -> None:
         """Begin to compile what will soon run, where kernels are compiled at run time.
@@ -358,7 +359,7 @@ class Executor(ABC):
         """
         return function(*arguments)
 
-    def release_idle_memory(self) -> None:  # noqa: B027  most executors keep none
+    def release_idle_memory(self) -> None:
         """Give memory back to the system that is kept for later allocations."""
 
     def stream_address(self) -> int:

@@ -204,7 +204,7 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     >>> wl.as_linop(np.eye(2), "reference")
     <Dense 2x2 float64 on reference>
     """
-    if hasattr(operator, "batch_shape"):
+    if getattr(operator, "_is_batch", False):
         raise UnsupportedOperation(
             "a batch of matrices is no single operator: Krylov solvers, Direct, wl.solve and "
             "wl.linalg take batches; elsewhere use A[k], one matrix at a time"

@@ -134,6 +134,8 @@ class Configurable(ABCMeta):
             return Settings(cls, options)
         from .distributed.shared import guarded, is_shared, on_every_member, shared_among
 
+        if batch_among(arguments, options):
+            return cls._of_batch(arguments, options)
         group = shared_among(arguments, options)
         if not cls.SHARED and is_shared(arguments, options):
             raise UnsupportedOperation(
@@ -147,11 +149,27 @@ class Configurable(ABCMeta):
         made.__dict__["_options"] = _given(cls, arguments, options)
         return made
 
+    def _of_batch(cls, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Return what stands for one instance for each matrix of a batch."""
+        of_batch = getattr(cls, "of_batch", None)
+        if of_batch is None:
+            raise UnsupportedOperation(
+                f"{cls.__name__} is not written for batches of matrices: use it on A[k], one "
+                "matrix at a time"
+            )
+        return of_batch(*arguments, **options)
+
     @property
     def __signature__(cls) -> inspect.Signature:
         """The parameters of the constructor with those of its bases, for ``help`` and editors."""
         parameters = _parameters(cls).values()
         return inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
+
+
+def batch_among(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
+    """Return whether the matrix of a call is a batch of matrices."""
+    A = arguments[0] if arguments else options.get("A")
+    return bool(getattr(A, "_is_batch", False))
 
 
 def settings_of(made: Any) -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +14,14 @@ from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
 from ...core.program import recording
+from .batch import solve
 from .kernels import kernel
 from .level import level, native
 from .table import algorithms
 from .threads import cpu_name, default_threads, memory
 
 if TYPE_CHECKING:
+    from ...core.batch.systems import MemberPrograms, Systems
     from ...core.iteration import Iteration, Replay
 
 #: Bytes. Vector registers of 64 bytes that begin in the middle of a line touch two:
@@ -190,6 +192,15 @@ class OmpExecutor(Executor):
             if replay.program is False:
                 replay.program = self._tape(replay.body)
             replay.program.run(_ONCE, 1)
+
+    def system_places(self) -> list[Executor]:
+        """Return executors of one thread, one for each thread."""
+        return [type(self)(threads=1) for _ in range(self.threads)]
+
+    def solve_systems(self, members: Sequence[MemberPrograms], systems: Systems) -> bool:
+        """Solve many systems, each by one thread that replays the tapes of its member."""
+        solve(members, systems)
+        return True
 
     def _tape(self, body: Callable[[], None]) -> Any:
         tape = native().Tape(self._context)

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "batch.hpp"
 #include "call.hpp"
 #include "stored.hpp"
 #include "tape.hpp"
@@ -132,6 +133,94 @@ void add_tape(py::module_& module) {
       "recording", [] { return recording() != nullptr; }, "Whether this thread records a tape.");
 }
 
+// Where the elements of an array are; those of operands are read alone.
+template <class T>
+T* data_of(const py::handle& object, const char* name) {
+  const py::array array(py::reinterpret_borrow<py::array>(object.attr(name)));
+  return static_cast<T*>(const_cast<void*>(array.data()));
+}
+
+BatchMember member_of(const py::handle& object) {
+  const auto tape = [&](const char* name) -> const Tape* {
+    const py::object held = object.attr(name);
+    return held.is_none() ? nullptr : held.cast<const Tape*>();
+  };
+  const py::object status = object.attr("status"), flags = object.attr("flags");
+  BatchMember m{};
+  m.refresh = tape("refresh");
+  m.measure = tape("measure");
+  m.restart = tape("restart");
+  m.iterate = tape("iterate");
+  m.finish = tape("finish");
+  m.judge = tape("judge");
+  m.values = data_of<std::byte>(object, "values");
+  m.b = data_of<std::byte>(object, "b");
+  m.x = data_of<std::byte>(object, "x");
+  if (!flags.is_none()) {
+    m.flags = data_of<i64>(object, "flags");
+    m.flag_count = py::array(flags).size();
+  }
+  m.stop = data_of<u8>(status, "stop");
+  m.running = data_of<i32>(status, "running");
+  m.iterations = data_of<i64>(status, "iterations");
+  m.threshold = data_of<void>(status, "threshold");
+  m.norm = data_of<void>(status, "norm");
+  m.first = data_of<void>(status, "first");
+  m.truth = data_of<void>(status, "true");
+  m.largest = data_of<void>(status, "largest");
+  m.cycle = object.attr("cycle").cast<i64>();
+  m.progress = object.attr("progress").cast<double>();
+  return m;
+}
+
+BatchSystems systems_of(const py::handle& object) {
+  const auto row_bytes = [&](const char* name) {
+    const py::array array(py::reinterpret_borrow<py::array>(object.attr(name)));
+    return static_cast<i64>(array.shape(1)) * static_cast<i64>(array.itemsize());
+  };
+  BatchSystems s{};
+  s.count = py::array(object.attr("codes")).size();
+  s.matrix = data_of<i64>(object, "matrix");
+  s.values = data_of<std::byte>(object, "values");
+  s.value_bytes = row_bytes("values");
+  s.b = data_of<std::byte>(object, "b");
+  s.x = data_of<std::byte>(object, "x");
+  s.vector_bytes = row_bytes("x");
+  s.relative = data_of<double>(object, "relative");
+  s.absolute = data_of<double>(object, "absolute");
+  s.limit = object.attr("limit").cast<i64>();
+  s.least = object.attr("least").cast<double>();
+  s.most = object.attr("most").cast<double>();
+  s.least_norm = object.attr("least_norm").cast<double>();
+  s.codes = data_of<u8>(object, "codes");
+  s.iterations = data_of<i64>(object, "iterations");
+  s.norms = data_of<double>(object, "norms");
+  s.thresholds = data_of<double>(object, "thresholds");
+  return s;
+}
+
+void add_batch(py::module_& module) {
+  module.def(
+      "solve_systems",
+      [](const py::list& members, const py::object& systems, bool of_double) {
+        std::vector<BatchMember> all;
+        for (const py::handle& member : members)
+          all.push_back(member_of(member));
+        const BatchSystems data = systems_of(systems);
+        passing_errors([&] {
+          const ReleasedGil released;
+          const Interruption interruption;
+          if (of_double)
+            solve_systems<double>(all, data);
+          else
+            solve_systems<float>(all, data);
+          interruption.end();
+        });
+      },
+      py::arg("members"), py::arg("systems"), py::arg("of_double"),
+      "Solve many systems by the tapes of one for each thread.");
+}
+
 } // namespace
 
 } // namespace wl
@@ -142,6 +231,7 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::passing_errors([] { wl::remember_main_thread(); });
   py::detail::npy_api::get(); // once, where no other thread can wait for it
   wl::add_tape(module);
+  wl::add_batch(module);
   wl::add_generated_entries(module.ptr());
   wl::add_csr_entries(module.ptr());
   wl::add_lane_plan_entries(module.ptr());

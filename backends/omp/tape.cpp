@@ -89,4 +89,17 @@ i64 Tape::run(const i32* running, i64 limit) const {
   return done;
 }
 
+i64 Tape::replay(const i32* running, i64 limit) const {
+  i64 done = 0;
+  for (; done < limit && *static_cast<const volatile i32*>(running) != 0; ++done)
+    replay_once();
+  return done;
+}
+
+void Tape::replay_once() const {
+  const int threads = context_->threads();
+  for (const Work& step : steps_)
+    step(threads);
+}
+
 } // namespace wl

@@ -26,6 +26,10 @@ public:
   // two iterations about every 50 ms and throws PythonError if there was one.
   i64 run(const i32* running, i64 limit) const;
 
+  // The same without a look for Ctrl-C, on any thread that belongs to a loop.
+  i64 replay(const i32* running, i64 limit) const;
+  void replay_once() const;
+
   // Appends a call of Python, which takes the GIL when it is replayed.
   void append_call(PyObject* function, PyObject* arguments);
 

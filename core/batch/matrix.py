@@ -57,6 +57,8 @@ class BatchMatrix(ABC):
     # NumPy hands ``X @ A`` to this class.
     __array_ufunc__ = None
 
+    _is_batch = True
+
     executor: Executor
     shape: tuple[int, int]
     batch_shape: tuple[int, ...]
@@ -76,7 +78,8 @@ class BatchMatrix(ABC):
         """Make a batch of the pattern of ``one``; ``values`` have one row for each matrix."""
         made = cls.__new__(cls)
         made.executor, made.shape, made.batch_shape = one.executor, one.shape, batch_shape
-        made._one, made._values, made._follows = one, values, follows
+        made._one, made._follows = one, follows
+        made._values = one.executor.xp.ascontiguousarray(values)  # kernels read rows
         return made
 
     # ---- facts

@@ -24,6 +24,7 @@ class MixedBatch:
     """
 
     __array_ufunc__ = None
+    _is_batch = True
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self.groups = list(groups)
@@ -80,7 +81,7 @@ class MixedBatch:
         made: list[Any] = [None] * len(self)
         for places, batch in self.groups:
             xp = batch.executor.xp
-            parts = []
+            parts: list[Any] = []
             for given in operands:
                 if given is None:
                     parts.append(None)

@@ -35,6 +35,7 @@ from ..driver.as_preconditioner import as_preconditioner
 from ..driver.calls import solve
 from ..driver.rescaling import Rescaling
 from ..driver.scaling import Scales
+from ..driver.of_batches import OfBatches
 from ..driver.watching import Watchers
 from ..driver.workspace import Workspace
 from ..preconditioners import preconditioner
@@ -51,7 +52,7 @@ SIDES = ("right", "left")
 LOOPS_RUN = ("status", "vector.enter", "vector.fill", "vector.norm", "vector.largest")
 
 
-class KrylovSolver(Rescaling, LinOp, metaclass=Configurable):
+class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     """The base of iterative solvers.
 
     A subclass has three parts: ``initialize`` sets up the recurrence from the true residual

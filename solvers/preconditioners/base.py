@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +17,23 @@ from ...core.operator import as_linop
 from ...core.settings import Configurable, Settings, settings_of
 
 if TYPE_CHECKING:
-    from ...core.executor import Executor
+    from ...core.executor import Array, Executor
+
+
+@dataclass(eq=False)
+class RecordedRefresh:
+    """How a preconditioner follows new values of its matrix without the host.
+
+    Attributes
+    ----------
+    body : callable
+        Runs operations of the executor, the same on the same arrays each time.
+    failures : array of int64
+        Counts that these leave; any other than 0 says that the matrix does not allow it.
+    """
+
+    body: Callable[[], None]
+    failures: Array
 
 
 class Preconditioner(LinOp, metaclass=Configurable):
@@ -103,6 +120,20 @@ class Preconditioner(LinOp, metaclass=Configurable):
         solvers recording their loops anew; other objects, and other numbers, make them do so.
         """
         self._setup(A)
+
+    def _recorded_refresh(self, A: Matrix) -> RecordedRefresh | None:
+        """Return how the parts are made again by operations of the executor alone.
+
+        None, the default, says that the host takes part.
+        """
+        return None
+
+    @classmethod
+    def of_batch(cls, A: Any, **options: Any) -> Any:
+        """Return the preconditioners of every matrix of a batch."""
+        from ..batch.preconditioner import batch_preconditioner
+
+        return batch_preconditioner(cls, A, **options)
 
     # ---- what users call
 

@@ -10,7 +10,8 @@ import numpy as np
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Diagonal, Matrix
 from ...core.operations import facts
-from .base import Preconditioner
+from ...core.operations import matrix as matrix_operations
+from .base import Preconditioner, RecordedRefresh
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -75,6 +76,23 @@ class Jacobi(Preconditioner):
 
     def _refresh(self, A: Matrix) -> None:
         self.inverse.update_values(self._inverted(A).data)
+
+    def _recorded_refresh(self, A: Matrix) -> RecordedRefresh | None:
+        """Return the two operations that invert the diagonal in place."""
+        if A.format != "csr" or A.dtype != self.dtype or not A.shape[0]:
+            return None
+        executor, n = A.executor, A.shape[0]
+        d = executor.zeros((n,), A.dtype)
+        replaced, positive = executor.zeros((1,), np.int64), executor.zeros((1,), np.int64)
+        failures = executor.zeros((1,), np.int64) if self.replacement is not None else replaced
+        missing = 1.0 if self.replacement is None else self.replacement
+        columns = [array.reshape(n, 1) for array in (d, self.inverse.data)]
+
+        def body() -> None:
+            executor.run(matrix_operations.csr_diagonal, A, d)
+            executor.run(facts.diagonal, *columns, missing, replaced, positive)
+
+        return RecordedRefresh(body, failures)
 
     def _inverted(self, A: Matrix) -> Diagonal:
         inverse, self.replaced = inverted(A, "Jacobi", self.replacement)

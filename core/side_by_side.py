@@ -1,0 +1,29 @@
+"""Executors that solve the systems of a batch side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .batch.systems import MemberPrograms, Systems
+    from .executor import Executor
+
+
+class SolvesSystems:
+    """The part of an executor that solves many systems by the programs of one."""
+
+    def system_places(self) -> Sequence[Executor]:
+        """Return executors that solve the systems of a batch side by side; none by default.
+
+        The solver records the programs of one system on each. Without any it solves the systems of
+        a batch one after the other.
+        """
+        return ()
+
+    def solve_systems(self, members: Sequence[MemberPrograms], systems: Systems) -> bool:
+        """Solve many systems by the programs of one; return whether the executor did.
+
+        ``members`` are the programs on :meth:`system_places`, in their order.
+        """
+        return False

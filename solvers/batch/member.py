@@ -1,0 +1,187 @@
+"""One matrix that takes the values of each system in turn, with its solver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.batch import BatchMatrix
+from ...core.batch.systems import MemberPrograms
+from ...core.formats import Csr
+from ...core.iteration import Replay
+from ...core.operations import vector
+from ...core.settings import Settings
+from ...core.stopping import AbsoluteResidual, Criterion, Iterations, RelativeResidual
+from ..preconditioners.base import Preconditioner
+from ..preconditioners.names import parsed
+from .preconditioner import BatchPreconditioner
+
+if TYPE_CHECKING:
+    from ...core.batch.csr import BatchCsr
+    from ...core.executor import Array, Executor
+    from ..krylov.base import KrylovSolver
+
+
+class Member:
+    """The matrix of one system of a batch, and the solver that all systems share in turn.
+
+    Parameters
+    ----------
+    kind : type
+        The class of the solver.
+    A : BatchCsr
+        The batch, in the dtype of the solve.
+    M : object
+        The preconditioner as the user gave it.
+    options : dict
+        Of the solver, without tolerances.
+    executor : Executor
+        Where the member works: it reads the arrays of the batch.
+    """
+
+    def __init__(
+        self,
+        kind: type[KrylovSolver],
+        A: BatchCsr,
+        M: Any,
+        options: dict[str, Any],
+        executor: Executor,
+    ) -> None:
+        self.kind, self.A, self.options, self.executor = kind, A, options, executor
+        self.matrix = _member_matrix(A, executor)
+        self.M: Any = parsed(M) if isinstance(M, str) else M
+        self._own_M: tuple[BatchCsr, Csr] | None = None
+        if isinstance(M, BatchPreconditioner):
+            if M.A is A or (M.A.dtype == A.dtype and _same_values(M.A, A)):
+                self.M = M.settings
+            else:
+                batch = M.A.tocsr().astype(A.dtype)
+                self._own_M = (batch, _member_matrix(batch, executor))
+        elif isinstance(M, BatchMatrix):
+            batch = M.tocsr().astype(A.dtype)
+            self._own_M = (batch, _member_matrix(batch, executor))
+            self.M = self._own_M[1]
+        elif hasattr(M, "to") and hasattr(M, "shape"):
+            self.M = M.to(executor)
+        self.solver: KrylovSolver | None = None
+        #: The programs of one system, once it is known whether there are any.
+        self.known: MemberPrograms | None = None
+        self.is_known = False
+
+    def load(self, k: int, stop: Criterion) -> KrylovSolver:
+        """Return the solver for matrix ``k`` and a criterion.
+
+        Raises
+        ------
+        WollemiError
+            If the preconditioner cannot be made of the matrix; the next call makes it anew.
+        """
+        self.matrix.update_values(_on_host_or_same(self.A, k, self.executor))
+        if self._own_M is not None:
+            batch, own = self._own_M
+            own.update_values(_on_host_or_same(batch, k, self.executor))
+        if self.solver is None:
+            M = self.M
+            if isinstance(M, BatchPreconditioner):
+                assert self._own_M is not None
+                M = M.settings.on(self._own_M[1])
+            self.solver = self.kind(self.matrix, M=M, stop=stop, **self.options)
+        elif isinstance(self.M, BatchPreconditioner):
+            self.solver.M.update()  # type: ignore[union-attr]
+        elif isinstance(self.solver.M, Preconditioner) and isinstance(self.M, Settings):
+            self.solver.update()
+        self.solver._stop_at(stop)
+        return self.solver
+
+    # ---- programs of one system, for executors that solve many
+
+    def programs(self) -> MemberPrograms | None:
+        """Return the programs of the solver that was loaded, or None where there are none.
+
+        There are none where the host takes part in iterations or decides the length of cycles, and
+        where the preconditioner cannot be made anew by recorded operations.
+        """
+        solver = self.solver
+        if solver is None or solver._linear is None or not solver._linear.tolerated:
+            return None
+        if not solver._goes_straight or solver._period is not None or solver.BY_HOST:
+            return None
+        refresh, flags = self._refreshing(solver)
+        if refresh is None and not self._is_fixed(solver):
+            return None
+        work = solver.take_workspace(self.A.dtype, 1)  # never given back: it is this member's
+        if not work.iteration.resident or not work.beginning.resident:
+            return None
+        work.vectors("b")
+        on, status = self.executor, work.status
+
+        def measure() -> None:
+            solver.begin(work)
+            on.run(vector.norm, work.b, status.first)
+
+        def restart() -> None:
+            on.run(vector.axpby, work.b, work.r, 1.0, 0.0)
+            work.verify()
+            solver.initialize(work)
+
+        def judge() -> None:
+            on.run(vector.axpby, work.b, work.spare, 1.0, 0.0)
+            work.A._apply(work.x, work.spare, -1.0, 1.0)
+            on.run(vector.norm, work.spare, status.true)
+            on.run(vector.largest, work.x, status.largest)
+
+        # What operators make once, such as plans, they make before a program is recorded.
+        for body in (measure, restart, work.iteration.body, lambda: solver.finish(work), judge):
+            body()
+        if len(self.matrix._copies) or self.matrix.plan.algorithm.copies or "A_T" in vars(work):
+            return None  # copies of the values would stay those of the first matrix
+        return MemberPrograms(
+            values=self.matrix.data,
+            b=work.b,
+            x=work.x,
+            status=status,
+            refresh=refresh,
+            flags=flags,
+            measure=Replay(measure),
+            restart=Replay(restart),
+            iterate=work.iteration,
+            finish=Replay(lambda: solver.finish(work)),
+            judge=Replay(judge),
+            cycle=min(solver.cycle or status.capacity, status.capacity),
+            progress=solver.PROGRESS,
+        )
+
+    def _refreshing(self, solver: KrylovSolver) -> tuple[Replay | None, Array | None]:
+        M = solver.M
+        if not isinstance(M, Preconditioner) or self._own_M is not None:
+            return None, None
+        found = M._recorded_refresh(self.matrix)
+        return (None, None) if found is None else (Replay(found.body), found.failures)
+
+    def _is_fixed(self, solver: KrylovSolver) -> bool:
+        """Return whether the preconditioner is the same for all systems."""
+        made_of_values = isinstance(self.M, (Settings, BatchPreconditioner))
+        return solver.M is None or (self._own_M is None and not made_of_values)
+
+
+def _member_matrix(A: BatchCsr, executor: Executor) -> Csr:
+    pattern = A.pattern.to(executor)
+    data = executor.zeros((A.nnz,), A.dtype)
+    made = Csr._from_arrays(executor, A.shape, data, pattern.indices, pattern.indptr, _lean=True)
+    made._pattern = pattern._pattern
+    return made
+
+
+def _on_host_or_same(A: BatchCsr, k: int, executor: Executor) -> Array:
+    """Return the values of one matrix as native ones of the member's executor."""
+    row = A._values[k]
+    return row if executor.owns(row) else executor.from_host(A.executor.to_host(row))
+
+
+def _same_values(A: BatchMatrix, B: BatchMatrix) -> bool:
+    a, b = A.tocsr()._values, B.tocsr()._values
+    return a.shape == b.shape and bool((a == b).all())
+
+
+def criterion(relative: float, absolute: float, count: int) -> Criterion:
+    """Return the criterion of one system."""
+    return RelativeResidual(relative) | AbsoluteResidual(absolute) | Iterations(count)

@@ -1,0 +1,396 @@
+"""Krylov solvers of batches: one solver for each system, in one call."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ...core.batch import BatchMatrix, BatchResult, MixedBatch
+from ...core.batch.systems import UNDECIDED, MemberPrograms, Systems
+from ...core.dtypes import common_dtype, real_dtype
+from ...core.errors import ExecutorMismatch, InvalidArgument, ShapeMismatch, WollemiError
+from ...core.registry import executor as executor_by_name
+from ...core.settings import Settings
+from ...core.status import Stop
+from ...core.stopping import Criterion
+from ..driver.scaling import LEAST_NORM, SAFE_NORMS
+from .member import Member, criterion
+from .operands import Operands, operands, tolerance
+from .preconditioner import BatchPreconditioner
+
+if TYPE_CHECKING:
+    from ...core.executor import Executor
+    from ..krylov.base import KrylovSolver
+
+Numbers = np.ndarray[Any, Any]
+
+#: The matrices that are tried in turn until the preconditioner of one can be made.
+FIRST = 8
+
+
+class BatchSolver:
+    """A Krylov solver for every system of a batch; ``wl.solvers.Cg(A)`` of a batch makes it.
+
+    Parameters
+    ----------
+    kind : type
+        The class of the solver.
+    A : BatchMatrix
+        Square matrices.
+    M : str, Settings, BatchPreconditioner, BatchMatrix, LinOp or callable, optional
+        A name or settings make one preconditioner for each matrix. A batch has an operator for
+        each. Any other operator serves all systems.
+    rtol, atol : float or array, shape batch_shape
+        Tolerances, one for all systems or one for each.
+    maxiter : int, optional
+        Iterations of each system at most; ``10 n`` by default.
+    stop : Criterion, optional
+        Replaces the three above.
+    executor : Executor or str, optional
+        Where the batch goes if it has no home.
+    **options
+        Those of the solver.
+
+    Notes
+    -----
+    Each system is solved as the solver of one matrix solves it, with operations of its own. So its
+    verdict is on its own true residual, and no bit of its solution depends on the other systems.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> data = np.array([[4.0, 1.0, 1.0, 3.0], [2.0, 0.0, 0.0, 5.0]])
+    >>> A = wl.Csr((data, [0, 1, 0, 1], [0, 2, 4]), shape=(2, 2))
+    >>> result = wl.solvers.Cg(A, M="jacobi", rtol=[1e-10, 1e-4]).solve(np.ones((2, 2)))
+    >>> result.converged, result.iterations
+    (array([ True,  True]), array([2, 1]))
+    >>> np.round(result.x, 4)
+    array([[0.1818, 0.2727],
+           [0.5   , 0.2   ]])
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(
+        self,
+        kind: type[KrylovSolver],
+        A: BatchMatrix,
+        M: Any = None,
+        *,
+        rtol: Any = 1e-5,
+        atol: Any = 0.0,
+        maxiter: int | None = None,
+        stop: Criterion | None = None,
+        executor: Executor | str | None = None,
+        **options: Any,
+    ) -> None:
+        if A.shape[0] != A.shape[1]:
+            raise ShapeMismatch(
+                f"{kind.__name__} needs square matrices, got {A.shape[0]}x{A.shape[1]}"
+            )
+        Settings(kind, options)  # refuses options that the solver does not have
+        if stop is not None and not isinstance(stop, Criterion):
+            raise InvalidArgument(
+                f"stop: expected a criterion such as wl.stop.RelativeResidual(1e-8), got {stop!r}"
+            )
+        self._given = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop, **options}
+        if executor is not None and A._follows:
+            A = A.to(executor)
+        self.kind, self.A, self.M, self.stop, self.options = kind, A, M, stop, options
+        self.shape, self.batch_shape, self.executor = A.shape, A.batch_shape, A.executor
+        self.rtol, self.atol = tolerance(A, rtol, "rtol"), tolerance(A, atol, "atol")
+        limit = 10 * max(A.shape[0], 1) if maxiter is None else maxiter
+        criterion(0.0, 0.0, limit)  # refuses what is no number of iterations
+        self.limit = int(limit)
+        if isinstance(M, (BatchMatrix, BatchPreconditioner)):
+            self._check_batch(M)
+        self._made: dict[Any, list[Member]] = {}
+
+    def _check_batch(self, M: Any) -> None:
+        if (M.batch_shape, M.shape) != (self.batch_shape, self.shape):
+            raise ShapeMismatch(
+                f"M: expected {self.batch_shape} operators of {self.shape}, got {M.batch_shape} "
+                f"of {M.shape}"
+            )
+        if M.executor != self.executor:
+            raise ExecutorMismatch(
+                f"M lives on {M.executor.name} and the batch on {self.executor.name}: move one"
+            )
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.__name__} of {self.A!r}>"
+
+    # ---- what users call
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype that real right-hand sides of single precision are solved in."""
+        return self._dtype()
+
+    def _dtype(self, *given: Any) -> np.dtype[Any]:
+        asked = self.options.get("dtype")
+        found = [self.A.dtype, *given]
+        if getattr(self.M, "dtype", None) is not None:
+            found.append(self.M.dtype)
+        if asked is None:
+            return common_dtype(*found)
+        wide = [np.dtype(np.complex64)] if any(np.dtype(d).kind == "c" for d in found) else []
+        return common_dtype(asked, *wide)
+
+    @property
+    def settings(self) -> Settings:
+        """The class and the options, without the batch."""
+        M = self.M.settings if isinstance(self.M, BatchPreconditioner) else self.M
+        return Settings(self.kind, {"M": M, **self._given})
+
+    def update(self, A: BatchMatrix | None = None) -> None:
+        """Follow new values of the batch, or take another batch of its pattern.
+
+        Parameters
+        ----------
+        A : BatchMatrix, optional
+            By default the batch of the solver, whose values have changed.
+
+        Raises
+        ------
+        ShapeMismatch
+            If the shapes differ.
+        """
+        if A is None:
+            return
+        if (A.shape, A.batch_shape) != (self.shape, self.batch_shape):
+            raise ShapeMismatch(
+                f"update: expected a batch of {self.batch_shape} matrices {self.shape}, got "
+                f"{A.batch_shape} of {A.shape}"
+            )
+        self.A = A.to(self.executor)
+        self._made.clear()
+
+    def _remade(self, A: BatchMatrix, M: Any) -> Self:
+        return type(self)(self.kind, A, M, **self._given)
+
+    @property
+    def T(self) -> Self:
+        """Solvers of the transposes."""
+        return self._remade(self.A.T, self._turned("T"))
+
+    @property
+    def H(self) -> Self:
+        """Solvers of the conjugate transposes."""
+        return self._remade(self.A.H, self._turned("H"))
+
+    def _turned(self, which: str) -> Any:
+        if isinstance(self.M, BatchPreconditioner):
+            return BatchPreconditioner(getattr(self.M.A, which), self.M.settings)
+        return getattr(self.M, which) if hasattr(self.M, "shape") else self.M
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return these solvers on another executor."""
+        M = self.M.to(executor) if hasattr(self.M, "to") else self.M
+        return self._remade(self.A.to(executor), M)
+
+    def astype(self, dtype: Any) -> Self:
+        """Return these solvers computing in ``dtype``."""
+        return self._remade(self.A.astype(dtype), self.M)
+
+    def __matmul__(self, b: Any) -> Any:
+        """Return the solutions alone."""
+        return self.solve(b).x
+
+    def solve(self, b: Any, x0: Any = None, *, mask: Any = None) -> BatchResult:
+        """Solve ``A[k] x[k] = b[k]`` for every system.
+
+        Parameters
+        ----------
+        b : array, shape (*batch_shape, n), (*batch_shape, n, k) or (n,)
+            Right-hand sides; one of shape ``(n,)`` serves all systems.
+        x0 : array of such a shape, optional
+            Starts; zero by default.
+        mask : array of bool, shape batch_shape, optional
+            Which systems to solve. The others keep their start, or zero.
+
+        Returns
+        -------
+        BatchResult
+            Solutions, and a verdict for each system. A matrix or a right-hand side that is not
+            finite, or a matrix of which the preconditioner cannot be made, fails its own system
+            alone, and its ``reason`` says why.
+
+        Raises
+        ------
+        ShapeMismatch, ExecutorMismatch, InvalidArgument
+            If the operands do not fit.
+        """
+        began = time.perf_counter()
+        given = operands(self.A, b, x0, mask, self._dtype)
+        return _Run(self, given).result(began)
+
+    # ---- members
+
+    def _members(self, dtype: np.dtype[Any]) -> list[Member]:
+        """Return the members for a dtype: the one on this executor, then those of its places."""
+        key = (dtype, self.A._changes if self.A.dtype != dtype or self.A.format != "csr" else 0)
+        if key not in self._made:
+            self._made = {known: m for known, m in self._made.items() if known[0] != dtype}
+            A = self.A.tocsr().astype(dtype)
+            options = {name: value for name, value in self.options.items() if name != "dtype"}
+            places = [self.executor, *self.executor.system_places()]
+            self._made[key] = [Member(self.kind, A, self.M, options, place) for place in places]
+        return self._made[key]
+
+    def _release(self) -> None:
+        self._made.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_made": {}}
+
+
+class _Run:
+    """One solve of all systems."""
+
+    def __init__(self, solver: BatchSolver, given: Operands) -> None:
+        self.solver, self.given = solver, given
+        count = given.matrix.size
+        self.codes = np.where(given.asked, UNDECIDED, Stop.SKIPPED).astype(np.uint8)
+        self.iterations = np.zeros(count, np.int64)
+        self.norms, self.thresholds = np.full(count, np.nan), np.full(count, np.nan)
+        self.explained: dict[int, str] = {}
+        self.notes: list[str] = []
+        self.members = solver._members(np.dtype(given.b.dtype))
+
+    def result(self, began: float) -> BatchResult:
+        """Solve all systems and return their result."""
+        if self.codes.size and self.solver.shape[0] and self._together():
+            self.notes.append(f"systems solved side by side: {self._count_decided()}")
+        for s in np.flatnonzero(self.codes == UNDECIDED).tolist():
+            self._alone(s)
+        given = self.given
+        return BatchResult(
+            x=given.shaped(given.x),
+            stops=given.by_solve(self.codes),
+            column_iterations=given.by_solve(self.iterations),
+            residual_norm=given.by_solve(self.norms),
+            threshold=given.by_solve(self.thresholds),
+            seconds=time.perf_counter() - began,
+            solver=self.solver.kind.__name__,
+            executor=self.solver.executor.name,
+            batch_shape=self.solver.batch_shape,
+            notes=self.notes,
+            explained=self.explained,
+        )
+
+    def _count_decided(self) -> int:
+        return int(np.count_nonzero((self.codes != UNDECIDED) & self.given.asked))
+
+    def _stop(self, s: int) -> Criterion:
+        solver, k = self.solver, int(self.given.matrix[s])
+        if solver.stop is not None:
+            return solver.stop
+        return criterion(float(solver.rtol[k]), float(solver.atol[k]), solver.limit)
+
+    # ---- all systems by the programs of one
+
+    def _together(self) -> bool:
+        """Have the executor solve the systems by recorded programs; False if it cannot."""
+        solver, given = self.solver, self.given
+        on = solver.executor
+        places = self.members[1:]
+        if not places or on.observed:
+            return False
+        programs = [self._programs_of(member) for member in places]
+        ready = [p for p in programs if p is not None]
+        if len(ready) < len(programs):
+            return False
+        real = real_dtype(given.b.dtype)
+        linear = places[0].solver._linear if places[0].solver is not None else None
+        assert linear is not None
+        stop_is_ours = solver.stop is None
+        relative = solver.rtol if stop_is_ours else np.full(solver.A.count, linear.relative)
+        absolute = solver.atol if stop_is_ours else np.full(solver.A.count, linear.absolute)
+        limit = solver.limit if stop_is_ours else linear.iterations
+        asked = np.flatnonzero(given.asked)
+        rows = slice(None) if asked.size == given.asked.size else on.from_host(asked)
+        x = given.x[rows]
+        count = asked.size
+        systems = Systems(
+            values=places[0].A._values,
+            matrix=given.matrix[asked],
+            b=given.b[rows],
+            x=x,
+            relative=np.ascontiguousarray(relative[given.matrix[asked]]),
+            absolute=np.ascontiguousarray(absolute[given.matrix[asked]]),
+            limit=10 * solver.shape[0] if limit is None else int(limit),
+            least=SAFE_NORMS[real][0],
+            most=SAFE_NORMS[real][1],
+            least_norm=LEAST_NORM[real],
+            codes=np.full(count, UNDECIDED, np.uint8),
+            iterations=np.zeros(count, np.int64),
+            norms=np.full(count, np.nan),
+            thresholds=np.full(count, np.nan),
+        )
+        start = on.copy(x) if given.started else None
+        if not on.solve_systems(ready, systems):
+            return False
+        self.codes[asked], self.iterations[asked] = systems.codes, systems.iterations
+        self.norms[asked], self.thresholds[asked] = systems.norms, systems.thresholds
+        left = np.flatnonzero(systems.codes == UNDECIDED)
+        if left.size:  # they begin anew from their start
+            places_left = on.from_host(left)
+            x[places_left] = 0 if start is None else start[places_left]
+        if count != given.asked.size:
+            given.x[rows] = x
+        return True
+
+    def _programs_of(self, member: Member) -> MemberPrograms | None:
+        """Return the programs of a member, made with the values of a matrix that allows it."""
+        if member.is_known:
+            return member.known
+        for s in np.flatnonzero(self.given.asked)[:FIRST].tolist():
+            try:
+                member.load(int(self.given.matrix[s]), self._stop(s))
+            except WollemiError:
+                continue  # the preconditioner of this one cannot be made
+            member.is_known, member.known = True, member.programs()
+            return member.known
+        return None
+
+    # ---- one system at a time
+
+    def _alone(self, s: int) -> None:
+        """Solve one system by the solver of one matrix."""
+        given, member = self.given, self.members[0]
+        k = int(given.matrix[s])
+        try:
+            solver = member.load(k, self._stop(s))
+        except WollemiError as error:
+            self._fail(s, Stop.UNPREPARED, f"{Stop.UNPREPARED.sentence}: {error}")
+            return
+        try:
+            found = solver.solve(given.b[s], given.x[s] if given.started else None)
+        except (InvalidArgument, FloatingPointError) as error:
+            self._fail(s, Stop.NOT_FINITE, f"not finite: {error}")
+            return
+        self.codes[s] = found.stops[0]
+        self.iterations[s] = found.iterations
+        self.norms[s], self.thresholds[s] = found.residual_norm, found.threshold
+        if not found.converged and found.reason != Stop(self.codes[s]).sentence:
+            self.explained[k] = found.reason
+        given.x[s] = found.x
+
+    def _fail(self, s: int, stop: Stop, reason: str) -> None:
+        self.codes[s] = stop
+        self.explained[int(self.given.matrix[s])] = reason
+
+
+def batch_solver(kind: Any, A: Any, *arguments: Any, **options: Any) -> Any:
+    """Return the solver of a class for a batch, or for batches of several patterns."""
+    if isinstance(A, MixedBatch):
+        from .mixed import MixedSolver
+
+        return MixedSolver(lambda batch, **o: kind(batch, **o), A, *arguments, **options)
+    where = options.get("executor")
+    if where is not None:
+        A = A.to(executor_by_name(where))
+    return BatchSolver(kind, A, *arguments, **options)
