@@ -43,7 +43,6 @@ class Executor(SolvesSystems, ABC):
     has_double: bool = True  #: whether it computes in double precision
     #: Rows from which a level of a triangle is an operation of its own; None: one computes all.
     level_rows: int | None = None
-
     #: Rows of such a level up to which one operation computes a run of them nevertheless.
     joined_rows: int = 0
 
