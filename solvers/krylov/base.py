@@ -33,9 +33,9 @@ from ...core.stopping import (
 )
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.calls import solve
+from ..driver.of_batches import OfBatches
 from ..driver.rescaling import Rescaling
 from ..driver.scaling import Scales
-from ..driver.of_batches import OfBatches
 from ..driver.watching import Watchers
 from ..driver.workspace import Workspace
 from ..preconditioners import preconditioner
@@ -70,7 +70,6 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     """
 
     SHARED = True
-
     #: The key of its name in dictionaries of settings.
     ROLE: ClassVar[str] = "solver"
 
