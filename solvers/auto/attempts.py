@@ -31,8 +31,9 @@ from .candidates import DIRECT, Candidate
 from .kept import borrowed_solver, kept_direct
 from .least_squares import shortest
 from .merging import merged, take
-from .patience import Patience
+from .patience import Outlook, Patience
 from .pool import Pool
+from .stop_limits import limits_of
 
 #: Iterations of a first attempt that is not yet known to be the right one. Of 50 square systems of
 #: public collections (rtol 1e-8, b = A @ ones) the quicker of BiCGSTAB and GMRES, with Jacobi or
@@ -211,8 +212,8 @@ class Attempts:
         """Iterations of one attempt at most."""
         given = [] if self.maxiter is None else [int(self.maxiter)]
         if self.stop is not None:
-            given += [int(count) for count in _limits(self.stop, Iterations, "count")]
-            if not given and _limits(self.stop, Time, "seconds"):
+            given += [int(count) for count in limits_of(self.stop, Iterations, "count")]
+            if not given and limits_of(self.stop, Time, "seconds"):
                 return UNLIMITED
         return min(given, default=10 * max(self.A.shape[0], 1))
 
@@ -375,6 +376,11 @@ class Attempts:
         """Return what ends an attempt where another candidate is expected to be done sooner."""
         if not attempt.patient or self._again is None:
             return None
+        pool = self.pool
+        if pool is not None and not pool.ready and attempt is pool.first:
+            return Patience(
+                np.inf, attempt.per_iteration, self.rtol, self.atol, outlook=self._outlook
+            )
         alternative = self._alternative()
         if not np.isfinite(alternative):
             if self._again == 1:
@@ -385,13 +391,21 @@ class Attempts:
             alternative * self._again, attempt.per_iteration, self.rtol, self.atol, known
         )
 
+    def _outlook(self) -> Outlook:
+        """Return what other candidates promise while the first one runs."""
+        assert self.pool is not None
+        alternative = self._alternative()
+        first = self.pool.first
+        iterations = first.iterations if first.trusted else 0.0
+        return Outlook(alternative, iterations, self.pool.yields())
+
     def _tolerance(self) -> Criterion:
         tolerance = RelativeResidual(self.rtol) | AbsoluteResidual(self.atol)
         return tolerance | Iterations(self.budget)
 
     def _time_left(self) -> float | None:
         """Return the seconds that are left of what all attempts share, None without a limit."""
-        limits = [] if self.stop is None else _limits(self.stop, Time, "seconds")
+        limits = [] if self.stop is None else limits_of(self.stop, Time, "seconds")
         if self.seconds_left is not None:
             limits.append(self.seconds_left)
         elif not self.tried:
@@ -436,11 +450,3 @@ def _told(result: Result) -> str:
     """Return how an attempt ended, in a few words."""
     why = result.reason.rpartition("column ")[2].partition(": ")
     return (why[2] if why[0].isdigit() else result.reason).partition(":")[0]
-
-
-def _limits(stop: Criterion, kind: type[Criterion], name: str) -> list[float]:
-    """Return what the criteria of a kind allow, among those that a criterion is made of."""
-    if isinstance(stop, kind):
-        return [float(getattr(stop, name))]
-    parts = getattr(stop, "parts", ())
-    return [limit for part in parts for limit in _limits(part, kind, name)]

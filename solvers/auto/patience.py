@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,11 +32,33 @@ SLOW = 2.5
 #: Looks at the residual before it is judged, and iterations.
 LOOKS, JUDGED = 4, 10
 
+#: Iterations before the other candidates are found.
+FIRST = 30
+
 #: Iterations of which the time counts: the first ones prepare what the others use.
 TIMED = 20
 
 #: The fewest and the most iterations between two looks.
 FEWEST, MOST = 1, 256
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The other candidates.
+
+    Attributes
+    ----------
+    alternative : float
+        Estimated seconds of the cheapest other candidate.
+    iterations : float
+        Expected iterations of this one, 0 where they are not known.
+    better : bool
+        Whether the other one is clearly better.
+    """
+
+    alternative: float
+    iterations: float
+    better: bool
 
 
 class Patience(Criterion):
@@ -54,6 +78,8 @@ class Patience(Criterion):
     iterations : float
         The expected number of iterations where that is known, 0 elsewhere: the residual is not
         judged before.
+    outlook : callable, optional
+        Finds the other candidates after :data:`FIRST` iterations: easy systems are solved by then.
     """
 
     def __init__(
@@ -63,11 +89,14 @@ class Patience(Criterion):
         rtol: float,
         atol: float,
         iterations: float = 0.0,
+        outlook: Callable[[], Outlook] | None = None,
     ) -> None:
         self.alternative, self.per_iteration = alternative, per_iteration
-        self.iterations = iterations
+        self.iterations, self._outlook = iterations, outlook
         self.rtol, self.atol = rtol, atol
         self.every = int(np.clip(BETWEEN / max(per_iteration, 1e-9), FEWEST, MOST))
+        if outlook is not None:
+            self._usual, self.every = self.every, FIRST
         #: Whether this criterion ended the solve.
         self.gave_up = False
         #: The expected seconds of the rest when it was last asked.
@@ -87,6 +116,13 @@ class Patience(Criterion):
         if self.per_iteration > 0 and state.iteration >= TIMED:
             self.scale = float(np.clip(observed / self.per_iteration, 0.5, 2.0))
         self.rest = self._expected_rest()
+        if self._outlook is not None:
+            found, self._outlook, self.every = self._outlook(), None, self._usual
+            self.alternative, self.iterations = found.alternative, found.iterations
+            nearly = self.rest <= found.alternative
+            self.gave_up = found.better and not nearly
+            if self.gave_up or not np.isfinite(self.alternative):
+                return self.gave_up
         alternative, spent = self.alternative * self.scale, state.seconds
         if state.iteration < LONGER * self.iterations:
             seconds = self.per_iteration * self.scale

@@ -180,14 +180,14 @@ def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
 def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], str]:
     """Return the methods to try in order, and why the first; ``whole`` if GMRES is not restarted.
 
-    Hermitian indefinite matrices have GMRES first where it has room, and MINRES where it has not:
-    both minimize the residual, and GMRES takes any ``M``.
+    Hermitian indefinite matrices have MINRES first, and GMRES next where it has room: both minimize
+    the residual, and GMRES takes any ``M``.
     """
     if method != "auto":
         return [method], "as asked"
     if facts is None:
         return ["gmres", "bicgstab", "cgs", "cg"], "the operator's entries are not known"
-    hermitian = ["gmres", "minres", "bicgstab"] if whole else ["minres", "bicgstab", "gmres"]
+    hermitian = ["minres", "gmres", "bicgstab"] if whole else ["minres", "bicgstab", "gmres"]
     if not facts.hermitian:
         return ["bicgstab", "gmres", "cgs", "cg"], "the matrix is not symmetric"
     if facts.may_be_definite:

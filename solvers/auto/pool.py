@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 #: Rows below which the structure of a pattern is not looked at: everything is quick.
 SMALL = 1500
 
-#: Iterations that are expected where the structure is not looked at: the diagonal dominates.
-FEW = 40.0
-
 #: The fewest iterations of a first candidate.
 FEWEST = 100
 
@@ -65,35 +62,43 @@ class Pool:
         self.A, self.properties, self.make, self.first = A, properties, make, first
         self.allows_direct = direct
         self._taken: set[tuple[Any, ...]] = set()
-        few = A.shape[0] < SMALL or make.jacobi_iterations() <= FEW
-        self.looked = not few and make.rates is HOST
-        self._look()
+        self._small_matrix = A.shape[0] < SMALL
+        self.looked = self.ready = False
+        #: Whether the first candidate asks for the others after some iterations.
+        self.asks = not self._small_matrix and make.rates is HOST
+        self._estimate_first()
+        self.candidates = [self.first]
+        if properties.has_structure or properties.hints.given:
+            self.prepare()
 
-    def _look(self) -> None:
-        """Make the candidates, with the structure of the pattern if it is worth a look."""
+    def _estimate_first(self) -> None:
+        given, asks = self.first, self.asks
+        found = self.make.jacobi(given.method, given.M, patient=asks)
+        limit = None if asks else self._limit(found)
+        self.first = replace(found, options=given.options, label=given.label, limit=limit)
+
+    def _limit(self, first: Candidate) -> int:
+        """Return the iterations of a first candidate that looks at no clock."""
+        limit = max(int(0.5 * self._small().expected / first.per_iteration), FEWEST)
+        whole = first.options.get("restart", 0) >= self.A.shape[0]
+        return max(limit, 2 * self.A.shape[0]) if whole else limit
+
+    def prepare(self) -> None:
+        """Make the other candidates, with the structure of the pattern of a matrix not small."""
+        if self.ready:
+            return
+        self.ready, self.looked = True, not self._small_matrix
         if self.looked:
             _ = self.properties.structure
-        given = self.first
-        found = self.make.jacobi(given.method, given.M, patient=self.looked)
-        self.first = replace(found, options=given.options, label=given.label)
+            self._estimate_first()
         self.candidates = [self.first, *self._others()]
-        if self.looked and self.allows_direct:
-            self.candidates.append(self._direct())
-        elif self.allows_direct and self.A.shape[0] < SMALL:
-            self.candidates.append(self._small())
-        if not self.looked:
-            self._limit_first()
+        if self.allows_direct:
+            self.candidates.append(self._direct() if self.looked else self._small())
 
-    def _limit_first(self) -> None:
-        """Limit the iterations of the first candidate, which looks at no clock."""
-        other = min((c.expected for c in self.candidates[1:]), default=0.0)
-        count = int(
-            max(4 * min(self.first.iterations, FEW), 0.5 * other / self.first.per_iteration)
-        )
-        limit = max(count, FEWEST)
-        if self.first.options.get("restart", 0) >= self.A.shape[0]:
-            limit = max(limit, 2 * self.A.shape[0])
-        self.first = self.candidates[0] = replace(self.first, limit=limit)
+    def yields(self) -> bool:
+        """Return whether another candidate is clearly better than the first one."""
+        left = self._left(indefinite=False)
+        return any(c is not self.first and self._clearly_better(c) for c in left)
 
     def _count(self, seconds: float) -> None:
         # factors with more entries take longer than the time to beat
@@ -162,9 +167,8 @@ class Pool:
         spent : float
             Seconds that earlier attempts took.
         """
-        if self._taken and not self.looked and self.A.shape[0] >= SMALL:
-            self.looked = True  # the quick way failed
-            self._look()
+        if self._taken:
+            self.prepare()  # the quick way failed
         left = [c for c in self._left(indefinite=indefinite) if c.key not in over]
         if not left:
             return None
@@ -191,6 +195,7 @@ class Pool:
 
     def cheapest(self, *, indefinite: bool) -> float:
         """Return the expected seconds of the cheapest candidate that is left."""
+        self.prepare()
         return min((c.expected for c in self._left(indefinite=indefinite)), default=float("inf"))
 
     def _left(self, *, indefinite: bool) -> list[Candidate]:

@@ -123,8 +123,7 @@ def test_the_table_of_candidates_in_the_documentation_is_that_of_the_pool(row):
         asked_method("auto", "auto"), 1, 1e-8, None, False, False, "normal", Hints()
     )
     pool = planned(A, question).pool()
-    pool.looked = True
-    pool._look()
+    pool.prepare()
     usual = [c for c in pool.candidates if not c.needs_indefinite and c.method != "direct"]
     assert usual
     for candidate in usual:

@@ -1,0 +1,13 @@
+"""The limits that a criterion is made of."""
+
+from __future__ import annotations
+
+from ...core.stopping import Criterion
+
+
+def limits_of(stop: Criterion, kind: type[Criterion], name: str) -> list[float]:
+    """Return what the criteria of a kind allow, among those that a criterion is made of."""
+    if isinstance(stop, kind):
+        return [float(getattr(stop, name))]
+    parts = getattr(stop, "parts", ())
+    return [limit for part in parts for limit in limits_of(part, kind, name)]
