@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Self
 
 from .dtypes import double_dtype
 from .linop import LinOp
@@ -29,6 +30,10 @@ class Assembled(LinOp):
     def _in_double(self) -> LinOp | None:
         return self.astype(double_dtype(self.dtype))
 
+    @abstractmethod
+    def astype(self, dtype: Any) -> Self:
+        """Return this operator computing in ``dtype``; itself if it does already."""
+
     def _after(self, other: LinOp) -> LinOp:
         from .formats.base import Matrix
 
@@ -47,6 +52,14 @@ class Assembled(LinOp):
             return add(self, other, beta=factor)
         return super()._plus(other, factor)
 
+    def _refuse_lost_factors(self) -> None:
+        """Raise InvalidArgument if a factor of this expression becomes 0 in its dtype."""
+
+    def _kept_entries(self) -> Csr:
+        """Return :meth:`_entries` for a conversion, in which no factor may be lost."""
+        self._refuse_lost_factors()
+        return self._entries()
+
     def asformat(self, format: str, **options: Any) -> Any:
         """Return this operator as a matrix in a format, as of :meth:`wollemi.Csr.asformat`.
 
@@ -63,28 +76,28 @@ class Assembled(LinOp):
         array([[3., 0.],
                [0., 3.]], dtype=float32)
         """
-        return self._entries().asformat(format, **options)
+        return self._kept_entries().asformat(format, **options)
 
     def tocsr(self) -> Csr:
         """Return this operator as a :class:`wollemi.Csr`."""
-        return self._entries()
+        return self._kept_entries()
 
     def tocsc(self) -> Csc:
         """Return this operator as a :class:`wollemi.Csc`."""
-        return self._entries().tocsc()
+        return self._kept_entries().tocsc()
 
     def tocoo(self) -> Coo:
         """Return this operator as a :class:`wollemi.Coo`."""
-        return self._entries().tocoo()
+        return self._kept_entries().tocoo()
 
     def tobsr(self, blocksize: tuple[int, int] | None = None) -> Bsr:
         """Return this operator as a :class:`wollemi.Bsr`."""
-        return self._entries().tobsr(blocksize)
+        return self._kept_entries().tobsr(blocksize)
 
     def diagonal(self, k: int = 0) -> Any:
         """Return the main diagonal, or the ``k``-th one above it, as a native array."""
-        return self._entries().diagonal(k)
+        return self._kept_entries().diagonal(k)
 
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse`` array of the entries."""
-        return self._entries().to_scipy()
+        return self._kept_entries().to_scipy()

@@ -108,7 +108,15 @@ class _Composed(Assembled):
                 f"{unknown[0]} is known by what it does to vectors alone; A.to_dense() applies it "
                 "to every unit vector"
             )
-        return [part.tocsr() for part in self.parts]  # type: ignore[attr-defined]
+        return [
+            part._entries() if isinstance(part, Assembled) else part.tocsr()  # type: ignore[attr-defined]
+            for part in self.parts
+        ]
+
+    def _refuse_lost_factors(self) -> None:
+        for part in self.parts:
+            if isinstance(part, Assembled):
+                part._refuse_lost_factors()
 
     def _with_parts(self, *parts: LinOp) -> Self:
         return type(self)(*parts)
@@ -207,10 +215,15 @@ class Product(_Composed):
 
 
 class Scaled(_Composed):
-    """An operator times a number."""
+    """An operator times a number.
+
+    The factor keeps all its digits, whatever the dtype: a wider operand meets it unrounded.
+    """
 
     def __init__(self, factor: Any, part: LinOp) -> None:
         self.factor = number(factor, "factor")
+        if isinstance(part, Scaled):
+            self.factor, part = self.factor * part.factor, part.parts[0]
         wide = np.dtype(np.complex64) if isinstance(self.factor, complex) else None
         super().__init__(part, dtype=wide)
         self.shape = part.shape
@@ -219,7 +232,26 @@ class Scaled(_Composed):
         return type(self)(self.factor, *parts)
 
     def _entries(self) -> Csr:
+        largest = float(np.finfo(self.dtype).max)
+        if np.isfinite(self.factor) and any(part > largest for part in self._sizes()):
+            self._refuse()
         return self._matrices()[0] * self.factor
+
+    def _refuse_lost_factors(self) -> None:
+        super()._refuse_lost_factors()
+        least = float(np.finfo(self.dtype).tiny)
+        if any(0 < part < least for part in self._sizes()):
+            self._refuse()
+
+    def _sizes(self) -> tuple[float, float]:
+        """Return the sizes of the real and the imaginary part of the factor."""
+        return abs(self.factor.real), abs(self.factor.imag)
+
+    def _refuse(self) -> None:
+        raise InvalidArgument(
+            f"the factor {self.factor} is outside of the range of {self.dtype}, the dtype of this "
+            'operator: take A.astype("float64"), or a float64 matrix in its sum or product'
+        )
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.parts[0]._apply(x, y, alpha * self.factor, beta)

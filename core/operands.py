@@ -121,6 +121,7 @@ def fits(operator: LinOp, x: object) -> bool:
     return (
         type(x) is np.ndarray
         and x.dtype == operator.dtype
+        and x.dtype in COMPUTED
         and x.shape == operator.shape[1:]
         and x.flags.c_contiguous
         and operator.executor.owns(x)

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from ..assembled import Assembled
-from ..dtypes import common_dtype
+from ..dtypes import common_dtype, is_narrow
 from ..errors import ShapeMismatch
 from ..executor import brought_together
+from ..linop import LinOp
 from ..operations import structure
 from .base import Matrix
 from .csr import Csr
-from .rowwise import known_canonical
+from .rowwise import known_canonical, with_index_dtype
 
 
 def _as_csr(*matrices: Matrix | Assembled) -> list[Csr]:
-    """Return the matrices as Csr of one dtype and one index dtype."""
-    dtype = common_dtype(*(m.dtype for m in matrices))
-    converted: list[Csr] = [m.asformat("csr").astype(dtype) for m in matrices]
+    """Return the matrices as Csr of one dtype and one index dtype; 16-bit values as float32."""
+    dtype = computed_dtype(*matrices)
+    converted = [entries_in(m, dtype) for m in matrices]
     wide = max((m.index_dtype for m in converted), key=lambda d: d.itemsize)
-    return [_with_index_dtype(m, wide) for m in converted]
+    return [with_index_dtype(m, wide) for m in converted]
 
 
-def _with_index_dtype(matrix: Csr, dtype: object) -> Csr:
-    if matrix.index_dtype == dtype:
-        return matrix
-    return Csr._from_arrays(
-        matrix.executor,
-        matrix.shape,
-        matrix.data,
-        matrix.indices.astype(dtype),
-        matrix.indptr.astype(dtype),
-    )
+def computed_dtype(*matrices: LinOp) -> np.dtype[Any]:
+    """Return the dtype that an expression of matrices is computed in: float32 for 16-bit ones."""
+    return common_dtype(*(np.float32 if is_narrow(m.dtype) else m.dtype for m in matrices))
+
+
+def entries_in(matrix: Matrix | Assembled, dtype: np.dtype[Any]) -> Csr:
+    """Return a matrix, or an expression of identities and the like, as a Csr of ``dtype``.
+
+    The factors of an expression are Python's numbers: they become ``dtype`` at once, and are not
+    rounded to the dtype of the expression before.
+    """
+    if isinstance(matrix, Matrix):
+        made: Csr = matrix.asformat("csr").astype(dtype)
+        return made
+    return matrix.astype(dtype)._entries()
+
+
+def _as_narrow(made: Csr, left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
+    """Return a result in the 16-bit dtype that both operands have, if they have one."""
+    narrow = is_narrow(left.dtype) and left.dtype == right.dtype
+    return made.astype(left.dtype) if narrow else made
 
 
 def matmul(left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
@@ -44,7 +60,7 @@ def matmul(left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
     a, b = _as_csr(left, right)
     indptr, indices, data = a.executor.run(structure.csr_matmul, a, b)
     made = Csr._from_arrays(a.executor, (left.shape[0], right.shape[1]), data, indices, indptr)
-    return known_canonical(made._following(left, right))
+    return _as_narrow(known_canonical(made._following(left, right)), left, right)
 
 
 def add(
@@ -62,4 +78,4 @@ def add(
     a, b = _as_csr(left, right)
     indptr, indices, data = a.executor.run(structure.csr_add, a, b, alpha, beta)
     made = Csr._from_arrays(a.executor, left.shape, data, indices, indptr)
-    return known_canonical(made._following(left, right))
+    return _as_narrow(known_canonical(made._following(left, right)), left, right)

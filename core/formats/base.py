@@ -17,7 +17,7 @@ from ..registry import executor as executor_by_name
 from .display import Displayed
 from .doubled import Doubled
 from .entries import EntryMethods
-from .given import as_source, same_memory
+from .given import as_source, refuse_narrow_in_scipy, same_memory
 from .given import checked_shape as checked_shape  # known by this place outside, too
 from .given import place as place
 
@@ -361,6 +361,7 @@ class Matrix(Doubled, EntryMethods, Displayed, LinOp):
 
     def _host_copies(self) -> list[np.ndarray[Any, Any]]:
         """Return copies of the arrays for another library to do with as it likes."""
+        refuse_narrow_in_scipy(self.dtype)
         arrays = []
         for array in self._native_arrays():
             host = self.executor.to_host(array)

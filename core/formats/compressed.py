@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..algorithm import PRODUCTS
-from ..dtypes import name_of, stored_dtype
+from ..dtypes import name_of, stored_dtype, value_dtype
 from ..errors import InvalidArgument
 from ..operations import matrix as operations
 from ..program import recording
@@ -75,6 +75,8 @@ class CompressedRows(Matrix):
         return self._plan
 
     def _planned(self, product: str, columns: int, kernel: str, dtype: str) -> Plan:
+        if product == "spmv":
+            value_dtype(self.dtype)  # raises for 16 bits: no product with a vector computes in them
         made: Plan = self.executor.run(operations.csr_plan, self, product, columns, kernel, dtype)
         return made
 

@@ -162,6 +162,20 @@ class Csc(Matrix):
         """The conjugate transpose; shares this matrix's arrays if they are real."""
         return self.T.conj() if is_complex(self.dtype) else self.T
 
+    def solve_triangular(
+        self, b: Any, *, lower: bool = True, unit: bool = False, trans: str = "N"
+    ) -> Any:
+        """Solve with a triangle of this matrix: see :meth:`Csr.solve_triangular`.
+
+        It is the other triangle of :attr:`T`, transposed; what is found out about it is stored
+        there.
+        """
+        rows = self.T
+        if trans == "H" and is_complex(self.dtype):
+            rows = rows.conj()
+        turned = {"N": "T", "T": "N", "H": "N"}.get(trans, trans)
+        return rows.solve_triangular(b, lower=not lower, unit=unit, trans=turned)
+
     def sum_duplicates(self) -> None:
         """Sort the rows of each column and add up entries of one place, in place.
 

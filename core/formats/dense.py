@@ -12,9 +12,10 @@ from ..dtypes import value_dtype
 from ..errors import InvalidMatrix
 from ..operands import native
 from ..operations import matrix as operations
+from . import validate
 from .base import Matrix
 from .batchable import Batchable
-from .given import homeless, is_new, place
+from .given import homeless, is_new, place, refuse_narrow_in_scipy
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -46,6 +47,7 @@ class Dense(Matrix, metaclass=Batchable):
         from ..interop import is_sparse, matrix_from
 
         if is_sparse(arg):
+            arg = validate.as_numbers(arg, dtype)
             made = matrix_from(arg, executor).asformat("dense")
         else:
             made = dense_of(arg, executor)
@@ -81,6 +83,7 @@ class Dense(Matrix, metaclass=Batchable):
         """Return a ``scipy.sparse.csr_array`` of the entries that are not zero."""
         from scipy.sparse import csr_array
 
+        refuse_narrow_in_scipy(self.dtype)
         return csr_array(self.executor.to_host(self.data))
 
     def __repr__(self) -> str:

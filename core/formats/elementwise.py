@@ -36,8 +36,13 @@ def multiply(matrix: Matrix, other: Any) -> Any:
     operand = matrix._beside(other)
     if operand is None:
         return _times_array(matrix, _factor(matrix, other))
+    from ..assembled import Assembled
     from .base import Matrix
 
+    if isinstance(operand, Assembled) and operand._has_entries:
+        from .arithmetic import computed_dtype, entries_in
+
+        operand = entries_in(operand, computed_dtype(matrix, operand))
     if not isinstance(operand, Matrix):
         raise InvalidArgument(
             f"multiply: a {type(operand).__name__}{operand._no_entries} has no entries to multiply "

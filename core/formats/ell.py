@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..operations import matrix as operations
+from . import validate
 from .base import Matrix
 from .batchable import Batchable
 from .given import homeless
@@ -56,6 +57,7 @@ class Ell(Matrix, metaclass=Batchable):
     ) -> None:
         from ..interop import matrix_from
 
+        arg = validate.as_numbers(arg, dtype)
         made = matrix_from(arg, executor).asformat("ell", width=width)
         made = made if dtype is None else made.astype(dtype)
         self._become(made, homeless(executor, arg))

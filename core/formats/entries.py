@@ -237,6 +237,17 @@ class EntryMethods:
 
         return multiply(self._entries, other)
 
+    def solve_triangular(
+        self, b: Any, *, lower: bool = True, unit: bool = False, trans: str = "N"
+    ) -> Any:
+        """Solve with a triangle of this matrix, as a :class:`Csr`: see its method of this name.
+
+        The rows, and what is found out about them, are made anew each time: where it is needed
+        often, keep ``A.tocsr()``.
+        """
+        rows = self._entries.asformat("csr")
+        return rows.solve_triangular(b, lower=lower, unit=unit, trans=trans)
+
     def __getitem__(self, key: Any) -> Any:
         """Return rows as a Csr (``A[2:5]``, ``A[[4, 0]]``, ``A[mask]``), or an entry (``A[i, j]``).
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dtypes import is_narrow
-from ..errors import InvalidMatrix
+from ..errors import InvalidMatrix, UnsupportedDtype
 from ..linop import LinOp
 from ..registry import executor as executor_by_name
 from ..registry import executor_owning, get_default_executor
@@ -22,6 +22,15 @@ _LARGEST = int(np.iinfo(np.int64).max) - 1
 def same_memory(a: Array, b: Array) -> bool:
     """Return whether two arrays of the host share memory."""
     return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
+
+
+def refuse_narrow_in_scipy(dtype: np.dtype[Any]) -> None:
+    """Raise UnsupportedDtype for values of 16 bits, which SciPy's sparse matrices do not have."""
+    if is_narrow(dtype):
+        raise UnsupportedDtype(
+            f"SciPy's sparse matrices have no values of {dtype}: "
+            'A.astype("float32").to_scipy() has the same ones'
+        )
 
 
 def as_source(executor: Executor, values: Array, target: Array) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..operations import matrix as operations
 from ..registry import executor as executor_by_name
+from . import validate
 from .base import Matrix
 from .coo import Coo
 from .ell import Ell
@@ -67,6 +68,7 @@ class Hybrid(Matrix):
     ) -> None:
         from ..interop import matrix_from
 
+        arg = validate.as_numbers(arg, dtype)
         made = matrix_from(arg, executor).asformat("hybrid", width=width)
         self.__dict__.update((made if dtype is None else made.astype(dtype)).__dict__)
         self._follows = homeless(executor, arg)

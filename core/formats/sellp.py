@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..operations import matrix as operations
+from . import validate
 from .base import Matrix
 from .given import homeless
 
@@ -81,6 +82,7 @@ class Sellp(Matrix):
     ) -> None:
         from ..interop import matrix_from
 
+        arg = validate.as_numbers(arg, dtype)
         made = matrix_from(arg, executor).asformat("sellp", slice_size=slice_size, window=window)
         made = made if dtype is None else made.astype(dtype)
         self._become(made, homeless(executor, arg))

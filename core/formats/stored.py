@@ -93,7 +93,10 @@ class StoredCsr(CompressedRows):
         return super()._with_data(data) if data.dtype != self.dtype else csr_of(self, data)
 
     def _as_stored(self, values: Array) -> Array:
-        return rounded(self.executor, values.astype(self.dtype), self.storage_dtype)
+        computed = values.astype(self.dtype)
+        made = rounded(self.executor, computed, self.storage_dtype)
+        refuse_lost_rows(self, computed, made)
+        return made
 
     def update_values(self, data: Any) -> None:
         """Overwrite the values, rounded to :attr:`storage_dtype`; the pattern and the plan stay.
@@ -108,7 +111,8 @@ class StoredCsr(CompressedRows):
         InvalidMatrix
             If the shape differs; nothing is changed then.
         InvalidArgument
-            If a value is too large for the dtype that it is stored in; nothing is changed then.
+            If a value is too large for the dtype that it is stored in, or a row becomes 0; nothing
+            is changed then.
         """
         if self._transpose_of is not None:
             raise InvalidArgument(
@@ -262,10 +266,11 @@ def stored(A: Csr, dtype: DTypeLike) -> Csr | StoredCsr:
     wanted = storage_dtype(dtype, A.dtype)
     if wanted == A.dtype:
         return A
+    data = rounded(A.executor, A.data, wanted)
+    refuse_lost_rows(A, A.data, data)
     made = StoredCsr._from_arrays(
-        A.executor, A.shape, rounded(A.executor, A.data, wanted), A.indices, A.indptr,
-        dtype=A.dtype, _lean=A.is_lean,
-    )  # fmt: skip
+        A.executor, A.shape, data, A.indices, A.indptr, dtype=A.dtype, _lean=A.is_lean
+    )
     made._pattern = A._pattern
     return made._following(A)
 
@@ -286,18 +291,70 @@ def rounded(executor: Executor, values: Array, dtype: np.dtype[Any]) -> Array:
     Raises
     ------
     InvalidArgument
-        If a finite value becomes infinite; the message says how large the values are.
+        If a finite value becomes infinite, or if all values are so small that they lose digits or
+        become 0; the message says how large the values are.
     """
     xp = executor.xp
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         made = values.astype(dtype)
-    checked = made if is_complex(dtype) else made.astype(np.float32)  # all xp know these
+    checked = _readable(made)
+    largest = _largest_finite(xp, values)
     lost = int((~xp.isfinite(checked) & xp.isfinite(values)).sum())
     if lost:
-        largest = float(abs(xp.where(xp.isfinite(values), values, 0)).max())
         raise InvalidArgument(
             f"{lost} of {values.size} values are too large for {name_of(dtype)}; the largest has "
-            f"the size {largest:.3g}. Store them in a dtype of a wider range (bfloat16 has that of "
-            "float32), or scale the matrix"
+            f"the size {largest:.3g}. {_REMEDY}"
+        )
+    if 0 < largest < _least(dtype):
+        raise InvalidArgument(
+            f"all values are too small for {name_of(dtype)}, which has all digits from "
+            f"{_least(dtype):.3g} on; the largest has the size {largest:.3g}. {_REMEDY}"
         )
     return made
+
+
+_REMEDY = (
+    "Store them in a dtype of a wider range (bfloat16 has that of float32), or scale the matrix"
+)
+
+
+def _readable(stored: Array) -> Array:
+    """Return stored values in a dtype that the array functions of all executors know."""
+    return stored if is_complex(stored.dtype) else stored.astype(np.float32)
+
+
+def _largest_finite(xp: Any, values: Array) -> float:
+    if not values.size:
+        return 0.0
+    return float(abs(xp.where(xp.isfinite(values), values, 0)).max())
+
+
+def _least(dtype: np.dtype[Any]) -> float:
+    """Return the smallest number of a storage dtype that has all digits."""
+    return 2.0**-14 if name_of(dtype) == "float16" else float(np.finfo(np.float32).tiny)
+
+
+def refuse_lost_rows(A: CompressedRows, values: Array, stored: Array) -> None:
+    """Raise if a row that has values other than 0 has none after they were rounded.
+
+    Raises
+    ------
+    InvalidArgument
+        With the first such row: the stored matrix would be singular.
+    """
+    xp, executor = A.executor.xp, A.executor
+    lost = (_readable(stored) == 0) & (values != 0)
+    if not int(lost.sum()):
+        return
+    places = np.flatnonzero(executor.to_host(lost))
+    indptr = np.asarray(executor.to_host(A.indptr))
+    rows = np.unique(np.searchsorted(indptr, places, side="right") - 1)
+    kept = np.concatenate([[0], np.cumsum(np.asarray(executor.to_host(_readable(stored))) != 0)])
+    empty = rows[kept[indptr[rows + 1]] == kept[indptr[rows]]]
+    if empty.size:
+        row = int(empty[0])
+        largest = _largest_finite(xp, values[int(indptr[row]) : int(indptr[row + 1])])
+        raise InvalidArgument(
+            f"row {row} becomes 0 in {name_of(np.dtype(stored.dtype))} (and {empty.size - 1} other "
+            f"rows): its largest value has the size {largest:.3g}. {_REMEDY}, or its rows"
+        )

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import ML_DTYPES, index_dtype, stored_dtype, value_dtype
+from ..assembled import Assembled
+from ..dtypes import (
+    ML_DTYPES,
+    asked_dtype,
+    common_dtype,
+    index_dtype,
+    is_narrow,
+    stored_dtype,
+    value_dtype,
+)
 from ..errors import InvalidMatrix
 from ..operands import to_host
 
@@ -94,11 +103,17 @@ def equal_lengths(**arrays: HostArray) -> None:
 
 
 def as_numbers(arg: Any, dtype: Any) -> Any:
-    """Return what a constructor is given with booleans as numbers, if a dtype is asked for.
+    """Return what a constructor is given as it is converted to a dtype that is asked for.
 
-    They are added up as numbers then; see :func:`is_logical`.
+    Booleans become numbers, and are added up as such; see :func:`is_logical`. Expressions of
+    identities and the like compute in the dtype, which their factors meet unrounded.
     """
-    if not isinstance(arg, tuple) or dtype is None or not is_logical(arg[0]):
+    if dtype is None:
+        return arg
+    if isinstance(arg, Assembled):
+        asked = asked_dtype(dtype, stored_dtype)
+        return arg.astype(common_dtype(np.float32 if is_narrow(asked) else asked))
+    if not isinstance(arg, tuple) or not is_logical(arg[0]):
         return arg
     return (to_host(arg[0]).astype(np.float64), *arg[1:])
 

@@ -149,3 +149,37 @@ def test_what_there_is_not_says_what_to_do() -> None:
         matrix().plan_for("spmm", 3)
     with pytest.raises(wl.errors.InvalidArgument, match="no conversion to 'stored'"):
         wl.Csr(DENSE, executor="reference").asformat("stored")
+
+
+@pytest.mark.parametrize(
+    ("computed", "stored", "scale"),
+    [
+        ("float64", "float32", 1e-50),
+        ("float64", "float32", 1e-42),
+        ("float64", "bfloat16", 1e-50),
+        ("float64", "float16", 1e-6),
+        ("float32", "float16", 1e-6),
+        ("complex128", "complex64", 1e-50),
+    ],
+)
+def test_values_below_the_storage_are_refused(
+    on: wl.Executor, computed: str, stored: str, scale: float
+) -> None:
+    A = wl.Csr((DENSE * scale).astype(computed), executor=on)
+    with pytest.raises(wl.errors.InvalidArgument, match="scale the matrix"):
+        A.stored(stored)
+    made = wl.Csr(DENSE.astype(computed), executor=on).stored(stored)
+    before = np.asarray(on.to_host(made.data)).copy()
+    with pytest.raises(wl.errors.InvalidArgument, match="scale the matrix"):
+        made.update_values(A.data)
+    assert np.array_equal(np.asarray(on.to_host(made.data)), before)
+
+
+def test_a_row_that_would_vanish_is_refused_and_single_values_are_not(on: wl.Executor) -> None:
+    D = DENSE.copy()
+    D[1] *= 1e-60
+    with pytest.raises(wl.errors.InvalidArgument, match="row 1 becomes 0 in float32"):
+        wl.Csr(D, executor=on).stored("float32")
+    D = DENSE.copy()
+    D[1, 0] = 1e-60
+    assert wl.Csr(D, executor=on).stored("float32").to_dense()[1, 0] == 0
