@@ -206,8 +206,8 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     """
     if getattr(operator, "_is_batch", False):
         raise UnsupportedOperation(
-            "a batch of matrices is no single operator: Krylov solvers, Direct, wl.solve and "
-            "wl.linalg take batches; elsewhere use A[k], one matrix at a time"
+            "a batch of matrices is no single operator: Krylov solvers, such as wl.solvers.Cg(A), "
+            "take batches; elsewhere use A[k], one matrix at a time"
         )
     if isinstance(operator, LinOp):
         value_dtype(operator.dtype)  # 16-bit matrices are for spmm, sddmm and fusedmm alone
