@@ -114,7 +114,7 @@ class Pool:
 
     def _small(self) -> Candidate:
         """Return the direct solver of a small matrix, whose factors are not estimated."""
-        solved = 1e-3 + 2e-6 * self.A.nnz
+        solved = 1e-3 + 6e-7 * self.A.nnz
         return Candidate(DIRECT, setup=solved, per_iteration=0.1 * solved, iterations=1)
 
     def _others(self) -> list[Candidate]:
