@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...core.dtypes import is_complex
-from ...core.errors import UnsupportedOperation
 from ...core.step import INDEFINITE, NOT_FINITE, Steps, finite, norm2, sqrt
 from ..driver.workspace import Workspace
 from .base import KrylovSolver
 
 if TYPE_CHECKING:
     from ...core.executor import Array
+    from ...core.links import Links
 
 Small = np.ndarray[Any, Any]
 
@@ -53,11 +53,6 @@ class BlockCg(KrylovSolver):
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
-    Raises
-    ------
-    UnsupportedOperation
-        If ``A`` is shared by a group of executors, when a system is solved.
-
     Notes
     -----
     The block of residuals is kept as an orthonormal block (in the inner product of ``M``) times a
@@ -90,10 +85,6 @@ class BlockCg(KrylovSolver):
 
     def allocate(self, work: Workspace) -> None:
         """Make the orthonormal block, the directions, and what they are made of."""
-        if self.partition is not None:
-            raise UnsupportedOperation(
-                "BlockCg: a group of executors has no products of blocks; use cg or pipecg"
-            )
         work.make(step)
         work.vectors("q", "p", "ap")
         if work.M is None:
@@ -146,12 +137,22 @@ class BlockCg(KrylovSolver):
 
     def _gram(self, work: Workspace, x: Array, y: Array) -> Small:
         """Return ``x^H y`` on the host."""
-        xp = work.executor.xp
+        executor, xp = work.executor, work.executor.xp
         left = xp.conj(x) if is_complex(work.dtype) else x
         if xp is np and x.size * work.k <= SMALL:
-            return np.einsum("ni,nj->ij", left, y)
-        made: Small = np.asarray(work.executor.to_host(xp.matmul(xp.transpose(left), y)))
-        return made
+            made = np.einsum("ni,nj->ij", left, y)
+        else:
+            made = xp.matmul(xp.transpose(left), y)
+        if executor.links is not None:
+            made = self._total(work, executor.links, made)
+        return np.asarray(executor.to_host(made))
+
+    @staticmethod
+    def _total(work: Workspace, links: Links, made: Array) -> Array:
+        """Return the sum of the members' products, the same numbers on each."""
+        parts = links.all(np.asarray(work.executor.to_host(made)))
+        total: Array = work.executor.from_host(sum(parts[1:], start=np.array(parts[0])))
+        return total
 
     def _times(self, work: Workspace, block: Array, small: Small) -> Array:
         """Return a block times a small matrix of the host."""

@@ -331,6 +331,10 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         """Judge the solution in the units of the user where it lost digits."""
         if not changed:
             return
+        for c in indices(~np.isfinite(largest_values(self.executor, solution))):
+            self.executor.run(vector.fill, column(solution, c), 0.0)
+            if self.final[c] == Stop.CONVERGED:
+                self.final[c] = Stop.OUT_OF_RANGE
         self.executor.run(vector.axpby, solution, self.work.x, 1.0, 0.0)
         scale_columns(self.executor, self.work.x, self.sides.solution_exponents)
         self._measure()

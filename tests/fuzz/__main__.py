@@ -14,11 +14,11 @@ import time
 import warnings
 from pathlib import Path
 
-from . import eigenvalues, expressions, files
+from . import eigenvalues, expressions, files, least_squares, scales
 from .batch import Target, run_batch
 
 TARGETS: dict[str, Target] = {
-    one.name: one for one in (files.TARGET, expressions.TARGET, eigenvalues.TARGET)
+    one.TARGET.name: one.TARGET for one in (files, expressions, eigenvalues, scales, least_squares)
 }
 FOLDER = Path(__file__).parents[2] / "build" / "fuzz"
 

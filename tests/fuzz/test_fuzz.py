@@ -8,12 +8,14 @@ import pytest
 
 import wollemi as wl
 
-from . import eigenvalues, expressions, files
+from . import eigenvalues, expressions, files, least_squares, scales
 from .batch import Target, run_batch
 
 
 @pytest.mark.parametrize(
-    "target", [files.TARGET, expressions.TARGET, eigenvalues.TARGET], ids=lambda t: t.name
+    "target",
+    [files.TARGET, expressions.TARGET, scales.TARGET, least_squares.TARGET, eigenvalues.TARGET],
+    ids=lambda t: t.name,
 )
 def test_nothing_is_found(target: Target, tmp_path: Path) -> None:
     with wl.default_executor("omp:1"):

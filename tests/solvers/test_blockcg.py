@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.core.errors import UnsupportedOperation
 from wollemi.core.status import Stop
 
 from .conftest import DTYPES, block, one_dtype_on_sycl, poisson, tolerance
@@ -68,7 +67,10 @@ def test_callbacks_and_limits(rng):
     np.testing.assert_allclose(np.linalg.norm(found.residuals[1:], axis=1), seen, rtol=1e-8)
 
 
-def test_groups_are_refused(rng):
-    A = wl.distribute(poisson(6), ["reference", "reference"])
-    with pytest.raises(UnsupportedOperation, match="group"):
-        wl.solvers.BlockCg(A).solve(rng.standard_normal((36, 2)))
+def test_a_group_makes_the_products_of_blocks_together(rng):
+    S = poisson(6)
+    b = rng.standard_normal((36, 2))
+    alone = wl.solvers.BlockCg(wl.Csr(S), rtol=1e-9).solve(b)
+    found = wl.solvers.BlockCg(wl.distribute(S, ["omp:1", "omp:1"]), rtol=1e-9).solve(b)
+    assert found.converged and found.iterations == alone.iterations
+    np.testing.assert_allclose(found.x, alone.x, rtol=1e-6)
