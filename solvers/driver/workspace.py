@@ -81,6 +81,9 @@ class Workspace:
     leaving: Replay
     cycles: Cycles
     rebuilds: int
+    #: Whether ``M`` or its transpose is a copy of the solver's, and after how many updates.
+    holds_copies: bool
+    updates: int
     applied: bool
     scales: Scales
     residual: TrueResidual
@@ -96,6 +99,7 @@ class Workspace:
         self.residual = TrueResidual(self.A, A.local_rows, length, columns)
         self.status = Status(self.executor, columns, A.dtype)
         self.outdated: list[Any] = []
+        self.holds_copies, self.updates = False, 0
         self.applied = False
         Matrix.recorders.add(self)
         self.vectors("x", "r")
@@ -115,12 +119,17 @@ class Workspace:
         They share the values of what they are the transposes of. ``M`` is the solver's, in its own
         precision.
         """
+        self.holds_copies = True
         self.A_T = self.A.T._private()
         M_T = None if M is None else in_precision(M.T, self.dtype)._private()
         self.M_T = None if M_T is None else times(self.scales.M, M_T)
         for operator in (self.A_T, self.M_T):
             if operator is not None and operator.resident:
                 operator._apply(self.r, self.x, 1.0, 0.0)  # makes what it makes once
+
+    def follows(self, M: LinOp | None) -> bool:
+        """Return whether what this workspace applies has the values of the solver's ``M``."""
+        return not self.holds_copies or self.updates == getattr(M, "_updates", 0)
 
     def release(self) -> None:
         """Free the arrays and the recorded programs at once; the workspace is of no use after it.

@@ -403,7 +403,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
                 work = free.pop()  # in one step: threads may ask at the same time
             except IndexError:
                 break
-            current = work.rebuilds == self._rebuilds_of_operators()
+            current = work.rebuilds == self._rebuilds_of_operators() and work.follows(self.M)
             if not work.outdated and current and work.scales == self._scales_in(dtype):
                 return work
         return self._new_workspace(dtype, columns)
@@ -419,6 +419,8 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         M = None if self.M is None else in_precision(self.M, dtype)._private()
         A = self.A.astype(dtype)._private()
         work = Workspace(A, M, columns, self._scales_in(dtype))
+        work.holds_copies = self.M is not None and self.M.dtype != work.dtype
+        work.updates = getattr(self.M, "_updates", 0)
         work.rebuilds = self._rebuilds_of_operators()
         self.allocate(work)
         resident = not self.BY_HOST and work.A.resident and (M is None or M.resident)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ...core.errors import ShapeMismatch, UnsupportedOperation
+from ...core.dtypes import real_dtype
+from ...core.errors import InvalidMatrix, ShapeMismatch, UnsupportedOperation
 from ...core.formats import Csr, Matrix
 from ...core.formats.entries import with_entries
 from ...core.linop import LinOp
+from ...core.operations import vector
 from ...core.operator import as_linop
 from ...core.settings import Configurable, Settings, settings_of
 
@@ -61,11 +63,17 @@ class Preconditioner(LinOp, metaclass=Configurable):
     over_groups: ClassVar[str | None] = None
 
     #: Attributes that hold operators made of the matrix.
-    parts: ClassVar[tuple[str, ...]]
+    parts: ClassVar[tuple[str, ...]] = ()
 
     #: Whether :meth:`update` overwrites the arrays that recorded loops of solvers go on with. If
     #: not, or if loops have constants that depend on values, they are recorded anew.
     updates_in_place: ClassVar[bool] = True
+
+    #: How often new values were taken over: copies that were made before have the old ones.
+    _updates: int = 0
+
+    #: How often this object itself was made anew of other parts.
+    _own_rebuilds: int = 0
 
     notes: list[str]
     _options: dict[str, Any]
@@ -76,6 +84,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
         self.notes = []
         self._matrix = matrix
         self._setup(self._part(matrix))
+        self._require_finite()
 
     @property
     def partition(self) -> Any:
@@ -167,8 +176,19 @@ class Preconditioner(LinOp, metaclass=Configurable):
         made._refresh(self._part(matrix.to(self.executor).astype(self.dtype)))
         made._matrix = matrix
         if not _is_recorded_alike(self.__dict__, made.__dict__):
-            made._rebuilds += 1
+            made._own_rebuilds += 1
+            made._require_finite()
+        made._updates += 1
         self.__dict__.update(made.__dict__)
+
+    @property
+    def _rebuilds(self) -> int:  # type: ignore[override]
+        return self._own_rebuilds + sum(part._rebuilds for part in self._operators())
+
+    def _require_finite(self) -> None:
+        """Raise InvalidMatrix if applying this to ones gives NaN or Inf."""
+        if self.partition is None and self.resident:
+            require_finite(self, type(self).__name__)
 
     @property
     def resident(self) -> bool:
@@ -214,6 +234,30 @@ class Preconditioner(LinOp, metaclass=Configurable):
         return self._remade(lambda part: part.astype(dtype))
 
 
+def require_finite(operator: LinOp, name: str) -> None:
+    """Apply an operator to a vector of ones.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the result has NaN or Inf; ``name`` is the preconditioner in the message.
+    """
+    executor, n = operator.executor, operator.local_rows
+    if n == 0:
+        return
+    ones, result = (executor.allocate((n, 1), operator.dtype) for _ in range(2))
+    executor.run(vector.fill, ones, 1.0)
+    operator._apply(ones, result, 1.0, 0.0)
+    found = executor.allocate((1,), real_dtype(operator.dtype))
+    executor.run(vector.largest, result, found)
+    if not np.isfinite(executor.to_host(found)[0]):
+        raise InvalidMatrix(
+            f"{name}: the approximate inverse times a vector of ones has NaN or Inf in "
+            f"{operator.dtype}: multiply the matrix by a number that brings its entries near 1, "
+            "compute in float64, or use another preconditioner"
+        )
+
+
 def rows_of(A: Any) -> Csr:
     """Return the rows of this executor with all their columns, its own ones first.
 
@@ -243,18 +287,23 @@ def _is_same(a: Any, b: Any) -> bool:
     return isinstance(a, (bool, int, float, complex, str)) and a == b
 
 
-def update_all(replaced: Sequence[tuple[Any, Any]]) -> None:
+def update_all(
+    replaced: Sequence[tuple[Any, Any]], check: Callable[[], None] = lambda: None
+) -> None:
     """Give matrices the values of others of their patterns: all of them, or none.
 
     Parameters
     ----------
     replaced : sequence of (Matrix, Matrix)
         A matrix, and the one whose values it takes over.
+    check : callable, optional
+        Called when all have their new values. If it raises, they get the old ones.
     """
     old = [part.executor.copy(part.data) for part, _ in replaced]
     try:
         for part, made in replaced:
             part.update_values(made.data)
+        check()
     except BaseException:  # an interruption too: half of the new values are of no use
         for (part, _), data in zip(replaced, old, strict=True):
             part.update_values(data)

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Bsr, Csr, Matrix
 from ...core.linop import LinOp
-from .base import Preconditioner
+from .base import Preconditioner, require_finite
 from .block_storage import Blocks, stored_by_condition
 from .factors import row_of_entries
 
@@ -116,6 +116,7 @@ class BlockJacobi(Preconditioner):
         if self._gathers is None or not self._gathers.fits(S):
             self._gathers = Gathers.of(S, self._starts)
         made, old = self._inverses(S), self.inverse
+        require_finite(made, "BlockJacobi")
         together = isinstance(made, Matrix) and isinstance(old, Matrix)
         if together and made.data.dtype == old.data.dtype:  # type: ignore[attr-defined]
             old.update_values(made.data)  # type: ignore[attr-defined]

@@ -123,8 +123,7 @@ class Chebyshev(Preconditioner):
         self._bound(A)
 
     def _refresh(self, A: Matrix) -> None:
-        inverse = inverse_diagonal(A, "Chebyshev")
-        self.inverse.update_values(inverse.data)
+        self.inverse = inverse_diagonal(A, "Chebyshev")
         self._bound(A)
 
     def _bound(self, A: Matrix) -> None:

@@ -154,13 +154,19 @@ class Sequence(_Composite):
 
     def _setup(self, A: Matrix) -> None:
         super()._setup(A)
-        self._again = [step.H for step in self.steps[-2::-1]] if self.symmetric else []
+        self._repeat()
 
     def _refresh(self, A: Matrix) -> None:
         super()._refresh(A)
+        self._repeat()
+
+    def _repeat(self) -> None:
+        """Make the adjoints of the steps that come once more."""
         self._again = [step.H for step in self.steps[-2::-1]] if self.symmetric else []
+        self._known = _updates_of(self.steps)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        self._follow_steps()
         (n, k), run = x.shape, self.executor.run
         first, second = self._temporaries
         with (
@@ -176,10 +182,23 @@ class Sequence(_Composite):
                 step._apply(r, z, 1.0, 1.0)
             run(vector.axpby, z, y, alpha, beta)
 
+    @property
+    def _rebuilds(self) -> int:  # type: ignore[override]
+        # adjoints of steps may be copies, which no update of a step reaches
+        return super()._rebuilds + (_updates_of(self.steps) if self.symmetric else 0)
+
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
+        self._follow_steps()
         made = super()._remade(change)
         made._again = [change(step) for step in self._again]
+        made._known = _updates_of(made.steps)
         return made
+
+    def _follow_steps(self) -> None:
+        """Make the adjoints again if a step was updated by its owner."""
+        known = _updates_of(self.steps)
+        if self.symmetric and self._again and self._known != known:
+            self._again, self._known = [step.H for step in self.steps[-2::-1]], known
 
     @property
     def T(self) -> Self:
@@ -194,7 +213,7 @@ class Sequence(_Composite):
     def _turned(self, turn: Callable[[LinOp], LinOp]) -> Self:
         made = self._remade(turn)
         steps = [*made.steps, *made._again][::-1]
-        made.steps, made._again = steps, []
+        made.steps, made._again, made.symmetric = steps, [], False
         return made
 
 
@@ -235,3 +254,7 @@ class Additive(_Composite):
     def H(self) -> Self:
         """The sum of the adjoints."""
         return self._remade(lambda part: part.H)
+
+
+def _updates_of(steps: list[LinOp]) -> int:
+    return sum(getattr(step, "_updates", 0) for step in steps)

@@ -158,7 +158,13 @@ class Ilu(Preconditioner):
         self._note(pattern.nnz, made)
 
     def _refresh(self, A: Matrix) -> None:
-        """Factorize again, into the arrays that there are; all that the pattern says is kept."""
+        """Factorize again, into the arrays that there are; all that the pattern says is kept.
+
+        A matching depends on values: it is found anew, and all parts with it.
+        """
+        if self.match:
+            self._setup(A)
+            return
         S: Csr = A.asformat("csr").without_duplicates()
         if self.reordering is not None:
             S = self.reordering.matrix(S)
@@ -170,6 +176,7 @@ class Ilu(Preconditioner):
             return
         try:
             self._overwrite(made, kept.pattern)
+            self._require_finite()
         except BaseException:  # an interruption too: half of the new values are of no use
             self._overwrite(kept.made, kept.pattern)
             raise

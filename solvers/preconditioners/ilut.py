@@ -121,8 +121,8 @@ class Ilut(Ilu):
         self._temporaries = temporaries()
 
     def _refresh(self, A: Matrix) -> None:
-        """Make the factors again; a matching and an order are kept."""
-        self._search(A, self.reordering)
+        """Make the factors again; an order is kept, and a matching, which has values, is not."""
+        self._search(A, None if self.match else self.reordering)
 
     def _search(self, A: Matrix, reordering: Reordering | None) -> None:
         """Make factors whose pattern is found by the size of entries."""

@@ -13,7 +13,7 @@ from ...core.formats.arithmetic import add, matmul
 from ...core.formats.rowwise import with_index_dtype
 from ...core.lazy import Temporary
 from ...core.operations import isai
-from .base import Preconditioner
+from .base import Preconditioner, require_finite, update_all
 from .factors import identity, kept, row_of_entries
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Isai(Preconditioner):
     def _refresh(self, A: Matrix) -> None:
         """Solve the small systems again; the pattern is kept."""
         data, singular = inverted_rows(_checked(A, "Isai"), self.inverse)
+        require_finite(self.inverse._with_data(data), "Isai")
         self.inverse.update_values(data)
         self._note(self.inverse, 0, singular)
 
@@ -159,8 +160,8 @@ class Fsai(Preconditioner):
         """Solve the small systems again; the pattern is kept."""
         data = self._rows(_checked(A, "Fsai"), self.factor)
         adjoint = _adjoint(self.factor._with_data(data))
-        self.factor.update_values(data)
-        self.adjoint.update_values(adjoint.data)
+        made = (self.factor, self.factor._with_data(data)), (self.adjoint, adjoint)
+        update_all(made, self._require_finite)
         self.notes += told("fsai", self.factor.nnz, 0, 0)
 
     def _rows(self, S: Csr, pattern: Csr) -> Array:

@@ -9,7 +9,7 @@ from ...core.errors import InvalidMatrix
 from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.rowwise import row_bounds
 from ...core.operations import coarsen
-from .base import Preconditioner, rows_of
+from .base import Preconditioner, require_finite, rows_of
 
 if TYPE_CHECKING:
     from ...core.executor import Array
@@ -56,7 +56,10 @@ class L1Jacobi(Preconditioner):
         self.inverse = self._inverted(A)
 
     def _refresh(self, A: Matrix) -> None:
-        self.inverse.update_values(self._inverted(A).data)
+        made = self._inverted(A)
+        if A.partition is None:
+            require_finite(made, "L1Jacobi")
+        self.inverse.update_values(made.data)
 
     def _inverted(self, A: Matrix) -> Diagonal:
         S = rows_of(A)

@@ -104,8 +104,7 @@ class Polynomial(Preconditioner):
     def _refresh(self, A: Matrix) -> None:
         inverse = inverse_diagonal(A, "Polynomial")
         self.bounds = self._given or self._estimated(A, inverse)
-        self.inverse.update_values(inverse.data)
-        self.A = A
+        self.A, self.inverse = A, inverse
 
     def _estimated(self, A: Matrix, inverse: Diagonal) -> tuple[float, float]:
         if A.shape[0] == 0:

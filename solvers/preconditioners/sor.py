@@ -106,6 +106,7 @@ class Sor(Preconditioner):
         else:
             self.matrix = S._with_data(self.executor.copy(S.data))
         self.inverse = self._inverse(self.matrix)
+        self._weigh()
         self._prepare()
 
     def _refresh(self, A: Matrix) -> None:
@@ -117,7 +118,14 @@ class Sor(Preconditioner):
             made, self._places = permuted(S, self.orders[0], self.orders[0])
         else:
             made = self.matrix._with_data(S.data[self._places])
-        update_all([(self.matrix, made), (self.inverse, self._inverse(made))])
+        update_all(self._replaced(made, self._inverse(made)), self._require_finite)
+
+    def _weigh(self) -> None:
+        """Make further parts of the inverse diagonal; one sweep has none."""
+
+    def _replaced(self, matrix: Csr, inverse: Diagonal) -> list[tuple[Matrix, Matrix]]:
+        """Return each part with the one whose values it takes over."""
+        return [(self.matrix, matrix), (self.inverse, inverse)]
 
     def _checked_entries(self, A: Matrix) -> Csr:
         S: Csr = A.asformat("csr").without_duplicates()
@@ -174,9 +182,7 @@ class Sor(Preconditioner):
         if orders is not None:
             first, second = (np.asarray(self.executor.to_host(order)) for order in orders)
             orders = first, second
-        state = {**self.__dict__, "orders": orders, "_places": None}
-        state.pop("_weights", None)
-        return state
+        return {**self.__dict__, "orders": orders, "_places": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -238,6 +244,11 @@ class Ssor(Sor):
     True
     """
 
+    parts = (*Sor.parts, "weights")
+
+    #: ``(2 - omega) / omega`` times the diagonal.
+    weights: Diagonal
+
     def __init__(
         self,
         A: Any,
@@ -251,22 +262,22 @@ class Ssor(Sor):
     def _prepare(self) -> None:
         super()._prepare()
         prepare_substitution(self.matrix, upper=not self.backward)
-        xp = self.executor.xp
-        # with omega / d for the inverse, (2 - omega) / omega d is (2 - omega) divided by it
-        self._weights = (xp.ones(self.shape[0], dtype=self.dtype) * (2.0 - self.omega)).astype(
-            self.dtype
-        ) / self.inverse.data
 
-    def _refresh(self, A: Matrix) -> None:
-        super()._refresh(A)
-        self.executor.copy_into(
-            self._weights, ((2.0 - self.omega) / self.inverse.data).astype(self.dtype)
-        )
+    def _weigh(self) -> None:
+        self.weights = self._weights_of(self.inverse)
+
+    def _weights_of(self, inverse: Diagonal) -> Diagonal:
+        # with omega / d for the inverse, (2 - omega) / omega d is (2 - omega) divided by it
+        data = ((2.0 - self.omega) / inverse.data).astype(self.dtype)
+        return Diagonal._from_arrays(inverse.executor, inverse.shape, data)
+
+    def _replaced(self, matrix: Csr, inverse: Diagonal) -> list[tuple[Matrix, Matrix]]:
+        return [*super()._replaced(matrix, inverse), (self.weights, self._weights_of(inverse))]
 
     def _sweep(self, t: Array) -> None:
         inverse = self.inverse.data
         substitute(self.matrix, inverse, t, upper=False)
-        self.executor.run(vector.scale_rows, self._weights, t, t, 1.0, 0.0)
+        self.executor.run(vector.scale_rows, self.weights.data, t, t, 1.0, 0.0)
         substitute(self.matrix, inverse, t, upper=True)
 
 

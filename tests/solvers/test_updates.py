@@ -1,0 +1,142 @@
+"""Solvers and preconditioners follow new values: all results are those of a new solver."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+
+from .conftest import poisson
+
+GRID = 10
+
+#: Each keeps nothing but facts of the pattern, so that iterations equal those of a new one.
+NAMES = [
+    "jacobi",
+    "l1jacobi",
+    "blockjacobi:size=4",
+    "blockjacobi:size=4,storage=float32",
+    "blockjacobi:size=4,storage=adaptive",
+    "sor",
+    "sor:colors=True,backward=True",
+    "ssor",
+    "ssor:colors=False,omega=1.3",
+    "ssor:colors=True",
+    "ilu",
+    "ilu:level=1",
+    "ilu:match=True",
+    "ilu:order=rcm",
+    "ilu:sweeps=3,apply=sweeps:3",
+    "ilu:apply=isai:1",
+    "ic",
+    "ic:apply=isai:1",
+    "ilut",
+    "ilut:sweeps=5",
+    "ilut:match=True",
+    "ict",
+    "isai",
+    "fsai",
+    "polynomial",
+    "polynomial:kind=neumann",
+    "chebyshev",
+    "schwarz:M=ssor",
+    "blockschwarz:blocks=3,local=ssor",
+]
+
+
+def stretched() -> tuple[sp.csr_array, sp.csr_array]:
+    """Return a matrix, and one of the same pattern with rows and columns of other scales."""
+    S = poisson(GRID)
+    S.sort_indices()
+    scale = sp.diags_array(10.0 ** np.random.default_rng(1).uniform(-1, 1, GRID**2))
+    other = sp.csr_array(scale @ S @ scale)
+    other.sort_indices()
+    return S, other
+
+
+def same_as_new(on, solver: str, M: object, update) -> None:
+    S, other = stretched()
+    b = np.random.default_rng(0).standard_normal(S.shape[0])
+    kind = getattr(wl.solvers, solver)
+    A = wl.Csr(S, executor=on)
+    kept = kind(A, M=M, rtol=1e-8, maxiter=300)
+    kept.solve(b)
+    A.update_values(other.data)
+    update(kept)
+    found = kept.solve(b)
+    new = kind(wl.Csr(other, executor=on), M=M, rtol=1e-8, maxiter=300).solve(b)
+    assert (found.iterations, found.stops) == (new.iterations, new.stops)
+    np.testing.assert_allclose(found.x, new.x, rtol=0, atol=1e-9 * np.abs(new.x).max())
+
+
+@pytest.mark.parametrize("M", NAMES)
+def test_a_solver_follows_new_values_as_a_new_one(on, M):
+    same_as_new(on, "Gmres", M, lambda kept: kept.update())
+
+
+@pytest.mark.parametrize("M", ["jacobi", "ssor", "sor", "ilu", "ic:apply=isai:1", "fsai", "isai"])
+def test_the_transpose_of_a_preconditioner_follows_too(on, M):
+    if on.backend == "dpcpp":
+        pytest.skip("takes a minute of compiling; the host decides, as on the other executors")
+    same_as_new(on, "Bicg", M, lambda kept: kept.M.update())
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_steps_that_their_owner_updates_are_followed(on, symmetric):
+    if on.backend == "dpcpp":
+        pytest.skip("takes a minute of compiling; the host decides, as on the other executors")
+    S, other = stretched()
+    b = np.random.default_rng(0).standard_normal(S.shape[0])
+    found = []
+    for first, last in ((S, other), (other, other)):
+        A = wl.Csr(first, executor=on)
+        step = wl.preconditioners.Sor(A, omega=1.2)
+        M = wl.preconditioners.Sequence(A, steps=[step, "jacobi"], symmetric=symmetric)
+        solver = wl.solvers.Fgmres(A, M=M, rtol=1e-8, maxiter=300)
+        solver.solve(b)
+        A.update_values(last.data)
+        step.update()
+        M.steps[1].update()
+        found.append(solver.solve(b))
+    assert found[0].iterations == found[1].iterations
+    np.testing.assert_allclose(found[0].x, found[1].x, atol=1e-9 * np.abs(found[1].x).max())
+
+
+def test_a_copy_in_another_precision_follows(on):
+    S, other = stretched()
+    M = wl.preconditioners.Ssor(wl.Csr(S.astype(np.float32), executor=on))
+    A = wl.Csr(S, executor=on)
+    solver = wl.solvers.Cg(A, M=M, rtol=1e-8, maxiter=300)
+    b = np.ones(S.shape[0])
+    solver.solve(b)
+    A.update_values(other.data)
+    M.update(A)
+    new = wl.preconditioners.Ssor(wl.Csr(other.astype(np.float32), executor=on))
+    expected = wl.solvers.Cg(A, M=new, rtol=1e-8, maxiter=300).solve(b)
+    assert solver.solve(b).iterations == expected.iterations
+
+
+@pytest.mark.parametrize("smoother", ["chebyshev", "ssor", "sor", "l1jacobi", "ilu"])
+def test_multigrid_keeps_its_coarse_rows_and_follows(on, smoother):
+    S, other = stretched()
+    A = wl.Csr(S, executor=on)
+    options = {"smoother": smoother, "coarse_rows": 10}
+    solver = wl.solvers.Cg(A, M=wl.preconditioners.Amg(**options), rtol=1e-8, maxiter=300)
+    b = np.ones(S.shape[0])
+    solver.solve(b)
+    A.update_values(other.data)
+    solver.update()
+    new = wl.solvers.Cg(A, M=wl.preconditioners.Amg(**options), rtol=1e-8, maxiter=300).solve(b)
+    found = solver.solve(b)
+    assert found.converged and found.iterations <= 1.5 * new.iterations
+
+
+def test_an_update_that_fails_leaves_everything_as_it_was(on):
+    S, _ = stretched()
+    for name in ("ilu", "ic", "sor", "ssor", "fsai", "blockjacobi:size=4", "polynomial"):
+        A = wl.Csr(S, executor=on)
+        solver = wl.solvers.Gmres(A, M=name, rtol=1e-8)
+        before = solver.M @ np.ones(S.shape[0])
+        with pytest.raises(wl.errors.WollemiError):
+            solver.M.update(wl.Csr(S * 1e-310, executor=on))
+        np.testing.assert_array_equal(solver.M @ np.ones(S.shape[0]), before)
