@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.dtypes import real_dtype
+from ..core.formats import Diagonal, Matrix
 from ..core.formats.rowwise import row_bounds
 from ..core.operations import coarsen, values, vector
 from .driver.scaling import column_values
@@ -46,42 +47,177 @@ def estimate(A: LinOp, inverse: LinOp, steps: int = STEPS) -> Spectrum:
     inverse : LinOp, shape (n, n)
         The inverse of its diagonal, or another M, on the same executor and of the same dtype.
     steps : int
-        Products with ``A``; as many vectors are kept meanwhile.
+        Products with ``A``; twice that many vectors are kept meanwhile.
 
     Notes
     -----
-    The first vector is a fixed sequence of numbers between -1 and 1, so that the bounds are the
-    same in every run.
+    Where ``inverse`` is Hermitian positive or negative definite, its inner product is used, in
+    which ``inverse @ A`` is self-adjoint for a Hermitian ``A``: then no Ritz value is outside the
+    spectrum. Other operators have the Euclidean inner product.
+
+    The first vector is a hash of the row numbers between -1 and 1, which is the same on every
+    executor and has a part of each eigenvector. A sequence with a structure of its own can be
+    orthogonal to eigenvectors of grids.
 
     References
     ----------
     Y. Saad, Numerical Methods for Large Eigenvalue Problems, 2nd ed., SIAM 2011, algorithm 6.1;
     Y. Zhou and R.-C. Li, Bounding the spectrum of large Hermitian matrices, Linear Algebra Appl.
-    435 (2011), for the residual as a safeguard.
+    435 (2011), for the residual as a safeguard; J. W. Daniel, W. B. Gragg, L. Kaufman, G. W.
+    Stewart, Reorthogonalization and stable algorithms for updating the Gram-Schmidt QR
+    factorization, Math. Comp. 30 (1976).
     """
-    executor, n = A.executor, A.local_rows
     steps = min(steps, A.shape[0])
-    basis = [_start(executor, A)]
-    _scale(executor, basis[0], 1.0 / _norm(executor, basis[0]))
-    hessenberg = np.zeros((steps + 1, steps), np.complex128)
-    found = 0
-    for j in range(steps):
-        product = executor.allocate((n, 1), A.dtype)
-        w = executor.allocate((n, 1), A.dtype)
-        A._apply(basis[j], product, 1.0, 0.0)
-        inverse._apply(product, w, 1.0, 0.0)
-        before = _norm(executor, w)
-        for i, v in enumerate(basis):
-            hessenberg[i, j] = _dot(executor, v, w)
-            factor = complex(hessenberg[i, j])
-            executor.run(vector.axpby, v, w, -_as(A.dtype, factor), 1.0)
-        after = hessenberg[j + 1, j] = _norm(executor, w)
-        found = j + 1
-        if not np.isfinite(before) or after <= 100 * np.finfo(A.dtype).eps * before:
-            break
-        _scale(executor, w, 1.0 / float(after))
-        basis.append(w)
-    return _from_hessenberg(hessenberg[: found + 1, :found])
+    found = _Weighted(A, inverse).run(steps)
+    if found is None:
+        found = _Euclidean(A, inverse).run(steps)
+    return _from_hessenberg(found)
+
+
+#: A vector that the orthogonalization shortens by more than this is orthogonalized again. With a
+#: smaller factor the loss of orthogonality grows from step to step.
+SHORTENED = 0.7
+
+#: Rounding errors, in units of the dtype's, that are all that is left of a product with a vector of
+#: an invariant subspace.
+EXHAUSTED = 100
+
+
+class _Arnoldi:
+    """The Arnoldi process for ``inverse @ A`` in an inner product."""
+
+    def __init__(self, A: LinOp, inverse: LinOp) -> None:
+        self.A, self.inverse, self.executor = A, inverse, A.executor
+        self.basis: list[Array] = []
+
+    def run(self, steps: int) -> np.ndarray[Any, Any] | None:
+        """Return the Hessenberg matrix, of shape (k + 1, k) for the ``k`` steps that were made.
+
+        None if the inner product is none.
+        """
+        hessenberg = np.zeros((steps + 1, steps), np.complex128)
+        if self.append(_start(self.executor, self.A)) is None:
+            return None
+        limit = EXHAUSTED * float(np.finfo(self.A.dtype).eps)
+        for j in range(steps):
+            w = self.product(j)
+            before = _norm(self.executor, w)
+            left = self.orthogonalized(w, hessenberg[: j + 1, j])
+            if left < SHORTENED * before:
+                left = self.orthogonalized(w, hessenberg[: j + 1, j])
+            if not np.isfinite(before) or left <= limit * before:
+                return hessenberg[: j + 2, : j + 1]
+            length = self.append(w)
+            if length is None:
+                return None
+            hessenberg[j + 1, j] = length
+        return hessenberg
+
+    def orthogonalized(self, w: Array, coefficients: np.ndarray[Any, Any]) -> float:
+        """Subtract from ``w`` what the basis has of it; add that to the coefficients."""
+        for i, v in enumerate(self.basis):
+            part = self.part(i, w)
+            coefficients[i] += part
+            self.executor.run(vector.axpby, v, w, -_as(self.A.dtype, part), 1.0)
+        return _norm(self.executor, w)
+
+    def append(self, w: Array) -> float | None:
+        """Add a vector to the basis, scaled to a length of 1; return the length it had."""
+        raise NotImplementedError
+
+    def product(self, j: int) -> Array:
+        """Return the image of a vector of the basis."""
+        raise NotImplementedError
+
+    def part(self, i: int, w: Array) -> complex:
+        """Return the inner product of a vector of the basis and ``w``."""
+        raise NotImplementedError
+
+
+class _Euclidean(_Arnoldi):
+    """In the Euclidean inner product: ``w = inverse A v``."""
+
+    def append(self, w: Array) -> float | None:
+        length = _norm(self.executor, w)
+        _scale(self.executor, w, 1.0 / length)
+        self.basis.append(w)
+        return length
+
+    def product(self, j: int) -> Array:
+        return _image(self.inverse, _image(self.A, self.basis[j]))
+
+    def part(self, i: int, w: Array) -> complex:
+        return _dot(self.executor, self.basis[i], w)
+
+
+class _Weighted(_Arnoldi):
+    """In the inner product of ``inverse``: ``w = A z`` with ``z = inverse v``.
+
+    The basis holds ``v``, which is ``inverse`` times shorter than the vectors of the process, so
+    that no inverse of ``inverse`` is needed. With ``sign`` -1 both operators are negated.
+    """
+
+    def __init__(self, A: LinOp, inverse: LinOp) -> None:
+        super().__init__(A, inverse)
+        self.images: list[Array] = []
+        self.sign = 0.0
+
+    def append(self, w: Array) -> float | None:
+        z = _image(self.inverse, w)
+        square = _dot(self.executor, w, z)
+        sign = float(np.sign(square.real))
+        self.sign = self.sign or sign
+        near = float(np.sqrt(np.finfo(self.A.dtype).eps))
+        if not np.isfinite(square) or sign == 0 or sign != self.sign:
+            return None
+        if abs(square.imag) > near * abs(square) or not self.is_orthogonal(z, near):
+            return None
+        length = float(np.sqrt(abs(square.real)))
+        _scale(self.executor, w, 1.0 / length)
+        _scale(self.executor, z, self.sign / length)
+        self.basis.append(w)
+        self.images.append(z)
+        return length
+
+    def is_orthogonal(self, z: Array, near: float) -> bool:
+        """Return whether ``z`` has nothing of the first vector, as where ``inverse`` is Hermitian.
+
+        The vector that ``z`` is the image of was made orthogonal to the image of the first.
+        """
+        if not self.basis or isinstance(self.inverse, Diagonal):
+            return True
+        first = self.basis[0]
+        sizes = _norm(self.executor, first) * _norm(self.executor, z)
+        return abs(_dot(self.executor, first, z)) <= near * sizes
+
+    def product(self, j: int) -> Array:
+        w = _image(self.A, self.images[j])
+        _scale(self.executor, w, self.sign)
+        return w
+
+    def part(self, i: int, w: Array) -> complex:
+        return _dot(self.executor, self.images[i], w)
+
+
+def _image(operator: LinOp, x: Array) -> Array:
+    made = operator.executor.allocate(x.shape, operator.dtype)
+    operator._apply(x, made, 1.0, 0.0)
+    return made
+
+
+#: A row bound up to this many times the estimate stands in for it: it cannot be too low.
+NEAR_ROWS = 1.1
+
+
+def upper_bound(A: LinOp, estimated: float) -> float:
+    """Return where the eigenvalues of ``D^-1 A`` end, as a few steps and the row sums say.
+
+    No eigenvalue exceeds the largest row sum, which is taken unless it is far above the estimate.
+    """
+    if not isinstance(A, Matrix) or A.partition is not None:
+        return estimated
+    rows = row_bound(A.asformat("csr").without_duplicates())
+    return rows if rows <= NEAR_ROWS * estimated else estimated
 
 
 def row_bound(A: Csr) -> float:
@@ -140,14 +276,12 @@ def _from_hessenberg(hessenberg: np.ndarray[Any, Any]) -> Spectrum:
 
 
 def _start(executor: Executor, A: LinOp) -> Array:
-    xp, n, dtype = executor.xp, A.local_rows, A.dtype
-    if A.partition is None or executor.links is None:
-        rows = xp.arange(n, dtype=np.int64)
-    else:
-        rows = executor.from_host(A.partition.rows(executor.links.rank).astype(np.int64))
-    # a linear congruence of the row's number: the same numbers on every executor
-    scrambled = (rows * 1103515245 + 12345) % 2**31
-    return (scrambled / 2.0**30 - 1.0).astype(dtype).reshape(n, 1)
+    shared = A.partition is not None and executor.links is not None
+    x = executor.allocate((A.shape[0] if shared else A.local_rows,), A.dtype)
+    executor.run(coarsen.start, x)
+    if shared:  # a member's part of the vector of all rows
+        x = executor.from_host(A.partition.part(executor.to_host(x), executor.links.rank).copy())
+    return x.reshape(A.local_rows, 1)
 
 
 def _as(dtype: np.dtype[Any], value: complex) -> complex:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from ...core.dtypes import is_complex
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.triangular import prepare_substitution, substitute
@@ -221,18 +222,27 @@ class Ilu(Preconditioner):
             self.right = self.right._with_data(self.right.data * self.reordering.right)
 
     def _inverted(self, patterns: tuple[Csr, Csr] | None = None) -> tuple[Csr, Csr]:
-        """Return approximate inverses of the triangles: one product each applies them."""
-        made = []
-        for at, (N, upper) in enumerate(((self.lower, False), (self.upper, True))):
-            pattern = patterns[at] if patterns else pattern_of_inverse(N, self.applied[1])
-            data = inverted_triangle(N, pattern, upper=upper)
-            rows, columns = row_of_entries(pattern), pattern.indices
-            if upper:
-                data = data * self.right.data[rows]
-            else:
-                data = self.pivots.data[rows] * data * self.left.data[columns]
-            made.append(pattern._with_data(data))
-        return made[0], made[1]
+        """Return approximate inverses of the triangles: one product each applies them.
+
+        The inverse of a Hermitian factorization's upper triangle is the adjoint of the lower one's:
+        rows of the two would be approximated independently of each other.
+        """
+        first, second = patterns or (None, None)
+        below = self._inverse_of(self.lower, first, upper=False)
+        if self.hermitian:
+            above = below.transpose()
+            above = above.conj() if is_complex(self.dtype) else above
+        else:
+            above = self._inverse_of(self.upper, second, upper=True)
+        lower = self.pivots.data[row_of_entries(below)] * below.data * self.left.data[below.indices]
+        upper = above.data * self.right.data[row_of_entries(above)]
+        return below._with_data(lower), above._with_data(upper)
+
+    def _inverse_of(self, N: Csr, pattern: Csr | None, *, upper: bool) -> Csr:
+        """Return the approximate inverse of a unit triangle."""
+        if pattern is None:
+            pattern = pattern_of_inverse(N, self.applied[1])
+        return pattern._with_data(inverted_triangle(N, pattern, upper=upper))
 
     def _prepare(self) -> None:
         """Find levels and scale triangles, which an application being recorded could not do."""

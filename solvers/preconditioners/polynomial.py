@@ -11,7 +11,7 @@ from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Diagonal, Matrix
 from ...core.lazy import Temporary
 from ...core.operations import vector
-from ..spectrum import estimate
+from ..spectrum import estimate, upper_bound
 from .base import Preconditioner
 from .jacobi import inverse_diagonal
 
@@ -40,8 +40,9 @@ class Polynomial(Preconditioner):
         Chebyshev: the smallest maximum on the interval of the bounds. Neumann: the truncated
         series ``sum_i (I - D^-1 A / c)^i D^-1 / c``, which asks only that the series converges.
     bounds : (float, float), optional
-        The interval; by default its upper end is 1.05 times what ten steps of the Arnoldi process
-        find, and its lower end half of the smallest that they find, or the upper one divided by
+        The interval. By default its upper end is 1.05 times what ten steps of the Arnoldi process
+        find, or the largest row sum of ``|D^-1 A|``, a bound, if that is at most 1.1 times as
+        large. Its lower end is half of the smallest that they find, or the upper one divided by
         ``30 (degree / 2)^2`` if that is larger. The series takes half their sum as ``c``.
 
     Raises
@@ -120,7 +121,7 @@ class Polynomial(Preconditioner):
                 f"Polynomial: D^-1 A has eigenvalues near {spectrum.real:.3g}, and Chebyshev's "
                 "polynomials need positive ones: use gmres or bicgstab with another M"
             )
-        high = MARGIN * spectrum.radius
+        high = upper_bound(A, MARGIN * spectrum.radius)
         low = max(high / (30 * max(self.degree / 2, 1) ** 2), spectrum.real / 2)
         self.notes.append(f"polynomial: eigenvalues of D^-1 A taken to be in {low:.3g}..{high:.3g}")
         return low, high
