@@ -351,7 +351,8 @@ def _weights_of_row(i: int, columns: Array, values: Array, strong: Array, near: 
         divisor = divisor + a
         if j == i:
             diagonal = a
-    if not size_of(np.asarray(divisor)) >= 1e-8 * size_of(np.asarray(diagonal)):
+    least = 1e-5 if values.real.dtype == np.float32 else 1e-8
+    if not size_of(np.asarray(divisor)) >= least * size_of(np.asarray(diagonal)):
         divisor = diagonal
     with np.errstate(all="ignore"):
         return [(j, -a / divisor) for j, a in kept]
