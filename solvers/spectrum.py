@@ -71,6 +71,7 @@ def estimate(A: LinOp, inverse: LinOp, steps: int = STEPS) -> Spectrum:
     found = _Weighted(A, inverse).run(steps)
     if found is None:
         found = _Euclidean(A, inverse).run(steps)
+    assert found is not None  # the Euclidean product is one for every operator
     return _from_hessenberg(found)
 
 
@@ -276,11 +277,12 @@ def _from_hessenberg(hessenberg: np.ndarray[Any, Any]) -> Spectrum:
 
 
 def _start(executor: Executor, A: LinOp) -> Array:
-    shared = A.partition is not None and executor.links is not None
+    links = executor.links
+    shared = A.partition is not None and links is not None
     x = executor.allocate((A.shape[0] if shared else A.local_rows,), A.dtype)
     executor.run(coarsen.start, x)
-    if shared:  # a member's part of the vector of all rows
-        x = executor.from_host(A.partition.part(executor.to_host(x), executor.links.rank).copy())
+    if shared and links is not None:  # a member's part of the vector of all rows
+        x = executor.from_host(A.partition.part(executor.to_host(x), links.rank).copy())
     return x.reshape(A.local_rows, 1)
 
 

@@ -199,8 +199,8 @@ weights = declare(
     "coarsen.weights",
     f"{_WEIGHTS}, {_NEW.replace('I[p]', 'I[t]')}",
     "row i of the new matrix is the unit vector of a coarse i, else -a_ij / (the sum of all other "
-    "entries of the row) for strong columns j with near_j < near_(j+1); a sum below 1e-8 |a_ii| (1e-5 in "
-    "float32) is replaced by a_ii",
+    "entries of the row) for strong columns j with near_j < near_(j+1); a sum below 1e-8 |a_ii| "
+    "(1e-5 in float32) is replaced by a_ii",
     over=ROWS,
 )
 

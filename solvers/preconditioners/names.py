@@ -54,7 +54,7 @@ def preconditioner(M: Any, A: LinOp) -> Any:
     Parameters
     ----------
     M : str, Settings or other
-        A name, with options after a colon (``"ilu:level=1,shift=0.1"``), or settings. What is
+        A name, with options after a colon (``"ilu:level=1,order=rcm"``), or settings. What is
         neither is returned as it is; ``"none"`` gives None.
     A : LinOp
         The operator.

@@ -42,7 +42,7 @@ class Polynomial(Preconditioner):
     bounds : (float, float), optional
         The interval. By default its upper end is 1.05 times what ten steps of the Arnoldi process
         find, or the largest row sum of ``|D^-1 A|``, a bound, if that is at most 1.1 times as
-        large. Its lower end is half of the smallest that they find, or the upper one divided by
+        large. Its lower end is the smallest that they find, or the upper one divided by
         ``30 (degree / 2)^2`` if that is larger. The series takes half their sum as ``c``.
 
     Raises
@@ -122,7 +122,7 @@ class Polynomial(Preconditioner):
                 "polynomials need positive ones: use gmres or bicgstab with another M"
             )
         high = upper_bound(A, MARGIN * spectrum.radius)
-        low = max(high / (30 * max(self.degree / 2, 1) ** 2), spectrum.real / 2)
+        low = max(high / (30 * max(self.degree / 2, 1) ** 2), spectrum.real)
         self.notes.append(f"polynomial: eigenvalues of D^-1 A taken to be in {low:.3g}..{high:.3g}")
         return low, high
 

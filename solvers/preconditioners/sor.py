@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class Sor(Preconditioner):
     array([1., 1.])
     """
 
-    parts = ("matrix", "inverse")
+    parts: ClassVar[tuple[str, ...]] = ("matrix", "inverse")
 
     #: The matrix in the order of the sweep, and ``omega`` times the inverse of its diagonal.
     matrix: Csr

@@ -140,3 +140,39 @@ def test_an_update_that_fails_leaves_everything_as_it_was(on):
         with pytest.raises(wl.errors.WollemiError):
             solver.M.update(wl.Csr(S * 1e-310, executor=on))
         np.testing.assert_array_equal(solver.M @ np.ones(S.shape[0]), before)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (4, 4), (2, 2, 2), (3, 3, 3), (2, 4, 4), (6, 6)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_polynomials_of_small_grids_are_positive_definite(on, sizes, dtype):
+    lines = [sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)) for n in sizes]
+    S = lines[0]
+    for line in lines[1:]:
+        S = sp.kronsum(S, line)
+    A = wl.Csr(sp.csr_array(S).astype(dtype), executor=on)
+    M = wl.preconditioners.Polynomial(A).to_dense()
+    assert np.linalg.eigvalsh((M + M.T) / 2)[0] > 0
+    low, high = wl.solvers.Chebyshev(A).interval
+    values = np.linalg.eigvalsh(S.toarray())
+    assert low <= values[0] * (1 + 1e-3) and high >= values[-1]
+
+
+@pytest.mark.parametrize("name", ["ic", "ict", "ic:level=1"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_inverse_triangles_of_hermitian_factors_are_adjoint(on, name, dtype):
+    S = poisson(8, dtype).toarray() + np.diag(np.linspace(0, 3, 64))
+    more = "," if ":" in name else ":"
+    solver = wl.solvers.Cg(wl.Csr(S, executor=on), M=f"{name}{more}apply=isai:1")
+    M = solver.M.to_dense()
+    np.testing.assert_allclose(M, M.conj().T, atol=1e-13 * np.abs(M).max())
+
+
+def test_multigrid_of_matrices_without_strong_couplings(on):
+    diagonal = wl.Csr(sp.diags_array(np.arange(1.0, 5001.0)).tocsr(), executor=on)
+    M = wl.preconditioners.Amg(diagonal)
+    np.testing.assert_allclose(M @ np.arange(1.0, 5001.0), np.ones(5000), rtol=1e-12)
+    mass = sp.diags_array([1.0, 4.0, 1.0], offsets=[-1, 0, 1], shape=(5000, 5000))
+    A = wl.Csr(sp.csr_array(mass), executor=on)
+    assert wl.solvers.Cg(A, M="amg", rtol=1e-8).solve(np.ones(5000)).iterations <= 10
+    pairs = wl.Csr(sp.block_diag([np.array([[2.0, 1.0], [1.0, 2.0]])] * 2000, "csr"), executor=on)
+    assert wl.solvers.Cg(pairs, M="amg", rtol=1e-8).solve(np.ones(4000)).iterations <= 2

@@ -16,7 +16,8 @@ from ....core.formats.arithmetic import matmul
 from ....core.formats.galerkin import adjoint
 from ....core.operands import native
 from . import aggregation, classical, groups
-from .multigrid import Multigrid, Parts
+from .coarsest import LARGE, inverse_of_large
+from .multigrid import Multigrid, Parts, largest_of
 
 if TYPE_CHECKING:
     from ....core.executor import Array, Executor
@@ -205,6 +206,19 @@ class Amg(Multigrid):
         super()._setup(A)
 
     def _hierarchy(self, A: Matrix) -> Parts:
+        """Return the matrices of all levels; in double precision if rounding spoils them."""
+        found = self._levels_of(A)
+        last = found[-1][0]
+        if A.partition is not None or len(found) == 1 or real_dtype(A.dtype) == np.float64:
+            return found
+        if np.isfinite(largest_of(last)):
+            return found
+        self.notes.append("amg: rounding spoils coarse levels in float32: they are made in float64")
+        wide = self._levels_of(A.astype(np.result_type(A.dtype, np.float64)))
+        lowered = [tuple(None if M is None else M.astype(A.dtype) for M in parts) for parts in wide]
+        return [(A, *lowered[0][1:]), *lowered[1:]]  # type: ignore[list-item]
+
+    def _levels_of(self, A: Matrix) -> Parts:
         size = self._block_size(A)
         by_aggregates = self.kind == "aggregation" or (
             self.kind == "auto" and (self._near_null is not None or size > 1)
@@ -272,6 +286,8 @@ class Amg(Multigrid):
 
     def _coarsest(self, A: Matrix) -> LinOp:
         if A.partition is None:
+            if self.coarse_solver == "dense" and A.shape[0] > max(self.coarse_rows, LARGE):
+                return inverse_of_large(A)  # nothing is left to make coarser
             return super()._coarsest(A)
         with self._timed("gathered levels"):
             return self._gathering(A)

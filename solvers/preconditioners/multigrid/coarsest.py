@@ -5,15 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from ....core.errors import InvalidArgument, InvalidMatrix
-from ....core.formats import Dense, Matrix
+from ....core.formats import Csr, Dense, Matrix
 from ....core.linop import LinOp
 from ....core.settings import Settings
+from ..chebyshev import Chebyshev
 
 #: Rows of a coarsest level that is inverted as a dense matrix: the inverse of 4096 rows has 16 M
 #: values and takes seconds.
 LARGEST_DENSE = 4096
+
+
+#: Rows of a coarsest level up to which its inverse is dense without a look at its components.
+LARGE = 1024
+
+#: Entries of a row of the inverses of all components, on average.
+ENTRIES_OF_ROW = 64
+
+#: The degree of the polynomial that stands in for the inverse of a large level.
+DEGREE = 4
 
 
 def coarsest_solver(A: Matrix, asked: Any) -> LinOp:
@@ -41,6 +53,89 @@ def coarsest_solver(A: Matrix, asked: Any) -> LinOp:
             f"{A.shape[0]}x{A.shape[0]} matrix that makes a solver; got {asked!r}"
         )
     return made
+
+
+def inverse_of_large(A: Matrix) -> LinOp:
+    """Return what solves on a level that could not be made coarser and has many rows.
+
+    Such a matrix has no strong couplings: it is diagonal, a mass matrix, or has many small
+    components. Small components are inverted; else a polynomial in the matrix stands in for the
+    inverse.
+    """
+    S = A.asformat("csr").without_duplicates()
+    host = S.to_scipy()
+    if not np.all(np.isfinite(host.data)):
+        raise InvalidMatrix("the coarsest level has NaN or Inf")
+    label = _components(host)
+    sizes = np.bincount(label)
+    if int(np.sum(sizes.astype(np.int64) ** 2)) <= ENTRIES_OF_ROW * A.shape[0]:
+        return components_inverse(S, host, label, sizes)
+    return Chebyshev(A, degree=DEGREE)
+
+
+def _components(host: Any) -> np.ndarray[Any, Any]:
+    """Return the component of each row."""
+    n = host.shape[0]
+    if np.array_equal(np.repeat(np.arange(n), np.diff(host.indptr)), host.indices):
+        return np.arange(n)  # the matrix is diagonal
+    from scipy.sparse.csgraph import connected_components
+
+    return np.asarray(connected_components(host, directed=False)[1])
+
+
+def components_inverse(
+    S: Csr, host: Any, label: np.ndarray[Any, Any], sizes: np.ndarray[Any, Any]
+) -> Csr:
+    """Return the inverses of all components of a matrix, as one sparse matrix.
+
+    Parameters
+    ----------
+    S : Csr, shape (n, n)
+        The matrix.
+    host : csr_array
+        The same on the host.
+    label : array of int, shape (n,)
+        The component of each row.
+    sizes : array of int, shape (components,)
+        How many rows each component has.
+    """
+    n = S.shape[0]
+    order = np.argsort(label, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n) - starts[label[order]]
+    rows = np.repeat(np.arange(n), np.diff(host.indptr))
+    found: list[tuple[Any, Any, Any]] = []
+    for size in np.unique(sizes):
+        which = np.flatnonzero(sizes == size)
+        number = np.full(sizes.size, -1)
+        number[which] = np.arange(which.size)
+        mine = number[label[rows]] >= 0
+        blocks = np.zeros((which.size, size, size), host.dtype)
+        at = number[label[rows[mine]]], place[rows[mine]], place[host.indices[mine]]
+        np.add.at(blocks, at, host.data[mine])
+        inverses = inverted_all(blocks)
+        members = order[starts[which][:, None] + np.arange(size)]
+        shape = inverses.shape
+        found.append(
+            (
+                inverses.reshape(-1),
+                np.broadcast_to(members[:, :, None], shape).reshape(-1),
+                np.broadcast_to(members[:, None, :], shape).reshape(-1),
+            )
+        )
+    data, row, column = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    made = coo_array((data.astype(S.dtype), (row, column)), shape=S.shape).tocsr()
+    made.sort_indices()
+    return Csr(made, executor=S.executor)
+
+
+def inverted_all(blocks: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the inverses of matrices of one size; pseudo-inverses of singular ones."""
+    if blocks.shape[1] == 1:
+        with np.errstate(divide="ignore"):
+            return np.where(blocks != 0, 1 / np.where(blocks != 0, blocks, 1), 0)
+    return np.stack([inverted(block) for block in blocks])
 
 
 def dense_inverse(A: Matrix) -> Dense:
