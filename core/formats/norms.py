@@ -16,6 +16,7 @@ from .reductions import (
     LARGEST,
     SMALLEST,
     by_rows,
+    in_double_if_long,
     normalized_axis,
     number_of_array,
     row_extremes,
@@ -117,6 +118,10 @@ def _of_vectors(csr: Csr, ord: Any, matrix: Matrix) -> Array:
 def euclidean(executor: Executor, array: Array) -> Any:
     """Return the square root of the sum of squares, without overflow or underflow in between."""
     real = real_dtype(array.dtype)
+    array = in_double_if_long(executor, array)
+    if real_dtype(array.dtype) != real:
+        with np.errstate(over="ignore"):
+            return real.type(euclidean(executor, array))
     column, found = as_column(array), executor.allocate((1,), real)
     executor.run(vector.norm, column, found)
     plain = executor.to_host(found)[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import is_narrow
+from ..dtypes import double_dtype, is_narrow
 from ..errors import InvalidArgument
 from ..operands import as_column
 from ..operations import rows, values, vector
@@ -33,6 +33,10 @@ class Extreme(NamedTuple):
     of_all: Operation
     function: np.ufunc
 
+
+#: Terms above which a sum of single precision is made in double. Added up one after the other, ones
+#: stop at 2^24, and the rounding errors of as many equal terms reach 2e-4.
+LONG = 4096
 
 LARGEST = Extreme("max", rows.largest, values.largest, np.maximum)
 SMALLEST = Extreme("min", rows.smallest, values.smallest, np.minimum)
@@ -118,8 +122,17 @@ def by_rows(matrix: Matrix, axis: int) -> Csr:
 
 
 def row_totals(csr: Csr) -> Array:
-    """Return the sum of each row."""
+    """Return the sum of each row; long rows of single precision are added up in double."""
+    if csr.nnz > LONG and int((csr.indptr[1:] - csr.indptr[:-1]).max()) > LONG:
+        wide = csr._with_data(in_double_if_long(csr.executor, csr.data))
+        return _of_rows(wide, rows.total).astype(csr.dtype)
     return _of_rows(csr, rows.total)
+
+
+def in_double_if_long(executor: Executor, array: Array) -> Array:
+    """Return more than :data:`LONG` numbers of single precision in double; others as they are."""
+    long = array.size > LONG and executor.has_double
+    return array.astype(double_dtype(array.dtype)) if long else array
 
 
 def row_extremes(csr: Csr, which: Extreme) -> Array:
@@ -140,6 +153,8 @@ def number_of(csr: Csr, operation: Operation) -> np.ndarray[Any, Any]:
 
 def number_of_array(executor: Executor, array: Array, operation: Operation) -> np.ndarray[Any, Any]:
     """Return what an operation makes of an array of one dimension."""
+    if operation is values.total:
+        array = in_double_if_long(executor, array)
     result = executor.allocate((1,), array.dtype)
     executor.run(operation, as_column(array), result)
     return executor.to_host(result).reshape(())
