@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .executor import Executor
-from .operation import Operation
+from .operation import Cost, Operation
 
 
 @dataclass
@@ -57,26 +58,38 @@ class Profile:
         ]
         return "\n".join(lines)
 
-    def _observe(
-        self,
-        executor: Executor,
-        operation: Operation,
-        kernel: Callable[..., Any],
-        arguments: tuple[Any, ...],
-    ) -> Any:
-        executor.synchronize()
-        start = time.perf_counter()
-        result = kernel(executor, *arguments)
-        executor.synchronize()
-        elapsed = time.perf_counter() - start
+    def _add(self, operation: Operation, executor: Executor, seconds: float, cost: Cost) -> None:
+        """Add one call."""
         key = (operation.name, executor.name)
         entry = self.entries.setdefault(key, Entry(*key))
-        cost = operation.cost(*arguments)
         entry.calls += 1
-        entry.seconds += elapsed
+        entry.seconds += seconds
         entry.bytes += cost.bytes
         entry.flops += cost.flops
-        return result
+
+
+#: The profiles that are open, in whichever thread; the lock is held while they change.
+_OPEN: list[Profile] = []
+_CHANGING = threading.Lock()
+
+
+def _observe(
+    executor: Executor,
+    operation: Operation,
+    kernel: Callable[..., Any],
+    arguments: tuple[Any, ...],
+) -> Any:
+    """Run an operation, and add it to every profile that is open."""
+    executor.synchronize()
+    start = time.perf_counter()
+    result = kernel(executor, *arguments)
+    executor.synchronize()
+    elapsed = time.perf_counter() - start
+    cost = operation.cost(*arguments)
+    with _CHANGING:
+        for profile in _OPEN:
+            profile._add(operation, executor, elapsed, cost)
+    return result
 
 
 @contextmanager
@@ -84,7 +97,8 @@ def profile() -> Iterator[Profile]:
     """Watch all operations within a ``with`` block.
 
     Each operation is waited for, so device queues and recorded loops are switched off: shares and
-    bandwidths are true, the sum is slower than an unwatched run.
+    bandwidths are true, the sum is slower than an unwatched run. Operations of all threads are
+    seen, and by every profile that is open.
 
     Examples
     --------
@@ -96,9 +110,13 @@ def profile() -> Iterator[Profile]:
     1
     """
     seen = Profile()
-    before = Executor._observer
-    Executor._observer = staticmethod(seen._observe)
+    with _CHANGING:
+        _OPEN.append(seen)
+        Executor._observer = staticmethod(_observe)
     try:
         yield seen
     finally:
-        Executor._observer = before
+        with _CHANGING:
+            _OPEN[:] = [profile for profile in _OPEN if profile is not seen]
+            if not _OPEN:
+                Executor._observer = None

@@ -60,8 +60,8 @@ _SENTENCES = {
         "stronger M"
     ),
     Stop.NOT_FINITE: (
-        "not finite: the iteration overflowed or met NaN; if A and M have none, use a stronger M "
-        "or gmres"
+        "not finite: the iteration overflowed or met NaN; if A and M have none, scale the rows of "
+        "A, use a stronger M or gmres"
     ),
     Stop.MAX_ITERATIONS: (
         "not converged: the iteration limit was reached; raise maxiter, or use a stronger M"
