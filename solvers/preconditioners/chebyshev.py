@@ -107,7 +107,8 @@ class Chebyshev(Preconditioner):
     ) -> None:
         if not isinstance(degree, (int, np.integer)) or degree < 1:
             raise InvalidArgument(f"degree: expected an integer of at least 1, got {degree!r}")
-        if lower is not None and not 0 < lower < 1:
+        number = isinstance(lower, (int, float, np.number))
+        if lower is not None and not (number and 0 < lower < 1):
             raise InvalidArgument(f"lower: expected a number between 0 and 1, got {lower!r}")
         named = isinstance(largest, str)
         if largest not in ENDS if named else not 0 < float(largest) < np.inf:

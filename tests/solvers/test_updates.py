@@ -176,3 +176,9 @@ def test_multigrid_of_matrices_without_strong_couplings(on):
     assert wl.solvers.Cg(A, M="amg", rtol=1e-8).solve(np.ones(5000)).iterations <= 10
     pairs = wl.Csr(sp.block_diag([np.array([[2.0, 1.0], [1.0, 2.0]])] * 2000, "csr"), executor=on)
     assert wl.solvers.Cg(pairs, M="amg", rtol=1e-8).solve(np.ones(4000)).iterations <= 2
+
+
+@pytest.mark.parametrize("M", ["amg:theta=abc", "chebyshev:lower=abc"])
+def test_options_that_are_no_numbers_are_refused_by_name(M):
+    with pytest.raises(wl.errors.InvalidArgument, match="got 'abc'"):
+        wl.solvers.Cg(wl.Csr(poisson(4)), M=M)

@@ -161,7 +161,8 @@ class Amg(Multigrid):
     ) -> None:
         if kind not in KINDS:
             raise InvalidArgument(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
-        if theta is not None and not 0 <= theta <= 1:
+        number = isinstance(theta, (int, float, np.number))
+        if theta is not None and not (number and 0 <= theta <= 1):
             raise InvalidArgument(f"theta: expected a number between 0 and 1, got {theta!r}")
         for name, value, least in (
             ("block_size", block_size, 1),
