@@ -161,7 +161,9 @@ class BlockBasis:
             return
         c = vectors[:, 0] / size
         square = np.real(c.conj() @ G @ c)
-        length = np.real(c.conj() @ wide(tall.gram(self.executor, W, W)) @ c)
+        # of dependent columns, the combination is shorter than the parts, which have the rounding
+        parts = np.sqrt(np.real(np.diag(tall.gram(self.executor, W, W))).astype(np.float64))
+        length = float(np.abs(c) @ parts) ** 2
         if square < -ROUNDING * self.eps * self.pencil.of_B * length:
             raise not_positive("B")
 

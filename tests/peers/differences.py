@@ -27,7 +27,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "TestLGMRES::test_outer_v": "corrections come after the Krylov vectors: others are refused",
     },
     "test_scipy_eigen": {
-        "test_nonhermitian_warning": "whether A is Hermitian is not looked at, as in Lanczos",
+        "test_nonhermitian_warning": "SciPy warns; here a matrix that is not Hermitian is refused",
         "test_fiedler_small_8": "small matrices need no dense solver, and no warning of one",
         "test_failure_to_run_iterations_nonsymmetric": "what did not converge is said in our words",
         "test_verbosity": "what did not converge is said in our words",

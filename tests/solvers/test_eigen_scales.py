@@ -327,3 +327,15 @@ def test_results_print_and_show_as_cards(on):
     short = wl.solvers.SingularValues(A, k=2, which="SM", maxiter=0, ncv=4).solve()
     assert "raise maxiter" in short.reason
     assert "max iterations" in short._repr_html_()
+
+
+def test_rounding_of_dependent_residuals_is_no_negative_square(on):
+    # the residuals of three pairs of four rows are dependent, and their inner products round
+    g = np.random.default_rng(0)
+    Q, _ = np.linalg.qr(g.standard_normal((4, 4)))
+    D = ((Q * g.standard_normal(4)) @ Q.T).astype(np.float32)
+    A = wl.Csr(0.5 * (D + D.T), executor=on)
+    B = wl.Csr(np.diag(10.0 ** -np.linspace(0, 4, 4)).astype(np.float32), executor=on)
+    for seed in range(20):
+        for k in (2, 3):
+            wl.solvers.Lobpcg(A, B=B, k=k, rtol=0.0, maxiter=150, seed=seed).solve()
