@@ -72,9 +72,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     SHARED = True
     #: The key of its name in dictionaries of settings.
     ROLE: ClassVar[str] = "solver"
-
     _options: dict[str, Any]
-
     #: Iterations after which a cycle ends; None if only the status ends it.
     cycle: int | None = None
 
