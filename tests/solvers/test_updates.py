@@ -182,3 +182,13 @@ def test_multigrid_of_matrices_without_strong_couplings(on):
 def test_options_that_are_no_numbers_are_refused_by_name(M):
     with pytest.raises(wl.errors.InvalidArgument, match="got 'abc'"):
         wl.solvers.Cg(wl.Csr(poisson(4)), M=M)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("scale", [1e-300, 1e-45, 1e45, 1e300])
+def test_levels_of_a_lower_precision_take_matrices_of_every_scale(on, dtype, scale):
+    A = wl.Csr(poisson(20) * scale, executor=on)
+    M = wl.preconditioners.Amg(A, dtype=dtype, coarse_rows=20)
+    same = wl.preconditioners.Amg(wl.Csr(poisson(20), executor=on), dtype=dtype, coarse_rows=20)
+    found = [wl.solvers.Cg(B._matrix, B, rtol=1e-8).solve(np.ones(400)) for B in (M, same)]
+    assert found[0].converged and found[0].iterations <= found[1].iterations + 1

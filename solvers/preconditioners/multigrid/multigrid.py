@@ -16,6 +16,7 @@ from ....core.formats.galerkin import Galerkin
 from ....core.lazy import Temporary
 from ....core.linop import LinOp
 from ....core.operations import facts, precision, vector
+from ...driver.scaling import power_of_two
 from ..base import Preconditioner
 from ..chebyshev import has_real_spectrum
 from . import groups
@@ -32,6 +33,9 @@ Parts = list[tuple[Matrix, Matrix | None, Matrix | None]]
 
 #: All numbers below two to this power are finite in float16, and their sums in a row as well.
 FLOAT16_EXPONENT = 15
+
+#: Largest values of a matrix in between are computed with in float32 as they are.
+SAFE_IN_FLOAT32 = (1e-18, 1e18)
 
 
 class Multigrid(Preconditioner):
@@ -235,13 +239,20 @@ class Multigrid(Preconditioner):
         """Return the power of two that the matrices of levels are multiplied by.
 
         It puts the largest value of all of them into the last of the binades of float16, which has
-        few of them: then values down to 2^-29 of it keep their digits.
+        few of them: then values down to 2^-29 of it keep their digits. For other dtypes below that
+        of the matrix it is 1, unless values are far from it: then it brings the largest near 1.
         """
-        if self.level_storage is None or name_of(self.level_storage) != "float16":
+        half = self.level_storage is not None and name_of(self.level_storage) == "float16"
+        finest = matrices[0]
+        narrower = real_dtype(self._inner_dtype(finest.dtype)) != real_dtype(finest.dtype)
+        if finest.partition is not None or not (half or narrower):
             return 1.0
         largest = max((largest_of(matrix) for matrix in matrices), default=0.0)
         if not 0 < largest < np.inf:
             return 1.0
+        if not half:
+            near = SAFE_IN_FLOAT32[0] <= largest <= SAFE_IN_FLOAT32[1]
+            return 1.0 if near else power_of_two(largest)
         return float(2.0 ** (FLOAT16_EXPONENT - np.frexp(largest)[1]))
 
     def _inner_dtype(self, outer: np.dtype[Any]) -> np.dtype[Any]:
