@@ -227,7 +227,7 @@ def files() -> Iterator[tuple[str, str]]:
 
 
 def write(folder: Path) -> None:
-    """Write all files; those whose text did not change keep their time and are not rebuilt."""
+    """Write all files; a file with unchanged text keeps its time and is not rebuilt."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = dict(files())
     for stale in folder.glob("*.cpp"):

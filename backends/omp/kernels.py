@@ -72,9 +72,9 @@ def _is_current(entry: Function, operation: Operation) -> bool:
 
 @kernel.of_steps
 def step_kernel(operation: Operation) -> Function:
-    """Return the entry that the build made of a step; NumPy computes those that it did not know.
+    """Return the entry that the build made of a step; NumPy computes unknown steps.
 
-    A step whose text has changed since the build is one of those, too.
+    A step with text that has changed since the build is unknown, too.
     """
     entry: Function | None = getattr(native(), operation.symbol, None)
     if entry is not None and _is_current(entry, operation):

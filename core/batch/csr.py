@@ -83,7 +83,7 @@ class BatchCsr(BatchMatrix):
 
     @cached_property
     def _on_diagonal(self) -> tuple[Csr, Array]:
-        """The entries of the diagonal as a column of their own matrix, and their places."""
+        """The entries of the diagonal as a column of their own matrix, and their positions."""
         xp = self.executor.xp
         rows = xp.repeat(xp.arange(self.shape[0]), xp.diff(self.indptr).astype(xp.int64))
         places = xp.nonzero(self.indices == rows)[0]
@@ -98,7 +98,7 @@ class BatchCsr(BatchMatrix):
     def diagonal(self) -> Any:
         """Return the main diagonals, native, shape (*batch_shape, min(m, n)).
 
-        Entries of one place are added up.
+        Duplicate entries are added up.
         """
         ones, places = self._on_diagonal
         made = BatchCsr._from_values(ones, self.batch_shape, self._values[:, places])

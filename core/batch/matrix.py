@@ -236,7 +236,7 @@ class BatchMatrix(ABC):
             self._refuse("/", "divide by one number, or give data of other values")
         return self * (1 / divisor)  # type: ignore[operator]
 
-    # ---- places
+    # ---- positions
 
     def to(self, executor: Executor | str) -> Self:
         """Return this batch on another executor; itself if it is there already."""

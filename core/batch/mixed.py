@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ShapeMismatch
 from .matrix import BatchMatrix
 
-#: A batch with the places of its matrices among all.
+#: A batch with the positions of its matrices among all.
 Group = tuple[list[int], BatchMatrix]
 
 
@@ -20,7 +20,7 @@ class MixedBatch:
     Attributes
     ----------
     groups : list of (list of int, BatchMatrix)
-        The batches, each with the places of its matrices among all.
+        The batches, each with the positions of its matrices among all.
     """
 
     __array_ufunc__ = None
@@ -51,12 +51,12 @@ class MixedBatch:
     def by_groups(
         self, function: Callable[..., Sequence[Any]], *operands: Any, what: str = "b"
     ) -> list[Any]:
-        """Call a function with each batch, its places and its part of lists of operands.
+        """Call a function with each batch, its positions and its part of lists of operands.
 
         Parameters
         ----------
         function : callable
-            Takes a batch, its places, and one stacked array, or None, for each operand. It
+            Takes a batch, its positions, and one stacked array, or None, for each operand. It
             returns one item for each matrix.
         operands : list of arrays, or None
             One array for each matrix.

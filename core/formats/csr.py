@@ -189,7 +189,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         InvalidArgument
             If a value is too large for ``dtype``: beyond 65504 in float16. If all values are too
             small for its digits (below 6.1e-5 in float16, 1.2e-38 in the others), or a row that has
-            values becomes 0. Single values become 0 beside larger ones of their row: below 3e-8
+            values becomes 0. Single values become 0 next to larger ones of their row: below 3e-8
             in float16.
 
         Examples

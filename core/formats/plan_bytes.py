@@ -1,4 +1,4 @@
-"""How much memory plans and copies take beside the arrays of a matrix."""
+"""How much memory plans and copies take besides the arrays of a matrix."""
 
 from __future__ import annotations
 

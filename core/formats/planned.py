@@ -129,7 +129,7 @@ keep it as long as that is needed
 
     @property
     def plan_nbytes(self) -> int:
-        """The same: there is nothing beside the plan."""
+        """The same: there is nothing but the plan."""
         return self.nbytes
 
     @property

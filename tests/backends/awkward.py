@@ -68,7 +68,7 @@ class Pattern:
 
 
 def _random(seed: int, rows: int, columns: int, per_row: int) -> tuple[tuple[int, int], ...]:
-    """Return unsorted places; those that come twice stay."""
+    """Return unsorted positions; duplicates stay."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 2 * per_row + 1, rows)
     return tuple((i, int(rng.integers(columns))) for i in range(rows) for _ in range(lengths[i]))

@@ -77,12 +77,12 @@ class Sizes(NamedTuple):
 
     @property
     def of_rows(self) -> row_times.Sizes:
-        """Those that do not ask for a device."""
+        """The sizes that do not depend on a device."""
         return row_times.Sizes(*self[: len(row_times.Sizes._fields)])
 
     @property
     def turned(self) -> Sizes:
-        """Those of the transposed pattern."""
+        """The sizes of the transposed pattern."""
         return self._replace(m=self.n, n=self.m)
 
     def of_kernel(self, rates: dict[int, Rate]) -> float:

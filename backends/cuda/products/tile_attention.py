@@ -287,7 +287,7 @@ def gradients_of_attention(
     tiles : Tiles
         Of the pattern.
     transposed : callable
-        Returns those of its transpose.
+        Returns the tiles of its transpose.
     given : tuple of array
         ``C``, ``B``, ``D`` and ``G``.
     made : tuple of array or None

@@ -129,7 +129,7 @@ def time_of(
 ) -> float:
     """Return the microseconds of tiles, or of their gradients; see :func:`pays`.
 
-    Panels of columns are taken to be as uneven as those of rows.
+    Panels of columns are taken to be as uneven as panels of rows.
     """
     k, p = sizes.k, min(sizes.p, WIDTHS[-1])
     width = width_of(k, p)

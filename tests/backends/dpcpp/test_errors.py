@@ -1,4 +1,4 @@
-"""Errors of SYCL devices, provoked: those that a call meets, and those that come later."""
+"""Errors of SYCL devices, provoked: errors that a call meets, and errors that come later."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def gradients(
 def assert_right(
     A: wl.Csr, given: list[Any], edge: str, found: list[Any], values: Any = None
 ) -> None:
-    """Fail unless gradients are those of float64, within units of what is added up."""
+    """Fail unless gradients equal the float64 ones, within units of what is added up."""
     T, columns = given[0].dtype, given[0].shape[2] + given[2].shape[2]
     units = (30 + columns) * eps(np.dtype(np.float32) if T.itemsize < 4 else T)
     for b in range(BATCH):

@@ -40,7 +40,7 @@ def mask_of(index: str) -> Mask:
 
 
 def near(have: Any, want: Any, dtype: np.dtype[Any]) -> None:
-    """Fail unless sums of some hundred terms are those of float64."""
+    """Fail unless sums of some hundred terms equal the float64 ones."""
     scale = 1 + np.abs(want).max(initial=0.0)
     np.testing.assert_array_less(np.abs(wide(have) - want), 60 * eps(dtype) * scale)
 
