@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .dtypes import COMPUTED, common_dtype, value_dtype
+from .dtypes import COMPUTED, common_dtype, is_narrow, value_dtype
 from .errors import (
     ExecutorMismatch,
     ExecutorUnavailable,
@@ -96,6 +96,8 @@ def native(executor: Executor, array: object, what: str) -> Array:
     if is_host(array):
         host = _as_numpy(array, what)
         if host.dtype.kind not in "buifc":
+            if is_narrow(host.dtype):  # bfloat16, no number to NumPy
+                value_dtype(host.dtype)  # raises
             raise InvalidArgument(f"{what}: expected numbers, got an array of dtype {host.dtype}")
         return executor.from_host(host)
     device = getattr(array, "__dlpack_device__", None)
