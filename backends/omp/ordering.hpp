@@ -152,7 +152,8 @@ struct ordering_colors {
 };
 
 // Entries of the columns of a Cholesky factor: those of row k are met on the ways from its columns
-// to k in the elimination tree (T. A. Davis, Direct Methods for Sparse Linear Systems, section 4.4).
+// to k in the elimination tree (T. A. Davis, Direct Methods for Sparse Linear Systems,
+// section 4.4).
 template <class I>
 struct ordering_fill {
   const I *indptr, *indices, *order;
