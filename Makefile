@@ -162,7 +162,7 @@ SEED ?= 0
 SANITIZE ?= OFF
 fuzz: $(STAMPS)/test
 	$(if $(filter ON,$(SANITIZE)),$(INSTALL_SANITIZED))
-	@status=0; for target in files expressions eigenvalues scales least_squares; do \
+	@status=0; for target in files expressions eigenvalues scales least_squares preconditioners; do \
 		$(if $(filter ON,$(SANITIZE)),$(PYTHON_SANITIZED),$(PY)) -m tests.fuzz $$target --seconds $(SECONDS) --seed $(SEED) \
 			|| status=$$?; \
 	done; exit $$status

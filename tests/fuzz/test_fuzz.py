@@ -8,13 +8,20 @@ import pytest
 
 import wollemi as wl
 
-from . import eigenvalues, expressions, files, least_squares, scales
+from . import eigenvalues, expressions, files, least_squares, preconditioners, scales
 from .batch import Target, run_batch
 
 
 @pytest.mark.parametrize(
     "target",
-    [files.TARGET, expressions.TARGET, scales.TARGET, least_squares.TARGET, eigenvalues.TARGET],
+    [
+        files.TARGET,
+        expressions.TARGET,
+        scales.TARGET,
+        least_squares.TARGET,
+        eigenvalues.TARGET,
+        preconditioners.TARGET,
+    ],
     ids=lambda t: t.name,
 )
 def test_nothing_is_found(target: Target, tmp_path: Path) -> None:
