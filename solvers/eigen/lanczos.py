@@ -351,18 +351,21 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         self, basis: KrylovBasis, operator: Transformed, values: Numbers, Y: Numbers, seen: float
     ) -> _Found:
         """Return pairs of the pencil with the norms of their residuals."""
-        X = basis.combined(Y)
+        X, transformed = basis.combined(Y), values
         if operator.rescaled:
             self._normalize(operator, X)
         pencil = operator.pencil
         values = operator.original(values)
         norms, limits = pencil.judged(X, values, seen)
         if self.sigma is not None and np.any(norms > limits):
-            purified = operator.purified(X, values)
-            self._normalize(operator, purified)
-            better, _ = pencil.judged(purified, values)
-            if np.max(better) < np.max(norms):
-                X, norms = purified, better
+            candidates = [operator.purified(X, values)]
+            if self.mode != "normal" and np.all(transformed):
+                candidates.append(operator.applied(X, transformed))
+            for candidate in candidates:
+                self._normalize(operator, candidate)
+                better, _ = pencil.judged(candidate, values)
+                if np.max(better) < np.max(norms):
+                    X, norms = candidate, better
         if self.sigma is not None and np.any(norms > limits):
             # Eigenvalues far from the shift are near one number of the operator, whose rounding
             # they have many times over.
