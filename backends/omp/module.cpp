@@ -133,7 +133,7 @@ void add_tape(py::module_& module) {
       "recording", [] { return recording() != nullptr; }, "Whether this thread records a tape.");
 }
 
-// Where the elements of an array are; those of operands are read alone.
+// Where the elements of an array are; the elements of operands are only read.
 template <class T>
 T* data_of(const py::handle& object, const char* name) {
   const py::array array(py::reinterpret_borrow<py::array>(object.attr(name)));

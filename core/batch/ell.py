@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class BatchEll(BatchMatrix):
-    """Many sparse matrices of one pattern whose rows are padded to one width.
+    """Many sparse matrices of one pattern with rows padded to one width.
 
     ``wl.Ell(A)`` of a batch makes it.
 

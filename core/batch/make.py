@@ -41,7 +41,7 @@ def axes_of(array: Any) -> int:
 
 
 def is_batch_of(format: str, arg: Any) -> bool:
-    """Return whether what a constructor was given has leading axes."""
+    """Return whether the argument of a constructor has leading axes."""
     if isinstance(arg, BatchMatrix):
         return True
     if format == "csr" and type(arg) is tuple and len(arg) == 3:
@@ -104,7 +104,7 @@ def _csr(
 
 
 def _rows(on: Executor, values: Array, given: Any, shape: tuple[int, ...], copy: bool) -> Array:
-    """Return values as contiguous rows that nobody else writes to, unless that is allowed."""
+    """Return values as contiguous rows, copied unless the caller allows sharing."""
     rows = values.reshape(shape)
     ours = rows.flags.c_contiguous and getattr(rows.flags, "writeable", True)
     return rows if ours and not copy else on.copy(rows)
@@ -123,7 +123,7 @@ def _dense(arg: Any, executor: Executor | str | None) -> BatchDense:
 
 
 def _of_tensor(tensor: Any, executor: Executor | str | None) -> BatchCsr:
-    """Return a batched CSR tensor of PyTorch, whose matrices must have one pattern."""
+    """Return a batched CSR tensor of PyTorch; its matrices must have one pattern."""
     if "csr" not in str(tensor.layout):
         raise InvalidMatrix(
             f"a batch of layout {tensor.layout} is not taken: tensor.to_sparse_csr() has the "
@@ -149,7 +149,7 @@ def stack(matrices: Iterable[Any], *, executor: Executor | str | None = None) ->
     Parameters
     ----------
     matrices : sequence of matrices, shape (m, n) each
-        Of wollemi or another library. Those of Csr, Ell or Dense keep their format if all have
+        Of wollemi or another library. Csr, Ell and Dense matrices keep their format if all have
         it; all others become Csr.
     executor : Executor or str, optional
         Where the batch lives; by default where the first matrix does.
@@ -257,7 +257,7 @@ def batch(matrices: Iterable[Any], *, executor: Executor | str | None = None) ->
 
 
 def _matrices(given: Iterable[Any], executor: Executor | str | None, who: str) -> list[Matrix]:
-    """Return what a caller handed over as matrices on one executor."""
+    """Return the caller's matrices on one executor."""
     made: list[Matrix] = []
     for item in given:
         matrix = item if isinstance(item, Matrix) else Csr(item, executor=executor)

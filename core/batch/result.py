@@ -38,13 +38,13 @@ class BatchResult:
     residual_norm : array, shape (*batch_shape[, k])
         Norms of the true residuals ``b - A x``. NaN where a system was left out.
     threshold : array, shape (*batch_shape[, k])
-        What each norm had to reach.
+        The norm that each system had to reach.
     seconds : float
         Wall time of all.
     solver, executor : str
-        What solved the systems, and where.
+        The solver of the systems and its executor.
     notes : list of str
-        What was chosen on the way, and why.
+        The choices on the way, and their reasons.
     explained : mapping of int to str
         By the number of a system, a reason that is more than the sentence of its code.
 

@@ -54,7 +54,7 @@ class Operand:
             self.batch_shape = np.broadcast_shapes(axes, self._lead)
         except ValueError:
             raise ShapeMismatch(
-                f"X: expected shape {expected} with leading axes that fit those of the batch, "
+                f"X: expected shape {expected} with leading axes that fit the batch's, "
                 f"{axes}; got {shape}"
             ) from None
 

@@ -86,7 +86,7 @@ class Systems:
     limit : int
         Iterations of each system at most.
     least, most : float
-        Norms of right-hand sides whose squares neither under- nor overflow.
+        Norms of right-hand sides, without overflow or underflow.
     least_norm : float
         A norm below has lost digits to underflow.
     codes : array of uint8, shape (s,)

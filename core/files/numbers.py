@@ -45,7 +45,7 @@ _REAL = (
 _PLACE = rb"[0-9]++"
 _INTEGER, _UNSIGNED = rb"[+-]?+[0-9]++", rb"\+?+[0-9]++"
 
-#: By field: the numbers of an entry beside its place, and their name in errors.
+#: By field: the number of values of an entry after its indices, and their name in errors.
 _NUMBERS: dict[str, tuple[list[bytes], str]] = {
     "pattern": ([], ""),
     "integer": ([_INTEGER], "an integer"),

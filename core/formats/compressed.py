@@ -246,7 +246,7 @@ class CompressedRows(Matrix):
 
     @property
     def plan_nbytes(self) -> int:
-        """Bytes that are kept beside the arrays: packed copies, tables, rows of the transpose.
+        """Bytes stored in addition to the arrays: packed copies, tables, rows of the transpose.
 
         What several matrices of one pattern share counts for each of them.
         """

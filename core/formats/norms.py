@@ -159,7 +159,7 @@ def _euclidean_of_rows(csr: Csr) -> Array:
 def _squares_are_safe(largest: Any) -> bool:
     """Return whether squares of numbers up to this size, and their sums, are far from the ends.
 
-    Numbers so small that their squares vanish do not count beside the largest.
+    Values with vanishing squares do not count next to the largest value.
     """
     limits = np.finfo(largest.dtype)
     low, high = np.sqrt(limits.tiny) / limits.eps, np.sqrt(limits.max) * limits.eps

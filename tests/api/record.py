@@ -218,7 +218,8 @@ def _options() -> Iterator[Entry]:
         arguments = []
         for parameter in command.params:
             if parameter.param_type_name == "argument":
-                arguments.append(str(parameter.metavar or parameter.name.upper()))
+                argument = str(parameter.metavar or parameter.name.upper()).strip("[]")
+                arguments.append(argument if parameter.required else f"{argument}=None")
                 continue
             for option in (*parameter.opts, *parameter.secondary_opts):
                 yield Entry(f"$wollemi.{name}.{option}", "option")

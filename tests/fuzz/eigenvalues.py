@@ -26,7 +26,7 @@ PRECONDITIONERS = ("none", "none", "jacobi", "low rank", "indefinite", "zero", "
 STARTS = ("none", "none", "dependent", "extreme", "exact")
 TOLERANCES = (0.0, 1e-10, 1e-6, 1e-3)
 
-#: Powers of two of the matrices; those beyond the range of a dtype are cut.
+#: Powers of two of the matrices; powers beyond the range of a dtype are clipped.
 EXPONENTS = st.one_of(st.just(0), st.integers(-1000, 1000), st.integers(-130, 130))
 
 #: The limit of rounding that the documentation promises, in units of the precision.

@@ -1,4 +1,4 @@
-"""Gradients of attention by the kernel, beside those that have derivatives themselves."""
+"""Gradients of attention by the kernel, compared with differentiable gradients."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def dense(A: wl.Csr, values: Any) -> Any:
 
 
 def refuse(*_: Any) -> None:
-    raise AssertionError("the launches should be those of the call before")
+    raise AssertionError("the launches should equal the launches of the previous call")
 
 
 def test_a_call_of_a_known_layout_makes_no_arrays(

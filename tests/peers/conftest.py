@@ -1,4 +1,4 @@
-"""Tests of other libraries: those of solvers that are not ours are left out."""
+"""Tests of other libraries; tests of solvers that we do not have are left out."""
 
 from fnmatch import fnmatchcase
 

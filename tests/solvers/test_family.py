@@ -1,4 +1,4 @@
-"""What all Krylov solvers share, of those that were added after the first four."""
+"""Properties of all Krylov solvers except the first four."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cycles that an executor runs by itself end and count as those that the host goes through."""
+"""Cycles that an executor runs by itself end and count like cycles driven by the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solvers and preconditioners follow new values: all results are those of a new solver."""
+"""Solvers and preconditioners follow new values: all results equal a new solver's."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from .conftest import poisson
 
 GRID = 10
 
-#: Each keeps nothing but facts of the pattern, so that iterations equal those of a new one.
+#: Each keeps only properties of the pattern, so that iterations equal a new solver's.
 NAMES = [
     "jacobi",
     "l1jacobi",

@@ -2,7 +2,7 @@
 // (register_rows.hpp).
 //
 // Of a vector of the basis a work-item needs its own rows alone, so that the first vectors can be
-// in shared memory, and nobody waits for those that are not. All blocks do the small problem, each
+// in shared memory, and no block waits for the others. All blocks do the small problem, each
 // for itself.
 #pragma once
 #include "gmres.hpp"

@@ -173,7 +173,7 @@ def kernel(
     headers : list of str
         What it includes.
     extra : list of str
-        Declarations of further parameters, after those of ``arguments``.
+        Declarations of further parameters, after the parameters of ``arguments``.
     shape : str
         Attributes that say more than how many work-items a block has.
     """

@@ -150,7 +150,7 @@ class _Text:
         return self.names[address(array)]
 
     def _barrier(self, at: int) -> str:
-        """Return the sum of a part, those that were left to it included."""
+        """Return the sum of a part, with the sums that were left to it."""
         earlier = [b for b in range(at) if self.plan.deferred[b] and self._syncs_next(b) == at]
         value, finishes = f"sum{at}", f"if (t{at}.active) f{at}.finish(0, total);"
         if earlier:

@@ -17,7 +17,7 @@ WL_DEVICE void each_kept(const item& it, i64 n, const F& f) {
 }
 
 // Where a work-item's elements of a vector are: in registers (an array that is only indexed by
-// constants, DISTANCE 1), or in shared memory beside those of the others.
+// constants, DISTANCE 1), or in shared memory next to the other rows' values.
 template <class T, int DISTANCE>
 struct kept {
   static constexpr int distance = DISTANCE;

@@ -167,7 +167,7 @@ WL_DEVICE void keep(Row (&held)[Count][Columns]) {
 // (rows_descriptor), and b (16 x N) is where tile_descriptor or, transposed, rows_descriptor says.
 template <int N, class T>
 struct tile_product;
-// The same for b (16 x N) whose rows are those of rows_descriptor.
+// The same for b (16 x N) with the rows of rows_descriptor.
 template <int N, class T>
 struct weighted_product;
 #define WL_TILE_PRODUCT(N, T, TYPE, A, B, ADD, A_OF_TWO, B_OF_TWO, ADD_OF_TWO, ...)                \

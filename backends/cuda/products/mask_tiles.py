@@ -1,6 +1,6 @@
 """Attention of 16-bit numbers with masks of intervals, by dense tiles on tensor cores.
 
-The kernels are those of other patterns that fill their tiles. What they need of a mask is some
+The kernels are the ones of other patterns that fill their tiles. What they need of a mask is some
 masks of bits, which tiles share, and two numbers for each tile of 8192 places.
 """
 

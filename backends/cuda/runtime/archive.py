@@ -1,7 +1,7 @@
 """Kernels that a wheel carries, compiled when it was built: an archive for each architecture.
 
 A cubin is found by a hash of all that it depends on: the tokens of its program, the architecture
-and the compiler's options. So an archive of another version of wollemi serves what has not changed
+and the compiler's options. So an archive of another version of wollemi serves unchanged programs
 since, and nothing else. Which NVRTC is installed makes no difference, and none has to be.
 
 An archive is a ZIP file. Its members are cubins one after the other, some forty together, because

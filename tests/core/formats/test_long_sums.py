@@ -1,4 +1,4 @@
-"""Sums of many numbers of single precision are those of double precision, rounded."""
+"""Sums of many single-precision values equal the rounded double-precision sums."""
 
 from __future__ import annotations
 
