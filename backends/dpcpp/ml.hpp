@@ -183,8 +183,8 @@ struct numbers_of_rows {
 };
 
 // Softmax goes over the row once: what was added up is scaled down when a larger entry comes. A row
-// whose scores are all minus infinity is NaN. The logarithm of its total is left if it is asked
-// for.
+// whose scores are all minus infinity is 0. The logarithm of its total is left if it is asked for:
+// plus infinity of such a row, for which the exponentials of all scores minus it are 0.
 template <class T, class Entries>
 WL_DEVICE void fuse_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const Entries& entries,
                          const T* values, i64 values_step, const batched<const T>& of_C,
@@ -214,9 +214,10 @@ WL_DEVICE void fuse_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const E
         }
         add_row(it, columns, weight, of_D.row(b, entries.column(e)) + first, held);
       }
-      const bool divide = edge == SOFTMAX && entries.begin(row) < entries.end(row);
+      const bool divide = edge == SOFTMAX && total != S(0);
       if (edge == SOFTMAX && log_totals.data && first == 0 && lane_of(it) == 0)
-        log_totals.data[b * log_totals.step + row] = largest + logarithm(total);
+        log_totals.data[b * log_totals.step + row] =
+            total == S(0) ? S(__builtin_huge_valf()) : largest + logarithm(total);
       T* const target = of_E.row(b, row) + first;
       for (i64 c = lane_of(it), i = 0; c < columns; c += WL_WARP, ++i)
         target[c] = narrowed<T>::of(divide ? held[i] / total : held[i]);

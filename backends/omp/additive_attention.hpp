@@ -202,7 +202,7 @@ void attend_row(const I* indices, i64 count, const T* own, mat<const T> other, m
       });
   }
   for (i64 h = 0; h < heads; ++h) {
-    const T share = count > 0 ? T(1) / totals[h] : T(0);
+    const T share = share_of_total(totals[h]);
     for (i64 c = h * p; c < (h + 1) * p; ++c) {
       out.sums[c] *= share;
       if (out.positive)
@@ -210,7 +210,7 @@ void attend_row(const I* indices, i64 count, const T* own, mat<const T> other, m
     }
     if (out.positive) {
       out.shares[h] = share * of_positive[h];
-      out.log_totals[h] = made.base[h] + std::log(totals[h]);
+      out.log_totals[h] = log_of_total(made.base[h], totals[h]);
     }
   }
 }

@@ -3,8 +3,8 @@
 // A chunk of a row's products is made, f is applied, and it is used up: the sampled matrix is never
 // stored (FusedMM of Rahman, Sujon and Azad 2021). Softmax is computed online (Milakov and
 // Gimelshein 2018): with the largest product so far, and what was summed is scaled down when a
-// larger one comes. As in the reference a row whose products are all minus infinity is NaN, as is
-// one with NaN or plus infinity.
+// larger one comes. As in the reference a row whose products are all minus infinity is 0, and one
+// with NaN or plus infinity is NaN.
 #pragma once
 
 #include <cmath>
@@ -47,6 +47,19 @@ struct Fusedmm {
   bool same_operand; // D is B
   const PatternPlan* plan;
 };
+
+// The factor that makes weights of the powers of a row: 0 for a row without weight.
+template <class T>
+T share_of_total(T total) {
+  return total == T(0) ? T(0) : T(1) / total;
+}
+
+// The logarithm of a sum of powers. Of a row without weight it is plus infinity, for which the
+// exponentials of all scores minus it are 0, as weights are (FlashAttention-2 of Dao 2023).
+template <class T>
+T log_of_total(T base, T total) {
+  return total == T(0) ? std::numeric_limits<T>::infinity() : base + std::log(total);
+}
 
 // What is known of a row of E before all of its entries were seen.
 template <class T>
@@ -181,12 +194,11 @@ void fusedmm(const Fusedmm<S, Pattern>& o, int threads) {
     return RowSum<T>{row, row + width, row + width + 1};
   };
   const auto finish = [&](const RowSum<T>& row, i64 i) {
-    const bool divides = o.edge == Edge::softmax && o.pattern.ptr[i] < o.pattern.ptr[i + 1];
-    const T factor = divides ? T(1) / *row.total : T(1);
+    const T factor = o.edge == Edge::softmax ? share_of_total(*row.total) : T(1);
     for (i64 j = 0; j < o.p; ++j)
       narrow(factor * row.sum[j], o.E(i, j));
-    if (o.log_totals) // minus infinity where there is nothing else
-      o.log_totals[i] = *row.largest + std::log(*row.total);
+    if (o.log_totals)
+      o.log_totals[i] = log_of_total(*row.largest, *row.total);
   };
   T* const slots = workspace<T>(4, plan.slots * pitch);
 

@@ -95,7 +95,7 @@ struct RowEntries {
 
   void softmax_gradient(const SoftmaxRow<T>& row) const {
     constexpr int L = kLanesOf<T>;
-    const T share = T(1) / row.total, mean = row.product * share;
+    const T share = share_of_total(row.total), mean = row.product * share;
     for (i64 e = 0; e < count; e += L) {
       const wide<T> weight = share * load<T>(s + e);
       save<T>(s + e, weight);

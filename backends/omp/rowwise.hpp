@@ -35,7 +35,7 @@ void softmax_of_row(S* samples, i64 count) {
     total += power;
     save<T>(s + e, power);
   }
-  const T share = T(1) / sum_of<T, L>(total);
+  const T share = share_of_total(sum_of<T, L>(total));
   for (i64 e = 0; e < count; ++e)
     narrow(share * s[e], samples[e]);
 }

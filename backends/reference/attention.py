@@ -9,7 +9,7 @@ import numpy as np
 from ...core.executor import Array, Executor
 from ...core.operations import attention as operations
 from .matrix import majors
-from .products import row_sums
+from .products import logs_of_totals, powers_of_scores, row_sums
 from .table import kernel
 
 
@@ -42,14 +42,8 @@ def csr_additive_attention(
     for b in range(E.shape[0]):
         z = target[b][row] + source[b][A.indices]
         scores = np.where(z > 0, z, D.dtype.type(slope) * z)
-        largest = np.full((m, h), -np.inf, D.dtype)
-        np.maximum.at(largest, row, scores)
-        base = np.where(largest == -np.inf, 0, largest)
-        powers = np.exp(scores - base[row])
-        totals = row_sums(m, row, powers)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            weights = powers / totals[row]
-            logs = base + np.log(totals)
+        powers, totals, base = powers_of_scores(m, row, scores)
+        weights = powers / np.where(totals == 0, D.dtype.type(1), totals)[row]
         terms = _by_heads(D[b], h)[A.indices]
         E[b] = row_sums(m, row, weights[:, :, None] * terms).reshape(E[b].shape)
         if positive is not None:
@@ -57,7 +51,8 @@ def csr_additive_attention(
             # not 0 times what an entry has that does not count
             of_kept = np.where((z > 0)[:, :, None], weights[:, :, None] * terms, 0)
             positive[b] = row_sums(m, row, of_kept).reshape(E[b].shape)
-            shares[b], log_totals[b] = row_sums(m, row, kept), logs  # type: ignore[index]
+            shares[b] = row_sums(m, row, kept)  # type: ignore[index]
+            log_totals[b] = logs_of_totals(totals, base)  # type: ignore[index]
 
 
 @kernel(operations.csr_additive_attention_backward)

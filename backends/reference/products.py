@@ -83,21 +83,32 @@ def weights(edge: str, rows: int, row: Array, s: Array) -> Array:
         small = np.exp(-np.abs(s))
         return np.where(s < 0, small, 1) / (1 + small)
     if edge == "softmax":
-        largest = np.full(rows, -np.inf, s.dtype)
-        np.maximum.at(largest, row, s)
-        powers = np.exp(s - largest[row])
-        return powers / row_sums(rows, row, powers)[row]
+        powers, totals, _ = powers_of_scores(rows, row, s)
+        return powers / np.where(totals == 0, s.dtype.type(1), totals)[row]
     raise InvalidArgument(f"no edge function is called {edge!r}")
 
 
-def logs_of_totals(rows: int, row: Array, s: Array) -> Array:
-    """Return log sum exp(s) over the entries of each row."""
-    largest = np.full(rows, -np.inf, s.dtype)
+def powers_of_scores(rows: int, row: Array, s: Array) -> tuple[Array, Array, Array]:
+    """Return exp(s - base), its sum over the entries of each row, and the base of each row.
+
+    Scores may have further axes. The base is the largest score, and 0 where no score is above minus
+    infinity: relative to minus infinity, others of it would be NaN.
+    """
+    largest = np.full((rows, *s.shape[1:]), -np.inf, s.dtype)
     np.maximum.at(largest, row, s)
-    # relative to minus infinity, others of it would be NaN
     base = np.where(np.isneginf(largest), s.dtype.type(0), largest)
+    powers = np.exp(s - base[row])
+    return powers, row_sums(rows, row, powers), base
+
+
+def logs_of_totals(totals: Array, base: Array) -> Array:
+    """Return the logarithms of sums of powers; plus infinity where the sum is 0.
+
+    With plus infinity ``exp(s - log_total)`` is 0 for the scores of such a row, as its weights are
+    (``FlashAttention-2`` of Dao 2023 stores the same).
+    """
     with np.errstate(divide="ignore"):
-        return base + np.log(row_sums(rows, row, np.exp(s - base[row])))
+        return np.where(totals == 0, totals.dtype.type(np.inf), base + np.log(totals))
 
 
 def fusedmm(
@@ -119,7 +130,7 @@ def fusedmm(
         s = s * s.dtype.type(alpha) * (1 if values is None else wide(values[b]))
         f = weights(edge, A.shape[0], row, s)
         if log_totals is not None:
-            log_totals[b] = logs_of_totals(A.shape[0], row, s)
+            log_totals[b] = logs_of_totals(*powers_of_scores(A.shape[0], row, s)[1:])
         E[b] = row_sums(A.shape[0], row, f[:, None] * wide(D[b])[A.indices])
 
 

@@ -81,11 +81,6 @@ struct heads_of_lane {
   }
 };
 
-template <class T>
-WL_DEVICE T log_of_total(T largest, T total) {
-  return (largest == lowest<T>() ? T(0) : largest) + logarithm(total);
-}
-
 // E_i = sum_j p_ij D_j with the softmax p of the scores of a row. GRADIENTS also computes the
 // inputs of the gradients. A line of `partial` holds k sums, k sums of positive scores, and for
 // each head the largest score, the sum of exponentials and the sum of exponentials of positive
@@ -201,7 +196,7 @@ struct attended_rows {
     T logs[V];
 #pragma unroll
     for (int v = 0; v < V; ++v) {
-      const T share = begin < end ? T(1) / found.total[v] : T(0);
+      const T share = share_of_total(found.total[v]);
       logs[v] = log_of_total(found.largest[v], found.total[v]);
       found.of_positive[v] *= share;
 #pragma unroll
@@ -276,13 +271,14 @@ WL_DEVICE void additive_attention_join(const item& it, i64 cuts, i64 k, i64 p, i
         of_positive += factor * line[2 * k + 2 * h + head];
       }
     }
-    out[b * out_step + rows[i] * out_ld + c] = sum / total;
+    const T share = share_of_total(total);
+    out[b * out_step + rows[i] * out_ld + c] = sum * share;
     if constexpr (GRADIENTS) {
-      positive[b * positive_step + rows[i] * positive_ld + c] = of_sum / total;
+      positive[b * positive_step + rows[i] * positive_ld + c] = of_sum * share;
       if (c % p == 0) {
         log_totals[b * log_totals_step + rows[i] * log_totals_ld + head] =
             log_of_total(largest, total);
-        shares[b * shares_step + rows[i] * shares_ld + head] = of_positive / total;
+        shares[b * shares_step + rows[i] * shares_ld + head] = of_positive * share;
       }
     }
   }

@@ -65,7 +65,10 @@ WL_DEVICE void softmax_of_row(const Group& group, const samples_of_row<T>& row,
 #pragma unroll
     for (int n = 0; n < N; ++n)
       if (n < row.count)
-        log_totals.at[n * log_totals.apart] = largest[n] + logarithm(powers[n]);
+        log_totals.at[n * log_totals.apart] = log_of_total(largest[n], powers[n]);
+#pragma unroll
+  for (int n = 0; n < N; ++n)
+    powers[n] = powers[n] == S(0) ? S(1) : powers[n]; // weights of a row without weight are 0
 #pragma unroll
   for (int n = 0; n < N; ++n)
     row.write(n, row.begin + group.rank(), mine[n] / powers[n]);

@@ -24,6 +24,19 @@ WL_DEVICE S power_from(S s, S largest) {
   return exponential(s - (largest == lowest<S>() ? S(0) : largest));
 }
 
+// The factor that makes weights of the powers of a row: 0 for a row without weight.
+template <class S>
+WL_DEVICE S share_of_total(S total) {
+  return total == S(0) ? S(0) : S(1) / total;
+}
+
+// The logarithm of a sum of powers. Of a row without weight it is plus infinity, for which the
+// exponentials of all scores minus it are 0, as weights are (FlashAttention-2 of Dao 2023).
+template <class S>
+WL_DEVICE S log_of_total(S largest, S total) {
+  return total == S(0) ? S(float_of(0x7f800000u)) : largest + logarithm(total);
+}
+
 // Sums of weighted rows, relative to exp(largest) for softmax.
 template <int EDGE, int N, class S>
 struct weighted {
@@ -42,8 +55,7 @@ struct weighted {
     }
   }
 
-  // Minus infinity of no entries, and of minus infinities alone.
-  WL_DEVICE S log_total() const { return largest + logarithm(powers); }
+  WL_DEVICE S log_total() const { return log_of_total(largest, powers); }
 
   // Takes the score of an entry of this lane and returns its weight: 0 where it is not `there`.
   // Lanes that differ in a bit of A - 1 share the sums.
@@ -233,7 +245,7 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
       total.powers += other;
     }
     // A row without entries is zero for every f.
-    const S share = EDGE == SOFTMAX && begin < end && !cut ? S(1) / total.powers : S(1);
+    const S share = EDGE == SOFTMAX && !cut ? share_of_total(total.powers) : S(1);
     S* const line =
         reinterpret_cast<S*>(partial) + (unit.b * lines - 1 - goes_to) * (p + 2); // if negative
     if (unit.tile == 0 && lane_of(it) == 0) {
@@ -307,7 +319,7 @@ WL_DEVICE void fusedmm_join(const item& it, i64 cuts, i64 p, i64 batch, const I*
       total.sums[0] += c < p ? factor * line[2 + c] : S(0);
       total.powers += factor * line[1];
     }
-    const S share = EDGE == SOFTMAX ? S(1) / total.powers : S(1);
+    const S share = EDGE == SOFTMAX ? share_of_total(total.powers) : S(1);
     if (EDGE == SOFTMAX && log_totals && c == 0)
       log_totals[b * log_totals_step + rows[i]] = total.log_total();
     if (c < p)

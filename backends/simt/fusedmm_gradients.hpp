@@ -235,7 +235,7 @@ facts_of_row(const item& it, const Rows& rows, I begin, I end, own_row<L, VK, E,
     product = product * mine + its_product * its;
     largest = most;
   }
-  return {largest + logarithm(total), product / total};
+  return {log_of_total(largest, total), product * share_of_total(total)};
 }
 
 // Stores the values of rows, and the requested gradients of C and of values. Each wave takes one

@@ -91,7 +91,7 @@ fusedmm_softmax = declare(
     "mask.fusedmm_softmax",
     "A: in Mask[m,n], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], E: out T[b,m,p], "
     "log_totals: out R[b,m], alpha: T, kernel: str",
-    "E of mask.fusedmm with softmax, and log_totals_i = log sum_j exp(alpha <C_i, B_j>), minus "
+    "E of mask.fusedmm with softmax, and log_totals_i = log sum_j exp(alpha <C_i, B_j>), plus "
     "infinity of no columns",
     cost=_softmax_cost,
     dtypes=REAL,

@@ -157,7 +157,7 @@ csr_fusedmm_softmax = declare(
     "A: in Csr[m,n], values: in T[b,nnz], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], "
     "E: out T[b,m,p], log_totals: out R[b,m], alpha: T, kernel: str",
     "E of csr.fusedmm with softmax, and what its gradients would find again: log_totals_i = "
-    "log sum_j exp(alpha <C_i, B_j> values_ij), minus infinity of no entries",
+    "log sum_j exp(alpha <C_i, B_j> values_ij), plus infinity of no entries",
     cost=_fusedmm_softmax_cost,
     dtypes=REAL,
 )

@@ -48,9 +48,10 @@ def fusedmm(
     D : array, shape (n, p) or (b, n, p)
         What is added up; may be ``B`` itself.
     edge : {None, "identity", "scaled", "sigmoid", "softmax"}
-        The function f. ``"scaled"`` divides by the square root of k. ``"softmax"`` is that over the
+        The function f. ``"scaled"`` is the identity of products divided by the square root of k,
+        as PyTorch's attention divides them before it adds a bias. ``"softmax"`` is that over the
         entries of a row, computed online. An entry whose product is minus infinity counts for
-        nothing; a row without entries gives zeros, and one of minus infinities alone gives NaN.
+        nothing; a row without entries gives zeros, and so does one of minus infinities alone.
     alpha : float
         Factor of the products.
     use_values : bool

@@ -102,15 +102,13 @@ WL_DEVICE void slab_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 sh
     T* const of_out = out + block * out_step + first * out_ld;
     bool finite = true;
     const float total = sum_of_row(it, panels.softmax[i].total);
-    // A total is 0 of no entries, and of minus infinities alone.
-    const bool has_entries = total != 0 || own.entries().any(PANEL_ROWS * i + row);
-    const float share = share_of(total, has_entries);
+    const float share = share_of_total(total);
 #pragma unroll
     for (int e = 0; e < 2; ++e)
       finite = scale_sums(panels.sums[i], e, of_sums(share, e, lane)) && finite;
     if (log_totals && lane % 4 == 0 && first + row < m)
       log_totals[block * log_totals_step + first + row] =
-          (panels.softmax[i].from + log_2(total)) * LN_2;
+          log_of_powers(panels.softmax[i].from, total) * LN_2;
     if (ballot(!finite)) {
       for (int r = 0; r < PANEL_ROWS && first + r < m; ++r)
         attend_by_entries<DIM>(it, own.entries(), PANEL_ROWS * i + r, of_C.row(first + r), of_B,

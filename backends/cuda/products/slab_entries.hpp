@@ -50,11 +50,6 @@ struct pair_entries {
         last = (batch[0] & LAST_BIT) != 0;
       }
   }
-  WL_DEVICE bool any(int row) const {
-    bool found = false;
-    for_entries(row, [&](i64) { found = true; });
-    return found;
-  }
 };
 
 // What a lane needs to know of a batch.

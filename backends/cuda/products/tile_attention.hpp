@@ -94,9 +94,13 @@ WL_DEVICE float sum_of_row(const item& it, float value) {
   return value + shuffle_xor(it, value, 2);
 }
 
-// What a row's sums are divided by; a row without entries is 0, one of minus infinities alone NaN.
-WL_DEVICE float share_of(float total, bool has_entries) {
-  return has_entries ? 1.0f / total : 0.0f;
+// The factor that makes weights of the powers of a row: 0 for a row without weight.
+WL_DEVICE float share_of_total(float total) { return total == 0 ? 0.0f : 1.0f / total; }
+
+// The logarithm of base 2 of a sum of powers. Of a row without weight it is plus infinity, for
+// which the powers of all scores minus it are 0, as weights are (FlashAttention-2 of Dao 2023).
+WL_DEVICE float log_of_powers(float from, float total) {
+  return total == 0 ? -lowest() : from + log_2(total);
 }
 
 // Row `row` of a tile's rows by a warp, entry by entry, for operands with infinities and NaN: those
@@ -108,7 +112,6 @@ WL_DEVICE void attend_by_entries(const item& it, const List& tiles, int row, con
   constexpr int each = DIM / 32;
   const int lane = lane_of(it);
   float c[each], sums[each] = {}, largest = lowest(), total = 0;
-  bool has_entries = false;
   load_by_lanes(lane, of_C, k, c);
   tiles.for_entries(row, [&](i64 column) {
     const float score = dot_by_lanes(it, c, B.row(column), k) * scale;
@@ -120,11 +123,11 @@ WL_DEVICE void attend_by_entries(const item& it, const List& tiles, int row, con
       sums[i] = (factor == 1.0f ? sums[i] : sums[i] * factor) + power * d[i];
     total = total * factor + power;
     largest = most;
-    has_entries = true;
   });
+  const float share = share_of_total(total);
   for (int i = 0; i < each; ++i)
     if (lane + 32 * i < p)
-      out[lane + 32 * i] = narrowed<T>::of(has_entries ? sums[i] / total : 0.0f);
+      out[lane + 32 * i] = narrowed<T>::of(sums[i] * share);
 }
 
 // A block has a panel of 128 rows; each of its warps 16 M of them. WHOLE says that rows may be
@@ -169,7 +172,6 @@ WL_DEVICE void tile_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 ba
   const int row = warp * 16 * M;
   float sums[M][DIM / 8][4] = {};
   running_softmax<M> softmax;
-  bits_of_rows<M> seen{};
 #pragma unroll 1
   for (i32 u = tiles.first; u < tiles.last; ++u) {
     wait_for_copies<0>();
@@ -181,7 +183,6 @@ WL_DEVICE void tile_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 ba
     const bits_of_rows<M> bits(its_words, row, lane);
     if (!products::any(its_words, row, lane, bits))
       continue;
-    seen.add(bits);
     float scores[M][N][4];
     products::begin();
     products::multiply(scores, shared_offset(at_C), row, shared_offset(stage), 0, lane);
@@ -209,10 +210,10 @@ WL_DEVICE void tile_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 ba
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const float total = sum_of_row(it, softmax.total[i][h]);
-      finite = scale_row(sums[i], h, share_of(total, seen.any(i, h))) && finite;
+      finite = scale_row(sums[i], h, share_of_total(total)) && finite;
       const i64 r = panel * TILE_ROWS + row + 16 * i + 8 * h + lane / 4;
       if (log_totals && lane % 4 == 0 && r < m)
-        log_totals[block * log_totals_step + r] = (softmax.from[i][h] + log_2(total)) * LN_2;
+        log_totals[block * log_totals_step + r] = log_of_powers(softmax.from[i][h], total) * LN_2;
     }
   T* const of_out = out + block * out_step;
   if (any_of_block(!finite)) {

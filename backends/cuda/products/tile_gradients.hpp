@@ -198,10 +198,9 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
       for (int h = 0; h < 2; ++h) {
         const float total = sum_of_row(it, found.softmax.total[i][h]);
         const float weighted = sum_of_row(it, found.weighted[i][h]);
-        // Of a row without entries, NaN would send its whole panel to be computed by entries.
-        mean[i][h] = total == 0 ? 0.0f : weighted / total;
-        // Of a row of minus infinities alone this is one, and its weights are NaN.
-        log_total[i][h] = found.softmax.from[i][h] + log_2(total);
+        // Of a row without weight, NaN would send its whole panel to be computed by entries.
+        mean[i][h] = weighted * share_of_total(total);
+        log_total[i][h] = log_of_powers(found.softmax.from[i][h], total);
       }
   }
 #pragma unroll

@@ -148,7 +148,6 @@ struct bits_of_rows {
   WL_DEVICE bool has(int i, int h, int j, int e) const {
     return ((j < 4 ? low[i][h] : high[i][h]) & 1u << (8 * (j % 4) + e)) != 0;
   }
-  WL_DEVICE bool any(int i, int h) const { return (low[i][h] | high[i][h]) != 0; }
   WL_DEVICE bool any() const {
     u32 found = 0;
 #pragma unroll
@@ -162,15 +161,6 @@ struct bits_of_rows {
     for (int i = 0; i < M; ++i)
       found &= low[i][0] & low[i][1] & high[i][0] & high[i][1];
     return found == ~0u;
-  }
-  WL_DEVICE void add(const bits_of_rows& other) {
-#pragma unroll
-    for (int i = 0; i < M; ++i)
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        low[i][h] |= other.low[i][h];
-        high[i][h] |= other.high[i][h];
-      }
   }
 };
 

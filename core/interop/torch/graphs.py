@@ -150,6 +150,7 @@ def edge_softmax(graph: Any, scores: Tensor) -> Tensor:
     Returns
     -------
     Tensor, shape (edges, ...)
+        Zeros where all scores of a node are minus infinity, with gradients of zero.
 
     Examples
     --------

@@ -250,11 +250,13 @@ def _attention_backward(
     over = not torch.is_grad_enabled()
     s = dots if values is None else dots * values
     # A constant: weights are the same whatever is subtracted from all scores of a row.
+    # Relative to minus infinity, others of it would be NaN.
     largest = segment_max(*pattern, s.detach(), n)
+    largest = largest.masked_fill(largest == -torch.inf, 0)
     spread = segment_spread(*pattern, largest, n)
     powers = s.sub_(spread).exp_() if over else torch.exp(s - spread)
     totals = segment_sum(*pattern, powers, n)[..., None]
-    totals = torch.where(totals > 0, totals, 1)  # rows without entries
+    totals = torch.where(totals > 0, totals, 1)  # rows without weight
     shares = gradient / totals
     d_D = spmm_transposed(*pattern, powers, shares, n, "auto") if of_D else None
     if not (of_values or of_C or of_B):

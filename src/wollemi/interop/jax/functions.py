@@ -148,8 +148,9 @@ def fusedmm(
     B : array, shape (n, k) or (..., n, k)
     D : array, shape (n, p) or (..., n, p)
     edge : {None, "identity", "scaled", "sigmoid", "softmax"} or callable
-        As in :func:`wollemi.fusedmm`. A function ``f(s, entries)`` gets the scores, shape
-        (..., nse), and :class:`Entries`, and returns weights.
+        As in :func:`wollemi.fusedmm`; ``"scaled"`` divides scores before a bias is added, and
+        ``"softmax"`` of scores that are all minus infinity is 0. A function ``f(s, entries)``
+        gets the scores, shape (..., nse), and :class:`Entries`, and returns weights.
     alpha : float
     use_values : bool
     values : array, shape (nse,) or (..., nse), optional

@@ -86,9 +86,11 @@ def _spread_kernel(A: Csr, blocks: int, r: Any) -> Any:
 
 def _softmax_kernel(A: Csr, blocks: int, s: Any) -> Any:
     wide = _wide(s)
-    with np.errstate(invalid="ignore"):  # a row of minus infinities is NaN
-        powers = np.exp(wide - _spread(A, _reduced(A, wide, np.maximum)))
-        return (powers / _spread(A, _reduced(A, powers, np.add))).astype(s.dtype)
+    largest = _reduced(A, wide, np.maximum)
+    # relative to minus infinity, others of it would be NaN
+    powers = np.exp(wide - _spread(A, np.where(np.isneginf(largest), 0, largest)))
+    totals = _reduced(A, powers, np.add)
+    return (powers / _spread(A, np.where(totals == 0, 1, totals))).astype(s.dtype)
 
 
 # ---- primitives

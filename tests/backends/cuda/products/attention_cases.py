@@ -57,7 +57,8 @@ def expected(given: Operands, alpha: float) -> Expected:
         s = np.where(mask, alpha * C @ B.swapaxes(1, 2), -np.inf)
         most = s.max(2, keepdims=True)
         w = np.where(mask, np.exp(s - np.where(np.isneginf(most), 0, most)), 0)
-        w = np.where(mask, w / w.sum(2, keepdims=True), 0)
+        totals = w.sum(2, keepdims=True)
+        w = np.where(mask, w / np.where(totals == 0, 1, totals), 0)
 
         def times(weights: Any, X: Any, allowed: Any) -> Any:
             terms = weights[..., None] * X[:, None]
@@ -72,13 +73,13 @@ def expected(given: Operands, alpha: float) -> Expected:
 
 
 def logs_of_totals(given: Operands, alpha: float) -> Any:
-    """Return log sum exp(s) over the entries of each row, NaN where a score is infinite or NaN."""
+    """Return log sum exp(s) of each row: infinity without any, NaN of an infinite score or NaN."""
     C, B = (x.astype(np.float64) for x in (given.C, given.B))
     with np.errstate(all="ignore"):
         s = alpha * C @ B.swapaxes(1, 2)
         totals = logsumexp(np.where(given.mask, s, -np.inf), axis=2)
         lost = (given.mask & ~(s < np.inf)).any(2)
-    return np.where(lost, np.nan, totals)
+    return np.where(lost, np.nan, np.where(np.isneginf(totals), np.inf, totals))
 
 
 @cache

@@ -229,7 +229,7 @@ def test_infinities_and_nan_stay_in_their_rows_and_columns() -> None:
 
 
 @emulated
-def test_rows_of_minus_infinities_are_not_numbers_and_some_of_them_count_for_nothing() -> None:
+def test_rows_of_minus_infinities_are_zero_and_some_of_them_count_for_nothing() -> None:
     given = operands(128, 64, 8, 8, batch=1, mask=np.ones((128, 64), bool))
     given.B[0, :10] = 0
     given.B[0, :10, 0] = -np.inf
@@ -238,7 +238,7 @@ def test_rows_of_minus_infinities_are_not_numbers_and_some_of_them_count_for_not
     with np.errstate(all="ignore"):
         want = expected(given, 0.5)
         have = emulate(given, 0.5, width=32, whole=1)
-    assert np.isnan(have.E[0, 5]).all() and np.isnan(have.of_C[0, 5]).all()
+    assert not have.E[0, 5].any()
     for name, mine, right in zip(Expected._fields, have, want, strict=True):
         np.testing.assert_allclose(mine, right, atol=2e-3, err_msg=name)
 

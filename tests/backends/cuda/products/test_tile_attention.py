@@ -214,7 +214,7 @@ def test_infinities_and_nan_stay_in_their_rows_and_columns(
 @emulated
 @either
 @words
-def test_rows_of_minus_infinities_are_not_numbers_and_some_of_them_count_for_nothing(
+def test_rows_of_minus_infinities_are_zero_and_some_of_them_count_for_nothing(
     known: bool,
     shapes: tile_shapes.Shapes,
 ) -> None:
@@ -226,7 +226,7 @@ def test_rows_of_minus_infinities_are_not_numbers_and_some_of_them_count_for_not
     with np.errstate(all="ignore"):
         want = expected(given, 0.5)
         have = emulate(given, 0.5, width=32, whole=1, known=known, shapes=shapes)
-    assert np.isnan(have.E[0, 5]).all() and np.isnan(have.of_C[0, 5]).all()
+    assert not have.E[0, 5].any()
     for name, mine, right in zip(Expected._fields, have, want, strict=True):
         np.testing.assert_allclose(mine, right, atol=2e-3, err_msg=name)
 
