@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.dtypes import real_dtype
 from ...core.errors import InvalidArgument
-from ..driver.scaling import largest_values, power_of_two, scale_columns
+from ..driver.scaling import exponents_of, largest_values, power_of_two, scale_columns
 from . import tall
 from .base import not_positive
 from .scale import ROUNDING
@@ -150,7 +150,7 @@ class BlockBasis:
         """Scale vectors by powers of two, so that their largest entries are near one."""
         largest = largest_values(self.executor, W)
         factors = [power_of_two(x) if 0 < x < np.inf else 1.0 for x in largest.tolist()]
-        scale_columns(self.executor, W, np.array(factors))
+        scale_columns(self.executor, W, exponents_of(np.array(factors)))
 
     def _require_positive(self, G: Numbers, W: Array) -> None:
         """Raise InvalidMatrix if a combination of the vectors has a negative square."""

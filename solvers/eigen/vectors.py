@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.dtypes import real_dtype
 from ...core.operations import vector
-from ..driver.scaling import largest_values, power_of_two, scale_columns
+from ..driver.scaling import exponents_of, largest_values, power_of_two, scale_columns
 from . import tall
 from .base import not_positive
 from .scale import ROUNDING
@@ -70,7 +70,8 @@ class Vectors:
         if start is not None:
             tall.copy(self.executor, start.astype(self.dtype), self.w)
             largest = float(largest_values(self.executor, self.w)[0])
-            scale_columns(self.executor, self.w, np.array([power_of_two(largest)]))
+            powers = np.array([power_of_two(largest)])
+            scale_columns(self.executor, self.w, exponents_of(powers))
             if self.orthogonalize(0)[1] > 0:
                 self.append(0)
                 return
