@@ -16,7 +16,7 @@ from ...core.status import Stop
 from ..driver.alone import require_one_executor
 from . import residual, tall
 from .base import basis_size, require_tolerances
-from .pencil import verdicts
+from .pencil import survive, verdicts
 from .result import SingularResult
 from .scale import ROUNDING, exponent_of, rescaled
 from .vectors import Vectors
@@ -282,15 +282,14 @@ class _Process:
     ) -> list[Stop]:
         """Return the verdict on each triplet; the vectors of both sides have to be orthonormal."""
         found = verdicts(norms, limits, why)
-        given = np.ldexp(s, self.exponent)
         eps = float(np.finfo(self.dtype).eps)
-        orthonormal = np.ones(s.size, bool)
+        kept, orthonormal = survive(s, self.exponent, eps), np.ones(s.size, bool)
         if np.all(np.isfinite(norms)):
             for block in (left, right):
                 G = tall.gram(self.V.executor, block, block)
                 orthonormal &= (np.abs(G - np.eye(s.size)) <= eps**0.5).all(axis=1)
         for c, stop in enumerate(found):
-            if stop != Stop.NOT_FINITE and ((given[c] == 0) != (s[c] == 0) or given[c] == np.inf):
+            if stop != Stop.NOT_FINITE and not kept[c]:
                 found[c] = Stop.OUT_OF_RANGE
             elif stop == Stop.CONVERGED and not orthonormal[c]:
                 found[c] = Stop.STAGNATED

@@ -152,8 +152,7 @@ class Pencil:
         Pairs also have to be orthonormal, and the user's units have to hold the eigenvalue.
         """
         found = verdicts(norms, limits, why)
-        given = self.values(values)
-        for c in np.flatnonzero((given == 0) != (values == 0) | ~np.isfinite(given)):
+        for c in np.flatnonzero(~survive(values, self.a - self.b, self.eps)):
             if found[c] != Stop.NOT_FINITE:
                 found[c] = Stop.OUT_OF_RANGE
         if all(np.isfinite(norms)):
@@ -172,6 +171,13 @@ class Pencil:
         lengths = np.ones(int(X.shape[1])) if self.B is None else self._norms(X)
         rounding = ROUNDING * self.eps * self.of_B * np.outer(lengths, lengths)
         return np.asarray((deviation <= np.maximum(self.eps**0.5, rounding)).all(axis=1))
+
+
+def survive(values: Numbers, exponent: int, eps: float) -> Numbers:
+    """Return which values keep their digits times ``2**exponent`` in double precision."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        back = np.ldexp(np.ldexp(values, exponent), -exponent)
+        return np.asarray(np.abs(back - values) <= eps * np.abs(values))
 
 
 def verdicts(norms: Numbers, limits: Numbers, why: Stop) -> list[Stop]:

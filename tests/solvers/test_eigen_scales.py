@@ -105,9 +105,11 @@ def test_the_scale_of_B_alone_does_not_make_pairs_converge(on):
     np.testing.assert_allclose(full.eigenvalues * 1e30, exact, rtol=1e-10)
 
 
-def test_eigenvalues_beyond_double_precision_are_not_claimed(on):
-    A = wl.Csr(scaled(line(8), 900), executor=on)
-    B = wl.Csr(scaled(mass(8), -900), executor=on)
+@pytest.mark.parametrize(("a", "b"), [(900, -900), (-900, 900), (-30, 1004)])
+def test_eigenvalues_beyond_double_precision_are_not_claimed(on, a, b):
+    # the last ones are below the smallest normal number and lose digits
+    A = wl.Csr(scaled(line(8), a), executor=on)
+    B = wl.Csr(scaled(mass(8), b), executor=on)
     result = wl.solvers.Lobpcg(A, B=B, k=2, rtol=1e-8).solve()
     assert set(result.stops) == {Stop.OUT_OF_RANGE}
     assert "scale them" in result.reason
