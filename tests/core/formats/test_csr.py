@@ -34,7 +34,6 @@ def csr(given):
         ([1, 2], [0, 0.5], [0, 1, 2], r"indices: expected integers"),
         ([1, 2], [0, np.nan], [0, 1, 2], r"indices: expected integers"),
         ([1, 2], ["a", "b"], [0, 1, 2], r"indices: expected integers"),
-        ([[1, 2]], [0, 1], [0, 1, 2], r"data: expected 1 dimension\(s\), got shape \(1, 2\)"),
         ([1, 2], [[0, 1]], [0, 1, 2], r"indices: expected 1 dimension"),
         (["a", "b"], [0, 1], [0, 1, 2], r"data: expected numbers"),
         ([1, 2], [0, 2**40], [0, 1, 2], r"indices\[1\] = 1099511627776 is outside"),
