@@ -269,7 +269,7 @@ def test_the_build_finds_steps_without_what_solvers_import(tmp_path: Path):
         "import scipy\nfrom ..core.step import dot\n\ndef helper(x, y):\n    return dot(x, y)\n"
     )
     load_steps("wollemi", folder)
-    found = OPERATIONS.pop("test_built.product")
+    found = OPERATIONS["test_built.product"]
     assert [p.name for p in found.parameters] == ["x", "y", "rho"]
 
 

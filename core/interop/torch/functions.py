@@ -230,10 +230,8 @@ def fusedmm(
     B : Tensor, shape (n, k) or (..., n, k)
     D : Tensor, shape (n, p) or (..., n, p)
     edge : {None, "identity", "scaled", "sigmoid", "softmax"} or callable
-        As in :func:`wollemi.fusedmm`; ``"scaled"`` divides scores before a bias is added, and
-        ``"softmax"`` of scores that are all minus infinity is 0. A function ``f(s, entries)``
-        gets the scores, shape (..., nnz), and :class:`Entries`, and returns weights:
-        ``lambda s, e: e.softmax(s.relu())``.
+        As in :func:`wollemi.fusedmm`. A function ``f(s, entries)`` gets the scores, shape
+        (..., nnz), and :class:`Entries`, and returns weights: ``lambda s, e: e.softmax(s.relu())``.
     alpha : float
     use_values : bool
     values : Tensor, shape (nnz,) or (..., nnz), optional

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
 
 from ....core.errors import InvalidArgument, InvalidMatrix
 from ....core.formats import Csr, Dense, Matrix
@@ -99,6 +98,8 @@ def components_inverse(
     sizes : array of int, shape (components,)
         How many rows each component has.
     """
+    from scipy.sparse import coo_array  # the first solve loads no SciPy
+
     n = S.shape[0]
     order = np.argsort(label, kind="stable")
     starts = np.concatenate([[0], np.cumsum(sizes)])
