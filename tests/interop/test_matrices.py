@@ -51,10 +51,11 @@ def test_a_layout_without_rows_is_refused_with_the_remedy():
         wl.Csr(tensor)
 
 
-def test_batches_of_torch_are_refused():
-    tensor = torch.from_numpy(np.stack([ENTRIES, ENTRIES])).to_sparse_csr()
-    with pytest.raises(wl.errors.InvalidMatrix, match="2 dimensions"):
-        wl.Csr(tensor)
+def test_batches_of_torch_become_batches():
+    tensor = torch.from_numpy(np.stack([ENTRIES, 2 * ENTRIES])).to_sparse_csr()
+    A = wl.Csr(tensor)
+    assert A.batch_shape == (2,)
+    np.testing.assert_array_equal(A[1].to_dense(), 2 * ENTRIES)
 
 
 @pytest.mark.parametrize("ours", FORMATS.values())

@@ -53,4 +53,5 @@ def test_nothing_as_long_as_the_matrix_goes_to_the_host(monkeypatch: pytest.Monk
     monkeypatch.setattr(LockstepExecutor, "to_host", seen)
     M = Ilut(A)
     assert "5 rounds of sweeps" in M.notes[0]
-    assert len(sizes) > 1 and max(sizes) <= 16
+    # the plans of both factors read their row pointers when M is applied for the first time
+    assert len(sizes) > 1 and set(sizes) - {257} <= set(range(17)) and sizes.count(257) <= 2
