@@ -51,9 +51,6 @@ PARTS = (
     "CONTRIBUTING.md",
 )
 
-#: Pages that a program writes from records.
-GENERATED = ()
-
 #: Groups of words. Exceptions within a pattern are technical terms.
 GROUPS = {
     "what": r"what",
@@ -93,7 +90,7 @@ def files() -> Iterator[tuple[str, Path]]:
         paths = [base] if base.is_file() else sorted(base.rglob("*"))
         for path in paths:
             name = path.relative_to(ROOT).as_posix()
-            if path.suffix not in READERS or name in GENERATED or not path.is_file():
+            if path.suffix not in READERS or not path.is_file():
                 continue
             if "/build/" in f"/{name}" or "/results/" in name:
                 continue

@@ -54,4 +54,4 @@ def test_nothing_as_long_as_the_matrix_goes_to_the_host(monkeypatch: pytest.Monk
     M = Ilut(A)
     assert "5 rounds of sweeps" in M.notes[0]
     # the plans of both factors read their row pointers when M is applied for the first time
-    assert len(sizes) > 1 and set(sizes) - {257} <= set(range(17)) and sizes.count(257) <= 2
+    assert len(sizes) > 1 and [size for size in sizes if size > 16] == [257, 257]
