@@ -306,9 +306,15 @@ class Executor(SolvesSystems, ABC):
 
     def perform(self, operation: Operation, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """Call a kernel of ``operation``; on a member of a group, sums are those of the group."""
-        if self.links is not None and (operation.adds_up or operation.totals):
+        if self.makes_totals(operation):
             return self._run_on_member(operation, arguments, kernel)
         return kernel(self, *arguments)
+
+    def makes_totals(self, operation: Operation) -> bool:
+        """Return whether sums of an operation are those of other members of a group too."""
+        if self.links is None or self.links.alone:
+            return False
+        return operation.adds_up or bool(operation.totals)
 
     #: What makes the totals of the group that this executor is a member of; None for one alone.
     links: Links | None = None
@@ -375,10 +381,13 @@ class Executor(SolvesSystems, ABC):
         The plain loop of the host: every other way of driving must be told from it by speed alone.
         """
         status = iteration.status
+        alone = self.links if self.links is not None and self.links.alone else None
         for _ in range(limit):
             if self.to_host(status.running)[0] == 0:
                 break
             iteration.body()
+            if alone is not None:
+                alone.check()
 
     def drive_cycles(self, cycles: Cycles, limit: int) -> bool:
         """Run whole cycles until a column stops, or ``limit`` times, if that can be done unwatched.

@@ -25,12 +25,15 @@ class Iteration:
         is in it), it can be neither recorded nor captured, and the host drives it.
     program : object
         What an executor recorded of ``body``, kept here so that it lives as long as the arrays do.
+    batch : int
+        Iterations that the one member of a group drives between two looks for Ctrl-C.
     """
 
     body: Callable[[], None]
     status: Status
     resident: bool = True
     program: Any = field(default=None, repr=False)
+    batch: int = 64
 
 
 @dataclass(eq=False)

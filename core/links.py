@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .step.numeric import own_largest, own_sum, totals
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
+    from .iteration import Iteration
     from .operation import Operation
 
 
@@ -33,6 +35,9 @@ class Links(ABC):
     ----------
     rank, size : int
         Which member this is, and how many there are.
+    alone : bool
+        Whether this member is the whole group and its own sums are the totals. Operations then run
+        as on an executor without links.
     on_device : bool
         Whether all of it is work on the stream of a device. Otherwise the host takes part, and
         loops that a device runs by itself are driven by the host instead.
@@ -45,6 +50,7 @@ class Links(ABC):
 
     rank: int = 0
     size: int = 1
+    alone: bool = False
     on_device: bool = False
     block: int = 0
     graph_runs: bool = False
@@ -77,6 +83,10 @@ class Links(ABC):
         """Return the rows of the NumPy arrays of all members, one below the other."""
         return np.concatenate(self.all(blocks))
 
+    def check(self) -> None:
+        """Raise KeyboardInterrupt on all members if one of them was asked to stop."""
+        return None
+
     def begin_program(self) -> None:
         """Make ready for a program that the members are about to run."""
         return None
@@ -99,6 +109,40 @@ class Links(ABC):
     def receive(self, halo: Any, ghosts: Array) -> None:
         """Wait for the rows that other members sent, and write them."""
         raise NotImplementedError(f"{type(self).__name__} exchanges no rows of vectors")
+
+
+#: Seconds that a lone member works between two looks for Ctrl-C, about.
+BETWEEN_LOOKS = 0.1
+
+
+def drive_alone(
+    executor: Executor,
+    iteration: Iteration,
+    limit: int,
+    drive: Callable[[Iteration, int], None],
+) -> None:
+    """Drive an iteration of the one member of a group, in batches.
+
+    Ctrl-C reaches the main thread only. The thread of the member looks for it between two batches.
+    """
+    assert executor.links is not None
+    while limit > 0:
+        batch, began = min(iteration.batch, limit), perf_counter()
+        drive(iteration, batch)
+        limit -= batch
+        if limit <= 0 or not executor.to_host(iteration.status.running)[0]:
+            break
+        executor.links.check()
+        elapsed = perf_counter() - began
+        if elapsed < BETWEEN_LOOKS:
+            iteration.batch *= 2
+        elif elapsed > 4 * BETWEEN_LOOKS:
+            iteration.batch = max(iteration.batch // 2, 1)
+
+
+def works_alone(executor: Executor) -> bool:
+    """Return whether no other member takes part in the sums of an executor."""
+    return executor.links is None or executor.links.alone
 
 
 def run_on_member(

@@ -80,7 +80,7 @@ class Batches:
         operation, arguments = call
         kernel = self._kernel(operation)
         run = partial(self.executor.perform, operation, kernel, *arguments)
-        if self.executor.links is not None and (operation.adds_up or operation.totals):
+        if self.executor.makes_totals(operation):
             return [run]
         launches: list[Launch] = []
         with self.executor.preparing(self.scratch, dry=True, into=launches):

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
+from ...core.links import drive_alone
 from ...core.program import recording
 from .batch import solve
 from .kernels import kernel
@@ -217,6 +218,12 @@ class OmpExecutor(Executor):
             return
         if iteration.program is None:
             iteration.program = self._tape(iteration.body)
+        if self.links is not None and self.links.alone:
+            drive_alone(self, iteration, limit, self._replay)
+        else:
+            self._replay(iteration, limit)
+
+    def _replay(self, iteration: Iteration, limit: int) -> None:
         iteration.program.run(iteration.status.running, limit)
 
 

@@ -166,13 +166,17 @@ class ThreadLinks(HostLinks):
 class LoneLinks(ThreadLinks):
     """The links of the one member of a group of one: its sums are those of the group."""
 
+    alone = True
+
     def __init__(self, stage: Stage, executor: Executor, rank: int, block: int) -> None:
         super().__init__(stage, executor, rank, block)
         self.on_device = executor.xp is not np
 
     def sum(self, array: Array) -> None:
         """Leave the sum as it is."""
-        if not self.on_device:  # where a device runs the loop, its host looks now and then
-            self._obey(self.interrupts())
 
     largest = norm = sum
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if somebody has asked the group to stop."""
+        self._obey(self.interrupts())

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.links import works_alone
 from ...core.result import Result
 from ...core.status import HEARD, Stop
 from .results import result_of
@@ -64,7 +65,7 @@ def may_go_straight(solve: Solve) -> bool:
         and work.entering.resident
         # The first solve in a workspace has operators make what they make once.
         and work.applied
-        and solve.executor.links is None
+        and works_alone(solve.executor)
         and not solve.executor.observed
     )
 

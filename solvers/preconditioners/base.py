@@ -13,6 +13,7 @@ from ...core.dtypes import real_dtype
 from ...core.errors import InvalidMatrix, ShapeMismatch, UnsupportedOperation
 from ...core.formats import Csr, Matrix
 from ...core.formats.entries import with_entries
+from ...core.links import works_alone
 from ...core.linop import LinOp
 from ...core.operations import vector
 from ...core.operator import as_linop
@@ -98,14 +99,16 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
     def _part(self, A: Any) -> Any:
         """Return what the parts are made of: of a matrix that a group shares, a member's block."""
-        if A.partition is None or self.over_groups == "products":
+        if A.partition is None:
             return A
-        return A.own_block
+        if works_alone(A.executor) or self.over_groups != "products":
+            return A.own_block
+        return A
 
     def _checked(self, A: LinOp) -> Matrix:
         name = type(self).__name__
         if A.partition is not None and hasattr(A, "own_block"):
-            if self.over_groups is None:
+            if self.over_groups is None and not works_alone(A.executor):
                 raise UnsupportedOperation(
                     f"{name} needs all rows of the matrix in one place, and a group shares this "
                     f"one: use Schwarz(M={name.lower()!r}), which is {name} within each member"

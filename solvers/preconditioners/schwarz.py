@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.distributed.overlap import overlapping_block, with_ghosts
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.lazy import Temporary
+from ...core.links import works_alone
 from ...core.linop import LinOp
 from ...core.operations import vector
 from ...core.settings import Settings
@@ -98,7 +99,7 @@ class Schwarz(Preconditioner):
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         A: Any = self._matrix
-        if not self.overlap or A.partition is None:
+        if not self.overlap or A.partition is None or works_alone(self.executor):
             self.inner._apply(x, y, alpha, beta)
             return
         k, rows = int(x.shape[1]), A.local_rows

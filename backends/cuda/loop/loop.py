@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....core.iteration import Cycles, Replay
+from ....core.links import works_alone
 from ....core.program import Program
 from ....core.status import Status
 from ...gpu import ahead, launch
@@ -68,7 +69,7 @@ def loop_programs() -> list[DeviceProgram]:
 
 def make_program(executor: CudaExecutor, program: Program, status: Status) -> Any:
     """Return what runs the program of an iteration: it has ``run(limit)``."""
-    if executor.links is not None:  # totals stand between the kernels
+    if not works_alone(executor):  # totals stand between the kernels
         alone = [Step(other=call) for call in program.expanded()]
         return Graph(executor, alone, status)
     phases = phases_of(steps_of(program))

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 from ....core.exchange import Exchange
 from ....core.executor import Array, Executor
 from ....core.iteration import Cycles, Iteration, Replay
-from ....core.links import Links
+from ....core.links import Links, drive_alone, works_alone
 from ...gpu.base import GpuExecutor
 from ...gpu.scratch import Scratch
 from ...gpu.thresholds import NVIDIA
@@ -125,9 +125,11 @@ class CudaExecutor(GpuExecutor):
 
     def drive(self, iteration: Iteration, limit: int) -> None:
         """Run ``iteration`` on the device; a group looks for Ctrl-C now and then."""
-        check = getattr(self.links, "check", None)
-        if check is None or self.observed:
+        if self.links is None or self.observed or not iteration.resident:
             super().drive(iteration, limit)
+            return
+        if self.links.alone:
+            drive_alone(self, iteration, limit, super().drive)
             return
         while limit > 0:
             super().drive(iteration, min(limit, BETWEEN_CHECKS))
@@ -135,7 +137,7 @@ class CudaExecutor(GpuExecutor):
             limit -= BETWEEN_CHECKS
             if self.to_host(iteration.status.running)[0] == 0:
                 break
-            check()
+            self.links.check()
 
     def play(self, replay: Replay) -> None:
         """Run what does not repeat by itself, from the second time on as a graph."""
@@ -157,7 +159,7 @@ class CudaExecutor(GpuExecutor):
 
     def drive_cycles(self, cycles: Cycles, limit: int) -> bool:
         """Run whole cycles as one graph until a column stops, or ``limit`` times."""
-        if not cycles.resident or self.observed or self.links is not None:
+        if not cycles.resident or self.observed or not works_alone(self):
             return False
         with self._here("a solver's cycles"):
             if cycles.program is None:
