@@ -321,10 +321,9 @@ class LinOp(ArrayProtocol, ABC):
             return operator._after(self)
         if not is_array(other):
             return NotImplemented
-        if not hasattr(other, "T"):
-            other = np.asarray(other)
         if dimensions(other) == 2:
-            return (self.T @ other.T).T
+            block = other if hasattr(other, "T") else np.asarray(other)
+            return (self.T @ block.T).T
         return self.T @ other
 
     def __add__(self, other: Any) -> Any:

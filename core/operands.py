@@ -22,6 +22,7 @@ from .errors import (
     UnsupportedDtype,
 )
 from .registry import executor_owning
+from .tracked import untracked
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -93,6 +94,7 @@ def native(executor: Executor, array: object, what: str) -> Array:
     if executor.owns(array):
         made = plain(array, what)
         return made if executor.owns(made) else array  # a subclass may be what is native here
+    array = untracked(array, what)
     if is_host(array):
         host = _as_numpy(array, what)
         if host.dtype.kind not in "buifc":
@@ -159,12 +161,12 @@ def plain(array: Any, what: str) -> Any:
 
 
 def _as_numpy(array: Any, what: str) -> np.ndarray[Any, Any]:
-    array = plain(array, what)
+    array = untracked(plain(array, what), what)
     try:
         if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
             return np.from_dlpack(array)
         return np.asarray(array)
-    # sequences of different lengths; tensors that require gradients
+    # sequences of different lengths; arrays that refuse to be shared
     except (ValueError, BufferError, RuntimeError) as error:
         # of DLPack, for bfloat16 and narrower: which error it is depends on NumPy's version
         narrow = isinstance(error, RuntimeError) or "nsupported dtype" in str(error)

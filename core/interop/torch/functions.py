@@ -19,7 +19,7 @@ from ...formats.mask import Mask, refuse_without_entries
 from ...products.fusedmm import EDGES
 from . import masks, operators
 from .known_products import remember, spmm_again, spmm_traced
-from .layouts import Sparse, eager_for_tensors, sparse_of
+from .layouts import Sparse, check_dense, eager_for_tensors, sparse_of
 from .memory import executor_of
 from .messages import EdgeFunction, check_options, weigh
 from .patterns import owned_pattern
@@ -128,6 +128,7 @@ def spmm_anew(
         weights, B = one_batch(values=(weights, 1), B=(B, 2))
     alpha, beta = real_number(alpha, "alpha", "spmm"), real_number(beta, "beta", "spmm")
     if out is not None:
+        _check_tensor("out", out)
         target = out[:, None] if vector else out
         shape = (*B.shape[:-2], rows, B.shape[-1])
         block = sparse.compressed.diagonal
@@ -343,11 +344,11 @@ def _check_tensor(what: str, given: Any) -> None:
             f"{what}: expected a torch tensor, got {type(given).__name__}; wl.spmm and the others "
             "take arrays"
         )
+    check_dense(what, given)
 
 
 def _check(what: str, tensor: Tensor, rows: int, like: Tensor | None = None) -> None:
-    if not isinstance(tensor, Tensor):
-        _check_tensor(what, tensor)
+    _check_tensor(what, tensor)
     columns = "k" if like is None else like.shape[-1]
     fits = tensor.dim() >= 2 and tensor.shape[-2] == rows
     if not fits or (like is not None and tensor.shape[-1] != columns):

@@ -18,7 +18,7 @@ from ...products.graphs import Graph
 from . import operators
 from .additive import attend
 from .extremes import spmm_max
-from .layouts import compress, sparse_of
+from .layouts import check_dense, compress, sparse_of
 from .neighbours import sum_of_neighbours
 from .patterns import Pattern
 from .segments import segment_max, segment_softmax, segment_spread, segment_sum
@@ -99,6 +99,7 @@ def _places(pattern: Pattern) -> tuple[Tensor, Tensor]:
 def _check(what: str, given: Any, count: int) -> None:
     if not isinstance(given, Tensor):
         raise InvalidArgument(f"{what}: expected a torch tensor, got {type(given).__name__}")
+    check_dense(what, given)
     if given.dim() < 1 or given.shape[0] != count:
         raise ShapeMismatch(f"{what}: expected shape ({count}, ...), got {tuple(given.shape)}")
 

@@ -100,7 +100,9 @@ def spmm_traced(A: Any, B: Any, alpha: Any, beta: Any) -> Tensor | None:
     if B.is_cpu != (A.executor.xp is np):
         return None
     values = data_of(id(A))
-    if B.dim() != 2 or B.dtype is not values.dtype or not values.dtype.is_floating_point:
+    if B.dim() != 2 or B.layout is not torch.strided:
+        return None
+    if B.dtype is not values.dtype or not values.dtype.is_floating_point:
         return None
     if B.shape[0] != A.shape[1] or B.device != values.device:
         return None

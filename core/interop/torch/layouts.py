@@ -65,6 +65,7 @@ class Sparse(NamedTuple):
                 f"{name}: expected a torch tensor, got {type(values).__name__}; wl.spmm and the "
                 "others take arrays"
             )
+        check_dense(name, values)
         if self.compressed.diagonal is not None and values.numel() == nnz:
             return values.reshape(nnz)
         if values.dim() < 1 or values.shape[-1] != nnz:
@@ -96,6 +97,15 @@ class Sparse(NamedTuple):
         """Return a result with the rows of each matrix of a batch by themselves."""
         block = self.compressed.diagonal
         return result if block is None else result.unflatten(-2, (-1, block[0]))
+
+
+def check_dense(what: str, tensor: Tensor) -> None:
+    """Raise InvalidArgument if a tensor is sparse: only the matrix ``A`` may be."""
+    if tensor.layout is not torch.strided:
+        raise InvalidArgument(
+            f"{what}: expected a dense tensor, got layout {tensor.layout}; make it dense with "
+            ".to_dense(), or multiply two sparse matrices without gradients: wl.Csr(A) @ wl.Csr(B)"
+        )
 
 
 def sparse_of(A: Any, device: torch.device) -> Sparse:

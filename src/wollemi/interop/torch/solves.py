@@ -17,7 +17,7 @@ from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
 from ...core.interop.torch import operators
 from ...core.interop.torch.functions import one_batch
-from ...core.interop.torch.layouts import sparse_of
+from ...core.interop.torch.layouts import check_dense, sparse_of
 from ...core.interop.torch.memory import native_of, tensor_of
 from ...core.interop.torch.patterns import matrix_of, transposed_of
 from ...core.interop.torch.register import Operator, define
@@ -85,6 +85,7 @@ def solve(
         raise InvalidArgument(
             f"b: expected a torch tensor, got {type(b).__name__}; wl.solve takes arrays"
         )
+    check_dense("b", b)
     sparse = sparse_of(A, b.device)
     m, n = sparse.pattern.shape
     if m != n or sparse.compressed.diagonal is not None:
