@@ -1,4 +1,4 @@
-// Matchings of rows and columns. See wollemi.core.operations.ordering.
+// Orders of rows and columns. See wollemi.core.operations.ordering.
 #pragma once
 
 #include <algorithm>
@@ -184,6 +184,33 @@ struct ordering_fill {
     for (const i64 length : count)
       squares += length * length;
     entries[0] = found, operations[0] = squares;
+    end_if_interrupted();
+  }
+};
+
+// Levels of a search in breadth. Rows of a level are visited in the order of the queue.
+template <class I>
+struct ordering_search {
+  const I *indptr, *indices;
+  i64 start;
+  I* level;
+  i64 p, e, n;
+
+  void operator()(int) const {
+    std::vector<I> queue;
+    if (start < 0 || start >= n || level[start] != I(-1))
+      return;
+    queue.reserve(static_cast<std::size_t>(n));
+    queue.push_back(static_cast<I>(start));
+    level[start] = 0;
+    for (std::size_t head = 0; head < queue.size() && !interrupted(); ++head) {
+      const I row = queue[head], next = level[row] + 1;
+      for (I q = indptr[row]; q < indptr[row + 1]; ++q)
+        if (const I j = indices[q]; level[j] == I(-1)) {
+          level[j] = next;
+          queue.push_back(j);
+        }
+    }
     end_if_interrupted();
   }
 };

@@ -1,4 +1,4 @@
-"""Matchings of rows and columns."""
+"""Orders of rows and columns."""
 
 from __future__ import annotations
 
@@ -126,3 +126,19 @@ def fill(
                 seen[j] = k
                 j = parent[j]
     entries[0], operations[0] = found, sum(length * length for length in count)
+
+
+@kernel(ordering.search)
+def search(executor: Executor, indptr: Array, indices: Array, start: int, level: Array) -> None:
+    """Go from the rows of a level to their neighbours that were not reached before."""
+    if not 0 <= start < level.size or level[start] != -1:
+        return
+    reached = np.array([start])
+    steps = 0
+    while reached.size:
+        level[reached] = steps
+        counts = indptr[reached + 1] - indptr[reached]
+        first = np.repeat(indptr[reached] - np.cumsum(counts) + counts, counts)
+        neighbours = indices[first + np.arange(first.size)]
+        reached = np.unique(neighbours[level[neighbours] == -1])
+        steps += 1

@@ -1,4 +1,4 @@
-"""Matchings of rows and columns, for hosts: a path is followed from one row to the next."""
+"""Orders of rows and columns, for hosts: a path is followed from one row to the next."""
 
 from ..operation import declare
 
@@ -24,4 +24,11 @@ fill = declare(
     "of the Cholesky factor of a symmetric pattern whose rows are eliminated in an order: entries "
     "= those of its columns with the diagonal, operations = the sum of the squares of their "
     "numbers; counting ends at the first row after which there are more entries than most",
+)
+
+search = declare(
+    "ordering.search",
+    "indptr: in I[p], indices: in I[e], start: i64, level: inout I[n]",
+    "level_i = the steps of the shortest way from row start to row i over entries, through rows "
+    "whose level is -1 at first; others keep theirs",
 )

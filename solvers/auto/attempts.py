@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -102,7 +102,7 @@ class Attempts:
     _patience: Patience | None = None
     _setup: float = 0.0
 
-    def run(self, first: Iterable[Candidate], tail: Iterable[Candidate]) -> Result:
+    def run(self, first: Iterable[Candidate], tail: Callable[[], Iterable[Candidate]]) -> Result:
         """Try candidates until one succeeds: some given ones, those of the pool, and a tail."""
         for candidate in first:
             self._take_turn(candidate)
@@ -114,7 +114,7 @@ class Attempts:
                 break
             self._take_turn(following)
         self._take_up_again()
-        for candidate in tail:
+        for candidate in [] if self._is_settled() else tail():
             self._take_turn(candidate)
         if self.best is None:
             raise SystemNotSolved("no candidate could be tried: " + "; ".join(self.notes))

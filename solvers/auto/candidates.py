@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import sqrt
+from math import cbrt, sqrt
 from typing import TYPE_CHECKING, Any
 
 from ...core.formats import Matrix
@@ -36,7 +36,7 @@ FOR_LEVELS = 0.075
 UNKNOWN, OF_BLOCKS = 3.0, 5.0
 
 #: Iterations with incomplete factors in relation to those with Jacobi.
-BY_FACTORS = 0.3
+BY_FACTORS = 0.38
 
 #: The same for matrices with eigenvalues of both signs, for which incomplete factors are poor.
 OF_INDEFINITE = 6.0
@@ -45,10 +45,17 @@ OF_INDEFINITE = 6.0
 BICGSTAB = 0.6
 
 #: What one iteration of a method takes in relation to CG's, without preconditioner.
-RELATIVE = {"cg": 1.0, "fcg": 1.1, "minres": 1.1, "bicgstab": 2.0, "cgs": 2.0, "gmres": 3.5}
+RELATIVE = {"cg": 1.0, "fcg": 1.1, "minres": 1.1, "bicgstab": 2.0, "cgs": 2.0, "gmres": 2.5}
 
 #: Applications of a preconditioner in one iteration.
 APPLICATIONS = {"bicgstab": 2, "cgs": 2}
+
+#: The degree of polynomials of the matrix.
+DEGREE = 4
+
+#: Entries of a row up to which a matrix of unknown structure counts as a grid in the plane, and
+#: levels of such a grid and of one in space for the root of its rows.
+OF_PLANE, PLANE_LEVELS, SPACE_LEVELS = 6.0, 2.0, 3.0
 
 #: Rows up to which devices run all iterations of CG in one kernel, which ends before multigrid is
 #: set up.
@@ -162,7 +169,7 @@ class Candidates:
         """Return the expected iterations of CG with Jacobi, times a factor of the method."""
         found = self.properties
         weak = found.dominance
-        levels = 3.0 * sqrt(self.n)
+        levels = self._guessed_levels()
         if found.has_structure and found.structure.dimension < UNRELIABLE:
             levels = float(found.structure.levels)
         by_levels = FOR_LEVELS * levels * self.reduction * factor
@@ -175,6 +182,11 @@ class Candidates:
             condition = (1 + weak) / (1 - weak)
             expected = min(expected, max(0.5 * sqrt(condition) * self.reduction, 3.0))
         return min(expected, 20.0 * self.n)
+
+    def _guessed_levels(self) -> float:
+        """Return the levels of a grid of as many rows, in space if its rows are long."""
+        in_space = self.properties.looks_diffusive and self.nnz > OF_PLANE * self.n
+        return SPACE_LEVELS * cbrt(self.n) if in_space else PLANE_LEVELS * sqrt(self.n)
 
     @property
     def _is_mesh(self) -> bool:
@@ -203,13 +215,13 @@ class Candidates:
         """Return a method with incomplete factors; a polynomial of the matrix for CG on devices."""
         rates = self.rates
         if method == "cg" and rates is not HOST:
-            M, label = Settings(Polynomial, {"degree": 4}), "polynomial"
-            setup, apply = rates.call, 4 * self.iteration
+            M, label = Settings(Polynomial, {"degree": DEGREE}), "polynomial"
+            setup, apply = rates.call + rates.bounds, DEGREE * rates.degree * self.iteration
         else:
             kind = Ic if method == "cg" else Ilu
             M = Settings(kind, {"match": True} if match else {})
             label = kind.__name__.lower() + (":match" if match else "")
-            setup = (rates.matched if match else rates.factor) * self.nnz + rates.call
+            setup = (rates.matched if match else rates.factor) * self.nnz + 2 * rates.call
             apply = rates.triangle * self.nnz
         factor = (BICGSTAB if method == "bicgstab" else 1.0) * BY_FACTORS
         if self.properties.facts.hermitian and method != "cg":  # it is indefinite

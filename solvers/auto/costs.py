@@ -35,6 +35,10 @@ class Rates:
         Of an entry of the matrix and of a row of all vectors, in an iteration of CG.
     call : float
         Of a call of a solver, from its set-up to its result.
+    bounds : float
+        Of the bounds of a spectrum, in addition.
+    degree : float
+        Of a product of a polynomial, in iterations of CG.
     triangle : float
         Of an entry of the factors in an application of incomplete factors.
     factor : float
@@ -45,12 +49,16 @@ class Rates:
         Of making a hierarchy of multigrid, and of an entry of the matrix in it.
     cycle, smoothed : float
         Of an application of multigrid, and of an entry of the matrix in it.
+    direct, small : float
+        Of the factors of a small matrix and their solve, and of an entry of the matrix in them.
     """
 
     launch: float
     entry: float
     row: float
     call: float
+    bounds: float
+    degree: float
     triangle: float
     factor: float
     matched: float
@@ -58,16 +66,20 @@ class Rates:
     level: float
     cycle: float
     smoothed: float
+    direct: float
+    small: float
 
 
-#: Two threads of an EPYC, 27 November 2026, and one H200 by the records of multigrid-h200.md.
+#: Two threads of an EPYC and one H100, 27 November 2026: grids of 100 to 1e6 unknowns.
 HOST = Rates(
-    launch=3e-6, entry=0.25e-9, row=0.5e-9, call=1e-3, triangle=1.5e-9, factor=28e-9,
-    matched=150e-9, hierarchy=3e-3, level=150e-9, cycle=1e-4, smoothed=9e-9,
+    launch=3e-6, entry=0.25e-9, row=0.5e-9, call=6e-4, bounds=1e-3, degree=0.8, triangle=1.5e-9,
+    factor=28e-9, matched=150e-9, hierarchy=3e-3, level=130e-9, cycle=6e-5, smoothed=5.5e-9,
+    direct=1e-3, small=4e-7,
 )  # fmt: skip
 DEVICE = Rates(
-    launch=2.5e-5, entry=3e-12, row=1.7e-11, call=2e-3, triangle=1e-10, factor=2e-9,
-    matched=100e-9, hierarchy=2.5e-2, level=6e-9, cycle=3e-4, smoothed=2e-10,
+    launch=6e-6, entry=6e-12, row=3.5e-11, call=4.5e-3, bounds=1.4e-2, degree=0.4, triangle=1e-10,
+    factor=3e-9, matched=80e-9, hierarchy=2e-2, level=8e-9, cycle=1.2e-4, smoothed=1.6e-10,
+    direct=2.5e-3, small=1.2e-6,
 )  # fmt: skip
 
 #: Seconds of an entry of the matrix while it is ordered, of an entry of the factors and of an

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ...core.errors import InvalidMatrix
@@ -61,7 +63,8 @@ class Plan:
     operator: LinOp | None
     notes: list[str]
     first: list[Candidate]
-    tail: list[Candidate]
+    #: Makes the candidates that are tried when all others have failed.
+    tail: Callable[[], list[Candidate]] = list
     #: The first candidate of the pool and the cycle length of GMRES, where there is a pool.
     pooled: tuple[Candidate, int] | None = None
     key: Any = None
@@ -115,7 +118,7 @@ def _plan(operator: LinOp, question: Question) -> Plan:
     asked, restart = question.asked, question.restart
     if asked.is_direct:
         direct = Candidate(DIRECT, options=dict(asked.options))
-        return Plan(question, operator, ["direct: as asked"], [direct], [])
+        return Plan(question, operator, ["direct: as asked"], [direct])
     length = (
         restart_for(operator, question.columns)
         if restart is None
@@ -140,7 +143,7 @@ def _plan(operator: LinOp, question: Question) -> Plan:
     about_M += about_restart(choices[0], restart, operator.shape[0])
     notes = [f"{methods[0]}: {about_method}", *about_M]
     if not asked.is_auto:
-        return Plan(question, operator, notes, choices, [])
+        return Plan(question, operator, notes, choices)
     return _in_turn(operator, question, facts, choices, notes, length, automatic=_is_auto(M))
 
 
@@ -300,17 +303,14 @@ def _in_turn(
     """
     unlimited = question.unlimited
     known = isinstance(operator, Matrix) and operator.partition is None and facts is not None
-    rest = _last(operator, question, choices, tried=set() if known else None)
+    tail = partial(_last, max(operator.shape[0], 1), question, choices)
     if known and automatic and not question.stops and facts is not None and facts.rows:
-        tail = [] if question.effort == "fast" else rest
         return Plan(question, operator, notes, [], tail, (choices[0], length))
     early = _early(choices, max(operator.shape[0], 1), unlimited=unlimited)
     direct = [Candidate(DIRECT)] if unlimited and _fits_directly(operator) else []
     if automatic and facts is not None and facts.looks_elliptic:
         early = _with_multigrid(early, facts.rows)
-    if question.effort == "fast":
-        return Plan(question, operator, notes, [*early, *direct], [])
-    return Plan(question, operator, notes, [*early, *direct], rest)
+    return Plan(question, operator, notes, [*early, *direct], tail)
 
 
 def _pool(operator: Matrix, question: Question, first: Candidate, length: int) -> Pool:
@@ -323,11 +323,11 @@ def _pool(operator: Matrix, question: Question, first: Candidate, length: int) -
     return Pool(kept.twin, properties, make, first, direct=question.unlimited)
 
 
-def _last(
-    operator: LinOp, question: Question, choices: list[Candidate], tried: set[Any] | None
-) -> list[Candidate]:
-    """Return what is tried when all that is likely to succeed has failed."""
-    n, columns = max(operator.shape[0], 1), question.columns
+def _last(n: int, question: Question, choices: list[Candidate]) -> list[Candidate]:
+    """Return the candidates that are tried when all others have failed, for n unknowns."""
+    if question.effort == "fast":
+        return []
+    columns = question.columns
     last: list[Candidate] = []
     if question.restart is None and n > RESTART and WHOLE_BASIS < n * n * columns <= LAST_BASIS:
         last += [
@@ -337,7 +337,7 @@ def _last(
         ]
     if not question.unlimited or question.effort == "thorough":
         return [*last, *choices]
-    # nobody waits for ten times the unknowns of iterations, eight times over
+    # the whole number of iterations for each of them takes too long
     whole = [c for c in choices if c.options.get("restart", 0) >= n]
     last += [replace(c, limit=2 * n) for c in whole]
     last += [replace(c, limit=SHORT, repeated=False) for c in choices if c not in whole]

@@ -29,6 +29,9 @@ UNCOUNTED = 3.0
 #: How much cheaper a candidate must be than CG with Jacobi to be taken before it.
 CLEARLY = 0.8
 
+#: Iterations with multigrid at most, where the structure of the pattern is not looked at.
+EARLY_CYCLES = 150
+
 #: Rows above which multigrid is tried for matrices that look like nothing it is made for.
 ROWS_OF_OTHERS = 5000
 
@@ -68,6 +71,8 @@ class Pool:
         self.asks = not self._small_matrix and make.rates is HOST
         self._estimate_first()
         self.candidates = [self.first]
+        if make.rates is not HOST and A.shape[0] >= ONE_KERNEL_ROWS:
+            self.candidates += self._early_multigrid()
         if properties.has_structure or properties.hints.given:
             self.prepare()
 
@@ -82,6 +87,13 @@ class Pool:
         limit = max(int(0.5 * self._small().expected / first.per_iteration), FEWEST)
         whole = first.options.get("restart", 0) >= self.A.shape[0]
         return max(limit, 2 * self.A.shape[0]) if whole else limit
+
+    def _early_multigrid(self) -> list[Candidate]:
+        """Return multigrid for diffusion on a device, where CG runs without a look at a clock."""
+        facts = self.properties.facts
+        suits = facts.may_be_definite and self.properties.looks_diffusive
+        made = self._multigrid("cg") if suits else []
+        return [replace(c, patient=False, limit=EARLY_CYCLES) for c in made]
 
     def prepare(self) -> None:
         """Make the other candidates, with the structure of the pattern of a matrix not small."""
@@ -114,7 +126,7 @@ class Pool:
 
     def _small(self) -> Candidate:
         """Return the direct solver of a small matrix, whose factors are not estimated."""
-        solved = 1e-3 + 6e-7 * self.A.nnz
+        solved = self.make.rates.direct + self.make.rates.small * self.A.nnz
         return Candidate(DIRECT, setup=solved, per_iteration=0.1 * solved, iterations=1)
 
     def _others(self) -> list[Candidate]:

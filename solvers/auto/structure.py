@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.formats import Csr, Matrix
+from ...core.formats.triangular import host_of
+from ...core.operations import ordering
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from ...core.executor import Executor
 
 #: Dimension of a pattern from which on levels say little of fill and iterations: circuits and
 #: networks have few levels, and grids in space have 2.8.
@@ -33,9 +37,6 @@ NARROW = 64
 
 #: Nodes of which the blocks are looked at.
 SAMPLED = 64
-
-#: Levels of a search in breadth that are counted; a pattern with more is nearly a line.
-MOST_LEVELS = 4000
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def find_structure(A: Matrix, *, hermitian: bool) -> Structure:
         reach = float(max(lower, upper, 1))
         levels, dimension = int(n / reach), 1.0
     else:
-        levels, reach, dimension = _levels(indptr, indices, hermitian)
+        levels, reach, dimension = _levels(A.executor, indptr, indices, hermitian)
     return Structure(
         n, int(indices.size), lower, upper, levels, reach, dimension, _block_size(indptr, indices)
     )
@@ -116,65 +117,55 @@ def _band(indptr: NDArray[Any], indices: NDArray[Any]) -> tuple[int, int]:
 
 
 def _levels(
-    indptr: NDArray[Any], indices: NDArray[Any], hermitian: bool
+    executor: Executor, indptr: NDArray[Any], indices: NDArray[Any], hermitian: bool
 ) -> tuple[int, float, float]:
     """Return the levels from a row at the edge, their average size and how they grow."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order
-
     n = indptr.size - 1
-    graph = csr_array((np.ones(indices.size), indices, indptr), shape=(n, n))
-    graph = _without_hubs(graph, indptr)
-    start, best = 0, np.zeros(0, np.int64)
+    left_out = np.diff(indptr) > max(16.0, 10.0 * np.sqrt(n))
+    if left_out.all():
+        left_out[:] = False
+    if not hermitian:
+        indptr, indices = _both_ways(indptr, indices)
+    host = host_of(executor, ordering.search)
+    unreached = np.where(left_out, -2, -1).astype(indptr.dtype)
+    start, best = int(np.argmin(left_out)), np.zeros(0, np.int64)
     for _ in range(3):
-        order, before = breadth_first_order(graph, start, directed=hermitian)
-        starts = _starts(order, before)
-        if order.size < n // 2 and best.size == 0:  # a small component: search in the largest one
-            start = _in_largest(graph)
-            best = starts
+        level = unreached.copy()
+        host.run(ordering.search, indptr, indices, start, level)
+        sizes = np.bincount(level[level >= 0])
+        if int(sizes.sum()) < n // 2 and best.size == 0:  # a small component
+            start = _in_largest(indptr, indices, left_out)
+            best = sizes
             continue
-        if starts.size <= best.size and best.size:
+        if sizes.size <= best.size:
             break
-        best, start = starts, int(order[-1])
-    reached = int(best[-1]) if best.size else 0
+        best, start = sizes, int(np.flatnonzero(level == sizes.size - 1)[-1])
     count = max(best.size - 1, 1)
-    return count, reached / count, _dimension(best)
+    return count, int(best.sum()) / count, _dimension(np.concatenate([[0], np.cumsum(best)]))
 
 
-def _without_hubs(graph: Any, indptr: NDArray[Any]) -> Any:
-    """Return the graph without rows of very many entries, which an elimination takes last."""
+def _both_ways(indptr: NDArray[Any], indices: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the pattern of a matrix plus its transpose."""
+    from scipy.sparse import csr_array
+
     n = indptr.size - 1
-    lengths = np.diff(indptr)
-    hubs = lengths > max(16.0, 10.0 * np.sqrt(n))
-    if not hubs.any() or hubs.all():
-        return graph
-    keep = np.flatnonzero(~hubs)
-    return graph[keep][:, keep]
+    graph = csr_array((np.ones(indices.size, np.int8), indices, indptr), shape=(n, n))
+    both = graph.astype(bool) + graph.T.astype(bool)
+    return both.indptr.astype(indptr.dtype), both.indices.astype(indices.dtype)
 
 
-def _in_largest(graph: Any) -> int:
-    """Return a row of the largest component."""
+def _in_largest(indptr: NDArray[Any], indices: NDArray[Any], left_out: NDArray[Any]) -> int:
+    """Return a row of the largest component of the rows that take part."""
+    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
+    n = indptr.size - 1
+    graph = csr_array((np.ones(indices.size, np.int8), indices, indptr), shape=(n, n))
+    keep = np.flatnonzero(~left_out)
+    if keep.size < n:
+        graph = graph[keep][:, keep]
     _, labels = connected_components(graph, directed=False)
-    return int(np.argmax(labels == np.argmax(np.bincount(labels))))
-
-
-def _starts(order: NDArray[Any], before: NDArray[Any]) -> NDArray[Any]:
-    """Return where each level begins in the order of a search, and the end of the last one."""
-    place = np.zeros(before.size, np.int64)
-    place[order] = np.arange(order.size)
-    of_parent = place[before[order[1:]]]
-    starts = [0, 1]
-    while starts[-1] < order.size and len(starts) < MOST_LEVELS:
-        following = int(np.searchsorted(of_parent, starts[-1])) + 1
-        if following <= starts[-1]:
-            break
-        starts.append(following)
-    if starts[-1] < order.size:  # more levels than are counted, of the size of those before
-        share = order.size / starts[-1]
-        return (np.asarray(starts) * share).astype(np.int64)
-    return np.asarray(starts)
+    return int(keep[np.argmax(labels == np.argmax(np.bincount(labels)))])
 
 
 def _dimension(starts: NDArray[Any]) -> float:
@@ -204,10 +195,12 @@ def _block_size(indptr: NDArray[Any], indices: NDArray[Any]) -> int:
 def _filled(indptr: NDArray[Any], indices: NDArray[Any], size: int, shift: int) -> float:
     """Return the filled part of the blocks of a sample of nodes."""
     nodes = (indptr.size - 1) // size - 1
-    entries, places = 0, 0
-    for node in np.unique(np.linspace(0, nodes - 1, min(SAMPLED, nodes)).astype(np.int64)):
-        begin = int(node) * size + shift
-        columns = indices[indptr[begin] : indptr[begin + size]]
-        entries += columns.size
-        places += size * size * np.unique((columns + size - shift) // size).size
-    return entries / max(places, 1)
+    sample = np.unique(np.linspace(0, nodes - 1, min(SAMPLED, nodes)).astype(np.int64))
+    begin = indptr[sample * size + shift].astype(np.int64)
+    counts = indptr[sample * size + shift + size] - begin
+    total = int(counts.sum())
+    first = np.repeat(begin - np.cumsum(counts) + counts, counts)
+    columns = indices[first + np.arange(total)].astype(np.int64)
+    owner = np.repeat(np.arange(sample.size), counts)
+    blocks = np.unique(owner * (nodes + 2) + (columns + size - shift) // size).size
+    return total / max(size * size * blocks, 1)

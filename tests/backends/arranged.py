@@ -214,6 +214,16 @@ def _an_elimination(values: dict[str, Any], extents: dict[str, int]) -> None:
         values[name] = np.full(1, -77, np.int64)
 
 
+def _a_search(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put a pattern there, a start, and a row that is left out."""
+    _a_pattern_with_its_diagonal(values, extents)
+    n = values["indptr"].size - 1
+    values["level"] = np.full(n, -1, values["indptr"].dtype)
+    values["start"] = n // 2
+    if n > 6:
+        values["level"][3] = -2
+
+
 def _nearly_symmetric(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Make a square matrix of which most entries have a mirror image; a fifth is not sorted."""
     n, data, index = extents["n"], values["data"], values["indices"].dtype
@@ -366,6 +376,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "ordering.matching": _costs,
     "ordering.colors": _costs,
     "ordering.fill": _an_elimination,
+    "ordering.search": _a_search,
     "gmres.rotate": _first_residual,
     "gmres.solve": _only_what_counts,
     "gmres.combine": _only_what_counts,

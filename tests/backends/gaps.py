@@ -14,6 +14,7 @@ _ON_HOSTS = {
             "ordering.matching",
             "ordering.colors",
             "ordering.fill",
+            "ordering.search",
         ),
         _BY_ROWS,
     ),
