@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from .algorithm import AlgorithmTable
 from .errors import ExecutorMismatch, InvalidArgument, UnsupportedOperation
 from .exchange import Exchange
+from .foreign import ForeignProduct
 from .links import Links, run_on_member, shape_of_slots
 from .operation import KernelTable, Operation
 from .program import Call, Program, expanded, record, recording
@@ -275,6 +276,43 @@ class Executor(SolvesSystems, ABC):
             them are the same, and the remainders of their addresses by :attr:`alignment`.
         """
         self.run(operation, *arguments)
+        return None
+
+    def foreign_handlers(self) -> Mapping[str, object]:
+        """Return functions that compiled programs of XLA call, as capsules by their names.
+
+        The default has none: such programs call Python instead.
+        """
+        return {}
+
+    def foreign_product(
+        self,
+        product: str,
+        A: Any,
+        columns: int,
+        dtype: DTypeLike,
+        kernel: str,
+        order: Array | None = None,
+    ) -> ForeignProduct | None:
+        """Return what a handler of a compiled program calls a product by, or None.
+
+        The default offers none.
+
+        Parameters
+        ----------
+        product : str
+            ``"spmm"``, ``"sddmm"``, ``"fusedmm"``, or :data:`wollemi.core.foreign.WHOLE_ROWS`.
+        A : Csr
+            The pattern.
+        columns : int
+            Those of the dense operand.
+        dtype : dtype
+            Of the operands.
+        kernel : str
+            The name of an algorithm, or ``"auto"``.
+        order : array, optional
+            Where the entries of ``A``, a transpose, are among the values of the operand.
+        """
         return None
 
     def compile_ahead(

@@ -26,6 +26,9 @@ def test_the_licence_of_what_is_compiled_in_goes_into_the_wheel():
     included = set(re.findall(r"find_package\((\w+)", (ROOT / "CMakeLists.txt").read_text()))
     assert included == {"Python", "pybind11", "Threads"}, "add its licence to licenses/"
     assert "licenses/pybind11.txt" in page
+    assert "licenses/xla.txt" in page
+    assert {file.name for file in (ROOT / "third_party").iterdir()} == {"xla"}
+    assert "Apache License" in (ROOT / "licenses/xla.txt").read_text()
     try:
         ours = distribution("pybind11").read_text("licenses/LICENSE")
     except ModuleNotFoundError:

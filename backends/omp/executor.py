@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from numpy.typing import DTypeLike
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
+from ...core.foreign import ForeignProduct
 from ...core.links import drive_alone
 from ...core.program import recording
+from . import foreign
 from .batch import solve
 from .kernels import kernel
 from .level import level, native
@@ -164,6 +166,22 @@ class OmpExecutor(Executor):
             return None
         made: Array | None = native().csr_product(self, A, x, out)
         return made
+
+    def foreign_handlers(self) -> Mapping[str, object]:
+        """Return the native handlers of XLA's foreign function interface."""
+        return foreign.handlers()
+
+    def foreign_product(
+        self,
+        product: str,
+        A: Any,
+        columns: int,
+        dtype: DTypeLike,
+        kernel: str,
+        order: Array | None = None,
+    ) -> ForeignProduct | None:
+        """Return what native handlers call a product by."""
+        return foreign.bind(self, product, A, columns, dtype, kernel, order)
 
     def triangle_lanes(self, indptr: Array, indices: Array, upper: int) -> tuple[Array, ...] | None:
         """Return blocks of rows that threads compute one after the other, each in its lane.

@@ -7,6 +7,34 @@ namespace wl {
 
 namespace {
 
+// A fused product of every block, with all that it needs.
+template <class S, class I>
+struct FusedmmWork {
+  using T = computed_t<S>;
+  i64 m, n, nnz, blocks, inner, columns;
+  const I *indptr, *indices;
+  Batch<const S> values, C, B, D;
+  Batch<S> E;
+  Batch<T> log_totals;
+  T alpha;
+  Edge edge;
+  const PatternPlan* plan;
+
+  void operator()(int threads) const {
+    const bool same_operand =
+        B.data == D.data && B.step == D.step && B.ld == D.ld && inner == columns;
+    const int used = threads_for(nnz, inner + columns, threads);
+    for (i64 i = 0; i < blocks; ++i) {
+      const S* const given = values.data ? values[i].data : nullptr;
+      T* const totals = log_totals.data ? log_totals[i].data : nullptr;
+      const Fusedmm<S, Listed<I>> o{m,      n,     inner, columns,      {indptr, indices},
+                                    given,  C[i],  B[i],  D[i],         E[i],
+                                    totals, alpha, edge,  same_operand, plan};
+      fusedmm(o, used);
+    }
+  }
+};
+
 struct fusedmm_entry {
   static constexpr const char* operation = "csr.fusedmm";
   static constexpr const char* symbol = "fusedmm";
@@ -31,18 +59,10 @@ struct fusedmm_entry {
         const Batch<const S> values = read.optional_values<const S>(1, count, nnz);
         const Batch<T> log_totals = read.optional_values<T>(6, count, A.m);
         const T alpha = call.scalar<T>(7);
-        const bool same_operand = B.data == D.data && B.step == D.step && B.ld == D.ld && k == p;
-        const i64 blocks = count, inner = k, columns = p;
-        call.submit(nnz * (inner + columns) * blocks, [=](int threads) {
-          for (i64 i = 0; i < blocks; ++i) {
-            const S* const given = values.data ? values[i].data : nullptr;
-            T* const totals = log_totals.data ? log_totals[i].data : nullptr;
-            const Fusedmm<S, Listed<I>> o{A.m,    A.n,   inner, columns,      {A.indptr, A.indices},
-                                          given,  C[i],  B[i],  D[i],         E[i],
-                                          totals, alpha, edge,  same_operand, plan.get()};
-            fusedmm(o, threads_for(nnz, inner + columns, threads));
-          }
-        });
+        const FusedmmWork<S, I> work{A.m,      A.n,        nnz,    count, k,         p,
+                                     A.indptr, A.indices,  values, C,     B,         D,
+                                     E,        log_totals, alpha,  edge,  plan.get()};
+        call.submit(nnz * (k + p) * count, [work, plan](int threads) { work(threads); });
       });
     });
     return none_object();
@@ -50,6 +70,33 @@ struct fusedmm_entry {
 };
 
 } // namespace
+
+void compute(const StoredFusedmm& p, int threads) {
+  const Edge edge = edge_called("csr.fusedmm", p.edge);
+  with_stored(p.type, p.A, [&](auto value, auto index) {
+    using S = decltype(value);
+    using I = decltype(index);
+    using T = computed_t<S>;
+    const FusedmmWork<S, I> work{p.A.m,
+                                 p.A.n,
+                                 p.A.nnz,
+                                 p.blocks,
+                                 p.inner,
+                                 p.columns,
+                                 static_cast<const I*>(p.A.indptr),
+                                 static_cast<const I*>(p.A.indices),
+                                 p.values.of<const S>(),
+                                 p.C.of<const S>(),
+                                 p.B.of<const S>(),
+                                 p.D.of<const S>(),
+                                 p.E.of<S>(),
+                                 {nullptr, 0, 0},
+                                 static_cast<T>(p.alpha),
+                                 edge,
+                                 p.plan};
+    work(threads);
+  });
+}
 
 void add_fusedmm_entries(PyObject* module) {
   static PyMethodDef methods[] = {method<fusedmm_entry>(), {nullptr, nullptr, 0, nullptr}};

@@ -7,8 +7,7 @@
 
 #include "call.hpp"
 #include "capsule.hpp"
-#include "half.hpp"
-#include "pattern_plan.hpp"
+#include "stored_products.hpp"
 
 namespace wl {
 
@@ -52,14 +51,6 @@ auto with_real_type(const Call& call, const char* name, const ArrayView& a, Body
     call.fail_dtype(name, a, "float16, bfloat16, float32 or float64");
   }
 }
-
-// Blocks one after the other, any distance apart: T[b,n,k] with neighbouring columns.
-template <class S>
-struct Batch {
-  S* data;
-  i64 step, ld;
-  mat<S> operator[](i64 i) const { return {data + i * step, ld}; }
-};
 
 // Reads batches; extents are bound as Call binds them.
 class BatchReader {
@@ -195,15 +186,6 @@ auto with_pattern_type(const Call& call, int at, Body&& body) {
   static const Name of_indptr("indptr");
   const Object indptr = call.member(at, of_indptr);
   return with_index_type(call, "indptr", call.array(indptr.get(), "indptr"), body);
-}
-
-// Below this many products a parallel region costs more than it saves. An entry takes as long as 16
-// products even if it has fewer: R-MAT of 2^14 rows, 25,000 entries, 2 columns takes one thread of
-// a Zen 4 56 to 75 microseconds, two 28 to 38 (2026-11-22).
-constexpr i64 kSerialProducts = 100000, kEntryProducts = 16;
-
-inline int threads_for(i64 entries, i64 columns, int threads) {
-  return entries * std::max(columns, kEntryProducts) < kSerialProducts ? 1 : threads;
 }
 
 } // namespace wl

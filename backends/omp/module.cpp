@@ -30,6 +30,7 @@ void add_fusedmm_entries(PyObject* module);
 void add_fusedmm_backward_entries(PyObject* module);
 void add_mask_product_entries(PyObject* module);
 void add_rowwise_entries(PyObject* module);
+void add_ffi_entries(PyObject* module);
 void add_additive_attention_entries(PyObject* module);
 
 const Context* context_of(PyObject* executor) {
@@ -243,6 +244,7 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_fusedmm_backward_entries(module.ptr());
   wl::add_mask_product_entries(module.ptr());
   wl::add_rowwise_entries(module.ptr());
+  wl::add_ffi_entries(module.ptr());
   wl::add_additive_attention_entries(module.ptr());
   wl::add_format_entries(module.ptr());
   wl::add_structure_entries(module.ptr());

@@ -44,7 +44,7 @@ def numbers(arrays: Iterable[Array | None]) -> list[Array | None]:
     ]
 
 
-def _partition_of(on: Executor, A: Any, partition: str, width: int = 0) -> Any:
+def partition_of(on: Executor, A: Any, partition: str, width: int = 0) -> Any:
     """Return the native partition of a pattern, made once; None if the pattern has none."""
     return A._pattern.get(
         _PARTITION.of_size(partition, width),
@@ -66,7 +66,7 @@ class _ByRows(Algorithm):
         return self._partitioned(on, A, 0)
 
     def _partitioned(self, on: Executor, A: Any, width: int) -> Partitioned:
-        partition = _partition_of(on, A, self.partition, width)
+        partition = partition_of(on, A, self.partition, width)
         if partition is None:
             raise Unsuited("panels need sorted rows, none of them very long; sort it with A.sort()")
         return Partitioned(partition, self.lanes)
@@ -251,7 +251,7 @@ def register(kernel: KernelTable) -> None:
     def gradients(executor: Executor, A: Any, *arguments: Any) -> None:
         *arrays, alpha, edge = arguments
         transposed, order = A.transposed_pattern()
-        partitions = (_partition_of(executor, pattern, "balanced") for pattern in (A, transposed))
+        partitions = (partition_of(executor, pattern, "balanced") for pattern in (A, transposed))
         given = numbers(arrays)
         native().fusedmm_backward(executor, A, *given, alpha, edge, transposed, order, *partitions)
 
@@ -270,7 +270,7 @@ def register(kernel: KernelTable) -> None:
 
         @kernel(operation)
         def run(executor: Executor, A: Any, *arrays: Array) -> None:
-            partition = _partition_of(executor, A, "even")
+            partition = partition_of(executor, A, "even")
             getattr(native(), entry)(executor, A, *numbers(arrays), partition)
 
     rowwise(operations.csr_softmax)
@@ -281,7 +281,7 @@ def register(kernel: KernelTable) -> None:
     @kernel(attention.csr_additive_attention)
     def csr_additive_attention(executor: Executor, A: Any, *arguments: Any) -> None:
         *arrays, slope = arguments
-        partition = _partition_of(executor, A, "even")
+        partition = partition_of(executor, A, "even")
         native().additive_attention(executor, A, *numbers(arrays), slope, partition)
 
     @kernel(attention.csr_additive_attention_backward)
@@ -289,5 +289,5 @@ def register(kernel: KernelTable) -> None:
         *arrays, slope = arguments
         transposed, _ = A.transposed_pattern()
         given = (*numbers(arrays), slope, transposed)
-        partition = _partition_of(executor, transposed, "even")
+        partition = partition_of(executor, transposed, "even")
         native().additive_attention_backward(executor, A, *given, partition)

@@ -129,6 +129,52 @@ struct spmm_where_equal_entry {
 
 } // namespace
 
+void compute(const StoredSoftmax& p, int threads) {
+  with_stored(p.type, p.A, [&](auto value, auto index) {
+    using S = decltype(value);
+    using I = decltype(index);
+    const Batch<const S> from = p.S.of<const S>();
+    const Batch<S> to = p.P.of<S>();
+    const I* const indptr = static_cast<const I*>(p.A.indptr);
+    for (i64 b = 0; b < p.blocks; ++b)
+      for_whole_rows(*p.plan, indptr, threads_for(p.A.nnz, 1, threads),
+                     [&](i64, i64 begin, i64 end) {
+                       std::copy(from[b].data + begin, from[b].data + end, to[b].data + begin);
+                       softmax_of_row(to[b].data + begin, end - begin);
+                     });
+  });
+}
+
+void compute(const StoredRowSum& p, int threads) {
+  with_stored(p.type, p.A, [&](auto value, auto index) {
+    using S = decltype(value);
+    using I = decltype(index);
+    const Batch<const S> from = p.X.of<const S>();
+    const Batch<S> to = p.y.of<S>();
+    const I* const indptr = static_cast<const I*>(p.A.indptr);
+    for (i64 b = 0; b < p.blocks; ++b)
+      for_whole_rows(*p.plan, indptr, threads_for(p.A.nnz, 1, threads),
+                     [&](i64 row, i64 begin, i64 end) {
+                       narrow(sum_of_row(from[b].data + begin, end - begin), to[b].data[row]);
+                     });
+  });
+}
+
+void compute(const StoredSpread& p, int threads) {
+  with_stored(p.type, p.A, [&](auto value, auto index) {
+    using S = decltype(value);
+    using I = decltype(index);
+    const Batch<const S> from = p.y.of<const S>();
+    const Batch<S> to = p.X.of<S>();
+    const I* const indptr = static_cast<const I*>(p.A.indptr);
+    for (i64 b = 0; b < p.blocks; ++b)
+      for_whole_rows(*p.plan, indptr, threads_for(p.A.nnz, 1, threads),
+                     [&](i64 row, i64 begin, i64 end) {
+                       std::fill(to[b].data + begin, to[b].data + end, from[b].data[row]);
+                     });
+  });
+}
+
 void add_rowwise_entries(PyObject* module) {
   static PyMethodDef methods[] = {method<softmax_entry>(),
                                   method<softmax_backward_entry>(),

@@ -55,6 +55,24 @@ void softmax_gradient_of_row(const S* weights, S* gradients, i64 count) {
     narrow(p[e] * (g[e] - mean), gradients[e]);
 }
 
+// The sum of the numbers of a row, in the type that sums are held in.
+template <class S>
+computed_t<S> sum_of_row(const S* numbers, i64 count) {
+  using T = computed_t<S>;
+  constexpr int L = kLanesOf<T>;
+  T lanes[L]{};
+  i64 e = 0;
+  for (; e + L <= count; e += L)
+    for (int lane = 0; lane < L; ++lane)
+      lanes[lane] += T(widen(numbers[e + lane]));
+  T sum = T(0);
+  for (; e < count; ++e)
+    sum += T(widen(numbers[e]));
+  for (int lane = 0; lane < L; ++lane)
+    sum += lanes[lane];
+  return sum;
+}
+
 // A row of C becomes the largest of the rows of B that are named; NaN is larger than all.
 template <class S, class I>
 void largest_of_rows(const I* indices, i64 count, mat<const S> B, i64 k, S* row) {

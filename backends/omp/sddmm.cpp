@@ -7,6 +7,28 @@ namespace wl {
 
 namespace {
 
+// Samples of every block, with all that they need.
+template <class S, class I>
+struct SddmmWork {
+  using T = computed_t<S>;
+  i64 m, n, nnz, blocks, inner;
+  const I *indptr, *indices;
+  Batch<const S> values, C, B;
+  Batch<S> out;
+  T alpha, beta;
+  const PatternPlan* plan;
+
+  void operator()(int threads) const {
+    const int used = threads_for(nnz, inner, threads);
+    for (i64 i = 0; i < blocks; ++i) {
+      const S* const given = values.data ? values[i].data : nullptr;
+      const Sddmm<S, I> o{m,    n,    inner,       indptr, indices, given,
+                          C[i], B[i], out[i].data, alpha,  beta,    plan};
+      sddmm(o, used);
+    }
+  }
+};
+
 struct sddmm_entry {
   static constexpr const char* operation = "csr.sddmm";
   static constexpr const char* symbol = "sddmm";
@@ -27,15 +49,9 @@ struct sddmm_entry {
         const Batch<S> out = read.values<S>(4, count, Extent{nnz});
         const Batch<const S> values = read.optional_values<const S>(1, count, nnz);
         const T alpha = call.scalar<T>(5), beta = call.scalar<T>(6);
-        const i64 blocks = count, inner = k;
-        call.submit(nnz * (inner + 1) * blocks, [=](int threads) {
-          for (i64 i = 0; i < blocks; ++i) {
-            const S* const given = values.data ? values[i].data : nullptr;
-            const Sddmm<S, I> o{A.m,  A.n,  inner,       A.indptr, A.indices, given,
-                                C[i], B[i], out[i].data, alpha,    beta,      plan.get()};
-            sddmm(o, threads_for(nnz, inner, threads));
-          }
-        });
+        const SddmmWork<S, I> work{A.m,    A.n, nnz, count, k,     A.indptr, A.indices,
+                                   values, C,   B,   out,   alpha, beta,     plan.get()};
+        call.submit(nnz * (k + 1) * count, [work, plan](int threads) { work(threads); });
       });
     });
     return none_object();
@@ -43,6 +59,28 @@ struct sddmm_entry {
 };
 
 } // namespace
+
+void compute(const StoredSddmm& p, int threads) {
+  with_stored(p.type, p.A, [&](auto value, auto index) {
+    using S = decltype(value);
+    using I = decltype(index);
+    const SddmmWork<S, I> work{p.A.m,
+                               p.A.n,
+                               p.A.nnz,
+                               p.blocks,
+                               p.columns,
+                               static_cast<const I*>(p.A.indptr),
+                               static_cast<const I*>(p.A.indices),
+                               {nullptr, 0, 0},
+                               p.C.of<const S>(),
+                               p.B.of<const S>(),
+                               p.S.of<S>(),
+                               1,
+                               0,
+                               p.plan};
+    work(threads);
+  });
+}
 
 void add_sddmm_entries(PyObject* module) {
   static PyMethodDef methods[] = {method<sddmm_entry>(), {nullptr, nullptr, 0, nullptr}};

@@ -7,6 +7,34 @@ namespace wl {
 
 namespace {
 
+// A product of every block, with all that it needs.
+template <class S, class I>
+struct SpmmWork {
+  using Factor = typename factor_of<S>::type;
+  i64 n, nnz, blocks, columns;
+  const I *indptr, *indices;
+  Batch<const S> values, B;
+  Batch<S> C;
+  Factor alpha, beta;
+  const PatternPlan* plan;
+  bool by_reduction;
+
+  void operator()(int threads) const {
+    const int used = threads_for(nnz, columns, threads);
+    for (i64 i = 0; i < blocks; ++i) {
+      const Spmm<S, I> o{
+          {n, columns, values[i].data, B[i], C[i], alpha, beta, plan}, indptr, indices};
+      if constexpr (!Spmm<S, I>::is_complex) {
+        if (by_reduction) {
+          spmm_by_reduction(o, used);
+          continue;
+        }
+      }
+      spmm(o, used);
+    }
+  }
+};
+
 struct spmm_entry {
   static constexpr const char* operation = "csr.spmm";
   static constexpr const char* symbol = "spmm";
@@ -27,22 +55,9 @@ struct spmm_entry {
         const Batch<const S> B = read.blocks<const S>(2, count, n, k);
         const Batch<S> C = read.blocks<S>(3, count, m, k);
         const Factor alpha = call.scalar<Factor>(4), beta = call.scalar<Factor>(5);
-        const i64 blocks = count, columns = k;
-        call.submit(A.nnz * columns * blocks, [=](int threads) {
-          for (i64 i = 0; i < blocks; ++i) {
-            const Spmm<S, I> o{{A.n, columns, values[i].data, B[i], C[i], alpha, beta, plan.get()},
-                               A.indptr,
-                               A.indices};
-            const int used = threads_for(A.nnz, columns, threads);
-            if constexpr (!Spmm<S, I>::is_complex) {
-              if (by_reduction) {
-                spmm_by_reduction(o, used);
-                continue;
-              }
-            }
-            spmm(o, used);
-          }
-        });
+        const SpmmWork<S, I> work{A.n, A.nnz, count, k,    A.indptr,   A.indices,   values,
+                                  B,   C,     alpha, beta, plan.get(), by_reduction};
+        call.submit(A.nnz * k * count, [work, plan](int threads) { work(threads); });
       });
     });
     return none_object();
@@ -50,6 +65,27 @@ struct spmm_entry {
 };
 
 } // namespace
+
+void compute(const StoredSpmm& p, int threads) {
+  with_stored(p.type, p.A, [&](auto value, auto index) {
+    using S = decltype(value);
+    using I = decltype(index);
+    const SpmmWork<S, I> work{p.A.n,
+                              p.A.nnz,
+                              p.blocks,
+                              p.columns,
+                              static_cast<const I*>(p.A.indptr),
+                              static_cast<const I*>(p.A.indices),
+                              p.values.of<const S>(),
+                              p.B.of<const S>(),
+                              p.C.of<S>(),
+                              1,
+                              0,
+                              p.plan,
+                              p.by_reduction};
+    work(threads);
+  });
+}
 
 void add_spmm_entries(PyObject* module) {
   static PyMethodDef methods[] = {method<spmm_entry>(), {nullptr, nullptr, 0, nullptr}};

@@ -14,8 +14,12 @@ except ImportError as _error:
     ) from None
 
 from .functions import fusedmm, sddmm, spmm
+from .lowering import register_handlers
 from .messages import Entries
 from .patterns import Pattern, to_bcoo, to_bcsr
 from .solves import solve
 
 __all__ = ["Entries", "Pattern", "fusedmm", "sddmm", "solve", "spmm", "to_bcoo", "to_bcsr"]
+
+# Programs that were exported call the handlers without any of these functions.
+register_handlers()

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...core.errors import ExecutorMismatch, InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import Executor
+from ...core.foreign import ForeignProduct
 from ...core.formats import Csr, validate
 from ...core.formats.mask import refuse_without_entries
 from ...core.interop.jax import is_jax_sparse
@@ -66,6 +67,9 @@ class Held:
 
     def __init__(self, matrix: Csr) -> None:
         self.matrix = matrix
+        #: Plans bound to handlers of compiled programs, and programs of eager calls.
+        self.bound: dict[Any, ForeignProduct | None] = {}
+        self.compiled: dict[Any, Callable[..., Any]] = {}
 
     def __repr__(self) -> str:
         m, n = self.matrix.shape
@@ -205,6 +209,15 @@ def _pattern_matrix(indptr: Any, indices: Any, shape: tuple[int, int]) -> Csr:
     return Csr._from_arrays(on, shape, on.zeros((count,), "float32"), *arrays)
 
 
+def _of_one_index_type(indptr: Any, indices: Any) -> tuple[Any, Any]:
+    """Return traced arrays of a pattern in int32, or in int64 if one of them has it."""
+    for name, array in (("indptr", indptr), ("indices", indices)):
+        if not jnp.issubdtype(array.dtype, jnp.signedinteger):
+            raise InvalidMatrix(f"{name}: expected int32 or int64, got {array.dtype}")
+    wide = jnp.promote_types(jnp.promote_types(indptr.dtype, indices.dtype), jnp.int32)
+    return indptr.astype(wide), indices.astype(wide)
+
+
 def _is_known(*arrays: Any) -> bool:
     return not any(isinstance(array, jax.core.Tracer) for array in arrays)
 
@@ -248,6 +261,7 @@ def _by_rows(
     if indptr.shape != (shape[0] + 1,):
         raise InvalidMatrix(f"indptr: expected shape ({shape[0] + 1},), got {indptr.shape}")
     if not _is_known(indptr, indices):
+        indptr, indices = _of_one_index_type(indptr, indices)
         return Sparse(None, (indptr, indices), shape, data, nse, _same, _same, like)
     held = _once(
         "rows", (indptr, indices), shape, lambda: Held(_pattern_matrix(indptr, indices, shape))

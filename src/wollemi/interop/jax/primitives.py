@@ -1,14 +1,9 @@
-"""Primitives of JAX: one kernel on the host, and the rules by which transforms go through it.
+"""Primitives of JAX: one kernel, and the rules by which transforms go through it.
 
 Operands are arrays of a pattern (none where it is held), then dense ones. Each dense one has one
 leading axis, of as many blocks as the result or of one block for all. So ``vmap`` folds its axis
-into the blocks, and nothing is repeated in memory.
-
-Compiled code reaches a kernel through the target of JAX's foreign-function interface that calls
-Python (``mlir.emit_python_callback``): the operands are views of XLA's memory, the result is copied
-once. ``jax.pure_callback`` ends in the same target, but copies the operands into arrays of JAX
-first. A handler in C++ would need XLA's headers when wollemi is built, and would come back to
-Python for the plan of the pattern.
+into the blocks, and nothing is repeated in memory. How compiled programs call a kernel is in
+:mod:`.lowering`.
 """
 
 from __future__ import annotations
@@ -18,47 +13,29 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching
 
-from ...core.errors import ExecutorMismatch
-from .patterns import matrix_of
-
-#: Of an operand or a result: one number an entry, one a row, or a dense matrix.
-ENTRIES, ROWS, DENSE = "entries", "rows", "dense"
-
-ON_THE_HOST = (
-    "products and solves with arrays of JAX are computed on the host, and nothing is copied from a "
-    "device silently: move the operands with jax.device_put(x, jax.devices('cpu')[0]), or give "
-    "device arrays to wl.spmm and the others outside of jit"
-)
+from . import lowering
+from .host_kernels import HostKernel, blocks_of
+from .lowering import NativeCall
 
 
 def define(
-    name: str,
-    kernel: Callable[..., Any],
-    operands: Sequence[str],
-    result: str,
-    shape: Callable[..., tuple[int, ...]],
+    kernel: HostKernel, shape: Callable[..., tuple[int, ...]], native: NativeCall | None = None
 ) -> Primitive:
     """Define a primitive.
 
     Parameters
     ----------
-    name : str
-        Its name in jaxprs, after ``wollemi_``.
-    kernel : callable
-        ``kernel(A, blocks, *arrays, **options)`` gets the pattern and NumPy's arrays and returns
-        one, of ``blocks`` blocks.
-    operands : sequence of str
-        What each dense operand is; the first ones may be left out.
-    result : str
-        What the result is.
+    kernel : HostKernel
+        What computes it on arrays of NumPy.
     shape : callable
         ``shape(rows, columns, entries, *operands)`` is that of one block of the result.
+    native : NativeCall, optional
+        The native handler that computes it in compiled programs.
     """
-    primitive = Primitive(f"wollemi_{name}")
+    primitive = Primitive(f"wollemi_{kernel.name}")
 
     def abstract(*avals: Any, pattern: Any, columns: int, **options: Any) -> Any:
         if pattern is None:
@@ -69,62 +46,10 @@ def define(
         made = (blocks_of(avals), *shape(rows, columns, entries, *avals))
         return jax.core.ShapedArray(made, avals[-1].dtype)
 
-    def compute(*given: Any, pattern: Any, columns: int, **options: Any) -> Any:
-        arrays = [np.ascontiguousarray(x) for x in given]
-        if pattern is not None:
-            return kernel(pattern.matrix, blocks_of(arrays), *arrays, **options)
-        indptr, indices, *arrays = arrays
-        A, kinds = matrix_of(indptr, indices, columns), operands[len(operands) - len(arrays) :]
-        filled = indices.shape[0] != A.nnz
-        if filled:
-            arrays = [
-                x[..., : A.nnz] if kind == ENTRIES else x
-                for x, kind in zip(arrays, kinds, strict=True)
-            ]
-        out = kernel(A, blocks_of(arrays), *arrays, **options)
-        if not filled or result != ENTRIES:
-            return out
-        whole = np.zeros((out.shape[0], indices.shape[0]), out.dtype)
-        whole[:, : A.nnz] = out
-        return whole
-
-    def eager(*given: Any, **params: Any) -> Any:
-        devices = {device for x in given if isinstance(x, jax.Array) for device in x.devices()}
-        if any(device.platform != "cpu" for device in devices):
-            raise ExecutorMismatch(
-                f"{name}: operands on {sorted(map(str, devices))}; {ON_THE_HOST}"
-            )
-        made = compute(*given, **params)
-        with jax.default_device(next(iter(devices), None) or jax.devices("cpu")[0]):
-            return jnp.asarray(made)
-
-    def lowered(ctx: Any, *values: Any, **params: Any) -> Any:
-        if tuple(ctx.module_context.platforms) != ("cpu",):
-            raise ExecutorMismatch(
-                f"{name}: compiled for {', '.join(ctx.module_context.platforms)}; {ON_THE_HOST}"
-            )
-        made, *_ = mlir.emit_python_callback(
-            ctx,
-            lambda *arrays: (compute(*arrays, **params),),
-            None,
-            list(values),
-            ctx.avals_in,
-            ctx.avals_out,
-            has_side_effect=False,
-        )
-        return made
-
-    primitive.def_impl(eager)
     primitive.def_abstract_eval(abstract)
-    # Each call has its own function in the compiled program.
-    mlir.register_lowering(primitive, lowered, cacheable=False)
     batching.primitive_batchers[primitive] = _batching(primitive)
+    lowering.register(primitive, kernel, native)
     return primitive
-
-
-def blocks_of(operands: Sequence[Any]) -> int:
-    """Return of how many blocks the result is."""
-    return next((int(x.shape[0]) for x in operands if x.shape[0] != 1), 1)
 
 
 def _batching(primitive: Primitive) -> Callable[..., tuple[Any, int]]:

@@ -15,7 +15,9 @@ from jax.interpreters import ad
 
 from ...core.formats import Csr
 from ...core.operations import products as operations
-from .primitives import DENSE, ENTRIES, ROWS, define, given, multilinear, total
+from .host_kernels import DENSE, ENTRIES, ROWS, HostKernel
+from .lowering import NativeCall
+from .primitives import define, given, multilinear, total
 
 
 def _for_all(x: Any, blocks: int) -> Any:
@@ -96,26 +98,40 @@ def _softmax_kernel(A: Csr, blocks: int, s: Any) -> Any:
 # ---- primitives
 
 spmm_p = define(
-    "spmm", _spmm_kernel, (ENTRIES, DENSE), DENSE, lambda m, n, e, v, B: (m, B.shape[2])
+    HostKernel("spmm", _spmm_kernel, (ENTRIES, DENSE), DENSE),
+    lambda m, n, e, v, B: (m, B.shape[2]),
+    NativeCall("wollemi_spmm", "spmm"),
 )
 transposed_p = define(
-    "spmm_transposed",
-    _transposed_kernel,
-    (ENTRIES, DENSE),
-    DENSE,
+    HostKernel("spmm_transposed", _transposed_kernel, (ENTRIES, DENSE), DENSE),
     lambda m, n, e, v, B: (n, B.shape[2]),
+    NativeCall("wollemi_spmm", "spmm", transposed=True),
 )
-sddmm_p = define("sddmm", _sddmm_kernel, (DENSE, DENSE), ENTRIES, lambda m, n, e, *_: (e,))
+sddmm_p = define(
+    HostKernel("sddmm", _sddmm_kernel, (DENSE, DENSE), ENTRIES),
+    lambda m, n, e, *_: (e,),
+    NativeCall("wollemi_sddmm", "sddmm"),
+)
 fusedmm_p = define(
-    "fusedmm",
-    _fusedmm_kernel,
-    (ENTRIES, DENSE, DENSE, DENSE),
-    DENSE,
+    HostKernel("fusedmm", _fusedmm_kernel, (ENTRIES, DENSE, DENSE, DENSE), DENSE),
     lambda m, n, e, *dense: (m, dense[-1].shape[2]),
+    NativeCall("wollemi_fusedmm", "fusedmm", columns_of=-3),
 )
-sum_p = define("segment_sum", _sum_kernel, (ENTRIES,), ROWS, lambda m, n, e, x: (m,))
-spread_p = define("segment_spread", _spread_kernel, (ROWS,), ENTRIES, lambda m, n, e, r: (e,))
-softmax_p = define("segment_softmax", _softmax_kernel, (ENTRIES,), ENTRIES, lambda m, n, e, s: (e,))
+sum_p = define(
+    HostKernel("segment_sum", _sum_kernel, (ENTRIES,), ROWS),
+    lambda m, n, e, x: (m,),
+    NativeCall("wollemi_row_sum"),
+)
+spread_p = define(
+    HostKernel("segment_spread", _spread_kernel, (ROWS,), ENTRIES),
+    lambda m, n, e, r: (e,),
+    NativeCall("wollemi_spread"),
+)
+softmax_p = define(
+    HostKernel("segment_softmax", _softmax_kernel, (ENTRIES,), ENTRIES),
+    lambda m, n, e, s: (e,),
+    NativeCall("wollemi_softmax"),
+)
 
 
 def _auto(params: dict[str, Any]) -> dict[str, Any]:

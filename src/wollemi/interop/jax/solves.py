@@ -17,8 +17,9 @@ from ...core.errors import ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
 from ...solvers.differentiable.description import describe, solved
 from .functions import check_dense, folded
+from .host_kernels import DENSE, ENTRIES, HostKernel
 from .patterns import sparse_of
-from .primitives import DENSE, ENTRIES, as_blocks, define, given
+from .primitives import as_blocks, define, given
 from .products import spmm_p, transposed_p
 
 
@@ -118,7 +119,10 @@ def _one(A: Csr, values: Any, b: Any, how: str) -> Any:
     return solved(matrix, np.array(b), how)
 
 
-solve_p = define("solve", _solve_kernel, (ENTRIES, DENSE), DENSE, lambda m, n, e, v, b: b.shape[1:])
+solve_p = define(
+    HostKernel("solve", _solve_kernel, (ENTRIES, DENSE), DENSE),
+    lambda m, n, e, v, b: b.shape[1:],
+)
 
 
 def _jvp(primals: Any, tangents: Any, *, adjoint: bool, how: str, **known: Any) -> tuple[Any, Any]:

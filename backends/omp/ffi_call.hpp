@@ -1,0 +1,104 @@
+// One call of XLA's foreign function interface: operands, results, attributes, errors.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "stored_products.hpp"
+#include "xla/ffi/api/c_api.h"
+
+namespace wl {
+
+// The call is not one that the handler takes, or its operands are invalid.
+struct FfiError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class FfiCall {
+public:
+  explicit FfiCall(const XLA_FFI_CallFrame* frame) : frame_(*frame) {}
+
+  i64 operands() const { return frame_.args.size; }
+  const XLA_FFI_Buffer& operand(i64 at) const {
+    if (at < 0 || at >= frame_.args.size || frame_.args.types[at] != XLA_FFI_ArgType_BUFFER)
+      throw FfiError("expected an array as operand " + std::to_string(at));
+    return *static_cast<const XLA_FFI_Buffer*>(frame_.args.args[at]);
+  }
+  const XLA_FFI_Buffer& result() const {
+    if (frame_.rets.size != 1 || frame_.rets.types[0] != XLA_FFI_RetType_BUFFER)
+      throw FfiError("expected one array as result");
+    return *static_cast<const XLA_FFI_Buffer*>(frame_.rets.rets[0]);
+  }
+
+  i64 integer(std::string_view name) const {
+    const auto* const scalar = static_cast<const XLA_FFI_Scalar*>(
+        attribute(name, XLA_FFI_AttrType_SCALAR, XLA_FFI_DataType_S64));
+    return *static_cast<const i64*>(scalar->value);
+  }
+  double real(std::string_view name) const {
+    const auto* const scalar = static_cast<const XLA_FFI_Scalar*>(
+        attribute(name, XLA_FFI_AttrType_SCALAR, XLA_FFI_DataType_F64));
+    return *static_cast<const double*>(scalar->value);
+  }
+  std::string text(std::string_view name) const {
+    const auto* const span = static_cast<const XLA_FFI_ByteSpan*>(
+        attribute(name, XLA_FFI_AttrType_STRING, XLA_FFI_DataType_INVALID));
+    return std::string(span->ptr, span->len);
+  }
+
+  XLA_FFI_Error* error(const char* message) const {
+    XLA_FFI_Error_Create_Args args{};
+    args.struct_size = XLA_FFI_Error_Create_Args_STRUCT_SIZE;
+    args.message = message;
+    args.errc = XLA_FFI_Error_Code_INVALID_ARGUMENT;
+    return frame_.api->XLA_FFI_Error_Create(&args);
+  }
+
+private:
+  const XLA_FFI_CallFrame& frame_;
+
+  const void* attribute(std::string_view name, XLA_FFI_AttrType type,
+                        XLA_FFI_DataType dtype) const {
+    const XLA_FFI_Attrs& attributes = frame_.attrs;
+    for (i64 i = 0; i < attributes.size; ++i) {
+      if (std::string_view(attributes.names[i]->ptr, attributes.names[i]->len) != name)
+        continue;
+      const bool fits = attributes.types[i] == type &&
+                        (type != XLA_FFI_AttrType_SCALAR ||
+                         static_cast<const XLA_FFI_Scalar*>(attributes.attrs[i])->dtype == dtype);
+      if (fits)
+        return attributes.attrs[i];
+      break;
+    }
+    throw FfiError("expected an attribute '" + std::string(name) + "' of another type");
+  }
+};
+
+// Answers the question for the version of the interface, which XLA asks of every handler once.
+inline bool answers_metadata(const XLA_FFI_CallFrame* frame) {
+  XLA_FFI_Extension_Base* const extension = frame->extension_start;
+  if (extension == nullptr || extension->type != XLA_FFI_Extension_Metadata)
+    return false;
+  XLA_FFI_Metadata& metadata = *reinterpret_cast<XLA_FFI_Metadata_Extension*>(extension)->metadata;
+  metadata.api_version.major_version = XLA_FFI_API_MAJOR;
+  metadata.api_version.minor_version = XLA_FFI_API_MINOR;
+  return true;
+}
+
+// A handler as XLA calls it.
+template <void (*BODY)(const FfiCall&)>
+XLA_FFI_Error* ffi_handler(XLA_FFI_CallFrame* frame) noexcept {
+  if (answers_metadata(frame))
+    return nullptr;
+  const FfiCall call(frame);
+  try {
+    BODY(call);
+    return nullptr;
+  } catch (const std::exception& error) {
+    return call.error(error.what());
+  }
+}
+
+} // namespace wl

@@ -1,0 +1,34 @@
+"""Products for programs that XLA compiled: the native handlers, and patterns bound to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.executor import Array, Executor
+from ...core.foreign import WHOLE_ROWS, ForeignProduct
+from .level import native
+from .products import Partitioned, partition_of
+
+
+def handlers() -> Mapping[str, object]:
+    """Return the handlers of XLA's foreign function interface, by name, as capsules."""
+    found: Mapping[str, object] = native().ffi_handlers()
+    return found
+
+
+def bind(
+    on: Executor,
+    product: str,
+    A: Any,
+    columns: int,
+    dtype: Any,
+    kernel: str,
+    order: Array | None,
+) -> ForeignProduct:
+    """Return a pattern with its plan; see :meth:`wollemi.Executor.foreign_product`."""
+    if product == WHOLE_ROWS:
+        state = Partitioned(partition_of(on, A, "even"), "columns")
+    else:
+        state = A.plan_for(product, columns, kernel, dtype).state
+    return ForeignProduct(*native().ffi_pattern(on, A, order, state.partition, state.lanes))

@@ -1,0 +1,26 @@
+"""Products that compiled programs of other libraries call without Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ForeignProduct:
+    """A pattern with the plan of a product, as a handler of a compiled program finds it.
+
+    Attributes
+    ----------
+    name : int
+        The number by which a program names it, in this process alone.
+    owner : object
+        Keeps it; a program must keep this.
+    """
+
+    name: int
+    owner: object
+
+
+#: What a handler needs of a pattern, besides the plans of ``spmm``, ``sddmm`` and ``fusedmm``:
+#: whole rows.
+WHOLE_ROWS = "whole rows"

@@ -1,0 +1,186 @@
+"""How compiled programs of JAX call a kernel.
+
+On CPUs they call a native handler of XLA's foreign function interface. A pattern that is known
+while a function is traced is bound to the handler with its plan, and the program has its number. A
+pattern that is an argument, or one of an exported program, comes with its arrays, and the handler
+finds its plan by their content. Executors without handlers, and solves, are called through Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+
+from ...core.errors import ExecutorMismatch, ExecutorUnavailable
+from ...core.executor import Executor
+from ...core.foreign import WHOLE_ROWS, ForeignProduct
+from ...core.registry import executor as executor_by_name
+from .host_kernels import HostKernel
+from .patterns import Held, host_executor
+
+ON_THE_HOST = (
+    "products and solves with arrays of JAX are computed on the host, and nothing is copied from a "
+    "device silently: move the operands with jax.device_put(x, jax.devices('cpu')[0]), or give "
+    "device arrays to wl.spmm and the others outside of jit"
+)
+
+
+@dataclass(frozen=True)
+class NativeCall:
+    """How a native handler computes a primitive.
+
+    Attributes
+    ----------
+    target : str
+        The name of the handler.
+    product : str
+        The product that a plan is made for, or :data:`~wollemi.core.foreign.WHOLE_ROWS`.
+    columns_of : int
+        Which operand has the columns that the plan is made for, counted from the last one.
+    transposed : bool
+        Whether the transpose of the pattern is multiplied.
+    """
+
+    target: str
+    product: str = WHOLE_ROWS
+    columns_of: int = -1
+    transposed: bool = False
+
+    def bound(self, held: Held, operands: Any, kernel: str) -> ForeignProduct | None:
+        """Return a held pattern with its plan, made once; None if the executor has no handlers."""
+        of_plan = operands[self.columns_of]
+        columns = of_plan.shape[2] if self.product != WHOLE_ROWS else 1
+        key = self.product, self.transposed, columns, of_plan.dtype.name, kernel
+        if key not in held.bound:
+            A, order = held.matrix, None
+            if self.transposed:
+                A, order = A.transposed_pattern()
+            held.bound[key] = A.executor.foreign_product(
+                self.product, A, columns, of_plan.dtype, kernel, order
+            )
+        return held.bound[key]
+
+
+@cache
+def register_handlers() -> bool:
+    """Register the native handlers with XLA; return whether there are any."""
+    try:
+        handlers = executor_by_name("omp").foreign_handlers()
+    except ExecutorUnavailable:
+        return False
+    for name, function in handlers.items():
+        jax.ffi.register_ffi_target(name, function, platform="cpu")
+    return bool(handlers)
+
+
+def register(primitive: Primitive, kernel: HostKernel, native: NativeCall | None) -> None:
+    """Say how a primitive is computed, eagerly and in compiled programs."""
+    primitive.def_impl(_compiled(primitive) if native is not None else _at_once(kernel))
+    # Each call has its own pattern in the compiled program.
+    mlir.register_lowering(primitive, _on_cpu(kernel, native), platform="cpu", cacheable=False)
+    mlir.register_lowering(primitive, _elsewhere(kernel), cacheable=False)
+
+
+def _compiled(primitive: Primitive) -> Callable[..., Any]:
+    """Return what computes a primitive eagerly by a program that is compiled for its operands."""
+    of_arguments: dict[Any, Any] = {}
+
+    def eager(*operands: Any, **params: Any) -> Any:
+        held = params["pattern"]
+        compiled = of_arguments if held is None else held.compiled
+        key = primitive, *params.items()
+        if key not in compiled:
+            compiled[key] = jax.jit(lambda *x: primitive.bind(*x, **params))
+        return compiled[key](*operands)
+
+    return eager
+
+
+def _at_once(kernel: HostKernel) -> Callable[..., Any]:
+    def eager(*given: Any, **params: Any) -> Any:
+        devices = {device for x in given if isinstance(x, jax.Array) for device in x.devices()}
+        if any(device.platform != "cpu" for device in devices):
+            raise ExecutorMismatch(
+                f"{kernel.name}: operands on {sorted(map(str, devices))}; {ON_THE_HOST}"
+            )
+        made = kernel(*given, **params)
+        with jax.default_device(next(iter(devices), None) or jax.devices("cpu")[0]):
+            return jax.numpy.asarray(made)
+
+    return eager
+
+
+def _on_cpu(kernel: HostKernel, native: NativeCall | None) -> Callable[..., Any]:
+    def lowered(ctx: Any, *values: Any, pattern: Any, columns: int, **options: Any) -> Any:
+        on = host_executor() if pattern is None else pattern.matrix.executor
+        if native is not None and on.foreign_handlers() and register_handlers():
+            return _call_native(ctx, values, native, on, pattern, columns, options)
+        made, *_ = mlir.emit_python_callback(
+            ctx,
+            lambda *arrays: (kernel(*arrays, pattern=pattern, columns=columns, **options),),
+            None,
+            list(values),
+            ctx.avals_in,
+            ctx.avals_out,
+            has_side_effect=False,
+        )
+        return made
+
+    return lowered
+
+
+def _call_native(
+    ctx: Any,
+    values: Any,
+    native: NativeCall,
+    on: Executor,
+    pattern: Held | None,
+    columns: int,
+    options: dict[str, Any],
+) -> Any:
+    avals, name = list(ctx.avals_in), 0
+    module = ctx.module_context
+    if pattern is not None and module.lowering_parameters.for_export:
+        # Another process knows no pattern of this one: the program has its arrays.
+        A = pattern.matrix
+        arrays = [np.asarray(A.indptr), np.asarray(A.indices)]
+        values = [*(mlir.ir_constant(array) for array in arrays), *values]
+        avals = [*(jax.core.ShapedArray(x.shape, x.dtype) for x in arrays), *avals]
+        columns = A.shape[1]
+    elif pattern is not None:
+        bound = native.bound(pattern, avals, options.get("kernel", "auto"))
+        assert bound is not None  # its executor has handlers
+        module.add_keepalive(bound.owner)
+        name = bound.name
+    attributes = {
+        key: np.float64(value) if isinstance(value, float) else value
+        for key, value in options.items()
+        if key != "kernel"
+    }
+    if native.product == "spmm":
+        attributes["transposed"] = np.int64(native.transposed)
+    call = jax.ffi.ffi_lowering(native.target)
+    return call(
+        ctx.replace(avals_in=avals),
+        *values,
+        pattern=np.int64(name),
+        columns=np.int64(columns),
+        threads=np.int64(on.properties.get("threads", 1)),
+        **attributes,
+    )
+
+
+def _elsewhere(kernel: HostKernel) -> Callable[..., Any]:
+    def lowered(ctx: Any, *values: Any, **params: Any) -> Any:
+        raise ExecutorMismatch(
+            f"{kernel.name}: compiled for {', '.join(ctx.module_context.platforms)}; {ON_THE_HOST}"
+        )
+
+    return lowered
