@@ -56,6 +56,10 @@ AGAIN: tuple[float | None, ...] = (4.0, 16.0, None)
 #: singular values a huge ``x`` brings the residual down a little.
 NEARLY = 10.0
 
+#: Iterations from which the residual of an attempt says how many are needed, and how many times the
+#: expected ones these may be.
+LEARNED, SLOWEST = 20, 20.0
+
 #: Why an optional preconditioner cannot be made of a matrix.
 _UNSUITED = (InvalidMatrix, InvalidArgument, OutOfDeviceMemory, UnsupportedOperation)
 
@@ -261,6 +265,19 @@ class Attempts:
         rest = float(needed + used) * attempt.per_iteration * self.scale
         return rest <= self._alternative()
 
+    def _learn(self, attempt: Candidate, result: Result) -> None:
+        """Scale the iterations expected of methods of the same kind by those this one needs."""
+        if self.pool is None or not attempt.alike or result.iterations < LEARNED:
+            return
+        history = result.residuals.reshape(result.residuals.shape[0], -1)
+        with np.errstate(all="ignore"):
+            first, least = np.log(history[0]), np.log(np.nanmin(history, axis=0))
+            missing = np.maximum(least - np.log(np.atleast_1d(result.threshold)), 0.0)
+            needed = float(np.nanmax(result.iterations * (1 + missing / (first - least))))
+        slowness = needed / max(attempt.iterations, 1.0)
+        if not np.isnan(slowness):
+            self.pool.slowness = float(np.clip(slowness, 1.0, SLOWEST))
+
     def _alternative(self) -> float:
         """Return the expected seconds of the cheapest other candidate."""
         if self.pool is None:
@@ -294,6 +311,8 @@ class Attempts:
         self.indefinite |= attempt.method == "cg" and Stop.INDEFINITE in ended
         at_limit = Stop.MAX_ITERATIONS in ended
         self.done[attempt.key] = self._allowed(attempt) if at_limit else None
+        if at_limit:
+            self._learn(attempt, result)
         if at_limit and attempt.patient and result.iterations < self.budget:
             self.done[attempt.key] = result.iterations
             if not self._gave_up:

@@ -96,6 +96,8 @@ class Candidate:
         The class of the solver, where ``method`` is not the name of one of the package.
     trusted : bool
         Whether the number of iterations follows from a property of the matrix.
+    alike : bool
+        Whether the iterations grow with those of CG with Jacobi.
     """
 
     method: str
@@ -114,6 +116,7 @@ class Candidate:
     needs_indefinite: bool = False
     kind: type | None = None
     trusted: bool = False
+    alike: bool = False
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
@@ -124,7 +127,18 @@ class Candidate:
     @property
     def expected(self) -> float:
         """The expected seconds from the set-up to the solution."""
-        return self.setup + self.iterations * self.per_iteration
+        return self.seconds(1.0)
+
+    def seconds(self, slowness: float) -> float:
+        """Return the expected seconds if methods of the same kind were slower than expected.
+
+        Parameters
+        ----------
+        slowness : float
+            The iterations that an earlier attempt turned out to need over those expected of it.
+        """
+        times = slowness if self.alike else 1.0
+        return self.setup + times * self.iterations * self.per_iteration
 
     @property
     def name(self) -> str:
@@ -208,7 +222,7 @@ class Candidates:
         label = "" if M is None else "jacobi" if _is(M, Jacobi) else ""
         return Candidate(
             method, M, label, self._options(method), self.rates.call, self._per_iteration(method),
-            self.jacobi_iterations(factor), trusted=self._is_mesh, **more,
+            self.jacobi_iterations(factor), trusted=self._is_mesh, alike=True, **more,
         )  # fmt: skip
 
     def factors(self, method: str, *, match: bool = False, **more: Any) -> Candidate:
@@ -228,7 +242,7 @@ class Candidates:
             factor *= OF_INDEFINITE
         return Candidate(
             method, M, label, self._options(method), setup, self._per_iteration(method, apply),
-            self.jacobi_iterations(factor), patient=True, optional=True, **more,
+            self.jacobi_iterations(factor), patient=True, optional=True, alike=not match, **more,
         )  # fmt: skip
 
     def multigrid(self, method: str, M: Settings, kind: str, **more: Any) -> Candidate:

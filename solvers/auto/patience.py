@@ -35,6 +35,10 @@ LOOKS, JUDGED = 4, 10
 #: Iterations before the other candidates are found.
 FIRST = 30
 
+#: How many times the logarithm of the reduction so far may be missing for a solve that goes on
+#: without a look at the other candidates.
+NEAR = 1.5
+
 #: Iterations of which the time counts: the first ones prepare what the others use.
 TIMED = 20
 
@@ -117,6 +121,8 @@ class Patience(Criterion):
             self.scale = float(np.clip(observed / self.per_iteration, 0.5, 2.0))
         self.rest = self._expected_rest()
         if self._outlook is not None:
+            if self._missing[-1] <= NEAR * (self._missing[0] - self._missing[-1]):
+                return False
             found, self._outlook, self.every = self._outlook(), None, self._usual
             self.alternative, self.iterations = found.alternative, found.iterations
             nearly = self.rest <= found.alternative

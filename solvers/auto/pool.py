@@ -64,6 +64,8 @@ class Pool:
     ) -> None:
         self.A, self.properties, self.make, self.first = A, properties, make, first
         self.allows_direct = direct
+        #: The iterations that an attempt needs, by its residual, over those expected of it.
+        self.slowness = 1.0
         self._taken: set[tuple[Any, ...]] = set()
         self._small_matrix = A.shape[0] < SMALL
         self.looked = self.ready = False
@@ -84,7 +86,7 @@ class Pool:
 
     def _limit(self, first: Candidate) -> int:
         """Return the iterations of a first candidate that looks at no clock."""
-        limit = max(int(0.5 * self._small().expected / first.per_iteration), FEWEST)
+        limit = max(int(self._small().expected / first.per_iteration), FEWEST)
         whole = first.options.get("restart", 0) >= self.A.shape[0]
         return max(limit, 2 * self.A.shape[0]) if whole else limit
 
@@ -184,16 +186,20 @@ class Pool:
         left = [c for c in self._left(indefinite=indefinite) if c.key not in over]
         if not left:
             return None
-        best = min(left, key=lambda c: c.expected)
+        best = min(left, key=self.seconds)
         if best.method == DIRECT and self.looked and self.properties.counting_seconds:
-            others = [c.expected for c in left if c is not best]
-            self._count(max([spent, best.expected, *others]))
+            others = [self.seconds(c) for c in left if c is not best]
+            self._count(max([spent, self.seconds(best), *others]))
             self.candidates = [c for c in self.candidates if c is not best] + [self._direct()]
             return self.take(indefinite=indefinite, over=over, spent=spent)
         if self.first in left and not self._clearly_better(best):
             best = self.first
         self._taken.add(best.key)
         return best
+
+    def seconds(self, candidate: Candidate) -> float:
+        """Return the expected seconds of a candidate, with the slowness that was observed."""
+        return candidate.seconds(self.slowness)
 
     def _fits(self, itemsize: int) -> bool:
         uncounted = bool(self.properties.counting_seconds)
@@ -203,12 +209,13 @@ class Pool:
         on_device = self.make.rates is not HOST
         if on_device and self.A.shape[0] < ONE_KERNEL_ROWS:
             return False
-        return best.expected < CLEARLY * self.first.expected
+        return self.seconds(best) < CLEARLY * self.seconds(self.first)
 
     def cheapest(self, *, indefinite: bool) -> float:
         """Return the expected seconds of the cheapest candidate that is left."""
         self.prepare()
-        return min((c.expected for c in self._left(indefinite=indefinite)), default=float("inf"))
+        left = self._left(indefinite=indefinite)
+        return min((self.seconds(c) for c in left), default=float("inf"))
 
     def _left(self, *, indefinite: bool) -> list[Candidate]:
         itemsize = self.A.dtype.itemsize
