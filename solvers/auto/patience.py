@@ -37,7 +37,7 @@ FIRST = 30
 
 #: How many times the logarithm of the reduction so far may be missing for a solve that goes on
 #: without a look at the other candidates.
-NEAR = 1.5
+NEAR = 0.5
 
 #: Iterations of which the time counts: the first ones prepare what the others use.
 TIMED = 20
