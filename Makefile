@@ -26,7 +26,7 @@ requirements = $$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.
 
 kernel_text := $(shell find backends tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu')
 # Only what the C++ is built or generated from: an editable install sees every other change by itself.
-native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell find backends/omp -name '*.[ch]pp' -o -name 'generate*.py') \
+native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell find backends/omp backends/gpu -name '*.[ch]pp' -o -name 'generate*.py') \
 	core/operation.py $(shell find backends/cpu backends/unified core/operations core/step solvers -name '*.hpp' -o -name '*.py')
 
 cmake_option = --config-settings=cmake.define.$(1)

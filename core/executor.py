@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from .algorithm import AlgorithmTable
 from .errors import ExecutorMismatch, InvalidArgument, UnsupportedOperation
 from .exchange import Exchange
-from .foreign import ForeignProduct
+from .foreign import ArrayShape, ForeignProduct, Step
 from .links import Links, run_on_member, shape_of_slots
 from .operation import KernelTable, Operation
 from .program import Call, Program, expanded, record, recording
@@ -312,6 +312,25 @@ class Executor(SolvesSystems, ABC):
             The name of an algorithm, or ``"auto"``.
         order : array, optional
             Where the entries of ``A``, a transpose, are among the values of the operand.
+        """
+        return None
+
+    def foreign_call(
+        self,
+        shapes: Sequence[ArrayShape],
+        work: Callable[[Any, Sequence[Array]], Sequence[Step]],
+    ) -> ForeignProduct | None:
+        """Return what a compiled program calls work on arrays of a device by, or None.
+
+        The default offers none.
+
+        Parameters
+        ----------
+        shapes : sequence of ArrayShape
+            Those of the operands and of the result, which are contiguous.
+        work : callable
+            ``work(executor, arrays)`` returns the steps that compute the result, for native arrays
+            of an executor of this kind.
         """
         return None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -24,3 +26,15 @@ class ForeignProduct:
 #: What a handler needs of a pattern, besides the plans of ``spmm``, ``sddmm`` and ``fusedmm``:
 #: whole rows.
 WHOLE_ROWS = "whole rows"
+
+
+class ArrayShape(NamedTuple):
+    """The shape and the dtype of an array whose address is told with every call."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+#: Work on arrays; it returns whether launches of kernels are all that it did, so that they can be
+#: repeated without it.
+Step = Callable[[], bool]

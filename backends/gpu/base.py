@@ -16,9 +16,11 @@ from numpy.typing import DTypeLike
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import WollemiError
 from ...core.executor import Array, Executor
+from ...core.foreign import ArrayShape, ForeignProduct, Step
 from ...core.iteration import Iteration
 from ...core.links import shape_of_slots
 from ...core.operation import Operation
+from ...core.registry import executor as executor_by_name
 from ..unified.wrappers import SimtKernel
 from . import ahead, launch
 from .adoption import adopted
@@ -26,6 +28,7 @@ from .arguments import CODES, flatten, value_code
 from .bandwidth import bandwidth
 from .device import GpuDevice
 from .errors import Here, translate
+from .function import Function
 from .repeatable import Launch, Repeatable, places_of
 from .scratch import Scratch
 from .thresholds import Thresholds
@@ -302,6 +305,50 @@ class GpuExecutor(Executor):
             self._guarded(operation.name, 0, launches, self, ordered)
 
         return repeat
+
+    # ---- programs of other libraries
+
+    def at(self, ordinal: int) -> GpuExecutor:
+        """Return the executor of this kind on another device."""
+        found = self if ordinal == self.ordinal else executor_by_name(f"{self.backend}:{ordinal}")
+        assert isinstance(found, GpuExecutor)
+        return found
+
+    def array_at(self, address: int, described: ArrayShape) -> Array:
+        """Return memory of another library as a contiguous array that does not keep it alive."""
+        shape, dtype = described
+        nbytes = prod(shape) * np.dtype(dtype).itemsize
+        if nbytes == 0:
+            return self.allocate(shape, dtype)
+        cuda = self.xp.cuda
+        memory = cuda.UnownedMemory(address, nbytes, self, self.ordinal)
+        array: Array = self.xp.ndarray(shape, dtype, cuda.MemoryPointer(memory, 0))
+        return array
+
+    @abstractmethod
+    def launch_address(self) -> int:
+        """Return the address of the driver's function that launches kernels."""
+
+    def launch_handle(self, made: Launch) -> int | None:
+        """Return the driver's handle of a launch's kernel; None of one that is no plain kernel."""
+        return made.function.ptr if isinstance(made.function, Function) else None
+
+    def foreign_handlers(self) -> Mapping[str, object]:
+        """Return the handler of XLA's foreign function interface."""
+        from . import foreign
+
+        found: Mapping[str, object] = foreign.native().handlers()
+        return found
+
+    def foreign_call(
+        self,
+        shapes: Sequence[ArrayShape],
+        work: Callable[[Any, Sequence[Array]], Sequence[Step]],
+    ) -> ForeignProduct | None:
+        """Return what the handler repeats work by."""
+        from . import foreign  # it knows the products, which know executors
+
+        return foreign.bind(self, shapes, work)
 
     def drive(self, iteration: Iteration, limit: int) -> None:
         """Run ``iteration`` on the device until no column runs, or ``limit`` times."""

@@ -1,4 +1,4 @@
-"""Threads that compile programs before somebody waits for them."""
+"""Threads that compile programs before they are needed."""
 
 from __future__ import annotations
 

@@ -51,6 +51,15 @@ def packing(*kinds: type) -> Struct | None:
     return Struct("<" + "".join(_FORMATS[kind] for kind in kinds))
 
 
+@cache
+def address_of(library: str, function: str) -> int:
+    """Return the address of a function of a library that is loaded."""
+    found = getattr(ctypes.CDLL(library), function)
+    address = ctypes.cast(found, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
 class Function:
     """A kernel of a loaded module.
 

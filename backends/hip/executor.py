@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...core.iteration import Iteration
 from ..gpu.base import GpuExecutor
+from ..gpu.function import address_of
 from .device import HipDevice, device
 from .loop import Batches
 from .table import algorithms, kernel
@@ -46,6 +47,10 @@ class HipExecutor(GpuExecutor):
     def device(self) -> HipDevice:
         """Facts and loaded kernels of the GPU."""
         return device(self.ordinal)
+
+    def launch_address(self) -> int:
+        """Return the address of ``hipModuleLaunchKernel``."""
+        return address_of("libamdhip64.so", "hipModuleLaunchKernel")
 
     def make_program(self, iteration: Iteration) -> Batches:
         """Return a program that runs iterations in batches."""

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
-#include "stored_products.hpp"
 #include "xla/ffi/api/c_api.h"
 
 namespace wl {
@@ -17,6 +17,8 @@ struct FfiError : std::runtime_error {
 };
 
 class FfiCall {
+  using i64 = std::int64_t;
+
 public:
   explicit FfiCall(const XLA_FFI_CallFrame* frame) : frame_(*frame) {}
 
@@ -48,16 +50,42 @@ public:
     return std::string(span->ptr, span->len);
   }
 
+  // The stream of the call; nullptr on platforms without streams.
+  void* stream() const {
+    XLA_FFI_Stream_Get_Args args{};
+    args.struct_size = XLA_FFI_Stream_Get_Args_STRUCT_SIZE;
+    args.ctx = frame_.ctx;
+    return succeeded(frame_.api->XLA_FFI_Stream_Get(&args)) ? args.stream : nullptr;
+  }
+
+  // The number of the device of the call; 0 on platforms without numbers.
+  int device() const {
+    XLA_FFI_DeviceOrdinal_Get_Args args{};
+    args.struct_size = XLA_FFI_DeviceOrdinal_Get_Args_STRUCT_SIZE;
+    args.ctx = frame_.ctx;
+    return succeeded(frame_.api->XLA_FFI_DeviceOrdinal_Get(&args)) ? args.device_ordinal : 0;
+  }
+
   XLA_FFI_Error* error(const char* message) const {
     XLA_FFI_Error_Create_Args args{};
     args.struct_size = XLA_FFI_Error_Create_Args_STRUCT_SIZE;
     args.message = message;
-    args.errc = XLA_FFI_Error_Code_INVALID_ARGUMENT;
+    args.errc = XLA_FFI_Error_Code_INTERNAL;
     return frame_.api->XLA_FFI_Error_Create(&args);
   }
 
 private:
   const XLA_FFI_CallFrame& frame_;
+
+  bool succeeded(XLA_FFI_Error* failed) const {
+    if (failed == nullptr)
+      return true;
+    XLA_FFI_Error_Destroy_Args args{};
+    args.struct_size = XLA_FFI_Error_Destroy_Args_STRUCT_SIZE;
+    args.error = failed;
+    frame_.api->XLA_FFI_Error_Destroy(&args);
+    return false;
+  }
 
   const void* attribute(std::string_view name, XLA_FFI_AttrType type,
                         XLA_FFI_DataType dtype) const {

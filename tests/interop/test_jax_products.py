@@ -314,10 +314,20 @@ def test_operands_that_do_not_fit_are_told() -> None:
         out.block_until_ready()
 
 
-def test_what_is_compiled_for_a_device_is_refused() -> None:
-    lowered = jax.jit(lambda b: wj.spmm(A, b)).trace(jnp.asarray(B))
-    with pytest.raises(wl.errors.ExecutorMismatch, match="computed on the host"):
-        lowered.lower(lowering_platforms=("cuda",))
+def test_programs_for_platforms_without_an_executor_are_refused(monkeypatch: Any) -> None:
+    traced = jax.jit(lambda b: wj.spmm(A, b)).trace(jnp.asarray(B))
+    with pytest.raises(wl.errors.ExecutorMismatch, match="compiled for tpu"):
+        traced.lower(lowering_platforms=("tpu",))
+    absent = wl.errors.ExecutorUnavailable("no GPU was found")
+
+    def unavailable(name: str) -> Any:
+        raise absent
+
+    monkeypatch.setattr(
+        importlib.import_module("wollemi.interop.jax.lowering"), "executor_by_name", unavailable
+    )
+    with pytest.raises(wl.errors.ExecutorMismatch, match="no executor: no GPU was found"):
+        traced.lower(lowering_platforms=("cuda",))
 
 
 def test_without_jax_the_message_says_what_to_install(monkeypatch: Any) -> None:

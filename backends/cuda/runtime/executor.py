@@ -17,6 +17,7 @@ from ....core.executor import Array, Executor
 from ....core.iteration import Cycles, Iteration, Replay
 from ....core.links import Links, drive_alone, works_alone
 from ...gpu.base import GpuExecutor
+from ...gpu.function import address_of
 from ...gpu.scratch import Scratch
 from ...gpu.thresholds import NVIDIA
 from ..table import algorithms, kernel
@@ -280,6 +281,10 @@ class CudaExecutor(GpuExecutor):
             )  # fmt: skip
         stream.synchronize()
         return staging
+
+    def launch_address(self) -> int:
+        """Return the address of ``cuLaunchKernel``."""
+        return address_of("libcuda.so.1", "cuLaunchKernel")
 
     def make_program(self, iteration: Iteration) -> Any:
         """Return one kernel for everything, or a graph whose condition the device sets."""

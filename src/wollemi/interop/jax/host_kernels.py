@@ -45,7 +45,7 @@ class HostKernel:
         """Return the result for operands as the primitive has them."""
         arrays = [np.ascontiguousarray(x) for x in given]
         if pattern is not None:
-            return self.function(pattern.matrix, blocks_of(arrays), *arrays, **options)
+            return self.function(pattern.on_host, blocks_of(arrays), *arrays, **options)
         indptr, indices, *arrays = arrays
         A, kinds = matrix_of(indptr, indices, columns), self.operands[-len(arrays) :]
         filled = indices.shape[0] != A.nnz

@@ -4,11 +4,15 @@ On CPUs they call a native handler of XLA's foreign function interface. A patter
 while a function is traced is bound to the handler with its plan, and the program has its number. A
 pattern that is an argument, or one of an exported program, comes with its arrays, and the handler
 finds its plan by their content. Executors without handlers, and solves, are called through Python.
+
+On GPUs they call one handler, which repeats launches of kernels on XLA's stream. The first call
+with a layout of arrays runs in Python and leaves its launches. Work that is more than launches runs
+in Python at every call, on XLA's memory and stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,17 +23,15 @@ from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
 from ...core.errors import ExecutorMismatch, ExecutorUnavailable
-from ...core.executor import Executor
-from ...core.foreign import WHOLE_ROWS, ForeignProduct
+from ...core.executor import Array, Executor
+from ...core.foreign import WHOLE_ROWS, ArrayShape, ForeignProduct, Step
 from ...core.registry import executor as executor_by_name
-from .host_kernels import HostKernel
-from .patterns import Held, host_executor
+from .device_kernels import DeviceKernel
+from .host_kernels import ENTRIES, HostKernel
+from .patterns import Held, host_executor, matrix_on_device
 
-ON_THE_HOST = (
-    "products and solves with arrays of JAX are computed on the host, and nothing is copied from a "
-    "device silently: move the operands with jax.device_put(x, jax.devices('cpu')[0]), or give "
-    "device arrays to wl.spmm and the others outside of jit"
-)
+#: The executor for each of JAX's platforms that is a GPU.
+PLATFORMS = {"cuda": "cuda", "rocm": "hip"}
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class NativeCall:
         columns = of_plan.shape[2] if self.product != WHOLE_ROWS else 1
         key = self.product, self.transposed, columns, of_plan.dtype.name, kernel
         if key not in held.bound:
-            A, order = held.matrix, None
+            A, order = held.on_host, None
             if self.transposed:
                 A, order = A.transposed_pattern()
             held.bound[key] = A.executor.foreign_product(
@@ -69,22 +71,82 @@ class NativeCall:
 
 
 @cache
-def register_handlers() -> bool:
-    """Register the native handlers with XLA; return whether there are any."""
+def register_handlers(backend: str = "omp") -> bool:
+    """Register the native handlers of a backend with XLA; return whether there are any."""
     try:
-        handlers = executor_by_name("omp").foreign_handlers()
+        handlers = executor_by_name(backend).foreign_handlers()
     except ExecutorUnavailable:
         return False
+    platform = next((name for name, its in PLATFORMS.items() if its == backend), "cpu")
     for name, function in handlers.items():
-        jax.ffi.register_ffi_target(name, function, platform="cpu")
+        jax.ffi.register_ffi_target(name, function, platform=platform)
     return bool(handlers)
 
 
-def register(primitive: Primitive, kernel: HostKernel, native: NativeCall | None) -> None:
+class DeviceWork:
+    """The steps of a primitive on a GPU, for the arrays of a call.
+
+    Parameters
+    ----------
+    kernel : HostKernel
+        Its name, and the kinds of its operands.
+    device : DeviceKernel
+        What makes the steps.
+    pattern : Held or None
+        The pattern, if it is known.
+    columns : int
+        Those of the pattern.
+    options : dict
+        Of the primitive.
+    """
+
+    def __init__(
+        self,
+        kernel: HostKernel,
+        device: DeviceKernel,
+        pattern: Held | None,
+        columns: int,
+        options: dict[str, Any],
+    ) -> None:
+        self._kernel, self._device = kernel, device
+        self._pattern, self._columns, self._options = pattern, columns, options
+
+    def __call__(self, on: Executor, arrays: Sequence[Array]) -> Sequence[Step]:
+        """Return the steps for the operands and the result."""
+        *operands, out = arrays
+        if self._pattern is not None:
+            A = self._pattern.on(on)
+            return self._device(A, operands, out, **self._options)
+        indptr, indices, *operands = operands
+        A = matrix_on_device(on, indptr, indices, self._columns)
+        kinds = self._kernel.operands[-len(operands) :]
+        own = [
+            x[..., : A.nnz] if kind == ENTRIES else x
+            for x, kind in zip(operands, kinds, strict=True)
+        ]
+        entries = self._kernel.result == ENTRIES
+        if entries:
+            out[..., A.nnz :] = 0
+        steps = self._device(A, own, out[..., : A.nnz] if entries else out, **self._options)
+        return [*steps, _looks_for_the_pattern]
+
+
+def _looks_for_the_pattern() -> bool:
+    """Return that another call may have another pattern."""
+    return False
+
+
+def register(
+    primitive: Primitive, kernel: HostKernel, native: NativeCall | None, device: DeviceKernel | None
+) -> None:
     """Say how a primitive is computed, eagerly and in compiled programs."""
-    primitive.def_impl(_compiled(primitive) if native is not None else _at_once(kernel))
+    compiled = _compiled(primitive)
+    primitive.def_impl(compiled if native is not None else _at_once(kernel, compiled))
     # Each call has its own pattern in the compiled program.
     mlir.register_lowering(primitive, _on_cpu(kernel, native), platform="cpu", cacheable=False)
+    for platform, backend in PLATFORMS.items():
+        rule = _on_gpu(kernel, device, backend)
+        mlir.register_lowering(primitive, rule, platform=platform, cacheable=False)
     mlir.register_lowering(primitive, _elsewhere(kernel), cacheable=False)
 
 
@@ -103,13 +165,13 @@ def _compiled(primitive: Primitive) -> Callable[..., Any]:
     return eager
 
 
-def _at_once(kernel: HostKernel) -> Callable[..., Any]:
+def _at_once(kernel: HostKernel, compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what computes on the host at once, so that errors are those of wollemi."""
+
     def eager(*given: Any, **params: Any) -> Any:
         devices = {device for x in given if isinstance(x, jax.Array) for device in x.devices()}
         if any(device.platform != "cpu" for device in devices):
-            raise ExecutorMismatch(
-                f"{kernel.name}: operands on {sorted(map(str, devices))}; {ON_THE_HOST}"
-            )
+            return compiled(*given, **params)
         made = kernel(*given, **params)
         with jax.default_device(next(iter(devices), None) or jax.devices("cpu")[0]):
             return jax.numpy.asarray(made)
@@ -119,7 +181,7 @@ def _at_once(kernel: HostKernel) -> Callable[..., Any]:
 
 def _on_cpu(kernel: HostKernel, native: NativeCall | None) -> Callable[..., Any]:
     def lowered(ctx: Any, *values: Any, pattern: Any, columns: int, **options: Any) -> Any:
-        on = host_executor() if pattern is None else pattern.matrix.executor
+        on = host_executor() if pattern is None else pattern.on_host.executor
         if native is not None and on.foreign_handlers() and register_handlers():
             return _call_native(ctx, values, native, on, pattern, columns, options)
         made, *_ = mlir.emit_python_callback(
@@ -149,7 +211,7 @@ def _call_native(
     module = ctx.module_context
     if pattern is not None and module.lowering_parameters.for_export:
         # Another process knows no pattern of this one: the program has its arrays.
-        A = pattern.matrix
+        A = pattern.on_host
         arrays = [np.asarray(A.indptr), np.asarray(A.indices)]
         values = [*(mlir.ir_constant(array) for array in arrays), *values]
         avals = [*(jax.core.ShapedArray(x.shape, x.dtype) for x in arrays), *avals]
@@ -177,10 +239,35 @@ def _call_native(
     )
 
 
+def _on_gpu(kernel: HostKernel, device: DeviceKernel | None, backend: str) -> Callable[..., Any]:
+    def lowered(ctx: Any, *values: Any, pattern: Any, columns: int, **options: Any) -> Any:
+        if device is None or ctx.module_context.lowering_parameters.for_export:
+            raise ExecutorMismatch(
+                f"{kernel.name}: a program that is exported for {backend} cannot bring its "
+                "kernels; export it for CPUs, platforms=['cpu']"
+            )
+        try:
+            on = executor_by_name(backend)
+        except ExecutorUnavailable as error:
+            raise ExecutorMismatch(
+                f"{kernel.name}: compiled for {backend}, where wollemi has no executor: {error}"
+            ) from None
+        register_handlers(backend)
+        call = DeviceWork(kernel, device, pattern, columns, options)
+        shapes = [ArrayShape(x.shape, np.dtype(x.dtype)) for x in (*ctx.avals_in, *ctx.avals_out)]
+        bound = on.foreign_call(shapes, call)
+        assert bound is not None  # executors of GPUs have handlers
+        ctx.module_context.add_keepalive(bound.owner)
+        return jax.ffi.ffi_lowering("wollemi_device")(ctx, *values, call=np.int64(bound.name))
+
+    return lowered
+
+
 def _elsewhere(kernel: HostKernel) -> Callable[..., Any]:
     def lowered(ctx: Any, *values: Any, **params: Any) -> Any:
         raise ExecutorMismatch(
-            f"{kernel.name}: compiled for {', '.join(ctx.module_context.platforms)}; {ON_THE_HOST}"
+            f"{kernel.name}: compiled for {', '.join(ctx.module_context.platforms)}, which wollemi "
+            "does not know; move the operands with jax.device_put(x, jax.devices('cpu')[0])"
         )
 
     return lowered

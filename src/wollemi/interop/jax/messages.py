@@ -32,7 +32,8 @@ class Entries:
         sparse = self._sparse
         if sparse.held is not None:
             A = sparse.held.matrix
-            return sparse.scatter(jnp.asarray(np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))))
+            counts = np.diff(A.executor.to_host(A.indptr))
+            return sparse.scatter(jnp.asarray(np.repeat(np.arange(A.shape[0]), counts)))
         indptr, indices = sparse.arrays
         last = jnp.clip(indptr, 0, indices.shape[0])
         every = jnp.arange(indices.shape[0])
@@ -44,8 +45,10 @@ class Entries:
     def columns(self) -> Any:
         """The column of each entry."""
         sparse = self._sparse
-        indices = sparse.arrays[1] if sparse.held is None else sparse.held.matrix.indices
-        return sparse.scatter(jnp.asarray(indices))
+        if sparse.held is None:
+            return sparse.scatter(sparse.arrays[1])
+        A = sparse.held.matrix
+        return sparse.scatter(jnp.asarray(A.executor.to_host(A.indices)))
 
     def of_rows(self, x: Any) -> Any:
         """Return numbers of rows, shape (..., m), for each entry, shape (..., nse)."""

@@ -70,6 +70,22 @@ class Held:
         #: Plans bound to handlers of compiled programs, and programs of eager calls.
         self.bound: dict[Any, ForeignProduct | None] = {}
         self.compiled: dict[Any, Callable[..., Any]] = {}
+        self._elsewhere: dict[str, Csr] = {}
+
+    @property
+    def on_host(self) -> Csr:
+        """The pattern on an executor of the host."""
+        if self.matrix.executor.xp is np:
+            return self.matrix
+        return self.on(host_executor())
+
+    def on(self, executor: Executor) -> Csr:
+        """Return the pattern on an executor, copied there once, like a constant of a program."""
+        if executor == self.matrix.executor:
+            return self.matrix
+        if executor.name not in self._elsewhere:
+            self._elsewhere[executor.name] = self.matrix.to(executor)
+        return self._elsewhere[executor.name]
 
     def __repr__(self) -> str:
         m, n = self.matrix.shape
@@ -142,13 +158,8 @@ def sparse_of(A: Any) -> Sparse:
     """
     refuse_without_entries(A)
     if isinstance(A, Csr):
-        if A.executor.xp is not np:
-            raise ExecutorMismatch(
-                f"A lives on {A.executor.name}; products with arrays of JAX are computed on the "
-                'host: A.to("omp")'
-            )
         held = A._pattern.get(_HELD, lambda: _held_of(A))
-        return Sparse(held, (), A.shape, jnp.asarray(A.data), A.nnz, _same, _same, _same)
+        return Sparse(held, (), A.shape, _values_of(A), A.nnz, _same, _same, _same)
     if isinstance(A, Pattern):
         return _by_rows(A.indptr, A.indices, A.shape, None, _same)
     if is_jax_sparse(A):
@@ -168,6 +179,19 @@ def sparse_of(A: Any) -> Sparse:
         f"A: expected a wl.Csr, a Pattern, a BCOO or a BCSR, got {type(A).__name__}; make a dense "
         "one sparse with jax.experimental.sparse.BCSR.fromdense"
     )
+
+
+def _values_of(A: Csr) -> Any:
+    """Return the values of a matrix as an array of JAX, where the matrix is."""
+    if A.executor.xp is np:
+        return jnp.asarray(A.data)
+    try:
+        return jax.dlpack.from_dlpack(A.data)
+    except (RuntimeError, ValueError) as error:
+        raise ExecutorMismatch(
+            f'A lives on {A.executor.name}, where JAX has no device ({error}): A.to("omp"), or '
+            "install JAX for that device"
+        ) from None
 
 
 _HELD: Key[Held] = Key("pattern of traced functions of JAX")
@@ -331,7 +355,8 @@ def matrix_of(indptr: Any, indices: Any, columns: int) -> Csr:
     shape = (indptr.shape[0] - 1, columns)
     count = int(indptr[-1]) if indptr.shape[0] else 0
     with _lock:
-        candidates = [A for A in _recent if A.shape == shape and count == A.nnz]
+        here = [A for A in _recent if A.executor.xp is np]
+        candidates = [A for A in here if A.shape == shape and count == A.nnz]
     for A in reversed(candidates):
         if np.array_equal(A.indptr, indptr) and np.array_equal(A.indices, indices[:count]):
             return A
@@ -341,7 +366,29 @@ def matrix_of(indptr: Any, indices: Any, columns: int) -> Csr:
     return made
 
 
+def matrix_on_device(on: Executor, indptr: Any, indices: Any, columns: int) -> Csr:
+    """Return the matrix of a pattern that came as arrays of a device, compared on the device."""
+    shape, count = (indptr.shape[0] - 1, columns), int(indptr[-1])
+    with _lock:
+        candidates = [A for A in _recent if (A.executor, A.shape, A.nnz) == (on, shape, count)]
+    xp = on.xp
+    for A in reversed(candidates):
+        if xp.array_equal(A.indptr, indptr) and xp.array_equal(A.indices, indices[:count]):
+            return A
+    host = _pattern_matrix(on.to_host(indptr), on.to_host(indices), shape)
+    made = host.to(on)
+    with _lock:
+        _recent.append(made)
+    return made
+
+
 # ---- out
+
+
+def _refuse_devices(A: Csr) -> None:
+    refuse_without_entries(A)
+    if A.executor.xp is not np:
+        raise ExecutorMismatch(f"A lives on {A.executor.name}; copy it to the host: A.to('omp')")
 
 
 def to_bcsr(A: Csr) -> Any:
@@ -362,7 +409,7 @@ def to_bcsr(A: Csr) -> Any:
     """
     from jax.experimental.sparse import BCSR
 
-    sparse_of(A)
+    _refuse_devices(A)
     arrays = (jnp.array(x) for x in (A.data, A.indices, A.indptr))
     return BCSR(tuple(arrays), shape=A.shape)
 
@@ -377,7 +424,7 @@ def to_bcoo(A: Csr) -> Any:
     """
     from jax.experimental.sparse import BCOO
 
-    sparse_of(A)
+    _refuse_devices(A)
     row = np.repeat(np.arange(A.shape[0], dtype=A.indices.dtype), np.diff(A.indptr))
     places = jnp.array(np.stack([row, A.indices], axis=1))
     return BCOO((jnp.array(A.data), places), shape=A.shape, indices_sorted=False)

@@ -17,12 +17,16 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
 from . import lowering
+from .device_kernels import DeviceKernel
 from .host_kernels import HostKernel, blocks_of
 from .lowering import NativeCall
 
 
 def define(
-    kernel: HostKernel, shape: Callable[..., tuple[int, ...]], native: NativeCall | None = None
+    kernel: HostKernel,
+    shape: Callable[..., tuple[int, ...]],
+    native: NativeCall | None = None,
+    device: DeviceKernel | None = None,
 ) -> Primitive:
     """Define a primitive.
 
@@ -33,7 +37,9 @@ def define(
     shape : callable
         ``shape(rows, columns, entries, *operands)`` is that of one block of the result.
     native : NativeCall, optional
-        The native handler that computes it in compiled programs.
+        The native handler that computes it in programs that are compiled for CPUs.
+    device : callable, optional
+        What computes it in programs that are compiled for GPUs.
     """
     primitive = Primitive(f"wollemi_{kernel.name}")
 
@@ -48,7 +54,7 @@ def define(
 
     primitive.def_abstract_eval(abstract)
     batching.primitive_batchers[primitive] = _batching(primitive)
-    lowering.register(primitive, kernel, native)
+    lowering.register(primitive, kernel, native, device)
     return primitive
 
 

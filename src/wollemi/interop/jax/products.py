@@ -15,6 +15,7 @@ from jax.interpreters import ad
 
 from ...core.formats import Csr
 from ...core.operations import products as operations
+from . import device_kernels
 from .host_kernels import DENSE, ENTRIES, ROWS, HostKernel
 from .lowering import NativeCall
 from .primitives import define, given, multilinear, total
@@ -101,36 +102,43 @@ spmm_p = define(
     HostKernel("spmm", _spmm_kernel, (ENTRIES, DENSE), DENSE),
     lambda m, n, e, v, B: (m, B.shape[2]),
     NativeCall("wollemi_spmm", "spmm"),
+    device_kernels.spmm,
 )
 transposed_p = define(
     HostKernel("spmm_transposed", _transposed_kernel, (ENTRIES, DENSE), DENSE),
     lambda m, n, e, v, B: (n, B.shape[2]),
     NativeCall("wollemi_spmm", "spmm", transposed=True),
+    device_kernels.transposed,
 )
 sddmm_p = define(
     HostKernel("sddmm", _sddmm_kernel, (DENSE, DENSE), ENTRIES),
     lambda m, n, e, *_: (e,),
     NativeCall("wollemi_sddmm", "sddmm"),
+    device_kernels.sddmm,
 )
 fusedmm_p = define(
     HostKernel("fusedmm", _fusedmm_kernel, (ENTRIES, DENSE, DENSE, DENSE), DENSE),
     lambda m, n, e, *dense: (m, dense[-1].shape[2]),
     NativeCall("wollemi_fusedmm", "fusedmm", columns_of=-3),
+    device_kernels.fusedmm,
 )
 sum_p = define(
     HostKernel("segment_sum", _sum_kernel, (ENTRIES,), ROWS),
     lambda m, n, e, x: (m,),
     NativeCall("wollemi_row_sum"),
+    device_kernels.row_sum,
 )
 spread_p = define(
     HostKernel("segment_spread", _spread_kernel, (ROWS,), ENTRIES),
     lambda m, n, e, r: (e,),
     NativeCall("wollemi_spread"),
+    device_kernels.spread,
 )
 softmax_p = define(
     HostKernel("segment_softmax", _softmax_kernel, (ENTRIES,), ENTRIES),
     lambda m, n, e, s: (e,),
     NativeCall("wollemi_softmax"),
+    device_kernels.softmax,
 )
 
 

@@ -7,6 +7,7 @@ section 2.2.3).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,6 +15,8 @@ import numpy as np
 from jax.interpreters import ad
 
 from ...core.errors import ShapeMismatch, UnsupportedDtype
+from ...core.executor import Array
+from ...core.foreign import Step
 from ...core.formats import Csr
 from ...solvers.differentiable.description import describe, solved
 from .functions import check_dense, folded
@@ -114,14 +117,41 @@ def _solve_kernel(A: Csr, blocks: int, values: Any, b: Any, *, how: str, adjoint
 
 def _one(A: Csr, values: Any, b: Any, how: str) -> Any:
     # What a solver stores must not refer to memory of XLA's.
-    matrix = Csr._from_arrays(A.executor, A.shape, np.array(values), A.indices, A.indptr)
+    on = A.executor
+    matrix = Csr._from_arrays(on, A.shape, on.copy(values), A.indices, A.indptr)
     matrix._pattern = A._pattern
-    return solved(matrix, np.array(b), how)
+    return solved(matrix, on.copy(b), how)
+
+
+def _solve_steps(
+    A: Csr, operands: Sequence[Array], out: Array, *, how: str, adjoint: bool
+) -> Sequence[Step]:
+    """Solve on a device, in Python at every call."""
+
+    def solve_there() -> bool:
+        xp, (values, b) = A.executor.xp, operands
+        pattern, order = A.transposed_pattern() if adjoint else (A, None)
+        own = values if order is None else xp.take(values, order, axis=1)
+        blocks = out.shape[0]
+        if out.size == 0:
+            return False
+        if own.shape[0] == 1:
+            n, k = b.shape[1:]
+            whole = xp.broadcast_to(b, (blocks, n, k)).transpose(1, 0, 2).reshape(n, -1)
+            x = _one(pattern, own[0], whole, how)
+            out[...] = x.reshape(n, -1, k).transpose(1, 0, 2)
+        else:
+            for v, right, place in zip(own, xp.broadcast_to(b, out.shape), out, strict=True):
+                place[...] = _one(pattern, v, right, how)
+        return False
+
+    return [solve_there]
 
 
 solve_p = define(
     HostKernel("solve", _solve_kernel, (ENTRIES, DENSE), DENSE),
     lambda m, n, e, v, b: b.shape[1:],
+    device=_solve_steps,
 )
 
 

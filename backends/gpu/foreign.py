@@ -1,0 +1,85 @@
+"""Work of programs that XLA compiled: launches that the native handler repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ...core.executor import Array
+from ...core.foreign import ArrayShape, ForeignProduct, Step
+from .function import packing
+from .products.repeated import Span, addresses_of, places_of, spans_of
+from .repeatable import Launch
+from .scratch import Scratch
+
+if TYPE_CHECKING:
+    from .base import GpuExecutor
+
+#: A launch as the handler takes it: the driver's handle, blocks, work-items of a block, bytes of
+#: shared memory, the arguments in slots of 8 bytes, and which of them are addresses.
+NativeLaunch = tuple[int, int, int, int, bytes, list[tuple[int, int, int]]]
+
+
+def native() -> Any:
+    """Return the module of the handler."""
+    return import_module(f"{__package__}._device_calls")
+
+
+def bind(
+    on: GpuExecutor,
+    shapes: Sequence[ArrayShape],
+    work: Callable[[Any, Sequence[Array]], Sequence[Step]],
+) -> ForeignProduct:
+    """Return a call of a compiled program; see :meth:`wollemi.Executor.foreign_call`."""
+
+    def compute(ordinal: int, stream: int, addresses: tuple[int, ...]) -> Any:
+        executor = on.at(ordinal)
+        with executor.on_stream(stream):
+            arrays = [
+                executor.array_at(address, shape)
+                for address, shape in zip(addresses, shapes, strict=True)
+            ]
+            steps = work(executor, arrays)
+            # A list: all of them run, also after one that cannot be repeated.
+            complete = all([step() for step in steps])
+            return launches_of(executor, steps, arrays) if complete else None
+
+    call = native().DeviceCall(compute, on.launch_address(), on.alignment)
+    return ForeignProduct(native().name_call(call), call)
+
+
+def launches_of(
+    on: GpuExecutor, steps: Sequence[Step], arrays: Sequence[Array]
+) -> tuple[list[NativeLaunch], object] | None:
+    """Return the launches of steps that ran before, and the owner of the memory that they use.
+
+    None if a launch has an argument that cannot be told from an address, or one of another kind.
+    """
+    spans = spans_of(arrays, addresses_of(arrays))
+    if spans is None:
+        return None
+    scratch, launches = Scratch(), list[Launch]()
+    # A dry run first: the scratch memory of all launches is reserved before its address is taken.
+    for into in (None, launches):
+        with on.preparing(scratch, dry=True, into=into):
+            for step in steps:
+                step()
+    made = [_native_launch(on, launch, spans) for launch in launches]
+    if None in made:
+        return None
+    return made, (scratch, launches, steps)  # type: ignore[return-value]
+
+
+def _native_launch(on: GpuExecutor, launch: Launch, spans: Sequence[Span]) -> NativeLaunch | None:
+    handle, layout = on.launch_handle(launch), packing(*map(type, launch.arguments))
+    if handle is None or layout is None:
+        return None
+    return (
+        handle,
+        launch.grid[0],
+        launch.block[0],
+        launch.shared,
+        layout.pack(*launch.arguments),
+        [(at, array, offset) for at, array, offset in places_of(launch.arguments, spans)],
+    )
