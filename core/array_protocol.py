@@ -26,7 +26,7 @@ _METHODS = {
     np.add: ("__add__", "__radd__"),
     np.subtract: ("__sub__", "__rsub__"),
     np.multiply: ("__mul__", "__rmul__"),
-    np.true_divide: ("__truediv__", ""),
+    np.true_divide: ("__truediv__", "__rtruediv__"),
     np.power: ("__pow__", ""),
     np.negative: ("__neg__", ""),
     np.absolute: ("__abs__", ""),
@@ -55,7 +55,12 @@ class _Ufuncs:
 
 def _ufunc(_: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     if method == "__call__" and not options:
-        if ufunc in _COMPARISONS:
+        matrix = next((i for i in inputs if hasattr(i, "_ufunc")), None)
+        if matrix is not None:
+            answer = matrix._ufunc(ufunc, inputs)
+            if answer is not NotImplemented:
+                return answer
+        elif ufunc in _COMPARISONS:
             return _COMPARISONS[ufunc](*inputs)
         which = 0 if isinstance(inputs[0], ArrayProtocol) else 1
         name = _METHODS.get(ufunc, ("", ""))[which]

@@ -17,6 +17,9 @@ VALUE_DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64,
 # Arrays of it are those of the package ml_dtypes.
 ML_DTYPES = ("float16", "bfloat16")
 INDEX_DTYPES = tuple(np.dtype(t) for t in (np.int32, np.int64))
+#: What matrices hold besides, exactly as they are: structure, counts and masks. Products with
+#: floating-point numbers and solvers convert them.
+EXACT_DTYPES = tuple(np.dtype(t) for t in (np.bool_, np.int32, np.int64))
 #: For the question that every product asks: a set answers sooner than a tuple.
 COMPUTED = frozenset(VALUE_DTYPES)
 
@@ -93,17 +96,65 @@ def stored_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     return dtype if is_narrow(dtype) else value_dtype(dtype)
 
 
+def is_exact(dtype: DTypeLike) -> bool:
+    """Return whether values of ``dtype`` are integers or booleans.
+
+    Examples
+    --------
+    >>> from wollemi.core.dtypes import is_exact
+    >>> is_exact("int32"), is_exact(bool), is_exact("float32")
+    (True, True, False)
+    """
+    return np.dtype(dtype).kind in "bui"
+
+
+def held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return the dtype that a matrix holds values of ``dtype`` in.
+
+    Booleans, int32 and int64 stay; narrower integers become int32, uint32 becomes int64, and uint64
+    float64, as NumPy has it. Floating-point values become those of :func:`value_dtype`.
+
+    Examples
+    --------
+    >>> from wollemi.core.dtypes import held_dtype
+    >>> held_dtype("uint8"), held_dtype("uint32"), held_dtype("bool")
+    (dtype('int32'), dtype('int64'), dtype('bool'))
+    """
+    dtype = _dtype(dtype).newbyteorder("=")
+    if dtype.kind in "bui":
+        return next((held for held in EXACT_DTYPES if np.can_cast(dtype, held)), VALUE_DTYPES[1])
+    return value_dtype(dtype)
+
+
+def stored_or_held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return what :func:`held_dtype` does, 16-bit dtypes included."""
+    dtype = _dtype(dtype)
+    return dtype if is_narrow(dtype) else held_dtype(dtype)
+
+
+def joint_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
+    """Return the dtype of an expression of matrices: exact if all of them are.
+
+    Examples
+    --------
+    >>> from wollemi.core.dtypes import joint_dtype
+    >>> joint_dtype("bool", "int32"), joint_dtype("int32", "float32")
+    (dtype('int32'), dtype('float64'))
+    """
+    return held_dtype(np.result_type(*dtypes))
+
+
 def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_dtype) -> Any:
     """Return the dtype that a caller asks for by name, which must be one that values have.
 
-    Data of integers becomes float64; who asks for integers would get something else.
+    Operators compute in floating-point numbers. Matrices hold booleans, int32 and int64 as well.
 
     Parameters
     ----------
     dtype : dtype
         What is asked for.
     held : callable
-        What makes a dtype of values of it: :func:`value_dtype` or :func:`stored_dtype`.
+        What makes a dtype of values of it: :func:`value_dtype` or :func:`held_dtype`.
 
     Raises
     ------
@@ -117,11 +168,11 @@ def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_d
     dtype('complex64')
     """
     asked = _dtype(dtype)
-    if asked.kind in "bui":
+    if asked.kind in "bui" and held(asked) != asked:
         names = ", ".join(map(str, VALUE_DTYPES))
         raise UnsupportedDtype(
-            f"there are no values of dtype {asked} here: ask for one of {names}; data of integers "
-            "and booleans becomes float64 by itself"
+            f"there are no values of dtype {asked} here: ask for one of {names}; matrices hold "
+            "bool, int32 and int64 too"
         )
     return held(asked)
 

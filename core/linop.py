@@ -276,7 +276,7 @@ class LinOp(ArrayProtocol, ABC):
         operator = self._beside(other)
         if operator is not None:
             return self._after(operator)
-        if not is_array(other):
+        if not is_array(other) or isinstance(other, ArrayProtocol):  # a sparse vector answers
             return NotImplemented
         if dimensions(other) == 0:
             raise InvalidArgument("@ needs a vector, a block or an operator; scale with *")

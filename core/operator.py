@@ -211,7 +211,7 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
         )
     if isinstance(operator, LinOp):
         value_dtype(operator.dtype)  # 16-bit matrices are for spmm, sddmm and fusedmm alone
-        return operator
+        return computing(operator)
     if hasattr(operator, "matvec") and not hasattr(operator, "tocsr"):
         from .interop.operators import operator_from
 
@@ -219,5 +219,16 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     from .formats import Csr, Dense
 
     if hasattr(operator, "tocsr") or getattr(operator, "layout", None) is not None:
-        return Csr(operator, executor=executor)
-    return Dense(operator, executor=executor)
+        return computing(Csr(operator, executor=executor))
+    return computing(Dense(operator, executor=executor))
+
+
+def computing(operator: LinOp) -> LinOp:
+    """Return an operator that computes in floating-point numbers.
+
+    A matrix of integers or booleans becomes one of float64, which is stored with it.
+    """
+    if operator.dtype.kind not in "bi":
+        return operator
+    made: LinOp | None = operator._in_double()  # type: ignore[attr-defined]
+    return operator.astype(np.float64) if made is None else made

@@ -276,3 +276,216 @@ def add(
     new_indices[:], new_values[:] = column, 0
     new_values[at] = scalar(alpha) * values[e]
     new_values[other_at] += scalar(beta) * other_values[f]
+
+
+@kernel(operations.merge)
+def merge(executor: Executor, begin: Array, *arguments: Any) -> None:
+    """Say which entries are in the columns of both patterns."""
+    *pair, _, new_indices, first, second = arguments
+    _, new_indices[:], sides = union(begin, *pair)
+    for entry, (at, e) in zip((first, second), sides, strict=True):
+        entry[:] = -1
+        entry[at] = e
+
+
+def selected(lengths: Array, total: Array, row: Array, kept: Array) -> None:
+    """Count the entries of each row that are kept."""
+    lengths[:] = np.bincount(row[kept], minlength=lengths.size)
+    total[0] = np.count_nonzero(kept)
+
+
+@kernel(operations.count_picked)
+def count_picked(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    numbers: Array,
+    lengths: Array,
+    total: Array,
+) -> None:
+    """Count the entries of columns that have a number."""
+    row, e = entries(begin, end)
+    selected(lengths, total, row, numbers[indices[e]] >= 0)
+
+
+@kernel(operations.pick)
+def pick(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    numbers: Array,
+    values: Array,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Copy the entries of columns that have a number."""
+    _, e = entries(begin, end)
+    kept = e[numbers[indices[e]] >= 0]
+    new_indices[:], new_values[:] = numbers[indices[kept]], values[kept]
+
+
+def within(row: Array, columns: Array, lower: int, upper: int) -> Array:
+    """Return which entries lie on the diagonals from ``lower`` to ``upper``."""
+    diagonals = columns.astype(np.int64) - row
+    return (diagonals >= lower) & (diagonals <= upper)
+
+
+@kernel(operations.count_band)
+def count_band(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    lower: int,
+    upper: int,
+    lengths: Array,
+    total: Array,
+) -> None:
+    """Count the entries of a band of diagonals."""
+    row, e = entries(begin, end)
+    selected(lengths, total, row, within(row, indices[e], lower, upper))
+
+
+@kernel(operations.band)
+def band(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    lower: int,
+    upper: int,
+    values: Array,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Copy the entries of a band of diagonals."""
+    row, e = entries(begin, end)
+    kept = e[within(row, indices[e], lower, upper)]
+    new_indices[:], new_values[:] = indices[kept], values[kept]
+
+
+@kernel(operations.put)
+def put(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    offset: int,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Copy the entries of each row to their positions."""
+    row, e = entries(begin, end)
+    to = e - begin[row] + target[row]
+    new_indices[to], new_values[to] = indices[e] + offset, values[e]
+
+
+def both(arguments: Any) -> tuple[Array, Array, Array, Array]:
+    """Return rows, columns and the two values, 0 where there is none, of all that two rows have."""
+    begin, end, indices, values, other_begin, other_end, other_indices, other_values = arguments
+    row, column, sides = union(begin, end, indices, other_begin, other_end, other_indices)
+    pair = np.zeros((2, row.size), values.dtype)
+    for side, (at, e), data in zip(pair, sides, (values, other_values), strict=True):
+        side[at] = data[e]
+    return row, column, pair[0], pair[1]
+
+
+def compared(comparison: int, a: Array, b: Any) -> Array:
+    """Return where a comparison is true; complex numbers go by real part, then imaginary part."""
+    name = operations.COMPARISONS[comparison]
+    function: np.ufunc = getattr(np, name)
+    if a.dtype.kind != "c" or name in ("equal", "not_equal"):
+        return function(a, b)
+    b = np.broadcast_to(np.asarray(b, a.dtype), a.shape)
+    low, high = (a, b) if name.startswith("less") else (b, a)
+    least = (low.real < high.real) | ((low.real == high.real) & (low.imag < high.imag))
+    return least | (a == b) if name.endswith("equal") else least
+
+
+@kernel(operations.count_compared)
+def count_compared(executor: Executor, *arguments: Any) -> None:
+    """Count the columns in which the comparison is true."""
+    *pair, comparison, lengths, total = arguments
+    row, _, a, b = both(pair)
+    selected(lengths, total, row, compared(comparison, a, b))
+
+
+@kernel(operations.compare)
+def compare(executor: Executor, *arguments: Any) -> None:
+    """List the columns in which the comparison is true."""
+    *pair, comparison, _, new_indices = arguments
+    _, column, a, b = both(pair)
+    new_indices[:] = column[compared(comparison, a, b)]
+
+
+@kernel(operations.count_compared_number)
+def count_compared_number(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    number: complex,
+    comparison: int,
+    lengths: Array,
+    total: Array,
+) -> None:
+    """Count the entries of which the comparison is true."""
+    row, e = entries(begin, end)
+    selected(lengths, total, row, compared(comparison, values[e], values.dtype.type(number)))
+
+
+@kernel(operations.compare_number)
+def compare_number(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    number: complex,
+    comparison: int,
+    target: Array,
+    new_indices: Array,
+) -> None:
+    """List the columns of the entries of which the comparison is true."""
+    _, e = entries(begin, end)
+    new_indices[:] = indices[e[compared(comparison, values[e], values.dtype.type(number))]]
+
+
+@kernel(operations.kron)
+def kron(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    other_begin: Array,
+    other_end: Array,
+    other_indices: Array,
+    other_values: Array,
+    other_rows: int,
+    width: int,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Multiply each entry of a row by all entries of a row of the other matrix."""
+    i, k = np.divmod(np.arange(target.size), max(other_rows, 1))
+    factors, e = entries(begin[i], end[i])
+    long = (other_end - other_begin)[k[factors]].astype(np.int64)
+    pair, f = entries(other_begin[k[factors]], other_begin[k[factors]] + long)
+    order = np.arange(pair.size)
+    row = factors[pair]
+    first = np.cumsum(np.bincount(row, minlength=target.size)) - np.bincount(
+        row, minlength=target.size
+    )
+    to = order - first[row] + target[row]
+    new_indices[to] = indices[e[pair]].astype(np.int64) * width + other_indices[f]
+    with np.errstate(invalid="ignore", over="ignore"):
+        new_values[to] = values[e[pair]] * other_values[f]

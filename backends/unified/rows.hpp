@@ -378,4 +378,272 @@ struct rows_add {
   WL_DEVICE void finish(i64, sum) const {}
 };
 
+template <class I>
+struct rows_merge {
+  const I *begin, *end, *indices;
+  const I *other_begin, *other_end, *other_indices;
+  const I* target;
+  I *new_indices, *first, *second;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for_either(begin[i], end[i], indices, other_begin[i], other_end[i], other_indices,
+               [&](I column, I e, bool mine, I f, bool other) {
+                 new_indices[to] = column;
+                 first[to] = mine ? e : I(-1);
+                 second[to++] = other ? f : I(-1);
+               });
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class I>
+struct rows_count_picked {
+  const I *begin, *end, *indices, *numbers;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 0;
+    for (I e = begin[i]; e < end[i]; ++e)
+      count += numbers[indices[e]] >= 0;
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct rows_pick {
+  const I *begin, *end, *indices, *numbers;
+  const T* values;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for (I e = begin[i]; e < end[i]; ++e) {
+      const I number = numbers[indices[e]];
+      if (number >= 0) {
+        new_indices[to] = number;
+        new_values[to++] = values[e];
+      }
+    }
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class I>
+struct rows_count_band {
+  const I *begin, *end, *indices;
+  i64 lower, upper;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 0;
+    for (I e = begin[i]; e < end[i]; ++e)
+      count += lower <= i64(indices[e]) - i && i64(indices[e]) - i <= upper;
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct rows_band {
+  const I *begin, *end, *indices;
+  i64 lower, upper;
+  const T* values;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (lower <= i64(indices[e]) - i && i64(indices[e]) - i <= upper) {
+        new_indices[to] = indices[e];
+        new_values[to++] = values[e];
+      }
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct rows_put {
+  const I *begin, *end, *indices;
+  const T* values;
+  i64 offset;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for (I e = begin[i]; e < end[i]; ++e, ++to) {
+      new_indices[to] = I(indices[e] + offset);
+      new_values[to] = values[e];
+    }
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+// The codes of wollemi.core.operations.rows.COMPARISONS.
+template <class T>
+WL_DEVICE bool is_true(i64 comparison, T a, T b) {
+  switch (comparison) {
+  case 0:
+    return a != b;
+  case 1:
+    return is_less(a, b);
+  case 2:
+    return is_less(b, a);
+  case 3:
+    return !(a != b);
+  case 4:
+    return is_less(a, b) || !(a != b);
+  default:
+    return is_less(b, a) || !(a != b);
+  }
+}
+
+template <class T, class I>
+struct rows_count_compared {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *other_begin, *other_end, *other_indices;
+  const T* other_values;
+  i64 comparison;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 0;
+    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+             other_values, [&](I, T a, T b) { count += is_true(comparison, a, b); });
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct rows_compare {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *other_begin, *other_end, *other_indices;
+  const T* other_values;
+  i64 comparison;
+  const I* target;
+  I* new_indices;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+             other_values, [&](I column, T a, T b) {
+               if (is_true(comparison, a, b))
+                 new_indices[to++] = column;
+             });
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct rows_count_compared_number {
+  const I *begin, *end, *indices;
+  const T* values;
+  T number;
+  i64 comparison;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 0;
+    for (I e = begin[i]; e < end[i]; ++e)
+      count += is_true(comparison, values[e], number);
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct rows_compare_number {
+  const I *begin, *end, *indices;
+  const T* values;
+  T number;
+  i64 comparison;
+  const I* target;
+  I* new_indices;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (is_true(comparison, values[e], number))
+        new_indices[to++] = indices[e];
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct rows_kron {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *other_begin, *other_end, *other_indices;
+  const T* other_values;
+  i64 other_rows, width;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 r, i64, const column_state&) const {
+    const i64 i = r / other_rows, k = r % other_rows;
+    I to = target[r];
+    for (I e = begin[i]; e < end[i]; ++e)
+      for (I f = other_begin[k]; f < other_end[k]; ++f, ++to) {
+        new_indices[to] = I(indices[e] * width + other_indices[f]);
+        new_values[to] = values[e] * other_values[f];
+      }
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
 } // namespace wl

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..assembled import Assembled
-from ..dtypes import common_dtype, is_narrow
+from ..dtypes import is_narrow
 from ..errors import ShapeMismatch
 from ..executor import brought_together
-from ..linop import LinOp
 from ..operations import structure
 from .base import Matrix
 from .csr import Csr
-from .rowwise import known_canonical, with_index_dtype
+from .exact import add as exact_add
+from .exact import both_exact
+from .exact import matmul as exact_matmul
+from .rowwise import computed_dtype, known_canonical, with_index_dtype
 
 
 def _as_csr(*matrices: Matrix | Assembled) -> list[Csr]:
@@ -23,11 +25,6 @@ def _as_csr(*matrices: Matrix | Assembled) -> list[Csr]:
     converted = [entries_in(m, dtype) for m in matrices]
     wide = max((m.index_dtype for m in converted), key=lambda d: d.itemsize)
     return [with_index_dtype(m, wide) for m in converted]
-
-
-def computed_dtype(*matrices: LinOp) -> np.dtype[Any]:
-    """Return the dtype that an expression of matrices is computed in: float32 for 16-bit ones."""
-    return common_dtype(*(np.float32 if is_narrow(m.dtype) else m.dtype for m in matrices))
 
 
 def entries_in(matrix: Matrix | Assembled, dtype: np.dtype[Any]) -> Csr:
@@ -57,6 +54,9 @@ def matmul(left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
             f"{right.shape[0]}x{right.shape[1]}: {left.shape[1]} columns meet "
             f"{right.shape[0]} rows"
         )
+    if both_exact(left, right):
+        exact = exact_matmul(left.tocsr(), right.tocsr())
+        return exact._following(left, right)
     a, b = _as_csr(left, right)
     indptr, indices, data = a.executor.run(structure.csr_matmul, a, b)
     made = Csr._from_arrays(a.executor, (left.shape[0], right.shape[1]), data, indices, indptr)
@@ -75,6 +75,9 @@ def add(
         raise ShapeMismatch(
             f"no sum of {left.shape[0]}x{left.shape[1]} and {right.shape[0]}x{right.shape[1]}"
         )
+    if both_exact(left, right) and alpha in (1, -1) and beta in (1, -1):
+        exact = exact_add(left.tocsr(), right.tocsr(), int(alpha.real), int(beta.real))
+        return exact._following(left, right)
     a, b = _as_csr(left, right)
     indptr, indices, data = a.executor.run(structure.csr_add, a, b, alpha, beta)
     made = Csr._from_arrays(a.executor, left.shape, data, indices, indptr)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from numbers import Number
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import asked_dtype, is_complex, is_narrow, value_dtype
+from ..dtypes import asked_dtype, held_dtype, is_complex, is_exact, is_narrow
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
-from ..factors import number
+from ..identity_set import WeakIdentitySet
 from ..linop import FACTS, LinOp
 from ..registry import executor as executor_by_name
 from .display import Displayed
 from .doubled import Doubled
 from .entries import EntryMethods
+from .entrywise import EntrywiseOperators
 from .given import as_source, refuse_narrow_in_scipy, same_memory
 from .given import checked_shape as checked_shape  # known by this place outside, too
 from .given import place as place
+from .structure_methods import StructureMethods
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Matrix")
 
 
-class Matrix(Doubled, EntryMethods, Displayed, LinOp):
+class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displayed, LinOp):
     """A matrix whose entries are held in arrays of its executor.
 
     A format names its arrays in :attr:`arrays`; ``data`` is the one with the values.
@@ -51,7 +52,7 @@ class Matrix(Doubled, EntryMethods, Displayed, LinOp):
     _has_entries = True
 
     _kept: ClassVar[dict[str, str]] = FACTS | {
-        "shape": "wl.Csr(A.to_scipy().reshape(shape)) is a matrix of another shape"
+        "shape": "A.reshape(shape) is a matrix of another shape"
     }
 
     @classmethod
@@ -70,7 +71,7 @@ class Matrix(Doubled, EntryMethods, Displayed, LinOp):
     @staticmethod
     def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
         """Return what a dtype that is asked for becomes in this format."""
-        return value_dtype(dtype)
+        return held_dtype(dtype)
 
     def _reset(self) -> None:
         """Forget what was derived from the entries."""
@@ -104,7 +105,7 @@ class Matrix(Doubled, EntryMethods, Displayed, LinOp):
 
     # The matrices that hold one array of values: what one of them derived from it follows when
     # another takes new ones.
-    _sharers: WeakSet[Matrix] | None = None
+    _sharers: WeakIdentitySet[Matrix] | None = None
 
     #: How often the values were replaced: what was found out about them before is out of date.
     _changes = 0
@@ -124,7 +125,7 @@ class Matrix(Doubled, EntryMethods, Displayed, LinOp):
 
     def _share_values(self, other: M) -> M:
         """Return ``other``, which holds this matrix's array of values, known as such to both."""
-        sharers: WeakSet[Matrix] = WeakSet((self,)) if self._sharers is None else self._sharers
+        sharers = WeakIdentitySet[Matrix]((self,)) if self._sharers is None else self._sharers
         sharers.add(other)
         self._sharers = other._sharers = sharers
         return other._following(self) if other.executor is self.executor else other
@@ -160,6 +161,10 @@ class Matrix(Doubled, EntryMethods, Displayed, LinOp):
         for name in ("_sharers", "_for_solvers", "_double"):
             self.__dict__.pop(name, None)
         self.__dict__.update(made.__dict__)
+
+    def _replace_entries(self, made: Csr) -> None:
+        """Become the entries of a Csr in place, in this matrix's format."""
+        self._replace(made.asformat(self.format))
 
     def _extra(self) -> dict[str, Any]:
         """Return what else a matrix of this format is made of besides its arrays."""
@@ -236,7 +241,7 @@ class Matrix(Doubled, EntryMethods, Displayed, LinOp):
         Raises
         ------
         UnsupportedDtype
-            If matrices have no values of that dtype: there are none of integers.
+            If matrices have no values of that dtype.
         InvalidArgument
             If complex values were to become real.
         """
@@ -315,6 +320,27 @@ class Matrix(Doubled, EntryMethods, Displayed, LinOp):
 
         return permute(self, p, q)
 
+    def apply(self, x: Any, out: Any = None, *, alpha: complex = 1.0, beta: complex = 0.0) -> Any:
+        """Return ``alpha * op(x) + beta * out``; of integers and booleans exactly.
+
+        See :meth:`wollemi.LinOp.apply`. With values and ``x`` of integers or booleans the result
+        has the dtype that NumPy's has.
+        """
+        if out is None and is_exact(self.dtype) and type(alpha) is float and alpha == 1.0:
+            from .exact import applied
+
+            made = applied(self, x)
+            if made is not None:
+                return made
+        return super().apply(x, out, alpha=alpha, beta=beta)
+
+    def _cast(self, block: Array, dtype: np.dtype[Any]) -> tuple[LinOp, Array]:
+        """Return this matrix and a block in ``dtype``; of integers the matrix is kept."""
+        if is_exact(self.dtype) and dtype == np.float64:
+            in_double = self._in_double()
+            return (self if in_double is None else in_double), block.astype(dtype, copy=False)
+        return super()._cast(block, dtype)
+
     def update_values(self, data: Any) -> None:
         """Overwrite the values and keep the pattern, and with it the plan.
 
@@ -338,6 +364,11 @@ class Matrix(Doubled, EntryMethods, Displayed, LinOp):
             )
         if is_complex(values.dtype) and not is_complex(self.dtype):
             raise InvalidMatrix(f"update_values: complex values do not fit a {self.dtype} matrix")
+        if is_exact(self.dtype) and not np.can_cast(values.dtype, self.dtype, "same_kind"):
+            raise InvalidMatrix(
+                f"update_values: {values.dtype} values do not fit a {self.dtype} matrix; "
+                f"A.astype({str(values.dtype)!r}) holds them"
+            )
         self.executor.copy_into(self.data, self._as_stored(values))
         self._tell_sharers()
 
@@ -414,19 +445,6 @@ class Matrix(Doubled, EntryMethods, Displayed, LinOp):
 
             return add(self, cast("Matrix", other), beta=factor)
         return super()._plus(other, factor)
-
-    def __mul__(self, factor: Any) -> Any:
-        if not isinstance(factor, Number):
-            return super().__mul__(factor)
-        scalar = number(factor, "factor")
-        matrix = (
-            self.astype(np.result_type(self.dtype, np.complex64))
-            if (isinstance(scalar, complex))
-            else self
-        )
-        return matrix._with_data(matrix.data * scalar)
-
-    __rmul__ = __mul__
 
     def __copy__(self) -> Self:
         """Return a copy for :func:`copy.copy`, which would share values without telling anybody."""

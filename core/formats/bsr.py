@@ -84,6 +84,12 @@ class Bsr(Matrix):
             made = made.astype(dtype)
         self._become(made, homeless(executor, arg))
 
+    def _replace_entries(self, made: Csr) -> None:
+        """Become the entries of a Csr in place, in blocks of the same size where they fit."""
+        (m, n), (r, c) = made.shape, self.blocksize
+        fits = m % r == 0 and n % c == 0
+        self._replace(made.asformat("bsr", blocksize=self.blocksize if fits else (1, 1)))
+
     @property
     def blocksize(self) -> tuple[int, int]:
         """Rows and columns of a block."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -11,6 +10,7 @@ from numpy.typing import DTypeLike
 from ..algorithm import PRODUCTS
 from ..dtypes import name_of, stored_dtype, value_dtype
 from ..errors import InvalidArgument
+from ..identity_set import WeakIdentitySet
 from ..operations import matrix as operations
 from ..program import recording
 from ..statistics import RowStatistics, row_statistics
@@ -62,7 +62,7 @@ class CompressedRows(Matrix):
         # The plan and the copies are brought up to date through this matrix, not twice.
         twin = self._from_arrays(self.executor, self.shape, *self._native_arrays(), **self._extra())
         if self._sharers is None:
-            self._sharers = WeakSet((self,))
+            self._sharers = WeakIdentitySet[Matrix]((self,))
         derived = {"_plan": self.plan, "_pattern": self._pattern, "_copies": self._copies}
         twin.__dict__.update(derived, _sharers=self._sharers)
         return twin

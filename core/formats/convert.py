@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import index_dtype, is_narrow
+from ..dtypes import COMPUTED, index_dtype
 from ..errors import InvalidArgument, OutOfDeviceMemory
 from ..memory import available
 from ..operations import structure
@@ -135,9 +135,9 @@ def _coo_to_csr(matrix: Coo) -> Csr:
 def rows_of(matrix: Coo) -> Csr:
     """Return coordinates by compressed rows, each entry by itself and in the order it has."""
     executor, entries = matrix.executor, matrix
-    if is_narrow(matrix.dtype):
-        # kernels move no values of 16 bits: where each was goes in its stead, exact in float64
-        places = executor.from_host(np.arange(matrix.nnz, dtype=np.float64))
+    if matrix.dtype not in COMPUTED:
+        # kernels move no other values: their positions go in their stead, exact in float64
+        places = executor.xp.arange(matrix.nnz, dtype=np.float64)
         entries = Coo._from_arrays(executor, matrix.shape, places, matrix.row, matrix.col)
     indptr, indices, data = executor.run(structure.coo_to_csr, entries)
     if entries is not matrix:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import is_complex, is_narrow, stored_dtype
+from ..dtypes import COMPUTED, is_complex, is_exact, is_narrow, stored_or_held_dtype
 from ..operands import as_batch, to_host
 from ..operations import matrix as operations
 from ..operations import products, structure
@@ -95,8 +95,18 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
 
     @staticmethod
     def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-        """Return what a dtype that is asked for becomes: 16-bit ones stay."""
-        return stored_dtype(dtype)
+        """Return what a dtype that is asked for becomes: 16-bit ones and exact ones stay."""
+        return stored_or_held_dtype(dtype)
+
+    def astype(self, dtype: DTypeLike) -> Self:
+        """Return this matrix with values of ``dtype``; itself if they are already.
+
+        See :meth:`Matrix.astype`. Entries of booleans at one position are one entry before.
+        """
+        once = self.without_duplicates() if self.dtype == np.bool_ else self
+        if once is not self and dtype != np.bool_:
+            return once.astype(dtype)  # type: ignore[return-value]
+        return super().astype(dtype)
 
     def transposed_pattern(self) -> tuple[Csr, Array]:
         """Return the transpose of the pattern and where its entries were.
@@ -158,6 +168,8 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         return self._from_arrays(self.executor, self.shape, data, indices, self.indptr)
 
     def _made_double(self, dtype: np.dtype[Any]) -> LinOp:
+        if is_exact(self.dtype):
+            return self.astype(dtype)
         from .stored import computing_in
 
         return computing_in(self, dtype)
@@ -232,6 +244,10 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         """Return this matrix, sorted, with entries of one place added up; itself if it is so."""
         matrix = self.sort()
         if matrix.has_duplicates:
+            if is_exact(self.dtype):
+                from .exact import without_duplicates
+
+                return without_duplicates(matrix)
             if is_narrow(self.dtype):
                 return matrix.astype(np.float32).without_duplicates().astype(self.dtype)
             indptr, indices, data = self.executor.run(structure.csr_sum_duplicates, matrix)
@@ -289,6 +305,10 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         return order_of(self) == (0, 0)
 
     def _main_diagonal(self) -> Array:
+        if is_exact(self.dtype):
+            from .exact import diagonal
+
+            return diagonal(self, 0)
         if is_narrow(self.dtype):
             return self.astype(np.float32)._main_diagonal().astype(self.dtype)
         d = self.executor.allocate((min(self.shape),), self.dtype)
@@ -311,9 +331,9 @@ def without_values(A: Csr) -> Csr:
 def rearranged(A: Csr, operation: Operation) -> tuple[Array, ...]:
     """Return what an operation makes that puts entries into another order, which comes last.
 
-    Its kernels take no values of 16 bits: those follow the order afterwards.
+    Its kernels take the dtypes that they compute in: other values follow the order afterwards.
     """
-    if not is_narrow(A.dtype):
+    if A.dtype in COMPUTED:
         found: tuple[Array, ...] = A.executor.run(operation, A)
         return found
     *arrays, _, order = A.executor.run(operation, without_values(A))

@@ -56,6 +56,11 @@ class Diagonal(Matrix):
         self.__dict__.update(Diagonal._from_arrays(where, (n, n), values).__dict__)
         self._follows = homeless(executor, data)
 
+    @staticmethod
+    def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+        """Return a dtype that vectors are scaled in: a diagonal has no exact integers."""
+        return value_dtype(dtype)
+
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(vector.scale_rows, self.data, x, y, alpha, beta)
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import common_dtype, is_complex, is_narrow, real_dtype
+from ..dtypes import common_dtype, held_dtype, is_complex, is_exact, is_narrow, real_dtype
 from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
-from ..executor import same_executor
+from ..executor import brought_together, same_executor
 from ..factors import number
-from ..operands import native
 from ..operations import rows, values
-from .rowwise import canonical, computed, filled, row_bounds, with_index_dtype
+from .exact import both_exact, row_numbers
+from .operands import as_operand
+from .pairs import paired
+from .rowwise import (
+    canonical,
+    canonical_rows,
+    computed,
+    computed_dtype,
+    filled,
+    row_bounds,
+    with_index_dtype,
+)
+from .selection import nonzeros, take_columns, take_rows
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -23,42 +34,105 @@ if TYPE_CHECKING:
     from .csr import Csr
 
 
+def scaled(matrix: Matrix, factor: Any) -> Matrix:
+    """Return a matrix times a number of Python's, in its own format."""
+    if isinstance(factor, complex) and not is_exact(matrix.dtype):
+        matrix = matrix.astype(np.result_type(matrix.dtype, np.complex64))
+    values = matrix.data * factor
+    return matrix._with_data(values if is_narrow(values.dtype) else _as_held(values))
+
+
+def _as_held(values: Array) -> Array:
+    """Return values in a dtype that matrices hold."""
+    return values.astype(held_dtype(values.dtype), copy=False)
+
+
+def divided(matrix: Matrix, other: Any) -> Any:
+    """Return the entries divided by a number, an array or those of a matrix.
+
+    Returns
+    -------
+    matrix of this format, Csr or native array
+        By a matrix a dense array, NaN where both have no entry.
+    """
+    operand = as_operand(matrix, other)
+    if operand is None:
+        return NotImplemented
+    if operand.number is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return scaled(matrix, _reciprocal(operand.number))
+    if operand.array is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            array = operand.array
+            reciprocals = array**-1 if array.dtype.kind in "fc" else 1.0 / array
+        return _times_array(matrix, reciprocals)
+    left, right = brought_together("the quotient", matrix, operand.matrix)
+    if left.shape != right.shape:
+        raise ShapeMismatch(f"/: expected a matrix of shape {left.shape}, got {right.shape}")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return left.executor.xp.true_divide(*(m.asformat("dense").data for m in (left, right)))
+
+
+def _reciprocal(divisor: Any) -> Any:
+    """Return 1 / divisor, infinite or NaN for 0 as in NumPy."""
+    if divisor == 0:
+        return float("inf") if not isinstance(divisor, complex) else complex("nan+nanj")
+    return 1 / divisor
+
+
 def multiply(matrix: Matrix, other: Any) -> Any:
     """Return the entry-wise product with a matrix, an array or a number, as a Csr.
 
     Raises
     ------
     ShapeMismatch
-        If the other operand neither has the shape of the matrix nor one row, one column or both.
+        If the shapes do not broadcast as NumPy's do.
     """
-    if isinstance(other, Number) or getattr(other, "ndim", None) == 0:
-        return matrix * number(other, "the factor")
-    operand = matrix._beside(other)
+    operand = as_operand(matrix, other)
     if operand is None:
-        return _times_array(matrix, _factor(matrix, other))
-    from ..assembled import Assembled
-    from .base import Matrix
-
-    if isinstance(operand, Assembled) and operand._has_entries:
-        from .arithmetic import computed_dtype, entries_in
-
-        operand = entries_in(operand, computed_dtype(matrix, operand))
-    if not isinstance(operand, Matrix):
         raise InvalidArgument(
-            f"multiply: a {type(operand).__name__}{operand._no_entries} has no entries to multiply "
-            "with; convert it to a matrix, or write A @ B for the product of operators"
+            f"multiply: expected a matrix, an array or a number, got {type(other).__name__}"
         )
-    same_executor("the entry-wise product", matrix, operand)
-    if operand.shape == matrix.shape:
-        return _times_matrix(matrix, operand)
-    made = _times_array(matrix, operand.asformat("dense").data)
-    drop_zeros(made)  # SciPy stores none where the other matrix has none
+    if operand.number is not None:
+        return scaled(matrix, operand.number)
+    if operand.array is not None:
+        return _times_array(matrix, operand.array)
+    beside = cast("Matrix", operand.matrix)
+    same_executor("the entry-wise product", matrix, beside)
+    return _times_broadcast(matrix, beside)
+
+
+def _times_broadcast(left: Matrix, right: Matrix) -> Csr:
+    """Return the product of matrices, of which one may have one row or one column."""
+    if left.shape == right.shape:
+        return _times_matrix(left, right)
+    for one, other in ((left, right), (right, left)):
+        (m, n), (rows_of, columns_of) = one.shape, other.shape
+        if rows_of in (1, m) and columns_of in (1, n):
+            made = _times_array(one, other.asformat("dense").data)
+            drop_zeros(made)  # SciPy stores none where the other matrix has none
+            return made
+    if left.shape[1] == right.shape[0] == 1:
+        return _nonzeros_of(left.asformat("csr") @ right)
+    if left.shape[0] == right.shape[1] == 1:
+        return _nonzeros_of(right.asformat("csr") @ left)
+    raise ShapeMismatch(
+        f"multiply: matrices of shapes {left.shape} and {right.shape} do not broadcast: expected "
+        "equal shapes, or one row or one column"
+    )
+
+
+def _nonzeros_of(made: Csr) -> Csr:
+    drop_zeros(made)
     return made
 
 
 def _times_matrix(left: Matrix, right: Matrix) -> Csr:
-    dtype = common_dtype(*(computed(m).dtype for m in (left, right)))
-    pair = [canonical(m).astype(dtype) for m in (left, right)]
+    if both_exact(left, right):
+        both = paired(left, right)
+        return nonzeros(both.matrix(_as_held(both.first * both.second)))
+    dtype = computed_dtype(left, right)
+    pair = [canonical_rows(m).astype(dtype) for m in (left, right)]
     wide = max((m.index_dtype for m in pair), key=lambda d: d.itemsize)
     a, b = (with_index_dtype(m, wide) for m in pair)
     arguments = [x for m in (a, b) for x in (*row_bounds(m), m.indices, m.data)]
@@ -67,22 +141,15 @@ def _times_matrix(left: Matrix, right: Matrix) -> Csr:
     return made.astype(left.dtype) if both_narrow else made
 
 
-def _factor(matrix: Matrix, other: Any) -> Array:
-    """Return an array of any library as a native one; NumPy's of 16 bits go there as they are."""
-    if isinstance(other, np.ndarray) and is_narrow(other.dtype):
-        return matrix.executor.from_host(other)
-    return native(matrix.executor, other, "the factor")
-
-
 def _times_array(matrix: Matrix, array: Array) -> Csr:
-    (m, n), csr = matrix.shape, computed(matrix)
-    shape = (1,) * (2 - array.ndim) + tuple(array.shape)
-    if len(shape) != 2 or shape[0] not in (1, m) or shape[1] not in (1, n):
-        raise ShapeMismatch(
-            f"multiply: a matrix of shape {matrix.shape} meets an array of shape "
-            f"{tuple(array.shape)}; expected ({m}, {n}), ({n},), (1, {n}) or ({m}, 1)"
-        )
-    dtype = common_dtype(csr.dtype, np.float32 if is_narrow(array.dtype) else array.dtype)
+    matrix, shape = _broadcast(matrix, (1,) * (2 - array.ndim) + tuple(array.shape))
+    if is_exact(matrix.dtype) and is_exact(array.dtype):
+        return _times_exact_array(matrix, array.reshape(shape))
+    csr = computed(matrix)
+    narrow = np.float32 if is_narrow(array.dtype) else array.dtype
+    dtype = common_dtype(
+        np.result_type(np.float32 if is_narrow(matrix.dtype) else matrix.dtype, narrow)
+    )
     csr, executor = csr.astype(dtype), csr.executor
     dense = array.astype(dtype) if array.dtype != dtype else array
     if not dense.flags.c_contiguous:
@@ -105,6 +172,34 @@ def _times_array(matrix: Matrix, array: Array) -> Csr:
     return made.astype(matrix.dtype) if both_narrow else made
 
 
+def _broadcast(matrix: Matrix, shape: tuple[int, ...]) -> tuple[Matrix, tuple[int, ...]]:
+    """Return a matrix that an array of a shape broadcasts to, and the shape.
+
+    A matrix of one row or one column is repeated.
+    """
+    m, n = matrix.shape
+    lengths = zip(matrix.shape, shape, strict=True) if len(shape) == 2 else ()
+    if len(shape) != 2 or not all(a == b or 1 in (a, b) for a, b in lengths):
+        raise ShapeMismatch(
+            f"a matrix of shape {matrix.shape} meets an array of shape {shape}; expected "
+            f"({m}, {n}), ({n},), (1, {n}) or ({m}, 1)"
+        )
+    xp = matrix.executor.xp
+    if m == 1 and shape[0] != 1:
+        matrix = take_rows(matrix, xp.zeros(shape[0], np.int64))
+    if n == 1 and shape[1] != 1:
+        matrix = take_columns(matrix, xp.zeros(shape[1], np.int64))
+    return matrix, shape
+
+
+def _times_exact_array(matrix: Matrix, array: Array) -> Csr:
+    """Return the product with an array of integers or booleans, exactly."""
+    csr = canonical_rows(matrix)
+    dense = csr.executor.xp.broadcast_to(array, csr.shape)
+    values = dense[row_numbers(csr), csr.indices]
+    return csr._with_data(_as_held(csr.data * values))
+
+
 def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
     """Return every entry to the power of a number, as a Csr.
 
@@ -125,6 +220,9 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
         )
     if dtype is not None:
         matrix = matrix.astype(dtype)
+    if is_exact(matrix.dtype) and isinstance(of, int) and of > 0:
+        exact = canonical_rows(matrix)
+        return exact._with_data(_as_held(exact.data**of))
     csr = canonical(matrix)
     if isinstance(of, complex):
         csr = csr.astype(np.result_type(csr.dtype, np.complex64))
@@ -135,6 +233,9 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
 
 def magnitudes(matrix: Matrix) -> Csr:
     """Return the absolute values as a Csr with sorted rows; entries of one place are added up."""
+    if is_exact(matrix.dtype):
+        exact = canonical_rows(matrix)
+        return exact._with_data(abs(exact.data))
     csr = canonical(matrix)
     made = _mapped(csr, values.magnitude, real_dtype(csr.dtype))
     return made.astype(matrix.dtype) if is_narrow(matrix.dtype) else made
@@ -151,6 +252,8 @@ def real(matrix: Matrix) -> Any:
 
 def imaginary(matrix: Matrix) -> Any:
     """Return the imaginary part; of a real matrix zeros in its pattern."""
+    if is_exact(matrix.dtype):
+        return matrix._with_data(matrix.executor.zeros(tuple(matrix.data.shape), matrix.dtype))
     if is_narrow(matrix.dtype):
         return _mapped(computed(matrix), values.imaginary, np.float32).astype(matrix.dtype)
     return _mapped(matrix, values.imaginary, real_dtype(matrix.dtype))
@@ -166,28 +269,16 @@ def _mapped(matrix: Any, operation: Operation, dtype: Any, *factors: Any) -> Any
 
 def drop_zeros(csr: Csr) -> None:
     """Take the entries that are 0 out of a Csr; its arrays become new ones if there are any."""
-    from .csr import Csr
-
-    executor = csr.executor
-    source = computed(csr)
-    begin, end = row_bounds(source)
-    made = filled(
-        source,
-        csr.shape,
-        rows.count_nonzeros,
-        rows.drop_zeros,
-        begin,
-        end,
-        source.indices,
-        source.data,
-    )
+    made = nonzeros(computed(csr)).astype(csr.dtype) if is_narrow(csr.dtype) else nonzeros(csr)
     if made.nnz != csr.nnz:
-        kept = Csr._from_arrays(executor, csr.shape, made.data, made.indices, made.indptr)
-        csr._replace(kept.astype(csr.dtype))
+        csr._replace(made)
 
 
 def count_nonzeros(matrix: Matrix) -> int:
     """Return how many entries are not zero once those of one place were added up."""
+    if is_exact(matrix.dtype):
+        exact = canonical_rows(matrix)
+        return int(exact.executor.xp.count_nonzero(exact.data))
     csr = canonical(matrix)
     lengths = csr.executor.allocate((csr.shape[0],), csr.index_dtype)
     total = csr.executor.allocate((1,), np.int64)

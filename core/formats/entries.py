@@ -1,6 +1,6 @@
 """What is read off the entries of matrices: SciPy's names for it.
 
-The work is done in :mod:`.elementwise`, :mod:`.reductions` and :mod:`.slicing`.
+The work is done in :mod:`.elementwise`, :mod:`.reductions` and :mod:`.indexing`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..dtypes import is_exact
 from ..errors import InvalidArgument, UnsupportedOperation
 
 if TYPE_CHECKING:
@@ -65,6 +66,10 @@ class EntryMethods:
 
         if not isinstance(k, (int, np.integer)):
             raise InvalidArgument(f"diagonal: expected which one as an integer, got {k!r}")
+        if is_exact(self._entries.dtype):
+            from .exact import diagonal as exact_diagonal
+
+            return exact_diagonal(self._entries, int(k))
         return self._main_diagonal() if k == 0 else diagonal(self._entries, int(k))
 
     def _main_diagonal(self) -> Array:
@@ -249,14 +254,26 @@ class EntryMethods:
         return rows.solve_triangular(b, lower=lower, unit=unit, trans=trans)
 
     def __getitem__(self, key: Any) -> Any:
-        """Return rows as a Csr (``A[2:5]``, ``A[[4, 0]]``, ``A[mask]``), or an entry (``A[i, j]``).
+        """Return the entries that a key names, by NumPy's rules.
+
+        Parameters
+        ----------
+        key : int, slice, array of integers or booleans, or a pair of them
+            ``A[i, j]`` is an entry, ``A[i]`` and ``A[:, j]`` are sparse vectors. ``A[2:5]``,
+            ``A[:, [4, 0]]`` and ``A[rows][:, columns]`` are matrices, and so is
+            ``A[np.ix_(rows, columns)]``. ``A[rows, columns]`` with two arrays of one dimension is
+            a dense array of single entries, and so is ``A[mask]`` with booleans of this shape.
+
+        Returns
+        -------
+        number, SparseVector, Csr or native array
 
         Raises
         ------
         IndexOutOfRange
             If there is no such row or column.
-        UnsupportedOperation
-            For one row as a vector, and for columns; says what to write.
+        InvalidArgument
+            If the key is none of these, or the result would have three dimensions.
 
         Examples
         --------
@@ -265,9 +282,11 @@ class EntryMethods:
         >>> A[[1, 0]].to_dense()
         array([[0., 4.],
                [1., 2.]])
+        >>> A[:, 1].toarray()
+        array([2., 4.])
         >>> print(A[1, -1])
         4.0
         """
-        from .slicing import item
+        from .indexing import item
 
         return item(self._entries, key)

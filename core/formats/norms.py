@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dtypes import real_dtype
+from ..dtypes import is_exact, real_dtype
 from ..errors import InvalidArgument, UnsupportedOperand
 from ..operands import as_column
 from ..operations import values, vector
@@ -69,6 +69,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     5.0 4.0 [3. 4.]
     """
     matrix = _as_matrix(A)
+    matrix = matrix.astype(np.float64) if is_exact(matrix.dtype) else matrix
     axis = normalized_axis(axis)
     if axis is not None:
         return _of_vectors(canonical(by_rows(matrix, axis)), ord, matrix)

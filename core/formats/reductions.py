@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import double_dtype, is_narrow
+from ..dtypes import double_dtype, held_dtype, is_exact, is_narrow
 from ..errors import InvalidArgument
 from ..operands import as_column
 from ..operations import rows, values, vector
-from .rowwise import canonical, computed, row_bounds
+from .rowwise import canonical, canonical_rows, computed, row_bounds
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -60,11 +60,24 @@ def normalized_axis(axis: Any) -> int | None:
 def total(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
     """Return the sum of all entries, of each column (``axis=0``) or of each row (``axis=1``)."""
     axis = normalized_axis(axis)
+    if is_exact(matrix.dtype) and (dtype is None or is_exact(dtype)):
+        return _exact_total(matrix, axis, held_dtype(np.int64 if dtype is None else dtype))
     if dtype is not None:
         matrix = matrix.astype(dtype)
     if axis is None:
         return number_of(computed(matrix), values.total).astype(matrix.dtype)[()]
     return rounded(row_totals(by_rows(matrix, axis)), matrix)
+
+
+def _exact_total(matrix: Matrix, axis: int | None, dtype: np.dtype[Any]) -> Any:
+    """Return a sum of integers or booleans; by default one of int64, as NumPy's is."""
+    from .exact import row_totals as exact_totals
+
+    if axis is None:
+        found = matrix.executor.xp.sum(matrix.asformat("csr").data.astype(np.int64))
+        return dtype.type(int(found))
+    csr = matrix.asformat("csr")
+    return exact_totals(csr if axis == 1 else csr.transpose(), dtype)
 
 
 def mean(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
@@ -73,8 +86,8 @@ def mean(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
     count = matrix.shape[0] * matrix.shape[1] if axis is None else matrix.shape[axis]
     if count == 0:
         raise InvalidArgument(f"mean: a matrix of shape {matrix.shape} has no mean along {axis}")
-    if dtype is not None:
-        matrix = matrix.astype(dtype)
+    if dtype is not None or is_exact(matrix.dtype):
+        matrix = matrix.astype(np.float64 if dtype is None else dtype)
     if axis is None:
         return (number_of(computed(matrix), values.total) / count).astype(matrix.dtype)[()]
     sums = row_totals(by_rows(matrix, axis))
@@ -92,6 +105,8 @@ def extreme(matrix: Matrix, axis: Any, which: Extreme) -> Any:
         raise InvalidArgument(
             f"{which.name}: a matrix of shape {matrix.shape} has nothing to compare"
         )
+    if is_exact(matrix.dtype):
+        return _exact_extreme(matrix, axis, which)
     if axis is None:
         csr = canonical(matrix)
         found = number_of(csr, which.of_all)
@@ -101,8 +116,23 @@ def extreme(matrix: Matrix, axis: Any, which: Extreme) -> Any:
     return rounded(row_extremes(canonical(by_rows(matrix, axis)), which), matrix)
 
 
+def _exact_extreme(matrix: Matrix, axis: int | None, which: Extreme) -> Any:
+    from .arg_extremes import extremes_of_rows
+
+    if axis is not None:
+        csr = matrix.asformat("csr")
+        csr = canonical_rows(csr if axis == 1 else csr.transpose())
+        return extremes_of_rows(csr, which, csr.shape[1])
+    csr = canonical_rows(matrix)
+    as_row = csr.reshape(1, -1)
+    return csr.executor.to_host(extremes_of_rows(as_row, which, as_row.shape[1]))[0]
+
+
 def trace(matrix: Matrix, offset: Any = 0) -> Any:
     """Return the sum of a diagonal."""
+    if is_exact(matrix.dtype):
+        xp = matrix.executor.xp
+        return np.int64(int(xp.sum(matrix.diagonal(offset).astype(np.int64))))
     csr = computed(matrix)
     return number_of_array(csr.executor, csr.diagonal(offset), values.total).astype(matrix.dtype)[
         ()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..dtypes import index_dtype, is_narrow
+from ..dtypes import COMPUTED, common_dtype, index_dtype, is_exact, is_narrow
 from ..operations import rows, scan
 from ..store import Key
 from .csr import Csr
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..executor import Array
+    from ..linop import LinOp
     from ..operation import Operation
     from .base import Matrix
 
@@ -21,9 +24,20 @@ _ORDER: Key[tuple[int, int]] = Key("order of columns")
 
 
 def computed(matrix: Matrix) -> Csr:
-    """Return a matrix as a Csr of a dtype that kernels compute in: 16-bit values as float32."""
+    """Return a matrix as a Csr of a dtype that kernels compute in.
+
+    Values of 16 bits become float32, integers and booleans float64.
+    """
     csr: Csr = matrix.asformat("csr")
-    return csr.astype(np.float32) if is_narrow(csr.dtype) else csr
+    if csr.dtype in COMPUTED:
+        return csr
+    return csr.astype(np.float32 if is_narrow(csr.dtype) else np.float64)
+
+
+def computed_dtype(*operators: LinOp) -> np.dtype[Any]:
+    """Return the dtype that an expression is computed in: float32 for 16-bit operators."""
+    dtypes = (np.float32 if is_narrow(one.dtype) else one.dtype for one in operators)
+    return common_dtype(np.result_type(*dtypes))
 
 
 def canonical(matrix: Matrix) -> Csr:
@@ -32,6 +46,25 @@ def canonical(matrix: Matrix) -> Csr:
     The matrix itself stays as it is; it is what is returned if there is nothing to do.
     """
     return computed(matrix).without_duplicates()
+
+
+def canonical_rows(matrix: Matrix) -> Csr:
+    """Return what :func:`canonical` does, integers and booleans as they are."""
+    csr: Csr = matrix.asformat("csr")
+    return csr.without_duplicates() if is_exact(csr.dtype) else canonical(csr)
+
+
+def moved(csr: Csr, move: Callable[[Csr], Csr]) -> Csr:
+    """Return what ``move`` makes of a matrix by copying entries, whatever dtype they have.
+
+    Kernels move values of the dtypes that they compute in. Other values follow their positions,
+    which float64 holds exactly.
+    """
+    if csr.dtype in COMPUTED:
+        return move(csr)
+    positions = csr.executor.xp.arange(csr.nnz, dtype=np.float64)
+    made = move(csr._with_data(positions))
+    return made._with_data(csr.data[made.data.astype(np.int64)])
 
 
 def order_of(csr: Csr) -> tuple[int, int]:
@@ -75,22 +108,40 @@ def filled(
     count, fill : Operation
         They take ``arguments`` first. The names of those that they do not share are left out.
     """
+    rows = counted(csr, shape[0], count, fill, *arguments)
+    data = csr.executor.allocate((rows.entries,), csr.dtype)
+    indices = csr.executor.allocate((rows.entries,), rows.indptr.dtype)
+    csr.executor.run(fill, *rows.arguments, rows.indptr, indices, data)
+    return Csr._from_arrays(csr.executor, shape, data, indices, rows.indptr)
+
+
+class Counted(NamedTuple):
+    """The rows of a new matrix before they are filled in, and the arguments that fill them."""
+
+    indptr: Array
+    entries: int
+    arguments: tuple[Any, ...]
+
+
+def counted(csr: Csr, rows: int, count: Operation, fill: Operation, *arguments: Any) -> Counted:
+    """Return how many entries an operation puts into each of ``rows`` rows; as :func:`filled`.
+
+    If the index dtype of ``csr`` cannot count the entries, indices among the arguments become
+    int64.
+    """
     executor, dtype = csr.executor, csr.index_dtype
-    lengths = executor.allocate((shape[0],), dtype)
+    lengths = executor.allocate((rows,), dtype)
     total = executor.allocate((1,), np.int64)
     taken = {parameter.name for parameter in count.parameters}
-    counted = [a for p, a in zip(fill.parameters, arguments, strict=False) if p.name in taken]
-    executor.run(count, *counted, lengths, total)
+    named = [a for p, a in zip(fill.parameters, arguments, strict=False) if p.name in taken]
+    executor.run(count, *named, lengths, total)
     entries = int(executor.to_host(total)[0])
     if index_dtype(entries, dtype) != dtype:
         wide = [a.astype(np.int64) if _is_index(a, dtype) else a for a in arguments]
-        return filled(with_index_dtype(csr, np.int64), shape, count, fill, *wide)
-    indptr = executor.allocate((shape[0] + 1,), dtype)
+        return counted(with_index_dtype(csr, np.int64), rows, count, fill, *wide)
+    indptr = executor.allocate((rows + 1,), dtype)
     executor.run(scan.pointers, lengths, indptr)
-    indices = executor.allocate((entries,), dtype)
-    data = executor.allocate((entries,), csr.dtype)
-    executor.run(fill, *arguments, indptr, indices, data)
-    return Csr._from_arrays(executor, shape, data, indices, indptr)
+    return Counted(indptr, entries, arguments)
 
 
 def _is_index(argument: Any, dtype: np.dtype[Any]) -> bool:

@@ -151,3 +151,106 @@ add = declare(
     "of one plus beta times that of the other, no term for what is missing; products are rounded",
     over=ROWS,
 )
+
+merge = declare(
+    "rows.merge",
+    "begin: in I[m], end: in I[m], indices: in I[z], other_begin: in I[m], other_end: in I[m], "
+    "other_indices: in I[y], target: in I[p], new_indices: out I[w], first: out I[w], "
+    "second: out I[w]",
+    "row i of the new matrix has the columns that rows.count_union counts; first and second = the "
+    "number of the entry of each matrix in this column, -1 if it has none",
+    over=ROWS,
+)
+
+_PICKED = f"{_ROW}, indices: in I[z], numbers: in I[n]"
+
+count_picked = declare(
+    "rows.count_picked",
+    f"{_PICKED}, lengths: out I[m], total: out i64[1]",
+    "lengths_i = how many entries of row i have a column j with numbers_j >= 0, total = their sum",
+    over=ROWS,
+    sums=("i64",),
+)
+
+pick = declare(
+    "rows.pick",
+    f"{_PICKED}, values: in T[z], {_NEW}",
+    "row i of the new matrix has the entries that rows.count_picked counts, in their order, "
+    "column j renamed to numbers_j",
+    over=ROWS,
+)
+
+_BAND = f"{_ROW}, indices: in I[z], lower: i64, upper: i64"
+
+count_band = declare(
+    "rows.count_band",
+    f"{_BAND}, lengths: out I[m], total: out i64[1]",
+    "lengths_i = how many entries of row i have a column j with lower <= j - i <= upper, "
+    "total = their sum",
+    over=ROWS,
+    sums=("i64",),
+)
+
+band = declare(
+    "rows.band",
+    f"{_BAND}, values: in T[z], {_NEW}",
+    "row i of the new matrix has the entries that rows.count_band counts, in their order",
+    over=ROWS,
+)
+
+put = declare(
+    "rows.put",
+    f"{_ROW}, indices: in I[z], values: in T[z], offset: i64, target: in I[m], "
+    "new_indices: inout I[w], new_values: inout T[w]",
+    "the entries of row i are copied to target_i and the following positions, offset added to "
+    "their columns",
+    over=ROWS,
+)
+
+#: The comparisons by their codes, as NumPy names them.
+COMPARISONS = ("not_equal", "less", "greater", "equal", "less_equal", "greater_equal")
+
+count_compared = declare(
+    "rows.count_compared",
+    f"{_BOTH}, comparison: i64, lengths: out I[m], total: out i64[1]",
+    "lengths_i = in how many columns two sorted rows without duplicates have values of which the "
+    "comparison is true, missing ones being 0, and one of them is stored; total = their sum",
+    over=ROWS,
+    sums=("i64",),
+)
+
+compare = declare(
+    "rows.compare",
+    f"{_BOTH}, comparison: i64, target: in I[p], new_indices: out I[w]",
+    "row i of the new pattern has the columns that rows.count_compared counts",
+    over=ROWS,
+)
+
+_NUMBER = f"{_ROW}, indices: in I[z], values: in T[z], number: T, comparison: i64"
+
+count_compared_number = declare(
+    "rows.count_compared_number",
+    f"{_NUMBER}, lengths: out I[m], total: out i64[1]",
+    "lengths_i = of how many entries of row i the comparison with a number is true, "
+    "total = their sum",
+    over=ROWS,
+    sums=("i64",),
+)
+
+compare_number = declare(
+    "rows.compare_number",
+    f"{_NUMBER}, target: in I[p], new_indices: out I[w]",
+    "row i of the new pattern has the columns of the entries that rows.count_compared_number "
+    "counts",
+    over=ROWS,
+)
+
+kron = declare(
+    "rows.kron",
+    "begin: in I[m], end: in I[m], indices: in I[z], values: in T[z], other_begin: in I[q], "
+    "other_end: in I[q], other_indices: in I[y], other_values: in T[y], other_rows: i64, "
+    "width: i64, target: in I[r], new_indices: out I[w], new_values: out T[w]",
+    "row r of the new matrix has, from target_r on, the products of the entries of row "
+    "r / other_rows with those of row r % other_rows of the other matrix, which has width columns",
+    over=("r", "1"),
+)

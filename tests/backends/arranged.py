@@ -12,6 +12,7 @@ from wollemi.core.registry import executor as executor_by_name
 
 from .graphs import ARRANGE_GRAPHS
 from .incomplete import ARRANGE_INCOMPLETE
+from .selected import ARRANGE_SELECTED
 from .triangles import ARRANGE_TRIANGLES
 
 REFERENCE = executor_by_name("reference")
@@ -341,6 +342,7 @@ def _norms_in_and_out_of_range(values: dict[str, Any], extents: dict[str, int]) 
 ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     **ARRANGE_GRAPHS,
     **ARRANGE_INCOMPLETE,
+    **ARRANGE_SELECTED,
     **ARRANGE_TRIANGLES,
     **{
         f"rows.{name}": _rows

@@ -8,7 +8,7 @@ import scipy.sparse.linalg as spl
 import wollemi as wl
 from wollemi.core.errors import InvalidArgument, UnsupportedOperand
 
-from .made import D, X, Z
+from .made import D, X, Z, lazy
 
 
 def test_an_operator_is_no_array(op):
@@ -57,7 +57,7 @@ def test_functions_of_scipy_say_where_its_matrix_is(op, call):
 
 @pytest.mark.parametrize(
     "call",
-    [np.sqrt, np.sin, np.isnan, np.sum, np.linalg.norm, np.mean, lambda A: np.maximum(A, X[:2])],
+    [np.exp, np.cos, np.isnan, np.sum, np.linalg.norm, np.mean, lambda A: np.hypot(A, X[:2])],
 )
 def test_functions_of_numpy_say_what_to_write(op, call):
     with pytest.raises(UnsupportedOperand, match=r"numpy\.\w+ does not take a .* A\.to_scipy\(\)"):
@@ -90,17 +90,17 @@ def test_arrays_are_not_overwritten_with_operators(op):
 
 
 @pytest.mark.parametrize("divisor", [X, np.ones((2, 3)), [1.0, 2.0, 3.0], sp.csr_array(D)])
-def test_dividing_by_an_array_says_what_to_write(op, divisor):
+def test_dividing_by_an_array_says_what_to_write(divisor):
     with pytest.raises(UnsupportedOperand, match=r"wl\.Diagonal\(1 / d\) @ A"):
-        op(D) / divisor
+        lazy(D) / divisor
     if isinstance(divisor, np.ndarray):
         with pytest.raises(UnsupportedOperand, match=r"A\.to_scipy\(\)"):
-            divisor / op(D)
+            divisor / lazy(D)
 
 
-def test_an_operator_equals_itself_alone(op):
-    A = op(D)
-    twin = op(D)
+def test_a_lazy_operator_equals_itself_alone():
+    A = lazy(D)
+    twin = lazy(D)
     assert A == A
     assert twin != A
     assert np.equal(X, A) is False and np.not_equal(A, X) is True
@@ -170,7 +170,7 @@ def test_operators_whose_shape_is_a_method_are_refused():
 
 
 def test_what_scipy_s_matrices_have_besides_is_pointed_at():
-    with pytest.raises(AttributeError, match=r"A\.to_scipy\(\)\.setdiag"):
-        wl.Csr(D).setdiag(1.0)
+    with pytest.raises(AttributeError, match=r"A\.to_scipy\(\)\.tolil"):
+        wl.Csr(D).tolil()
     with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
         _ = wl.Csr(D).nonsense

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 
 import wollemi as wl
-from wollemi.core.errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
+from wollemi.core.errors import InvalidArgument, InvalidMatrix
 
 from .strategies import FORMATS, entries
 
@@ -19,23 +19,6 @@ D = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 0.0, 0.0, 0.0], [3.0, 4.0, 5.0, 6.0], 
 @pytest.fixture(params=FORMATS)
 def A(request):
     return wl.Csr(D).asformat(request.param)
-
-
-# ---- what is not built
-
-
-@pytest.mark.parametrize("key", [0, (slice(None), 2), (slice(None), [0, 1])])
-def test_indexing_says_what_to_write(A, key):
-    with pytest.raises(UnsupportedOperation, match=r"write A"):
-        A[key]
-
-
-def test_no_matrix_is_a_sequence_of_rows(A):
-    for taken in (list, lambda A: 1.0 in A):
-        with pytest.raises(UnsupportedOperation):
-            taken(A)
-    with pytest.raises(TypeError):
-        len(A)
 
 
 # ---- copies

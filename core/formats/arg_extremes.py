@@ -1,0 +1,123 @@
+"""The positions of the largest and the smallest entries, and extremes of integers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import is_exact
+from ..errors import InvalidArgument
+from .exact import row_numbers
+from .reductions import Extreme, normalized_axis
+from .rowwise import canonical_rows, row_bounds
+
+if TYPE_CHECKING:
+    from ..executor import Array
+    from .base import Matrix
+    from .csr import Csr
+
+#: Bits of an integer that float64 holds next to those above them.
+_LOW_BITS = 31
+
+
+def arg_extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool) -> Any:
+    """Return the position of the largest or smallest entry of all, of each column or of each row.
+
+    The first of equal entries counts, and NaN is the largest and the smallest of all, as in NumPy.
+    """
+    axis = normalized_axis(axis)
+    name = f"arg{which.name}"
+    count = matrix.shape[0] * matrix.shape[1] if axis is None else matrix.shape[axis]
+    if count == 0 or (explicit and axis is None and matrix.nnz == 0):
+        raise InvalidArgument(f"{name}: a matrix of shape {matrix.shape} has nothing to compare")
+    if axis is None:
+        return _of_all(canonical_rows(matrix), which, explicit)
+    csr = canonical_rows(matrix if axis == 1 else matrix.asformat("csr").transpose())
+    if explicit and bool(csr.executor.xp.any(csr.indptr[1:] == csr.indptr[:-1])):
+        raise InvalidArgument(
+            f"{name}: a row or column without a stored entry has no explicit one; leave out "
+            "explicit=True"
+        )
+    return _of_rows(csr, which, explicit)
+
+
+def _of_all(csr: Csr, which: Extreme, explicit: bool) -> int:
+    """Return the position of the first extreme entry, counted row by row."""
+    executor, xp = csr.executor, csr.executor.xp
+    positions = csr.shape[0] * csr.shape[1]
+    missing = _first_missing(csr)
+    if csr.nnz == 0:
+        return 0
+    at = int(getattr(xp, f"arg{which.name}")(csr.data))
+    value = executor.to_host(csr.data[at : at + 1])[0]
+    begins = executor.to_host(xp.searchsorted(csr.indptr, xp.asarray([at]), side="right"))
+    column = int(executor.to_host(csr.indices[at : at + 1])[0])
+    found = (int(begins[0]) - 1) * csr.shape[1] + column
+    if explicit or csr.nnz == positions:
+        return found
+    zero = csr.dtype.type(0)
+    if value == zero:
+        return min(found, missing)
+    return missing if which.function(value, zero) == zero else found
+
+
+def _first_missing(csr: Csr) -> int:
+    """Return the first position without an entry, counted row by row."""
+    xp, n = csr.executor.xp, csr.shape[1]
+    keys = row_numbers(csr).astype(np.int64) * n + csr.indices
+    gaps = xp.flatnonzero(keys != xp.arange(csr.nnz))
+    return int(gaps[0]) if gaps.size else csr.nnz
+
+
+def _of_rows(csr: Csr, which: Extreme, explicit: bool) -> Array:
+    xp, (m, n) = csr.executor.xp, csr.shape
+    row, numbers = row_numbers(csr), xp.arange(m)
+    length = (csr.indptr[1:] - csr.indptr[:-1]).astype(np.int64)
+    full = (length == n) | explicit
+    value = extremes_of_rows(csr, which, 0 if explicit else n)
+    of_entry = value[row]
+    equal = (csr.data == of_entry) | (csr.data != csr.data)
+    stored = _first_of_rows(csr, row, equal, numbers, n)
+    offset = xp.arange(csr.nnz) - csr.indptr[row]
+    gap = _first_of_rows(csr, row, csr.indices != offset, numbers, -1, offset)
+    missing = xp.where(gap >= 0, gap, length)
+    at_zero = ~full & (value == 0)
+    return xp.where(at_zero, xp.minimum(stored, missing), stored)
+
+
+def _first_of_rows(
+    csr: Csr, row: Array, chosen: Array, numbers: Array, none: int, of: Array | None = None
+) -> Array:
+    """Return the column (or the number in ``of``) of the first chosen entry of each row."""
+    xp = csr.executor.xp
+    which = xp.flatnonzero(chosen)
+    if not which.size:
+        return xp.full(numbers.size, none, np.int64)
+    rows, answers = row[which], (csr.indices if of is None else of)[which].astype(np.int64)
+    at = xp.minimum(xp.searchsorted(rows, numbers.astype(rows.dtype)), which.size - 1)
+    return xp.where(rows[at] == numbers, answers[at], none)
+
+
+def extremes_of_rows(csr: Csr, which: Extreme, width: int) -> Array:
+    """Return the largest or smallest number of each row, of integers exactly.
+
+    Rows with fewer than ``width`` entries have zeros too; without entries and zeros they give 0.
+    """
+    if not is_exact(csr.dtype):
+        result = csr.executor.allocate((csr.shape[0],), csr.dtype)
+        csr.executor.run(which.of_rows, *row_bounds(csr), csr.data, width, result)
+        return result
+    wide = csr.data.astype(np.int64)
+    high = extremes_of_rows(csr._with_data((wide >> _LOW_BITS).astype(np.float64)), which, 0)
+    row = row_numbers(csr)
+    low = (wide & ((1 << _LOW_BITS) - 1)).astype(np.float64)
+    outside = -1.0 if which.name == "max" else float(1 << _LOW_BITS)
+    at_high = (wide >> _LOW_BITS) == high[row]
+    low = extremes_of_rows(csr._with_data(csr.executor.xp.where(at_high, low, outside)), which, 0)
+    value = (high.astype(np.int64) << _LOW_BITS) + low.astype(np.int64)
+    length = csr.indptr[1:] - csr.indptr[:-1]
+    xp = csr.executor.xp
+    function = xp.maximum if which.name == "max" else xp.minimum
+    value = xp.where(length == 0, 0, xp.where(length < width, function(value, 0), value))
+    return value.astype(csr.dtype)

@@ -1,0 +1,210 @@
+"""Comparisons of matrices with numbers, arrays and one another, and the larger or smaller of two.
+
+A comparison that is false of zeros has a result with few entries. One that is true of them is true
+nearly everywhere: its result is made by way of a dense array of booleans.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import COMPUTED, held_dtype, is_exact, is_narrow, joint_dtype
+from ..errors import ShapeMismatch, UnsupportedOperation
+from ..executor import brought_together
+from ..operations import rows
+from .csr import Csr
+from .exact import row_numbers, with_joint_indices
+from .operands import as_operand
+from .pairs import paired
+from .rowwise import canonical_rows, counted, known_canonical, row_bounds
+from .selection import from_dense, masked, nonzeros
+
+if TYPE_CHECKING:
+    from ..executor import Array
+    from .base import Matrix
+
+#: Positions that the dense array behind a result may have.
+MOST_POSITIONS = 1 << 32
+
+_SYMBOLS = {
+    "equal": "==",
+    "not_equal": "!=",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+}
+_SWAPPED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
+
+
+def compare(matrix: Matrix, other: Any, name: str) -> Any:
+    """Return a comparison of the entries, by NumPy's name of it.
+
+    Returns
+    -------
+    Csr of bool, array of bool, bool or NotImplemented
+        A matrix for a number or a matrix, a dense array for a dense array. ``==`` and ``!=``
+        of matrices of different shapes are one boolean.
+
+    Raises
+    ------
+    ShapeMismatch
+        If the order of matrices of different shapes is asked for.
+    UnsupportedOperation
+        If the result would be true of more positions than a dense array of booleans holds.
+    """
+    operand = as_operand(matrix, other)
+    if operand is None:
+        return NotImplemented
+    if operand.number is not None:
+        return _with_number(matrix, operand.number, name)
+    if operand.array is not None:
+        function = getattr(matrix.executor.xp, name)
+        return operand.like_given(function(dense(matrix), operand.array))
+    matrix, beside = brought_together("the comparison", matrix, operand.matrix)
+    if matrix.shape != beside.shape:
+        if name in ("equal", "not_equal"):
+            return name == "not_equal"
+        raise ShapeMismatch(
+            f"{_SYMBOLS[name]}: matrices of shapes {matrix.shape} and {beside.shape} are not "
+            "compared; take rows and columns of the same numbers first"
+        )
+    return _with_matrix(matrix, beside, name)
+
+
+def dense(matrix: Matrix) -> Array:
+    """Return all entries as a native dense array; entries of one position are added up."""
+    return matrix.asformat("dense").data
+
+
+def _with_number(matrix: Matrix, number: Any, name: str) -> Csr:
+    xp, csr = matrix.executor.xp, canonical_rows(matrix)
+    if isinstance(number, complex) and csr.dtype.kind != "c":
+        csr = csr.astype(np.result_type(np.float32 if is_exact(csr.dtype) else csr.dtype, 1j))
+    function = getattr(np, name)
+    if bool(function(np.zeros((), csr.dtype), number)):
+        return _complement(csr, getattr(xp, name)(csr.data, number), name)
+    if csr.dtype not in COMPUTED:
+        return _trues(masked(csr, getattr(xp, name)(csr.data, number)))
+    code = rows.COMPARISONS.index(name)
+    arguments = (*row_bounds(csr), csr.indices, csr.data, number, code)
+    return _filled(csr, rows.count_compared_number, rows.compare_number, *arguments)
+
+
+def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
+    joint = _computed_joint(left, right)
+    function = getattr(left.executor.xp, name)
+    if name not in ("not_equal", "less", "greater"):
+        pair = paired(left, right)
+        return _complement(pair.pattern, function(pair.first, pair.second), name)
+    if joint not in COMPUTED:
+        pair = paired(left, right)
+        return _trues(masked(pair.pattern, function(pair.first, pair.second)))
+    sides = (canonical_rows(side).astype(joint) for side in (left, right))
+    a, b = with_joint_indices(*sides)
+    arguments = [x for csr in (a, b) for x in (*row_bounds(csr), csr.indices, csr.data)]
+    code = rows.COMPARISONS.index(name)
+    return _filled(a, rows.count_compared, rows.compare, *arguments, code)
+
+
+def _computed_joint(*matrices: Matrix) -> np.dtype[Any]:
+    """Return the dtype in which entries of matrices are compared."""
+    return joint_dtype(*(np.float32 if is_narrow(m.dtype) else m.dtype for m in matrices))
+
+
+def _filled(csr: Csr, count: Any, fill: Any, *arguments: Any) -> Csr:
+    """Return the matrix of ones that two operations on rows count and list the columns of."""
+    made = counted(csr, csr.shape[0], count, fill, *arguments)
+    indices = csr.executor.allocate((made.entries,), made.indptr.dtype)
+    csr.executor.run(fill, *made.arguments, made.indptr, indices)
+    trues = csr.executor.xp.ones(made.entries, np.bool_)
+    return known_canonical(Csr._from_arrays(csr.executor, csr.shape, trues, indices, made.indptr))
+
+
+def _trues(csr: Csr) -> Csr:
+    return known_canonical(csr._with_data(csr.executor.xp.ones(csr.nnz, np.bool_)))
+
+
+def _complement(csr: Csr, answers: Array, name: str) -> Csr:
+    """Return what is true of all positions without an entry, and of entries as ``answers`` say."""
+    m, n = csr.shape
+    if m * n > MOST_POSITIONS:
+        raise UnsupportedOperation(
+            f"{_SYMBOLS[name]}: the result would be true of nearly all {m * n} positions of a "
+            f"{m}x{n} matrix; ask the opposite question, which is true of stored entries alone: "
+            "A != B, A < B or A > B, or a comparison with a number that is false of 0"
+        )
+    return from_dense(csr, _scattered(csr, answers, np.True_))
+
+
+def _scattered(csr: Csr, values: Array, elsewhere: Any) -> Array:
+    """Return a dense array of values at the entries, and of one value at all other positions."""
+    xp = csr.executor.xp
+    made = xp.full(csr.shape, elsewhere, values.dtype)
+    made[row_numbers(csr), csr.indices] = values
+    return made
+
+
+def extreme(matrix: Matrix, other: Any, name: str) -> Any:
+    """Return the larger (``"maximum"``) or smaller entry of each pair.
+
+    Returns
+    -------
+    Csr, array or NotImplemented
+        A dense array if one operand is a dense array.
+    """
+    operand = as_operand(matrix, other)
+    if operand is None:
+        return NotImplemented
+    function = getattr(matrix.executor.xp, name)
+    if operand.array is not None:
+        return operand.like_given(function(dense(matrix), operand.array))
+    if operand.number is not None:
+        return _extreme_of_number(matrix, operand.number, name)
+    left, right = brought_together(name, matrix, operand.matrix)
+    if left.shape != right.shape:
+        raise ShapeMismatch(f"{name}: expected a matrix of shape {left.shape}, got {right.shape}")
+    pair = paired(left, right)
+    made = pair.matrix(_as_held(function(pair.first, pair.second)))
+    return _narrowed(nonzeros(made), left, right)
+
+
+def _extreme_of_number(matrix: Matrix, number: Any, name: str) -> Csr:
+    csr = canonical_rows(matrix)
+    function = getattr(csr.executor.xp, name)
+    values = _as_held(function(csr.data, number))
+    at_zero = getattr(np, name)(np.zeros((), csr.dtype), number)
+    if at_zero == 0:
+        return _narrowed(nonzeros(csr._with_data(values)), matrix)
+    m, n = csr.shape
+    if m * n > MOST_POSITIONS:
+        raise UnsupportedOperation(
+            f"{name}: the result would have an entry at all {m * n} positions of a {m}x{n} matrix: "
+            f"the {name} of 0 and {number} is not 0"
+        )
+    return _narrowed(from_dense(csr, _scattered(csr, values, at_zero)), matrix)
+
+
+def _as_held(values: Array) -> Array:
+    """Return computed values in a dtype that matrices hold."""
+    dtype = held_dtype(values.dtype)
+    return values if values.dtype == dtype else values.astype(dtype)
+
+
+def _narrowed(made: Csr, *given: Matrix) -> Csr:
+    """Return a result in the 16-bit dtype that all operands have, if they have one."""
+    dtype = given[0].dtype
+    narrow = is_narrow(dtype) and all(matrix.dtype == dtype for matrix in given)
+    return made.astype(dtype) if narrow else made
+
+
+def swapped(name: str) -> str:
+    """Return the comparison that holds of the operands in the other order."""
+    return _SWAPPED.get(name, name)

@@ -1,0 +1,192 @@
+"""Operators of Python between matrices, arrays and numbers, entry by entry as in SciPy's arrays."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import UnsupportedOperand
+from ..factors import number
+from .entry_functions import EntryFunctions
+
+if TYPE_CHECKING:
+    from .base import Matrix
+    from .csr import Csr
+
+
+class EntrywiseOperators(EntryFunctions):
+    """``*``, ``/``, ``**``, comparisons, and the larger and smaller of two, of every entry."""
+
+    @property
+    def _matrix(self) -> Matrix:
+        """The matrix itself: the class is a part of Matrix and of nothing else."""
+        return self  # type: ignore[return-value]
+
+    def _function(self, name: str) -> Csr:
+        from .ufuncs import unary
+
+        return unary(self._matrix, name)
+
+    def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+        """Return a function of NumPy's of operands of which this is one, or NotImplemented."""
+        from .ufuncs import call
+
+        return call(ufunc, *inputs)
+
+    def __mul__(self, other: Any) -> Any:
+        """Return this matrix times a number, or the product of the entries with those of ``other``.
+
+        ``A @ B`` is the product of matrices. See :meth:`multiply` for arrays and matrices.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[1.0, 2.0], [0.0, 4.0]]))
+        >>> (A * A).to_dense()
+        array([[ 1.,  4.],
+               [ 0., 16.]])
+        """
+        from .elementwise import multiply, scaled
+
+        if isinstance(other, (Number, np.bool_)):
+            return scaled(self._matrix, number(other, "factor"))
+        if _is_operand(other):
+            return multiply(self._matrix, other)
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        """Return this matrix divided by a number, an array or a matrix, entry by entry.
+
+        Returns
+        -------
+        matrix of this format, Csr or array
+            By an array a Csr of the pattern of this matrix; by a matrix a dense native array,
+            since 0 / 0 is NaN.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[1.0, 2.0], [0.0, 4.0]]))
+        >>> (A / np.array([[2.0], [4.0]])).to_dense()
+        array([[0.5, 1. ],
+               [0. , 1. ]])
+        """
+        from .elementwise import divided
+
+        if isinstance(other, (Number, np.bool_)) or _is_operand(other):
+            return divided(self._matrix, other)
+        return NotImplemented
+
+    def __rtruediv__(self, other: Any) -> Any:
+        """Refuse ``x / A``, which is infinite where the matrix has no entry."""
+        raise UnsupportedOperand(
+            f"{type(other).__name__} / {type(self).__name__} would be infinite or NaN wherever the "
+            "matrix has no entry: write x / A.to_dense(), or A.power(-1) for the stored entries"
+        )
+
+    def __pow__(self, exponent: Any) -> Csr:
+        """Return every entry to the power of a number; see :meth:`power`."""
+        from .elementwise import power
+
+        return power(self._matrix, exponent)
+
+    def _compared(self, other: Any, name: str) -> Any:
+        from .comparisons import compare
+
+        return compare(self._matrix, other, name)
+
+    def __eq__(self, other: object) -> Any:
+        """Return where the entries are equal: a Csr of booleans, or an array if ``other`` is one.
+
+        It is true wherever both have no entry, so that nearly all positions are stored: ``A != B``
+        asks the same with few. Matrices of different shapes give False.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[1.0, 2.0], [0.0, 4.0]]))
+        >>> (A != A.T).nnz, (A == 2).to_dense()
+        (2, array([[False,  True],
+               [False, False]]))
+        """
+        return self._compared(other, "equal")
+
+    def __ne__(self, other: object) -> Any:
+        """Return where the entries differ: a Csr of booleans, or an array if ``other`` is one."""
+        return self._compared(other, "not_equal")
+
+    def __lt__(self, other: Any) -> Any:
+        """Return where the entries are smaller, as :meth:`__eq__` does where they are equal."""
+        return self._compared(other, "less")
+
+    def __le__(self, other: Any) -> Any:
+        """Return where the entries are not larger: a Csr of booleans, or an array."""
+        return self._compared(other, "less_equal")
+
+    def __gt__(self, other: Any) -> Any:
+        """Return where the entries are larger, as :meth:`__eq__` does where they are equal."""
+        return self._compared(other, "greater")
+
+    def __ge__(self, other: Any) -> Any:
+        """Return where the entries are not smaller: a Csr of booleans, or an array."""
+        return self._compared(other, "greater_equal")
+
+    #: A matrix is a key by its identity, as other objects are.
+    __hash__ = object.__hash__
+
+    def maximum(self, other: Any) -> Any:
+        """Return the larger of each pair of entries; positions without one count as zeros.
+
+        Parameters
+        ----------
+        other : number, matrix or array
+            A matrix has the shape of this one; an array has it, or one that broadcasts to it.
+
+        Returns
+        -------
+        Csr or array
+            With an array a dense one. NaN is larger than all numbers.
+
+        Raises
+        ------
+        ShapeMismatch
+            If the shape of a matrix is another one.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[1.0, -2.0], [0.0, 4.0]]))
+        >>> A.maximum(A.T).to_dense()
+        array([[1., 0.],
+               [0., 4.]])
+        """
+        from .comparisons import extreme
+
+        return extreme(self._matrix, other, "maximum")
+
+    def minimum(self, other: Any) -> Any:
+        """Return the smaller of each pair of entries, as :meth:`maximum` does.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[1.0, -2.0], [0.0, 4.0]]))
+        >>> A.minimum(0).to_dense()
+        array([[ 0., -2.],
+               [ 0.,  0.]])
+        """
+        from .comparisons import extreme
+
+        return extreme(self._matrix, other, "minimum")
+
+
+def _is_operand(other: object) -> bool:
+    """Return whether an object is an operator, a sparse matrix or an array."""
+    from ..linop import LinOp
+    from ..operands import is_array
+
+    return isinstance(other, LinOp) or hasattr(other, "tocsr") or is_array(other)

@@ -1,0 +1,163 @@
+"""Integers and booleans as values: sums, products and diagonals without rounding.
+
+Kernels compute in floating-point numbers. These are array programs of the executor. Sums of a
+segment are differences of running sums of int64, which are exact modulo 2^64; those of booleans say
+whether there is a True.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import held_dtype, index_dtype, is_exact, joint_dtype
+from ..errors import ShapeMismatch, UnsupportedDtype
+from ..operands import is_array, is_host, native
+from ..operations import rows
+from .csr import Csr
+from .rowwise import canonical_rows, known_canonical, row_bounds, with_index_dtype
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+    from .base import Matrix
+
+
+def running(executor: Executor, numbers: Array) -> Array:
+    """Return the sums of all numbers before each position, and of all numbers; int64."""
+    xp = executor.xp
+    sums = xp.zeros(int(numbers.size) + 1, np.int64)
+    if numbers.size:
+        sums[1:] = xp.cumsum(numbers.astype(np.int64))
+    return sums
+
+
+def segment_sums(executor: Executor, values: Array, bounds: Array, dtype: np.dtype[Any]) -> Array:
+    """Return the sums of ``values[bounds[i]:bounds[i + 1]]`` for all ``i``, in a dtype."""
+    sums = running(executor, values)
+    return narrowed(sums[bounds[1:]] - sums[bounds[:-1]], dtype)
+
+
+def narrowed(sums: Array, dtype: np.dtype[Any]) -> Array:
+    """Return sums of int64 in an exact dtype; a sum of booleans is whether it is not 0."""
+    return sums != 0 if dtype == np.bool_ else sums.astype(dtype)
+
+
+def row_numbers(csr: Csr) -> Array:
+    """Return the row of each entry."""
+    row = csr.executor.allocate((csr.nnz,), csr.index_dtype)
+    csr.executor.run(rows.number, *row_bounds(csr), row)
+    return row
+
+
+def without_duplicates(csr: Csr) -> Csr:
+    """Return a matrix with sorted rows, entries of one position added up."""
+    executor, xp = csr.executor, csr.executor.xp
+    row = row_numbers(csr)
+    begins = xp.ones(csr.nnz, np.bool_)
+    if csr.nnz > 1:
+        begins[1:] = (row[1:] != row[:-1]) | (csr.indices[1:] != csr.indices[:-1])
+    first = xp.flatnonzero(begins)
+    bounds = xp.concatenate([first, xp.asarray([csr.nnz], dtype=first.dtype)])
+    indptr = running(executor, begins)[csr.indptr].astype(csr.index_dtype)
+    data = segment_sums(executor, csr.data, bounds, csr.dtype)
+    made = Csr._from_arrays(executor, csr.shape, data, csr.indices[first], indptr)
+    return known_canonical(made)
+
+
+def diagonal(matrix: Matrix, k: int) -> Array:
+    """Return the ``k``-th diagonal above the main one."""
+    csr = canonical_rows(matrix)
+    first, (m, n) = max(-k, 0), csr.shape
+    length = max(min(m - first, n - max(k, 0)), 0)
+    d = csr.executor.xp.zeros(length, csr.dtype)
+    row = row_numbers(csr)
+    on = csr.indices.astype(np.int64) - row == k
+    d[row[on] - first] = csr.data[on]
+    return d
+
+
+def applied(matrix: Matrix, x: Any) -> Any:
+    """Return ``A @ x`` for an exact matrix and array, or None if ``x`` is no such array."""
+    if is_array(x) and hasattr(x, "dtype") and x.dtype.kind not in "bui":
+        return None
+    executor = matrix.executor
+    given = native(executor, x, "x")
+    if not is_exact(given.dtype):
+        return None
+    if given.ndim not in (1, 2) or given.shape[0] != matrix.shape[1]:
+        raise ShapeMismatch(
+            f"x: expected shape ({matrix.shape[1]},) or ({matrix.shape[1]}, k), got "
+            f"{tuple(given.shape)}"
+        )
+    made = product(matrix, given.astype(held_dtype(given.dtype), copy=False))
+    return made if given is x or not is_host(x) else executor.to_host(made)
+
+
+def product(matrix: Matrix, block: Array) -> Array:
+    """Return the product with a vector or a block of integers or booleans, exactly."""
+    csr: Csr = matrix.asformat("csr")
+    executor, dtype = csr.executor, joint_dtype(csr.dtype, block.dtype)
+    if block.ndim == 1:
+        terms = csr.data.astype(np.int64) * block.astype(np.int64)[csr.indices]
+        return segment_sums(executor, terms, csr.indptr, dtype)
+    made = executor.xp.zeros((csr.shape[0], block.shape[1]), dtype)
+    for column in range(block.shape[1]):
+        made[:, column] = product(csr, block[:, column])
+    return made
+
+
+def row_totals(csr: Csr, dtype: np.dtype[Any]) -> Array:
+    """Return the sum of each row in an exact dtype."""
+    return segment_sums(csr.executor, csr.data, csr.indptr, dtype)
+
+
+def matmul(left: Csr, right: Csr) -> Csr:
+    """Return the product of two exact matrices: all terms, sorted by position and added up."""
+    executor, xp = left.executor, left.executor.xp
+    lengths = (right.indptr[1:] - right.indptr[:-1])[left.indices].astype(np.int64)
+    first = running(executor, lengths)
+    total = int(executor.to_host(first[-1:])[0])
+    dtype = index_dtype(max(total, *left.shape, *right.shape), left.index_dtype, right.index_dtype)
+    entry = executor.allocate((total,), np.int64)
+    executor.run(rows.number, first[:-1], first[1:], entry)
+    at = xp.arange(total) - first[entry] + right.indptr[left.indices[entry]].astype(np.int64)
+    terms = left.data[entry].astype(np.int64) * right.data[at].astype(np.int64)
+    shape = (left.shape[0], right.shape[1])
+    pointers = first[left.indptr].astype(dtype)
+    columns = right.indices[at].astype(dtype)
+    made = without_duplicates(Csr._from_arrays(executor, shape, terms, columns, pointers).sort())
+    values = narrowed(made.data, joint_dtype(left.dtype, right.dtype))
+    return known_canonical(made._with_data(values))
+
+
+def add(left: Csr, right: Csr, alpha: int, beta: int) -> Csr:
+    """Return ``alpha * left + beta * right`` of exact matrices; entries of both patterns stay.
+
+    Raises
+    ------
+    UnsupportedDtype
+        For a difference of booleans, which NumPy does not have either.
+    """
+    from .pairs import paired
+
+    dtype = joint_dtype(left.dtype, right.dtype)
+    if dtype == np.bool_ and (alpha < 0 or beta < 0):
+        raise UnsupportedDtype(
+            "a difference of booleans is not defined: write A != B for the entries that differ, "
+            "or A.astype(int) - B.astype(int)"
+        )
+    pair = paired(left, right)
+    first, second = (values.astype(np.int64) for values in (pair.first, pair.second))
+    return pair.matrix(narrowed(alpha * first + beta * second, dtype))
+
+
+def both_exact(left: Any, right: Any) -> bool:
+    """Return whether two matrices hold integers or booleans."""
+    return is_exact(left.dtype) and is_exact(right.dtype)
+
+
+def with_joint_indices(left: Csr, right: Csr) -> tuple[Csr, Csr]:
+    """Return two matrices with the wider index dtype of the two."""
+    wide = max((left.index_dtype, right.index_dtype), key=lambda dtype: dtype.itemsize)
+    return with_index_dtype(left, wide), with_index_dtype(right, wide)

@@ -1,0 +1,264 @@
+"""Indexing: what ``A[key]`` is, by NumPy's rules for two dimensions.
+
+An integer takes an axis away, so that a row or a column is a sparse vector. Slices, integers and
+booleans of one dimension choose rows and columns. Two arrays meet as NumPy broadcasts them: of one
+dimension they name single entries, of two dimensions (``numpy.ix_``) a matrix of entries.
+"""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import IndexOutOfRange, InvalidArgument, ShapeMismatch
+from ..linop import LinOp
+from ..operands import is_array, is_host, native
+from ..operations import rows as operations
+from .rowwise import computed, row_bounds
+from .selection import from_dense, row_slice, take_columns, take_rows, values_at
+from .sparse_vector import SparseVector
+
+if TYPE_CHECKING:
+    from ..executor import Array
+    from .base import Matrix
+    from .csr import Csr
+
+
+def item(matrix: Matrix, key: Any) -> Any:
+    """Return ``matrix[key]``.
+
+    Returns
+    -------
+    number, SparseVector, Csr or array
+        The entry of a row and a column, one row or column, rows and columns, or a dense array of
+        the entries that arrays of one dimension name.
+
+    Raises
+    ------
+    IndexOutOfRange
+        If there is no such row or column.
+    InvalidArgument
+        If the key is of another kind, or the result would have three dimensions.
+    """
+    if _is_mask(matrix, key):
+        return _by_mask(matrix, key)
+    row, column, added = _axes(key)
+    row, column = (_normalized(matrix, axis, key) for axis, key in enumerate((row, column)))
+    if added:
+        return _with_new_axis(matrix, row, column)
+    if isinstance(row, int) and isinstance(column, int):
+        return entry(matrix, row, column)
+    if getattr(row, "ndim", 1) == 2 or getattr(column, "ndim", 1) == 2:
+        _refuse_two_dimensions(row, column)
+        row, column = (_as_array(matrix, key) for key in (row, column))
+    if isinstance(row, int):
+        return SparseVector(_chosen(_chosen(matrix, 0, slice(row, row + 1)), 1, column))
+    if isinstance(column, int):
+        rows = _chosen(matrix, 0, row)
+        made = take_columns(rows, matrix.executor.xp.asarray([column]))
+        return SparseVector(made.transpose())
+    if isinstance(row, slice) or isinstance(column, slice):
+        return _chosen(_chosen(matrix, 0, row), 1, column)
+    return _entries(matrix, row, column)
+
+
+def entry(matrix: Matrix, row: int, column: int) -> Any:
+    """Return what is stored at a position, duplicates added up, as a number of the same dtype."""
+    if matrix.dtype == np.int64:  # float64 does not hold all of them
+        xp = matrix.executor.xp
+        found = values_at(matrix, *(xp.asarray([index]) for index in (row, column)))
+        return matrix.executor.to_host(found)[0]
+    csr: Csr = computed(matrix)
+    begin, end = (bounds[row : row + 1] for bounds in row_bounds(csr))
+    value = csr.executor.allocate((1,), csr.dtype)
+    csr.executor.run(operations.diagonal, begin, end, csr.indices, csr.data, column, value)
+    return csr.executor.to_host(value)[0].astype(matrix.dtype)
+
+
+# ---- the parts of a key
+
+
+def _axes(key: Any) -> tuple[Any, Any, bool]:
+    """Return what a key says of rows and of columns, and whether None adds an axis in front.
+
+    Raises
+    ------
+    InvalidArgument
+        If the key has too many parts, or None elsewhere.
+    """
+    parts = list(key) if isinstance(key, tuple) else [key]
+    added = len(parts) > 1 and parts[0] is None
+    parts = parts[1:] if added else parts
+    if any(part is None for part in parts):
+        raise InvalidArgument(
+            "None in an index adds a dimension: a matrix has two; A[None, i] is the row i as a "
+            "matrix of one row"
+        )
+    ellipses = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(ellipses) > 1:
+        raise InvalidArgument("an index has one ellipsis (...) at most")
+    if ellipses:
+        at, missing = ellipses[0], 3 - len(parts)
+        parts[at : at + 1] = [slice(None)] * max(missing, 0)
+    if len(parts) > 2:
+        raise InvalidArgument(f"a matrix has two dimensions, got {len(parts)} indices")
+    row, column = (*parts, slice(None), slice(None))[:2]
+    return row, column, added
+
+
+def _normalized(matrix: Matrix, axis: int, key: Any) -> Any:
+    """Return a part of a key as an int, a slice, or an array of the executor of integers."""
+    count, name = matrix.shape[axis], ("rows", "columns")[axis]
+    if isinstance(key, slice):
+        return key
+    is_boolean = isinstance(key, (bool, np.bool_))
+    if not is_boolean and hasattr(key, "__index__") and getattr(key, "ndim", 0) == 0:
+        return _within(int(key), count)
+    return _numbers(matrix, key, count, name)
+
+
+def _numbers(matrix: Matrix, key: Any, count: int, name: str) -> Array:
+    """Return integers or booleans of one or two dimensions as numbers of rows or columns.
+
+    What the executor owns is looked at by its array namespace.
+    """
+    executor = matrix.executor
+    if not is_array(key) or isinstance(key, Number):
+        raise InvalidArgument(
+            f"{name}: expected a slice, an integer, or integers or booleans of one dimension, "
+            f"got {key!r}"
+        )
+    if not is_host(key):  # a tensor of the same device becomes native
+        key = native(executor, key, name)
+    try:
+        xp, given = (executor.xp, key) if executor.owns(key) else (np, np.asarray(key))
+    except ValueError as error:  # sequences of different lengths
+        raise InvalidArgument(f"{name}: not an array of integers: {error}") from None
+    if given.ndim not in (1, 2):
+        raise InvalidArgument(
+            f"{name}: expected a slice, an integer, or integers or booleans of one dimension, "
+            f"got {key!r}"
+        )
+    if given.dtype == bool:
+        if given.ndim != 1 or given.size != count:
+            raise IndexOutOfRange(f"{name}: {given.size} booleans for {count} {name}")
+        numbers = xp.flatnonzero(given)
+    elif given.size == 0:
+        numbers = given.astype(np.int64)
+    elif given.dtype.kind in "iu":
+        numbers = _all_within(xp, given.astype(np.int64), count, name)
+    else:
+        raise InvalidArgument(f"{name}: expected integers or booleans, got dtype {given.dtype}")
+    return numbers if executor.owns(numbers) else executor.from_host(numbers)
+
+
+def _all_within(xp: Any, numbers: Array, count: int, name: str) -> Array:
+    outside = (numbers < -count) | (numbers >= count)
+    if bool(xp.any(outside)):
+        at = int(xp.flatnonzero(outside)[0])
+        raise IndexOutOfRange(
+            f"{name}[{at}] = {int(numbers.reshape(-1)[at])} is outside of a matrix of {count} "
+            f"{name}"
+        )
+    return xp.where(numbers < 0, numbers + count, numbers)
+
+
+def _within(index: int, extent: int) -> int:
+    if not -extent <= index < extent:
+        raise IndexOutOfRange(f"index {index} is outside of an extent of {extent}")
+    return index % extent
+
+
+# ---- results
+
+
+def _chosen(matrix: Matrix, axis: int, key: Any) -> Csr:
+    """Return the rows (axis 0) or columns of a slice or of an array."""
+    take = take_columns if axis else take_rows
+    if not isinstance(key, slice):
+        return take(matrix, key)
+    try:
+        start, stop, step = key.indices(matrix.shape[axis])
+    except TypeError as error:
+        raise InvalidArgument(f"index: {error}, got {key}") from None
+    if (start, stop, step) == (0, matrix.shape[axis], 1):
+        csr: Csr = matrix.asformat("csr")
+        return csr
+    if axis == 0 and step == 1:
+        return row_slice(matrix, start, stop)
+    return take(matrix, matrix.executor.xp.arange(start, stop, step))
+
+
+def _as_array(matrix: Matrix, key: Any) -> Array:
+    return matrix.executor.xp.asarray([key]) if isinstance(key, int) else key
+
+
+def _refuse_two_dimensions(*keys: Any) -> None:
+    """Raise InvalidArgument for a slice next to an array of two dimensions."""
+    if any(isinstance(key, slice) for key in keys):
+        raise InvalidArgument(
+            "an index of two dimensions and a slice have a result of three, and matrices have "
+            "two: index with arrays of one dimension, or with numpy.ix_(rows, columns)"
+        )
+
+
+def _entries(matrix: Matrix, row: Array, column: Array) -> Any:
+    """Return the entries that two arrays name; outer ones as rows and then columns."""
+    xp = matrix.executor.xp
+    if row.ndim == column.ndim == 2 and row.shape[1] == 1 and column.shape[0] == 1:
+        return take_columns(take_rows(matrix, row.reshape(-1)), column.reshape(-1))
+    try:
+        shape = np.broadcast_shapes(row.shape, column.shape)
+    except ValueError:
+        raise ShapeMismatch(
+            f"index: rows of shape {row.shape} and columns of shape {column.shape} do not "
+            "broadcast; numpy.ix_(rows, columns) names all pairs"
+        ) from None
+    row, column = (xp.broadcast_to(numbers, shape) for numbers in (row, column))
+    found = values_at(matrix, row, column)
+    return found if len(shape) == 1 else from_dense(matrix, found)
+
+
+def _with_new_axis(matrix: Matrix, row: Any, column: Any) -> Any:
+    """Return ``A[None, i]`` and ``A[None, i, columns]``: a matrix of one row."""
+    if isinstance(row, int):
+        taken = _chosen(matrix, 0, slice(row, row + 1))
+        if not isinstance(column, int):
+            return _chosen(taken, 1, column)
+        return SparseVector(_chosen(taken, 1, slice(column, column + 1)))
+    if isinstance(column, int):
+        taken = take_columns(_chosen(matrix, 0, row), matrix.executor.xp.asarray([column]))
+        return taken.transpose()
+    raise InvalidArgument(
+        "None in an index adds a dimension: the result would have three, and matrices have two"
+    )
+
+
+def _is_mask(matrix: Matrix, key: Any) -> bool:
+    """Return whether a key is a matrix or an array of two dimensions of booleans."""
+    if isinstance(key, LinOp) or hasattr(key, "tocsr"):
+        return True
+    return getattr(key, "ndim", 0) == 2 and key.dtype == bool
+
+
+def _by_mask(matrix: Matrix, key: Any) -> Array:
+    """Return the entries at the True positions of a mask, row by row, as a dense array."""
+    from .operands import with_entries
+
+    if not (isinstance(key, LinOp) or hasattr(key, "tocsr")):
+        mask = native(matrix.executor, key, "the mask")
+        row, column = matrix.executor.xp.nonzero(mask)
+    else:
+        beside = matrix._beside(key)
+        if beside is None:
+            raise InvalidArgument(f"an index is no {type(key).__name__}")
+        mask = with_entries(beside, matrix)
+        row, column = mask.nonzero()
+    if str(key.dtype) not in ("bool", "torch.bool") or tuple(mask.shape) != matrix.shape:
+        raise IndexOutOfRange(
+            f"mask: expected booleans of shape {matrix.shape}, got {key.dtype} of shape "
+            f"{tuple(mask.shape)}"
+        )
+    return values_at(matrix, row, column)

@@ -1,0 +1,100 @@
+"""The second operand of an entry-wise operation: a number, a dense array or a matrix."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..dtypes import is_narrow
+from ..errors import InvalidArgument, ShapeMismatch
+from ..factors import number
+from ..operands import is_array, is_host, native
+from .rowwise import computed_dtype
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+    from .base import Matrix
+
+
+class Operand(NamedTuple):
+    """An operand as one of three kinds; the fields of the others are None.
+
+    Attributes
+    ----------
+    number : number of Python
+    array : native array of one or two dimensions
+    matrix : Matrix
+    executor : Executor
+        Where arrays are.
+    on_host : bool
+        Whether an array came from the host, so that results go there.
+    """
+
+    number: Any
+    array: Array | None
+    matrix: Matrix | None
+    executor: Executor
+    on_host: bool
+
+    def like_given(self, array: Array) -> Array:
+        """Return a dense result on the host if the operand came from there."""
+        return self.executor.to_host(array) if self.on_host else array
+
+
+def as_operand(matrix: Matrix, other: Any) -> Operand | None:
+    """Return ``other`` as an operand of entry-wise operations with ``matrix``, or None.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is an operator without entries.
+    ShapeMismatch
+        If an array has more than two dimensions.
+    """
+    where = matrix.executor
+    if isinstance(other, (Number, np.bool_)) or getattr(other, "ndim", None) == 0:
+        return Operand(number(other, "the number"), None, None, where, False)
+    beside = matrix._beside(other)
+    if beside is not None:
+        return Operand(None, None, with_entries(beside, matrix), where, False)
+    if not is_array(other):
+        return None
+    array = _array(where, other)
+    if array.ndim > 2:
+        raise ShapeMismatch(
+            f"a matrix of shape {matrix.shape} meets an array of shape {tuple(array.shape)}; "
+            "expected one or two dimensions"
+        )
+    return Operand(None, array, None, where, not where.owns(other) and is_host(other))
+
+
+def with_entries(operand: Any, matrix: Matrix) -> Matrix:
+    """Return an operator that meets a matrix in an entry-wise operation as a matrix.
+
+    The factors of an expression of identities are not rounded to a narrower dtype before.
+
+    Raises
+    ------
+    InvalidArgument
+        If it has no entries.
+    """
+    from ..assembled import Assembled
+    from .base import Matrix
+
+    if isinstance(operand, Assembled) and operand._has_entries:
+        return operand.astype(computed_dtype(matrix, operand)).tocsr()
+    if not isinstance(operand, Matrix):
+        raise InvalidArgument(
+            f"a {type(operand).__name__}{operand._no_entries} has no entries: convert it to a "
+            "matrix, or write A @ B for the product of operators"
+        )
+    return operand
+
+
+def _array(executor: Executor, other: Any) -> Array:
+    """Return an array of any library as a native one; NumPy's of 16 bits stay as they are."""
+    if isinstance(other, np.ndarray) and is_narrow(other.dtype):
+        return executor.from_host(other)
+    return native(executor, other, "the operand")

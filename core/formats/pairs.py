@@ -1,0 +1,66 @@
+"""Functions of the entries of two matrices, one pair at a time.
+
+The kernel ``rows.merge`` says for each position that one of the matrices has which entry of each is
+there. Values of any dtype are then gathered, and functions of the executor's array module combine
+them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..operations import rows
+from .csr import Csr
+from .rowwise import canonical_rows, counted, known_canonical, row_bounds, with_index_dtype
+
+if TYPE_CHECKING:
+    from ..executor import Array
+    from .base import Matrix
+
+
+class Paired(NamedTuple):
+    """The union of two patterns and the values of both matrices there, 0 where there is none.
+
+    Attributes
+    ----------
+    pattern : Csr
+        Has the union of the patterns; its values mean nothing.
+    first, second : array, shape (nnz,)
+        The values of the two matrices, each in its own dtype.
+    """
+
+    pattern: Csr
+    first: Array
+    second: Array
+
+    def matrix(self, values: Array) -> Csr:
+        """Return the matrix of this pattern with these values."""
+        return known_canonical(self.pattern._with_data(values))
+
+
+def paired(left: Matrix, right: Matrix) -> Paired:
+    """Return the entries of two matrices of one shape and one executor in pairs."""
+    a, b = canonical_rows(left), canonical_rows(right)
+    if a.index_dtype != b.index_dtype:
+        a, b = (with_index_dtype(csr, np.int64) for csr in (a, b))
+    executor = a.executor
+    sides = (*row_bounds(a), a.indices, *row_bounds(b), b.indices)
+    made = counted(a, a.shape[0], rows.count_union, rows.merge, *sides)
+    dtype = made.indptr.dtype
+    indices, first, second = (executor.allocate((made.entries,), dtype) for _ in range(3))
+    executor.run(rows.merge, *made.arguments, made.indptr, indices, first, second)
+    pattern = Csr._from_arrays(
+        executor, a.shape, executor.zeros((made.entries,), np.float32), indices, made.indptr
+    )
+    return Paired(pattern, _values(a, first), _values(b, second))
+
+
+def _values(csr: Csr, entries: Array) -> Array:
+    """Return the values of entries, 0 where there is none."""
+    xp = csr.executor.xp
+    if csr.nnz == 0:
+        return xp.zeros(int(entries.size), csr.dtype)
+    values = csr.data[xp.maximum(entries, 0)]
+    return xp.where(entries >= 0, values, xp.zeros((), csr.dtype))

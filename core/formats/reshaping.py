@@ -1,0 +1,136 @@
+"""Other shapes of the same entries, and diagonals that are set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import index_dtype, is_complex
+from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch
+from ..operands import native
+from .arithmetic import add
+from .csr import Csr
+from .exact import row_numbers
+from .given import checked_shape
+from .rowwise import canonical_rows, known_canonical
+from .selection import column_slice, masked, nonzeros, row_slice
+from .sparse_vector import SparseVector
+
+if TYPE_CHECKING:
+    from ..executor import Array
+    from .base import Matrix
+
+_LARGEST = int(np.iinfo(np.int64).max)
+
+
+def reshape(matrix: Matrix, shape: Any, order: str) -> Any:
+    """Return the entries in another shape: a Csr, or a SparseVector for one dimension."""
+    if order not in ("C", "F"):
+        raise InvalidArgument(f"reshape: expected order 'C' or 'F', got {order!r}")
+    asked = _full_shape(matrix.shape, shape)
+    if len(asked) == 1:
+        row = reshape(matrix, (1, asked[0]), order)
+        return SparseVector(row)
+    if asked == matrix.shape:
+        return matrix
+    if order == "F":
+        return reshape(matrix.asformat("csr").transpose(), asked[::-1], "C").transpose()
+    if matrix.shape[0] * matrix.shape[1] > _LARGEST:
+        raise InvalidArgument(
+            f"reshape: a matrix of shape {matrix.shape} has more positions than int64 counts"
+        )
+    return _reshaped(matrix.asformat("csr").sort(), (asked[0], asked[1]))
+
+
+def _reshaped(csr: Csr, shape: tuple[int, int]) -> Csr:
+    """Return sorted rows in another shape: positions, counted row by row, keep their order."""
+    xp = csr.executor.xp
+    position = row_numbers(csr).astype(np.int64) * csr.shape[1] + csr.indices
+    width = max(shape[1], 1)
+    row, column = position // width, position % width
+    dtype = index_dtype(max(*shape, csr.nnz), csr.index_dtype)
+    indptr = xp.searchsorted(row, xp.arange(shape[0] + 1)).astype(dtype)
+    data = csr.executor.copy(csr.data)
+    return Csr._from_arrays(csr.executor, shape, data, column.astype(dtype), indptr)
+
+
+def _full_shape(given: tuple[int, int], shape: Any) -> tuple[int, ...]:
+    """Return an asked shape with -1 replaced by the number that fits."""
+    asked = [int(length) for length in shape]
+    size = given[0] * given[1]
+    if len(asked) not in (1, 2):
+        raise InvalidArgument(f"reshape: expected one or two dimensions, got shape {tuple(shape)}")
+    unknown = [i for i, length in enumerate(asked) if length < 0]
+    if len(unknown) > 1 or any(asked[i] != -1 for i in unknown):
+        raise InvalidArgument(f"reshape: one dimension may be -1, got shape {tuple(shape)}")
+    if unknown:
+        others = int(np.prod([length for length in asked if length >= 0], dtype=object))
+        if others == 0 or size % others:
+            raise ShapeMismatch(f"reshape: {size} positions do not fit into shape {tuple(shape)}")
+        asked[unknown[0]] = size // others
+    if int(np.prod(asked, dtype=object)) != size:
+        raise ShapeMismatch(
+            f"reshape: a matrix of shape {given} has {size} positions, and {tuple(asked)} has "
+            f"{int(np.prod(asked, dtype=object))}"
+        )
+    return tuple(asked)
+
+
+def asked_shape(shape: tuple[Any, ...]) -> Any:
+    """Return a shape that was given as one tuple or as several integers."""
+    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
+        return tuple(shape[0])
+    return shape
+
+
+def resized(matrix: Matrix, shape: Any) -> Csr:
+    """Return a matrix cut off, or continued by zeros, to another shape."""
+    m, n = checked_shape(shape)
+    csr = matrix.asformat("csr")
+    if n < csr.shape[1]:
+        csr = column_slice(csr, 0, n)
+    if m < csr.shape[0]:
+        csr = row_slice(csr, 0, m)
+    xp, indptr = csr.executor.xp, csr.indptr
+    if m > csr.shape[0]:
+        indptr = xp.concatenate([indptr, xp.full(m - csr.shape[0], csr.nnz, indptr.dtype)])
+    dtype = index_dtype(max(m, n, csr.nnz), csr.index_dtype)
+    arrays = (csr.data, csr.indices.astype(dtype), indptr.astype(dtype))
+    return Csr._from_arrays(csr.executor, (m, n), *arrays)
+
+
+def nonzero(matrix: Matrix) -> tuple[Array, Array]:
+    """Return the rows and the columns of the entries that are not zero."""
+    csr = nonzeros(canonical_rows(matrix))
+    return row_numbers(csr), csr.executor.copy(csr.indices)
+
+
+def with_diagonal(matrix: Matrix, values: Any, k: int) -> Csr:
+    """Return a matrix with other entries on its ``k``-th diagonal above the main one."""
+    m, n = matrix.shape
+    if not isinstance(k, (int, np.integer)) or k >= n or k <= -m:
+        raise InvalidArgument(
+            f"setdiag: expected k between {1 - m} and {n - 1} for a matrix of shape {(m, n)}, "
+            f"got {k!r}"
+        )
+    csr, first = canonical_rows(matrix), (max(-int(k), 0), max(int(k), 0))
+    length = min(m - first[0], n - first[1])
+    executor, xp = csr.executor, csr.executor.xp
+    given = native(executor, np.asarray(values) if np.isscalar(values) else values, "values")
+    if is_complex(given.dtype) and not is_complex(matrix.dtype):
+        raise InvalidMatrix(f"setdiag: complex values do not fit a {matrix.dtype} matrix")
+    if given.ndim > 1:
+        raise ShapeMismatch(f"setdiag: expected a number or a vector, got shape {given.shape}")
+    if given.ndim == 0:
+        given = xp.full(length, given.item())
+    count = min(length, int(given.size))
+    row = row_numbers(csr).astype(np.int64)
+    on = (csr.indices - row == k) & (row - first[0] < count)
+    lengths = xp.zeros(m + 1, csr.index_dtype)
+    lengths[first[0] + 1 : first[0] + 1 + count] = 1
+    columns = xp.arange(first[1], first[1] + count, dtype=csr.index_dtype)
+    data = given[:count].astype(csr.dtype)
+    indptr = xp.cumsum(lengths).astype(csr.index_dtype)
+    new = known_canonical(Csr._from_arrays(executor, csr.shape, data, columns, indptr))
+    return add(masked(csr, ~on), new)

@@ -1,0 +1,142 @@
+"""Matrices made of some entries of another one: by a mask, by diagonals, by numbers of columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import COMPUTED
+from ..errors import InvalidArgument
+from ..operations import rows
+from .csr import Csr
+from .exact import row_numbers, running
+from .rowwise import filled, moved, row_bounds
+
+if TYPE_CHECKING:
+    from ..executor import Array
+    from .base import Matrix
+
+
+def as_rows(matrix: Matrix) -> Csr:
+    """Return a matrix by compressed rows, its values as they are."""
+    csr: Csr = matrix.asformat("csr")
+    return csr
+
+
+def masked(csr: Csr, mask: Array) -> Csr:
+    """Return the entries for which an array of booleans says so, in their order."""
+    xp = csr.executor.xp
+    kept = xp.flatnonzero(mask)
+    indptr = running(csr.executor, mask)[csr.indptr].astype(csr.index_dtype)
+    return Csr._from_arrays(csr.executor, csr.shape, csr.data[kept], csr.indices[kept], indptr)
+
+
+def nonzeros(csr: Csr) -> Csr:
+    """Return the entries that are not 0; the matrix itself if all are."""
+    if csr.dtype in COMPUTED:
+        begin, end = row_bounds(csr)
+        arguments = (begin, end, csr.indices, csr.data)
+        made = filled(csr, csr.shape, rows.count_nonzeros, rows.drop_zeros, *arguments)
+    else:
+        made = masked(csr, csr.data != 0)
+    return csr if made.nnz == csr.nnz else made
+
+
+def band(matrix: Matrix, lower: int, upper: int) -> Csr:
+    """Return the entries on the diagonals from ``lower`` to ``upper``; 0 is the main one."""
+
+    def move(csr: Csr) -> Csr:
+        arguments = (*row_bounds(csr), csr.indices, lower, upper, csr.data)
+        return filled(csr, csr.shape, rows.count_band, rows.band, *arguments)
+
+    return moved(as_rows(matrix), move)
+
+
+def triangle(matrix: Matrix, k: Any, *, upper: bool) -> Csr:
+    """Return the entries on one side of the ``k``-th diagonal above the main one, and on it.
+
+    Raises
+    ------
+    InvalidArgument
+        If ``k`` is no integer.
+    """
+    if not isinstance(k, (int, np.integer)):
+        raise InvalidArgument(f"a triangle begins at a diagonal of an integer number, got {k!r}")
+    m, n = matrix.shape
+    return band(matrix, int(k), max(n, int(k))) if upper else band(matrix, min(-m, int(k)), int(k))
+
+
+def take_rows(matrix: Matrix, chosen: Array) -> Csr:
+    """Return the rows of these numbers, an array of the executor, in this order."""
+
+    def move(csr: Csr) -> Csr:
+        named = chosen.astype(csr.index_dtype)
+        shape = (int(named.size), csr.shape[1])
+        arguments = (named, csr.indptr, csr.indices, csr.data)
+        return filled(csr, shape, rows.lengths, rows.take, *arguments)
+
+    return moved(as_rows(matrix), move)
+
+
+def row_slice(matrix: Matrix, start: int, stop: int) -> Csr:
+    """Return adjacent rows, whose entries are adjacent too."""
+    csr, stop = as_rows(matrix), max(start, stop)
+    indptr = csr.indptr[start : stop + 1]
+    first, last = (int(b) for b in csr.executor.to_host(indptr[:: max(stop - start, 1)])[[0, -1]])
+    data, indices = (csr.executor.copy(a[first:last]) for a in (csr.data, csr.indices))
+    shape = (stop - start, csr.shape[1])
+    return Csr._from_arrays(csr.executor, shape, data, indices, indptr - indptr.dtype.type(first))
+
+
+def take_columns(matrix: Matrix, chosen: Array) -> Csr:
+    """Return the columns of these numbers, an array of the executor, in this order.
+
+    Rows of a matrix with sorted rows stay sorted.
+    """
+    csr, xp = as_rows(matrix), matrix.executor.xp
+    count, width = int(chosen.size), csr.shape[1]
+    steps = chosen[1:] - chosen[:-1]
+    rising = count < 2 or bool(xp.all(steps > 0))
+    if not rising and int(xp.unique(chosen).size) < count:
+        return take_rows(csr.transpose(), chosen).transpose()
+    numbers = xp.full(width, -1, csr.index_dtype)
+    numbers[chosen] = xp.arange(count, dtype=csr.index_dtype)
+
+    def move(csr: Csr) -> Csr:
+        arguments = (*row_bounds(csr), csr.indices, numbers, csr.data)
+        shape = (csr.shape[0], count)
+        return filled(csr, shape, rows.count_picked, rows.pick, *arguments)
+
+    made = moved(csr, move)
+    return made if rising else made.sort()
+
+
+def column_slice(matrix: Matrix, start: int, stop: int) -> Csr:
+    """Return adjacent columns."""
+    xp = matrix.executor.xp
+    return take_columns(matrix, xp.arange(start, max(start, stop)))
+
+
+def values_at(matrix: Matrix, row: Array, column: Array) -> Array:
+    """Return the entries at positions, arrays of one shape; 0 where none is stored."""
+    executor, xp = matrix.executor, matrix.executor.xp
+    from .rowwise import canonical_rows
+
+    csr = canonical_rows(matrix)
+    wanted = row.reshape(-1).astype(np.int64) * csr.shape[1] + column.reshape(-1)
+    if csr.nnz == 0:
+        return xp.zeros(row.shape, matrix.dtype)
+    keys = row_numbers(csr).astype(np.int64) * csr.shape[1] + csr.indices
+    at = xp.minimum(xp.searchsorted(keys, wanted), csr.nnz - 1)
+    found = xp.where(keys[at] == wanted, csr.data[at], xp.zeros((), csr.dtype))
+    return executor.copy(found.astype(matrix.dtype).reshape(row.shape))
+
+
+def from_dense(matrix: Any, dense: Array) -> Csr:
+    """Return a native array of two dimensions as a Csr of its entries that are not 0."""
+    from .dense import Dense
+
+    shape = (int(dense.shape[0]), int(dense.shape[1]))
+    made: Csr = Dense._from_arrays(matrix.executor, shape, dense).asformat("csr")
+    return made

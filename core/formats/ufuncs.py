@@ -1,0 +1,50 @@
+"""NumPy's functions that keep zeros, and those of two operands, for matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import held_dtype, is_narrow
+from .comparisons import compare, extreme, swapped
+from .entry_functions import ZERO_PRESERVING
+from .rowwise import canonical_rows
+
+if TYPE_CHECKING:
+    from .base import Matrix
+    from .csr import Csr
+
+#: NumPy's other names of functions that are methods.
+_SYNONYMS = {"degrees": "rad2deg", "radians": "deg2rad"}
+
+_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+_EXTREMES = ("maximum", "minimum")
+
+
+def unary(matrix: Matrix, name: str) -> Csr:
+    """Return a function of every entry that keeps zeros; entries of one position are added up.
+
+    Integers and booleans become floating-point numbers where NumPy's function makes them so.
+    """
+    csr = canonical_rows(matrix)
+    data = csr.data.astype(np.int32) if csr.dtype == np.bool_ else csr.data
+    values = getattr(csr.executor.xp, name)(data)
+    made = csr._with_data(values.astype(held_dtype(values.dtype), copy=False))
+    return made.astype(matrix.dtype) if is_narrow(matrix.dtype) else made
+
+
+def call(ufunc: np.ufunc, *inputs: Any) -> Any:
+    """Return ``ufunc`` of operands of which one is a matrix, or NotImplemented."""
+    from .base import Matrix
+
+    name = _SYNONYMS.get(ufunc.__name__, ufunc.__name__)
+    first = inputs[0]
+    if len(inputs) == 1:
+        return first._function(name) if name in ZERO_PRESERVING else NotImplemented
+    ours, other = (first, inputs[1]) if isinstance(first, Matrix) else (inputs[1], first)
+    if name in _COMPARISONS:
+        return compare(ours, other, name if ours is first else swapped(name))
+    if name in _EXTREMES:
+        return extreme(ours, other, name)
+    return NotImplemented

@@ -1,0 +1,254 @@
+"""Operators between matrices, arrays and numbers have SciPy's results on every executor."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.core.errors import (
+    InvalidArgument,
+    ShapeMismatch,
+    UnsupportedOperand,
+    UnsupportedOperation,
+)
+from wollemi.core.formats.entry_functions import ZERO_PRESERVING
+
+from .scipy_arrays import DTYPES, FLOATS, FORMATS, KINDS, assert_same, sample
+
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+NUMBERS = (0, 2, -1.5)
+PAIRS = [("plain", "unsorted"), ("duplicates", "zeros"), ("none", "full"), ("full", "empty rows")]
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def two(on, kinds, formats=("csr", "csr"), dtypes=("float64", "float64")):
+    A, S = sample(on, kinds[0], formats[0], dtypes[0], seed=1)
+    B, T = sample(on, kinds[1], formats[1], dtypes[1], seed=2)
+    return A, B, S, T
+
+
+# ---- products and quotients of entries
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_star_is_the_product_of_the_entries(on, format):
+    A, B, S, T = two(on, ("plain", "full"), (format, "csc"))
+    assert_same(on, A * B, S * T)
+    assert_same(on, A * T, S * T)
+    assert_same(on, A * 3, S * 3)
+    assert_same(on, 2.5 * A, 2.5 * S)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("other", DTYPES)
+def test_products_of_all_dtypes_have_the_dtype_of_numpy(on, dtype, other):
+    A, B, S, T = two(on, ("duplicates", "unsorted"), dtypes=(dtype, other))
+    want = S.toarray() * T.toarray()
+    assert_same(on, A * B, want)
+    assert_same(on, A * T.toarray(), want)
+
+
+@pytest.mark.parametrize("kinds", PAIRS)
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int64"])
+def test_products_of_all_patterns(on, kinds, dtype):
+    A, B, S, T = two(on, kinds, dtypes=(dtype, dtype))
+    assert_same(on, A * B, S * T)
+
+
+@pytest.mark.parametrize("shape", [(6, 8), (1, 8), (6, 1), (1, 1), (8,)])
+def test_arrays_broadcast(on, shape):
+    A, S = sample(on, "unsorted")
+    x = np.random.default_rng(0).random(shape)
+    assert_same(on, A * x, S * x)
+    assert_same(on, A / x, S / x)
+    native = on.from_host(x)
+    assert_same(on, A * native, S * x)
+
+
+@pytest.mark.parametrize("shapes", [((1, 8), (6, 8)), ((6, 1), (6, 8)), ((1, 8), (6, 1))])
+def test_matrices_of_one_row_or_column_broadcast(on, shapes):
+    (A, S), (B, T) = (sample(on, "plain", shape=shape, seed=i) for i, shape in enumerate(shapes))
+    assert_same(on, A * B, S.toarray() * T.toarray())
+    assert_same(on, B * A, S.toarray() * T.toarray())
+
+
+def test_shapes_that_do_not_fit(on):
+    A, _ = sample(on)
+    for other in (np.ones((5, 8)), np.ones(7), wl.Csr(np.ones((6, 7)), executor=on)):
+        with pytest.raises(ShapeMismatch, match=r"\(6, 8\)|6, 8"):
+            A * other
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_quotients(on, dtype):
+    A, B, S, T = two(on, ("plain", "full"), dtypes=(dtype, "float64"))
+    assert_same(on, A / 4, S.toarray() / 4)
+    assert_same(on, A / T.toarray(), S / T.toarray(), None)
+    want = S.toarray() / T.toarray()
+    assert_same(on, A / B, want, None)
+
+
+def test_a_quotient_of_matrices_is_dense(on):
+    A, S = sample(on)
+    made = A / A
+    assert on.owns(made)
+    assert_same(on, made, S / S)
+
+
+def test_a_number_is_not_divided_by_a_matrix(on):
+    A, _ = sample(on)
+    for divided in (lambda: 1 / A, lambda: np.ones((6, 8)) / A):
+        with pytest.raises(UnsupportedOperand, match=r"A\.to_dense\(\)"):
+            divided()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_powers_are_those_of_the_entries(on, dtype):
+    A, S = sample(on, "unsorted", dtype=dtype)
+    assert_same(on, A**2, S**2, None if dtype == "bool" else True)
+    with pytest.raises(UnsupportedOperation):
+        A**0
+
+
+# ---- comparisons
+
+
+@pytest.mark.parametrize("kinds", PAIRS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_of_matrices(on, name, kinds, dtype):
+    compare = getattr(operator, name)
+    A, B, S, T = two(on, kinds, ("csr", "csc"), (dtype, dtype))
+    made = compare(A, B)
+    assert isinstance(made, wl.Csr)
+    assert_same(on, made, compare(S.toarray(), T.toarray()))
+    assert_same(on, compare(A, T), compare(S.toarray(), T.toarray()))
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_comparisons_with_numbers(on, name, number, dtype):
+    compare = getattr(operator, name)
+    for kind in KINDS:
+        A, S = sample(on, kind, dtype=dtype)
+        assert_same(on, compare(A, number), compare(S.toarray(), number))
+        assert_same(on, compare(number, A), compare(number, S.toarray()))
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.parametrize("format", FORMATS)
+def test_comparisons_with_arrays_are_dense(on, name, format):
+    compare = getattr(operator, name)
+    A, S = sample(on, "duplicates", format)
+    x = np.random.default_rng(0).integers(-3, 4, (6, 8))
+    for other in (x, x[0], x[:, :1]):
+        made = compare(A, other)
+        assert isinstance(made, np.ndarray)
+        assert_same(on, made, compare(S.toarray(), other))
+        assert_same(on, compare(other, A), compare(other, S.toarray()))
+    assert on.owns(compare(A, on.from_host(x)))
+
+
+def test_nan_is_equal_to_nothing(on):
+    D = np.array([[np.nan, 0.0], [1.0, np.nan]])
+    A = wl.Csr(D, executor=on)
+    for name in COMPARISONS:
+        compare = getattr(operator, name)
+        assert_same(on, compare(A, A), compare(D, D))
+        for number in (np.nan, 0, 1.0):
+            assert_same(on, compare(A, number), compare(D, number))
+
+
+def test_matrices_of_other_shapes_are_not_equal(on):
+    A, _ = sample(on)
+    assert (A == A.T) is False
+    assert (A != A.T) is True
+    with pytest.raises(ShapeMismatch, match="not compared"):
+        A < A.T  # noqa: B015
+
+
+def test_what_is_no_operand_is_not_equal(on):
+    A, _ = sample(on)
+    assert (A == None) is False  # noqa: E711
+    assert A != "matrix"
+    assert {A: 1}[A] == 1
+
+
+def test_a_comparison_that_is_true_nearly_everywhere_is_refused(on):
+    A = wl.Csr(([1.0], ([0], [0])), shape=(1 << 20, 1 << 20), executor=on)
+    assert (A > 0).nnz == (A != A * 2).nnz == 1
+    with pytest.raises(UnsupportedOperation, match="opposite question"):
+        A >= 0  # noqa: B015
+
+
+# ---- the larger and the smaller of two
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+@pytest.mark.parametrize("kinds", PAIRS)
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if not d.startswith("complex")])
+def test_extremes_of_pairs(on, name, kinds, dtype):
+    A, B, S, T = two(on, kinds, ("coo", "csr"), (dtype, dtype))
+    function = getattr(np, name)
+    assert_same(on, getattr(A, name)(B), function(S.toarray(), T.toarray()))
+    assert_same(on, function(A, B), function(S.toarray(), T.toarray()))
+    for number in (0, 1, -1):
+        want = function(S.toarray(), number)
+        assert_same(on, getattr(A, name)(number), want, None)
+    x = T.toarray()
+    assert_same(on, getattr(A, name)(x), function(S.toarray(), x))
+
+
+# ---- functions of NumPy's
+
+
+@pytest.mark.parametrize("name", ZERO_PRESERVING)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int32", "int64"])
+def test_functions_that_keep_zeros(on, name, dtype):
+    D = np.array([[0, 1, 0], [-1, 0, 1]], dtype)
+    if name in ("arcsin", "arctanh", "sqrt", "log1p") and dtype != "complex128":
+        D = np.abs(D)
+    function, A = getattr(np, name), wl.Csr(sp.csr_array(D), executor=on).astype(dtype)
+    try:
+        want = function(D)
+    except TypeError:
+        with pytest.raises(TypeError):
+            getattr(A, name)()
+        return
+    assert_same(on, getattr(A, name)(), want)
+    assert_same(on, function(A), want)
+
+
+def test_functions_that_do_not_keep_zeros_say_so(on):
+    A, _ = sample(on)
+    with pytest.raises(UnsupportedOperand, match=r"numpy\.exp"):
+        np.exp(A)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_functions_of_numpy_are_operators(on, dtype):
+    A, S = sample(on, dtype=dtype)
+    x = np.random.default_rng(0).random((6, 8))
+    assert_same(on, np.multiply(x, A), S * x)
+    assert_same(on, np.less(x, A), x < S.toarray())
+    assert_same(on, np.divide(A, x), S / x)
+
+
+def test_an_operator_without_entries_is_no_operand(on):
+    A, _ = sample(on, shape=(6, 6))
+    f = wl.LinearOperator((6, 6), lambda x: x, executor=on)
+    for compute in (lambda: A * f, lambda: f > A, lambda: A.maximum(f)):
+        with pytest.raises(InvalidArgument, match="no entries"):
+            compute()
