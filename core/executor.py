@@ -99,11 +99,14 @@ class Executor(SolvesSystems, ABC):
     def make_current(self) -> None:
         """Make the device the current one of the calling thread, which stays with it."""
 
-    def link(self, members: list[Executor], stage: Any) -> Sequence[Links] | None:
+    def link(
+        self, members: list[Executor], stage: Any, kind: str | None = None
+    ) -> Sequence[Links] | None:
         """Return links between executors of this kind on their devices, or None.
 
-        Called for the first of the members that one process drives, which meet at ``stage``. The
-        default knows none: the host makes the totals.
+        Called for the first of the members that one process drives, which meet at ``stage``.
+        ``kind`` names the links that are wanted; None asks for the fastest. The default knows none:
+        the host makes the totals.
         """
         return None
 

@@ -16,6 +16,7 @@ from .executor import brought_together
 from .factors import number
 from .linop import FACTS, LinOp
 from .precision import in_double
+from .room import with_room_after
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -33,14 +34,17 @@ class Temporary:
 
     @contextmanager
     def block(
-        self, executor: Executor, rows: int, columns: int, dtype: np.dtype[Any]
+        self, executor: Executor, rows: int, columns: int, dtype: np.dtype[Any], room: int = 0
     ) -> Iterator[Array]:
-        """Lend a block of shape (rows, columns) within a ``with`` block; its contents are any."""
+        """Lend a block of shape (rows, columns) within a ``with`` block; its contents are any.
+
+        ``room`` is that of the operator that is applied to the block, always the same.
+        """
         free = self._free.setdefault(columns, [])
         try:
             block = free.pop()
         except IndexError:
-            block = executor.allocate((rows, columns), dtype)
+            block = with_room_after(executor, rows, room, columns, dtype)
         try:
             yield block
         finally:

@@ -9,7 +9,7 @@ both halves are one kernel.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from time import perf_counter
@@ -41,6 +41,9 @@ class Links(ABC):
     on_device : bool
         Whether all of it is work on the stream of a device. Otherwise the host takes part, and
         loops that a device runs by itself are driven by the host instead.
+    fuses : bool
+        Whether kernels meet the other members: the kernel that finishes a sum makes the total, and
+        :meth:`push` stores rows at other members.
     graph_runs : bool
         Whether a graph of the device's, with totals in it, may still run: set by executors.
     block : int
@@ -52,8 +55,30 @@ class Links(ABC):
     size: int = 1
     alone: bool = False
     on_device: bool = False
+    fuses: bool = False
     block: int = 0
     graph_runs: bool = False
+
+    def run(self, executor: Executor, operation: Operation, arguments: tuple[Any, ...]) -> bool:
+        """Run an operation with the totals of all members in its kernel.
+
+        Returns
+        -------
+        bool
+            Whether it ran. If not, the halves of the operation and its totals are run instead.
+        """
+        return False
+
+    def record_for(self, operation: Operation, arguments: tuple[Any, ...]) -> Array | None:
+        """Return the memory by which the kernel of an operation meets the other members.
+
+        None says that its totals are made after the visit of the elements.
+        """
+        return None
+
+    def programs(self, operation: Operation, arguments: tuple[Any, ...]) -> Iterable[Any]:
+        """Return the programs of kernels that only members of a group run, for compilers."""
+        return ()
 
     @abstractmethod
     def sum(self, array: Array) -> None:
@@ -106,6 +131,13 @@ class Links(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} exchanges no rows of vectors")
 
+    def push(self, halo: Any, x: Array, ghosts: Array) -> None:
+        """Store rows of a vector into the ghosts of other members, and wait for those of others.
+
+        Only links that say :attr:`fuses` have this.
+        """
+        raise NotImplementedError(f"{type(self).__name__} stores no rows at other members")
+
     def receive(self, halo: Any, ghosts: Array) -> None:
         """Wait for the rows that other members sent, and write them."""
         raise NotImplementedError(f"{type(self).__name__} exchanges no rows of vectors")
@@ -154,13 +186,13 @@ def run_on_member(
         first = next(a for p, a in zip(operation.parameters, arguments, strict=True) if p.is_array)
         executor.call_links(partial(_run_in_blocks, executor, operation, arguments), first)
         return
+    if executor.links.run(executor, operation, arguments):
+        return
     halves = executor.kernels.find_halves()
     if operation.adds_up and halves is not None:
-        visit, finish = halves
         slots = executor.slots(operation, arguments)
-        visit(executor, operation, slots, *arguments)
-        _total(executor, operation, slots)
-        finish(executor, operation, slots, *arguments)
+        halves[0](executor, operation, slots, *arguments)
+        finish_on_member(executor, operation, arguments, slots)
         return
     named = {p.name: (p, a) for p, a in zip(operation.parameters, arguments, strict=True)}
     totals = []
@@ -176,6 +208,16 @@ def run_on_member(
     kernel(executor, *arguments)
     for total, argument in totals:
         executor.call_links(total, argument)
+
+
+def finish_on_member(
+    executor: Executor, operation: Operation, arguments: tuple[Any, ...], slots: Array
+) -> None:
+    """Make the totals of sums in slots, and finish every column with them."""
+    halves = executor.kernels.find_halves()
+    assert halves is not None
+    _total(executor, operation, slots)
+    halves[1](executor, operation, slots, *arguments)
 
 
 def _run_in_blocks(

@@ -107,6 +107,11 @@ class LinOp(ArrayProtocol, ABC):
         return None
 
     @property
+    def room(self) -> int:
+        """Rows after the end of a vector that applying uses, where the vector has them."""
+        return 0
+
+    @property
     def column_partition(self) -> Any:
         """Who has which rows of the vectors that the operator is applied to, or None."""
         return self.partition

@@ -6,4 +6,4 @@ from ..unified.wrappers import FOLDERS as SHARED
 
 _HERE = Path(__file__).parent
 
-FOLDERS = (*SHARED, _HERE / "loop", _HERE / "spmv", _HERE / "products")
+FOLDERS = (*SHARED, _HERE / "loop", _HERE / "spmv", _HERE / "products", _HERE / "peers")

@@ -18,7 +18,18 @@ def run_map(executor: GpuExecutor, operation: Operation, *arguments: Any) -> Non
     """Visit all elements, then finish every column."""
     value, index = dtypes(operation, arguments)
     function = executor.device.map_function(operation, CODES[value], CODES[index])
-    _launch(executor, operation, function, sizes(operation, arguments), arguments, ())
+    launch_map(executor, operation, function, arguments)
+
+
+def launch_map(
+    executor: GpuExecutor,
+    operation: Operation,
+    function: Any,
+    arguments: tuple[Any, ...],
+    further: tuple[Any, ...] = (),
+) -> None:
+    """Launch a kernel that visits all elements; ``further`` arrays follow the arguments."""
+    _launch(executor, operation, function, sizes(operation, arguments), arguments, further)
 
 
 def visit(executor: GpuExecutor, operation: Operation, slots: Any, *arguments: Any) -> None:
@@ -26,7 +37,7 @@ def visit(executor: GpuExecutor, operation: Operation, slots: Any, *arguments: A
     value, index = dtypes(operation, arguments)
     given = (operation, "visiting", CODES[value], CODES[index])
     function = executor.device.half_function(*given)
-    _launch(executor, operation, function, sizes(operation, arguments), arguments, (slots,))
+    launch_map(executor, operation, function, arguments, (slots,))
 
 
 def finish(executor: GpuExecutor, operation: Operation, slots: Any, *arguments: Any) -> None:

@@ -268,10 +268,17 @@ def sum_bytes(operation: Operation) -> int:
 
 
 def map_wrapper(operation: Operation, value: str, index: str = "i4", half: str = "") -> str:
-    """Return the text of the kernel of a map operation, or of half of it, for these dtypes."""
+    """Return the text of the kernel of a map operation, or of half of it, for these dtypes.
+
+    ``half="meeting"`` is the whole operation with the sums of all members that reach each other's
+    memory.
+    """
     declared, members = _all_arguments(operation.parameters, value, index)
     made = f"{functor(operation, value, index)}{{{', '.join(members)}}}"
-    if half:
+    if half == "meeting":
+        kind = f"wl::meeting<{functor(operation, value, index)}, {_REAL[value]}>"
+        declared, made = [*declared, "wl::peers* group"], f"{kind}{{{made}, group}}"
+    elif half:
         kind = f"wl::{half}<{functor(operation, value, index)}, {_REAL[value]}>"
         declared, made = [*declared, f"{_REAL[value]}* slots"], f"{kind}{{{made}, slots, k}}"
     arguments = ", ".join(

@@ -25,6 +25,10 @@ class Blocks:
     Rows ``begin:end`` are the interior: its columns are those of the member. The columns of head
     and tail are numbered anew: first the member's own that occur there, ``touched``, then ghosts.
 
+    Where links are work on the stream of a device, rows are not cut: one kernel multiplies all of
+    them, and what follows a product on its rows shares that kernel. Columns are the member's own,
+    then ghosts.
+
     Parameters
     ----------
     partition : Partition
@@ -40,6 +44,8 @@ class Blocks:
     ----------
     indptr, indices : arrays of the executor
         Of all rows, one after the other, with the columns of head, interior and tail.
+    whole : bool
+        Whether rows are not cut.
     touched : array of the executor
         The member's columns that head and tail have.
     """
@@ -57,6 +63,23 @@ class Blocks:
         self.column_partition, self.rank = partition, links.rank
         self.rows, self.columns = indptr.size - 1, partition.count(links.rank)
         self.ghosts = ghosts
+        self.whole = links.on_device and not links.alone
+        if self.whole:
+            self._keep_whole(executor, indptr, numbers)
+        else:
+            self._cut(executor, indptr, numbers)
+        self.halo = _halo(executor, links, partition, self.ghosts)
+
+    def _keep_whole(self, executor: Executor, indptr: HostArray, numbers: HostArray) -> None:
+        """Keep all rows as one block."""
+        self.begin, self.end, self.touched_rows = 0, self.rows, 0
+        kind = index_dtype(max(self.columns + self.ghosts.size, numbers.size))
+        self.indptr = executor.from_host(indptr.astype(kind))
+        self.indices = executor.from_host(numbers.astype(kind))
+        self.touched = executor.from_host(np.zeros(0, kind))
+
+    def _cut(self, executor: Executor, indptr: HostArray, numbers: HostArray) -> None:
+        """Cut the rows into head, interior and tail."""
         self.begin, self.end = _interior(indptr, numbers < self.columns)
         outer = np.ones(numbers.size, bool)
         outer[indptr[self.begin] : indptr[self.end]] = False
@@ -67,15 +90,19 @@ class Blocks:
         indices[outer] = np.where(
             own, np.searchsorted(touched, beside), touched.size + beside - self.columns
         )
-        kind = index_dtype(max(self.columns, touched.size + ghosts.size, numbers.size))
+        kind = index_dtype(max(self.columns, touched.size + self.ghosts.size, numbers.size))
         self.indptr = executor.from_host(indptr.astype(kind))
         self.indices = executor.from_host(indices.astype(kind))
         self.touched = executor.from_host(touched.astype(index_dtype(self.columns)))
         self.touched_rows = int(touched.size)
-        self.halo = _halo(executor, links, partition, self.ghosts)
 
     def matrices(self, executor: Executor, data: Array) -> list[LocalCsr | None]:
-        """Return head, interior and tail as matrices of views; None where there are no rows."""
+        """Return head, interior and tail as matrices of views; None where there are no rows.
+
+        Rows that are not cut are the second of the three.
+        """
+        if self.whole:
+            return [None, self.extended(executor, data) if self.rows else None, None]
         outer = self.touched_rows + self.halo.ghosts
         ranges = [
             (0, self.begin, outer),
@@ -108,6 +135,8 @@ class Blocks:
         """Return pointers, and columns: those of the member from 0 on, then its ghosts."""
         indptr = np.asarray(executor.to_host(self.indptr)).astype(np.int64)
         columns = np.array(executor.to_host(self.indices), np.int64)
+        if self.whole:
+            return indptr, columns
         outer = np.ones(columns.size, bool)
         outer[indptr[self.begin] : indptr[self.end]] = False
         touched = np.asarray(executor.to_host(self.touched)).astype(np.int64)
@@ -133,6 +162,9 @@ class Blocks:
     def extended(self, executor: Executor, data: Array) -> LocalCsr:
         """Return all rows as a matrix whose columns are the member's own, then its ghosts."""
         columns = self.columns + self.ghosts.size
+        if self.whole or self.end - self.begin == self.rows:
+            shape = (self.rows, columns)
+            return LocalCsr._from_arrays(executor, shape, data, self.indices, self.indptr)
         indptr, numbers = self.numbers(executor)
         kind = index_dtype(max(columns, numbers.size))
         return LocalCsr._from_arrays(
@@ -145,7 +177,7 @@ class Blocks:
 
     def local(self, executor: Executor, data: Array) -> LocalCsr:
         """Return the block of the member's own columns."""
-        if self.end - self.begin == self.rows:  # nothing was numbered anew
+        if not self.ghosts.size and self.end - self.begin == self.rows:  # nothing is elsewhere
             shape = (self.rows, self.columns)
             return LocalCsr._from_arrays(executor, shape, data, self.indices, self.indptr)
         indptr, columns = self.numbers(executor)

@@ -45,7 +45,7 @@ class Gathered(LinOp):
         self._halo = Halo(
             A.executor, everything, [int(c) if r != rank else 0 for r, c in enumerate(counts)], own
         )
-        self._halo.idle = links.size == 1
+        self._halo.idle, self._fuses = links.size == 1, links.fuses
         kind = index_dtype(self.shape[0])
         # what is gathered has the member's own rows first, then those of others
         first = int(partition.offsets[rank])
@@ -95,13 +95,17 @@ class Gathered(LinOp):
             third.block(executor, all_rows, k, dtype) as solved,
             fourth.block(executor, halo.packed, k, dtype) as packed,
         ):
-            if not halo.idle:
+            pushes = not halo.idle and self._fuses
+            sends = not halo.idle and not pushes
+            if sends:
                 if halo.packed:
                     run(vector.gather, halo.send_index, x, packed, 1.0, 0.0)
                 run(exchange.send, halo, packed, gathered[n:])
             if n:
                 run(vector.axpby, x, gathered[:n], 1.0, 0.0)
-            if not halo.idle:
+            if pushes:
+                run(exchange.push, halo, x, gathered[n:])
+            if sends:
                 run(exchange.receive, halo, gathered[n:])
             run(vector.gather, self._order, gathered, whole, 1.0, 0.0)
             self.inner._apply(whole, solved, 1.0, 0.0)

@@ -21,6 +21,9 @@ from .threads import Deserted, LoneLinks, Stage, ThreadLinks, Worker
 #: Rows of a block of reproducible sums.
 REPRODUCIBLE_BLOCK = 512
 
+#: How members can be asked to exchange.
+LINKS = ("peer", "nccl", "host")
+
 #: Seconds that members which are still at work have after one has failed, or after Ctrl-C, until
 #: the caller goes on without them.
 PATIENCE = 5.0
@@ -41,6 +44,9 @@ class Group:
         Whether sums have the same bits for any number of members: those of blocks of 512 rows, at
         fixed places, are added in their order. NumPy computes them, so it is slower, and only
         ``reference`` and ``omp`` can be members.
+    links : {'peer', 'nccl', 'host'}, optional
+        How members on GPUs exchange: by loads and stores of each other's memory, by NCCL, or
+        through the host. The first of them that joins the members is the default.
 
     Attributes
     ----------
@@ -64,30 +70,41 @@ class Group:
     """
 
     def __init__(
-        self, executors: str | Sequence[str | Executor], *, reproducible: bool = False
+        self,
+        executors: str | Sequence[str | Executor],
+        *,
+        reproducible: bool = False,
+        links: str | None = None,
     ) -> None:
+        if links not in (None, *LINKS):
+            raise InvalidArgument(f"links: expected one of {', '.join(LINKS)}, got {links!r}")
         alone = _executors(executors)
         block = checked_block(alone, reproducible)
         self.reproducible = reproducible
         self._stage = Stage(len(alone))
         kind = LoneLinks if len(alone) == 1 and not block else ThreadLinks
-        links: Sequence[Links] = [
+        made: Sequence[Links] = [
             kind(self._stage, member, rank, block) for rank, member in enumerate(alone)
         ]
-        self.members = tuple(
-            member.as_member(one) for member, one in zip(alone, links, strict=True)
-        )
+        self.members = tuple(member.as_member(one) for member, one in zip(alone, made, strict=True))
         self._threads = [Worker(f"wollemi-member-{rank}") for rank in range(self.size)]
         self._one_program = threading.Lock()
         self._inside = threading.local()
         weakref.finalize(self, _end, self._threads, self._stage)
         self._broken: str | None = None
-        self._connect()
+        self._connect(links)
 
-    def _connect(self) -> None:
+    def _connect(self, kind: str | None) -> None:
         """Have members on devices add up there, where they can."""
         stage, members = self._stage, list(self.members)
-        made = members[0].link(members, stage) if self.size > 1 else None
+        if self.size == 1 or kind == "host":
+            return
+        made = members[0].link(members, stage, kind)
+        if made is None and kind is not None:
+            raise UnsupportedOperation(
+                f"links={kind!r} do not join {self.name}: they are for NVIDIA GPUs of one process, "
+                "one for each member; leave links out for the fastest that there are"
+            )
         if made is not None:
             for member, links in zip(self.members, made, strict=True):
                 member.links = links

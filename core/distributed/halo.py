@@ -53,6 +53,8 @@ class Halo:
         self.send_index = executor.from_host(index.astype(index_dtype(rows)))
         #: What links keep of an exchange between its halves.
         self.mine: Any = None
+        #: What links have made of an exchange, by the addresses that take part.
+        self.tables: dict[Any, Any] = {}
         #: Whether no member of the group exchanges anything.
         self.idle = False
 
@@ -87,6 +89,18 @@ def _declared(name: str, signature: str, summary: str, kernel: Any) -> Operation
         name, parse_signature(signature), summary, lambda extents: 0, everywhere=kernel
     )
 
+
+def _push(executor: Executor, halo: Halo, x: Array, ghosts: Array) -> None:
+    assert executor.links is not None
+    executor.call_links(partial(executor.links.push, halo, x), ghosts)
+
+
+push = _declared(
+    "halo.push",
+    "halo: in Halo[m,n], x: in T[n,k], ghosts: inout T[m,k]",
+    "stores rows of a vector into the ghosts of other members, and waits for those of others",
+    _push,
+)
 
 send = _declared(
     "halo.send",

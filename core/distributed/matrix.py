@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..lazy import Temporary
 from ..linop import FACTS, LinOp
 from ..operands import native
 from ..operations import vector
+from ..room import with_room
 from . import halo as exchange
 from .assembly import Blocks, assembled, transposed_rows
 from .partition import Partition
@@ -199,6 +201,9 @@ class Csr(LinOp):
             if interior is not None:
                 rows(interior, x, y, alpha, beta)
             return
+        if blocks.whole:
+            self._product_of_whole(rows, x, y, alpha, beta)
+            return
         k = int(x.shape[1])
         packed_rows, gathered = self._ends
         inner, outer = slice(blocks.begin, blocks.end), blocks.touched_rows
@@ -218,6 +223,39 @@ class Csr(LinOp):
                 rows(head, needed, y[: blocks.begin], alpha, beta)
             if tail is not None:
                 rows(tail, needed, y[blocks.end :], alpha, beta)
+
+    def _product_of_whole(
+        self, rows: Callable[..., None], x: Array, y: Array, alpha: complex, beta: complex
+    ) -> None:
+        """Multiply by all rows at once: ghosts arrive after the member's own rows of ``x``."""
+        executor, halo, k = self.executor, self._blocks.halo, int(x.shape[1])
+        own, place = self._blocks.columns, with_room(executor, x, halo.ghosts)
+        with ExitStack() as lent:
+            if place is None:
+                block = self._ends[1].block(executor, own + halo.ghosts, k, self.dtype)
+                place = lent.enter_context(block)
+                if own:
+                    executor.run(vector.axpby, x, place[:own], 1.0, 0.0)
+            self._fill_ghosts(x, place[own:])
+            if self._parts[1] is not None:
+                rows(self._parts[1], place, y, alpha, beta)
+
+    def _fill_ghosts(self, x: Array, ghosts: Array) -> None:
+        """Exchange rows of a vector with the other members."""
+        run, halo = self.executor.run, self._blocks.halo
+        if self._links.fuses:
+            run(exchange.push, halo, x, ghosts)
+            return
+        with self._ends[0].block(self.executor, halo.packed, int(x.shape[1]), self.dtype) as packed:
+            if halo.packed:
+                run(vector.gather, halo.send_index, x, packed, 1.0, 0.0)
+            run(exchange.send, halo, packed, ghosts)
+            run(exchange.receive, halo, ghosts)
+
+    @property
+    def room(self) -> int:
+        """Rows after a member's part of a vector that products use, where the vector has them."""
+        return self.halo.ghosts if self._blocks.whole and not self.halo.idle else 0
 
     def _in_double(self) -> LinOp | None:
         made = self._copied()

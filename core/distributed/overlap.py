@@ -93,6 +93,10 @@ def _numbers(A: Csr, columns: HostArray) -> HostArray:
 def with_ghosts(A: Csr, x: Array, extended: Array, packed: Array) -> None:
     """Set ``extended`` to a member's rows of a vector, and after them its ghosts."""
     run, halo, rows = A.executor.run, A.halo, A.local_rows
+    if not halo.idle and A.executor.links.fuses:  # type: ignore[union-attr]
+        run(vector.axpby, x, extended[:rows], 1.0, 0.0)
+        run(exchange.push, halo, x, extended[rows:])
+        return
     if not halo.idle:
         if halo.packed:
             run(vector.gather, halo.send_index, x, packed, 1.0, 0.0)

@@ -31,11 +31,13 @@ class Stage:
     ----------
     interrupts : int
         How often somebody has asked the group to stop.
+    resets : int
+        How often members had lost step with each other.
     """
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.interrupts = 0
+        self.interrupts = self.resets = 0
         #: What members hand over. There are two lists by turns: whoever is in the next meeting has
         #: read what it needs of this one.
         self.slots: tuple[list[Any], list[Any]] = ([None] * size, [None] * size)
@@ -74,6 +76,7 @@ class Stage:
         """Make the stage ready for another program; nobody may be at it."""
         with self._condition:
             self._aborted, self._arrived = False, 0
+            self.resets += 1
 
 
 class Worker:

@@ -14,6 +14,7 @@ from ...core.linop import LinOp
 from ...core.operations import status as status_steps
 from ...core.operations import vector as vector_operations
 from ...core.precision import in_precision
+from ...core.room import zeros_with_room
 from ...core.status import Status
 from ...core.step import Steps
 from .residual import TrueResidual
@@ -34,6 +35,8 @@ class Workspace:
         Their transposes, where a solver has asked for them.
     n, k : int
         The rows that this executor holds of each vector, and the columns.
+    room : int
+        Rows after the end of a vector that products of ``A`` use.
     x, r : arrays, shape (n, k)
         The iterate and its residual.
     status : Status
@@ -92,7 +95,7 @@ class Workspace:
         self.A, self.scales = times(scales.A, A), scales
         self.M = None if M is None else times(scales.M, M)
         self.executor = A.executor
-        self.n, self.k = A.local_rows, columns
+        self.n, self.k, self.room = A.local_rows, columns, A.room
         self.dtype = A.dtype
         self.measured: int | None = None
         length = A.shape[1] if A.shape[0] != A.shape[1] else A.local_rows
@@ -202,8 +205,10 @@ class Workspace:
         self.executor.run(vector_operations.keep, self.x, self.kept, self.best, self.status)
 
     def vectors(self, *names: str) -> None:
-        """Make blocks of shape (n, k)."""
-        self._make(names, (self.n, self.k), self.dtype)
+        """Make blocks of shape (n, k), with the room that products of ``A`` use."""
+        for name in names:
+            block = zeros_with_room(self.executor, self.n, self.room, self.k, self.dtype)
+            setattr(self, name, block)
 
     def scalars(self, *names: str) -> None:
         """Make one value per column."""

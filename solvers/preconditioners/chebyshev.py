@@ -172,7 +172,7 @@ class Chebyshev(Preconditioner):
         with (
             first.block(executor, n, k, self.dtype) as q,
             second.block(executor, n, k, self.dtype) as d,
-            third.block(executor, n, k, self.dtype) as spare,
+            third.block(executor, n, k, self.dtype, self.A.room) as spare,
         ):
             named = {"b": b, "q": q, "d": d, "inverse": self.inverse.data}
             # the last of the steps that go from one array to the other writes x

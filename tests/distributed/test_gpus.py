@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,8 @@ pytestmark = pytest.mark.gpu
 os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
 
 
-@pytest.fixture
-def gpus() -> list[str]:
-    """The names of all NVIDIA GPUs, two at least."""
+def names_of_gpus() -> list[str]:
+    """Return the names of all NVIDIA GPUs, two at least."""
     try:
         from wollemi.core.registry import backend
 
@@ -34,8 +34,26 @@ def gpus() -> list[str]:
     return names
 
 
+def joined_by(links: str, names: list[str]) -> wl.distributed.Group:
+    """Return a group of GPUs that are joined by links of a kind."""
+    try:
+        return wl.distributed.Group(names, links=links)
+    except wl.errors.UnsupportedOperation as error:
+        pytest.skip(f"{error}; needs GPUs that reach each other's memory, or NCCL")
+
+
+@pytest.fixture(params=["peer-2", "peer-all", "nccl-2", "nccl-all"])
+def gpus(request: Any) -> wl.distributed.Group:
+    """A group of two GPUs, or of all that there are."""
+    links, _, count = request.param.partition("-")
+    names = names_of_gpus()
+    if count == "all" and len(names) == 2:
+        pytest.skip("two GPUs here; runs on machines with more")
+    return joined_by(links, names[:2] if count == "2" else names)
+
+
 @pytest.mark.parametrize("make", [lambda: line(500, 17), lambda: scattered(300)])
-def test_products_on_gpus(gpus: list[str], make: Any, rng: Any) -> None:
+def test_products_on_gpus(gpus: wl.distributed.Group, make: Any, rng: Any) -> None:
     S = make()
     A, x = wl.distribute(S, gpus), rng.standard_normal((S.shape[0], 3))
     np.testing.assert_allclose(A @ x, S @ x, atol=1e-11)
@@ -45,7 +63,7 @@ def test_products_on_gpus(gpus: list[str], make: Any, rng: Any) -> None:
 
 @pytest.mark.parametrize("name", ["Cg", "Fcg", "Bicgstab", "Cgs", "Gmres"])
 @pytest.mark.parametrize("columns", [1, 3])
-def test_solvers_on_gpus(gpus: list[str], name: str, columns: int, rng: Any) -> None:
+def test_solvers_on_gpus(gpus: wl.distributed.Group, name: str, columns: int, rng: Any) -> None:
     S = line(600) if name in ("Cg", "Fcg") else line(600, 17)
     b = rng.standard_normal((600, columns))
     alone = getattr(wl.solvers, name)(wl.Csr(S, executor="omp"), rtol=1e-8).solve(b)
@@ -57,7 +75,9 @@ def test_solvers_on_gpus(gpus: list[str], name: str, columns: int, rng: Any) -> 
         np.testing.assert_allclose(found.x, alone.x, atol=1e-5)
 
 
-def test_multigrid_on_gpus(gpus: list[str], rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_multigrid_on_gpus(
+    gpus: wl.distributed.Group, rng: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(levels_of_groups, "GATHERED", 150)
     S, b = grid(24), rng.standard_normal(576)
     A, alone = wl.distribute(S, gpus), wl.Csr(S, executor="omp")
@@ -70,7 +90,9 @@ def test_multigrid_on_gpus(gpus: list[str], rng: Any, monkeypatch: pytest.Monkey
         np.testing.assert_allclose(found.x, expected.x, atol=1e-5)
 
 
-def test_graphs_of_others_are_freed_while_a_group_solves(gpus: list[str], rng: Any) -> None:
+def test_graphs_of_others_are_freed_while_a_group_solves(
+    gpus: wl.distributed.Group, rng: Any
+) -> None:
     S = line(600, 17)
     b = rng.standard_normal((600, 3))
     A = wl.distribute(S, gpus)
@@ -84,6 +106,53 @@ def test_graphs_of_others_are_freed_while_a_group_solves(gpus: list[str], rng: A
         found = again.solve(b, callback=lambda _: gc.collect(0) and None)
         assert found.converged
         assert again.solve(b).converged
+
+
+def systems(rng: Any) -> list[tuple[Any, Any]]:
+    return [(S, rng.standard_normal(S.shape[0])) for S in (grid(40), line(5000, 70))]
+
+
+@pytest.mark.parametrize("name", ["Cg", "Bicgstab", "Gmres", "Minres", "Idr"])
+def test_peers_give_the_bits_of_nccl(name: str, rng: Any) -> None:
+    names = names_of_gpus()
+    by_links = [joined_by(links, names) for links in ("peer", "nccl")]
+    S, b = systems(rng)[name not in ("Cg", "Minres")]
+    found = [
+        getattr(wl.solvers, name)(wl.distribute(S, group), rtol=1e-6, maxiter=300).solve(b)
+        for group in by_links
+    ]
+    np.testing.assert_array_equal(found[0].residuals, found[1].residuals)
+    np.testing.assert_array_equal(found[0].x, found[1].x)
+
+
+def test_a_group_of_one_gpu_has_the_bits_of_the_gpu(rng: Any) -> None:
+    names = names_of_gpus()
+    for S, b in systems(rng):
+        results = [
+            wl.solvers.Bicgstab(A, M="jacobi", rtol=1e-6, maxiter=300).solve(b)
+            for A in (wl.Csr(S, executor=names[0]), wl.distribute(S, names[:1]))
+        ]
+        np.testing.assert_array_equal(results[0].x, results[1].x)
+
+
+@pytest.mark.parametrize("links", ["peer", "nccl"])
+def test_a_member_that_fails_ends_kernels_that_wait_for_it(links: str, rng: Any) -> None:
+    group = joined_by(links, names_of_gpus())
+    A, b = wl.distribute(line(600), group), rng.standard_normal(600)
+    cg = wl.solvers.Cg(A, rtol=1e-8)
+    expected = cg.solve(b).x
+
+    def program(member: Any) -> None:
+        if member.links.rank == 1:
+            raise MemoryError("no memory left (on purpose)")
+        member.links.sum(member.zeros((4,), np.float64))
+
+    began = time.perf_counter()
+    with pytest.raises(MemoryError, match="on purpose"):
+        group.run(program)
+    assert time.perf_counter() - began < 5
+    if links == "peer":
+        np.testing.assert_array_equal(cg.solve(b).x, expected)
 
 
 def test_a_gpu_twice_adds_up_on_the_host(rng: Any) -> None:

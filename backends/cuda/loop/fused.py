@@ -236,13 +236,42 @@ def _product(arguments: Arguments, step: Step, after: str) -> str:
     return f"wl::csr_stream<{real}, {wide}>(it, {', '.join([*pointers, *vectors, after])});\n"
 
 
-def product_and_rows(step: Step, *, warp: int, block: int) -> Kernel:
-    """Return the kernel of a product and the operation on rows after it."""
+@dataclass(frozen=True)
+class Totals:
+    """How a kernel leaves its sums to the other members of a group.
+
+    Attributes
+    ----------
+    half : str
+        ``"meeting"``: it meets the other members. ``"visiting"``: it leaves its sums in slots.
+    memory : Array
+        What the members' kernels meet by, or the slots.
+    """
+
+    half: str
+    memory: Any
+
+
+def product_and_rows(step: Step, *, warp: int, block: int, totals: Totals | None = None) -> Kernel:
+    """Return the kernel of a product and the operation on rows after it.
+
+    Parameters
+    ----------
+    totals : Totals, optional
+        Where the sums of the operation are those of the members of a group.
+    """
     assert step.product is not None and step.rows is not None
     arguments = Arguments(CODES[step.product[1][0].dtype])
     operation, given = step.rows
     made = arguments.members(operation, given, together=False)
-    after = f"wl::then<{functor(operation, arguments.value)}>{{{made}, partials, counter}}"
+    kind, headers = functor(operation, arguments.value), ["spmv.hpp"]
+    if totals is not None:
+        kind = f"wl::{totals.half}<{kind}, {REAL[arguments.value]}>"
+        meets = totals.half == "meeting"
+        memory = arguments.pointer(totals.memory, "wl::peers" if meets else REAL[arguments.value])
+        made = f"{kind}{{{made}, {memory}}}" if meets else f"{kind}{{{made}, {memory}, 1}}"
+        headers.append("peers.hpp" if meets else "halves.hpp")
+    after = f"wl::then<{kind}>{{{made}, partials, counter}}"
     body = "  const wl::item it{};\n  " + _product(arguments, step, after)
     extra = ["wl::u8* partials", "wl::i32* counter"]
-    return kernel(arguments, ["spmv.hpp"], extra, body, block, warp)
+    return kernel(arguments, headers, extra, body, block, warp)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ....core.iteration import Cycles, Replay
-from ....core.links import works_alone
-from ....core.program import Program
+from ....core.links import finish_on_member, works_alone
+from ....core.program import Call, Program
 from ....core.status import Status
 from ...gpu import ahead, launch
 from ...gpu.arguments import CODES, address
@@ -69,9 +69,8 @@ def loop_programs() -> list[DeviceProgram]:
 
 def make_program(executor: CudaExecutor, program: Program, status: Status) -> Any:
     """Return what runs the program of an iteration: it has ``run(limit)``."""
-    if not works_alone(executor):  # totals stand between the kernels
-        alone = [Step(other=call) for call in program.expanded()]
-        return Graph(executor, alone, status)
+    if not works_alone(executor):  # members meet between the kernels, or at their end
+        return Graph(executor, steps_of(program.expanded()), status)
     phases = phases_of(steps_of(program))
     if phases is not None and fits_one_kernel(executor, program, phases):
         return PersistentKernel(executor, phases, status)
@@ -191,7 +190,9 @@ class Graph:
         self.steps = steps
         self.scratch = Scratch()
         self.turns = Turns(executor, status)
-        self.kernels = [self._kernel(step) for step in steps]
+        #: The sums of products' operations that the links make total, by steps.
+        self._slots: dict[int, Any] = {}
+        self.kernels = [self._kernel(at) for at in range(len(steps))]
         executor.device.compile_ahead(self._programs())
         with executor.preparing(self.scratch, dry=True):
             self._launch_all()
@@ -206,12 +207,35 @@ class Graph:
         """Yield what is to be compiled."""
         for step, kernel in zip(self.steps, self.kernels, strict=True):
             if kernel is None:
-                yield from ahead.of_calls(self.executor.device, step.calls)
+                yield from self._programs_of(step)
             else:
                 yield kernel.symbol, lambda kernel=kernel: kernel.source  # type: ignore[misc]
 
-    def _kernel(self, step: Step) -> fused.Kernel | None:
+    def _programs_of(self, step: Step) -> Iterator[DeviceProgram]:
+        """Yield the programs of calls that share no kernel."""
+        executor = self.executor
+        for operation, arguments in step.calls:
+            if executor.makes_totals(operation):
+                assert executor.links is not None
+                yield from executor.links.programs(operation, arguments)
+            else:
+                yield from ahead.of_calls(executor.device, [Call(operation, arguments)])
+
+    def _totals(self, step: Step) -> fused.Totals | None:
+        """Return how the sums of a product's operation on rows become those of a group."""
+        assert step.rows is not None
+        executor, (operation, arguments) = self.executor, step.rows
+        if not executor.makes_totals(operation):
+            return None
+        record = executor.links.record_for(operation, arguments)  # type: ignore[union-attr]
+        if record is not None:
+            return fused.Totals("meeting", record)
+        with executor.preparing(self.scratch, dry=True):
+            return fused.Totals("visiting", executor.slots(operation, arguments))
+
+    def _kernel(self, at: int) -> fused.Kernel | None:
         """Return the kernel of a product and its operation on rows, if they can share one."""
+        step = self.steps[at]
         if step.product is None or step.rows is None:
             return None
         plan = step.product[1][0].plan
@@ -220,7 +244,10 @@ class Graph:
         if not shares or (state is not None and (state.pieces or state.empty_rows is not None)):
             return None
         block = STREAM_BLOCK if plan.kernel == "stream" else launch.BLOCK
-        return fused.product_and_rows(step, warp=self.executor.device.warp, block=block)
+        warp, totals = self.executor.device.warp, self._totals(step)
+        if totals is not None and totals.half == "visiting":
+            self._slots[at] = totals.memory
+        return fused.product_and_rows(step, warp=warp, block=block, totals=totals)
 
     def _launch_all(self) -> None:
         for at in range(len(self.steps)):
@@ -244,6 +271,8 @@ class Graph:
         assert step.rows is not None
         scratch = executor.scratch(blocks * sum_bytes(step.rows.operation))
         executor.launch(function, blocks, [*kernel.values, *scratch], block)
+        if at in self._slots:
+            finish_on_member(executor, *step.rows, self._slots[at])
 
     def add_to(self, builder: GraphBuilder, limit: int | None = None) -> None:
         """Add the loop to a graph, with a limit that stays or, if None, what :meth:`run` says."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 from ....core.errors import DeviceError
-from ...gpu.device import GpuDevice
+from ....core.operation import Operation
+from ...gpu.device import GpuDevice, Program
+from ...unified import wrappers
+from ..headers import FOLDERS
 from .compiler import cached_cubin
 
 #: cudaDevAttrMemoryClockRate and cudaDevAttrGlobalMemoryBusWidth.
@@ -52,6 +55,23 @@ class CudaDevice(GpuDevice):
     def identity(self) -> dict[str, Any]:
         """The compute capability."""
         return {"compute_capability": self.capability}
+
+    def meeting_program(self, operation: Operation, value: str, index: str) -> Program:
+        """Return the program of a map operation whose sums are those of GPUs that are peers."""
+        return (
+            wrappers.map_symbol(operation, value, index, "meeting"),
+            partial(self._meeting_text, operation, value, index),
+        )
+
+    def _meeting_text(self, operation: Operation, value: str, index: str) -> str:
+        headers, functors = wrappers.functors_of([operation])
+        return wrappers.program(
+            self.dialect,
+            ["map_simt.hpp", "peers.hpp", *headers],
+            [functors, wrappers.map_wrapper(operation, value, index, "meeting")],
+            warp=self.warp,
+            folders=FOLDERS,
+        )
 
     def resident(self, blocks: int) -> dict[str, object]:
         """Bound the registers of a work-item."""

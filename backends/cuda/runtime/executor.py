@@ -118,11 +118,19 @@ class CudaExecutor(GpuExecutor):
         """Whether iterations run operation by operation: for a profiler, or for links of hosts."""
         return super().observed or (self.links is not None and not self.links.on_device)
 
-    def link(self, members: list[Executor], stage: Any) -> Sequence[Links] | None:
-        """Return links by NCCL, where every member has a GPU of its own and NCCL is there."""
-        from .nccl import linked
+    def link(
+        self, members: list[Executor], stage: Any, kind: str | None = None
+    ) -> Sequence[Links] | None:
+        """Return links by peer access or by NCCL, if every member has a GPU of its own."""
+        from ..peers import links as peers
+        from . import nccl
 
-        return linked(members, stage)
+        makers = {"peer": peers.linked, "nccl": nccl.linked}
+        for make in makers.values() if kind is None else [makers[kind]]:
+            made = make(members, stage)
+            if made is not None:
+                return made
+        return None
 
     def drive(self, iteration: Iteration, limit: int) -> None:
         """Run ``iteration`` on the device; a group looks for Ctrl-C now and then."""

@@ -9,8 +9,7 @@ graphs may only be mixed with others if NCCL is told not to look after that
 (``NCCL_GRAPH_MIXING_SUPPORT=0``), which conditional nodes need; then no other call may run while
 such a graph does. And CUDA may wait for the device when memory is allocated or a kernel is loaded,
 with a lock held that another member needs before it can launch its part: what is not part of a
-graph waits for a collective operation before anything else is asked of CUDA, but for exchanges
-whose product has run before.
+graph waits for a collective operation before anything else is asked of CUDA.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from ....core.distributed.halo import Halo
-from ....core.distributed.threads import Stage, ThreadLinks
+from ....core.distributed.threads import Stage
 from ....core.dtypes import real_dtype
 from ....core.executor import Array, Executor
 from ....core.links import Links
-from .graphs import unused
+from .gpu_links import GpuLinks
 
 _SOURCE = r"""
 // all: the numbers of each member, one member after the other; kind 0 sum, 1 largest, 2 norm.
@@ -116,13 +115,8 @@ def _give_back(health: _Health, free: list[list[Any]], communicators: list[Any])
         free.append(communicators)
 
 
-class NcclLinks(ThreadLinks):
-    """The links of a member that has a GPU of its own.
-
-    What hosts tell each other goes through the threads' meetings, as for other members.
-    """
-
-    on_device = True
+class NcclLinks(GpuLinks):
+    """Links by collective operations of NCCL."""
 
     def __init__(
         self,
@@ -133,21 +127,9 @@ class NcclLinks(ThreadLinks):
         nccl: Any,
         health: _Health,
     ) -> None:
-        super().__init__(stage, executor, rank, 0)
+        super().__init__(stage, executor, rank)
         self.communicator, self.nccl, self.health = communicator, nccl, health
-        self.gpu: Any = executor
         self._buffers: dict[tuple[int, str], Array] = {}
-        self._side: Any = None
-
-    def begin_program(self) -> None:
-        """Begin in step with the other members; no graph is destroyed before the end."""
-        super().begin_program()
-        unused.begin_member()
-
-    def end_program(self, ended: bool) -> None:
-        """Let what nobody uses be given back, unless a member is still at work."""
-        unused.end_member(ended)
-        super().end_program(ended)
 
     def abort(self) -> None:
         """End what waits on the device for a member that will not come."""
@@ -180,23 +162,16 @@ class NcclLinks(ThreadLinks):
             self.communicator.allGather(
                 array.data.ptr, buffer.data.ptr, count, self._type(real), self._stream()
             )
-            self._complete(self.gpu.xp.cuda.get_current_stream())
+            self.complete()
         blocks = max(1, min(-(-count // _BLOCK), 1024))
         given = [buffer.data.ptr, array.data.ptr, count, np.int32(self.size), np.int32(kind)]
         self.gpu.launch(function, blocks, given, _BLOCK)
 
     def _settle(self) -> None:
         """Wait for a graph that was launched, unless this call becomes part of one."""
-        if self.graph_runs:
-            stream = self.gpu.xp.cuda.get_current_stream()
-            if not stream.is_capturing:
-                stream.synchronize()
-                self.graph_runs = False
-
-    def _complete(self, stream: Any) -> None:
-        """Wait for a collective operation on a stream, unless it became part of a graph."""
-        if not self.gpu.xp.cuda.get_current_stream().is_capturing:
-            stream.synchronize()
+        if self.graph_runs and not self.capturing:
+            self.gpu.xp.cuda.get_current_stream().synchronize()
+            self.graph_runs = False
 
     def _buffer(self, count: int, real: np.dtype[Any]) -> Array:
         """Return memory that stays: graphs hold its address."""
@@ -215,26 +190,15 @@ class NcclLinks(ThreadLinks):
     # ---- rows of vectors
 
     def send(self, halo: Halo, ghosts: Array, packed: Array) -> None:
-        """Exchange rows on a stream beside the member's own."""
+        """Exchange rows on the member's stream."""
         if self.gpu.dry:
             return
         self._settle()
-        cuda = self.gpu.xp.cuda
-        if self._side is None:
-            self._side = cuda.Stream(non_blocking=True)
-        main, ready = cuda.get_current_stream(), cuda.Event(disable_timing=True)
-        ready.record(main)
-        self._side.wait_event(ready)
-        self._exchange(halo, ghosts, packed, int(self._side.ptr))
-        if halo.mine is None:  # the first time: plans of the product are about to be made
-            self._complete(self._side)
-        halo.mine = cuda.Event(disable_timing=True)
-        halo.mine.record(self._side)
+        self._exchange(halo, ghosts, packed, self._stream())
+        self.complete()
 
     def receive(self, halo: Halo, ghosts: Array) -> None:
-        """Have the member's stream wait for the rows of others."""
-        if not self.gpu.dry:
-            self.gpu.xp.cuda.get_current_stream().wait_event(halo.mine)
+        """Nothing is left to do: the rows of others come before any later work on the stream."""
 
     def _exchange(self, halo: Halo, ghosts: Array, packed: Array, stream: int) -> None:
         real = real_dtype(packed.dtype)

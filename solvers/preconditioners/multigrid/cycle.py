@@ -55,7 +55,7 @@ class Walk:
         with ExitStack() as stack:
             q = self._block(stack, at, 0, n, k)
             coarse_b = self._block(stack, at, 1, coarse_rows, k)
-            coarse_x = self._block(stack, at, 2, coarse_rows, k)
+            coarse_x = self._block(stack, at, 2, coarse_rows, k, self.room(at + 1))
             if from_zero and before == 0:
                 level.R._apply(b, coarse_b, 1.0, 0.0)
             else:
@@ -101,6 +101,14 @@ class Walk:
             run(smoothing.measure_again, executor, work)
             run(smoothing.combine, executor, work)
 
-    def _block(self, stack: ExitStack, at: int, place: int, rows: int, columns: int) -> Array:
-        temporary = self.levels[at].temporaries[place]
-        return stack.enter_context(temporary.block(self.executor, rows, columns, self.dtype))
+    def room(self, at: int) -> int:
+        """Return the rows after the end of a vector that the matrix of a level uses."""
+        return self.levels[at].A.room if at < len(self.levels) else 0
+
+    def _block(
+        self, stack: ExitStack, at: int, place: int, rows: int, columns: int, room: int = 0
+    ) -> Array:
+        block = (
+            self.levels[at].temporaries[place].block(self.executor, rows, columns, self.dtype, room)
+        )
+        return stack.enter_context(block)

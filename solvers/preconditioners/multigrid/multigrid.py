@@ -308,7 +308,7 @@ class Multigrid(Preconditioner):
         with (
             first.block(executor, 1, k, real) as scales,
             second.block(executor, n, k, inner) as b,
-            third.block(executor, n, k, inner) as z,
+            third.block(executor, n, k, inner, self._walk.room(0)) as z,
         ):
             scale = scales.reshape(k)
             run(vector.largest, x, scale)

@@ -1,0 +1,1 @@
+"""Links between GPUs that load and store each other's memory."""

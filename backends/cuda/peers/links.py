@@ -1,0 +1,279 @@
+"""Links between the GPUs of one process that load and store each other's memory.
+
+The kernel that finishes a sum posts it to the other members and waits for theirs, so that a total
+takes no launch of its own. One kernel stores the rows that other members need into their ghosts and
+waits for the rows of others. All of it can be captured. Totals have the bits that NCCL's links
+give: members are added up in the order of ranks.
+
+``peers.hpp`` has the protocol. A member may only launch such a kernel where the others are sure to
+launch theirs, and outside of a graph it waits for the kernel before it asks anything else of CUDA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ....core.distributed.halo import Halo
+from ....core.distributed.threads import Stage
+from ....core.dtypes import is_complex, real_dtype
+from ....core.executor import Array, Executor
+from ....core.links import shape_of_slots
+from ....core.operation import Operation
+from ...gpu import maps
+from ...gpu.arguments import CODES, address, row_distance
+from ...gpu.device import Program
+from ...gpu.places import dtypes
+from ...unified.wrappers import VALUE_TYPES, program
+from ..headers import FOLDERS
+from ..runtime.gpu_links import GpuLinks
+
+#: The constants of ``peers.hpp``: members, columns of a block of vectors, real numbers of a sum
+#: and numbers of one message.
+MEMBERS, COLUMNS, WORDS, NUMBERS = 16, 32, 12, 1024
+
+_SUM, _LARGEST, _NORM = 0, 1, 2
+_REAL = {"f4": "float", "f8": "double"}
+_INDEX = {"i4": "wl::i32", "i8": "wl::i64"}
+#: Work-items of a block of the kernels here.
+_BLOCK = 256
+#: Blocks for each multiprocessor of the kernel that stores rows.
+_EACH = 2
+
+#: ``struct window`` of ``peers.hpp``.
+WINDOW = np.dtype(
+    [
+        ("posts", "<u8", (COLUMNS, 2, MEMBERS, WORDS, 2)),
+        ("numbers", "<u8", (2, MEMBERS, NUMBERS, 2)),
+        ("free", "<u4", (MEMBERS,)),
+        ("arrived", "<u4", (MEMBERS,)),
+    ]
+)
+#: ``struct peers``.
+PEERS = np.dtype(
+    [
+        ("windows", "<u8", (MEMBERS,)),
+        ("stop", "<u8"),
+        ("rank", "<i4"),
+        ("size", "<i4"),
+        ("turns", "<u4", (COLUMNS,)),
+        ("turn_of_numbers", "<u4"),
+        ("exchanges", "<u4"),
+        ("counter", "<i4"),
+        ("padding", "<i4"),
+    ]
+)
+
+
+def texts() -> str:
+    """Return the program of the kernels that are no functors.
+
+    ``peer_total__f8`` and ``peer_exchange__c16_i4`` are names of kernels in it.
+    """
+    wrappers = [
+        f"WL_ENTRY(peer_total__{code})(WL_GRID wl::peers* group, {real}* numbers, wl::i64 n, "
+        "wl::i64 kind) {\n"
+        "  WL_RUN(wl::total_of_numbers(it, group, numbers, n, kind);)\n}\n"
+        for code, real in _REAL.items()
+    ]
+    wrappers += [
+        f"WL_ENTRY(peer_exchange__{code}_{index})(WL_GRID wl::peers* group, wl::i64 targets, "
+        "const wl::target* to, wl::i64 sources, const wl::i64* from, "
+        f"const {_INDEX[index]}* rows, const {value}* x, wl::i64 distance, wl::i64 k) {{\n"
+        "  WL_RUN(wl::exchange_rows(it, group, targets, to, sources, from, rows, x, distance, k);)"
+        "\n}\n"
+        for code, value in VALUE_TYPES.items()
+        for index in _INDEX
+    ]
+    return program("CUDA", ["peers.hpp"], wrappers, block=_BLOCK, folders=FOLDERS)
+
+
+def reach_each_other(members: Sequence[Executor]) -> bool:
+    """Let the GPUs of members use each other's memory; return whether all of them can."""
+    devices = [getattr(member, "ordinal", -1) for member in members]
+    alike = all(member.backend == "cuda" for member in members)
+    if not alike or len(set(devices)) != len(devices) or len(devices) > MEMBERS:
+        return False
+    gpu: Any = members[0]
+    runtime = gpu.xp.cuda.runtime
+    pairs = [(one, other) for one in devices for other in devices if one != other]
+    if not all(runtime.deviceCanAccessPeer(one, other) for one, other in pairs):
+        return False
+    for one, other in pairs:
+        with gpu.xp.cuda.Device(one), suppress(runtime.CUDARuntimeError):  # it may be so already
+            runtime.deviceEnablePeerAccess(other)
+    return True
+
+
+def linked(members: Sequence[Executor], stage: Stage) -> Sequence[PeerLinks] | None:
+    """Return links by peer access, or None where members cannot use each other's memory."""
+    if not reach_each_other(members):
+        return None
+    gpu: Any = members[0]
+    stop = np.frombuffer(gpu.xp.cuda.alloc_pinned_memory(4), np.int32, 1)
+    stop[0] = 0
+    made = [
+        PeerLinks(stage, member.as_member(None), rank, stop) for rank, member in enumerate(members)
+    ]
+    windows = [links.window.data.ptr for links in made]
+    for links in made:
+        links.know(windows)
+    return made
+
+
+class PeerLinks(GpuLinks):
+    """The links of a member that stores into the memory of the others.
+
+    Parameters
+    ----------
+    stop : array of int32, shape (1,)
+        Pinned memory of the host: not 0 once the group has given up.
+
+    Attributes
+    ----------
+    window : Array
+        The member's memory that others store into.
+    record : Array
+        ``struct peers``: the argument of kernels that meet other members.
+    """
+
+    fuses = True
+
+    def __init__(self, stage: Stage, executor: Executor, rank: int, stop: Any) -> None:
+        super().__init__(stage, executor, rank)
+        self.stop = stop
+        self.window = self.gpu.zeros((WINDOW.itemsize,), np.uint8)
+        self.record = self.gpu.zeros((PEERS.itemsize,), np.uint8)
+        self._windows: list[int] = []
+        self._resets = stage.resets
+
+    def know(self, windows: list[int]) -> None:
+        """Take note of the addresses of the windows of all members, in order of ranks."""
+        self._windows = windows
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Set all turns to 0; no kernel of any member may run."""
+        record = np.zeros((), PEERS)
+        record["windows"][: self.size] = self._windows
+        record["stop"], record["rank"], record["size"] = self.stop.ctypes.data, self.rank, self.size
+        self.stop[0] = 0
+        self.gpu.copy_into(self.window, np.zeros(WINDOW.itemsize, np.uint8))
+        self.gpu.copy_into(self.record, np.frombuffer(record.tobytes(), np.uint8))
+        self.gpu.synchronize()
+
+    def begin_program(self) -> None:
+        """Begin in step with the other members: at turn 0 if they have lost it."""
+        super().begin_program()
+        if self._resets != self.stage.resets:
+            self._resets = self.stage.resets
+            self._begin_anew()
+
+    def abort(self) -> None:
+        """End kernels that wait for a member that will not come."""
+        self.stop[0] = 1
+
+    # ---- totals
+
+    def meets(self, operation: Operation, arguments: tuple[Any, ...]) -> bool:
+        """Return whether the kernel of an operation can make the totals of all members."""
+        if not operation.adds_up:
+            return False
+        (words, columns), _ = shape_of_slots(operation, arguments)
+        return words <= WORDS and columns <= COLUMNS
+
+    def record_for(self, operation: Operation, arguments: tuple[Any, ...]) -> Array | None:
+        """Return the memory by which the kernel of an operation meets the other members."""
+        return self.record if self.meets(operation, arguments) else None
+
+    def run(self, executor: Executor, operation: Operation, arguments: tuple[Any, ...]) -> bool:
+        """Run an operation whose kernel meets the other members; return whether it can."""
+        if not self.meets(operation, arguments):
+            return False
+        value, index = dtypes(operation, arguments)
+        gpu: Any = executor
+        function = gpu.device.function(*self._meeting(operation, value, index))
+        maps.launch_map(gpu, operation, function, arguments, (self.record,))
+        if not gpu.dry:
+            self.complete()
+        return True
+
+    def _meeting(self, operation: Operation, value: Any, index: Any) -> Program:
+        found: Program = self.gpu.device.meeting_program(operation, CODES[value], CODES[index])
+        return found
+
+    def programs(self, operation: Operation, arguments: tuple[Any, ...]) -> Iterator[Program]:
+        """Yield the program of the kernel that :meth:`run` launches."""
+        if self.meets(operation, arguments):
+            yield self._meeting(operation, *dtypes(operation, arguments))
+
+    def sum(self, array: Array) -> None:
+        """Replace a real array by the sum of those of all members, in the order of ranks."""
+        self._total(array, _SUM)
+
+    def largest(self, array: Array) -> None:
+        """Replace a real array by the element-wise maximum; NaN where any is NaN."""
+        self._total(array, _LARGEST)
+
+    def norm(self, array: Array) -> None:
+        """Replace a real array by the root of the sum of the squares."""
+        self._total(array, _NORM)
+
+    def _total(self, array: Array, kind: int) -> None:
+        real = real_dtype(array.dtype)
+        count = int(array.size) * (2 if is_complex(array.dtype) else 1)
+        function = self.gpu.device.function(f"peer_total__{CODES[real]}", texts)
+        for begin in range(0, count, NUMBERS):
+            where = address(array) + begin * real.itemsize
+            given = [address(self.record), where, min(NUMBERS, count - begin), kind]
+            self.gpu.launch(function, 1, given, _BLOCK)
+        if not self.gpu.dry:
+            self.complete()
+
+    # ---- rows of vectors
+
+    def push(self, halo: Halo, x: Array, ghosts: Array) -> None:
+        """Store rows of ``x`` into the ghosts of other members, and wait for those of others."""
+        k, value = int(x.shape[1]), CODES[x.dtype]
+        index = CODES[halo.send_index.dtype]
+        function = self.gpu.device.function(f"peer_exchange__{value}_{index}", texts)
+        table = self._table(halo, ghosts)
+        targets, sources = len(halo.sends), len(halo.receives)
+        blocks = max(1, -(-halo.packed * k // _BLOCK))
+        blocks = min(blocks, _EACH * self.gpu.device.multiprocessors)
+        given = [
+            address(self.record), targets, address(table), sources, address(table) + 32 * targets,
+            address(halo.send_index), address(x), row_distance(x), k,
+        ]  # fmt: skip
+        self.gpu.launch(function, blocks, given, _BLOCK)
+        if not self.gpu.dry:
+            self.complete()
+
+    def _table(self, halo: Halo, ghosts: Array) -> Array:
+        """Return where the rows go and where rows come from, as the kernel reads it.
+
+        Members tell each other where their ghosts are. A graph takes the table that was made
+        when its launches were prepared.
+        """
+        mine = address(ghosts)
+        if not self.gpu.dry and self.capturing:
+            found: Array = halo.tables[mine]
+            return found
+        row = int(ghosts.shape[1]) * ghosts.dtype.itemsize
+        begins = {rank: begin for rank, begin, _ in halo.receives}
+        told = self.all((mine, begins))
+        lines = [
+            (rank, told[rank][0] + told[rank][1][self.rank] * row, begin, end)
+            for rank, begin, end in halo.sends
+        ]
+        numbers = [number for line in lines for number in line]
+        numbers += [rank for rank, _, _ in halo.receives]
+        key = tuple(numbers)
+        if key not in halo.tables:
+            halo.tables[key] = self.gpu.from_host(np.array([*numbers, 0], np.int64))
+        halo.tables[mine] = halo.tables[key]
+        table: Array = halo.tables[key]
+        return table

@@ -1,0 +1,199 @@
+// Sums and ghost rows of GPUs that store into each other's memory.
+//
+// Each member has a window, into which the others store. A number travels in words of 64 bits: half
+// of it holds bits of the number, the other half the turn that it belongs to. So a word tells by
+// itself that it has arrived, and no fence is needed. Words of two turns alternate: a member posts
+// turn t + 2 after it has read turn t + 1 of all others, so after all of them have read turn t.
+//
+// A wait ends when the host sets `stop`. Its result is then of no use.
+#pragma once
+#include "dialect.hpp"
+#include "halves.hpp"
+#include "lanes.hpp"
+
+namespace wl {
+
+constexpr int MEMBERS = 16, COLUMNS = 32, WORDS = 12, NUMBERS = 1024;
+
+struct window {
+  u64 posts[COLUMNS][2][MEMBERS][WORDS][2];
+  u64 numbers[2][MEMBERS][NUMBERS][2];
+  u32 free[MEMBERS];    // the exchange for which a member takes rows of this one
+  u32 arrived[MEMBERS]; // the exchange whose rows a member has stored here
+};
+
+// One member's view of the group, in its own memory.
+struct peers {
+  window* windows[MEMBERS]; // by rank, its own too
+  const i32* stop;          // in memory of the host
+  i32 rank, size;
+  u32 turns[COLUMNS];
+  u32 turn_of_numbers, exchanges;
+  i32 counter;
+};
+
+#if defined(WL_CUDA)
+WL_DEVICE u64 load_word(const u64* place) {
+  u64 word;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(word) : "l"(place) : "memory");
+  return word;
+}
+WL_DEVICE void store_word(u64* place, u64 word) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(place), "l"(word) : "memory");
+}
+WL_DEVICE u32 load_flag(const u32* place) {
+  u32 flag;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(flag) : "l"(place) : "memory");
+  return flag;
+}
+WL_DEVICE void store_flag(u32* place, u32 flag) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(place), "r"(flag) : "memory");
+}
+WL_DEVICE void fence_system() { __threadfence_system(); }
+#else
+WL_DEVICE u64 load_word(const u64* place) { return *static_cast<const volatile u64*>(place); }
+WL_DEVICE void store_word(u64* place, u64 word) { *place = word; }
+WL_DEVICE u32 load_flag(const u32* place) { return *static_cast<const volatile u32*>(place); }
+WL_DEVICE void store_flag(u32* place, u32 flag) { *place = flag; }
+WL_DEVICE void fence_system() {}
+#endif
+
+// Asks the host once in a while: a look takes about as long as thousand looks at the window.
+WL_DEVICE bool gives_up(const peers& group, u32 looks) {
+  return looks % 4096 == 0 && *static_cast<const volatile i32*>(group.stop) != 0;
+}
+
+WL_DEVICE u32 await_word(const peers& group, const u64* place, u32 turn) {
+  u64 word = load_word(place);
+  for (u32 looks = 1; u32(word >> 32) != turn && !gives_up(group, looks); ++looks)
+    word = load_word(place);
+  return u32(word);
+}
+
+// Waits until a flag has come to a turn.
+WL_DEVICE void await_flag(const peers& group, const u32* place, u32 turn) {
+  for (u32 looks = 1; i32(load_flag(place) - turn) < 0 && !gives_up(group, looks); ++looks) {
+  }
+}
+
+WL_DEVICE void post(u64* to, float number, u32 turn) {
+  store_word(to, __builtin_bit_cast(u32, number) | u64(turn) << 32);
+}
+WL_DEVICE void post(u64* to, double number, u32 turn) {
+  const u64 bits = __builtin_bit_cast(u64, number);
+  store_word(to, u32(bits) | u64(turn) << 32);
+  store_word(to + 1, bits >> 32 | u64(turn) << 32);
+}
+WL_DEVICE void await(const peers& group, const u64* from, float& number, u32 turn) {
+  number = __builtin_bit_cast(float, await_word(group, from, turn));
+}
+WL_DEVICE void await(const peers& group, const u64* from, double& number, u32 turn) {
+  const u32 low = await_word(group, from, turn), high = await_word(group, from + 1, turn);
+  number = __builtin_bit_cast(double, low | u64(high) << 32);
+}
+
+// A functor whose sums are those of all members, added in the order of ranks: each member gets the
+// same bits. The work-item that finishes a column posts and waits.
+template <class F, class R>
+struct meeting : F {
+  peers* group;
+
+  WL_DEVICE void finish(i64 c, typename F::sum own) const {
+    peers& g = *group;
+    const u32 turn = ++g.turns[c];
+    i64 word = 0;
+    each_number(own, [&](R& x) {
+      for (int member = 0; member < g.size; ++member)
+        post(g.windows[member]->posts[c][turn % 2][g.rank][word], x, turn);
+      ++word;
+    });
+    const auto& posts = g.windows[g.rank]->posts[c][turn % 2];
+    typename F::sum total{};
+    for (int member = 0; member < g.size; ++member) {
+      typename F::sum part{};
+      word = 0;
+      each_number(part, [&](R& x) { await(g, posts[member][word++], x, turn); });
+      if (member == 0)
+        total = part;
+      else
+        total += part;
+    }
+    F::finish(c, total);
+  }
+};
+
+enum total_kind { SUM = 0, LARGEST = 1, NORM = 2 };
+
+// The totals of at most NUMBERS numbers of each member, by one block.
+template <class R>
+WL_DEVICE void total_of_numbers(const item& it, peers* group, R* numbers, i64 n, i64 kind) {
+  peers& g = *group;
+  const u32 turn = g.turn_of_numbers + 1;
+  it.barrier();
+  for (i64 i = it.thread(); i < n; i += WL_BLOCK)
+    for (int member = 0; member < g.size; ++member)
+      post(g.windows[member]->numbers[turn % 2][g.rank][i], numbers[i], turn);
+  const auto& posts = g.windows[g.rank]->numbers[turn % 2];
+  for (i64 i = it.thread(); i < n; i += WL_BLOCK) {
+    R total{};
+    for (int member = 0; member < g.size; ++member) {
+      R part;
+      await(g, posts[member][i], part, turn);
+      if (member == 0)
+        total = kind == NORM ? part * part : part;
+      else if (kind == SUM)
+        total += part;
+      else if (kind == NORM)
+        total += part * part;
+      else if (!(part <= total) && total == total)
+        total = part;
+    }
+    numbers[i] = kind == NORM ? square_root(total) : total;
+  }
+  it.barrier();
+  if (it.thread() == 0)
+    g.turn_of_numbers = turn;
+}
+
+// Rows begin .. end of what is sent, which go to a member.
+struct target {
+  i64 member, ghosts, begin, end; // ghosts: the address of the first of them there
+};
+
+// Stores rows of x into the ghosts of other members, and waits for the rows of others. A member's
+// ghosts are free when its kernel begins: what has read them is before it on the stream.
+template <class T, class I>
+WL_DEVICE void exchange_rows(const item& it, peers* group, i64 targets, const target* to,
+                             i64 sources, const i64* from, const I* index, const T* x, i64 distance,
+                             i64 k) {
+  peers& g = *group;
+  const window& mine = *g.windows[g.rank];
+  const u32 turn = g.exchanges + 1;
+  const int t = it.thread();
+  if (it.block() == 0 && t < sources)
+    store_flag(&g.windows[from[t]]->free[g.rank], turn);
+  if (t < targets)
+    await_flag(g, &mine.free[to[t].member], turn);
+  it.barrier();
+  const i64 first = it.block() * WL_BLOCK + t, step = it.blocks() * WL_BLOCK;
+  for (i64 target = 0; target < targets; ++target) {
+    const i64 begin = to[target].begin, count = (to[target].end - begin) * k;
+    T* const ghosts = reinterpret_cast<T*>(to[target].ghosts);
+    for (i64 i = first; i < count; i += step)
+      ghosts[i] =
+          k == 1 ? x[index[begin + i] * distance] : x[index[begin + i / k] * distance + i % k];
+  }
+  fence_system();
+  if (!is_last_block(it, &g.counter))
+    return;
+  fence_system();
+  if (t < targets)
+    store_flag(&g.windows[to[t].member]->arrived[g.rank], turn);
+  if (t < sources)
+    await_flag(g, &mine.arrived[from[t]], turn);
+  it.barrier();
+  if (t == 0)
+    g.exchanges = turn;
+}
+
+} // namespace wl

@@ -1,0 +1,46 @@
+"""What links between the GPUs of one process share, whatever carries the messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....core.distributed.threads import Stage, ThreadLinks
+from ....core.executor import Executor
+from .graphs import unused
+
+
+class GpuLinks(ThreadLinks):
+    """The links of a member that has a GPU of its own.
+
+    Messages of the hosts go through the threads' meetings, as for other members.
+    """
+
+    on_device = True
+
+    def __init__(self, stage: Stage, executor: Executor, rank: int) -> None:
+        super().__init__(stage, executor, rank, 0)
+        self.gpu: Any = executor
+
+    def begin_program(self) -> None:
+        """Begin in step with the other members; no graph is destroyed before the end."""
+        super().begin_program()
+        unused.begin_member()
+
+    def end_program(self, ended: bool) -> None:
+        """Let memory without an owner be given back, unless a member is still at work."""
+        unused.end_member(ended)
+        super().end_program(ended)
+
+    @property
+    def capturing(self) -> bool:
+        """Whether launches become part of a graph."""
+        return bool(self.gpu.xp.cuda.get_current_stream().is_capturing())
+
+    def complete(self, stream: Any = None) -> None:
+        """Wait for a kernel that waits for other members, unless it became part of a graph.
+
+        CUDA may wait for the device when memory is allocated or a kernel is loaded, with a lock
+        held that another member needs before it can launch its part.
+        """
+        if not self.capturing:
+            (stream or self.gpu.xp.cuda.get_current_stream()).synchronize()

@@ -1,0 +1,48 @@
+"""Vectors with room after their last row, where a product puts the rows of other members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+
+#: Blocks that have such room, by the identity of their arrays.
+_ROOMY: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+def zeros_with_room(executor: Executor, rows: int, room: int, columns: int, dtype: Any) -> Array:
+    """Return a block of zeros of shape (rows, columns), with memory for further rows after it."""
+    return _of(executor.zeros, rows, room, columns, dtype)
+
+
+def with_room_after(executor: Executor, rows: int, room: int, columns: int, dtype: Any) -> Array:
+    """Return an uninitialized block of the same kind."""
+    return _of(executor.allocate, rows, room, columns, dtype)
+
+
+def _of(make: Callable[..., Array], rows: int, room: int, columns: int, dtype: Any) -> Array:
+    if not room:
+        return make((rows, columns), dtype)
+    whole = make((rows + room, columns), dtype)
+    _ROOMY[id(whole)] = whole
+    found: Array = whole[:rows]
+    return found
+
+
+def with_room(executor: Executor, block: Array, room: int) -> Array | None:
+    """Return a block and the room after it as one, or None if no such room was made."""
+    base = getattr(block, "base", None)
+    if base is None or _ROOMY.get(id(base)) is not base:
+        return None
+    whole: Any = base
+    rows, columns = block.shape
+    fits = whole.shape[0] >= rows + room and whole.shape[1] == columns
+    if not fits or whole.dtype != block.dtype or whole.strides != block.strides:
+        return None
+    if executor.address(whole) != executor.address(block):
+        return None
+    found: Array = whole[: rows + room]
+    return found
