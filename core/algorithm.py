@@ -10,14 +10,17 @@ of a list suits every matrix. What was chosen is a :class:`Plan`, which is store
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .dtypes import ML_DTYPES
 from .errors import InvalidArgument
 from .statistics import RowStatistics
+
+if TYPE_CHECKING:
+    from .calls import ProductCall
 
 #: The products that have algorithms, by the names that ``A.plan_for`` takes.
 PRODUCTS = ("spmv", "spmm", "sddmm", "fusedmm")
@@ -139,20 +142,19 @@ class Algorithm(ABC):
         """
 
     @abstractmethod
-    def run(self, on: Any, A: Any, state: Any, *arguments: Any) -> None:
+    def run(self, on: Any, state: Any, call: Any) -> None:
         """Compute the product.
 
         Parameters
         ----------
         on : object
             Of the backend.
-        A : Csr
-            The matrix; spmm, sddmm and fusedmm have its values as the first of ``arguments``.
         state : object
-            What :meth:`prepare` returned.
-        *arguments
-            Those of the operation after ``A`` and without ``kernel``. All of them must be computed
-            rightly: batches, rows any distance apart, any alpha and beta.
+            The result of :meth:`prepare`.
+        call : SpmvCall, SpmmCall, SddmmCall or FusedmmCall
+            The operands by name (:mod:`wollemi.core.calls`), the matrix and the outputs included.
+            Every call must be computed correctly: batches, rows any distance apart, any alpha and
+            beta.
         """
 
     def held_alone(self, state: Any) -> Any:
@@ -333,40 +335,22 @@ def _named(table: AlgorithmTable, on: Any, product: str, kernel: str) -> Algorit
     )
 
 
-#: Which of the arguments after the matrix are the results of a product with dense matrices.
-_RESULTS = {"spmm": (2,), "sddmm": (3,), "fusedmm": (4, 5)}
-
-
-def asks_for_any(product: str, operands: Sequence[Any]) -> bool:
-    """Return whether a result of a product with dense matrices is there and has elements."""
-    for place in _RESULTS[product]:
-        x = operands[place]
-        if x is not None and x.size > 0:
-            return True
-    return False
-
-
-def multiply(on: Any, product: str, A: Any, *arguments: Any) -> None:
+def multiply(on: Any, call: ProductCall) -> None:
     """Run a product of a sparse matrix and dense ones by the algorithm of its plan.
 
     Parameters
     ----------
     on : object
-        What the backend hands to its algorithms.
-    product : {"spmm", "sddmm", "fusedmm"}
-        What is computed.
-    A : Csr
-        The pattern.
-    *arguments
-        Those of the operation after ``A``; the last is the name of an algorithm, or ``"auto"``.
-        Of ``fusedmm``, ``log_totals`` or None comes after ``E``.
+        The first argument of the backend's algorithms.
+    call : SpmmCall, SddmmCall or FusedmmCall
+        The product.
     """
-    *operands, kernel = arguments
-    dense = operands[1]
-    if not asks_for_any(product, operands):
+    product, kernel = call.product, call.kernel
+    if not call.has_output:
         if kernel != "auto":
             executor = getattr(on, "executor", on)
             _named(executor.algorithms, on, product, kernel)
         return
-    plan = A.plan_for(product, int(dense.shape[2]), kernel, dense.dtype)
-    plan.algorithm.run(on, A, plan.state, *operands)
+    dense = call.dense
+    plan = call.A.plan_for(product, int(dense.shape[2]), kernel, dense.dtype)
+    plan.algorithm.run(on, plan.state, call)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.calls import SpmvCall
 from ...core.operations import matrix as operations
 from ...core.statistics import row_statistics
 from ...core.store import Key
@@ -31,7 +32,7 @@ def csc_spmv(
     executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
 ) -> None:
     """Multiply by the same matrix by rows, which it keeps: sums then have a fixed order."""
-    spmv.csr_spmv(executor, A.by_rows, x, y, alpha, beta)
+    spmv.csr_spmv(executor, SpmvCall(A.by_rows, x, y, alpha, beta))
 
 
 @kernel(operations.coo_spmv)

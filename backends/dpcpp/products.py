@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.algorithm import Algorithm, Facts, multiply
+from ...core.call_kernels import takes_call
+from ...core.calls import FusedmmCall, ProductCall, SddmmCall, SpmmCall
 from ...core.errors import InvalidArgument
 from ...core.operations import masks
 from ...core.operations import products as operations
@@ -14,6 +16,7 @@ from .array import UsmArray
 from .table import algorithms, kernel
 
 if TYPE_CHECKING:
+    from ...core.formats.mask import Mask
     from .executor import DpcppExecutor
 
 #: The codes of ``ml.hpp``.
@@ -29,16 +32,9 @@ def _values(values: UsmArray | None) -> tuple[Any, int]:
     return (None, 0) if values is None else (values, _steps(values)[0])
 
 
-def spmm(
-    executor: DpcppExecutor,
-    A: Any,
-    values: UsmArray,
-    B: UsmArray,
-    C: UsmArray,
-    alpha: complex,
-    beta: complex,
-) -> None:
+def spmm(executor: DpcppExecutor, call: SpmmCall) -> None:
     """Add up value times row of B."""
+    A, B, C = call.A, call.B, call.C
     batch, m, k = C.shape
     if C.size:
         executor.launch(
@@ -46,25 +42,17 @@ def spmm(
             templates.SPMM,
             executor.row_grid(m * batch, int(A.indices.size) * batch * k),
             (
-                m, k, batch, A.indptr, A.indices, *_values(values), B, *_steps(B), C, *_steps(C),
-                alpha, beta,
+                m, k, batch, A.indptr, A.indices, *_values(call.values), B, *_steps(B),
+                C, *_steps(C), *call.factors,
             ),
             C.dtype,
             A.indices.dtype,
         )  # fmt: skip
 
 
-def sddmm(
-    executor: DpcppExecutor,
-    A: Any,
-    values: UsmArray | None,
-    C: UsmArray,
-    B: UsmArray,
-    S: UsmArray,
-    alpha: float,
-    beta: float,
-) -> None:
+def sddmm(executor: DpcppExecutor, call: SddmmCall) -> None:
     """Take the dot products where there are entries."""
+    A, C, B, S = call.A, call.C, call.B, call.S
     batch, m, k = C.shape
     if S.size:
         executor.launch(
@@ -72,41 +60,30 @@ def sddmm(
             templates.SAMPLED,
             executor.row_grid(m * batch, S.size * max(k, 1)),
             (
-                m, k, batch, A.indptr, A.indices, *_values(values), C, *_steps(C), B, *_steps(B),
-                S, *_steps(S), alpha, beta,
+                m, k, batch, A.indptr, A.indices, *_values(call.values), C, *_steps(C),
+                B, *_steps(B), S, *_steps(S), *call.factors,
             ),
             S.dtype,
             A.indices.dtype,
         )  # fmt: skip
 
 
-def _with_columns(
-    executor: DpcppExecutor, D: UsmArray, E: UsmArray, log_totals: UsmArray | None
-) -> tuple[UsmArray, UsmArray]:
+def _with_columns(executor: DpcppExecutor, call: FusedmmCall) -> tuple[UsmArray, UsmArray]:
     """Return operands with a column if logarithms alone are asked for: kernels go by columns."""
-    if D.shape[2] > 0 or log_totals is None:
+    D, E = call.D, call.E
+    if D.shape[2] > 0 or call.log_totals is None:
         return D, E
     made = (executor.allocate((*x.shape[:2], 1), x.dtype) for x in (D, E))
     return next(made), next(made)
 
 
-def fusedmm(
-    executor: DpcppExecutor,
-    A: Any,
-    values: UsmArray | None,
-    C: UsmArray,
-    B: UsmArray,
-    D: UsmArray,
-    E: UsmArray,
-    log_totals: UsmArray | None,
-    alpha: float,
-    edge: str,
-) -> None:
+def fusedmm(executor: DpcppExecutor, call: FusedmmCall) -> None:
     """Let f of the sampled products weigh the rows of D."""
+    A, C, B, edge = call.A, call.C, call.B, call.edge
     if edge not in EDGES:
         raise InvalidArgument(f"no edge function is called {edge!r}; there are: {', '.join(EDGES)}")
     batch, m, k = C.shape
-    D, E = _with_columns(executor, D, E, log_totals)
+    D, E = _with_columns(executor, call)
     p = E.shape[2]
     if E.size:
         executor.launch(
@@ -114,47 +91,24 @@ def fusedmm(
             templates.SAMPLED,
             executor.row_grid(m * batch, int(A.indices.size) * batch * (k + p)),
             (
-                m, k, p, batch, A.indptr, A.indices, *_values(values), C, *_steps(C),
-                B, *_steps(B), D, *_steps(D), E, *_steps(E), *_values(log_totals), alpha,
-                EDGES[edge],
+                m, k, p, batch, A.indptr, A.indices, *_values(call.values), C, *_steps(C),
+                B, *_steps(B), D, *_steps(D), E, *_steps(E), *_values(call.log_totals),
+                call.alpha, EDGES[edge],
             ),
             E.dtype,
             A.indices.dtype,
         )  # fmt: skip
 
 
-@kernel(masks.fusedmm)
-def mask_fusedmm(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
+def mask_fusedmm(executor: DpcppExecutor, call: FusedmmCall[Mask]) -> None:
     """Let f of the products of each row's columns weigh the rows of D."""
-    C, B, D, E, *scalars = arguments
-    _mask_fusedmm(executor, A, C, B, D, E, None, *scalars)
-
-
-@kernel(masks.fusedmm_softmax)
-def mask_fusedmm_softmax(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
-    """Let the softmax of the products of each row's columns weigh the rows of D."""
-    C, B, D, E, log_totals, alpha, name = arguments
-    _mask_fusedmm(executor, A, C, B, D, E, log_totals, alpha, "softmax", name)
-
-
-def _mask_fusedmm(
-    executor: DpcppExecutor,
-    A: Any,
-    C: UsmArray,
-    B: UsmArray,
-    D: UsmArray,
-    E: UsmArray,
-    log_totals: UsmArray | None,
-    alpha: float,
-    edge: str,
-    kernel: str,
-) -> None:
+    A, C, B, kernel = call.A, call.C, call.B, call.kernel
     if kernel not in ("auto", "row-split"):
         raise InvalidArgument(
             f"kernel: there is no {kernel!r} for masks on dpcpp; there are auto, row-split"
         )
     batch, m, k = C.shape
-    D, E = _with_columns(executor, D, E, log_totals)
+    D, E = _with_columns(executor, call)
     p = E.shape[2]
     if E.size:
         executor.launch(
@@ -163,7 +117,7 @@ def _mask_fusedmm(
             executor.row_grid(m * batch, A.nnz * batch * (k + p)),
             (
                 m, k, p, batch, A.first, A.last, C, *_steps(C), B, *_steps(B), D, *_steps(D),
-                E, *_steps(E), *_values(log_totals), alpha, EDGES[edge],
+                E, *_steps(E), *_values(call.log_totals), call.alpha, EDGES[call.edge],
             ),
             E.dtype,
             A.index_dtype,
@@ -186,9 +140,9 @@ class RowSplit(Algorithm):
     def prepare(self, on: Any, A: Any, facts: Facts) -> None:
         """Return nothing: rows are taken as they are."""
 
-    def run(self, on: Any, A: Any, state: None, *arguments: Any) -> None:
+    def run(self, on: DpcppExecutor, state: None, call: ProductCall) -> None:
         """Compute the product."""
-        self.function(on, A, *arguments)
+        self.function(on, call)
 
 
 algorithms.register("spmm", RowSplit(spmm))
@@ -196,27 +150,12 @@ algorithms.register("sddmm", RowSplit(sddmm))
 algorithms.register("fusedmm", RowSplit(fusedmm))
 
 
-@kernel(operations.csr_spmm)
-def csr_spmm(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
-    """Add up value times row of B."""
-    multiply(executor, "spmm", A, *arguments)
-
-
-@kernel(operations.csr_sddmm)
-def csr_sddmm(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
-    """Take the dot products where there are entries."""
-    multiply(executor, "sddmm", A, *arguments)
-
-
-@kernel(operations.csr_fusedmm)
-def csr_fusedmm(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
-    """Let f of the sampled products weigh the rows of D."""
-    *arrays, alpha, edge, name = arguments
-    multiply(executor, "fusedmm", A, *arrays, None, alpha, edge, name)
-
-
-@kernel(operations.csr_fusedmm_softmax)
-def csr_fusedmm_softmax(executor: DpcppExecutor, A: Any, *arguments: Any) -> None:
-    """Let the softmax of the sampled products weigh the rows of D."""
-    *arrays, alpha, name = arguments
-    multiply(executor, "fusedmm", A, *arrays, alpha, "softmax", name)
+for _operation in (
+    operations.csr_spmm,
+    operations.csr_sddmm,
+    operations.csr_fusedmm,
+    operations.csr_fusedmm_softmax,
+):
+    takes_call(kernel, _operation)(multiply)
+for _operation in (masks.fusedmm, masks.fusedmm_softmax):
+    takes_call(kernel, _operation)(mask_fusedmm)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...core.algorithm import Algorithm, Facts, Plan, Unsuited, copy_pays, facts_of, make_plan
+from ...core.call_kernels import takes_call
+from ...core.calls import SpmvCall
 from ...core.operations import matrix as operations
 from ...core.statistics import RowStatistics
 from ..cpu.slices import gain
@@ -204,9 +206,9 @@ class SubWarp(Algorithm):
         """Return how many lanes share a row."""
         return lanes(on, facts.statistics)
 
-    def run(self, on: DpcppExecutor, A: Any, state: int, *arguments: Any) -> None:
+    def run(self, on: DpcppExecutor, state: int, call: SpmvCall) -> None:
         """Multiply."""
-        by_lanes(on, state, A, *arguments)
+        by_lanes(on, state, *call)
 
 
 class RowPatterns(_OnCpu):
@@ -229,9 +231,9 @@ class RowPatterns(_OnCpu):
         arrays = (on.from_host(array) for array in (first_run, *patterns))
         return PatternState(_placed(on, row, entry, False), *arrays)
 
-    def run(self, on: DpcppExecutor, A: Any, state: PatternState, *arguments: Any) -> None:
+    def run(self, on: DpcppExecutor, state: PatternState, call: SpmvCall) -> None:
         """Multiply."""
-        by_patterns(on, state, A, *arguments)
+        by_patterns(on, state, *call)
 
 
 class Sell(_OnCpu):
@@ -260,9 +262,9 @@ class Sell(_OnCpu):
         """Return the slices without what several vectors and new values are for."""
         return state._replace(slices=None, by_rows=None)
 
-    def run(self, on: DpcppExecutor, A: Any, state: slices.SlicedState, *arguments: Any) -> None:
+    def run(self, on: DpcppExecutor, state: slices.SlicedState, call: SpmvCall) -> None:
         """Multiply."""
-        by_slices(on, state, A, *arguments)
+        by_slices(on, state, *call)
 
 
 class RowBlocks(_OnCpu):
@@ -278,9 +280,9 @@ class RowBlocks(_OnCpu):
         """Cut the matrix into parts."""
         return partition(on, on.seen_by_host(A.indptr))
 
-    def run(self, on: DpcppExecutor, A: Any, state: Partition, *arguments: Any) -> None:
+    def run(self, on: DpcppExecutor, state: Partition, call: SpmvCall) -> None:
         """Multiply."""
-        by_blocks(on, state, A, *arguments)
+        by_blocks(on, state, *call)
 
 
 algorithms.register("spmv", SubWarp(), RowPatterns(), Sell(), RowBlocks())
@@ -295,11 +297,11 @@ def csr_plan(
     return make_plan(executor.algorithms, executor, A, product, facts, kernel)
 
 
-@kernel(operations.csr_spmv)
-def csr_spmv(
-    executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
-) -> None:
+def csr_spmv(executor: DpcppExecutor, call: SpmvCall) -> None:
     """Run the algorithm of the plan."""
-    if y.size:
-        plan = A.plan
-        plan.algorithm.run(executor, A, plan.state, x, y, alpha, beta)
+    if call.y.size:
+        plan = call.A.plan
+        plan.algorithm.run(executor, plan.state, call)
+
+
+takes_call(kernel, operations.csr_spmv)(csr_spmv)

@@ -11,6 +11,7 @@ from ..unified.wrappers import SimtKernel
 from .arguments import flatten, row_distance
 
 if TYPE_CHECKING:
+    from ...core.calls import SpmvCall
     from ...core.executor import Array
     from .base import GpuExecutor
 
@@ -73,9 +74,13 @@ class Prepared:
             return False
         return not self.in_lines or row_distance(x) == row_distance(y) == 1
 
-    def __call__(self, *arguments: Any) -> None:
-        """Launch it with the arguments that were not known."""
-        flat = self.head + flatten(self.others, arguments, self.dtype) + self.tail
+    def __call__(self, call: SpmvCall) -> None:
+        """Launch it with the vectors and factors of a call."""
+        self.launch(call.x, call.y, call.alpha, call.beta)
+
+    def launch(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        """Launch it with vectors and their factors."""
+        flat = self.head + flatten(self.others, (x, y, alpha, beta), self.dtype) + self.tail
         self.executor.launch(self.function, self.blocks, flat, self.block)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...core.call_kernels import takes_call
+from ...core.calls import FusedmmCall, GradientCall
 from ...core.errors import InvalidArgument
 from ...core.executor import Executor
 from ...core.operation import KernelTable
@@ -11,6 +13,9 @@ from ...core.operations import masks as operations
 from ...core.store import Key
 from .level import native
 from .products import numbers
+
+if TYPE_CHECKING:
+    from ...core.formats.mask import Mask
 
 #: What ``kernel=`` may say here.
 KERNELS = ("auto", "row-blocks")
@@ -28,36 +33,21 @@ def _check(name: str) -> None:
 def register(kernel: KernelTable) -> None:
     """Add the kernels of this module to the backend's table."""
 
-    def forward(executor: Executor, A: Any, *arguments: Any) -> None:
-        *arrays, alpha, edge, name = arguments
-        _check(name)
+    def product(executor: Executor, call: FusedmmCall[Mask]) -> None:
+        _check(call.kernel)
+        A, arrays = call.A, numbers(call.arrays[1:])  # a mask has no values
         plan = A._pattern.get(_PARTITION, lambda: native().mask_plan(executor, A.indptr))
-        operands = numbers(arrays)
-        native().mask_products(executor, A.indptr, A.first, *operands, alpha, edge, plan)
+        native().mask_products(executor, A.indptr, A.first, *arrays, *call.factors, plan)
 
-    def backward(executor: Executor, A: Any, *arguments: Any) -> None:
-        *arrays, alpha, edge, name = arguments
-        _check(name)
-        turned = A.T
-        ends = turned.first, turned.last
-        operands = numbers(arrays)
-        native().mask_gradients(executor, A.indptr, A.first, *ends, *operands, alpha, edge)
+    def gradients(executor: Executor, call: GradientCall[Mask]) -> None:
+        _check(call.kernel)
+        A, turned = call.A, call.A.T
+        made = call.G, call.E, call.log_totals, call.of_C, call.of_B, call.of_D
+        arrays = numbers((call.C, call.B, call.D, *made))
+        ends = A.first, turned.first, turned.last
+        native().mask_gradients(executor, A.indptr, *ends, *arrays, *call.factors)
 
-    @kernel(operations.fusedmm)
-    def mask_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:
-        *arrays, alpha, edge, name = arguments
-        forward(executor, A, *arrays, None, alpha, edge, name)
-
-    @kernel(operations.fusedmm_softmax)
-    def mask_fusedmm_softmax(executor: Executor, A: Any, *arguments: Any) -> None:
-        *arrays, alpha, name = arguments
-        forward(executor, A, *arrays, alpha, "softmax", name)
-
-    @kernel(operations.fusedmm_backward)
-    def mask_fusedmm_backward(executor: Executor, A: Any, *arguments: Any) -> None:
-        backward(executor, A, *arguments[:4], None, None, *arguments[4:])
-
-    @kernel(operations.fusedmm_softmax_backward)
-    def mask_fusedmm_softmax_backward(executor: Executor, A: Any, *arguments: Any) -> None:
-        *arrays, alpha, name = arguments
-        backward(executor, A, *arrays, alpha, "softmax", name)
+    for operation in (operations.fusedmm, operations.fusedmm_softmax):
+        takes_call(kernel, operation)(product)
+    for operation in (operations.fusedmm_backward, operations.fusedmm_softmax_backward):
+        takes_call(kernel, operation)(gradients)

@@ -8,11 +8,13 @@ that are columns (sequential, ``sr``) or entries (parallel reduction, ``pr``).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ...core.algorithm import Algorithm, Facts, Unsuited, multiply
+from ...core.call_kernels import takes_call
+from ...core.calls import GradientCall, ProductCall, SddmmCall, SpmmCall
 from ...core.dtypes import is_narrow
 from ...core.executor import Array, Executor
 from ...core.operation import KernelTable, Operation
@@ -22,6 +24,9 @@ from ...core.store import Key
 from . import panels
 from .level import native
 from .table import algorithms
+
+if TYPE_CHECKING:
+    from ...core.formats import Csr
 
 #: Up to this many columns the lanes of a register are entries instead of columns.
 REDUCTION_COLUMNS = 1
@@ -71,18 +76,18 @@ class _ByRows(Algorithm):
             raise Unsuited("panels need sorted rows, none of them very long; sort it with A.sort()")
         return Partitioned(partition, self.lanes)
 
-    def run(self, on: Executor, A: Any, state: Partitioned, *arguments: Any) -> None:
+    def run(self, on: Executor, state: Partitioned, call: ProductCall) -> None:
         """Call the native entry."""
-        if self.product == "fusedmm":
-            *arrays, alpha, edge = arguments
-            native().fusedmm(on, A, *numbers(arrays), alpha, edge, state.partition)
-            return
-        *arrays, alpha, beta = arguments
-        given = numbers(arrays)
-        if self.product == "spmm":
-            native().spmm(on, A, *given, alpha, beta, state.partition, state.lanes)
+        if isinstance(call, SpmmCall):
+            arrays = numbers((call.values, call.B, call.C))
+            factors = call.alpha, call.beta
+            native().spmm(on, call.A, *arrays, *factors, state.partition, state.lanes)
+        elif isinstance(call, SddmmCall):
+            arrays = numbers((call.values, call.C, call.B, call.S))
+            native().sddmm(on, call.A, *arrays, call.alpha, call.beta, state.partition)
         else:
-            native().sddmm(on, A, *given, alpha, beta, state.partition)
+            arrays = numbers(call.arrays)
+            native().fusedmm(on, call.A, *arrays, call.alpha, call.edge, state.partition)
 
 
 class RowBlocks(_ByRows):
@@ -196,14 +201,13 @@ class OneColumn(EntriesReduced):
         lanes = "columns" if facts.dtype.startswith("complex") else "entries"
         return self._partitioned(on, A, 0)._replace(lanes=lanes)
 
-    def run(self, on: Executor, A: Any, state: Partitioned, *arguments: Any) -> None:
+    def run(self, on: Executor, state: Partitioned, call: ProductCall) -> None:
         """Multiply vector by vector."""
-        values, B, C, alpha, beta = arguments
-        if _owns(A, values):
-            for x, y in zip(B, C, strict=True):
-                native().csr_spmv(on, A, x, y, alpha, beta)
+        if isinstance(call, SpmmCall) and _owns(call.A, call.values):
+            for x, y in zip(call.B, call.C, strict=True):
+                native().csr_spmv(on, call.A, x, y, call.alpha, call.beta)
         else:
-            super().run(on, A, state, *arguments)
+            super().run(on, state, call)
 
 
 def _owns(A: Any, values: Array) -> bool:
@@ -232,38 +236,26 @@ for _product in ("sddmm", "fusedmm"):
 def register(kernel: KernelTable) -> None:
     """Add the kernels of this module to the backend's table."""
 
-    @kernel(operations.csr_spmm)
-    def csr_spmm(executor: Executor, A: Any, *arguments: Any) -> None:
-        multiply(executor, "spmm", A, *arguments)
+    def product(executor: Executor, call: ProductCall) -> None:
+        multiply(executor, call)
 
-    @kernel(operations.csr_sddmm)
-    def csr_sddmm(executor: Executor, A: Any, *arguments: Any) -> None:
-        multiply(executor, "sddmm", A, *arguments)
-
-    @kernel(operations.csr_fusedmm_backward)
-    def csr_fusedmm_backward(executor: Executor, A: Any, *arguments: Any) -> None:
-        gradients(executor, A, *arguments[:5], None, None, *arguments[5:])
-
-    @kernel(operations.csr_fusedmm_softmax_backward)
-    def csr_fusedmm_softmax_backward(executor: Executor, A: Any, *arguments: Any) -> None:
-        gradients(executor, A, *arguments, "softmax")
-
-    def gradients(executor: Executor, A: Any, *arguments: Any) -> None:
-        *arrays, alpha, edge = arguments
+    def gradients(executor: Executor, call: GradientCall) -> None:
+        A = call.A
         transposed, order = A.transposed_pattern()
         partitions = (partition_of(executor, pattern, "balanced") for pattern in (A, transposed))
-        given = numbers(arrays)
-        native().fusedmm_backward(executor, A, *given, alpha, edge, transposed, order, *partitions)
+        native().fusedmm_backward(
+            executor, A, *numbers(call.arrays), *call.factors, transposed, order, *partitions
+        )
 
-    @kernel(operations.csr_fusedmm)
-    def csr_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:
-        *arrays, alpha, edge, name = arguments
-        multiply(executor, "fusedmm", A, *arrays, None, alpha, edge, name)
-
-    @kernel(operations.csr_fusedmm_softmax)
-    def csr_fusedmm_softmax(executor: Executor, A: Any, *arguments: Any) -> None:
-        *arrays, alpha, name = arguments
-        multiply(executor, "fusedmm", A, *arrays, alpha, "softmax", name)
+    for operation in (
+        operations.csr_spmm,
+        operations.csr_sddmm,
+        operations.csr_fusedmm,
+        operations.csr_fusedmm_softmax,
+    ):
+        takes_call(kernel, operation)(product)
+    for operation in (operations.csr_fusedmm_backward, operations.csr_fusedmm_softmax_backward):
+        takes_call(kernel, operation)(gradients)
 
     def rowwise(operation: Operation) -> None:
         entry = operation.name.removeprefix("csr.")
@@ -279,15 +271,37 @@ def register(kernel: KernelTable) -> None:
     rowwise(operations.csr_spmm_where_equal)
 
     @kernel(attention.csr_additive_attention)
-    def csr_additive_attention(executor: Executor, A: Any, *arguments: Any) -> None:
-        *arrays, slope = arguments
+    def csr_additive_attention(
+        executor: Executor,
+        A: Csr,
+        target: Array,
+        source: Array,
+        D: Array,
+        E: Array,
+        positive: Array | None,
+        log_totals: Array | None,
+        shares: Array | None,
+        slope: float,
+    ) -> None:
+        arrays = numbers((target, source, D, E, positive, log_totals, shares))
         partition = partition_of(executor, A, "even")
-        native().additive_attention(executor, A, *numbers(arrays), slope, partition)
+        native().additive_attention(executor, A, *arrays, slope, partition)
 
     @kernel(attention.csr_additive_attention_backward)
-    def csr_additive_attention_backward(executor: Executor, A: Any, *arguments: Any) -> None:
-        *arrays, slope = arguments
+    def csr_additive_attention_backward(
+        executor: Executor,
+        A: Csr,
+        target: Array,
+        source: Array,
+        D: Array,
+        G: Array,
+        log_totals: Array,
+        means: Array,
+        of_source: Array,
+        of_D: Array,
+        slope: float,
+    ) -> None:
         transposed, _ = A.transposed_pattern()
-        given = (*numbers(arrays), slope, transposed)
+        arrays = numbers((target, source, D, G, log_totals, means, of_source, of_D))
         partition = partition_of(executor, transposed, "even")
-        native().additive_attention_backward(executor, A, *given, partition)
+        native().additive_attention_backward(executor, A, *arrays, slope, transposed, partition)

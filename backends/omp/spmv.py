@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ...core.algorithm import Algorithm, Facts, Unsuited, copy_pays
+from ...core.calls import SpmvCall
 from ...core.executor import Executor
 from ..cpu import slices
 from .level import native
@@ -50,9 +51,9 @@ class _Native(Algorithm):
             raise Unsuited("too few neighbouring rows repeat their columns")
         return state
 
-    def run(self, on: Executor, A: Any, state: Any, *arguments: Any) -> None:
-        """Multiply; ``A`` has the plan that ``state`` is of."""
-        native().csr_spmv(on, A, *arguments)
+    def run(self, on: Executor, state: Any, call: SpmvCall) -> None:
+        """Multiply; the matrix has the plan that ``state`` is of."""
+        native().csr_spmv(on, *call)
 
     def update_values(self, A: Any, state: Any) -> None:
         """Bring a packed copy in line with new values."""

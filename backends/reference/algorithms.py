@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ...core.algorithm import Algorithm, AlgorithmTable, Facts, Plan, facts_of, make_plan, multiply
+from ...core.call_kernels import takes_call
+from ...core.calls import SpmvCall
 from ...core.executor import Executor
 from ...core.operations import matrix, products
 from .matrix import csr_spmv
@@ -38,13 +40,18 @@ class Entries(Algorithm):
     def prepare(self, on: Any, A: Any, facts: Facts) -> None:
         """Return nothing: nothing is made beforehand."""
 
-    def run(self, on: Any, A: Any, state: None, *arguments: Any) -> None:
+    def run(self, on: Any, state: None, call: Any) -> None:
         """Compute the product."""
-        self.function(on, A, *arguments)
+        self.function(on, call)
+
+
+def spmv(executor: Executor, call: SpmvCall) -> None:
+    """Add up value times element of x."""
+    csr_spmv(executor, *call)
 
 
 algorithms = AlgorithmTable("reference")
-algorithms.register("spmv", Entries(csr_spmv))
+algorithms.register("spmv", Entries(spmv))
 algorithms.register("spmm", Entries(spmm))
 algorithms.register("sddmm", Entries(sddmm))
 algorithms.register("fusedmm", Entries(fusedmm))
@@ -59,46 +66,15 @@ def csr_plan(
     return make_plan(executor.algorithms, executor, A, product, facts, kernel)
 
 
-@kernel(products.csr_spmm)
-def csr_spmm(executor: Executor, A: Any, *arguments: Any) -> None:
-    """Add up value times row of B."""
-    multiply(executor, "spmm", A, *arguments)
-
-
-@kernel(products.csr_sddmm)
-def csr_sddmm(executor: Executor, A: Any, *arguments: Any) -> None:
-    """Take the dot products where there are entries."""
-    multiply(executor, "sddmm", A, *arguments)
-
-
-@kernel(products.csr_fusedmm)
-def csr_fusedmm(executor: Executor, A: Any, *arguments: Any) -> None:
-    """Let f of the sampled products weigh the rows of D."""
-    *arrays, alpha, edge, name = arguments
-    multiply(executor, "fusedmm", A, *arrays, None, alpha, edge, name)
-
-
-@kernel(products.csr_fusedmm_softmax)
-def csr_fusedmm_softmax(executor: Executor, A: Any, *arguments: Any) -> None:
-    """Let the softmax of the sampled products weigh the rows of D."""
-    *arrays, alpha, name = arguments
-    multiply(executor, "fusedmm", A, *arrays, alpha, "softmax", name)
-
-
-@kernel(products.csr_fusedmm_backward)
-def csr_fusedmm_backward(executor: Executor, A: Any, *arguments: Any) -> None:
-    """Follow the chain rule back."""
-    values, C, B, D, G, *rest = arguments
-    fusedmm_backward(executor, A, values, C, B, D, G, None, None, *rest)
-
-
-@kernel(products.csr_fusedmm_softmax_backward)
-def csr_fusedmm_softmax_backward(executor: Executor, A: Any, *arguments: Any) -> None:
-    """Do the same with what the forward direction left."""
-    given = (*arguments, "softmax")
-    fusedmm_backward(executor, A, *given)
-
-
+for _operation in (
+    products.csr_spmm,
+    products.csr_sddmm,
+    products.csr_fusedmm,
+    products.csr_fusedmm_softmax,
+):
+    takes_call(kernel, _operation)(multiply)
+for _operation in (products.csr_fusedmm_backward, products.csr_fusedmm_softmax_backward):
+    takes_call(kernel, _operation)(fusedmm_backward)
 kernel(products.csr_softmax)(softmax)
 kernel(products.csr_softmax_backward)(softmax_backward)
 kernel(products.csr_spmm_max)(spmm_max)

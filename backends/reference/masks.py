@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.call_kernels import takes_call
+from ...core.calls import FusedmmCall, GradientCall
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
 from ...core.operations import masks as operations
 from .matrix import apply
 from .products import fusedmm, fusedmm_backward
 from .table import kernel
+
+if TYPE_CHECKING:
+    from ...core.formats.mask import Mask
 
 #: What ``kernel=`` may say here.
 KERNELS = ("auto", "entries")
@@ -36,79 +41,21 @@ def sums(
     apply((first.size, x.shape[0]), row, column, np.ones(row.size, y.dtype), x, y, alpha, beta)
 
 
-@kernel(operations.fusedmm)
-def mask_fusedmm(
-    executor: Executor,
-    A: Any,
-    C: Array,
-    B: Array,
-    D: Array,
-    E: Array,
-    alpha: float,
-    edge: str,
-    kernel: str,
-) -> None:
+def mask_fusedmm(executor: Executor, call: FusedmmCall[Mask]) -> None:
     """Let f of the sampled products weigh the rows of D."""
-    _check(kernel)
-    fusedmm(executor, A.tocsr(), None, C, B, D, E, None, alpha, edge)
+    _check(call.kernel)
+    listed: FusedmmCall = call
+    fusedmm(executor, listed._replace(A=call.A.tocsr()))
 
 
-@kernel(operations.fusedmm_softmax)
-def mask_fusedmm_softmax(
-    executor: Executor,
-    A: Any,
-    C: Array,
-    B: Array,
-    D: Array,
-    E: Array,
-    log_totals: Array,
-    alpha: float,
-    kernel: str,
-) -> None:
-    """Let the softmax of the sampled products weigh the rows of D."""
-    _check(kernel)
-    fusedmm(executor, A.tocsr(), None, C, B, D, E, log_totals, alpha, "softmax")
-
-
-@kernel(operations.fusedmm_backward)
-def mask_fusedmm_backward(
-    executor: Executor,
-    A: Any,
-    C: Array,
-    B: Array,
-    D: Array,
-    G: Array,
-    of_C: Array | None,
-    of_B: Array | None,
-    of_D: Array | None,
-    alpha: float,
-    edge: str,
-    kernel: str,
-) -> None:
+def mask_fusedmm_backward(executor: Executor, call: GradientCall[Mask]) -> None:
     """Follow the chain rule back, as for other patterns."""
-    _check(kernel)
-    asked = (None, of_C, of_B, of_D)
-    fusedmm_backward(executor, A.tocsr(), None, C, B, D, G, None, None, *asked, alpha, edge)
+    _check(call.kernel)
+    listed: GradientCall = call
+    fusedmm_backward(executor, listed._replace(A=call.A.tocsr()))
 
 
-@kernel(operations.fusedmm_softmax_backward)
-def mask_fusedmm_softmax_backward(
-    executor: Executor,
-    A: Any,
-    C: Array,
-    B: Array,
-    D: Array,
-    G: Array,
-    E: Array,
-    log_totals: Array,
-    of_C: Array | None,
-    of_B: Array | None,
-    of_D: Array | None,
-    alpha: float,
-    kernel: str,
-) -> None:
-    """Do the same with what the forward direction left."""
-    _check(kernel)
-    asked = (None, of_C, of_B, of_D)
-    given = (C, B, D, G, E, log_totals)
-    fusedmm_backward(executor, A.tocsr(), None, *given, *asked, alpha, "softmax")
+for _operation in (operations.fusedmm, operations.fusedmm_softmax):
+    takes_call(kernel, _operation)(mask_fusedmm)
+for _operation in (operations.fusedmm_backward, operations.fusedmm_softmax_backward):
+    takes_call(kernel, _operation)(mask_fusedmm_backward)

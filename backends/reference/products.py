@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.calls import FusedmmCall, GradientCall, SddmmCall, SpmmCall
 from ...core.dtypes import ML_DTYPES
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
@@ -42,37 +43,24 @@ def dots(A: Any, row: Array, C: Array, B: Array) -> Array:
     return np.einsum("ek,ek->e", wide(C)[row], wide(B)[A.indices])
 
 
-def spmm(
-    executor: Executor,
-    A: Any,
-    values: Array,
-    B: Array,
-    C: Array,
-    alpha: complex,
-    beta: complex,
-) -> None:
+def spmm(executor: Executor, call: SpmmCall) -> None:
     """Add up value times row of B."""
+    A = call.A
     row = majors(A.indptr)
-    for b in range(B.shape[0]):
-        entries = wide(values[b])[:, None] * wide(B[b])[A.indices]
-        store(C[b], row_sums(A.shape[0], row, entries), alpha, beta)
+    for values, B, C in zip(call.values, call.B, call.C, strict=True):
+        entries = wide(values)[:, None] * wide(B)[A.indices]
+        store(C, row_sums(A.shape[0], row, entries), call.alpha, call.beta)
 
 
-def sddmm(
-    executor: Executor,
-    A: Any,
-    values: Array | None,
-    C: Array,
-    B: Array,
-    S: Array,
-    alpha: float,
-    beta: float,
-) -> None:
+def sddmm(executor: Executor, call: SddmmCall) -> None:
     """Take the dot products where there are entries."""
+    A, values = call.A, call.values
     row = majors(A.indptr)
-    for b in range(C.shape[0]):
-        products = dots(A, row, C[b], B[b])
-        store(S[b], products if values is None else products * wide(values[b]), alpha, beta)
+    for b in range(call.C.shape[0]):
+        samples = dots(A, row, call.C[b], call.B[b])
+        if values is not None:
+            samples = samples * wide(values[b])
+        store(call.S[b], samples, call.alpha, call.beta)
 
 
 def weights(edge: str, rows: int, row: Array, s: Array) -> Array:
@@ -111,27 +99,17 @@ def logs_of_totals(totals: Array, base: Array) -> Array:
         return np.where(totals == 0, totals.dtype.type(np.inf), base + np.log(totals))
 
 
-def fusedmm(
-    executor: Executor,
-    A: Any,
-    values: Array | None,
-    C: Array,
-    B: Array,
-    D: Array,
-    E: Array,
-    log_totals: Array | None,
-    alpha: float,
-    edge: str,
-) -> None:
+def fusedmm(executor: Executor, call: FusedmmCall) -> None:
     """Let f of the sampled products weigh the rows of D."""
+    A, values, log_totals = call.A, call.values, call.log_totals
     row = majors(A.indptr)
-    for b in range(C.shape[0]):
-        s = dots(A, row, C[b], B[b])
-        s = s * s.dtype.type(alpha) * (1 if values is None else wide(values[b]))
-        f = weights(edge, A.shape[0], row, s)
+    for b in range(call.C.shape[0]):
+        s = dots(A, row, call.C[b], call.B[b])
+        s = s * s.dtype.type(call.alpha) * (1 if values is None else wide(values[b]))
+        f = weights(call.edge, A.shape[0], row, s)
         if log_totals is not None:
             log_totals[b] = logs_of_totals(*powers_of_scores(A.shape[0], row, s)[1:])
-        E[b] = row_sums(A.shape[0], row, f[:, None] * wide(D[b])[A.indices])
+        call.E[b] = row_sums(A.shape[0], row, f[:, None] * wide(call.D[b])[A.indices])
 
 
 def derivative(edge: str, rows: int, row: Array, f: Array, t: Array) -> Array:
@@ -141,53 +119,36 @@ def derivative(edge: str, rows: int, row: Array, f: Array, t: Array) -> Array:
     return f * (1 - f) * t if edge == "sigmoid" else t
 
 
-def fusedmm_backward(
-    executor: Executor,
-    A: Any,
-    values: Array | None,
-    C: Array,
-    B: Array,
-    D: Array,
-    G: Array,
-    E: Array | None,
-    log_totals: Array | None,
-    of_values: Array | None,
-    of_C: Array | None,
-    of_B: Array | None,
-    of_D: Array | None,
-    alpha: float,
-    edge: str,
-) -> None:
-    """Follow the chain rule from the last product back to the first one.
-
-    ``E`` and ``log_totals`` are those of the softmax, or None.
-    """
+def fusedmm_backward(executor: Executor, call: GradientCall) -> None:
+    """Follow the chain rule from the last product back to the first one."""
+    A, values, log_totals = call.A, call.values, call.log_totals
     (m, n), row, column = A.shape, majors(A.indptr), A.indices
     by_column = np.argsort(column, kind="stable")
 
     def column_sums(entries: Array) -> Array:
         return row_sums(n, column[by_column], entries[by_column])
 
-    for b in range(C.shape[0]):
-        q = dots(A, row, C[b], B[b])
-        q = q * q.dtype.type(alpha)
+    for b in range(call.C.shape[0]):
+        C, B, D, G = call.C[b], call.B[b], call.D[b], call.G[b]
+        q = dots(A, row, C, B)
+        q = q * q.dtype.type(call.alpha)
         factor = q.dtype.type(1) if values is None else wide(values[b])
-        d = dots(A, row, G[b], D[b])
-        if E is None or log_totals is None:
-            f = weights(edge, m, row, q * factor)
-            of_s = derivative(edge, m, row, f, d)
+        d = dots(A, row, G, D)
+        if call.E is None or log_totals is None:
+            f = weights(call.edge, m, row, q * factor)
+            of_s = derivative(call.edge, m, row, f, d)
         else:
             f = np.exp(q * factor - log_totals[b][row])
-            of_s = f * (d - np.einsum("ip,ip->i", wide(G[b]), wide(E[b]))[row])
-        of_dots = of_s * factor * q.dtype.type(alpha)
-        if of_values is not None:
-            of_values[b] = of_s * q
-        if of_C is not None:
-            of_C[b] = row_sums(m, row, of_dots[:, None] * wide(B[b])[column])
-        if of_B is not None:
-            of_B[b] = column_sums(of_dots[:, None] * wide(C[b])[row])
-        if of_D is not None:
-            of_D[b] = column_sums(f[:, None] * wide(G[b])[row])
+            of_s = f * (d - np.einsum("ip,ip->i", wide(G), wide(call.E[b]))[row])
+        of_dots = of_s * factor * q.dtype.type(call.alpha)
+        if call.of_values is not None:
+            call.of_values[b] = of_s * q
+        if call.of_C is not None:
+            call.of_C[b] = row_sums(m, row, of_dots[:, None] * wide(B)[column])
+        if call.of_B is not None:
+            call.of_B[b] = column_sums(of_dots[:, None] * wide(C)[row])
+        if call.of_D is not None:
+            call.of_D[b] = column_sums(f[:, None] * wide(G)[row])
 
 
 def softmax(executor: Executor, A: Any, S: Array) -> None:

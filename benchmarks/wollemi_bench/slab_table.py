@@ -15,6 +15,7 @@ import numpy as np
 import wollemi as wl
 from wollemi.backends.cuda.products.slab_attention import WIDTHS
 from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.core.calls import FusedmmCall, GradientCall
 
 from .clocks import between_events, capture_by_cupy
 
@@ -95,7 +96,7 @@ def _calls(case: Case, dtype: str) -> dict[tuple[str, str], Callable[[], Any]]:
 
     C, B, D, G = dense(case.m), dense(case.n), dense(case.n), dense(case.m)
     E, logs = cupy.empty_like(G), cupy.empty(G.shape[:2], np.float32)
-    made = [cupy.empty_like(x) for x in (C, B, D)]
+    of_C, of_B, of_D = (cupy.empty_like(x) for x in (C, B, D))
     alpha = case.columns**-0.5
     found: dict[tuple[str, str], Callable[[], Any]] = {}
     for kernel in KERNELS:
@@ -104,12 +105,14 @@ def _calls(case: Case, dtype: str) -> dict[tuple[str, str], Callable[[], Any]]:
         plan: Any = A.plan_for("fusedmm", case.columns, kernel, C.dtype)
 
         def product(plan: Any = plan) -> None:
-            operands = (None, C, B, D, E, logs, alpha, "softmax")
-            plan.algorithm.run(Adapter(executor), A, plan.state, *operands)
+            call = FusedmmCall(A, None, C, B, D, E, logs, alpha, "softmax")
+            plan.algorithm.run(Adapter(executor), plan.state, call)
 
         def gradients(plan: Any = plan) -> None:
-            operands = (None, C, B, D, G, E, logs, None, *made, alpha, "softmax")
-            plan.algorithm.gradients(Adapter(executor), A, plan.state, *operands)
+            call = GradientCall(
+                A, None, C, B, D, G, E, logs, None, of_C, of_B, of_D, alpha, "softmax"
+            )
+            plan.algorithm.gradients(Adapter(executor), plan.state, call)
 
         found[kernel, "product"], found[kernel, "gradients"] = product, gradients
     return found

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..calls import SpmvCall
 from ..operation import Cost, Operation, declare, parse_signature
 
 
@@ -32,7 +33,7 @@ dense_spmv = _spmv("dense", "Dense")
 
 def _by_plan(executor: Any, A: Any, x: Any, y: Any, alpha: complex, beta: complex) -> None:
     if y.size:
-        A.plan.algorithm.run(executor, A, A.plan.state, x, y, alpha, beta)
+        A.plan.algorithm.run(executor, A.plan.state, SpmvCall(A, x, y, alpha, beta))
 
 
 #: The product of a matrix whose arrays were given up: by the algorithm of its plan, everywhere.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..call_kernels import run_call
+from ..calls import FusedmmCall
 from ..errors import InvalidArgument
 from ..factors import real_number
 from ..formats import Csr
@@ -120,13 +122,11 @@ def _of_arrays(
     blocks, batched = blocks_of(*operands)
     held = [A.data] if use_values and isinstance(A, Csr) else []
     dtype = common_type("fusedmm", *(o.batch for o in operands), *held, real=True)
-    arrays = [o.cast(executor, dtype, blocks) for o in operands]
+    left, right, added = (o.cast(executor, dtype, blocks) for o in operands)
     batch = (blocks, m, summed.columns)
     shape = batch if batched else batch[1:]
-    result = Result(executor, out, shape, batch, dtype, 0.0, *arrays)
-    if isinstance(A, Mask):
-        executor.run(masks.fusedmm, A, *arrays, result.array, alpha, edge, kernel)
-    else:
-        values = pattern_values(A, dtype, blocks) if use_values else None
-        executor.run(operations.csr_fusedmm, A, values, *arrays, result.array, alpha, edge, kernel)
+    result = Result(executor, out, shape, batch, dtype, 0.0, left, right, added)
+    values = pattern_values(A, dtype, blocks) if use_values and isinstance(A, Csr) else None
+    call = FusedmmCall(A, values, left, right, added, result.array, None, alpha, edge, kernel)
+    run_call(masks.fusedmm if isinstance(A, Mask) else operations.csr_fusedmm, call)
     return in_likeness(result.give(queries.from_host), C, out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..calls import SddmmCall
 from ..errors import InvalidArgument, ShapeMismatch
 from ..executor import Array
 from ..factors import real_number
@@ -72,14 +73,15 @@ def sddmm(
     blocks, batched = blocks_of(left, right)
     held = [A.data] if use_values else []
     dtype = common_type("sddmm", left.batch, right.batch, *held, real=True)
-    arrays = [o.cast(executor, dtype, blocks) for o in (left, right)]
+    rows, columns = (o.cast(executor, dtype, blocks) for o in (left, right))
     shape = (blocks, A.nnz) if batched else (A.nnz,)
     target = out.data if isinstance(out, Csr) else out
     if isinstance(out, Csr) and (batched or not same_pattern(A, out)):
         raise InvalidArgument("out: expected a matrix of the pattern of A, made by sddmm itself")
-    result = Result(executor, target, shape, (blocks, A.nnz), dtype, beta, *arrays, *held)
+    result = Result(executor, target, shape, (blocks, A.nnz), dtype, beta, rows, columns, *held)
     values = pattern_values(A, dtype, blocks) if use_values else None
-    executor.run(operations.csr_sddmm, A, values, *arrays, result.array, alpha, beta, kernel)
+    call = SddmmCall(A, values, rows, columns, result.array, alpha, beta, kernel)
+    executor.run(operations.csr_sddmm, *call)
     given = result.give(left.from_host and batched)
     if isinstance(out, Csr):
         out._tell_sharers()

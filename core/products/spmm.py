@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..calls import SpmmCall, SpmvCall
 from ..factors import number
 from ..formats import Csr
 from ..formats.stored import StoredCsr
@@ -95,7 +96,8 @@ def spmm(
     block = dense.cast(executor, dtype, blocks)
     result = Result(executor, out, shape, (blocks, m, k), dtype, beta, block, weights.batch)
     numbers = weights.cast(executor, dtype, blocks)
-    executor.run(operations.csr_spmm, A, numbers, block, result.array, alpha, beta, kernel)
+    call = SpmmCall(A, numbers, block, result.array, alpha, beta, kernel)
+    executor.run(operations.csr_spmm, *call)
     return in_likeness(result.give(dense.from_host), B, out)
 
 
@@ -118,5 +120,5 @@ def _by_stored_values(A: StoredCsr, B: Any, out: Any, alpha: complex, beta: comp
     block = dense.cast(executor, dtype, blocks)
     result = Result(executor, out, shape, (blocks, m, k), dtype, beta, block)
     for x, y in zip(block, result.array, strict=True):
-        executor.run(vector_operations.csr_spmv, matrix, x, y, alpha, beta)
+        executor.run(vector_operations.csr_spmv, *SpmvCall(matrix, x, y, alpha, beta))
     return in_likeness(result.give(dense.from_host), B, out)

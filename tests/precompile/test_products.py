@@ -14,6 +14,7 @@ from wollemi.backends.cuda.products.slab_lists import make_lists
 from wollemi.backends.cuda.products.tile_pattern import make_tiles
 from wollemi.backends.cuda.products.tile_shapes import WIDTHS
 from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.core.calls import FusedmmCall, GradientCall
 from wollemi.core.operations import products as operations
 from wollemi.precompile import products, recording, target
 from wollemi.precompile.recording import NativeArray
@@ -110,10 +111,12 @@ def test_attention_by_tiles_launches_kernels_of_the_wheel(
     arrays = [np.zeros((2, 256, columns), np.float16).view(NativeArray) for _ in range(8)]
     C, B, D, E, G, *gradients = arrays
     log_totals = np.zeros((2, 256), np.float32).view(NativeArray)
-    tile_attention.attend(on, tiles, C, B, D, E, log_totals, 1.0)
-    tile_attention.gradients_of_attention(
-        on, tiles, lambda: tiles, (C, B, D, G), (E, log_totals), tuple(gradients), 1.0
+    call = FusedmmCall(None, None, C, B, D, E, log_totals, 1.0, "softmax")
+    tile_attention.attend(on, tiles, call)
+    back = GradientCall(
+        None, None, C, B, D, G, E, log_totals, None, *gradients, alpha=1.0, edge="softmax"
     )
+    tile_attention.gradients_of_attention(on, tiles, lambda: tiles, back)
     asked = {symbol: text() for symbol, text in device.noted.items()}
     assert len(asked) == 3
     assert asked.items() <= known("float64").items()
@@ -134,10 +137,12 @@ def test_attention_by_slabs_launches_kernels_of_the_wheel(
     arrays = [np.zeros((2, 256, columns), np.float16).view(NativeArray) for _ in range(8)]
     C, B, D, E, G, *gradients = arrays
     log_totals = np.zeros((2, 256), np.float32).view(NativeArray)
-    slab_attention.attend(on, None, C, B, D, E, log_totals, 1.0)
-    slab_attention.gradients_of_attention(
-        on, None, (C, B, D, G), (E, log_totals), tuple(gradients), 1.0
+    call = FusedmmCall(None, None, C, B, D, E, log_totals, 1.0, "softmax")
+    slab_attention.attend(on, call)
+    back = GradientCall(
+        None, None, C, B, D, G, E, log_totals, None, *gradients, alpha=1.0, edge="softmax"
     )
+    slab_attention.gradients_of_attention(on, back)
     asked = {symbol: text() for symbol, text in device.noted.items()}
     assert len(asked) == 3
     assert asked.items() <= known("float64").items()

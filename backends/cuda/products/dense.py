@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ....core.algorithm import Facts, Unsuited
+from ....core.calls import SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
 from ...gpu.arguments import CODES, flatten
@@ -141,9 +142,10 @@ class DenseProduct(GpuAlgorithm):
         if _has_duplicates(on.executor.xp, A):
             raise Unsuited("places come twice: add them up with A.sum_duplicates()")
 
-    def run(self, on: Adapter, A: Any, state: None, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: None, call: SpmmCall) -> None:
         """Multiply block by block, and mend."""
-        values, B, C, alpha, beta = arguments
+        A, values, B, C = call.A, call.values, call.B, call.C
+        alpha, beta = call.alpha, call.beta
         executor, (batch, m, k), n = on.executor, C.shape, A.shape[1]
         held = np.dtype(np.float64 if C.dtype.itemsize == 8 else np.float32)
         weights: Any = on.weights(values)[0]

@@ -83,7 +83,7 @@ def taken(executor: Any, A: Any, use: str, block: Array) -> Array:
 
 
 def multiply(
-    executor: Any, A: Array, B: Array, C: Array, alpha: float, *, transposed: bool = False
+    executor: Any, A: Array, B: Array, C: Array, alpha: complex, *, transposed: bool = False
 ) -> None:
     """C = alpha A B by cuBLAS, which sees the transposes: C^T = B^T A^T. Sums are never narrower.
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ....core.algorithm import Facts
+from ....core.calls import SddmmCall
 from ...gpu.products import choice as ml_choice
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...unified.wrappers import SimtKernel
@@ -130,9 +131,10 @@ class SampledDense(GpuAlgorithm):
         first = on.executor.to_host(xp.searchsorted(pieces.target[: pieces.items], tops))
         return Panels(rows, pieces, [*first.tolist(), pieces.items])
 
-    def run(self, on: Adapter, A: Any, state: Panels, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: Panels, call: SddmmCall) -> None:
         """Multiply and sample, panel by panel of each block."""
-        values, C, B, S, alpha, beta = arguments
+        A, values, C, B, S = call.A, call.values, call.C, call.B, call.S
+        alpha, beta = call.alpha, call.beta
         executor, dtype, item = on.executor, C.dtype, C.dtype.itemsize
         (batch, m, k), n = C.shape, A.shape[1]
         rows, pieces, first = state

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ....core.algorithm import Facts, multiply
+from ....core.calls import FusedmmCall, SddmmCall, SpmmCall
 from ....core.executor import Array
 from ...gpu.products import choice as ml_choice
 from ...gpu.products.adapter import Adapter
@@ -56,13 +57,13 @@ class TwoSteps(FusedAlgorithm):
         """Return the name of the kernel for one pass."""
         return ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel
 
-    def run(self, on: Adapter, A: Any, state: str, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: str, call: FusedmmCall) -> None:
         """Sample, apply f, multiply."""
-        values, C, B, D, E, log_totals, alpha, edge = arguments
-        samples: Array = on.executor.allocate((E.shape[0], A.nnz), C.dtype)
-        multiply(on, "sddmm", A, values, C, B, samples, alpha, 0.0, "auto")
-        weigh(on, A, edge, samples, log_totals)
-        multiply(on, "spmm", A, samples, D, E, 1.0, 0.0, "auto")
+        A, C = call.A, call.C
+        samples: Array = on.executor.allocate((C.shape[0], A.nnz), C.dtype)
+        multiply(on, SddmmCall(A, call.values, C, call.B, samples, call.alpha, 0.0))
+        weigh(on, A, call.edge, samples, call.log_totals)
+        multiply(on, SpmmCall(A, samples, call.D, call.E, 1.0, 0.0))
 
 
 class StepsOrPass(TwoSteps):
@@ -79,10 +80,9 @@ class StepsOrPass(TwoSteps):
         why = super().reason(on, A, facts)
         return why and f"{why}; one pass where D is B"
 
-    def run(self, on: Adapter, A: Any, state: str, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: str, call: FusedmmCall) -> None:
         """Look at the operands."""
-        _, _, B, D, *_ = arguments
-        if B.shape == D.shape and on.operand(B) == on.operand(D):
-            multiply(on, "fusedmm", A, *arguments, state)
+        if call.B.shape == call.D.shape and on.operand(call.B) == on.operand(call.D):
+            multiply(on, call._replace(kernel=state))
         else:
-            super().run(on, A, state, *arguments)
+            super().run(on, state, call)

@@ -6,19 +6,22 @@ masks of bits, which tiles share, and two numbers for each tile of 8192 places.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ....core.executor import Array
+from ....core.calls import FusedmmCall, GradientCall
 from ....core.store import Key
 from ...gpu.products.adapter import Adapter
-from ...gpu.products.masks import MaskAlgorithm, MaskRows, register
+from ...gpu.products.masks import MaskAlgorithm, MaskCall, MaskRows, register
 from ..table import kernel
 from .row_times import Sizes
 from .tile_attention import attend, gradients_of_attention, obstacle
 from .tile_pattern import Tiles, make_interval_tiles
 from .tile_shapes import WIDTHS, pays, shapes_for
+
+if TYPE_CHECKING:
+    from ....core.formats.mask import Mask
 
 
 class _Made(NamedTuple):
@@ -52,15 +55,16 @@ class MaskTiles(MaskAlgorithm):
 
     name: ClassVar[str] = "tile-mma"
 
-    def objection(self, on: Adapter, A: Any, C: Array, D: Array, edge: str) -> str | None:
+    def objection(self, on: Adapter, call: MaskCall) -> str | None:
         """Return why tiles do not do here."""
-        if edge != "softmax":
-            return f"it computes softmax, not {edge}"
-        return obstacle(on, C.dtype.name, C.shape[2])
+        if call.edge != "softmax":
+            return f"it computes softmax, not {call.edge}"
+        return obstacle(on, call.C.dtype.name, call.C.shape[2])
 
-    def suits(self, on: Adapter, A: Any, C: Array, D: Array, edge: str) -> bool:
+    def suits(self, on: Adapter, call: MaskCall) -> bool:
         """Return whether they do, and are faster than rows."""
-        if self.objection(on, A, C, D, edge) or A.nnz == 0:
+        A, C, D = call.A, call.C, call.D
+        if self.objection(on, call) or A.nnz == 0:
             return False
         _, filled, most = _tiles_of(on, A)
         batch, m, k = C.shape
@@ -68,23 +72,18 @@ class MaskTiles(MaskAlgorithm):
         sizes = Sizes(m, A.shape[1], A.nnz, batch, k, D.shape[2])
         return pays(shapes, filled, most, sizes)
 
-    def run(self, on: Adapter, A: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, call: FusedmmCall[Mask]) -> None:
         """Attend, 128 columns of ``D`` at a time."""
-        C, B, D, E, log_totals, alpha, _ = arguments
-        attend(on, _tiles_of(on, A).tiles, C, B, D, E, log_totals, alpha)
+        attend(on, _tiles_of(on, call.A).tiles, call)
 
-    def gradients(self, on: Adapter, A: Any, *arguments: Any) -> None:
+    def gradients(self, on: Adapter, call: GradientCall[Mask]) -> None:
         """Compute the gradients by rows, then by columns; of more than 128 columns by rows."""
-        C, B, D, G, E, log_totals, of_C, of_B, of_D, alpha, _ = arguments
+        A, C, B, D = call.A, call.C, call.B, call.D
         if D.shape[2] > WIDTHS[-1] or not all(x.size for x in (C, B, D)):
-            MaskRows().gradients(on, A, *arguments)
+            MaskRows().gradients(on, call)
             return
         tiles = _tiles_of(on, A).tiles
-        asked = (of_C, of_B, of_D)
-        given, made = (C, B, D, G), (E, log_totals)
-        gradients_of_attention(
-            on, tiles, lambda: _tiles_of(on, A.T).tiles, given, made, asked, alpha
-        )
+        gradients_of_attention(on, tiles, lambda: _tiles_of(on, A.T).tiles, call)
 
 
 #: In the order in which the rule asks.

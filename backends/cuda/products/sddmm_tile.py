@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ....core.algorithm import Facts, Unsuited
+from ....core.calls import SddmmCall
 from ....core.executor import Array
 from ....core.store import Key
 from ...gpu.arguments import CODES, flatten
@@ -238,9 +239,10 @@ class Tile(GpuAlgorithm):
         plain = on.pieces(A, 0, sampled=True)
         return Lists(-(-m // TILE), -(-n // TILE), *make_lists(on.executor.xp, A), plain)
 
-    def run(self, on: Adapter, A: Any, state: Lists, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: Lists, call: SddmmCall) -> None:
         """Pack, multiply and sample, a block of the batch and a strip of columns at a time."""
-        values, C, B, S, alpha, beta = arguments
+        A, values, C, B, S = call.A, call.values, call.C, call.B, call.S
+        alpha, beta = call.alpha, call.beta
         dtype, index = C.dtype, A.indices.dtype
         item = dtype.itemsize
         batch, m, k = C.shape

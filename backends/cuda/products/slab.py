@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ....core.algorithm import Facts
+from ....core.calls import SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
 from ...gpu.arguments import flatten
@@ -191,9 +192,10 @@ class Slab(GpuAlgorithm):
             ),
         )
 
-    def run(self, on: Adapter, A: Any, state: Slabs, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: Slabs, call: SpmmCall) -> None:
         """Multiply, and add up the slabs."""
-        values, B, C, alpha, beta = arguments
+        A, values, B, C = call.A, call.values, call.B, call.C
+        alpha, beta = call.alpha, call.beta
         batch, m, k = C.shape
         n, item, value = A.shape[1], C.dtype.itemsize, ml.value_code(C.dtype)
         of_B, of_C = on.operand(B), on.operand(C)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ....core.algorithm import Facts, multiply
-from ....core.executor import Array
+from ....core.calls import FusedmmCall, GradientCall
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter
@@ -125,6 +125,24 @@ def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:
     return made_for(kernel, device.shared_bytes, width, WARPS)
 
 
+AttentionCall: TypeAlias = FusedmmCall | GradientCall
+
+
+class State(NamedTuple):
+    """The state of a plan.
+
+    Attributes
+    ----------
+    rest : str
+        The algorithm for calls that slabs do not compute.
+    tiles : int
+        How many dense tiles a head has, estimated; 0 where no rule compares slabs with them.
+    """
+
+    rest: str
+    tiles: int = 0
+
+
 class SlabAttention(FusedAlgorithm):
     """Scores and sums of the entries of 8 rows on tensor cores; slabs pass by in shared memory."""
 
@@ -145,77 +163,56 @@ class SlabAttention(FusedAlgorithm):
         """Return what does the rest. Lists are made when they are first asked for."""
         return State(ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel)
 
-    def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: State, call: FusedmmCall) -> None:
         """Attend where slabs do."""
-        values, C, B, D, E, log_totals, alpha, edge = arguments
-        plain = edge == "softmax" and values is None and fit(C, B, D)
-        if plain and self.pays(on, A, state, C, B, D, gradients=False):
-            attend(on, A, C, B, D, E, log_totals, alpha)
+        plain = call.edge == "softmax" and call.values is None and fit(call)
+        if plain and self.pays(on, state, call):
+            attend(on, call)
         else:
-            multiply(on, "fusedmm", A, *arguments, state.rest)
+            multiply(on, call._replace(kernel=state.rest))
 
-    def gradients(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+    def gradients(self, on: Adapter, state: State, call: GradientCall) -> None:
         """Compute the gradients of attention where slabs do."""
-        _, C, B, D, G, E, log_totals, _, of_C, of_B, of_D, alpha, _ = arguments
-        if self.slabs_do(on, A, state, *arguments):
-            given, asked = (C, B, D, G), (of_C, of_B, of_D)
-            gradients_of_attention(on, A, given, (E, log_totals), asked, alpha)
+        if self.slabs_do(on, state, call):
+            gradients_of_attention(on, call)
         else:
-            rest = self._rest(A, state, C)
-            rest.algorithm.gradients(on, A, rest.state, *arguments)
+            rest = self._rest(state, call)
+            rest.algorithm.gradients(on, rest.state, call)
 
-    def launches_gradients(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> bool:
-        """Return whether slabs do, or what does the rest only launches."""
-        if self.slabs_do(on, A, state, *arguments):
+    def launches_gradients(self, on: Adapter, state: State, call: GradientCall) -> bool:
+        """Return whether slabs do, or the algorithm for other calls only launches."""
+        if self.slabs_do(on, state, call):
             return True
-        rest = self._rest(A, state, arguments[1])
-        launches: bool = rest.algorithm.launches_gradients(on, A, rest.state, *arguments)
+        rest = self._rest(state, call)
+        launches: bool = rest.algorithm.launches_gradients(on, rest.state, call)
         return launches
 
     @staticmethod
-    def _rest(A: Any, state: Any, C: Array) -> Any:
-        return A.plan_for("fusedmm", C.shape[2], state.rest, C.dtype)
+    def _rest(state: State, call: GradientCall) -> Any:
+        return call.A.plan_for("fusedmm", call.C.shape[2], state.rest, call.C.dtype)
 
-    def slabs_do(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> bool:
+    def slabs_do(self, on: Adapter, state: State, call: GradientCall) -> bool:
         """Return whether slabs do: for softmax without values whose totals are known."""
-        values, C, B, D, _, E, log_totals, of_values, *_, edge = arguments
-        known = E is not None and log_totals is not None
-        plain = edge == "softmax" and values is None and of_values is None
-        return bool(
-            known and plain and fit(C, B, D) and self.pays(on, A, state, C, B, D, gradients=True)
-        )
+        known = call.E is not None and call.log_totals is not None
+        plain = call.edge == "softmax" and call.values is None and call.of_values is None
+        return bool(known and plain and fit(call) and self.pays(on, state, call))
 
-    def pays(
-        self, on: Adapter, A: Any, state: Any, C: Array, B: Array, D: Array, *, gradients: bool
-    ) -> bool:
+    def pays(self, on: Adapter, state: State, call: AttentionCall) -> bool:
         """Return True: slabs were asked for by name."""
         return True
 
 
-class State(NamedTuple):
-    """What a plan keeps: the name of the algorithm for what slabs do not do."""
-
-    rest: str
-
-
-def fit(*operands: Array) -> bool:
+def fit(call: AttentionCall) -> bool:
     """Return whether there is something to multiply, and no row is wider than kernels are."""
-    return all(x.size and x.shape[2] <= WIDTHS[-1] for x in operands)
+    return all(x.size and x.shape[2] <= WIDTHS[-1] for x in (call.C, call.B, call.D))
 
 
-def attend(
-    on: Adapter,
-    A: Any,
-    C: Array,
-    B: Array,
-    D: Array,
-    E: Array,
-    log_totals: Array | None,
-    alpha: float,
-) -> None:
+def attend(on: Adapter, call: FusedmmCall) -> None:
     """Launch the kernel of softmax."""
+    A, C, D = call.A, call.C, call.D
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
-    operands = [*(attention_operands.read(on, array) for array in (C, B, D)), on.operand(E)]
+    operands = [attention_operands.read(on, array) for array in (C, call.B, D)]
+    operands.append(on.operand(call.E))
     made = kernel_for(on.executor.device, slab_attention, width_of(k, p))
     lists = lists_of(on.executor.xp, A, made.constants["HEIGHT"], made.constants["DIM"])
     shares = -(-m // made.rows)
@@ -223,38 +220,24 @@ def attend(
         on, made.kernel, shares * batch,
         (
             m, n, k, p, shares, lists.slabs, *_flat(on, lists), *sum(operands, ()),
-            *on.of_rows(log_totals), alpha,
+            *on.of_rows(call.log_totals), call.alpha,
         ),
         C.dtype, np.int32, shared=made.shared, **made.constants,
         WHOLE=attention_operands.whole(C.dtype.itemsize, (k, p), operands),
     )  # fmt: skip
 
 
-def gradients_of_attention(
-    on: Adapter,
-    A: Any,
-    given: tuple[Array, ...],
-    made: tuple[Array, Array],
-    asked: tuple[Array | None, ...],
-    alpha: float,
-) -> None:
+def gradients_of_attention(on: Adapter, call: GradientCall) -> None:
     """Launch the kernel by rows, whose facts that by columns reads.
 
     Parameters
     ----------
     on : Adapter
         The device.
-    A : Csr
-        The pattern.
-    given : tuple of array
-        ``C``, ``B``, ``D`` and ``G``.
-    made : tuple of array
-        ``E`` and ``log_totals`` of the forward product.
-    asked : tuple of array or None
-        Gradients of ``C``, ``B`` and ``D``.
-    alpha : float
+    call : GradientCall
+        The operands; ``E`` and ``log_totals`` are known.
     """
-    C, _, D, _ = given
+    A, C, D, alpha = call.A, call.C, call.D, call.alpha
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
     width, dtype, xp = width_of(k, p), C.dtype, on.executor.xp
     device = on.executor.device
@@ -263,9 +246,9 @@ def gradients_of_attention(
     height = by_rows.constants["HEIGHT"]
     padded = -(-m // height) * height
     facts = on.scratch(FACTS * batch * padded)
-    sources = [attention_operands.read(on, array) for array in given]
-    of_E = attention_operands.read(on, made[0])
-    targets = [on.operand(x) for x in asked]
+    sources = [attention_operands.read(on, array) for array in (C, call.B, D, call.G)]
+    of_E = attention_operands.read(on, call.E)
+    to_C, to_B, to_D = targets = [on.operand(x) for x in (call.of_C, call.of_B, call.of_D)]
     whole = attention_operands.whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
     operands = sum(sources, ())
     lists = lists_of(xp, A, height, width)
@@ -274,11 +257,11 @@ def gradients_of_attention(
         on, by_rows.kernel, shares * batch,
         (
             m, n, k, p, shares, lists.slabs, padded, *_flat(on, lists), *operands, *of_E,
-            *on.of_rows(made[1]), facts, *targets[0], alpha,
+            *on.of_rows(call.log_totals), facts, *to_C, alpha,
         ),
         dtype, np.int32, shared=by_rows.shared, **by_rows.constants, WHOLE=whole,
     )  # fmt: skip
-    if asked[1] is None and asked[2] is None:
+    if call.of_B is None and call.of_D is None:
         return
     turned = transposed_lists_of(xp, A, height, width)
     shares = -(-n // by_columns.rows)
@@ -286,7 +269,7 @@ def gradients_of_attention(
         on, by_columns.kernel, shares * batch,
         (
             m, n, k, p, shares, turned.slabs, padded, *_flat(on, turned), *operands, facts,
-            *targets[1], *targets[2], alpha,
+            *to_B, *to_D, alpha,
         ),
         dtype, np.int32, shared=by_columns.shared, **by_columns.constants, WHOLE=whole,
     )  # fmt: skip

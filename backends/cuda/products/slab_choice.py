@@ -6,14 +6,14 @@ from math import ceil
 from typing import Any, ClassVar, NamedTuple
 
 from ....core.algorithm import Facts, Unsuited
-from ....core.executor import Array
+from ....core.calls import GradientCall
 from ....core.statistics import RowStatistics
 from ....core.store import Key
 from ...gpu.products import choice as ml_choice
 from ...gpu.products.adapter import Adapter
 from . import row_times, tile_shapes
 from .row_times import MANY
-from .slab_attention import WARPS, SlabAttention, height_of, width_of
+from .slab_attention import WARPS, AttentionCall, SlabAttention, State, height_of, width_of
 from .slab_lists import BATCH, PANEL
 from .tile_attention import TilesOrRows
 from .tile_pattern import COLUMNS, ROWS, filled
@@ -114,21 +114,6 @@ class Sizes(NamedTuple):
         return tile_shapes.time_of(shapes, tiles, most, self.of_rows, gradients=gradients)
 
 
-class State(NamedTuple):
-    """What a plan keeps.
-
-    Attributes
-    ----------
-    rest : str
-        The algorithm for what slabs do not do.
-    tiles : int
-        How many dense tiles a head has, estimated.
-    """
-
-    rest: str
-    tiles: int
-
-
 _EVEN: Key[bool] = Key("whether columns are even for slabs")
 
 
@@ -173,10 +158,10 @@ class SlabsOrRows(SlabAttention):
                 pass
         return State(rest, tiles_of(on, A))
 
-    def pays(
-        self, on: Adapter, A: Any, state: State, C: Array, B: Array, D: Array, *, gradients: bool
-    ) -> bool:
+    def pays(self, on: Adapter, state: State, call: AttentionCall) -> bool:
         """Return whether slabs are faster for a batch."""
+        A, C, B, D = call.A, call.C, call.B, call.D
+        gradients = isinstance(call, GradientCall)
         (batch, _, k), p = C.shape, D.shape[2]
         if not are_wide(k, p) or (gradients and not _columns_are_even(A)):
             return False

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core.algorithm import Facts, Unsuited
+from ....core.calls import SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
 from ...gpu import launch
@@ -216,10 +217,11 @@ class TensorCores(GpuAlgorithm):
             _TILES, lambda: tile_pattern(on.executor.xp, A.indptr, A.indices, A.shape[1])
         )
 
-    def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: TilePattern, call: SpmmCall) -> None:
         """Lay out B, multiply, and add up tiles that were cut; three launches for each block."""
-        pattern: TilePattern = state
-        values, B, C, alpha, beta = arguments
+        pattern = state
+        A, values, B, C = call.A, call.values, call.B, call.C
+        alpha, beta = call.alpha, call.beta
         device, dtype, (m, n) = on.executor.device, C.dtype, A.shape
         batch, _, k = C.shape
         of_B, of_C = on.operand(B), on.operand(C)

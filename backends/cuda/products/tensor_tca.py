@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ....core.algorithm import Facts
+from ....core.calls import SpmmCall
 from ...gpu import launch
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
@@ -73,10 +74,11 @@ class Tca(GpuAlgorithm):
         choice = ml_choice.of_waves(facts.statistics, on.waves, ml_choice.SUMMED_PIECE)
         return on.pieces(A, choice.piece, sampled=False)
 
-    def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: ml_choice.Pieces, call: SpmmCall) -> None:
         """Give warps rows or pieces of them, and add up the pieces."""
-        items: ml_choice.Pieces = state
-        values, B, C, alpha, beta = arguments
+        items = state
+        A, values, B, C = call.A, call.values, call.B, call.C
+        alpha, beta = call.alpha, call.beta
         batch, _, k = C.shape
         index, dtype = A.indices.dtype, C.dtype
         of_B, of_C = on.read(B, index), on.operand(C)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ....core.algorithm import Facts, multiply
-from ....core.executor import Array
+from ....core.calls import FusedmmCall, GradientCall
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import NOTHING, Adapter
@@ -131,12 +131,11 @@ class State(NamedTuple):
     most: int
     rows: str
 
-    def pays(
-        self, device: Any, entries: int, C: Array, D: Array, *, gradients: bool = False
-    ) -> bool:
+    def pays(self, device: Any, call: FusedmmCall | GradientCall) -> bool:
         """Return whether tiles are faster than rows for a batch, or for its gradients."""
-        (batch, m, k), (n, p) = C.shape, D.shape[1:]
-        sizes = Sizes(m, n, entries, batch, k, p)
+        (batch, m, k), (n, p) = call.C.shape, call.D.shape[1:]
+        sizes = Sizes(m, n, call.A.nnz, batch, k, p)
+        gradients = isinstance(call, GradientCall)
         return pays(shapes_for(device), self.filled, self.most, sizes, gradients=gradients)
 
 
@@ -165,41 +164,37 @@ class TileAttention(FusedAlgorithm):
         most = on.executor.to_host(tiles.starts[longest + 1] - tiles.starts[longest])
         return State(tiles, int(tiles.columns.size), int(most[0]), rows)
 
-    def run(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: State, call: FusedmmCall) -> None:
         """Attend, 128 columns of ``D`` at a time."""
-        values, C, B, D, E, log_totals, alpha, edge = arguments
-        if edge != "softmax" or values is not None:
-            multiply(on, "fusedmm", A, *arguments, state.rows)
+        if call.edge != "softmax" or call.values is not None:
+            multiply(on, call._replace(kernel=state.rows))
             return
-        attend(on, state.tiles, C, B, D, E, log_totals, alpha)
+        attend(on, state.tiles, call)
 
-    def gradients(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
+    def gradients(self, on: Adapter, state: State, call: GradientCall) -> None:
         """Compute the gradients of attention by tiles; others as the algorithm by rows does."""
-        _, C, B, D, G, E, log_totals, _, of_C, of_B, of_D, alpha, _ = arguments
-        if self.tiles_do(on, A, state, *arguments):
+        if self.tiles_do(on, state, call):
 
             def turned() -> Tiles:
-                return transposed_tiles_of(on.executor.xp, A)
+                return transposed_tiles_of(on.executor.xp, call.A)
 
-            given, asked = (C, B, D, G), (of_C, of_B, of_D)
-            gradients_of_attention(on, state.tiles, turned, given, (E, log_totals), asked, alpha)
+            gradients_of_attention(on, state.tiles, turned, call)
         else:
-            super().gradients(on, A, state, *arguments)
+            super().gradients(on, state, call)
 
-    def launches_gradients(self, on: Adapter, A: Any, state: State, *arguments: Any) -> bool:
+    def launches_gradients(self, on: Adapter, state: State, call: GradientCall) -> bool:
         """Return whether tiles do, or the kernels by rows and by columns."""
-        tiles = self.tiles_do(on, A, state, *arguments)
-        return tiles or self.by_rows(on, A, state, *arguments)
+        return self.tiles_do(on, state, call) or self.by_rows(on, state, call)
 
     def has_rows(self, state: State) -> bool:
         """Return whether the algorithm for what tiles do not do gives waves whole rows."""
         return state.rows == "row-split"
 
-    def tiles_do(self, on: Adapter, A: Any, state: State, *arguments: Any) -> bool:
+    def tiles_do(self, on: Adapter, state: State, call: GradientCall) -> bool:
         """Return whether tiles do: for softmax of up to 128 columns, without values."""
-        values, C, B, D, _, _, _, of_values, *_, edge = arguments
-        fits = D.shape[2] <= WIDTHS[-1] and all(x.size for x in (C, B, D))
-        return bool(fits and edge == "softmax" and values is None and of_values is None)
+        fits = call.D.shape[2] <= WIDTHS[-1] and all(x.size for x in (call.C, call.B, call.D))
+        plain = call.edge == "softmax" and call.values is None and call.of_values is None
+        return bool(fits and plain)
 
 
 class TilesOrRows(TileAttention):
@@ -222,34 +217,26 @@ class TilesOrRows(TileAttention):
             return None
         return f"{part:.0%} of the places of its tiles are entries"
 
-    def run(self, on: Adapter, A: Any, state: State, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: State, call: FusedmmCall) -> None:
         """Look at the batch."""
-        if state.pays(on.executor.device, A.nnz, arguments[1], arguments[3]):
-            super().run(on, A, state, *arguments)
+        if state.pays(on.executor.device, call):
+            super().run(on, state, call)
         else:
-            multiply(on, "fusedmm", A, *arguments, state.rows)
+            multiply(on, call._replace(kernel=state.rows))
 
-    def tiles_do(self, on: Adapter, A: Any, state: State, *arguments: Any) -> bool:
+    def tiles_do(self, on: Adapter, state: State, call: GradientCall) -> bool:
         """Return whether tiles do for gradients, and are faster."""
-        faster = state.pays(on.executor.device, A.nnz, arguments[1], arguments[3], gradients=True)
-        return faster and super().tiles_do(on, A, state, *arguments)
+        return state.pays(on.executor.device, call) and super().tiles_do(on, state, call)
 
 
-def attend(
-    on: Adapter,
-    tiles: Tiles,
-    C: Array,
-    B: Array,
-    D: Array,
-    E: Array,
-    log_totals: Array | None,
-    alpha: float,
-) -> None:
+def attend(on: Adapter, tiles: Tiles, call: FusedmmCall) -> None:
     """Launch the kernel of softmax, for 128 columns of ``D`` at a time; logs are of the first."""
+    C, D, alpha = call.C, call.D, call.alpha
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
-    operands = [attention_operands.read(on, array) for array in (C, B, D)] + [on.operand(E)]
+    operands = [attention_operands.read(on, array) for array in (C, call.B, D)]
+    operands.append(on.operand(call.E))
     item = C.dtype.itemsize
-    logs = on.of_rows(log_totals)
+    logs = on.of_rows(call.log_totals)
     for first in range(0, max(p, 1), WIDTHS[-1]):
         columns = min(p - first, WIDTHS[-1])
         *sources, of_D, of_E = operands
@@ -273,10 +260,7 @@ def gradients_of_attention(
     on: Adapter,
     tiles: Tiles,
     transposed: Callable[[], Tiles],
-    given: tuple[Array, ...],
-    made: tuple[Array | None, Array | None],
-    asked: tuple[Array | None, ...],
-    alpha: float,
+    call: GradientCall,
 ) -> None:
     """Launch the kernel by rows, whose facts that by columns reads.
 
@@ -288,24 +272,18 @@ def gradients_of_attention(
         Of the pattern.
     transposed : callable
         Returns the tiles of its transpose.
-    given : tuple of array
-        ``C``, ``B``, ``D`` and ``G``.
-    made : tuple of array or None
-        ``E`` and ``log_totals`` of the forward product, where they are known.
-    asked : tuple of array or None
-        Gradients of ``C``, ``B`` and ``D``.
-    alpha : float
+    call : GradientCall
+        The operands.
     """
-    C, _, D, _ = given
+    C, D, E, log_totals, alpha = call.C, call.D, call.E, call.log_totals, call.alpha
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
     width, dtype = width_of(k, p), C.dtype
     padded = tiles.panels * ROWS
     logs = on.scratch(8 * batch * padded)
     means = logs + 4 * batch * padded
-    sources = [attention_operands.read(on, array) for array in given]
-    E, log_totals = made
+    sources = [attention_operands.read(on, array) for array in (C, call.B, D, call.G)]
     of_E = NOTHING if E is None else attention_operands.read(on, E)
-    targets = [on.operand(x) for x in asked]
+    to_C, to_B, to_D = targets = [on.operand(x) for x in (call.of_C, call.of_B, call.of_D)]
     whole = attention_operands.whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
     operands = sum(sources, ())
     by_rows = kernel_for(on.executor.device, tile_row_gradients, width)
@@ -313,20 +291,20 @@ def gradients_of_attention(
         on, by_rows.kernel, tiles.panels * batch,
         (
             m, n, k, p, batch, tiles.panels, *_flat(on, tiles), *operands, *of_E,
-            *on.of_rows(log_totals), logs, means, *targets[0], alpha,
+            *on.of_rows(log_totals), logs, means, *to_C, alpha,
         ),
         dtype, np.int32, shared=by_rows.shared, **by_rows.constants, WHOLE=whole,
         KNOWN=int(log_totals is not None),
     )  # fmt: skip
-    if asked[1] is None and asked[2] is None:
+    if call.of_B is None and call.of_D is None:
         return
     turned = transposed()
     by_columns = kernel_for(on.executor.device, tile_column_gradients, width)
     launch(
         on, by_columns.kernel, turned.panels * batch,
         (
-            m, n, k, p, batch, padded, *_flat(on, turned), *operands, logs, means, *targets[1],
-            *targets[2], alpha,
+            m, n, k, p, batch, padded, *_flat(on, turned), *operands, logs, means, *to_B,
+            *to_D, alpha,
         ),
         dtype, np.int32, shared=by_columns.shared, **by_columns.constants, WHOLE=whole,
     )  # fmt: skip

@@ -6,6 +6,7 @@ from functools import partial as bound
 from typing import Any, ClassVar
 
 from ....core.algorithm import Facts
+from ....core.calls import SpmvCall
 from ....core.executor import Array
 from ...gpu.arguments import CODES, flatten
 from ...gpu.base import GpuExecutor
@@ -93,7 +94,6 @@ class CachedColumns(VectorAlgorithm):
         """Return the copy without the places that its entries came from."""
         return state.without_sources()
 
-    def run(self, on: GpuExecutor, A: Any, state: packed.Packed, *arguments: Any) -> None:
+    def run(self, on: GpuExecutor, state: packed.Packed, call: SpmvCall) -> None:
         """Multiply."""
-        x, y, alpha, beta = arguments
-        multiply_packed(on, state, x, y, alpha, beta, multiply_cached)
+        multiply_packed(on, state, call, multiply_cached)

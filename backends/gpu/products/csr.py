@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, cast
 
 import numpy as np
 
-from ....core.algorithm import asks_for_any, multiply
+from ....core.algorithm import multiply
+from ....core.call_kernels import takes_call
+from ....core.calls import GradientCall, ProductCall
 from ....core.dtypes import is_narrow
 from ....core.executor import Array
 from ....core.operations import products as operations
@@ -20,7 +22,9 @@ from ..table import algorithms, kernel
 from . import adapter, repeated
 from . import choice as ml_choice
 from . import declarations as ml
+from .algorithm import GpuAlgorithm
 from .few_columns import FewColumns
+from .gradients import FusedAlgorithm
 from .one_column import OneColumn
 from .rows import (
     FusedmmRowSegments,
@@ -128,60 +132,19 @@ algorithms.register(
 algorithms.register("fusedmm", FusedmmRowSplit(), FusedmmRowSegments())
 
 
-@kernel(operations.csr_spmm)
-def csr_spmm(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
-    """Run the algorithm of the plan."""
-    return run(executor, "spmm", A, *arguments)
-
-
-@kernel(operations.csr_sddmm)
-def csr_sddmm(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
-    """Run the algorithm of the plan."""
-    return run(executor, "sddmm", A, *arguments)
-
-
-@kernel(operations.csr_fusedmm)
-def csr_fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
-    """Run the algorithm of the plan."""
-    *arrays, alpha, edge, name = arguments
-    return run(executor, "fusedmm", A, *arrays, None, alpha, edge, name)
-
-
-@kernel(operations.csr_fusedmm_softmax)
-def csr_fusedmm_softmax(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
-    """Run the algorithm of the plan."""
-    *arrays, alpha, name = arguments
-    return run(executor, "fusedmm", A, *arrays, alpha, "softmax", name)
-
-
-@kernel(operations.csr_fusedmm_backward)
-def csr_fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
+def gradients(executor: GpuExecutor, call: GradientCall) -> Repeatable | None:
     """Let the algorithm that the forward product has compute the gradients."""
-    return _gradients(executor, A, *arguments[:5], None, None, *arguments[5:])
-
-
-@kernel(operations.csr_fusedmm_softmax_backward)
-def csr_fusedmm_softmax_backward(
-    executor: GpuExecutor, A: Any, *arguments: Any
-) -> Repeatable | None:
-    """Do the same with what the forward product left."""
-    return _gradients(executor, A, *arguments, "softmax")
-
-
-def _gradients(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
-    C = arguments[1]
-    plan = A.plan_for("fusedmm", C.shape[2], "auto", C.dtype)
-    algorithm = plan.algorithm
-    *arrays, alpha, edge = arguments
+    plan = call.A.plan_for("fusedmm", call.dense.shape[2], call.kernel, call.dense.dtype)
+    algorithm, state = cast(FusedAlgorithm, plan.algorithm), plan.state
 
     def repeats(on: Adapter) -> bool:
-        return algorithm.repeats and algorithm.launches_gradients(on, A, plan.state, *arguments)
+        return algorithm.repeats and algorithm.launches_gradients(on, state, call)
 
     def compute(on: Adapter) -> None:
-        algorithm.gradients(on, A, plan.state, *arguments)
+        algorithm.gradients(on, state, call)
 
-    factors = (alpha, edge, "gradients")
-    return again(executor, plan, arrays, factors, compute, repeats=repeats)
+    factors = (*call.factors, "gradients")
+    return again(executor, plan, call.arrays, factors, compute, repeats=repeats)
 
 
 @kernel(operations.csr_softmax)
@@ -208,35 +171,32 @@ def csr_spmm_where_equal(executor: GpuExecutor, A: Any, *operands: Array) -> Non
     by_columns(Adapter(executor), ml.csr_spmm_where_equal, A, *operands)
 
 
-def run(executor: GpuExecutor, product: str, A: Any, *arguments: Any) -> Repeatable | None:
-    """Compute a product, or repeat what was launched for one of the same layout.
-
-    Parameters
-    ----------
-    executor : GpuExecutor
-        Of the arrays.
-    product : {"spmm", "sddmm", "fusedmm"}
-        What is computed.
-    A : Csr
-        The pattern.
-    *arguments
-        As :func:`.core.algorithm.multiply` takes them: arrays, of which the second has the columns
-        that plans are made for, two scalars, and the name of an algorithm.
-    """
-    *arrays, one, other, name = arguments
-    of_rows = arrays[1]
-    if not asks_for_any(product, arrays):
-        multiply(executor, product, A, *arguments)
+def run(executor: GpuExecutor, call: ProductCall) -> Repeatable | None:
+    """Compute a product, or repeat what was launched for one of the same layout."""
+    if not call.has_output:
+        multiply(executor, call)
         return None
-    plan = A.plan_for(product, of_rows.shape[2], name, of_rows.dtype)
+    dense = call.dense
+    plan = call.A.plan_for(call.product, dense.shape[2], call.kernel, dense.dtype)
 
     def compute(on: Adapter) -> None:
-        plan.algorithm.run(on, A, plan.state, *arrays, one, other)
+        plan.algorithm.run(on, plan.state, call)
 
     def repeats(_: Adapter) -> bool:
-        return bool(plan.algorithm.repeats)
+        return cast(GpuAlgorithm, plan.algorithm).repeats
 
-    return again(executor, plan, arrays, (one, other), compute, repeats=repeats)
+    return again(executor, plan, call.arrays, call.factors, compute, repeats=repeats)
+
+
+for _operation in (
+    operations.csr_spmm,
+    operations.csr_sddmm,
+    operations.csr_fusedmm,
+    operations.csr_fusedmm_softmax,
+):
+    takes_call(kernel, _operation)(run)
+for _operation in (operations.csr_fusedmm_backward, operations.csr_fusedmm_softmax_backward):
+    takes_call(kernel, _operation)(gradients)
 
 
 class Prepares(Protocol):
@@ -248,8 +208,8 @@ class Prepares(Protocol):
 def again(
     executor: GpuExecutor,
     plan: Prepares,
-    arrays: list[Any],
-    factors: tuple[Any, ...],
+    arrays: Sequence[Array | None],
+    factors: tuple[complex | str, ...],
     compute: Callable[[Adapter], None],
     *,
     repeats: Callable[[Adapter], bool],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....core.algorithm import Facts
+from ....core.calls import SpmmCall
 from ....core.dtypes import ML_DTYPES
 from ...simt import kernels as simt
 from ..arguments import At
@@ -47,12 +48,12 @@ class FewColumns(GpuAlgorithm):
         """Return how many lanes share a row."""
         return selection.lanes(facts.statistics, on.executor.thresholds)
 
-    def run(self, on: Adapter, A: Any, state: int, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: int, call: SpmmCall) -> None:
         """Multiply block by block."""
-        values, B, C, alpha, beta = arguments
+        A, C = call.A, call.C
         batch, m, k = C.shape
-        of_B, of_C = on.operand(B), on.operand(C)
-        values, step = on.weights(values)
+        of_B, of_C = on.operand(call.B), on.operand(C)
+        values, step = on.weights(call.values)
         item = C.dtype.itemsize
         for b in range(batch):
             x = At(of_B.address + b * of_B.blocks * item, of_B.rows)
@@ -61,7 +62,7 @@ class FewColumns(GpuAlgorithm):
             on.launch(
                 simt.csr_subwarp,
                 m * state,
-                (m, k, A.indptr, A.indices, own, x, y, alpha, beta),
+                (m, k, A.indptr, A.indices, own, x, y, *call.factors),
                 C.dtype,
                 A.indices.dtype,
                 W=state,

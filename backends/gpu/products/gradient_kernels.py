@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ....core.executor import Array
+from ....core.calls import GradientCall
 from ...unified.wrappers import SimtKernel
 from . import declarations as ml
 from .adapter import Adapter
@@ -107,11 +107,7 @@ def launch_gradients(
     kernels: GradientKernels,
     rows: tuple[Any, ...],
     columns: Callable[[], tuple[Any, ...]],
-    given: tuple[Array, ...],
-    made: tuple[Array | None, Array | None],
-    asked: tuple[Array | None, ...],
-    alpha: float,
-    edge: str,
+    call: GradientCall,
 ) -> None:
     """Launch the kernel by rows, whose facts that by columns reads.
 
@@ -125,23 +121,15 @@ def launch_gradients(
         The arguments of the pattern, as the kernel by rows declares them.
     columns : callable
         Returns those of its transpose.
-    given : tuple of array
-        ``C``, ``B``, ``D`` and ``G``.
-    made : tuple of array or None
-        ``E`` and ``log_totals`` of the forward product, where they are known.
-    asked : tuple of array or None
-        Gradients of values, ``C``, ``B`` and ``D``.
-    alpha : float
-    edge : str
-        One of :data:`.declarations.EDGES`.
+    call : GradientCall
+        The operands; its edge function is one of :data:`.declarations.EDGES`.
     """
-    C, _, D, _ = given
-    (batch, m, k), (n, p) = C.shape, D.shape[1:]
-    dtype, index = C.dtype, rows[0].dtype
-    sources = [on.read(array, index) for array in given]
-    E, log_totals = made
-    of_E = on.operand(E)
-    of_values, of_C, of_B, of_D = asked
+    edge, alpha, log_totals = call.edge, call.alpha, call.log_totals
+    (batch, m, k), (n, p) = call.C.shape, call.D.shape[1:]
+    dtype, index = call.C.dtype, rows[0].dtype
+    sources = [on.read(array, index) for array in (call.C, call.B, call.D, call.G)]
+    of_E = on.operand(call.E)
+    of_values, of_C, of_B, of_D = call.outputs
     targets = [on.operand(x) for x in (of_C, of_B, of_D)]
     lanes = FusedLanes.of(dtype, k, p, same=False, dense=(*sources, of_E, *targets))
     constants = {

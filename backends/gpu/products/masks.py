@@ -6,8 +6,10 @@ Nothing is stored for entries.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from ....core.call_kernels import takes_call
+from ....core.calls import FusedmmCall, GradientCall
 from ....core.errors import InvalidArgument
 from ....core.executor import Array
 from ....core.operation import KernelTable
@@ -37,6 +39,9 @@ mask_fusedmm = SimtKernel(
     resident=16,
 )
 
+if TYPE_CHECKING:
+    from ....core.formats.mask import Mask
+
 
 def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
     """Yield kernels with constants that every kind of code occurs in, for compilers to see."""
@@ -51,24 +56,28 @@ def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
             yield mask_fusedmm, {**shape, "A": 2 if whole else 1, **same}
 
 
+#: A product with a mask, or its gradients.
+MaskCall: TypeAlias = "FusedmmCall[Mask] | GradientCall[Mask]"
+
+
 class MaskAlgorithm:
     """A way to compute fusedmm with a mask, and its gradients, by launches alone."""
 
     name: ClassVar[str]
 
-    def suits(self, on: Adapter, A: Any, C: Array, D: Array, edge: str) -> bool:
+    def suits(self, on: Adapter, call: MaskCall) -> bool:
         """Return whether the rule takes it."""
         raise NotImplementedError
 
-    def objection(self, on: Adapter, A: Any, C: Array, D: Array, edge: str) -> str | None:
+    def objection(self, on: Adapter, call: MaskCall) -> str | None:
         """Return why it cannot run, or None."""
         return None
 
-    def run(self, on: Adapter, A: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, call: FusedmmCall[Mask]) -> None:
         """Compute the product."""
         raise NotImplementedError
 
-    def gradients(self, on: Adapter, A: Any, *arguments: Any) -> None:
+    def gradients(self, on: Adapter, call: GradientCall[Mask]) -> None:
         """Compute the gradients that are asked for."""
         raise NotImplementedError
 
@@ -78,43 +87,40 @@ class MaskRows(MaskAlgorithm):
 
     name: ClassVar[str] = "row-split"
 
-    def suits(self, on: Adapter, A: Any, C: Array, D: Array, edge: str) -> bool:
+    def suits(self, on: Adapter, call: MaskCall) -> bool:
         """Return True: it does for every mask."""
         return True
 
-    def run(self, on: Adapter, A: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, call: FusedmmCall[Mask]) -> None:
         """Give waves rows; where D is B its rows are loaded once."""
-        C, B, D, E, log_totals, alpha, edge = arguments
+        A, C, D, E = call.A, call.C, call.D, call.E
         batch, m, p = E.shape
         k, dtype, index = int(C.shape[2]), C.dtype, A.index_dtype
-        of_C, of_B, of_D = (on.read(array, index) for array in (C, B, D))
+        of_C, of_B, of_D = (on.read(array, index) for array in (C, call.B, D))
         of_E = on.operand(E)
         dense = (of_C, of_B, of_D, of_E)
         shape = FusedLanes.of(dtype, k, p, same=of_B == of_D and k == p, dense=dense)
-        tiles, constants = shape.of_product(batch, k, p, edge, of_C, of_B, of_D)
+        tiles, constants = shape.of_product(batch, k, p, call.edge, of_C, of_B, of_D)
         on.launch(
             dot_kernel(mask_fusedmm, dtype, constants["WHOLE"]),
             m * tiles * batch * on.wave,
             (
                 m, k, p, batch, A.first, A.last, *of_C, *of_B, *of_D, *of_E,
-                *on.of_rows(log_totals), alpha,
+                *on.of_rows(call.log_totals), call.alpha,
             ),
             dtype,
             index,
             **constants,
         )  # fmt: skip
 
-    def gradients(self, on: Adapter, A: Any, *arguments: Any) -> None:
+    def gradients(self, on: Adapter, call: GradientCall[Mask]) -> None:
         """Launch the kernels by rows and by columns of the mask."""
-        C, B, D, G, E, log_totals, of_C, of_B, of_D, alpha, edge = arguments
+        A = call.A
 
         def turned() -> tuple[Array, Array]:
             return A.T.first, A.T.last
 
-        launch_gradients(
-            on, OF_MASKS, (A.first, A.last), turned, (C, B, D, G), (E, log_totals),
-            (None, of_C, of_B, of_D), alpha, edge,
-        )  # fmt: skip
+        launch_gradients(on, OF_MASKS, (A.first, A.last), turned, call)
 
 
 class _Repeats:
@@ -130,29 +136,22 @@ _REPEATS: Key[_Repeats] = Key("launches for a mask")
 ALGORITHMS: tuple[MaskAlgorithm, ...] = (MaskRows(),)
 
 
-def chosen(
-    algorithms: tuple[MaskAlgorithm, ...],
-    on: Adapter,
-    A: Any,
-    C: Array,
-    D: Array,
-    edge: str,
-    name: str,
-) -> MaskAlgorithm:
-    """Return the algorithm of that name, or with ``"auto"`` what the rule takes.
+def chosen(algorithms: tuple[MaskAlgorithm, ...], on: Adapter, call: MaskCall) -> MaskAlgorithm:
+    """Return the algorithm that a call names, or with ``"auto"`` the first suitable one.
 
     Raises
     ------
     InvalidArgument
         If there is none of that name, or it cannot run here.
     """
+    edge, name = call.edge, call.kernel
     if edge not in ml.EDGES:
         raise InvalidArgument(f"no edge function is called {edge!r}; there are: {list(ml.EDGES)}")
     if name == "auto":
-        return next(found for found in algorithms if found.suits(on, A, C, D, edge))
+        return next(found for found in algorithms if found.suits(on, call))
     for found in algorithms:
         if found.name == name:
-            objection = found.objection(on, A, C, D, edge)
+            objection = found.objection(on, call)
             if objection is not None:
                 raise InvalidArgument(f"kernel: {name!r} does not run here: {objection}")
             return found
@@ -162,90 +161,56 @@ def chosen(
     )
 
 
-def forward(
-    executor: GpuExecutor,
-    algorithms: tuple[MaskAlgorithm, ...],
-    A: Any,
-    *arguments: Any,
+def product(
+    executor: GpuExecutor, algorithms: tuple[MaskAlgorithm, ...], call: FusedmmCall[Mask]
 ) -> Repeatable | None:
-    """Run what the rule takes of some algorithms, or what is named.
-
-    Parameters
-    ----------
-    executor : GpuExecutor
-        Of the arrays.
-    algorithms : tuple of MaskAlgorithm
-        In the order of the rule.
-    A : Mask
-    *arguments
-        Arrays ``C``, ``B``, ``D``, ``E`` and ``log_totals`` or None, a factor, an edge function and
-        the name of an algorithm.
-    """
-    *arrays, alpha, edge, name = arguments
-    C, _, D, *results = arrays
-    on = csr.Adapter(executor)
-    algorithm = chosen(algorithms, on, A, C, D, edge, name)
-    if not any(x is not None and x.size for x in results):
+    """Run the first suitable of some algorithms, or the named one."""
+    algorithm = chosen(algorithms, csr.Adapter(executor), call)
+    if not call.has_output:
         return None
 
     def compute(on: Adapter) -> None:
-        algorithm.run(on, A, *arrays, alpha, edge)
+        algorithm.run(on, call)
 
-    return _again(executor, A, arrays, (alpha, edge, algorithm.name), compute)
+    return _again(executor, call, (*call.factors, algorithm.name), compute)
 
 
-def backward(
-    executor: GpuExecutor,
-    algorithms: tuple[MaskAlgorithm, ...],
-    A: Any,
-    *arguments: Any,
+def gradients(
+    executor: GpuExecutor, algorithms: tuple[MaskAlgorithm, ...], call: GradientCall[Mask]
 ) -> Repeatable | None:
-    """Do the same for the gradients; after ``G``, ``E`` and ``log_totals`` are known or None."""
-    *arrays, alpha, edge, name = arguments
-    C, _, D, *_ = arrays
-    algorithm = chosen(algorithms, csr.Adapter(executor), A, C, D, edge, name)
+    """Compute the gradients by the first suitable of some algorithms, or by the named one."""
+    algorithm = chosen(algorithms, csr.Adapter(executor), call)
 
     def compute(on: Adapter) -> None:
-        algorithm.gradients(on, A, *arrays, alpha, edge)
+        algorithm.gradients(on, call)
 
-    return _again(executor, A, arrays, (alpha, edge, algorithm.name, "gradients"), compute)
+    return _again(executor, call, (*call.factors, algorithm.name, "gradients"), compute)
 
 
 def _again(
     executor: GpuExecutor,
-    A: Any,
-    arrays: list[Any],
-    factors: tuple[Any, ...],
+    call: MaskCall,
+    factors: tuple[complex | str, ...],
     compute: Callable[[Adapter], None],
 ) -> Repeatable | None:
     """Compute, or repeat what was launched: launches are all that there is."""
-    plan = A._pattern.get(_REPEATS, _Repeats)
-    return csr.again(executor, plan, arrays, factors, compute, repeats=lambda _: True)
+    plan = call.A._pattern.get(_REPEATS, _Repeats)
+    return csr.again(executor, plan, call.arrays, factors, compute, repeats=lambda _: True)
 
 
 def register(algorithms: tuple[MaskAlgorithm, ...], kernel: KernelTable) -> None:
     """Add the kernels of masks to a backend's table."""
 
-    @kernel(operations.fusedmm)
-    def fusedmm(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
-        *arrays, alpha, edge, name = arguments
-        return forward(executor, algorithms, A, *arrays, None, alpha, edge, name)
+    def forward(executor: GpuExecutor, call: FusedmmCall[Mask]) -> Repeatable | None:
+        return product(executor, algorithms, call)
 
-    @kernel(operations.fusedmm_softmax)
-    def fusedmm_softmax(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
-        *arrays, alpha, name = arguments
-        return forward(executor, algorithms, A, *arrays, alpha, "softmax", name)
+    def backward(executor: GpuExecutor, call: GradientCall[Mask]) -> Repeatable | None:
+        return gradients(executor, algorithms, call)
 
-    @kernel(operations.fusedmm_backward)
-    def fusedmm_backward(executor: GpuExecutor, A: Any, *arguments: Any) -> Repeatable | None:
-        return backward(executor, algorithms, A, *arguments[:4], None, None, *arguments[4:])
-
-    @kernel(operations.fusedmm_softmax_backward)
-    def fusedmm_softmax_backward(
-        executor: GpuExecutor, A: Any, *arguments: Any
-    ) -> Repeatable | None:
-        *arrays, alpha, name = arguments
-        return backward(executor, algorithms, A, *arrays, alpha, "softmax", name)
+    for operation in (operations.fusedmm, operations.fusedmm_softmax):
+        takes_call(kernel, operation)(forward)
+    for operation in (operations.fusedmm_backward, operations.fusedmm_softmax_backward):
+        takes_call(kernel, operation)(backward)
 
 
 register(ALGORITHMS, kernel)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....core.algorithm import Facts
+from ....core.calls import SpmmCall, SpmvCall
 from ....core.dtypes import ML_DTYPES
 from ....core.operations import matrix as operations
 from . import choice as ml_choice
@@ -41,11 +42,12 @@ class OneColumn(GpuAlgorithm):
         choice = ml_choice.choose("spmm", facts.statistics, on.waves)
         return on.pieces(A, choice.piece, sampled=False)
 
-    def run(self, on: Adapter, A: Any, state: ml_choice.Pieces, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: ml_choice.Pieces, call: SpmmCall) -> None:
         """Multiply."""
-        values, B, C, alpha, beta = arguments
+        A, values, C = call.A, call.values, call.C
         own = values.dtype == A.dtype and on.address(values) == on.address(A.data)
         if own and C.shape[0] == 1:
-            on.executor.run(operations.csr_spmv, A, B[0], C[0], alpha, beta)
+            product = SpmvCall(A, call.B[0], C[0], call.alpha, call.beta)
+            on.executor.run(operations.csr_spmv, *product)
         else:
-            by_rows(on, A, state, *arguments)
+            by_rows(on, state, call)

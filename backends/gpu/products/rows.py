@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ....core.algorithm import Facts
+from ....core.calls import FusedmmCall, SddmmCall, SpmmCall
 from . import choice as ml_choice
 from . import declarations as ml
 from .adapter import Adapter
@@ -52,9 +53,9 @@ class SpmmRowSplit(_Rows):
     source: ClassVar[str] = "Zubair and Bauinger (2023)"
     product: ClassVar[str] = "spmm"
 
-    def run(self, on: Adapter, A: Any, state: ml_choice.Pieces, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: ml_choice.Pieces, call: SpmmCall) -> None:
         """Multiply, and add up the pieces of rows that were cut."""
-        by_rows(on, A, state, *arguments)
+        by_rows(on, state, call)
 
 
 class SpmmRowSegments(SpmmRowSplit):
@@ -75,20 +76,21 @@ class SddmmRowSplit(_Rows):
     source: ClassVar[str] = "Zubair and Bauinger (2023)"
     product: ClassVar[str] = "sddmm"
 
-    def run(self, on: Adapter, A: Any, state: ml_choice.Pieces, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: ml_choice.Pieces, call: SddmmCall) -> None:
         """Give waves some entries of a row each."""
-        values, C, B, S, alpha, beta = arguments
+        A, C, S = call.A, call.C, call.S
         batch, _, k = C.shape
         index, dtype = A.indices.dtype, C.dtype
-        of_C, of_B = on.read(C, index), on.read(B, index)
-        weights, step = on.weights(values)
+        of_C, of_B = on.read(C, index), on.read(call.B, index)
+        weights, step = on.weights(call.values)
         constants = dot_constants(dtype, k, batch, of_C, of_B)
         on.launch(
             dot_kernel(ml.csr_sddmm, dtype, constants["WHOLE"]),
             state.items * batch * on.wave,
             (
                 state.items, k, batch, state.bounds, state.target, A.indices, weights, step, *of_C,
-                *of_B, S, int(S.strides[0] // dtype.itemsize) if batch > 1 else 0, alpha, beta,
+                *of_B, S, int(S.strides[0] // dtype.itemsize) if batch > 1 else 0,
+                *call.factors,
             ),
             dtype,
             index,
@@ -118,18 +120,18 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
         """Return whether no row was cut."""
         return not state.lines
 
-    def run(self, on: Adapter, A: Any, state: ml_choice.Pieces, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: ml_choice.Pieces, call: FusedmmCall) -> None:
         """Give waves rows or pieces of them; where D is B its rows are loaded once."""
-        values, C, B, D, E, log_totals, alpha, edge = arguments
+        A, C, D, E, alpha = call.A, call.C, call.D, call.E, call.alpha
         batch, _, p = E.shape
         k = int(C.shape[2])
         index, dtype = A.indices.dtype, C.dtype
-        of_C, of_B, of_D = (on.read(array, index) for array in (C, B, D))
-        of_E, logs = on.operand(E), on.of_rows(log_totals)
-        weights, step = on.weights(values)
+        of_C, of_B, of_D = (on.read(array, index) for array in (C, call.B, D))
+        of_E, logs = on.operand(E), on.of_rows(call.log_totals)
+        weights, step = on.weights(call.values)
         dense = (of_C, of_B, of_D, of_E)
         shape = FusedLanes.of(dtype, k, p, same=of_B == of_D and k == p, dense=dense)
-        tiles, constants = shape.of_product(batch, k, p, edge, of_C, of_B, of_D)
+        tiles, constants = shape.of_product(batch, k, p, call.edge, of_C, of_B, of_D)
         partial = on.lines(batch * state.lines * (p + 2), dtype)
         on.launch(
             dot_kernel(ml.csr_fusedmm, dtype, constants["WHOLE"]),

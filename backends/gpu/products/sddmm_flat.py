@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....core.algorithm import Facts
+from ....core.calls import SddmmCall
 from ....core.executor import Array
 from ...unified.wrappers import SimtKernel
 from . import choice as ml_choice
@@ -55,7 +56,7 @@ def planned_rows(on: Adapter, A: Any) -> Array:
 
 
 class Flat(GpuAlgorithm):
-    """A wave has as many entries as it has lanes, of whatever rows."""
+    """A wave has as many entries as lanes; they may belong to several rows."""
 
     name: ClassVar[str] = "flat"
     copies: ClassVar[bool] = True
@@ -77,13 +78,13 @@ class Flat(GpuAlgorithm):
         """Return the row of every entry."""
         return planned_rows(on, A)
 
-    def run(self, on: Adapter, A: Any, state: Array, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: Array, call: SddmmCall) -> None:
         """Give every wave its share of entries."""
-        values, C, B, S, alpha, beta = arguments
+        A, C, S = call.A, call.C, call.S
         batch, _, k = C.shape
         index = A.indices.dtype
-        of_C, of_B = on.read(C, index), on.read(B, index)
-        weights, step = on.weights(values)
+        of_C, of_B = on.read(C, index), on.read(call.B, index)
+        weights, step = on.weights(call.values)
         distance = int(S.strides[0] // C.dtype.itemsize) if batch > 1 else 0
         constants = dot_constants(C.dtype, k, batch, of_C, of_B)
         on.launch(
@@ -91,7 +92,7 @@ class Flat(GpuAlgorithm):
             -(-A.nnz // on.wave) * batch * on.wave,
             (
                 A.nnz, k, batch, state, A.indices, weights, step, *of_C, *of_B, S, distance,
-                alpha, beta,
+                *call.factors,
             ),
             C.dtype,
             index,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ....core.algorithm import Facts
+from ....core.calls import SddmmCall
 from ....core.executor import Array
 from ...unified.wrappers import SimtKernel
 from . import declarations as ml
@@ -66,15 +67,15 @@ class Entry(GpuAlgorithm):
         """Return the row of every entry."""
         return planned_rows(on, A)
 
-    def run(self, on: Adapter, A: Any, state: Array, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: Array, call: SddmmCall) -> None:
         """Give every entry a work-item."""
-        values, C, B, S, alpha, beta = arguments
+        A, C = call.A, call.C
         batch, _, k = C.shape
-        each, operands = sampled_operands(on, A, values, C, B, S)
+        each, operands = sampled_operands(on, call)
         on.launch(
             entry_sddmm,
             A.nnz * batch,
-            (A.nnz, k, batch, state, A.indices, *operands, alpha, beta),
+            (A.nnz, k, batch, state, A.indices, *operands, *call.factors),
             C.dtype,
             A.indices.dtype,
             E=each,
@@ -113,17 +114,17 @@ class SmL2(GpuAlgorithm):
         width = max(PANEL_BYTES // each, 1)
         return make_tiles(on.executor.xp, A, width, KEPT // self.slice_bytes)
 
-    def run(self, on: Adapter, A: Any, state: Tiles, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: Tiles, call: SddmmCall) -> None:
         """Give every tile a block."""
-        values, C, B, S, alpha, beta = arguments
+        A, C = call.A, call.C
         batch, _, k = C.shape
-        each, operands = sampled_operands(on, A, values, C, B, S)
+        each, operands = sampled_operands(on, call)
         on.launch(
             sm_l2_sddmm,
             state.many * batch * sm_l2_sddmm.block,
             (
                 state.many, k, batch, state.first_entry, state.first_row, state.rows, state.local,
-                state.order, A.indices, *operands, alpha, beta,
+                state.order, A.indices, *operands, *call.factors,
             ),
             C.dtype,
             A.indices.dtype,
@@ -154,13 +155,12 @@ class SmL2Slice256(SmL2):
     slice_bytes: ClassVar[int] = 1024
 
 
-def sampled_operands(
-    on: Adapter, A: Any, values: Array | None, C: Array, B: Array, S: Array
-) -> tuple[int, tuple[Any, ...]]:
+def sampled_operands(on: Adapter, call: SddmmCall) -> tuple[int, tuple[Any, ...]]:
     """Return the elements of a vector, and operands as kernels take them."""
-    index, item = A.indices.dtype, C.dtype.itemsize
-    of_C, of_B = on.read(C, index), on.read(B, index)
-    weights, step = on.weights(values)
+    C, S = call.C, call.S
+    index, item = call.A.indices.dtype, C.dtype.itemsize
+    of_C, of_B = on.read(C, index), on.read(call.B, index)
+    weights, step = on.weights(call.values)
     each = ml.elements(item, (int(C.shape[2]),), of_B.places(item) + of_C.places(item))
     distance = int(S.strides[0] // item) if S.shape[0] > 1 else 0
     return each, (weights, step, *of_C, *of_B, S, distance)

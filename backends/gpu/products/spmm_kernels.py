@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ....core.algorithm import Facts
+from ....core.calls import SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
 from ...unified.wrappers import SimtKernel
@@ -92,10 +93,7 @@ class Launch(NamedTuple):
 
 def prepare(
     on: Adapter,
-    A: Any,
-    values: Array,
-    B: Array,
-    C: Array,
+    call: SpmmCall,
     most_lanes: int,
     waves: int,
     most_elements: int = ml.VECTOR_BYTES,
@@ -104,9 +102,9 @@ def prepare(
 
     Tiles of columns are halved as long as the ``waves`` of each would leave others idle.
     """
-    k, item = int(C.shape[2]), C.dtype.itemsize
-    of_B, of_C = on.read(B, A.indices.dtype), on.operand(C)
-    weights, step = on.weights(values)
+    k, item = int(call.C.shape[2]), call.C.dtype.itemsize
+    of_B, of_C = on.read(call.B, call.A.indices.dtype), on.operand(call.C)
+    weights, step = on.weights(call.values)
     each = vector_elements(item, k, of_B.places(item) + of_C.places(item), most_elements)
     vectors = -(-k // each)
     shape = ml.row_shape(vectors, most_lanes)
@@ -144,23 +142,19 @@ def vector_elements(
 
 def by_rows(
     on: Adapter,
-    A: Any,
     items: Pieces,
-    values: Array,
-    B: Array,
-    C: Array,
-    alpha: complex,
-    beta: complex,
+    call: SpmmCall,
     *,
     waves: int = 1,
     most_lanes: int = ml.MOST_ROW_LANES,
     most_elements: int = ml.VECTOR_BYTES,
 ) -> None:
     """Give so many waves, or groups of lanes (0), rows or pieces of them, and add up the pieces."""
+    A, C = call.A, call.C
     batch, _, k = C.shape
     # 2048 x 1024, 95 %, 256 columns: teams with two vectors a lane 20.3, with one 17.2.
     rows = items.items * batch if waves < 2 else 0
-    made = prepare(on, A, values, B, C, most_lanes, rows, most_elements)
+    made = prepare(on, call, most_lanes, rows, most_elements)
     partial = on.lines(batch * items.lines * k, C.dtype)
     each = 1 if waves else on.wave // made.shape.lanes
     on.launch(
@@ -168,7 +162,7 @@ def by_rows(
         -(-items.items // each) * made.tiles * batch * on.wave * max(waves, 1),
         (
             items.items, k, batch, items.bounds, items.target, A.indices, *made.values,
-            *made.operands, alpha, beta, items.lines, partial,
+            *made.operands, *call.factors, items.lines, partial,
         ),
         C.dtype,
         A.indices.dtype,
@@ -178,30 +172,28 @@ def by_rows(
         WAVES=waves,
         WHOLE=made.whole,
     )  # fmt: skip
-    _join(on, A, items.cut_rows, items.first_line, items.lines, partial, C, alpha, beta)
+    _join(on, items.cut_rows, items.first_line, items.lines, partial, call)
 
 
 def _join(
     on: Adapter,
-    A: Any,
     rows: Array | None,
     first: Array | None,
     lines: int,
     partial: int,
-    C: Array,
-    alpha: complex,
-    beta: complex,
+    call: SpmmCall,
 ) -> None:
     """Add up the lines of rows that were cut."""
+    C = call.C
     batch, _, k = C.shape
     cuts = 0 if rows is None else int(rows.size)
     if cuts:
         on.launch(
             ml.spmm_join,
             cuts * k * batch,
-            (cuts, k, batch, rows, first, lines, partial, *on.operand(C), alpha, beta),
+            (cuts, k, batch, rows, first, lines, partial, *on.operand(C), *call.factors),
             C.dtype,
-            A.indices.dtype,
+            call.A.indices.dtype,
         )
 
 
@@ -276,22 +268,18 @@ def split_nonzeros(xp: Any, indptr: Array, nnz: int, chunk: int) -> NonzeroSplit
 
 def by_nonzeros(
     on: Adapter,
-    A: Any,
     chunks: NonzeroSplit,
-    values: Array,
-    B: Array,
-    C: Array,
-    alpha: complex,
-    beta: complex,
+    call: SpmmCall,
     *,
     segments: bool,
     most_elements: int = ml.VECTOR_BYTES,
 ) -> None:
     """Give waves, or groups of lanes, chunks of entries, and add up the rows that were cut."""
+    A, C = call.A, call.C
     batch, _, k = C.shape
     lanes = SHARING_LANES if segments else ml.MOST_ROW_LANES
     waves = -(-A.nnz // chunks.chunk) * batch
-    made = prepare(on, A, values, B, C, lanes, waves, most_elements)
+    made = prepare(on, call, lanes, waves, most_elements)
     partial = on.lines(batch * chunks.lines * k, C.dtype)
     each = 1 if segments else on.wave // made.shape.lanes
     if A.nnz:
@@ -300,7 +288,7 @@ def by_nonzeros(
             -(-A.nnz // (chunks.chunk * each)) * made.tiles * batch * on.wave,
             (
                 A.nnz, chunks.chunk, k, batch, chunks.row_of, chunks.line_of, A.indices,
-                *made.values, *made.operands, alpha, beta, chunks.lines, partial,
+                *made.values, *made.operands, *call.factors, chunks.lines, partial,
             ),
             C.dtype,
             A.indices.dtype,
@@ -309,7 +297,7 @@ def by_nonzeros(
             SEGMENTS=int(segments),
             WHOLE=made.whole,
         )  # fmt: skip
-    _join(on, A, chunks.rows, chunks.first_line, chunks.lines, partial, C, alpha, beta)
+    _join(on, chunks.rows, chunks.first_line, chunks.lines, partial, call)
 
 
 class _Anywhere(GpuAlgorithm):
@@ -339,13 +327,12 @@ class RowsInTurn(_Anywhere):
         """Return the rows as they are."""
         return on.pieces(A, 0, sampled=False)
 
-    def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: Pieces, call: SpmmCall) -> None:
         """Multiply."""
         by_rows(
             on,
-            A,
             state,
-            *arguments,
+            call,
             waves=self.waves,
             most_lanes=self.most_lanes,
             most_elements=self.most_elements,
@@ -386,9 +373,9 @@ class RowTeam(_Anywhere):
         team = team_of(facts.statistics, on.waves, facts.columns, facts.itemsize)
         return Team(on.pieces(A, 0, sampled=False), max(team, 2))
 
-    def run(self, on: Adapter, A: Any, state: Team, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: Team, call: SpmmCall) -> None:
         """Multiply."""
-        by_rows(on, A, state.items, *arguments, waves=state.waves)
+        by_rows(on, state.items, call, waves=state.waves)
 
 
 class EntriesInTurn(_Anywhere):
@@ -413,13 +400,12 @@ class EntriesInTurn(_Anywhere):
             ),
         )
 
-    def run(self, on: Adapter, A: Any, state: Any, *arguments: Any) -> None:
+    def run(self, on: Adapter, state: NonzeroSplit, call: SpmmCall) -> None:
         """Multiply."""
         by_nonzeros(
             on,
-            A,
             state,
-            *arguments,
+            call,
             segments=self.segments,
             most_elements=self.most_elements,
         )

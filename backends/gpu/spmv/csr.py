@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....core.algorithm import Algorithm, Facts, Plan, Unsuited, facts_of, make_plan
+from ....core.calls import SpmvCall
 from ....core.executor import Array
 from ....core.operations import matrix as operations
 from ....core.statistics import RowStatistics, lengths_in_numbers
@@ -178,11 +179,12 @@ class SubWarp(VectorAlgorithm):
     def prepare(self, on: Matrix, A: Any, facts: Facts) -> None:
         """Return nothing: rows are taken as they are."""
 
-    def run(self, on: GpuExecutor, A: Any, state: None, *arguments: Any) -> None:
+    def run(self, on: GpuExecutor, state: None, call: SpmvCall) -> None:
         """Multiply."""
+        A = call.A
         lanes = selection.lanes(A.plan.statistics, on.thresholds)
-        k = arguments[1].shape[1]
-        subwarp(on, lanes, k, A.indptr, A.indices, A.data, A.dtype)(*arguments)
+        launch = subwarp(on, lanes, call.y.shape[1], A.indptr, A.indices, A.data, A.dtype)
+        launch(call)
 
 
 class Stream(VectorAlgorithm):
@@ -202,9 +204,9 @@ class Stream(VectorAlgorithm):
         """Return the launch."""
         return stream(on, A)
 
-    def run(self, on: GpuExecutor, A: Any, state: None, *arguments: Any) -> None:
+    def run(self, on: GpuExecutor, state: None, call: SpmvCall) -> None:
         """Multiply."""
-        stream(on, A)(*arguments)
+        stream(on, call.A)(call)
 
 
 class CsrAdaptive(VectorAlgorithm):
@@ -225,9 +227,9 @@ class CsrAdaptive(VectorAlgorithm):
         """Return the launch, if no row is cut."""
         return row_blocks_launch(on, state, A)
 
-    def run(self, on: GpuExecutor, A: Any, state: RowBlocks, *arguments: Any) -> None:
+    def run(self, on: GpuExecutor, state: RowBlocks, call: SpmvCall) -> None:
         """Multiply."""
-        multiply_row_blocks(on, state, A.indptr, A.indices, A.data, *arguments)
+        multiply_row_blocks(on, state, call.A.indptr, call.A.indices, call)
 
 
 class _Packed(VectorAlgorithm):
@@ -251,9 +253,9 @@ class _Packed(VectorAlgorithm):
         """Return the copy without the places that its entries came from."""
         return state.without_sources()
 
-    def run(self, on: GpuExecutor, A: Any, state: packed.Packed, *arguments: Any) -> None:
+    def run(self, on: GpuExecutor, state: packed.Packed, call: SpmvCall) -> None:
         """Multiply."""
-        multiply_packed(on, state, *arguments)
+        multiply_packed(on, state, call)
 
 
 class Sell(_Packed):
@@ -322,17 +324,18 @@ def csr_spmv(
     executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Run what the plan says for one vector; for several sub-warps, if no row is too long."""
-    m, k = y.shape
     plan: Plan = A.plan
+    m, k = y.shape
     known: Prepared | None = plan.prepared.get(k)
     if known is not None and known.serves(A.data, x, y):
-        known(x, y, alpha, beta)
+        known.launch(x, y, alpha, beta)
         return
     if m == 0 or k == 0:
         return
     if A.nnz == 0:
         scale(executor, y, beta)
         return
+    call = SpmvCall(A, x, y, alpha, beta)
     line = k == 1 and row_distance(x) == row_distance(y) == 1
     cut = selection.one_by_one(plan.statistics, k, executor.thresholds)
     if line and plan.kernel != SubWarp.name:
@@ -341,15 +344,15 @@ def csr_spmv(
             alone = algorithm.launch(executor, A, plan.state)
         if alone is not None:
             plan.prepared[k] = alone
-            alone(x, y, alpha, beta)
+            alone(call)
         else:
-            algorithm.run(executor, A, plan.state, x, y, alpha, beta)
+            algorithm.run(executor, plan.state, call)
     elif cut and not line:
         row_blocks = row_blocks_of(executor, A)
-        multiply_row_blocks(executor, row_blocks, A.indptr, A.indices, A.data, x, y, alpha, beta)
+        multiply_row_blocks(executor, row_blocks, A.indptr, A.indices, call)
     else:
         lanes = selection.lanes(plan.statistics, executor.thresholds)
         shared_rows = subwarp(executor, lanes, k, A.indptr, A.indices, A.data, A.dtype)
         if plan.kernel == SubWarp.name and not cut:  # whatever the distances of rows are
             plan.prepared[k] = shared_rows
-        shared_rows(x, y, alpha, beta)
+        shared_rows(call)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....core.calls import SpmvCall
 from ....core.executor import Array
 from ....core.operations import matrix as operations
 from ....core.statistics import RowStatistics
@@ -65,15 +66,13 @@ def coo_spmv(
     if A.nnz == 0:
         scale(executor, y, beta)
         return
-    plan = coo_plan(executor, A)
+    plan, call = coo_plan(executor, A), SpmvCall(A, x, y, alpha, beta)
     cut = k > 1 and selection.one_by_one(plan.statistics, k, executor.thresholds)
     if plan.row_blocks is not None and (k == 1 or cut):
-        multiply_row_blocks(
-            executor, plan.row_blocks, plan.indptr, A.col, A.data, x, y, alpha, beta
-        )
+        multiply_row_blocks(executor, plan.row_blocks, plan.indptr, A.col, call)
     else:
         lanes = selection.lanes(plan.statistics, executor.thresholds)
-        subwarp(executor, lanes, k, plan.indptr, A.col, A.data)(x, y, alpha, beta)
+        subwarp(executor, lanes, k, plan.indptr, A.col, A.data)(call)
 
 
 _COO: Key[CooPlan] = Key("rows of a Coo")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ....core.calls import SpmvCall
 from ....core.executor import Array
 from ....core.operations import vector
 from ....core.store import Key
@@ -74,21 +75,18 @@ def multiply_row_blocks(
     row_blocks: RowBlocks,
     indptr: Array,
     indices: Array,
-    data: Array,
-    x: Array,
-    y: Array,
-    alpha: complex,
-    beta: complex,
+    call: SpmvCall,
 ) -> None:
     """Multiply column by column: products of one fill shared memory."""
+    data, x, y = call.A.data, call.x, call.y
     partial, counters = 0, 0
     if row_blocks.cut:
         partial, counters = executor.scratch(row_blocks.count * x.itemsize, row_blocks.count)
     for c in range(y.shape[1]):
         columns = x[:, c : c + 1], y[:, c : c + 1]
         arguments = (
-            row_blocks.row, row_blocks.entry, indptr, indices, data, *columns, alpha, beta, partial,
-            counters,
+            row_blocks.row, row_blocks.entry, indptr, indices, data, *columns,
+            call.alpha, call.beta, partial, counters,
         )  # fmt: skip
         line = all(row_distance(column) == 1 for column in columns)
         executor.launch_simt(
@@ -166,10 +164,7 @@ def packed_launch(
 def multiply_packed(
     executor: GpuExecutor,
     state: packed.Packed,
-    x: Array,
-    y: Array,
-    alpha: complex,
-    beta: complex,
+    call: SpmvCall,
     multiply_cached: Callable[..., None] | None = None,
 ) -> None:
     """Gather x if its columns are renumbered, multiply, and add up the rows that were cut.
@@ -179,6 +174,7 @@ def multiply_packed(
     multiply_cached : callable, optional
         Multiplies where columns are in shared memory: ``state.cached`` is the number of these.
     """
+    x, y, alpha, beta = call.x, call.y, call.alpha, call.beta
     n, dtype = x.shape[0], x.dtype
     sorted_bytes = -(-n * dtype.itemsize // 256) * 256 if state.cached else 0
     scratch, _ = executor.scratch(sorted_bytes + state.pieces * dtype.itemsize)
@@ -194,7 +190,7 @@ def multiply_packed(
     if multiply_cached is not None:
         multiply_cached(executor, state, scratch, y, alpha, beta, partial)
     else:
-        packed_launch(executor, state, dtype, partial)(x, y, alpha, beta)
+        packed_launch(executor, state, dtype, partial)(call)
     if state.cut_rows is not None:
         count, many = int(state.cut_rows.size), state.many_pieces
         arguments = (

@@ -26,6 +26,7 @@ from ..backends.gpu.table import algorithms
 from ..backends.gpu.thresholds import NVIDIA
 from ..backends.unified.wrappers import SimtKernel
 from ..core.algorithm import Algorithm, Facts
+from ..core.calls import FusedmmCall, GradientCall, SddmmCall, SpmmCall
 from ..core.formats import Csr
 from ..core.statistics import row_statistics
 from .recording import NativeArray, Recorder
@@ -150,20 +151,22 @@ def _run(on: Adapter, product: str, algorithm: Algorithm, A: Csr, facts: Facts) 
         return A.executor.allocate((1, A.shape[0], facts.columns), facts.dtype)
 
     if product == "spmm":
-        algorithm.run(on, A, state, A.data[None], dense(), dense(), 1.0, 0.0)
+        algorithm.run(on, state, SpmmCall(A, A.data[None], dense(), dense(), 1.0, 0.0))
         return
     C, B, D = dense(), dense(), dense()
     if product == "sddmm":
         sampled = A.executor.allocate((1, A.nnz), facts.dtype)
-        algorithm.run(on, A, state, None, C, B, sampled, 1.0, 0.0)
+        algorithm.run(on, state, SddmmCall(A, None, C, B, sampled, 1.0, 0.0))
         return
     for edge in ml.EDGES:
         for sources in (B, D):
-            algorithm.run(on, A, state, None, C, B, sources, dense(), None, 1.0, edge)
-    G, E, *gradients = (dense() for _ in range(5))
+            call = FusedmmCall(A, None, C, B, sources, dense(), None, 1.0, edge)
+            algorithm.run(on, state, call)
+    G, E, *asked = (dense() for _ in range(5))
+    of_C, of_B, of_D = asked
     log_totals = A.executor.allocate((1, A.shape[0]), facts.dtype)
     pattern = A.indptr, A.indices
-    launch_gradients(
-        on, OF_ENTRIES, pattern, lambda: pattern, (C, B, D, G), (E, log_totals),
-        (None, *gradients), 1.0, "softmax",
-    )  # fmt: skip
+    gradients = GradientCall(
+        A, None, C, B, D, G, E, log_totals, None, of_C, of_B, of_D, 1.0, "softmax"
+    )
+    launch_gradients(on, OF_ENTRIES, pattern, lambda: pattern, gradients)

@@ -21,6 +21,7 @@ from wollemi.backends.cuda.products.dense import (
 )
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.algorithm import Facts, Unsuited
+from wollemi.core.calls import SpmmCall
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.statistics import RowStatistics
 
@@ -40,7 +41,7 @@ def wave(monkeypatch: pytest.MonkeyPatch) -> LockstepExecutor:
 
 def run(executor: Any, A: wl.Csr, values: Any, B: Any, C: Any, alpha: float, beta: float) -> Any:
     given = [executor.from_host(x) for x in (values, B, C)]
-    DenseProduct().run(Adapter(executor), A, None, *given, alpha, beta)
+    DenseProduct().run(Adapter(executor), None, SpmmCall(A, *given, alpha, beta))
     return np.array(given[2])
 
 
@@ -120,12 +121,12 @@ def test_the_copy_of_the_values_is_made_once_and_again_when_they_change(wave: An
     A, values = matrix(rng, np.dtype("float32"), "int32", wave)
     B, C = (wave.from_host(numbers(rng, (1, r, 5), A.dtype)) for r in (37, 13))
     to, product = Adapter(wave), DenseProduct()
-    product.run(to, A, None, A.data[None], B, C, 1.0, 0.0)
+    product.run(to, None, SpmmCall(A, A.data[None], B, C, 1.0, 0.0))
     made = dense._dense_of(to, A, A.data[None])
-    product.run(to, A, None, A.data[None], B, C, 1.0, 0.0)
+    product.run(to, None, SpmmCall(A, A.data[None], B, C, 1.0, 0.0))
     assert dense._dense_of(to, A, A.data[None]) is made
     A.update_values(values[1])
-    product.run(to, A, None, A.data[None], B, C, 1.0, 0.0)
+    product.run(to, None, SpmmCall(A, A.data[None], B, C, 1.0, 0.0))
     want = A.to("reference").to_scipy() @ np.array(B[0])
     np.testing.assert_allclose(np.array(C[0]), want, rtol=1e-4, atol=1e-5)
 

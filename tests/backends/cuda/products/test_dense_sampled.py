@@ -13,6 +13,7 @@ from wollemi.backends.cuda.products.dense import text_of
 from wollemi.backends.cuda.products.dense_sampled import SampledDense, dense_sample
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.algorithm import Facts
+from wollemi.core.calls import SddmmCall
 from wollemi.core.statistics import RowStatistics
 
 from ...lockstep.build import compiler
@@ -58,7 +59,8 @@ def run(A: wl.Csr, values: Any, C: Any, B: Any, S: Any, alpha: float, beta: floa
     facts = Facts(statistics, C.shape[2], C.dtype.name, np.dtype(A.indices.dtype))
     assert product.objection(on, A, facts) is None
     target = executor.from_host(S)
-    product.run(on, A, product.prepare(on, A, facts), values, C, B, target, alpha, beta)
+    call = SddmmCall(A, values, C, B, target, alpha, beta)
+    product.run(on, product.prepare(on, A, facts), call)
     return np.array(target)
 
 

@@ -14,6 +14,7 @@ from wollemi.backends.cuda.products.sddmm_tile import SORTED
 from wollemi.backends.cuda.table import algorithms
 from wollemi.backends.gpu.products import csr as cuda_ml
 from wollemi.core.algorithm import Facts
+from wollemi.core.calls import FusedmmCall
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
@@ -57,7 +58,7 @@ def test_steps_equal_the_reference(
     given = [wave.from_host(x) for x in (values, C, B)]
     given.append(given[-1] if same else wave.from_host(D))
     to = cuda_ml.Adapter(wave)
-    algorithm.run(to, A.to(wave), "row-split", *given, E, found, 0.75, edge)
+    algorithm.run(to, "row-split", FusedmmCall(A.to(wave), *given, E, found, 0.75, edge))
     tolerance = 1e-4 if dtype == "float32" else 1e-12
     np.testing.assert_allclose(wave.to_host(E), want, rtol=tolerance, atol=tolerance)
     if found is not None:

@@ -18,6 +18,7 @@ from wollemi.backends.cuda.products.tile_pattern import (
     make_tiles,
 )
 from wollemi.backends.gpu.products.masks import chosen
+from wollemi.core.calls import FusedmmCall
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import masks as operations
 from wollemi.masks import Mask, causal, documents, sliding_window
@@ -129,9 +130,12 @@ def test_what_the_rule_takes() -> None:
     to = SimpleNamespace(to_host=np.asarray, from_host=np.asarray, device=device, backend="cuda")
     on: Any = SimpleNamespace(executor=to)
 
+    def call(mask: Mask, C: Any, edge: str, kernel: str) -> FusedmmCall:
+        return FusedmmCall(mask, None, C, C, C, C, None, 1.0, edge, kernel)
+
     def taken(mask: Mask, batch: int, k: int, dtype: str = "float16", edge: str = "softmax") -> str:
         C = np.zeros((batch, mask.shape[0], k), dtype)
-        return chosen(mask_tiles.ALGORITHMS, on, mask, C, C, edge, "auto").name
+        return chosen(mask_tiles.ALGORITHMS, on, call(mask, C, edge, "auto")).name
 
     window = sliding_window(4096, 256)
     assert taken(window, 16, 64) == "tile-mma"
@@ -143,9 +147,9 @@ def test_what_the_rule_takes() -> None:
     assert taken(causal(0), 1, 16) == "row-split"
     C = np.zeros((1, 4096, 64), np.float32)
     with pytest.raises(InvalidArgument, match="tensor cores have no float32"):
-        chosen(mask_tiles.ALGORITHMS, on, window, C, C, "softmax", "tile-mma")
+        chosen(mask_tiles.ALGORITHMS, on, call(window, C, "softmax", "tile-mma"))
     with pytest.raises(InvalidArgument, match="there are auto, tile-mma, row-split"):
-        chosen(mask_tiles.ALGORITHMS, on, window, C, C, "softmax", "panels")
+        chosen(mask_tiles.ALGORITHMS, on, call(window, C, "softmax", "panels"))
 
 
 # ---- on a GPU

@@ -25,6 +25,7 @@ from wollemi.backends.cuda.products.slab_lists import (
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.backends.unified.wrappers import SimtKernel
 from wollemi.core.algorithm import Facts
+from wollemi.core.calls import FusedmmCall, GradientCall
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
 from wollemi.precompile.target import Target
@@ -279,14 +280,14 @@ def test_the_algorithm_launches_them(monkeypatch: pytest.MonkeyPatch, asked: int
     given = given._replace(B=np.broadcast_to(given.B[:1], given.B.shape))
     E, logs = gpu.allocate(G.shape, G.dtype), gpu.allocate(G.shape[:2], np.float32)
     algorithm, state = attention.SlabAttention(), attention.State("row-split")
-    algorithm.run(on, A, state, None, C, B, D, E, logs, 0.2, "softmax")
+    algorithm.run(on, state, FusedmmCall(A, None, C, B, D, E, logs, 0.2, "softmax"))
     made = [
         gpu.from_host(np.full(x.shape, 7, x.dtype)) if asked >> i & 1 else None
         for i, x in enumerate(given[1:4])
     ]
-    arguments = (None, C, B, D, G, E, logs, None, *made, 0.2, "softmax")
-    assert algorithm.launches_gradients(on, A, state, *arguments)
-    algorithm.gradients(on, A, state, *arguments)
+    call = GradientCall(A, None, C, B, D, G, E, logs, None, *made, 0.2, "softmax")
+    assert algorithm.launches_gradients(on, state, call)
+    algorithm.gradients(on, state, call)
     for name, mine, right in zip(Expected._fields, (E, *made), expected(given, 0.2), strict=True):
         if mine is not None:
             assert np.linalg.norm(mine - right) <= 2e-3 * np.linalg.norm(right), name
@@ -349,9 +350,9 @@ def on_gpu(gpu: Any, A: wl.Csr, given: Operands, alpha: float, dtype: Any) -> Ex
     gpu.run(operations.csr_fusedmm_softmax, A, *forward)
     made = [gpu.from_host(np.full(x.shape, 7).astype(dtype)) for x in given[1:4]]
     plan = A.plan_for("fusedmm", C.shape[2], "slab-mma", C.dtype)
-    arguments = (None, C, B, D, G, E, log_totals, None, *made, alpha, "softmax")
-    assert plan.algorithm.slabs_do(Adapter(gpu), A, plan.state, *arguments)
-    plan.algorithm.gradients(Adapter(gpu), A, plan.state, *arguments)
+    call = GradientCall(A, None, C, B, D, G, E, log_totals, None, *made, alpha, "softmax")
+    assert plan.algorithm.slabs_do(Adapter(gpu), plan.state, call)
+    plan.algorithm.gradients(Adapter(gpu), plan.state, call)
     return Expected(*(np.asarray(gpu.to_host(x)).astype(np.float32) for x in (E, *made)))
 
 

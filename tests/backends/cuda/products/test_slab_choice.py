@@ -13,6 +13,7 @@ from wollemi.backends.cuda.products import slab_choice
 from wollemi.backends.cuda.products.slab_choice import Sizes, SlabsOrRows, State
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.algorithm import facts_of
+from wollemi.core.calls import FusedmmCall, GradientCall
 
 from ...lockstep.executor import LockstepExecutor
 
@@ -107,10 +108,14 @@ def pattern(on: Adapter, m: int, n: int, density: float, seed: int = 0) -> wl.Cs
     return wl.Csr(arrays, shape=(m, n), executor=on.executor)
 
 
-def pays(on: Adapter, A: wl.Csr, heads: int, columns: int, state: State, **which: bool) -> bool:
+def pays(
+    on: Adapter, A: wl.Csr, heads: int, columns: int, state: State, *, gradients: bool
+) -> bool:
     C, D = (np.zeros((heads, rows, columns), np.float16) for rows in A.shape)
     C, B, D = (on.executor.from_host(x) for x in (C, D, D))
-    return SlabsOrRows().pays(on, A, state, C, B, D, **which)
+    record = GradientCall if gradients else FusedmmCall
+    others = dict.fromkeys(record._fields)
+    return SlabsOrRows().pays(on, state, record(**{**others, "A": A, "C": C, "B": B, "D": D}))
 
 
 def test_many_heads_go_by_slabs_and_few_by_rows(on: Adapter) -> None:

@@ -16,6 +16,7 @@ from wollemi.backends.cuda.products.tile_pattern import COLUMNS, ROWS, Tiles, fi
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.backends.unified.wrappers import SimtKernel
 from wollemi.core.algorithm import Facts, Unsuited
+from wollemi.core.calls import GradientCall
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
@@ -294,8 +295,8 @@ def on_gpu(
     made = [gpu.from_host(np.full(x.shape, 7).astype(dtype)) for x in given[1:4]]
     plan = A.plan_for("fusedmm", C.shape[2], "tile-mma", C.dtype)
     left = (E, log_totals) if known else (None, None)
-    arguments = (None, C, B, D, G, *left, None, *made, alpha, "softmax")
-    plan.algorithm.gradients(Adapter(gpu), A, plan.state, *arguments)
+    call = GradientCall(A, None, C, B, D, G, *left, None, *made, alpha, "softmax")
+    plan.algorithm.gradients(Adapter(gpu), plan.state, call)
     return Expected(*(np.asarray(gpu.to_host(x)).astype(np.float32) for x in (E, *made)))
 
 

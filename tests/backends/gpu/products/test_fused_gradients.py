@@ -11,6 +11,7 @@ import wollemi as wl
 from wollemi.backends.cuda.products.tile_attention import State, TileAttention
 from wollemi.backends.gpu.products import gradients as by_kernels
 from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.core.calls import GradientCall
 from wollemi.core.operations import products as operations
 
 from ...dense_products import dtype_called, eps, numbers, wide
@@ -160,11 +161,12 @@ def test_where_a_row_or_a_column_is_long_they_go_by_steps(gpu: Any, turned: bool
     for longest, does in ((400, True), (4000, False)):
         A = with_a_long_row(longest, gpu, turned=turned)
         plan = A.plan_for("fusedmm", 64, "auto", np.dtype(np.float64))
-        arguments = [None] * 8 + [made, made, made, 1.0, "softmax"]
-        assert plan.algorithm.launches_gradients(on, A, plan.state, *arguments) == does
+        given = dict.fromkeys(GradientCall._fields[1:9])
+        call = GradientCall(A, **given, of_C=made, of_B=made, of_D=made, alpha=1.0, edge="softmax")
+        assert plan.algorithm.launches_gradients(on, plan.state, call) == does
         if turned:  # no pass over columns is needed for the gradient of C
-            arguments[9:11] = None, None
-            assert plan.algorithm.launches_gradients(on, A, plan.state, *arguments)
+            call = call._replace(of_B=None, of_D=None)
+            assert plan.algorithm.launches_gradients(on, plan.state, call)
 
 
 @pytest.mark.pairs
@@ -225,8 +227,8 @@ def test_gradients_of_values_that_are_not_given_go_by_steps(gpu: Any) -> None:
     on, A, made = Adapter(gpu), pattern(np.dtype(np.float64)).to(gpu), np.zeros(1)
     plan = A.plan_for("fusedmm", 64)
     for values, does in ((made, True), (None, False)):
-        arguments = [values, *[None] * 6, made, made, made, made, 1.0, "softmax"]
-        assert plan.algorithm.launches_gradients(on, A, plan.state, *arguments) == does
+        call = GradientCall(A, values, *[None] * 6, made, made, made, made, 1.0, "softmax")
+        assert plan.algorithm.launches_gradients(on, plan.state, call) == does
 
 
 def test_what_tiles_leave_goes_as_it_does_by_rows(gpu: Any, monkeypatch: Any) -> None:
@@ -237,8 +239,8 @@ def test_what_tiles_leave_goes_as_it_does_by_rows(gpu: Any, monkeypatch: Any) ->
     made = [gpu.from_host(np.full(x.shape, np.nan, T)) for x in given[:3]]
     for rows, steps in (("row-split", False), ("row-segments", True)):
         state = State(None, 0, 0, rows)  # type: ignore[arg-type]
-        arguments = (None, *arrays, None, None, None, *made, 0.25, "sigmoid")
-        assert tiles.launches_gradients(on, there, state, *arguments) != steps
-        tiles.gradients(on, there, state, *arguments)
+        call = GradientCall(there, None, *arrays, None, None, None, *made, 0.25, "sigmoid")
+        assert tiles.launches_gradients(on, state, call) != steps
+        tiles.gradients(on, state, call)
         found = [np.array(gpu.to_host(x)) for x in made]
         assert_right(A, given, "sigmoid", [*found, None])

@@ -1,0 +1,83 @@
+"""Kernels that take a call as one record, and the operations that declare the operands of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .calls import AnyCall, FusedmmCall, GradientCall, SddmmCall, SpmmCall, SpmvCall
+from .operations import masks, matrix, products
+
+if TYPE_CHECKING:
+    from .executor import Executor
+    from .operation import KernelTable, Operation
+
+#: A kernel that takes a record: ``f(executor, call)``.
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+#: The operations that have a record.
+RECORDS: Mapping[Operation, Any] = {
+    matrix.csr_spmv: SpmvCall,
+    products.csr_spmm: SpmmCall,
+    products.csr_sddmm: SddmmCall,
+    products.csr_fusedmm: FusedmmCall,
+    products.csr_fusedmm_softmax: FusedmmCall,
+    products.csr_fusedmm_backward: GradientCall,
+    products.csr_fusedmm_softmax_backward: GradientCall,
+    masks.fusedmm: FusedmmCall,
+    masks.fusedmm_softmax: FusedmmCall,
+    masks.fusedmm_backward: GradientCall,
+    masks.fusedmm_softmax_backward: GradientCall,
+}
+
+#: The values of fields that an operation does not declare.
+_UNDECLARED = {
+    "values": None,
+    "E": None,
+    "log_totals": None,
+    "of_values": None,
+    "edge": "softmax",
+    "kernel": "auto",
+}
+
+
+def binder(operation: Operation) -> Callable[[tuple[Any, ...]], Any]:
+    """Return the function that turns the arguments of an operation into its record."""
+    record = RECORDS[operation]
+    declared = tuple(parameter.name for parameter in operation.parameters)
+    if declared == record._fields:
+        return record._make
+    names, absent = (*declared, *_UNDECLARED), tuple(_UNDECLARED.values())
+    pick = itemgetter(*(names.index(field) for field in record._fields))
+
+    def bind(arguments: tuple[Any, ...]) -> Any:
+        return record._make(pick((*arguments, *absent)))
+
+    return bind
+
+
+def takes_call(kernel: KernelTable, operation: Operation) -> Callable[[Kernel], Kernel]:
+    """Register the decorated function ``f(executor, call)`` as the kernel of an operation."""
+    bind = binder(operation)
+
+    def register(function: Kernel) -> Kernel:
+        @kernel(operation)
+        @wraps(function)
+        def run(executor: Executor, *arguments: Any) -> Any:
+            return function(executor, bind(arguments))
+
+        return function
+
+    return register
+
+
+def run_call(operation: Operation, call: AnyCall) -> None:
+    """Run an operation on the operands of a record, on the executor of its matrix."""
+    if len(operation.parameters) == len(call):
+        call.A.executor.run(operation, *call)
+        return
+    named = call._asdict()
+    arguments = [named[parameter.name] for parameter in operation.parameters]
+    call.A.executor.run(operation, *arguments)

@@ -1,0 +1,299 @@
+"""Calls of products: one immutable record for each product, whose fields name its operands.
+
+A public function makes the record, an :class:`~wollemi.core.algorithm.Algorithm` reads it, and the
+launch takes its operands from it by name. The operations declare the same operands, so that
+:mod:`.call_kernels` turns one into the other.
+
+The records are named tuples: immutable, without an instance dictionary, and several times as fast
+to make as a frozen data class, which small products would notice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from .executor import Array
+    from .formats import Csr
+    from .formats.mask import Mask
+    from .formats.stored import StoredCsr
+
+#: The pattern of a call: a matrix, or a mask of intervals.
+PatternT = TypeVar("PatternT", bound="Csr | Mask")
+
+
+class SpmvCall(NamedTuple):
+    """``y = alpha A x + beta y``; with ``beta == 0`` the call does not read ``y``.
+
+    Attributes
+    ----------
+    A : Csr, shape (m, n)
+        The matrix.
+    x : array, shape (n, k)
+        One vector or several.
+    y : array, shape (m, k)
+        The output.
+    alpha, beta : scalar
+        Factors.
+    """
+
+    A: Csr | StoredCsr
+    x: Array
+    y: Array
+    alpha: complex
+    beta: complex
+
+
+class SpmmCall(NamedTuple):
+    """``C = alpha A B + beta C`` with ``values`` as the entries of ``A``.
+
+    Attributes
+    ----------
+    A : Csr, shape (m, n)
+        The pattern.
+    values : array, shape (b, nnz)
+        Its entries, for each block of the batch.
+    B : array, shape (b, n, k)
+        The dense operand.
+    C : array, shape (b, m, k)
+        The output; with ``beta == 0`` the call does not read it.
+    alpha, beta : scalar
+        Factors.
+    kernel : str
+        The name of an algorithm, or ``"auto"``.
+    """
+
+    A: Csr
+    values: Array
+    B: Array
+    C: Array
+    alpha: complex
+    beta: complex
+    kernel: str = "auto"
+
+    @property
+    def product(self) -> str:
+        """The product that has algorithms, as ``A.plan_for`` takes it."""
+        return "spmm"
+
+    @property
+    def dense(self) -> Array:
+        """The operand whose columns and dtype the plan is made for."""
+        return self.B
+
+    @property
+    def arrays(self) -> tuple[Array | None, ...]:
+        """The arrays that differ from call to call."""
+        return self.values, self.B, self.C
+
+    @property
+    def outputs(self) -> tuple[Array, ...]:
+        """The arrays that the call writes."""
+        return (self.C,)
+
+    @property
+    def has_output(self) -> bool:
+        """Whether an output has elements."""
+        return bool(self.C.size > 0)
+
+    @property
+    def factors(self) -> tuple[complex | str, ...]:
+        """The scalars that a launch depends on."""
+        return self.alpha, self.beta
+
+
+class SddmmCall(NamedTuple):
+    """``S_ij = alpha <C_i, B_j> values_ij + beta S_ij`` on the pattern of ``A``.
+
+    Attributes
+    ----------
+    A : Csr, shape (m, n)
+        The pattern.
+    values : array, shape (b, nnz), or None
+        Factors of the entries; None for 1.
+    C : array, shape (b, m, k)
+        The operand of the rows.
+    B : array, shape (b, n, k)
+        The operand of the columns.
+    S : array, shape (b, nnz)
+        The output; with ``beta == 0`` the call does not read it.
+    alpha, beta : float
+        Factors.
+    kernel : str
+        The name of an algorithm, or ``"auto"``.
+    """
+
+    A: Csr
+    values: Array | None
+    C: Array
+    B: Array
+    S: Array
+    alpha: float
+    beta: float
+    kernel: str = "auto"
+
+    @property
+    def product(self) -> str:
+        """The product that has algorithms, as ``A.plan_for`` takes it."""
+        return "sddmm"
+
+    @property
+    def dense(self) -> Array:
+        """The operand whose columns and dtype the plan is made for."""
+        return self.C
+
+    @property
+    def arrays(self) -> tuple[Array | None, ...]:
+        """The arrays that differ from call to call."""
+        return self.values, self.C, self.B, self.S
+
+    @property
+    def outputs(self) -> tuple[Array, ...]:
+        """The arrays that the call writes."""
+        return (self.S,)
+
+    @property
+    def has_output(self) -> bool:
+        """Whether an output has elements."""
+        return bool(self.S.size > 0)
+
+    @property
+    def factors(self) -> tuple[complex | str, ...]:
+        """The scalars that a launch depends on."""
+        return self.alpha, self.beta
+
+
+class FusedmmCall(NamedTuple, Generic[PatternT]):
+    """``E_i = sum_j f(alpha <C_i, B_j> values_ij) D_j`` over the pattern of ``A``.
+
+    Attributes
+    ----------
+    A : Csr or Mask, shape (m, n)
+        The pattern.
+    values : array, shape (b, nnz), or None
+        Factors of the entries; None for 1, and for a mask.
+    C : array, shape (b, m, k)
+        The operand of the rows (queries).
+    B : array, shape (b, n, k)
+        The operand of the columns (keys).
+    D : array, shape (b, n, p)
+        The rows that are added up.
+    E : array, shape (b, m, p)
+        The output.
+    log_totals : array, shape (b, m), or None
+        A second output of softmax: the logarithm of the sum of powers of each row.
+    alpha : float
+        Factor of the scores.
+    edge : {"identity", "sigmoid", "softmax"}
+        The function f.
+    kernel : str
+        The name of an algorithm, or ``"auto"``.
+    """
+
+    A: PatternT
+    values: Array | None
+    C: Array
+    B: Array
+    D: Array
+    E: Array
+    log_totals: Array | None
+    alpha: float
+    edge: str
+    kernel: str = "auto"
+
+    @property
+    def product(self) -> str:
+        """The product that has algorithms, as ``A.plan_for`` takes it."""
+        return "fusedmm"
+
+    @property
+    def dense(self) -> Array:
+        """The operand whose columns and dtype the plan is made for."""
+        return self.C
+
+    @property
+    def arrays(self) -> tuple[Array | None, ...]:
+        """The arrays that differ from call to call."""
+        return self.values, self.C, self.B, self.D, self.E, self.log_totals
+
+    @property
+    def outputs(self) -> tuple[Array, ...]:
+        """The arrays that the call writes."""
+        return (self.E,) if self.log_totals is None else (self.E, self.log_totals)
+
+    @property
+    def has_output(self) -> bool:
+        """Whether an output has elements."""
+        return bool(any(x.size > 0 for x in self.outputs))
+
+    @property
+    def factors(self) -> tuple[complex | str, ...]:
+        """The scalars that a launch depends on."""
+        return self.alpha, self.edge
+
+
+class GradientCall(NamedTuple, Generic[PatternT]):
+    """The gradients of ``<G, E>`` for the operands of a :class:`FusedmmCall` that gave ``E``.
+
+    Attributes
+    ----------
+    A : Csr or Mask, shape (m, n)
+        The pattern.
+    values, C, B, D : array
+        As in the call.
+    G : array, shape (b, m, p)
+        The gradient of ``E``.
+    E, log_totals : array or None
+        The outputs of the call with softmax; None where they are not known.
+    of_values, of_C, of_B, of_D : array or None
+        The outputs: gradients of values, ``C``, ``B`` and ``D``. None where one is not asked for.
+    alpha : float
+        Factor of the scores.
+    edge : {"identity", "sigmoid", "softmax"}
+        The function f.
+    kernel : str
+        The name of an algorithm, or ``"auto"``.
+    """
+
+    A: PatternT
+    values: Array | None
+    C: Array
+    B: Array
+    D: Array
+    G: Array
+    E: Array | None
+    log_totals: Array | None
+    of_values: Array | None
+    of_C: Array | None
+    of_B: Array | None
+    of_D: Array | None
+    alpha: float
+    edge: str
+    kernel: str = "auto"
+
+    @property
+    def dense(self) -> Array:
+        """The operand whose columns and dtype the plan is made for."""
+        return self.C
+
+    @property
+    def arrays(self) -> tuple[Array | None, ...]:
+        """The arrays that differ from call to call."""
+        made = self.G, self.E, self.log_totals
+        return self.values, self.C, self.B, self.D, *made, *self.outputs
+
+    @property
+    def outputs(self) -> tuple[Array | None, ...]:
+        """The arrays that the call writes; None where one is not asked for."""
+        return self.of_values, self.of_C, self.of_B, self.of_D
+
+    @property
+    def factors(self) -> tuple[complex | str, ...]:
+        """The scalars that a launch depends on."""
+        return self.alpha, self.edge
+
+
+#: A product of a sparse matrix and dense ones.
+ProductCall: TypeAlias = SpmmCall | SddmmCall | FusedmmCall
+#: A record.
+AnyCall: TypeAlias = SpmvCall | ProductCall | GradientCall
